@@ -1,0 +1,2 @@
+//! Runs PTX on NVIDIA GPUs through cudarc.
+#![allow(unsafe_code)]

@@ -1,0 +1,2 @@
+//! CuTe-style layouts: nested shapes and strides, their algebra, and swizzles.
+#![forbid(unsafe_code)]
