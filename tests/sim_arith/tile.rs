@@ -44,12 +44,7 @@ fn halves<const K: usize>(numbers: &[u32]) -> Vec<[u16; K]> {
     numbers.chunks(K).map(|row| std::array::from_fn(|k| row[k] as u16)).collect()
 }
 
-fn check<const K: usize>(
-    arch: TensorArch,
-    ty: Float,
-    acc: Accumulator,
-    (a, b, c): &(Vec<u32>, Vec<u32>, Vec<u32>),
-) {
+fn check<const K: usize>(arch: TensorArch, ty: Float, acc: Accumulator, (a, b, c): &Tile) {
     let tile_a: [[u16; K]; 16] = halves(&a[..16 * K]).try_into().expect("16 rows");
     let tile_b: [[u16; K]; 8] = halves(&b[..8 * K]).try_into().expect("8 columns");
     let tile_c: [[u32; 8]; 16] = std::array::from_fn(|i| std::array::from_fn(|j| c[i * 8 + j]));
@@ -64,7 +59,10 @@ fn check<const K: usize>(
     }
 }
 
-fn operands() -> impl Strategy<Value = (TensorArch, Float, Accumulator, (Vec<u32>, Vec<u32>, Vec<u32>))> {
+/// Elements of A, B and C.
+type Tile = (Vec<u32>, Vec<u32>, Vec<u32>);
+
+fn operands() -> impl Strategy<Value = (TensorArch, Float, Accumulator, Tile)> {
     let arch = prop_oneof![
         Just(TensorArch::Sm70),
         Just(TensorArch::Sm75),

@@ -89,7 +89,7 @@ impl Entry {
         let smem =
             source.by_name("smem")?.map(npyz::NpyFile::into_vec::<u8>).transpose()?.unwrap_or_default();
         let per_case = self.lanes * self.outputs.iter().map(|o| o.regs * o.words()).sum::<usize>();
-        let count = if per_case == 0 { 0 } else { regs_out.len() / per_case };
+        let count = regs_out.len().checked_div(per_case).unwrap_or(0);
         Ok(Cases { regs_in, regs_out, smem, count })
     }
 }

@@ -5,7 +5,7 @@ use crate::sim::arith::unpacked::{Exact, Unpacked};
 use crate::sim::arith::{Float, Round};
 
 /// The exponent to which terms are aligned at least.
-pub(super) const LOWEST_ALIGNMENT: i32 = -133;
+pub(super) const LOWEST_ALIGNMENT: i16 = -133;
 
 /// One element of `A · B + C`: `a` is its row of A, `b` its column of B, `c` the accumulator, all raw bits.
 ///
@@ -112,7 +112,7 @@ fn product(a: Operand, b: Operand) -> Result<Option<Term>, Option<bool>> {
 }
 
 fn round_sum(datapath: Datapath, acc: Accumulator, terms: &[Term]) -> u32 {
-    let largest = terms.iter().map(|t| t.exponent).fold(LOWEST_ALIGNMENT, i32::max);
+    let largest = terms.iter().map(|t| t.exponent).fold(LOWEST_ALIGNMENT.into(), i32::max);
     let sum: i64 = terms
         .iter()
         .map(|t| {

@@ -1,8 +1,8 @@
 //! A whole instruction at once, with the bits of [`super::dot`].
 //!
 //! Operands are decoded once per tile. Eight columns of one row then go through the fused dot-add side by side in
-//! fixed-size arrays without branches, which the compiler turns into vector code. Rows and columns that hold an
-//! infinity or NaN, and infinite or NaN accumulators, take the readable path.
+//! fixed-size arrays without branches, which the compiler turns into vector code. Elements whose row or column
+//! holds an infinity or NaN, or whose accumulator is one, take the readable path.
 
 use super::arch::{Accumulator, Datapath, TensorArch};
 use super::fused::{LOWEST_ALIGNMENT, fused_dot_add};
@@ -12,7 +12,7 @@ use crate::sim::arith::{Float, Round, unpacked::Exact};
 const LANES: usize = 8;
 
 /// The exponent of a zero: below every real one, so that it never decides the alignment.
-const ZERO_EXPONENT: i32 = -(1 << 20);
+const ZERO_EXPONENT: i16 = -8192;
 
 /// `D = A · B + C` with the bits of [`super::dot`] for every element.
 ///
@@ -28,9 +28,8 @@ pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
     c: &[[u32; N]; M],
     d: &mut [[u32; N]; M],
 ) {
-    let shape = Shape { n: N, k: K };
-    d.as_flattened_mut().copy_from_slice(c.as_flattened());
-    mma_rows(arch, ty, acc, shape, a.as_flattened(), b.as_flattened(), d.as_flattened_mut());
+    *d = *c;
+    mma_rows(arch, ty, acc, Shape { n: N, k: K }, a.as_flattened(), b.as_flattened(), d.as_flattened_mut());
 }
 
 /// Extents of a tile; M follows from the slices.
@@ -56,193 +55,207 @@ pub fn mma_rows(
     c: &mut [u32],
 ) {
     let datapath = arch.datapath(ty, shape.k);
-    let columns: Vec<Columns> = b.chunks(LANES * shape.k).map(|b| Columns::new(ty, shape.k, b)).collect();
-    let mut row = Row::default();
-    for (a, c) in a.chunks_exact(shape.k).zip(c.chunks_mut(shape.n)) {
-        row.decode(ty, a);
-        for (columns, c) in columns.iter().zip(c.chunks_mut(LANES)) {
-            columns.multiply_add(datapath, ty, acc, &row, c);
+    for start in (0..shape.k).step_by(datapath.step) {
+        let step = Step { datapath, ty, acc, shape, start };
+        match datapath.step {
+            8 => step.run::<8>(a, b, c),
+            16 => step.run::<16>(a, b, c),
+            _ => {
+                for (a, c) in a.chunks_exact(shape.k).zip(c.chunks_exact_mut(shape.n)) {
+                    step.run_readable(a, b, c);
+                }
+            }
         }
     }
 }
 
-/// One row of A.
-#[derive(Default)]
-struct Row {
-    raw: Vec<u32>,
-    exponent: Vec<i32>,
-    significand: Vec<f32>,
+/// One fused dot-add for all elements of a tile: products `start..start + datapath.step`.
+struct Step {
+    datapath: Datapath,
+    ty: Float,
+    acc: Accumulator,
+    shape: Shape,
+    start: usize,
+}
+
+impl Step {
+    fn run<const K: usize>(&self, a: &[u16], b: &[u16], c: &mut [u32]) {
+        let Shape { n, k } = self.shape;
+        let (operands, accumulators) = (Decoder::new(self.ty), Decoder::new(self.acc.float()));
+        let blocks: Vec<_> = b
+            .chunks(LANES * k)
+            .map(|raw| (raw, Columns::<K>::new(&operands, raw.chunks(k).map(|column| &column[self.start..]))))
+            .collect();
+        for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
+            let row = Row::<K>::new(&operands, &a[self.start..]);
+            for ((raw, columns), c) in blocks.iter().zip(c.chunks_mut(LANES)) {
+                let addend = Row::<LANES>::new(&accumulators, c);
+                let sums = fused_sums(self.datapath.aligned_bits, &row, columns, &addend);
+                if row.finite && columns.finite && addend.finite {
+                    let rounded = match self.acc {
+                        Accumulator::F32 => truncate_to_f32(&sums),
+                        Accumulator::F16 => round_to_f16(&sums),
+                    };
+                    c.copy_from_slice(&rounded[..c.len()]);
+                } else {
+                    self.run_readable(a, raw, c);
+                }
+            }
+        }
+    }
+
+    fn run_readable(&self, a: &[u16], b: &[u16], c: &mut [u32]) {
+        let k = self.shape.k;
+        let end = k.min(self.start + self.datapath.step);
+        let words = |x: &[u16]| x[self.start..end].iter().map(|&bits| u32::from(bits)).collect::<Vec<_>>();
+        let a = words(a);
+        for (b, c) in b.chunks_exact(k).zip(c) {
+            *c = fused_dot_add(self.datapath, (self.ty, self.ty), self.acc, &a, &words(b), *c);
+        }
+    }
+}
+
+/// Reads numbers of a format of at most 32 bits.
+struct Decoder {
+    fraction_bits: u32,
+    magnitude: u32,
+    infinity: u32,
+    sign_shift: u32,
+    bias: i32,
+}
+
+impl Decoder {
+    fn new(ty: Float) -> Self {
+        Self {
+            fraction_bits: ty.fraction_bits(),
+            magnitude: (ty.mask() & !ty.sign_bit()) as u32,
+            infinity: ty.infinity() as u32,
+            sign_shift: 32 - ty.bits(),
+            bias: ty.bias(),
+        }
+    }
+
+    /// The exponent without normalisation: the smallest normal one for subnormals.
+    #[inline(always)]
+    fn exponent(&self, bits: u32) -> i16 {
+        let magnitude = bits & self.magnitude;
+        let exponent = ((magnitude >> self.fraction_bits) as i32).max(1) - self.bias;
+        if magnitude == 0 { ZERO_EXPONENT } else { exponent as i16 }
+    }
+
+    /// The value, if it is finite: the fields put into those of an f32, then moved by the difference of the biases.
+    #[inline(always)]
+    fn value(&self, bits: u32) -> f64 {
+        let sign = bits << self.sign_shift & 1 << 31;
+        let magnitude = (bits & self.magnitude) << (23 - self.fraction_bits);
+        f64::from(f32::from_bits(sign | magnitude)) * power_of_two((127 - self.bias) as i16)
+    }
+}
+
+/// Decoded numbers that share a row, or a column.
+struct Row<const K: usize> {
+    exponent: [i16; K],
+    value: [f64; K],
     finite: bool,
 }
 
-impl Row {
-    fn decode(&mut self, ty: Float, a: &[u16]) {
-        self.raw.clear();
-        self.exponent.clear();
-        self.significand.clear();
-        self.finite = true;
-        for &bits in a {
-            let (exponent, significand, finite) = decode(ty, bits.into());
-            self.raw.push(bits.into());
-            self.exponent.push(exponent);
-            self.significand.push(significand);
-            self.finite &= finite;
+impl<const K: usize> Row<K> {
+    /// Decodes up to K numbers; zeros follow.
+    fn new<T: Copy + Into<u32>>(decoder: &Decoder, numbers: &[T]) -> Self {
+        let mut bits = [0; K];
+        for (bits, &number) in bits.iter_mut().zip(numbers) {
+            *bits = number.into();
+        }
+        Self {
+            exponent: bits.map(|bits| decoder.exponent(bits)),
+            value: bits.map(|bits| decoder.value(bits)),
+            finite: bits
+                .iter()
+                .fold(true, |finite, bits| finite & (bits & decoder.magnitude < decoder.infinity)),
         }
     }
 }
 
-/// Up to eight columns of B, side by side for each k.
-struct Columns {
-    raw: Vec<Vec<u32>>,
-    exponent: Vec<[i32; LANES]>,
-    significand: Vec<[f32; LANES]>,
-    finite: [bool; LANES],
+/// Up to eight decoded columns of B, side by side for each k.
+struct Columns<const K: usize> {
+    exponent: [[i16; LANES]; K],
+    value: [[f64; LANES]; K],
+    finite: bool,
 }
 
-impl Columns {
-    fn new(ty: Float, k: usize, b: &[u16]) -> Self {
-        let mut columns = Self {
-            raw: Vec::with_capacity(LANES),
-            exponent: vec![[ZERO_EXPONENT; LANES]; k],
-            significand: vec![[0.0; LANES]; k],
-            finite: [true; LANES],
-        };
-        for (lane, column) in b.chunks_exact(k).enumerate() {
-            columns.raw.push(column.iter().map(|&bits| bits.into()).collect());
-            for (k, &bits) in column.iter().enumerate() {
-                let (exponent, significand, finite) = decode(ty, bits.into());
-                columns.exponent[k][lane] = exponent;
-                columns.significand[k][lane] = significand;
-                columns.finite[lane] &= finite;
+impl<const K: usize> Columns<K> {
+    fn new<'a>(decoder: &Decoder, columns: impl Iterator<Item = &'a [u16]>) -> Self {
+        let mut block =
+            Self { exponent: [[ZERO_EXPONENT; LANES]; K], value: [[0.0; LANES]; K], finite: true };
+        for (lane, column) in columns.take(LANES).enumerate() {
+            let column = Row::<K>::new(decoder, column);
+            block.finite &= column.finite;
+            for k in 0..K {
+                block.exponent[k][lane] = column.exponent[k];
+                block.value[k][lane] = column.value[k];
             }
         }
-        columns
-    }
-
-    fn multiply_add(&self, datapath: Datapath, ty: Float, acc: Accumulator, row: &Row, c: &mut [u32]) {
-        for start in (0..row.raw.len()).step_by(datapath.step) {
-            let range = start..row.raw.len().min(start + datapath.step);
-            let mut addend = Addend::default();
-            for (lane, &bits) in c.iter().enumerate() {
-                addend.set(acc, lane, bits);
-            }
-            let sums = fused_sums(
-                datapath.aligned_bits,
-                2 * ty.fraction_bits() as i32,
-                (&row.exponent[range.clone()], &row.significand[range.clone()]),
-                (&self.exponent[range.clone()], &self.significand[range.clone()]),
-                &addend,
-            );
-            let mut rounded = match acc {
-                Accumulator::F32 => truncate_to_f32(&sums),
-                Accumulator::F16 => round_to_f16(&sums),
-            };
-            for (lane, (c, rounded)) in c.iter_mut().zip(&mut rounded).enumerate() {
-                *c = if row.finite && self.finite[lane] && addend.finite[lane] {
-                    *rounded
-                } else {
-                    let (a, b) = (&row.raw[range.clone()], &self.raw[lane][range.clone()]);
-                    fused_dot_add(datapath, (ty, ty), acc, a, b, *c)
-                };
-            }
-        }
+        block
     }
 }
 
-/// The accumulators of eight columns.
-#[derive(Default)]
-struct Addend {
-    exponent: [i32; LANES],
-    significand: [f32; LANES],
-    finite: [bool; LANES],
-}
-
-impl Addend {
-    fn set(&mut self, acc: Accumulator, lane: usize, bits: u32) {
-        let ty = acc.float();
-        let (exponent, significand, finite) = decode(ty, bits);
-        self.exponent[lane] = exponent;
-        // As a number with 23 fraction bits.
-        self.significand[lane] = significand * (1u32 << (23 - ty.fraction_bits())) as f32;
-        self.finite[lane] = finite;
-    }
-}
-
-/// The unnormalised exponent, the signed significand as an integer, and whether the number is finite.
-fn decode(ty: Float, bits: u32) -> (i32, f32, bool) {
-    let fraction_bits = ty.fraction_bits();
-    let magnitude = bits & (ty.mask() & !ty.sign_bit()) as u32;
-    let field = magnitude >> fraction_bits;
-    let fraction = magnitude & ((1 << fraction_bits) - 1);
-    let hidden = u32::from(field != 0) << fraction_bits;
-    let significand = (fraction | hidden) as f32;
-    let exponent = if magnitude == 0 { ZERO_EXPONENT } else { field.max(1) as i32 - ty.bias() };
-    let signed = if bits & ty.sign_bit() as u32 != 0 { -significand } else { significand };
-    (exponent, signed, magnitude < ty.infinity() as u32)
-}
-
-/// Exact sums of aligned, truncated terms: `sum · 2^(exponent)`.
+/// Exact sums of aligned, truncated terms: `sum · 2^exponent`.
 struct Sums {
     sum: [f64; LANES],
-    exponent: [i32; LANES],
-}
-
-/// 2^exponent as an f32, or 0 below 2^-126; the exponent is at most 127.
-fn power_of_two(exponent: i32) -> f32 {
-    f32::from_bits(((exponent + 127).max(0) as u32) << 23)
+    exponent: [i16; LANES],
 }
 
 /// Aligns, truncates and adds the products of one row with eight columns.
-fn fused_sums(
+///
+/// Products, scaled ones and sums are all exact in f64.
+fn fused_sums<const K: usize>(
     aligned_bits: i32,
-    product_fraction_bits: i32,
-    (row_exponent, row_significand): (&[i32], &[f32]),
-    (column_exponent, column_significand): (&[[i32; LANES]], &[[f32; LANES]]),
-    addend: &Addend,
+    row: &Row<K>,
+    columns: &Columns<K>,
+    addend: &Row<LANES>,
 ) -> Sums {
     let mut largest = addend.exponent.map(|e| e.max(LOWEST_ALIGNMENT));
-    for (&ea, eb) in row_exponent.iter().zip(column_exponent) {
+    for (&ea, eb) in row.exponent.iter().zip(&columns.exponent) {
         for lane in 0..LANES {
             largest[lane] = largest[lane].max(ea + eb[lane]);
         }
     }
+    let exponent = largest.map(|e| e - aligned_bits as i16);
+    let scale = exponent.map(|e| power_of_two(-e));
     let mut sum = [0.0; LANES];
-    // A significand product has at most 22 bits and is below 4: scaled it is an f32 exactly, below 2^27, and
-    // sixteen of them stay within i32.
-    let up = aligned_bits - product_fraction_bits;
-    for chunk in 0..row_exponent.len().div_ceil(16) {
-        let range = chunk * 16..row_exponent.len().min(chunk * 16 + 16);
-        let mut part = [0i32; LANES];
-        for k in range {
-            let (ea, sa) = (row_exponent[k], row_significand[k]);
-            let (eb, sb) = (&column_exponent[k], &column_significand[k]);
-            for lane in 0..LANES {
-                let scale = power_of_two(ea + eb[lane] - largest[lane] + up);
-                part[lane] += (sa * sb[lane] * scale) as i32;
-            }
-        }
+    for (&a, b) in row.value.iter().zip(&columns.value) {
         for lane in 0..LANES {
-            sum[lane] += f64::from(part[lane]);
+            sum[lane] += truncate(a * b[lane] * scale[lane]);
         }
     }
     for lane in 0..LANES {
-        let scale = power_of_two(addend.exponent[lane] - largest[lane] + aligned_bits - 23);
-        sum[lane] += f64::from((addend.significand[lane] * scale) as i32);
+        sum[lane] += truncate(addend.value[lane] * scale[lane]);
     }
-    Sums { sum, exponent: largest.map(|e| e - aligned_bits) }
+    Sums { sum, exponent }
+}
+
+/// Drops the fraction of a number below 2^27 in magnitude with at most 24 significant bits.
+///
+/// In 2^27 + x the units of x have a fixed place; a bit lost from x < 1/2 does not reach it.
+#[inline(always)]
+fn truncate(x: f64) -> f64 {
+    const BIAS: f64 = (1u32 << 27) as f64;
+    let units = (x.abs() + BIAS).to_bits() & !((1 << 25) - 1);
+    (f64::from_bits(units) - BIAS).copysign(x)
 }
 
 /// 2^exponent as an f64, for exponents of normal numbers.
-fn wide_power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
+#[inline(always)]
+fn power_of_two(exponent: i16) -> f64 {
+    f64::from_bits(((i64::from(exponent) + 1023) as u64) << 52)
 }
 
 fn truncate_to_f32(sums: &Sums) -> [u32; LANES] {
     std::array::from_fn(|lane| {
-        let exact = sums.sum[lane] * wide_power_of_two(sums.exponent[lane]);
+        let exact = sums.sum[lane] * power_of_two(sums.exponent[lane]);
         let nearest = exact as f32;
         // One step toward zero if rounding went away from it, except where 2^128 was really reached.
-        let away = f64::from(nearest).abs() > exact.abs() && exact.abs() < wide_power_of_two(128);
+        let away = f64::from(nearest).abs() > exact.abs() && exact.abs() < power_of_two(128);
         let bits = nearest.to_bits() - u32::from(away);
         if bits << 1 == 0 { 0 } else { bits }
     })
@@ -254,7 +267,7 @@ fn round_to_f16(sums: &Sums) -> [u32; LANES] {
         if sum == 0 {
             return 0;
         }
-        let exact = Exact::new(sum < 0, sums.exponent[lane], u128::from(sum.unsigned_abs()));
+        let exact = Exact::new(sum < 0, sums.exponent[lane].into(), u128::from(sum.unsigned_abs()));
         let bits = exact.pack(Float::F16, Round::Rn, false) as u32;
         if bits & 0x7fff == 0 { 0 } else { bits }
     })
