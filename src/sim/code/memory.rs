@@ -54,6 +54,8 @@ pub(in crate::sim) struct Access {
     pub(in crate::sim) count: u8,
     /// Loads extend the sign into wider registers.
     pub(in crate::sim) signed: bool,
+    /// The destination registers have 16 bits.
+    pub(in crate::sim) half: bool,
     /// `.volatile`, `.relaxed`, `.acquire`, `.release`, `.mmio`: may be meant for other threads.
     pub(in crate::sim) strong: bool,
     pub(in crate::sim) addr: Addr,

@@ -53,7 +53,7 @@ impl Cx<'_, '_, '_> {
         let b = self.sources(first + 1, count, ty, Fit::Exact)?;
         let c = if f == AtomFn::Cas { Some(self.src(first + 2, ty)?) } else { None };
         let access =
-            Access { space, bytes: ty.bytes() as u8, count: count as u8, signed: false, strong: true, addr };
+            Access { space, bytes: ty.bytes() as u8, count: count as u8, signed: false, half: false, strong: true, addr };
         Ok(Memory::Atom(Box::new(Atom { f, access, d, b, c })))
     }
 

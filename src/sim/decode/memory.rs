@@ -91,7 +91,14 @@ impl Cx<'_, '_, '_> {
 
     fn access(&self, space: Space, ty: Type, count: usize, strong: bool, addr: crate::sim::code::Addr) -> Access {
         let signed = matches!(ty, Type::Int(int) if int.signed());
-        Access { space, bytes: ty.bytes() as u8, count: count as u8, signed, strong, addr }
+        Access { space, bytes: ty.bytes() as u8, count: count as u8, signed, half: false, strong, addr }
+    }
+
+    /// Bits of the first register of operand `n`.
+    fn first_width(&mut self, n: usize) -> Decoded<u32> {
+        let elements = self.elements(self.operand(n))?;
+        let registers = elements.iter().map(|e| self.register_of(e)).collect::<Decoded<Vec<_>>>()?;
+        Ok(registers.iter().flatten().next().map_or(32, |(_, ty)| ty.bits()))
     }
 
     pub(super) fn ld(&mut self) -> Decoded<Memory> {
@@ -107,7 +114,8 @@ impl Cx<'_, '_, '_> {
         }
         let d = self.destinations(0, count, ty, Fit::Wider)?;
         let (addr, space) = self.addr(1, space)?;
-        let access = self.access(space, ty, count, strong, addr);
+        let mut access = self.access(space, ty, count, strong, addr);
+        access.half = self.first_width(0)? == 16;
         match &d[..] {
             &[Reg::R(d)] if access.bytes == 4 => Ok(Memory::LdR(access, d)),
             _ => Ok(Memory::Ld(access, d)),
