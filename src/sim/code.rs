@@ -57,7 +57,7 @@ pub(super) enum Value {
     LocalGeneric(i64),
     /// A kernel parameter's address made generic.
     ParamGeneric(i64),
-    /// The address of function `.0` of this code.
+    /// The address of function `.0` of the module.
     Function(u32),
 }
 
@@ -158,6 +158,8 @@ pub(super) struct Preset {
 #[derive(Debug)]
 pub(super) struct Callee {
     pub(super) name: Arc<str>,
+    /// Its number among the module's functions, from which its address is made.
+    pub(super) function: u32,
     /// Its first instruction.
     pub(super) start: u32,
     /// Bytes of local memory of one activation.

@@ -84,6 +84,11 @@ impl<'m> Symbols<'m> {
         self.variables.iter().position(|v| std::ptr::eq(*v, variable)).map(|i| i as u32)
     }
 
+    /// The number of a function in the module.
+    pub(super) fn function_index(&self, function: &Function) -> u32 {
+        self.functions.iter().position(|f| std::ptr::eq(*f, function)).unwrap_or(0) as u32
+    }
+
     /// Collects the global and constant variables declared inside functions.
     fn add_inner_variables(&mut self, statements: &'m [Statement]) -> Decoded<()> {
         for statement in statements {

@@ -53,7 +53,7 @@ pub(in crate::sim) struct Call {
     pub(in crate::sim) target: Target,
     pub(in crate::sim) args: Vec<Place>,
     pub(in crate::sim) returns: Vec<Place>,
-    /// Bytes of the caller's own frame.
+    /// Bytes of the caller's own frame, known when its function is complete.
     pub(in crate::sim) frame: u32,
 }
 

@@ -109,8 +109,8 @@ impl<'m> Cx<'_, '_, 'm> {
                 }
                 Some(Global::Function(i)) => {
                     let function = self.body.builder.symbols.functions[i];
-                    let index = self.body.builder.callee(function)?;
-                    Ok(Place::Value(Value::Function(index), Space::Generic))
+                    self.body.builder.callee(function)?;
+                    Ok(Place::Value(Value::Function(i as u32), Space::Generic))
                 }
                 None => Err(self.error_at(operand, format!("`{name}` is not declared"))),
             },

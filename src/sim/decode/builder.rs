@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::function::Body;
 use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
-use crate::sim::ast::{Function, FunctionKind, Linkage, Space, Variable};
+use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space, Variable};
 use crate::sim::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
     SourceLine, Target, Value,
@@ -183,6 +183,7 @@ impl<'m> Builder<'m> {
         let returns = self.places(&function.returns, &mut offset)?;
         self.code.callees.push(Callee {
             name: Arc::from(function.name.as_str()),
+            function: self.symbols.function_index(function),
             start: 0,
             frame: offset,
             params,
@@ -195,6 +196,27 @@ impl<'m> Builder<'m> {
             self.queue.push_back((index, function));
         }
         Ok(index)
+    }
+
+    /// Functions whose addresses stand in initialisers can be reached by any indirect call.
+    pub(super) fn callees_in_tables(&mut self) -> Decoded<()> {
+        for variable in &self.symbols.variables {
+            if let Some(init) = &variable.init {
+                self.callees_in(init)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn callees_in(&mut self, init: &Init) -> Decoded<()> {
+        match init {
+            Init::List(items) => items.iter().try_for_each(|item| self.callees_in(item)),
+            Init::Address { name, .. } => match self.global(name) {
+                Some(Global::Function(i)) => self.callee(self.symbols.functions[i]).map(|_| ()),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 
     fn places(&mut self, params: &'m [Variable], offset: &mut u32) -> Decoded<Vec<Place>> {
@@ -360,11 +382,13 @@ impl<'m> Builder<'m> {
     }
 
     /// Replaces label numbers by instruction indices in everything after `start`.
-    pub(super) fn patch(&mut self, start: usize, labels: &[Option<u32>]) {
+    /// Calls leave the whole frame of their function alone.
+    pub(super) fn patch(&mut self, start: usize, labels: &[Option<u32>], frame: u32) {
         let resolve = |label: &mut u32| *label = labels[*label as usize].unwrap_or(0);
         for instr in &mut self.code.instrs[start..] {
             match &mut instr.op {
                 Op::Control(Control::Branch(to)) => resolve(to),
+                Op::Control(Control::Call(call)) => call.frame = frame,
                 Op::Control(Control::BranchIndexed(_, list)) => list.iter_mut().for_each(resolve),
                 _ => {}
             }

@@ -133,8 +133,7 @@ impl<'m> Cx<'_, '_, 'm> {
         let returns = self.call_places(results, true)?;
         self.check_call(&target, &args, &returns, operands.get(tail))?;
         self.body.builder.note_call(&target);
-        let frame = self.body.frame().next_multiple_of(16);
-        Ok(Control::Call(Box::new(Call { target, args, returns, frame })))
+        Ok(Control::Call(Box::new(Call { target, args, returns, frame: 0 })))
     }
 
     fn call_target(&mut self, function: &'m Operand) -> Decoded<Target> {
@@ -151,7 +150,10 @@ impl<'m> Cx<'_, '_, 'm> {
             };
         }
         match self.src_as(function, Type::B64, super::operand::Fit::Exact)? {
-            Reg::D(d) => Ok(Target::Indirect(d)),
+            Reg::D(d) => {
+                self.body.builder.callees_in_tables()?;
+                Ok(Target::Indirect(d))
+            }
             _ => Err(self.error_at(function, "expected a function or a 64-bit register")),
         }
     }

@@ -1,7 +1,5 @@
 //! The body of a function, statement by statement.
 
-use std::sync::Arc;
-
 use super::builder::Builder;
 use super::instruction::Cx;
 use super::scope::{Scope, Symbol, labels};
@@ -46,9 +44,9 @@ impl<'b, 'm> Body<'b, 'm> {
             body.block(statements)?;
         }
         body.close(function);
-        let (labels, frame) = (std::mem::take(&mut body.labels), body.frame);
-        builder.patch(start, &labels);
-        Ok(frame.next_multiple_of(16))
+        let (labels, frame) = (std::mem::take(&mut body.labels), body.frame.next_multiple_of(16));
+        builder.patch(start, &labels, frame);
+        Ok(frame)
     }
 
     fn declare_params(&mut self, function: &'m Function, callee: Option<u32>) -> Decoded<()> {
@@ -188,15 +186,7 @@ impl<'b, 'm> Body<'b, 'm> {
         self.loc
     }
 
-    pub(super) fn frame(&self) -> u32 {
-        self.frame
-    }
-
     pub(super) fn error(&self, pos: Pos, len: u32, message: impl Into<String>) -> ParseError {
         self.builder.symbols.error(pos, len as usize, message)
-    }
-
-    pub(super) fn arc(name: &str) -> Arc<str> {
-        Arc::from(name)
     }
 }
