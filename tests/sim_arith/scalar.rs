@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use warpwright::sim::arith::{
-    Float, Int, Round, Ty,
+    Float, Int, Round, Ty, approx,
     compare::{self, Class, Compare},
     cvt::{self, CvtMode},
     float,
@@ -121,6 +121,11 @@ fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
         return Some(u64::from(compare::compare(any_type(ty)?, op, ftz, s[0], s[1])));
     }
     let float = float_type(ty)?;
+    if has("approx") || has("full") {
+        if let Some(result) = approximate(opcode, float, ftz, s) {
+            return Some(result);
+        }
+    }
     if ty.ends_with("x2") {
         let mut scalar = opcode.to_vec();
         *scalar.last_mut()? = ty.trim_end_matches("x2").to_owned();
@@ -145,6 +150,29 @@ fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
         ("testp", class) => u64::from(compare::testp(float, class_of(class)?, s[0])),
         ("min", _) => minmax::min(float, mode, s[0], s[1]),
         ("max", _) => minmax::max(float, mode, s[0], s[1]),
+        _ => return None,
+    })
+}
+
+fn approximate(opcode: &[String], ty: Float, ftz: bool, s: &[u64]) -> Option<u64> {
+    let (a, b) = (s[0] as u32, *s.get(1).unwrap_or(&0) as u32);
+    let half = matches!(opcode.last()?.as_str(), "f16" | "bf16");
+    Some(match (opcode[0].as_str(), ty) {
+        ("rsqrt", Float::F64) if ftz => approx::rsqrt_ftz_f64(s[0]),
+        ("rsqrt", Float::F64) => approx::rsqrt_f64(s[0]),
+        ("rcp", Float::F64) => approx::rcp_f64(s[0]),
+        ("ex2", Float::F32) => approx::ex2(ftz, a).into(),
+        ("lg2", Float::F32) => approx::lg2(ftz, a).into(),
+        ("rcp", Float::F32) => approx::rcp(ftz, a).into(),
+        ("rsqrt", Float::F32) => approx::rsqrt(ftz, a).into(),
+        ("sqrt", Float::F32) => approx::sqrt(ftz, a).into(),
+        ("sin", Float::F32) => approx::sin(a).into(),
+        ("cos", Float::F32) => approx::cos(a).into(),
+        ("tanh", Float::F32) => approx::tanh(a).into(),
+        ("div", Float::F32) if opcode[1] == "full" => approx::div_full(ftz, a, b).into(),
+        ("div", Float::F32) => approx::div(ftz, a, b).into(),
+        ("ex2", _) if half => approx::ex2_half(ty, a & 0xffff).into(),
+        ("tanh", _) if half => approx::tanh_half(ty, a & 0xffff).into(),
         _ => return None,
     })
 }
