@@ -8,10 +8,12 @@
 //! [`sign`], [`cvt`], and [`mma`] for the tensor cores.
 
 pub mod approx;
+pub mod bits;
 pub mod compare;
 pub mod cvt;
 pub mod float;
 mod format;
+pub mod int;
 pub mod minmax;
 pub mod mma;
 pub mod sign;

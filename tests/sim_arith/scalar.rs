@@ -11,7 +11,10 @@ use warpwright::sim::arith::{
     sign,
 };
 
-use crate::truth::{Entry, Operand};
+use crate::{
+    integer,
+    truth::{Entry, Operand},
+};
 
 /// The straight-line instructions of one entry.
 pub(crate) struct Program<'a> {
@@ -28,7 +31,7 @@ pub(crate) fn program(entry: &Entry) -> Option<Program<'_>> {
     let lines: Vec<Line> = entry.ptx.lines().map(parse).collect();
     let known = lines.iter().all(|line| {
         let sources = vec![0; line.operands.len() - 1];
-        execute(&line.opcode, &sources).is_some()
+        execute(&line.opcode, &sources, &mut false).is_some()
     });
     known.then_some(Program { entry, lines })
 }
@@ -51,12 +54,13 @@ impl Program<'_> {
             let high = if operand.words() == 2 { u64::from(words.next().expect("a word")) } else { 0 };
             registers.insert(name, high << 32 | low);
         }
+        let mut carry = false;
         for line in &self.lines {
             let sources: Vec<u64> = line.operands[1..]
                 .iter()
                 .map(|o| registers.get(o).copied().unwrap_or_else(|| o.parse().expect("an immediate")))
                 .collect();
-            let result = execute(&line.opcode, &sources).expect("a known instruction");
+            let result = execute(&line.opcode, &sources, &mut carry).expect("a known instruction");
             registers.insert(line.operands[0].clone(), result);
         }
         names(&self.entry.outputs)
@@ -85,7 +89,7 @@ pub(crate) fn float_type(name: &str) -> Option<Float> {
     })
 }
 
-fn int_type(name: &str) -> Option<Int> {
+pub(crate) fn int_type(name: &str) -> Option<Int> {
     Some(match name {
         "u8" => Int::U8,
         "s8" => Int::S8,
@@ -99,11 +103,18 @@ fn int_type(name: &str) -> Option<Int> {
     })
 }
 
-fn any_type(name: &str) -> Option<Ty> {
+pub(crate) fn any_type(name: &str) -> Option<Ty> {
     int_type(name).map(Ty::Int).or_else(|| float_type(name).map(Ty::Float))
 }
 
-fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
+fn execute(opcode: &[String], s: &[u64], carry: &mut bool) -> Option<u64> {
+    floating(opcode, s).or_else(|| {
+        let opcode: Vec<&str> = opcode.iter().map(String::as_str).collect();
+        integer::execute(&opcode, s, carry)
+    })
+}
+
+fn floating(opcode: &[String], s: &[u64]) -> Option<u64> {
     let has = |m: &str| opcode.iter().any(|o| o == m);
     let ty = opcode.last()?.as_str();
     if opcode[0] == "cvt" {
@@ -131,7 +142,7 @@ fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
         *scalar.last_mut()? = ty.trim_end_matches("x2").to_owned();
         let half = |shift: u32| -> Option<u64> {
             let s: Vec<u64> = s.iter().map(|s| s >> shift & 0xffff).collect();
-            execute(&scalar, &s)
+            floating(&scalar, &s)
         };
         return Some(half(0)? | half(16)? << 16);
     }
@@ -140,7 +151,8 @@ fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
         ("add", _) => float::add(float, round, ftz, sat, s[0], s[1]),
         ("sub", _) => float::sub(float, round, ftz, sat, s[0], s[1]),
         ("mul", _) => float::mul(float, round, ftz, sat, s[0], s[1]),
-        ("fma", _) if !has("relu") && !has("oob") => float::fma(float, round, ftz, sat, s[0], s[1], s[2]),
+        ("fma", _) if !has("relu") => float::fma(float, round, ftz, sat, s[0], s[1], s[2]),
+        ("fma", _) => float::fma_relu(float, ftz, s[0], s[1], s[2]),
         ("div", "rn" | "rz" | "rm" | "rp") => float::div(float, round, ftz, s[0], s[1]),
         ("rcp", "rn" | "rz" | "rm" | "rp") => float::rcp(float, round, ftz, s[0]),
         ("sqrt", "rn" | "rz" | "rm" | "rp") => float::sqrt(float, round, ftz, s[0]),

@@ -81,7 +81,7 @@ pub fn lg2(ftz: bool, x: u32) -> u32 {
     match x {
         _ if x << 1 == 0 || ftz && is_subnormal(x) => 1 << 31 | INFINITY,
         INFINITY => INFINITY,
-        INFINITY.. => NAN,
+        _ if x > INFINITY => NAN,
         _ if is_subnormal(x) => {
             let scaled = lg2_of_normal(scale(x, SUBNORMAL_SCALE, false));
             let offset = (SUBNORMAL_SCALE as f32).to_bits();
@@ -139,8 +139,9 @@ pub fn tanh(x: u32) -> u32 {
             // 17 bits below the index, as in the other functions; the rest is not looked at.
             let offset = fraction << binade.index_bits >> 6 & 0x1_ffff;
             let [c0, c1, c2] = tables::TANH[row as usize].map(u64::from);
-            let sum = (c0 << 34) + (c1 * u64::from(offset) << 17 << binade.shifts[0])
-                - (c2 * square(offset) << binade.shifts[1]);
+            let linear = (c1 * u64::from(offset)) << 17 << binade.shifts[0];
+            let quadratic = (c2 * square(offset)) << binade.shifts[1];
+            let sum = (c0 << 34) + linear - quadratic;
             let unit = exponent.min(-1) - 23 - 34;
             Exact::new(sign != 0, unit, sum.into()).pack(Float::F32, Round::Rz, false) as u32
         }

@@ -24,7 +24,7 @@ impl Interpolator {
     pub(super) fn sum(&self, segment: u32, offset: u32, square: u64) -> i64 {
         let [c0, c1, c2] = self.table[segment as usize].map(i64::from);
         (c0 << self.shifts[0])
-            + self.signs[0] * (c1 * i64::from(offset) << self.shifts[1])
+            + self.signs[0] * ((c1 * i64::from(offset)) << self.shifts[1])
             + self.signs[1] * c2 * square as i64
             + self.bias
     }

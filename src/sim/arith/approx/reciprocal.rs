@@ -60,7 +60,7 @@ pub fn rsqrt(ftz: bool, x: u32) -> u32 {
     match x {
         _ if x << 1 == 0 || ftz && is_subnormal(x) => x & 1 << 31 | INFINITY,
         INFINITY => 0,
-        INFINITY.. => NAN,
+        _ if x > INFINITY => NAN,
         _ => {
             let (exponent, fraction) = normalised(x);
             scale(rsqrt_of_significand(exponent, fraction), -(exponent >> 1), false)
@@ -82,7 +82,7 @@ pub fn sqrt(ftz: bool, x: u32) -> u32 {
     match x {
         _ if x << 1 == 0 || ftz && is_subnormal(x) => x & 1 << 31,
         INFINITY => INFINITY,
-        INFINITY.. => NAN,
+        _ if x > INFINITY => NAN,
         _ => {
             let (exponent, fraction) = normalised(x);
             let sum = SQRT.sum_of_fraction(64 * (exponent & 1) as u32, fraction);
