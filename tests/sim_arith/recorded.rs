@@ -7,8 +7,11 @@ use std::{
 };
 
 use crate::{
-    matrix, scalar,
+    matrix::{self, Opcode},
+    scalar,
+    sparse::Sparse,
     truth::{self, Cases, Entry},
+    wgmma::Wgmma,
 };
 
 fn folder() -> PathBuf {
@@ -36,7 +39,18 @@ fn run(entry: &Entry, cases: &Cases) -> Option<Outcome> {
         "cvt" | "approx" | "float" | "half" | "minmax" | "setp" | "int" | "bit" | "carry" => {
             scalar::program(entry).map(|program| each_case(entry, cases, |ins, _| program.run(ins)))
         }
-        "mma" => matrix::mma(entry).map(|mma| each_case(entry, cases, |ins, _| mma.run(ins))),
+        "mma" => {
+            let opcode = Opcode::parse(entry)?;
+            Some(each_case(entry, cases, |ins, _| matrix::mma(&opcode, ins).expect("a known mma")))
+        }
+        "mma_sp" => {
+            let sparse = Sparse::parse(entry)?;
+            Some(each_case(entry, cases, |ins, _| sparse.run(ins).expect("a known mma.sp")))
+        }
+        "wgmma" => {
+            let wgmma = Wgmma::parse(entry)?;
+            Some(each_case(entry, cases, |ins, smem| wgmma.run(ins, smem).expect("a known wgmma")))
+        }
         _ => None,
     }
 }
