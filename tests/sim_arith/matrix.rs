@@ -165,15 +165,15 @@ fn quad_pairs(opcode: &Opcode, words: &[u32]) -> Option<Vec<u32>> {
                 let (crossed_outer, crossed_inner) = (upper(lane) + i, lane % 4);
                 let bits = fragment(0, 16).element(lane, i) as u32;
                 if layouts[0] == "row" {
-                    a[outer][inner] = bits
+                    a[outer][inner] = bits;
                 } else {
-                    a[crossed_outer][crossed_inner] = bits
+                    a[crossed_outer][crossed_inner] = bits;
                 }
                 let bits = fragment(2, 16).element(lane, i) as u32;
                 if layouts[1] == "col" {
-                    b[outer][inner] = bits
+                    b[outer][inner] = bits;
                 } else {
-                    b[crossed_outer][crossed_inner] = bits
+                    b[crossed_outer][crossed_inner] = bits;
                 }
             }
             let c_bits = if c_acc == Accumulator::F32 { 32 } else { 16 };

@@ -65,21 +65,26 @@ struct Step {
 impl Step {
     /// The elements of one row in up to eight columns.
     fn run(&self, a: &[u32], row: &Row, block: &Block, c: &mut [u32]) {
+        if let Ok(c) = c.try_into() {
+            return self.run_lanes(a, row, block, c);
+        }
+        let mut lanes = [0; LANES];
+        lanes[..c.len()].copy_from_slice(c);
+        self.run_lanes(a, row, block, &mut lanes);
+        c.copy_from_slice(&lanes[..c.len()]);
+    }
+
+    fn run_lanes(&self, a: &[u32], row: &Row, block: &Block, c: &mut [u32; LANES]) {
         for start in (0..a.len()).step_by(self.datapath.step) {
             let range = start..a.len().min(start + self.datapath.step);
-            let addend = Lanes::new(&self.accumulators, c);
-            if row.finite && block.finite && addend.all_finite(&self.accumulators, c) {
-                let sums = fused_sums(
-                    self.datapath.aligned_bits,
-                    &row.numbers[range.clone()],
-                    &block.lanes[range],
-                    &addend,
-                );
-                let rounded = match self.acc {
+            if row.finite && block.finite && self.accumulators.all_finite(c) {
+                let addend = Lanes::new(&self.accumulators, c);
+                let columns = &block.lanes[range.clone()];
+                let sums = fused_sums(self.datapath.aligned_bits, &row.numbers[range], columns, &addend);
+                *c = match self.acc {
                     Accumulator::F32 => truncate_to_f32(&sums, self.datapath.result_bits),
                     Accumulator::F16 => round_to_f16(&sums),
                 };
-                c.copy_from_slice(&rounded[..c.len()]);
             } else {
                 for (lane, c) in c.iter_mut().enumerate() {
                     let b: Vec<u32> = block.raw[range.clone()].iter().map(|b| b[lane]).collect();
@@ -113,8 +118,10 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn is_finite(&self, bits: u32) -> bool {
-        bits & self.magnitude < self.infinity
+    fn all_finite(&self, numbers: &[u32]) -> bool {
+        // Without branches: magnitudes have no sign bit, so signed comparison serves.
+        let largest = numbers.iter().map(|bits| (bits & self.magnitude) as i32).fold(0, i32::max);
+        largest < self.infinity as i32
     }
 
     /// The exponent without normalisation: the smallest normal one for subnormals.
@@ -145,7 +152,7 @@ impl Row {
     fn decode(&mut self, decoder: &Decoder, a: &[u32]) {
         self.numbers.clear();
         self.numbers.extend(a.iter().map(|&bits| (decoder.exponent(bits), decoder.value(bits))));
-        self.finite = a.iter().all(|&bits| decoder.is_finite(bits));
+        self.finite = decoder.all_finite(a);
     }
 }
 
@@ -157,19 +164,12 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// Decodes up to eight numbers; zeros follow.
     #[inline(always)]
-    fn new(decoder: &Decoder, numbers: &[u32]) -> Self {
-        let mut bits = [0; LANES];
-        bits[..numbers.len()].copy_from_slice(numbers);
+    fn new(decoder: &Decoder, bits: &[u32; LANES]) -> Self {
         Self {
             exponent: bits.map(|bits| decoder.exponent(bits)),
             value: bits.map(|bits| decoder.value(bits)),
         }
-    }
-
-    fn all_finite(&self, decoder: &Decoder, numbers: &[u32]) -> bool {
-        numbers.iter().all(|&bits| decoder.is_finite(bits))
     }
 }
 
@@ -191,7 +191,7 @@ impl Block {
             }
         }
         let lanes = raw.iter().map(|bits| Lanes::new(&decoder, bits)).collect();
-        Self { finite: b.iter().all(|&bits| decoder.is_finite(bits)), raw, lanes }
+        Self { finite: decoder.all_finite(b), raw, lanes }
     }
 
     /// Takes over the rows of another block that `selected` names.
@@ -204,15 +204,15 @@ impl Block {
     }
 }
 
-/// Exact sums of aligned, truncated terms: `sum · 2^exponent`.
+/// Exact sums of aligned, truncated terms, and the exponents of the units they are truncated to.
 struct Sums {
     sum: [f64; LANES],
-    exponent: [i16; LANES],
+    unit: [i16; LANES],
 }
 
 /// Aligns, truncates and adds the products of one row with eight columns.
 ///
-/// Products, scaled ones and sums are all exact in f64.
+/// Products and sums are exact in f64: a term has at most 24 bits and is below 2^27 units.
 fn fused_sums(aligned_bits: i32, row: &[(i16, f64)], columns: &[Lanes], addend: &Lanes) -> Sums {
     let mut largest = addend.exponent.map(|e| e.max(LOWEST_ALIGNMENT));
     for ((ea, _), b) in row.iter().zip(columns) {
@@ -220,28 +220,25 @@ fn fused_sums(aligned_bits: i32, row: &[(i16, f64)], columns: &[Lanes], addend: 
             *largest = (*largest).max(ea + eb);
         }
     }
-    let exponent = largest.map(|e| e - aligned_bits as i16);
-    let scale = exponent.map(|e| power_of_two(-e));
-    let mut sum = [0.0; LANES];
+    let unit = largest.map(|e| e - aligned_bits as i16);
+    let bias = unit.map(|e| power_of_two(e + 27));
+    let mut sum: [f64; LANES] = std::array::from_fn(|lane| truncate(addend.value[lane], bias[lane]));
     for ((_, a), b) in row.iter().zip(columns) {
         for lane in 0..LANES {
-            sum[lane] += truncate(a * b.value[lane] * scale[lane]);
+            sum[lane] += truncate(a * b.value[lane], bias[lane]);
         }
     }
-    for lane in 0..LANES {
-        sum[lane] += truncate(addend.value[lane] * scale[lane]);
-    }
-    Sums { sum, exponent }
+    Sums { sum, unit }
 }
 
-/// Drops the fraction of a number below 2^27 in magnitude with at most 24 significant bits.
+/// Drops from `x` what is below `bias` · 2^-27.
 ///
-/// In 2^27 + x the units of x have a fixed place; a bit lost from x < 1/2 does not reach it.
+/// Moved away from zero by `bias`, the bits of x have fixed places; one lost from an x below half a unit does not
+/// reach the unit.
 #[inline(always)]
-fn truncate(x: f64) -> f64 {
-    const BIAS: f64 = (1u32 << 27) as f64;
-    let units = (x.abs() + BIAS).to_bits() & !((1 << 25) - 1);
-    (f64::from_bits(units) - BIAS).copysign(x)
+fn truncate(x: f64, bias: f64) -> f64 {
+    let bias = bias.copysign(x);
+    f64::from_bits((x + bias).to_bits() & !((1 << 25) - 1)) - bias
 }
 
 /// 2^exponent as an f64, for exponents of normal numbers.
@@ -253,7 +250,7 @@ fn power_of_two(exponent: i16) -> f64 {
 fn truncate_to_f32(sums: &Sums, result_bits: i32) -> [u32; LANES] {
     let dropped = (23 - result_bits) as u32;
     std::array::from_fn(|lane| {
-        let exact = sums.sum[lane] * power_of_two(sums.exponent[lane]);
+        let exact = sums.sum[lane];
         let nearest = exact as f32;
         // One step toward zero if rounding went away from it, except where 2^128 was really reached.
         let away = f64::from(nearest).abs() > exact.abs() && exact.abs() < power_of_two(128);
@@ -264,11 +261,11 @@ fn truncate_to_f32(sums: &Sums, result_bits: i32) -> [u32; LANES] {
 
 fn round_to_f16(sums: &Sums) -> [u32; LANES] {
     std::array::from_fn(|lane| {
-        let sum = sums.sum[lane] as i64;
-        if sum == 0 {
+        let units = (sums.sum[lane] * power_of_two(-sums.unit[lane])) as i64;
+        if units == 0 {
             return 0;
         }
-        let exact = Exact::new(sum < 0, sums.exponent[lane].into(), u128::from(sum.unsigned_abs()));
+        let exact = Exact::new(units < 0, sums.unit[lane].into(), u128::from(units.unsigned_abs()));
         let bits = exact.pack(Float::F16, Round::Rn, false) as u32;
         if bits & 0x7fff == 0 { 0 } else { bits }
     })
