@@ -1,28 +1,19 @@
 //! Rounded floating-point arithmetic: add, sub, mul, fma, div, rcp, sqrt.
 //!
 //! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly
-//! rounded. A NaN result is `0x7fffffff` (f32) or `0x7fff` (f16, bf16) whatever went in; f64 passes a NaN operand
+//! rounded. `ftz` makes zeros of their sign of subnormal operands and results, `sat` clamps results to [0, 1], NaN to
+//! +0. A NaN result is `0x7fffffff` (f32) or `0x7fff` (f16, bf16) whatever went in; f64 passes a NaN operand
 //! on, quieted (of several: the second operand, then the third, then the first), and makes `0xfff8000000000000`.
 
 use super::format::{Float, Round};
 use super::unpacked::{Exact, Unpacked};
 
-/// The modifiers that `add`, `sub`, `mul` and `fma` share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Mode {
-    /// How to round.
-    pub round: Round,
-    /// `.ftz`: subnormal operands and results become zeros of their sign.
-    pub ftz: bool,
-    /// `.sat`: the result is clamped to [0, 1]; NaN becomes +0.
-    pub sat: bool,
-}
-
-impl Default for Mode {
-    /// `.rn`, no `.ftz`, no `.sat`.
-    fn default() -> Self {
-        Self { round: Round::Rn, ftz: false, sat: false }
-    }
+/// The modifiers that the operations share.
+#[derive(Clone, Copy, Debug)]
+struct Mode {
+    round: Round,
+    ftz: bool,
+    sat: bool,
 }
 
 /// `a + b`.
@@ -241,6 +232,8 @@ mod tests {
 
     use super::*;
 
+    const NEAREST: Mode = Mode { round: Round::Rn, ftz: false, sat: false };
+
     fn exact_fma(ty: Float, mode: Mode, [a, b, c]: [u64; 3]) -> u64 {
         let product = product(operand(ty, mode.ftz, a), operand(ty, mode.ftz, b));
         exact_sum(ty, mode, &[a, b, c], product, operand(ty, mode.ftz, c))
@@ -267,7 +260,7 @@ mod tests {
 
         #[test]
         fn exact_and_native_f32_agree(operands in triples(Float::F32), ftz in any::<bool>()) {
-            let mode = Mode { ftz, ..Mode::default() };
+            let mode = Mode { ftz, ..NEAREST };
             let exact = exact_fma(Float::F32, mode, operands);
             if let Some(native) = native(Float::F32, mode, operands, f32::mul_add, f64::mul_add) {
                 prop_assert_eq!(native, exact, "{:x?}", operands);
@@ -276,8 +269,8 @@ mod tests {
 
         #[test]
         fn exact_and_native_f64_agree(operands in triples(Float::F64)) {
-            let exact = exact_fma(Float::F64, Mode::default(), operands);
-            if let Some(native) = native(Float::F64, Mode::default(), operands, f32::mul_add, f64::mul_add) {
+            let exact = exact_fma(Float::F64, NEAREST, operands);
+            if let Some(native) = native(Float::F64, NEAREST, operands, f32::mul_add, f64::mul_add) {
                 prop_assert_eq!(native, exact, "{:x?}", operands);
             }
         }
@@ -296,7 +289,7 @@ mod tests {
         #[test]
         fn directed_results_enclose_the_nearest(operands in triples(Float::F32)) {
             let result = |round| {
-                let bits = exact_fma(Float::F32, Mode { round, ..Mode::default() }, operands);
+                let bits = exact_fma(Float::F32, Mode { round, ..NEAREST }, operands);
                 f32::from_bits(bits as u32)
             };
             let (down, nearest, up) = (result(Round::Rm), result(Round::Rn), result(Round::Rp));
