@@ -241,6 +241,7 @@ pub(in crate::sim) enum R3 {
     Mad24LoS,
     Mad24HiU,
     Mad24HiS,
+    Mad24HiSSat,
     MadLo16,
     MadHiU16,
     MadHiS16,
@@ -439,7 +440,6 @@ pub(in crate::sim) enum FloatFn {
     Mul,
     Fma,
     FmaRelu,
-    FmaOob,
     Div,
     Rcp,
     Sqrt,
@@ -447,8 +447,12 @@ pub(in crate::sim) enum FloatFn {
     Abs,
     Copysign,
     MinMax(Extremum, MinMaxMode),
-    /// Three operands.
-    MinMax3(Extremum, MinMaxMode),
+    /// Three f32 operands, or their magnitudes.
+    MinMax3 {
+        which: Extremum,
+        nan: bool,
+        abs: bool,
+    },
     DivApprox,
     DivFull,
     RcpApprox,
