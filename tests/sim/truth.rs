@@ -144,7 +144,7 @@ fn kernel(entry: &Json, operands: &[Operand], words_in: usize, words_out: usize)
                 "saddr" => line(format!("mov.u32 %w0, image; add.u32 {reg}, {reg}, %w0;")),
                 "goff" => line(format!("add.u64 {reg}, {reg}, %q2;")),
                 "desc" => {
-                    line(format!("mov.u64 %q4, image; shr.u64 %q4, %q4, 4; add.u64 {reg}, {reg}, %q4;"))
+                    line(format!("mov.u64 %q4, image; shr.u64 %q4, %q4, 4; add.u64 {reg}, {reg}, %q4;"));
                 }
                 _ => {}
             }
@@ -231,7 +231,7 @@ fn check(folder: &Path, entry: &Json) -> Result<(), String> {
     let text = kernel(entry, &operands, words_in, words_out);
     let module = Module::parse(&text).map_err(|e| e.to_string())?;
     let mut memory = Memory::new();
-    let mut upload = |bytes: &[u8], memory: &mut Memory| {
+    let upload = |bytes: &[u8], memory: &mut Memory| {
         let address = memory.alloc(bytes.len());
         memory.write(address, bytes).expect("in bounds");
         Arg::from(address)

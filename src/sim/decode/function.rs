@@ -1,8 +1,11 @@
 //! The body of a function, statement by statement.
 
+use std::sync::Arc;
+
 use super::builder::Builder;
 use super::instruction::Cx;
 use super::scope::{Scope, Symbol, labels};
+use super::watch::Touches;
 use super::{Decoded, size_of};
 use crate::sim::ast::{Function, Space, Statement, Variable};
 use crate::sim::code::{Control, Guard, Instr, Meta, Op, P, Place, Reg, SourceLine};
@@ -56,10 +59,7 @@ impl<'b, 'm> Body<'b, 'm> {
     fn declare_params(&mut self, function: &'m Function, callee: Option<u32>) -> Decoded<()> {
         for (i, param) in function.params.iter().chain(&function.returns).enumerate() {
             let symbol = match callee {
-                None => {
-                    let size = size_of(self.builder.symbols, param)?.1 as u32;
-                    Symbol::KernelParam(self.builder.param_offset(&param.name).unwrap_or(0), size)
-                }
+                None => Symbol::KernelParam(self.builder.param_offset(&param.name).unwrap_or(0)),
                 Some(index) => {
                     let callee = &self.builder.code.callees[index as usize];
                     match *callee.params.iter().chain(&callee.returns).nth(i).unwrap_or(&callee.params[0]) {
@@ -85,10 +85,10 @@ impl<'b, 'm> Body<'b, 'm> {
             column: function.pos.column,
             loc: self.loc,
             mnemonic,
-            watched_uses: Box::default(),
-            watched_defs: Box::default(),
+            watch: None,
         };
-        self.builder.push(Instr { guard: Guard::Always, op: Op::Control(Control::Return) }, meta);
+        let op = Op::Control(Control::Return);
+        self.builder.push(Instr { guard: Guard::Always, op }, meta, Touches::default());
     }
 
     fn block(&mut self, statements: &'m [Statement]) -> Decoded<()> {
@@ -169,6 +169,9 @@ impl<'b, 'm> Body<'b, 'm> {
             return slots.clone();
         }
         let slots: Vec<Reg> = (0..vector).map(|_| self.builder.new_register(ty)).collect();
+        for &slot in &slots {
+            self.builder.names.insert(slot, Arc::from(name));
+        }
         self.scopes[depth].slots.insert(name.to_string(), slots.clone());
         slots
     }

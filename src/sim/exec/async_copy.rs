@@ -26,9 +26,11 @@ struct Pending {
 /// A warp's asynchronous copies.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct AsyncCopies {
-    pending: Vec<Box<Pending>>,
-    /// Emptied entries, kept for reuse.
-    spare: Vec<Box<Pending>>,
+    /// Entries in use and emptied ones, kept for reuse.
+    entries: Vec<Pending>,
+    /// Those in use, oldest first.
+    pending: Vec<usize>,
+    spare: Vec<usize>,
     /// How many groups each lane has committed.
     committed: Lanes32,
 }
@@ -41,7 +43,7 @@ impl AsyncCopies {
 
     /// Lanes of `m` with copies on their way.
     pub(in crate::sim) fn in_flight(&self, m: u32) -> u32 {
-        self.pending.iter().fold(0, |lanes, p| lanes | (p.mask & m))
+        self.pending.iter().fold(0, |lanes, &at| lanes | (self.entries[at].mask & m))
     }
 }
 
@@ -72,17 +74,20 @@ pub(super) fn issue<const CHECKED: bool>(
             sizes[lane] = 0;
         }
     }
-    let mut entry = warp.copies.spare.pop().unwrap_or_else(|| {
-        Box::new(Pending { mask: 0, bytes: 0, to: [0; 32], group: [0; 32], data: [[0; 4]; 32] })
+    let copies = &mut warp.copies;
+    let at = copies.spare.pop().unwrap_or_else(|| {
+        copies.entries.push(Pending { mask: 0, bytes: 0, to: [0; 32], group: [0; 32], data: [[0; 4]; 32] });
+        copies.entries.len() - 1
     });
+    copies.pending.push(at);
+    let entry = &mut copies.entries[at];
     for lane in lanes(m) {
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
     entry.mask = m;
     entry.bytes = bytes;
     entry.to = to;
-    entry.group = warp.copies.committed;
-    warp.copies.pending.push(entry);
+    entry.group = copies.committed;
     Ok(())
 }
 
@@ -92,7 +97,7 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
     if size == 0 {
         return Ok(data);
     }
-    if from % bytes != 0 {
+    if !from.is_multiple_of(bytes) {
         let message = format!(
             "misaligned access: the source of a cp.async of {bytes} bytes at global address {from:#x}, which is not a multiple of {bytes}"
         );
@@ -130,7 +135,7 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) 
     let shared = &mut cx.cta().shared;
     let mut at = 0;
     while at < warp.copies.pending.len() {
-        let entry = &mut warp.copies.pending[at];
+        let entry = &mut warp.copies.entries[warp.copies.pending[at]];
         let arrived =
             lanes(entry.mask).filter(|&l| ready(l, entry.group[l])).fold(0, |mask, l| mask | 1 << l);
         for lane in lanes(arrived) {
