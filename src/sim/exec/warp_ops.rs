@@ -113,7 +113,8 @@ fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
             let message = format!("shfl reads lane {from}, which is inactive or not in the mask {m:#010x}");
             return Err(Fault::at(Kind::ShflInactiveLane, lane, message));
         }
-        out[lane] = a[from as usize];
+        // A lane that takes no part gives 0, as on an H200.
+        out[lane] = if m >> from & 1 == 1 { a[from as usize] } else { 0 };
     }
     warp.regs.put_r(op.d, m, &out);
     if let Some(p) = op.p {
