@@ -5,6 +5,7 @@
 //! warp starts, so that an executor never asks what kind of operand it has.
 
 pub(super) mod alu;
+pub(super) mod async_ops;
 pub(super) mod control;
 pub(super) mod memory;
 pub(super) mod tensor;
@@ -13,6 +14,7 @@ pub(super) mod warp;
 use std::sync::Arc;
 
 pub(super) use alu::*;
+pub(super) use async_ops::*;
 pub(super) use control::*;
 pub(super) use memory::*;
 pub(super) use tensor::*;

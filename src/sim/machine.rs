@@ -3,6 +3,7 @@
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
 use super::code::{Code, Special, Value};
+use super::exec::bulk::BulkCopies;
 use super::exec::tensor::Scratch;
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
@@ -57,8 +58,8 @@ impl Machine<'_> {
     /// What a slot holds in each lane when warp `warp` of a block starts.
     pub(super) fn preset(&self, value: Value, cta: &Cta, warp: u32) -> [u64; 32] {
         let shared = |offset: i64, generic: bool| {
-            let window = if generic { SHARED_WINDOW + (u64::from(cta.rank) << SHARED_BITS) } else { 0 };
-            window.wrapping_add_signed(offset)
+            let window = if generic { SHARED_WINDOW } else { 0 };
+            (window + (u64::from(cta.rank) << SHARED_BITS)).wrapping_add_signed(offset)
         };
         let uniform = match value {
             Value::Bits(bits) => bits,
@@ -160,6 +161,9 @@ pub(super) struct Cx<'a> {
     pub(super) cluster_barrier: ClusterBarrier,
     pub(super) counts: Counts,
     pub(super) scratch: Scratch,
+    pub(super) bulk: BulkCopies,
+    /// How often something happened that a waiting thread might be waiting for.
+    pub(super) events: u64,
 }
 
 impl Cx<'_> {

@@ -14,7 +14,7 @@ pub(super) const GLOBAL_START: u64 = 1 << REGION_BITS;
 
 /// Generic addresses of shared memory: the window, then the block's rank in its cluster, then the offset.
 pub(super) const SHARED_WINDOW: u64 = 0x1_0000_0000;
-/// Bits of an offset in one block's shared memory, as in a `shared::cluster` address.
+/// Bits of an offset in one block's shared memory; above them an address holds the block's rank in its cluster.
 pub(super) const SHARED_BITS: u32 = 24;
 /// Generic addresses of local memory.
 pub(super) const LOCAL_WINDOW: u64 = 0x2_0000_0000;

@@ -41,6 +41,12 @@ pub enum Kind {
     ShflInactiveLane,
     /// An operand value the instruction does not allow.
     InvalidOperand,
+    /// An mbarrier used against its rules.
+    MbarrierMisuse,
+    /// A wait for an mbarrier phase that nothing will complete.
+    MbarrierNeverCompletes,
+    /// A tensor copy that starts inside a 16-byte unit of a row.
+    TensorCoordinateMisaligned,
     /// A matrix descriptor or tensor map that no instruction accepts.
     InvalidDescriptor,
     /// `trap` or `brkpt`.
@@ -69,6 +75,9 @@ impl Kind {
             Kind::AlignedDivergence => "aligned_divergence",
             Kind::ShflInactiveLane => "shfl_inactive_lane",
             Kind::InvalidOperand => "invalid_operand",
+            Kind::MbarrierMisuse => "mbarrier_misuse",
+            Kind::MbarrierNeverCompletes => "mbarrier_never_completes",
+            Kind::TensorCoordinateMisaligned => "tensor_coordinate_misaligned",
             Kind::InvalidDescriptor => "invalid_descriptor",
             Kind::Trap => "trap",
             Kind::Assertion => "assertion",

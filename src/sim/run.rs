@@ -5,7 +5,7 @@ mod step;
 
 use super::check::registers;
 use super::code::{BarrierKind, Control, Memory, Op};
-use super::exec::{alu, memory, tensor, warp_ops};
+use super::exec::{alu, mbarrier, memory, tensor, warp_ops};
 use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::machine::Cx;
@@ -36,6 +36,7 @@ pub(super) type Faulted = (Box<Fault>, u32);
 /// Runs a warp for at most `turn` instructions.
 pub(super) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u64) -> Result<Stop, Faulted> {
     let end = cx.clock + turn;
+    warp.polled = false;
     loop {
         let Some(chosen) = choose(cx, warp) else {
             return Ok(if warp.live == 0 { Stop::Finished } else { Stop::Blocked });
@@ -176,10 +177,15 @@ fn run_group<const CHECKED: bool>(
                     }
                 }
             }
+            Op::Memory(Memory::Mbarrier(op)) => {
+                let waiting = mbarrier::execute(cx, warp, op, mask)?;
+                if waiting { Step::Yield } else { Step::Next }
+            }
             Op::Memory(op) => {
                 memory::execute::<CHECKED>(cx, warp, op, mask)?;
-                if !alone && talks(op) {
-                    warp.impatience = warp.impatience.saturating_add(TALK);
+                if talks(op) {
+                    warp.polled = true;
+                    warp.impatience = warp.impatience.saturating_add(if alone { 0 } else { TALK });
                 }
                 Step::Next
             }

@@ -1,8 +1,11 @@
 //! A cluster of blocks (usually one block): what one host thread runs from start to end.
 
 use super::barrier::ClusterBarrier;
+use super::code::{Memory, Op};
+use super::exec::bulk::{self, BulkCopies};
+use super::exec::mbarrier;
 use super::exec::tensor::Scratch;
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::machine::{Cta, Cx, Machine};
 use super::module::Module;
@@ -13,12 +16,17 @@ use super::warp::{Group, Wait, Warp};
 /// Instructions a warp executes before the next one has its turn.
 const TURN: u64 = 2048;
 
+/// Rounds in which nothing happens before those who wait are taken to wait for ever.
+const IDLE_ROUNDS: u32 = 20_000;
+
 /// A cluster being executed.
 pub(super) struct Unit<'a> {
     cx: Cx<'a>,
     warps: Vec<Warp>,
     /// Number of the cluster in the grid.
     pub(super) index: u64,
+    /// Rounds in a row in which everybody waited or looked, and nothing changed.
+    idle_rounds: u32,
 }
 
 /// How far a unit got.
@@ -27,7 +35,7 @@ pub(super) enum Progress {
     Finished,
     /// Some warp executed something.
     Moved,
-    /// No warp could.
+    /// No warp could, or all have been waiting in vain for long.
     Stuck,
 }
 
@@ -42,8 +50,10 @@ impl<'a> Unit<'a> {
             cluster_barrier: ClusterBarrier::default(),
             counts: Counts::default(),
             scratch: Scratch::default(),
+            bulk: BulkCopies::default(),
+            events: 0,
         };
-        Self { cx, warps: vec![], index: 0 }
+        Self { cx, warps: vec![], index: 0, idle_rounds: 0 }
     }
 
     /// Makes ready to run cluster `index`, reusing what memory there is.
@@ -60,6 +70,9 @@ impl<'a> Unit<'a> {
         self.cx.counts = Counts::default();
         self.cx.printed.clear();
         self.cx.cluster_barrier = ClusterBarrier::default();
+        self.cx.bulk.clear();
+        self.cx.events = 0;
+        self.idle_rounds = 0;
         self.cx.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);
         for rank in 0..size {
@@ -82,6 +95,8 @@ impl<'a> Unit<'a> {
     /// One turn of every warp.
     pub(super) fn round(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
         let mut progress = Progress::Finished;
+        let events = self.cx.events;
+        let mut idle = true;
         for i in 0..self.warps.len() {
             let warp = &mut self.warps[i];
             if warp.live == 0 {
@@ -94,21 +109,49 @@ impl<'a> Unit<'a> {
             } else {
                 run::<true>(&mut self.cx, warp, TURN)
             };
+            let stop = stop.map_err(|faulted| self.finding(module, i, &faulted))?;
+            let warp = &self.warps[i];
+            idle &= match stop {
+                Stop::Turn => warp.polled,
+                Stop::Yielded | Stop::Blocked => true,
+                Stop::Finished => false,
+            };
             let moved = self.cx.clock > before;
-            match stop {
-                Err((fault, pc)) => return Err(self.finding(module, i, &(fault, pc))),
-                Ok(Stop::Finished) if progress != Progress::Moved => {
-                    progress = if moved { Progress::Moved } else { progress };
-                }
-                Ok(_) if moved => progress = Progress::Moved,
-                Ok(_) if progress == Progress::Finished => progress = Progress::Stuck,
-                Ok(_) => {}
+            if moved {
+                progress = Progress::Moved;
+            } else if progress == Progress::Finished && warp.live != 0 {
+                progress = Progress::Stuck;
             }
+            self.copies(module, i, bulk::pump)?;
         }
         if self.cx.clock > self.cx.machine.step_limit {
             return Err(self.step_limit(module));
         }
-        Ok(if self.warps.iter().all(|w| w.live == 0) { Progress::Finished } else { progress })
+        self.idle_rounds = if idle && self.cx.events == events { self.idle_rounds + 1 } else { 0 };
+        if self.warps.iter().all(|w| w.live == 0) {
+            self.copies(module, 0, bulk::finish)?;
+            return Ok(Progress::Finished);
+        }
+        if progress == Progress::Moved && self.idle_rounds > IDLE_ROUNDS {
+            return Ok(Progress::Stuck);
+        }
+        Ok(progress)
+    }
+
+    /// Lets asynchronous copies happen; what goes wrong there is laid to warp `i`.
+    fn copies<T>(
+        &mut self,
+        module: &Module,
+        i: usize,
+        f: impl FnOnce(&mut Cx<'a>) -> Outcome<T>,
+    ) -> Result<(), Box<Finding>> {
+        match f(&mut self.cx) {
+            Ok(_) => Ok(()),
+            Err(fault) => {
+                let pc = self.warps[i].groups.first().map_or(0, |g| g.pc);
+                Err(self.finding(module, i, &(fault, pc)))
+            }
+        }
     }
 
     /// Runs to the end.
@@ -176,7 +219,10 @@ impl<'a> Unit<'a> {
     }
 
     /// Why nobody can go on.
-    pub(super) fn stuck(&self, module: &Module) -> Box<Finding> {
+    pub(super) fn stuck(&mut self, module: &Module) -> Box<Finding> {
+        if let Some(finding) = self.mbarrier_stuck(module) {
+            return finding;
+        }
         let (warp, group) = self.first_waiting();
         let threads = self.cx.machine.threads();
         let cta = &self.cx.ctas[self.warps[warp].cta];
@@ -228,6 +274,30 @@ impl<'a> Unit<'a> {
         let mut finding = self.finding(module, warp, &(fault, group.pc));
         finding.notes = self.standings(module);
         finding
+    }
+
+    /// A warp that keeps asking an mbarrier in vain, and what that waits for.
+    fn mbarrier_stuck(&mut self, module: &Module) -> Option<Box<Finding>> {
+        let code = self.cx.machine.code;
+        for i in 0..self.warps.len() {
+            let warp = &self.warps[i];
+            self.cx.at = warp.cta;
+            for group in warp.groups.iter().filter(|g| g.wait == Wait::Ready && g.pc > 0) {
+                // A group that gave up its turn stands behind the instruction that made it.
+                let pc = group.pc - 1;
+                let Op::Memory(Memory::Mbarrier(op)) = &code.instrs[pc as usize].op else { continue };
+                let lane = group.mask.trailing_zeros() as usize;
+                let Some((pending, tx)) = mbarrier::standing(&mut self.cx, warp, op, lane) else { continue };
+                let message = format!(
+                    "mbarrier never completes: the phase waits for {pending} more arrivals and {tx} more bytes"
+                );
+                let fault = Fault::at(Kind::MbarrierNeverCompletes, lane, message);
+                let mut finding = self.finding(module, i, &(fault, pc));
+                finding.notes = self.standings(module);
+                return Some(finding);
+            }
+        }
+        None
     }
 
     fn first_waiting(&self) -> (usize, Group) {

@@ -77,10 +77,14 @@ pub(super) struct Warp {
     pub(super) index: u32,
     /// Phase of the cluster barrier in which each lane arrived last.
     pub(super) cluster_phase: [u64; 32],
+    /// Bulk groups each lane has committed.
+    pub(super) bulk_groups: [u32; 32],
     /// Instructions since a group that could run was last passed over.
     pub(super) impatience: u32,
     /// How often that has happened.
     pub(super) turns: u32,
+    /// In this turn it looked at memory that others may change.
+    pub(super) polled: bool,
     /// For each watched register, the lanes in which it holds a defined value.
     pub(super) defined: Vec<u32>,
 }
@@ -107,6 +111,7 @@ impl Warp {
         self.cta = at;
         self.index = index;
         self.cluster_phase = [0; 32];
+        self.bulk_groups = [0; 32];
         self.impatience = 0;
         self.turns = 0;
         self.defined.clear();

@@ -1,6 +1,6 @@
 //! Instructions that only read and write registers of their own lane.
 
-use super::{D, P, R, Reg};
+use super::{D, Mapa, P, R, Reg};
 use crate::sim::arith::compare::{Class, Compare};
 use crate::sim::arith::cvt::CvtMode;
 use crate::sim::arith::minmax::{Extremum, MinMaxMode};
@@ -132,6 +132,12 @@ pub(in crate::sim) enum Alu {
     PackSat(Box<PackSat>),
     /// `dp4a`, `dp2a`.
     Dot(Box<DotOp>),
+    Mapa(Box<Mapa>),
+    /// `getctarank`.
+    CtaRank {
+        d: R,
+        a: Reg,
+    },
 }
 
 /// One 32-bit operand.

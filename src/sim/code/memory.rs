@@ -1,6 +1,6 @@
 //! Instructions that read and write memory.
 
-use super::{D, P, R, Reg};
+use super::{Bulk, BulkTensor, D, Mbarrier, P, R, Reg};
 use crate::sim::arith::{Float, Int};
 
 /// A state space as instructions name it.
@@ -86,6 +86,16 @@ pub(in crate::sim) enum Memory {
         d: P,
         a: Base,
     },
+    Mbarrier(Box<Mbarrier>),
+    PendingCount {
+        d: R,
+        state: D,
+    },
+    Bulk(Box<Bulk>),
+    BulkTensor(Box<BulkTensor>),
+    BulkCommit,
+    /// All but the newest `.0` bulk groups.
+    BulkWait(u32),
     LdMatrix(Box<MatrixAccess>),
     StMatrix(Box<MatrixAccess>),
 }

@@ -11,10 +11,23 @@ use crate::sim::types::Type;
 impl Cx<'_, '_, '_> {
     pub(super) fn cp(&mut self) -> Decoded<Op> {
         let unknown = self.error(format!("unknown instruction `{}`", self.i.mnemonic()));
+        if self.m.eat("reduce") {
+            self.want_word("async")?;
+            self.want_word("bulk")?;
+            return self.reduce_bulk();
+        }
         if !self.m.eat("async") {
             return Err(unknown);
         }
         match self.m.peek() {
+            Some("bulk") => {
+                self.m.next();
+                self.bulk()
+            }
+            Some("mbarrier") => {
+                self.m.next();
+                self.copies_arrive().map(Op::Memory)
+            }
             Some("commit_group") => {
                 self.m.next();
                 self.arity(0)?;

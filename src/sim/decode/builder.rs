@@ -93,6 +93,8 @@ fn communicates(op: &Op) -> bool {
     let shared = |space: Space| matches!(space, Space::Generic | Space::Global);
     match op {
         Op::Memory(Memory::Atom(atom)) => shared(atom.access.space),
+        Op::Memory(Memory::Bulk(bulk)) => bulk.reduce.is_some() && bulk.to.0 == Space::Global,
+        Op::Memory(Memory::BulkTensor(tensor)) => tensor.reduce.is_some(),
         Op::Memory(
             Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
         ) => access.strong && shared(access.space),

@@ -43,7 +43,14 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         let mut sources = vec![];
         match op {
             Op::Alu(_) => sources = uses,
-            Op::Control(_) | Op::Memory(Memory::Atom(_) | Memory::CpAsync(_)) => sinks.extend(uses),
+            Op::Control(_)
+            | Op::Memory(
+                Memory::Atom(_)
+                | Memory::CpAsync(_)
+                | Memory::Mbarrier(_)
+                | Memory::Bulk(_)
+                | Memory::BulkTensor(_),
+            ) => sinks.extend(uses),
             Op::Memory(Memory::St(access, _) | Memory::StR(access, _))
                 if matches!(access.space, Space::Global | Space::Generic) =>
             {
@@ -116,6 +123,10 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             "pmevent" => control(self.pmevent()),
             "prefetch" | "prefetchu" | "discard" | "applypriority" => control(self.prefetch()),
             "createpolicy" => alu(self.createpolicy()),
+            "mbarrier" => self.mbarrier().map(Op::Memory),
+            "mapa" => alu(self.mapa()),
+            "getctarank" => alu(self.getctarank()),
+            "setmaxnreg" => control(self.setmaxnreg()),
             "griddepcontrol" => control(self.griddepcontrol()),
             _ => Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic()))),
         }

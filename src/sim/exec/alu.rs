@@ -6,6 +6,10 @@ use crate::sim::arith::bits::bfi;
 use crate::sim::arith::compare::{Compare, compare, testp};
 use crate::sim::arith::{Float, Int, Ty};
 use crate::sim::code::{Alu, Clock, Logic, P, Reg, Set, Setp};
+use crate::sim::memory::SHARED_BITS;
+
+/// The offset in a shared address.
+const OFFSET: u64 = (1 << SHARED_BITS) - 1;
 
 /// Runs one instruction in the lanes of `m`; `clock` counts what the block has executed.
 pub(in crate::sim) fn execute(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
@@ -103,6 +107,17 @@ pub(in crate::sim) fn execute(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
         Alu::CvtUnpack(ref op) => convert::unpack(regs, m, op),
         Alu::PackSat(ref op) => convert::pack_sat(regs, m, op),
         Alu::Dot(ref op) => single::dot(regs, m, op),
+        Alu::Mapa(ref op) => {
+            let (a, rank) = (regs.get(op.a), regs.r(op.rank));
+            let window = |a: u64| a & !u64::from(u32::MAX);
+            let out =
+                std::array::from_fn(|i| window(a[i]) | a[i] & OFFSET | u64::from(rank[i]) << SHARED_BITS);
+            regs.put(op.d, m, &out);
+        }
+        Alu::CtaRank { d, a } => {
+            let a = regs.get(a);
+            regs.put_r(d, m, &a.map(|a| a as u32 >> SHARED_BITS));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::global::{Doing, reach};
 use super::lanes::{Lanes32, Lanes64, lanes};
 use super::memory::{View, aligned, safe_addresses};
+use super::shared::offsets;
 use crate::sim::code::{CpAsync, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::launch::Checks;
@@ -40,11 +41,6 @@ impl AsyncCopies {
         self.spare.append(&mut self.pending);
         self.committed = [0; 32];
     }
-
-    /// Lanes of `m` with copies on their way.
-    pub(in crate::sim) fn in_flight(&self, m: u32) -> u32 {
-        self.pending.iter().fold(0, |lanes, &at| lanes | (self.entries[at].mask & m))
-    }
 }
 
 pub(super) fn issue<const CHECKED: bool>(
@@ -53,7 +49,8 @@ pub(super) fn issue<const CHECKED: bool>(
     copy: &CpAsync,
     m: u32,
 ) -> Outcome<()> {
-    let to = safe_addresses(warp, copy.dst, m);
+    let mut to = safe_addresses(warp, copy.dst, m);
+    offsets(cx, &mut to);
     let from = safe_addresses(warp, copy.src, m);
     let bytes = u64::from(copy.bytes);
     aligned(&to, bytes, "the target of a cp.async", Space::Shared)?;

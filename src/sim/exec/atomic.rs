@@ -107,8 +107,7 @@ fn one<const CHECKED: bool>(
     let address = all[lane];
     let shared = match atom.access.space {
         Space::Generic => (SHARED_WINDOW..LOCAL_WINDOW).contains(&address).then(|| address - SHARED_WINDOW),
-        Space::Shared => Some(address | (cx.at as u64) << SHARED_BITS),
-        Space::SharedCluster => Some(address),
+        Space::Shared | Space::SharedCluster => Some(address),
         _ => None,
     };
     if shared.is_none() && address < GLOBAL_START && (LOCAL_WINDOW..).contains(&address) {
@@ -134,7 +133,14 @@ fn one<const CHECKED: bool>(
 }
 
 /// Reads, updates and writes an element made of the words that `get` and `put` reach.
-fn exchange(atom: &Atom, offset: u64, flush: bool, o: &Operands, words: &mut dyn Words) -> u128 {
+fn exchange(
+    atom: &Atom,
+    offset: u64,
+    flush: bool,
+    o: &Operands,
+    words: &mut dyn Words,
+    events: &mut u64,
+) -> u128 {
     let bytes = u64::from(atom.access.bytes);
     let bits = 8 * bytes as u32;
     if bytes < 4 {
@@ -143,6 +149,7 @@ fn exchange(atom: &Atom, offset: u64, flush: bool, o: &Operands, words: &mut dyn
         let old = u128::from(word >> shift & 0xffff);
         let new = update(atom.f, bits, flush, old, o) as u32 & 0xffff;
         words.put(offset >> 2, (word & !(0xffff << shift)) | new << shift);
+        *events += u64::from(u128::from(new) != old);
         return old;
     }
     let old = (0..bytes / 4).fold(0, |old, i| old | u128::from(words.get((offset >> 2) + i)) << (32 * i));
@@ -150,6 +157,7 @@ fn exchange(atom: &Atom, offset: u64, flush: bool, o: &Operands, words: &mut dyn
     for i in 0..bytes / 4 {
         words.put((offset >> 2) + i, (new >> (32 * i)) as u32);
     }
+    *events += u64::from(new != old);
     old
 }
 
@@ -204,7 +212,7 @@ fn in_shared<const CHECKED: bool>(
     if check {
         cta.shared.initialised(&all, total, 1 << lane, "an atomic")?;
     }
-    Ok(exchange(atom, address + offset, false, o, &mut cta.shared.words))
+    Ok(exchange(atom, address + offset, false, o, &mut cta.shared.words, &mut cx.events))
 }
 
 fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
@@ -225,5 +233,5 @@ fn in_global(
     let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
     let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
     let mut words = &allocation.words[..];
-    Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words))
+    Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))
 }

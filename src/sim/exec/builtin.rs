@@ -1,13 +1,11 @@
 //! Functions that the driver provides: vprintf, __assertfail, malloc, free.
 
-use super::global::{Doing, reach};
+use super::memory::generic_byte;
 use crate::sim::code::{Builtin, Call, Callee, Place};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use crate::sim::report::Kind;
 use crate::sim::warp::Warp;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The longest string a format or a `%s` may be.
 const MAX_STRING: u64 = 1 << 16;
@@ -71,36 +69,11 @@ fn write_place(warp: &mut Warp, lane: usize, place: Place, value: u64) {
     }
 }
 
-/// One byte at a generic address.
-fn byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
-    match address {
-        SHARED_WINDOW..LOCAL_WINDOW => {
-            let (rank, offset) =
-                ((address - SHARED_WINDOW) >> SHARED_BITS, address & ((1 << SHARED_BITS) - 1));
-            let shared = cx.ctas.get(rank as usize).map(|cta| &cta.shared);
-            match shared.filter(|s| offset < u64::from(s.bytes)) {
-                Some(shared) => Ok((shared.words[(offset / 4) as usize] >> (8 * (offset % 4))) as u8),
-                None => Err(Fault::at(
-                    Kind::SharedOutOfBounds,
-                    lane,
-                    format!("shared memory out of bounds: a load of 1 bytes at {offset:#x}"),
-                )),
-            }
-        }
-        LOCAL_WINDOW..PARAM_WINDOW => Ok(warp.local.byte(address - LOCAL_WINDOW, lane)),
-        _ => {
-            let allocation = reach(cx.machine, lane, address, 1, Doing::Load)?;
-            let at = address - allocation.start;
-            Ok((allocation.words[(at / 4) as usize].load(Relaxed) >> (8 * (at % 4))) as u8)
-        }
-    }
-}
-
 /// A string that ends with a zero byte.
 fn string(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<String> {
     let mut bytes = vec![];
     for i in 0..MAX_STRING {
-        match byte(cx, warp, lane, address.wrapping_add(i))? {
+        match generic_byte(cx, warp, lane, address.wrapping_add(i))? {
             0 => break,
             b => bytes.push(b),
         }
@@ -121,7 +94,7 @@ impl Arguments<'_, '_> {
         self.at = self.at.next_multiple_of(bytes);
         let mut value = 0;
         for i in 0..bytes {
-            value |= u64::from(byte(self.cx, self.warp, self.lane, self.at + i)?) << (8 * i);
+            value |= u64::from(generic_byte(self.cx, self.warp, self.lane, self.at + i)?) << (8 * i);
         }
         self.at += bytes;
         Ok(value)

@@ -171,6 +171,7 @@ pub(super) fn store(
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
+    cx.events += 1;
     match common(cx.machine, all, bytes) {
         Some(allocation) if !allocation.read_only => {
             if parallel && access.bytes == 2 && access.count == 1 && m == u32::MAX {

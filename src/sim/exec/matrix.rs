@@ -5,6 +5,7 @@
 
 use super::lanes::{FULL, Lanes32};
 use super::memory::{addresses, aligned};
+use super::shared::offsets;
 use crate::sim::code::{MatrixAccess, R, Space};
 use crate::sim::fault::Outcome;
 use crate::sim::launch::Checks;
@@ -23,6 +24,7 @@ fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outc
             *address = address.wrapping_sub(SHARED_WINDOW);
         }
     }
+    offsets(cx, &mut all);
     aligned(&all, 16, what, Space::Shared)?;
     cx.cta().shared.within(&all, 16, what)?;
     Ok(all)

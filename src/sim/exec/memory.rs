@@ -1,13 +1,18 @@
 //! Loads and stores: addresses, spaces, elements.
 
+use super::global::{Doing, reach};
 use super::lanes::{FULL, Lanes64, Regs, lanes};
-use super::{async_copy, atomic, global, local, matrix, shared};
+use super::{async_copy, atomic, bulk, global, local, matrix, shared};
 use crate::sim::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::memory::{GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
+use crate::sim::mbarrier::State;
+use crate::sim::memory::{
+    FUNCTION_WINDOW, GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW,
+};
 use crate::sim::report::Kind;
 use crate::sim::warp::Warp;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Runs one memory instruction in the lanes of `m`, of which there is at least one.
 pub(in crate::sim) fn execute<const CHECKED: bool>(
@@ -47,6 +52,22 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(
             warp.regs.put_p(*d, m, inside);
             Ok(())
         }
+        // The run loop needs to know whether it waits.
+        Memory::Mbarrier(_) => Ok(()),
+        Memory::PendingCount { d, state } => {
+            let counts = warp.regs.d(*state).map(|bits| State::unpack(bits).pending);
+            warp.regs.put_r(*d, m, &counts);
+            Ok(())
+        }
+        Memory::Bulk(op) => bulk::issue(cx, warp, op, m),
+        Memory::BulkTensor(op) => bulk::issue_tensor(cx, warp, op, m),
+        Memory::BulkCommit => {
+            for lane in lanes(m) {
+                warp.bulk_groups[lane] += 1;
+            }
+            Ok(())
+        }
+        Memory::BulkWait(n) => bulk::wait(cx, warp, m, *n),
         Memory::LdMatrix(access) => matrix::load::<CHECKED>(cx, warp, access),
         Memory::StMatrix(access) => matrix::store::<CHECKED>(cx, warp, access),
     }
@@ -71,7 +92,7 @@ fn window_of(address: u64) -> Space {
         GLOBAL_START.. => Space::Global,
         SHARED_WINDOW..LOCAL_WINDOW => Space::Shared,
         LOCAL_WINDOW..PARAM_WINDOW => Space::Local,
-        PARAM_WINDOW..0x4_0000_0000 => Space::Param,
+        PARAM_WINDOW..FUNCTION_WINDOW => Space::Param,
         _ => Space::Global,
     }
 }
@@ -427,4 +448,45 @@ impl View for Params<'_> {
     }
 
     fn set(&mut self, _: u64, _: usize, _: u32, _: u32) {}
+}
+
+/// One byte at a generic address.
+pub(super) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
+    match address {
+        SHARED_WINDOW..LOCAL_WINDOW => {
+            let (rank, offset) =
+                ((address - SHARED_WINDOW) >> SHARED_BITS, address & ((1 << SHARED_BITS) - 1));
+            let shared = cx.ctas.get(rank as usize).map(|cta| &cta.shared);
+            match shared.filter(|s| offset < u64::from(s.bytes)) {
+                Some(shared) => Ok((shared.words[(offset / 4) as usize] >> (8 * (offset % 4))) as u8),
+                None => Err(Fault::at(
+                    Kind::SharedOutOfBounds,
+                    lane,
+                    format!("shared memory out of bounds: a load of 1 bytes at {offset:#x}"),
+                )),
+            }
+        }
+        LOCAL_WINDOW..PARAM_WINDOW => Ok(warp.local.byte(address - LOCAL_WINDOW, lane)),
+        PARAM_WINDOW..FUNCTION_WINDOW => {
+            let at = address - PARAM_WINDOW;
+            let word = cx
+                .machine
+                .params
+                .get((at / 4) as usize)
+                .filter(|_| at < u64::from(cx.machine.code.param_bytes));
+            match word {
+                Some(word) => Ok((word >> (8 * (at % 4))) as u8),
+                None => Err(Fault::at(
+                    Kind::ParamOutOfBounds,
+                    lane,
+                    format!("param space out of bounds: a load of 1 bytes at offset {at}"),
+                )),
+            }
+        }
+        _ => {
+            let allocation = reach(cx.machine, lane, address, 1, Doing::Load)?;
+            let at = address - allocation.start;
+            Ok((allocation.words[(at / 4) as usize].load(Relaxed) >> (8 * (at % 4))) as u8)
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::sim::code::{Access, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::launch::Checks;
 use crate::sim::machine::{Cx, Shared};
-use crate::sim::memory::SHARED_BITS;
+use crate::sim::memory::{SHARED_BITS, SHARED_WINDOW};
 use crate::sim::report::Kind;
 use crate::sim::warp::Warp;
 
@@ -76,6 +76,65 @@ impl Shared {
     }
 }
 
+/// A checked place in the shared memory of a block of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) struct Place {
+    pub(in crate::sim) rank: usize,
+    pub(in crate::sim) offset: usize,
+}
+
+impl Place {
+    /// The place of `bytes` bytes, aligned to as many.
+    pub(super) fn locate(
+        cx: &Cx<'_>,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: u64,
+        what: &str,
+    ) -> Outcome<Self> {
+        Self::of_range(cx, space, lane, address, bytes, bytes, what)
+    }
+
+    /// The place of `bytes` bytes, aligned to `align`.
+    pub(super) fn of_range(
+        cx: &Cx<'_>,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: u64,
+        align: u64,
+        what: &str,
+    ) -> Outcome<Self> {
+        let address = if space == Space::Generic { address.wrapping_sub(SHARED_WINDOW) } else { address };
+        if address % align != 0 {
+            let message = format!(
+                "misaligned access: {what} at shared address {address:#x}, which is not a multiple of {align}"
+            );
+            return Err(Fault::at(Kind::MisalignedAccess, lane, message));
+        }
+        let rank = address >> SHARED_BITS;
+        let offset = address & ((1 << SHARED_BITS) - 1);
+        let cta = cx.ctas.get(usize::try_from(rank).unwrap_or(usize::MAX));
+        match cta.filter(|cta| offset + bytes <= u64::from(cta.shared.bytes)) {
+            Some(_) => Ok(Self { rank: rank as usize, offset: offset as usize }),
+            None => {
+                let message = format!("shared memory out of bounds: {what} of {bytes} bytes at {address:#x}");
+                Err(Fault::at(Kind::SharedOutOfBounds, lane, message))
+            }
+        }
+    }
+}
+
+/// Addresses in a block's own shared memory as offsets; what lies elsewhere stays far out of bounds.
+#[inline(always)]
+pub(super) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
+    let base = (cx.at as u64) << SHARED_BITS;
+    if base != 0 {
+        all.iter_mut().for_each(|address| *address = address.wrapping_sub(base));
+    }
+}
+
 #[inline(always)]
 pub(super) fn load_word<const CHECKED: bool>(
     cx: &mut Cx<'_>,
@@ -84,8 +143,9 @@ pub(super) fn load_word<const CHECKED: bool>(
     d: R,
     m: u32,
 ) -> Outcome<()> {
-    let all = safe_addresses(warp, access.addr, m);
+    let mut all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, "a load", Space::Shared)?;
+    offsets(cx, &mut all);
     let checks = cx.machine.checks;
     let shared = &cx.cta().shared;
     shared.within(&all, 4, "a load")?;
@@ -110,7 +170,9 @@ fn by_block(
 ) -> Outcome<()> {
     let own = cx.at;
     if space == Space::Shared || cx.ctas.len() == 1 {
-        return f(&mut cx.ctas[own].shared, all, m);
+        let mut all = *all;
+        offsets(cx, &mut all);
+        return f(&mut cx.ctas[own].shared, &all, m);
     }
     let mut left = m;
     while left != 0 {
@@ -171,6 +233,7 @@ pub(super) fn store<const CHECKED: bool>(
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
     let regs = &warp.regs;
+    cx.events += 1;
     by_block(cx, space, all, m, &mut |shared, all, m| {
         shared.within(all, bytes, "a store")?;
         write(shared, regs, all, access, values, m);

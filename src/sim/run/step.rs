@@ -143,6 +143,7 @@ pub(super) fn control(
                 return Ok(step);
             }
             let live = cx.ctas.iter().map(|cta| cta.live).sum();
+            cx.events += 1;
             let phase = cx.cluster_barrier.arrive(mask.count_ones(), live);
             for lane in lanes(mask) {
                 warp.cluster_phase[lane] = phase;
@@ -158,7 +159,7 @@ pub(super) fn control(
         }
         Control::WarpAligned => Ok(together(warp, group, mask).unwrap_or(Step::Next)),
         Control::Yield => Ok(Step::Yield),
-        Control::Nothing | Control::SetMaxRegisters(_) => Ok(Step::Next),
+        Control::Nothing => Ok(Step::Next),
     }
 }
 
@@ -175,6 +176,7 @@ fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
 /// Lanes end.
 pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
     warp.live &= !mask;
+    cx.events += 1;
     let strict = cx.machine.checks.contains(Checks::BARRIERS);
     let all = cx.machine.threads();
     let cta = &mut cx.ctas[warp.cta];
@@ -223,6 +225,7 @@ fn barrier_step(
         }
         BarrierKind::Sync | BarrierKind::Arrive => None,
     };
+    cx.events += 1;
     let strict = cx.machine.checks.contains(Checks::BARRIERS);
     let block = cx.machine.threads();
     let cta = &mut cx.ctas[warp.cta];

@@ -1,0 +1,145 @@
+//! mbarrier (PTX ISA, "mbarrier"): arrivals, transaction bytes, phases.
+
+use super::async_copy;
+use super::bulk;
+use super::lanes::lanes;
+use super::memory::addresses;
+use super::shared::Place;
+use crate::sim::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::machine::Cx;
+use crate::sim::mbarrier::{MAX_COUNT, State};
+use crate::sim::report::Kind;
+use crate::sim::warp::Warp;
+
+/// Runs one instruction; true if all its lanes wait in vain, so that others should go first.
+pub(in crate::sim) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -> Outcome<bool> {
+    let all = addresses(warp, op.addr);
+    let mut waiting = matches!(op.f, MbarrierFn::Test { .. });
+    for lane in lanes(m) {
+        let place = Place::locate(cx, op.space, lane, all[lane], 8, "an mbarrier operation")?;
+        match &op.f {
+            MbarrierFn::Init(count) => init(cx, place, lane, warp.regs.r(*count)[lane])?,
+            MbarrierFn::Inval => {
+                sound(cx, place, lane)?;
+                store(cx, place, 0);
+            }
+            MbarrierFn::ExpectTx(bytes) => {
+                let mut state = sound(cx, place, lane)?;
+                state.tx += warp.regs.r(*bytes)[lane] as i32;
+                store(cx, place, state.pack());
+            }
+            MbarrierFn::CompleteTx(bytes) => complete_tx(cx, place, lane, warp.regs.r(*bytes)[lane])?,
+            MbarrierFn::Arrive(op) => arrive(cx, warp, op, place, lane)?,
+            MbarrierFn::Test { d, phase } => {
+                let done = |state: State| match phase {
+                    PhaseOperand::State(token) => state.phase != (warp.regs.d(*token)[lane] >> 63 == 1),
+                    PhaseOperand::Parity(parity) => state.phase != (warp.regs.r(*parity)[lane] & 1 == 1),
+                };
+                let mut complete = done(sound(cx, place, lane)?);
+                if !complete && bulk::pump(cx)? {
+                    complete = done(sound(cx, place, lane)?);
+                }
+                waiting &= !complete;
+                warp.regs.put_p(*d, 1 << lane, u32::from(complete) << lane);
+            }
+            MbarrierFn::CopiesArrive { noinc } => {
+                sound(cx, place, lane)?;
+                async_copy::wait_all(cx, warp, 1 << lane);
+                // Without `.noinc` the arrival was added to those waited for.
+                if *noinc {
+                    let op =
+                        Arrive { count: None, expect: None, drop: false, no_complete: false, state: None };
+                    arrive(cx, warp, &op, place, lane)?;
+                }
+            }
+        }
+    }
+    Ok(waiting)
+}
+
+fn load(cx: &Cx<'_>, place: Place) -> u64 {
+    let words = &cx.ctas[place.rank].shared.words;
+    u64::from(words[place.offset / 4]) | u64::from(words[place.offset / 4 + 1]) << 32
+}
+
+fn store(cx: &mut Cx<'_>, place: Place, bits: u64) {
+    cx.events += 1;
+    let shared = &mut cx.ctas[place.rank].shared;
+    shared.words[place.offset / 4] = bits as u32;
+    shared.words[place.offset / 4 + 1] = (bits >> 32) as u32;
+    if !shared.written.is_empty() {
+        shared.mark(place.offset as u64, 8);
+    }
+}
+
+/// The object at a place, if one was initialised there.
+fn sound(cx: &Cx<'_>, place: Place, lane: usize) -> Outcome<State> {
+    let state = State::unpack(load(cx, place));
+    if state.is_sound() {
+        return Ok(state);
+    }
+    Err(misuse(lane, format!("there is no initialized mbarrier at {:#x}", place.offset)))
+}
+
+fn misuse(lane: usize, what: String) -> Box<Fault> {
+    Fault::at(Kind::MbarrierMisuse, lane, format!("mbarrier misuse: {what}"))
+}
+
+fn init(cx: &mut Cx<'_>, place: Place, lane: usize, count: u32) -> Outcome<()> {
+    if count == 0 || count > MAX_COUNT {
+        return Err(misuse(
+            lane,
+            format!("an mbarrier for {count} arrivals; the limits are 1 and {MAX_COUNT}"),
+        ));
+    }
+    store(cx, place, State::new(count).pack());
+    Ok(())
+}
+
+/// Counts bytes that a copy brought.
+pub(super) fn complete_tx(cx: &mut Cx<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
+    let mut state = sound(cx, place, lane)?;
+    state.tx -= bytes as i32;
+    state.advance();
+    store(cx, place, state.pack());
+    Ok(())
+}
+
+fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, op: &Arrive, place: Place, lane: usize) -> Outcome<()> {
+    let mut state = sound(cx, place, lane)?;
+    if let Some(token) = op.state {
+        warp.regs.set_lane(crate::sim::code::Reg::D(token), lane, state.pack());
+    }
+    if let Some(bytes) = op.expect {
+        state.tx += warp.regs.r(bytes)[lane] as i32;
+    }
+    let count = op.count.map_or(1, |count| warp.regs.r(count)[lane]);
+    if count > state.pending || count == 0 {
+        let pending = state.pending;
+        return Err(misuse(lane, format!("{count} arrivals where the phase waits for {pending} more")));
+    }
+    state.pending -= count;
+    if op.drop {
+        state.expected = state.expected.saturating_sub(count);
+    }
+    if op.no_complete && state.pending == 0 {
+        return Err(misuse(lane, "an arrival with .noComplete completes the phase".into()));
+    }
+    state.advance();
+    store(cx, place, state.pack());
+    Ok(())
+}
+
+/// What the object at a waiting lane's place still waits for.
+pub(in crate::sim) fn standing(
+    cx: &mut Cx<'_>,
+    warp: &Warp,
+    op: &Mbarrier,
+    lane: usize,
+) -> Option<(u32, i32)> {
+    let address = addresses(warp, op.addr)[lane];
+    let place = Place::locate(cx, op.space, lane, address, 8, "").ok()?;
+    let state = State::unpack(load(cx, place));
+    Some((state.pending, state.tx))
+}

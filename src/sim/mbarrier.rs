@@ -1,0 +1,87 @@
+//! The 64 bits of an mbarrier object (opaque in PTX, "mbarrier"): pending arrivals, arrivals of a phase,
+//! transaction bytes, and the phase.
+
+/// Bits of each arrival count.
+const COUNT_BITS: u32 = 20;
+/// The most arrivals an object can expect.
+pub(super) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
+/// Bits of the transaction count, offset so that it may be negative for a while.
+const TX_BITS: u32 = 22;
+const TX_ZERO: u32 = 1 << (TX_BITS - 1);
+
+/// A decoded object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    /// Arrivals the current phase still waits for.
+    pub(super) pending: u32,
+    /// Arrivals of the next phase.
+    pub(super) expected: u32,
+    /// Bytes the current phase still waits for.
+    pub(super) tx: i32,
+    /// Parity of the current phase.
+    pub(super) phase: bool,
+}
+
+impl State {
+    pub(super) fn new(count: u32) -> Self {
+        Self { pending: count, expected: count, tx: 0, phase: false }
+    }
+
+    pub(super) fn unpack(bits: u64) -> Self {
+        let count = |low: u32| (bits >> low) as u32 & MAX_COUNT;
+        let tx = (bits >> (2 * COUNT_BITS)) as u32 & ((1 << TX_BITS) - 1);
+        Self {
+            pending: count(0),
+            expected: count(COUNT_BITS),
+            tx: tx.wrapping_sub(TX_ZERO) as i32,
+            phase: bits >> 63 == 1,
+        }
+    }
+
+    pub(super) fn pack(self) -> u64 {
+        let tx = (self.tx as u32).wrapping_add(TX_ZERO) & ((1 << TX_BITS) - 1);
+        u64::from(self.pending)
+            | u64::from(self.expected) << COUNT_BITS
+            | u64::from(tx) << (2 * COUNT_BITS)
+            | u64::from(self.phase) << 63
+    }
+
+    /// Starts the next phase if this one has all it waits for.
+    pub(super) fn advance(&mut self) {
+        if self.pending == 0 && self.tx == 0 {
+            self.phase = !self.phase;
+            self.pending = self.expected;
+        }
+    }
+
+    /// Whether bits look like an object: no count beyond what was asked for.
+    pub(super) fn is_sound(self) -> bool {
+        self.expected > 0 && self.pending <= self.expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packs(pending in 0..=MAX_COUNT, expected in 0..=MAX_COUNT, tx in -(1 << 20)..1 << 20, phase in any::<bool>()) {
+            let state = State { pending, expected, tx, phase };
+            prop_assert_eq!(State::unpack(state.pack()), state);
+        }
+    }
+
+    #[test]
+    fn a_phase_ends_with_its_last_arrival_and_byte() {
+        let mut state = State::new(1);
+        state.tx += 16;
+        state.pending -= 1;
+        state.advance();
+        assert!(!state.phase);
+        state.tx -= 16;
+        state.advance();
+        assert_eq!(state, State { pending: 1, expected: 1, tx: 0, phase: true });
+    }
+}
