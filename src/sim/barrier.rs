@@ -1,5 +1,6 @@
 //! The sixteen barriers of a block (PTX ISA, "Parallel Synchronization Instructions: bar, barrier").
 
+use super::check::clocks::{Knowledge, Time};
 use super::fault::{Fault, Outcome};
 use super::report::Kind;
 
@@ -21,13 +22,23 @@ pub(super) struct BarrierState {
     expected: u32,
     pub(super) generation: u64,
     reduction: Reduction,
+    /// What those who arrived in this phase have done and know.
+    pub(super) released: Knowledge,
     /// Completed phases with threads that have not looked yet.
-    finished: Vec<(u64, Reduction)>,
+    finished: Vec<Finished>,
+}
+
+/// A completed phase.
+#[derive(Clone, Debug)]
+struct Finished {
+    phase: u64,
+    reduction: Reduction,
+    released: Knowledge,
 }
 
 impl Default for BarrierState {
     fn default() -> Self {
-        Self { arrived: 0, expected: 0, generation: 0, reduction: EMPTY, finished: vec![] }
+        Self { arrived: 0, expected: 0, generation: 0, reduction: EMPTY, released: vec![], finished: vec![] }
     }
 }
 
@@ -70,7 +81,9 @@ impl BarrierState {
         if self.arrived == 0 || self.arrived < want {
             return;
         }
-        self.finished.push((self.generation, self.reduction));
+        let (phase, reduction) = (self.generation, self.reduction);
+        let released = std::mem::take(&mut self.released);
+        self.finished.push(Finished { phase, reduction, released });
         // Nobody is still waiting for a phase this old: whoever did would have blocked the ones since.
         if self.finished.len() > 64 {
             self.finished.remove(0);
@@ -81,9 +94,10 @@ impl BarrierState {
         self.reduction = EMPTY;
     }
 
-    /// The result of a completed phase.
-    pub(super) fn reduction(&self, phase: u64) -> Reduction {
-        self.finished.iter().find(|(at, _)| *at == phase).map_or(EMPTY, |(_, reduction)| *reduction)
+    /// The result of a completed phase, and what its threads knew.
+    pub(super) fn result(&self, phase: u64) -> (Reduction, &[Time]) {
+        let finished = self.finished.iter().find(|f| f.phase == phase);
+        finished.map_or((EMPTY, &[]), |f| (f.reduction, &f.released))
     }
 
     /// Threads that have arrived, and the number that is waited for (0 for all).
@@ -93,10 +107,13 @@ impl BarrierState {
 }
 
 /// The barrier of a cluster.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ClusterBarrier {
     arrived: u32,
     pub(super) generation: u64,
+    /// What those who arrived in this phase know, and in the last one.
+    pub(super) released: Knowledge,
+    pub(super) completed: Knowledge,
 }
 
 impl ClusterBarrier {
@@ -112,6 +129,7 @@ impl ClusterBarrier {
         if self.arrived > 0 && self.arrived >= all {
             self.arrived = 0;
             self.generation += 1;
+            self.completed.clone_from(&self.released);
         }
     }
 }

@@ -1,3 +1,6 @@
 //! Checkers: what a checked run watches beyond the rules that every run enforces.
 
+pub(super) mod clocks;
+pub(super) mod races;
 pub(super) mod registers;
+pub(super) mod shared;

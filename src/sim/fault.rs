@@ -2,6 +2,14 @@
 
 use super::report::Kind;
 
+/// An instruction of a lane of a warp of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Where {
+    pub(super) warp: usize,
+    pub(super) lane: usize,
+    pub(super) pc: u32,
+}
+
 /// A fault of one instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
@@ -9,15 +17,23 @@ pub(super) struct Fault {
     pub(super) message: String,
     /// The first lane at fault, if it is a lane's doing.
     pub(super) lane: Option<usize>,
+    /// The other side, where there are two.
+    pub(super) other: Option<Where>,
 }
 
 impl Fault {
     pub(super) fn new(kind: Kind, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: None })
+        Box::new(Self { kind, message: message.into(), lane: None, other: None })
     }
 
     pub(super) fn at(kind: Kind, lane: usize, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: Some(lane) })
+        Box::new(Self { kind, message: message.into(), lane: Some(lane), other: None })
+    }
+
+    /// With another side.
+    pub(super) fn with(mut self: Box<Self>, other: Option<Where>) -> Box<Self> {
+        self.other = other;
+        self
     }
 }
 

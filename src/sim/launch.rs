@@ -55,6 +55,10 @@ bitflags::bitflags! {
         const COUNTS = 1 << 3;
         /// Addresses, branches and values stored in global memory that come from registers nobody wrote.
         const UNINITIALIZED_REGISTERS = 1 << 4;
+        /// Accesses of shared memory, at least one a write, with no order between them.
+        const SHARED_RACES = 1 << 5;
+        /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes.
+        const PROXY_FENCES = 1 << 6;
     }
 }
 

@@ -1,10 +1,15 @@
 //! What all blocks of a launch share, and the state of one block.
 
+use std::collections::HashMap;
+
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
+use super::check::races::Races;
 use super::code::{Code, Special, Value};
 use super::exec::bulk::BulkCopies;
+use super::exec::mbarrier::Passing;
 use super::exec::tensor::Scratch;
+use super::fault::Fault;
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use super::report::Counts;
@@ -164,6 +169,13 @@ pub(super) struct Cx<'a> {
     pub(super) bulk: BulkCopies,
     /// How often something happened that a waiting thread might be waiting for.
     pub(super) events: u64,
+    /// The executing warp's number in the cluster, and, in checked runs, the instruction.
+    pub(super) warp: usize,
+    pub(super) pc: u32,
+    pub(super) races: Races,
+    pub(super) mbarriers: HashMap<(usize, usize), Passing>,
+    /// The first read of shared memory nobody wrote, with its warp and instruction.
+    pub(super) postponed: Option<(Box<Fault>, usize, u32)>,
 }
 
 impl Cx<'_> {

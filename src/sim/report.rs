@@ -27,6 +27,14 @@ pub enum Kind {
     UninitializedSharedRead,
     /// A decisive use of a register that was never written.
     UninitializedRegister,
+    /// Two accesses of shared memory, at least one a write, with no order between them.
+    SharedRace,
+    /// A load from shared memory to which an asynchronous copy is on its way.
+    AsyncCopyUnwaited,
+    /// An asynchronous operation and an access of the same shared memory with no order between them.
+    AsyncProxyRace,
+    /// An asynchronous read of what ordinary instructions wrote, with no proxy fence between.
+    MissingProxyFence,
     /// Threads of a block that do not meet at a barrier.
     DivergentBarrier,
     /// Nobody can go on.
@@ -68,6 +76,10 @@ impl Kind {
             Kind::InvalidAddress => "invalid_address",
             Kind::UninitializedSharedRead => "uninitialized_shared_read",
             Kind::UninitializedRegister => "uninitialized_register",
+            Kind::SharedRace => "shared_race",
+            Kind::AsyncCopyUnwaited => "async_copy_unwaited",
+            Kind::AsyncProxyRace => "async_proxy_race",
+            Kind::MissingProxyFence => "missing_proxy_fence",
             Kind::DivergentBarrier => "divergent_barrier",
             Kind::Deadlock => "deadlock",
             Kind::StepLimit => "step_limit",
@@ -155,6 +167,8 @@ pub struct Finding {
     pub message: String,
     /// Where.
     pub site: Site,
+    /// The other side, where two accesses meet.
+    pub other: Option<Site>,
     /// Further facts, such as where every warp stands.
     pub notes: Vec<String>,
 }
@@ -163,6 +177,9 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.message)?;
         write!(f, "  in {}", self.site)?;
+        if let Some(other) = &self.other {
+            write!(f, "\n  and {other}")?;
+        }
         self.notes.iter().try_for_each(|note| write!(f, "\n  note: {note}"))
     }
 }

@@ -37,6 +37,7 @@ pub(super) type Faulted = (Box<Fault>, u32);
 pub(super) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u64) -> Result<Stop, Faulted> {
     let end = cx.clock + turn;
     warp.polled = false;
+    cx.warp = warp.cta * cx.machine.threads().div_ceil(32) as usize + warp.index as usize;
     loop {
         let Some(chosen) = choose(cx, warp) else {
             return Ok(if warp.live == 0 { Stop::Finished } else { Stop::Blocked });
@@ -68,7 +69,7 @@ fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
 }
 
 /// The group to run next, if any can.
-fn choose(cx: &Cx<'_>, warp: &mut Warp) -> Option<usize> {
+fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Option<usize> {
     if let [only] = &warp.groups[..]
         && only.wait == Wait::Ready
     {
@@ -96,11 +97,15 @@ fn choose(cx: &Cx<'_>, warp: &mut Warp) -> Option<usize> {
 }
 
 /// Lets a group go on after its wait.
-fn release(cx: &Cx<'_>, warp: &mut Warp, index: usize) {
+fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
     let group = warp.groups[index];
     match group.wait {
         Wait::Barrier { id, phase } => {
-            let reduction = cx.ctas[warp.cta].barriers[usize::from(id)].reduction(phase);
+            let (reduction, released) = cx.ctas[warp.cta].barriers[usize::from(id)].result(phase);
+            if cx.machine.checks.contains(Checks::SHARED_RACES) {
+                cx.races.clocks.acquire(cx.warp, released);
+                cx.races.clocks.sync_lanes(cx.warp);
+            }
             if let Op::Control(Control::Barrier(barrier)) = &cx.machine.code.instrs[group.pc as usize].op {
                 let all = |yes: bool| if yes { u32::MAX } else { 0 };
                 match barrier.kind {
@@ -112,8 +117,14 @@ fn release(cx: &Cx<'_>, warp: &mut Warp, index: usize) {
             }
             warp.groups[index].pc += 1;
         }
-        Wait::Cluster { .. } => warp.groups[index].pc += 1,
+        Wait::Cluster { .. } => {
+            if cx.racing() {
+                cx.races.clocks.acquire(cx.warp, &cx.cluster_barrier.completed);
+            }
+            warp.groups[index].pc += 1;
+        }
         Wait::WarpBarrier(_) => {
+            cx.sync_lanes();
             for g in warp.groups.iter_mut().filter(|g| g.wait == group.wait) {
                 g.pc += 1;
                 g.wait = Wait::Ready;
@@ -154,6 +165,7 @@ fn run_group<const CHECKED: bool>(
         };
         cx.clock += 1;
         if CHECKED {
+            cx.pc = group.pc;
             cx.counts.thread_instructions += u64::from(mask.count_ones());
             if let Some(watch) = &code.meta[group.pc as usize].watch
                 && cx.machine.checks.contains(Checks::UNINITIALIZED_REGISTERS)
@@ -168,7 +180,7 @@ fn run_group<const CHECKED: bool>(
                 Step::Next
             }
             Op::Memory(op @ (Memory::LdMatrix(_) | Memory::StMatrix(_))) => {
-                match step::together(warp, group, mask) {
+                match step::together(cx, warp, group, mask) {
                     Some(step) => step,
                     None => {
                         step::full_warp(mask)?;
@@ -189,7 +201,7 @@ fn run_group<const CHECKED: bool>(
                 }
                 Step::Next
             }
-            Op::Tensor(op) => match step::together(warp, group, mask) {
+            Op::Tensor(op) => match step::together(cx, warp, group, mask) {
                 Some(step) => step,
                 None => {
                     step::full_warp(mask)?;
@@ -197,7 +209,7 @@ fn run_group<const CHECKED: bool>(
                     Step::Next
                 }
             },
-            Op::Warp(op) => match step::members(warp, group, mask, op)? {
+            Op::Warp(op) => match step::members(cx, warp, group, mask, op)? {
                 Some(step) => step,
                 None => {
                     let strict = cx.machine.checks.contains(Checks::SHUFFLES);

@@ -1,6 +1,9 @@
 //! A cluster of blocks (usually one block): what one host thread runs from start to end.
 
+use std::collections::HashMap;
+
 use super::barrier::ClusterBarrier;
+use super::check::races::Races;
 use super::code::{Memory, Op};
 use super::exec::bulk::{self, BulkCopies};
 use super::exec::mbarrier;
@@ -52,6 +55,11 @@ impl<'a> Unit<'a> {
             scratch: Scratch::default(),
             bulk: BulkCopies::default(),
             events: 0,
+            warp: 0,
+            pc: 0,
+            races: Races::default(),
+            mbarriers: HashMap::new(),
+            postponed: None,
         };
         Self { cx, warps: vec![], index: 0, idle_rounds: 0 }
     }
@@ -73,6 +81,12 @@ impl<'a> Unit<'a> {
         self.cx.bulk.clear();
         self.cx.events = 0;
         self.idle_rounds = 0;
+        self.cx.mbarriers.clear();
+        self.cx.postponed = None;
+        if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
+            let unit = usize::from(machine.code.shared_unit);
+            self.cx.races.start(size as usize, warps as usize, machine.shared_bytes as usize, unit);
+        }
         self.cx.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);
         for rank in 0..size {
@@ -109,7 +123,16 @@ impl<'a> Unit<'a> {
             } else {
                 run::<true>(&mut self.cx, warp, TURN)
             };
-            let stop = stop.map_err(|faulted| self.finding(module, i, &faulted))?;
+            let stop = match stop {
+                Ok(stop) => stop,
+                // A race explains what was read too early; anything else came later.
+                Err((fault, pc)) if fault.other.is_some() => {
+                    return Err(self.finding(module, i, &(fault, pc)));
+                }
+                Err(faulted) => {
+                    return Err(self.postponed(module).unwrap_or_else(|| self.finding(module, i, &faulted)));
+                }
+            };
             let warp = &self.warps[i];
             idle &= match stop {
                 Stop::Turn => warp.polled,
@@ -130,12 +153,21 @@ impl<'a> Unit<'a> {
         self.idle_rounds = if idle && self.cx.events == events { self.idle_rounds + 1 } else { 0 };
         if self.warps.iter().all(|w| w.live == 0) {
             self.copies(module, 0, bulk::finish)?;
-            return Ok(Progress::Finished);
+            return match self.postponed(module) {
+                Some(finding) => Err(finding),
+                None => Ok(Progress::Finished),
+            };
         }
         if progress == Progress::Moved && self.idle_rounds > IDLE_ROUNDS {
             return Ok(Progress::Stuck);
         }
         Ok(progress)
+    }
+
+    /// A read of shared memory nobody wrote, if nothing has explained it since.
+    fn postponed(&mut self, module: &Module) -> Option<Box<Finding>> {
+        let (fault, warp, pc) = self.cx.postponed.take()?;
+        Some(self.finding(module, warp, &(fault, pc)))
     }
 
     /// Lets asynchronous copies happen; what goes wrong there is laid to warp `i`.
@@ -204,6 +236,10 @@ impl<'a> Unit<'a> {
             kind: fault.kind,
             message: fault.message.clone(),
             site: self.site(module, warp, *pc, fault.lane),
+            other: fault.other.map(|other| {
+                let lane = (other.warp < self.warps.len()).then_some(other.lane);
+                self.site(module, other.warp.min(self.warps.len() - 1), other.pc, lane)
+            }),
             notes: vec![],
         })
     }
@@ -220,7 +256,7 @@ impl<'a> Unit<'a> {
 
     /// Why nobody can go on.
     pub(super) fn stuck(&mut self, module: &Module) -> Box<Finding> {
-        if let Some(finding) = self.mbarrier_stuck(module) {
+        if let Some(finding) = self.postponed(module).or_else(|| self.mbarrier_stuck(module)) {
             return finding;
         }
         let (warp, group) = self.first_waiting();

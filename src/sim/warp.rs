@@ -7,6 +7,7 @@
 use super::exec::async_copy::AsyncCopies;
 use super::exec::lanes::Regs;
 use super::exec::local::Local;
+use super::exec::tensor::WgmmaGroups;
 use super::machine::{Cta, Machine};
 
 /// Why a group does not run.
@@ -85,6 +86,7 @@ pub(super) struct Warp {
     pub(super) turns: u32,
     /// In this turn it looked at memory that others may change.
     pub(super) polled: bool,
+    pub(super) wgmma: WgmmaGroups,
     /// For each watched register, the lanes in which it holds a defined value.
     pub(super) defined: Vec<u32>,
 }
@@ -114,6 +116,7 @@ impl Warp {
         self.bulk_groups = [0; 32];
         self.impatience = 0;
         self.turns = 0;
+        self.wgmma = WgmmaGroups::default();
         self.defined.clear();
         self.defined.resize(machine.code.watched.len(), 0);
     }

@@ -170,8 +170,16 @@ fn a_copy_that_nobody_waited_for_has_not_arrived() {
              cp.async.commit_group; {wait} ld.shared.u32 %r1, [s]; st.global.u32 [%rd0], %r1; cp.async.wait_all;"
         )
     };
-    assert_eq!(clean(&body(""), 1)[0], 1);
-    assert_eq!(clean(&body("cp.async.wait_group 1;"), 1)[0], 1);
+    // Checked, that is a finding; unchecked, the old value is read.
+    for wait in ["", "cp.async.wait_group 1;"] {
+        let fault = finding(&body(wait), 1);
+        assert_eq!(fault.kind, Kind::AsyncCopyUnwaited);
+        assert_eq!(fault.other.map(|site| site.mnemonic), Some("cp.async.ca.shared.global".to_string()));
+        let sim = Sim::new().checks(Checks::empty());
+        let (out, _) =
+            run_on(&sim, &text(&body(wait)), &one_block(1), &[7; 32], 32).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(out[0], 1);
+    }
     assert_eq!(clean(&body("cp.async.wait_group 0;"), 1)[0], 7);
     assert_eq!(clean(&body("cp.async.wait_all;"), 1)[0], 7);
 }

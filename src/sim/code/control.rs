@@ -27,9 +27,17 @@ pub(in crate::sim) enum Control {
     },
     /// `nanosleep`: lets others go first.
     Yield,
+    /// `membar`, `fence`: orders what is before it and what is after.
+    Fence,
+    /// `fence.proxy.async`.
+    ProxyFence,
+    /// `wgmma.commit_group`.
+    WgmmaCommit,
+    /// `wgmma.wait_group`: all but the newest groups.
+    WgmmaWait(u32),
     /// Nothing but being executed by the whole warp.
     WarpAligned,
-    /// Fences, prefetches, hints: nothing a single order of execution could observe.
+    /// Prefetches, hints: nothing a single order of execution could observe.
     Nothing,
 }
 

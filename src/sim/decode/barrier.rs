@@ -64,7 +64,7 @@ impl Cx<'_, '_, '_> {
         Ok(if arrive { Control::ClusterArrive { aligned } } else { Control::ClusterWait { aligned } })
     }
 
-    /// Fences order memory accesses; a simulated order of execution already is one.
+    /// `membar.level`, `fence.…`.
     pub(super) fn fence(&mut self, name: &str) -> Decoded<Control> {
         let words = self.m.all();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -95,6 +95,9 @@ impl Cx<'_, '_, '_> {
         } else {
             self.arity(0)?;
         }
-        Ok(Control::Nothing)
+        Ok(match words[..] {
+            ["proxy", kind, ..] if kind.starts_with("async") => Control::ProxyFence,
+            _ => Control::Fence,
+        })
     }
 }

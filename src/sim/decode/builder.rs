@@ -9,7 +9,7 @@ use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
 use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space, Variable};
 use crate::sim::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
-    SourceLine, Target, Value,
+    SourceLine, Target, Tensor, Value,
 };
 use crate::sim::types::Type;
 
@@ -52,6 +52,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         static_shared: 0,
         dynamic_align: 16,
         uses_dynamic_shared: false,
+        shared_unit: 4,
         params: vec![],
         param_bytes: 0,
         communicates: false,
@@ -83,8 +84,30 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
     builder.finish_queue()?;
     builder.mark_recursion();
     builder.code.communicates = builder.code.instrs.iter().any(|i| communicates(&i.op));
+    builder.code.shared_unit =
+        builder.code.instrs.iter().filter_map(|i| shared_bytes(&i.op)).min().unwrap_or(4).min(4);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
     Ok(builder.code)
+}
+
+/// Bytes of an element that an instruction may access in shared memory.
+fn shared_bytes(op: &Op) -> Option<u8> {
+    use crate::sim::code::{Memory, Space};
+    let access = match op {
+        Op::Memory(
+            Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
+        ) => access,
+        Op::Memory(Memory::Atom(atom)) => &atom.access,
+        // Elements of fragments may be single bytes.
+        Op::Tensor(tensor) => match &**tensor {
+            Tensor::WmmaLoad(access) | Tensor::WmmaStore(access) => {
+                return Some((access.bits / 8).clamp(1, 4) as u8);
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    matches!(access.space, Space::Shared | Space::SharedCluster | Space::Generic).then_some(access.bytes)
 }
 
 /// Whether other blocks may see, or be seen through, what this instruction does.

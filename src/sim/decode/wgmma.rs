@@ -25,11 +25,14 @@ impl Cx<'_, '_, '_> {
         self.want_word("sync")?;
         self.want_word("aligned")?;
         self.arity(groups)?;
-        if groups == 1 && !(0..=7).contains(&self.constant(0, "the number of groups")?) {
-            return Err(self.error_at(self.operand(0), "`wgmma.wait_group` takes 0 to 7"));
-        }
-        // The products are made when they are issued.
-        Ok(Op::Control(Control::WarpAligned))
+        Ok(Op::Control(match word {
+            "commit_group" => Control::WgmmaCommit,
+            "fence" => Control::WarpAligned,
+            _ => match self.constant(0, "the number of groups")? {
+                n @ 0..=7 => Control::WgmmaWait(n as u32),
+                _ => return Err(self.error_at(self.operand(0), "`wgmma.wait_group` takes 0 to 7")),
+            },
+        }))
     }
 
     /// `wgmma.mma_async.sync.aligned.shape[.satfinite].dtype.atype.btype[.op.popc] d, a, b, scale-d[, scales and transposes]`.

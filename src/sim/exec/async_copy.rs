@@ -3,10 +3,10 @@
 use super::global::{Doing, reach};
 use super::lanes::{Lanes32, Lanes64, lanes};
 use super::memory::{View, aligned, safe_addresses};
-use super::shared::offsets;
+use super::shared::{Place, offsets};
+use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{CpAsync, Space};
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
 use crate::sim::report::Kind;
 use crate::sim::warp::Warp;
@@ -18,6 +18,8 @@ struct Pending {
     /// Lanes whose copy is still on its way.
     mask: u32,
     bytes: u64,
+    /// The instruction that issued them.
+    pc: u32,
     to: Lanes64,
     /// The group each lane's copy belongs to.
     group: Lanes32,
@@ -71,9 +73,22 @@ pub(super) fn issue<const CHECKED: bool>(
             sizes[lane] = 0;
         }
     }
+    if CHECKED {
+        for lane in lanes(m) {
+            let place = Place { rank: cx.at, offset: to[lane] as usize };
+            cx.check_copy(place, usize::from(copy.bytes), lane, false)?;
+        }
+    }
     let copies = &mut warp.copies;
     let at = copies.spare.pop().unwrap_or_else(|| {
-        copies.entries.push(Pending { mask: 0, bytes: 0, to: [0; 32], group: [0; 32], data: [[0; 4]; 32] });
+        copies.entries.push(Pending {
+            mask: 0,
+            bytes: 0,
+            pc: 0,
+            to: [0; 32],
+            group: [0; 32],
+            data: [[0; 4]; 32],
+        });
         copies.entries.len() - 1
     });
     copies.pending.push(at);
@@ -83,6 +98,7 @@ pub(super) fn issue<const CHECKED: bool>(
     }
     entry.mask = m;
     entry.bytes = bytes;
+    entry.pc = cx.pc;
     entry.to = to;
     entry.group = copies.committed;
     Ok(())
@@ -128,8 +144,8 @@ pub(super) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
 }
 
 fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) {
-    let track = cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
-    let shared = &mut cx.cta().shared;
+    let (rank, warp_number, racing) = (cx.at, cx.warp, cx.racing());
+    let shared = &mut cx.ctas[rank].shared;
     let mut at = 0;
     while at < warp.copies.pending.len() {
         let entry = &mut warp.copies.entries[warp.copies.pending[at]];
@@ -139,8 +155,12 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) 
             for i in 0..entry.bytes / 4 {
                 shared.set(entry.to[lane] + 4 * i, lane, u32::MAX, entry.data[lane][i as usize]);
             }
-            if track && !shared.written.is_empty() {
+            if !shared.written.is_empty() {
                 shared.mark(entry.to[lane], entry.bytes);
+            }
+            if racing {
+                let access = Access { warp: warp_number, lane, pc: entry.pc, kind: AccessKind::Write };
+                cx.races.arrived(rank, entry.to[lane] as usize, entry.bytes as usize, access);
             }
         }
         entry.mask &= !arrived;

@@ -7,9 +7,9 @@ use super::lanes::{Lanes64, lanes};
 use super::memory::{aligned, safe_addresses};
 use crate::sim::arith::minmax::{Extremum, MinMaxMode, minmax};
 use crate::sim::arith::{Float, Int, Round, float};
+use crate::sim::check::races::AccessKind;
 use crate::sim::code::{Atom, AtomFn, D, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
 use crate::sim::memory::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use crate::sim::report::Kind;
@@ -196,7 +196,6 @@ fn in_shared<const CHECKED: bool>(
     offset: u64,
     o: &Operands,
 ) -> Outcome<u128> {
-    let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
     let rank = (at >> SHARED_BITS) as usize;
     let blocks = cx.ctas.len();
     let Some(cta) = cx.ctas.get_mut(rank) else {
@@ -209,10 +208,12 @@ fn in_shared<const CHECKED: bool>(
     let mut all = [address; 32];
     all[lane] = address;
     cta.shared.within(&all, total, "an atomic").map_err(|fault| on_lane(fault, lane))?;
-    if check {
-        cta.shared.initialised(&all, total, 1 << lane, "an atomic")?;
+    if CHECKED {
+        cx.check_strong_load(rank, &all, total as usize, 1 << lane)?;
+        cx.check_store(rank, &all, total as usize, 1 << lane, AccessKind::Atomic, &|_, _| 0)?;
     }
-    Ok(exchange(atom, address + offset, false, o, &mut cta.shared.words, &mut cx.events))
+    let words = &mut cx.ctas[rank].shared.words;
+    Ok(exchange(atom, address + offset, false, o, words, &mut cx.events))
 }
 
 fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
@@ -231,6 +232,9 @@ fn in_global(
     o: &Operands,
 ) -> Outcome<u128> {
     let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
+    if cx.racing() {
+        cx.races.clocks.atomic(cx.warp);
+    }
     let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
     let mut words = &allocation.words[..];
     Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))

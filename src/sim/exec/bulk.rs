@@ -10,6 +10,7 @@ use super::memory::addresses;
 use super::reduce::reduce;
 use super::shared::Place;
 use super::tensor_copy::{self, Tile};
+use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{Bulk, BulkTensor, Completion, Reduction, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
@@ -34,6 +35,43 @@ pub(super) struct Transfer {
     pub(super) reduce: Option<Reduction>,
     /// The tile, for a tensor copy; the global end then is not used.
     pub(super) tile: Option<Box<Tile>>,
+    /// The warp that issued it, and the instruction.
+    issuer: (usize, u32),
+}
+
+impl Transfer {
+    /// Asks the checkers about both ends when the copy is issued.
+    fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+        let bytes = self.bytes as usize;
+        for &to in &self.to {
+            if let End::Shared(place) = to {
+                cx.check_copy(place, bytes, lane, true)?;
+            }
+        }
+        match self.from {
+            End::Shared(place) => cx.check_async_read(place, bytes, lane),
+            End::Global(_) => Ok(()),
+        }
+    }
+
+    /// Tells the race checker that the copy has been made.
+    fn made(&self, cx: &mut Cx<'_>) {
+        if !cx.racing() {
+            return;
+        }
+        let (warp, pc) = self.issuer;
+        let bytes = self.bytes as usize;
+        for &to in &self.to {
+            if let End::Shared(place) = to {
+                let engine = cx.races.clocks.engine();
+                let access = Access { warp: engine, lane: 0, pc, kind: AccessKind::Write };
+                cx.races.arrived(place.rank, place.offset, bytes, access);
+            }
+        }
+        if let End::Shared(place) = self.from {
+            cx.races.read_done(place.rank, place.offset, bytes, warp);
+        }
+    }
 }
 
 /// Who is told of a copy's end.
@@ -120,7 +158,9 @@ pub(super) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outc
             global => vec![global],
         };
         let notify = notify(cx, warp, &op.completion, lane, mask)?;
-        let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None };
+        let issuer = (cx.warp, cx.pc);
+        let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
+        transfer.check(cx, lane)?;
         cx.bulk.pending.push((transfer, notify));
     }
     Ok(())
@@ -145,7 +185,9 @@ pub(super) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m:
         } else {
             (End::Shared(place), vec![End::Global(0)])
         };
-        let transfer = Transfer { from, to, bytes: bytes as u32, reduce, tile: Some(Box::new(tile)) };
+        let issuer = (cx.warp, cx.pc);
+        let transfer = Transfer { from, to, bytes: bytes as u32, reduce, tile: Some(Box::new(tile)), issuer };
+        transfer.check(cx, lane)?;
         cx.bulk.pending.push((transfer, notify));
     }
     Ok(())
@@ -185,6 +227,7 @@ fn run(cx: &mut Cx<'_>, due: impl Fn(&Notify) -> bool) -> Outcome<bool> {
         any = true;
         cx.events += 1;
         make(cx, &transfer);
+        transfer.made(cx);
         if let Notify::Mbarriers(places) = notify {
             for place in places {
                 complete_tx(cx, place, 0, transfer.bytes)?;

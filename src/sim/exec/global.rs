@@ -128,7 +128,7 @@ impl View for Words<'_> {
 pub(super) fn load_word(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: R, m: u32) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, "a load", Space::Global)?;
-    let Some(allocation) = common(cx.machine, &all, 4) else {
+    let Some(allocation) = common(cx.machine, &all, 4).filter(|_| !access.strong) else {
         return load(cx, warp, access, &[Reg::R(d)], &all, m);
     };
     let words = &allocation.words[..];
@@ -150,6 +150,9 @@ pub(super) fn load(
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
+    if access.strong && cx.racing() {
+        cx.races.clocks.atomic(cx.warp);
+    }
     if let Some(allocation) = common(cx.machine, all, bytes) {
         read(&Words { allocation, parallel }, &mut warp.regs, all, access, d, m);
         return Ok(());
@@ -172,6 +175,9 @@ pub(super) fn store(
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
     cx.events += 1;
+    if access.strong && cx.racing() {
+        cx.races.clocks.atomic(cx.warp);
+    }
     match common(cx.machine, all, bytes) {
         Some(allocation) if !allocation.read_only => {
             if parallel && access.bytes == 2 && access.count == 1 && m == u32::MAX {

@@ -6,9 +6,9 @@
 use super::lanes::{FULL, Lanes32};
 use super::memory::{addresses, aligned};
 use super::shared::offsets;
+use crate::sim::check::races::AccessKind;
 use crate::sim::code::{MatrixAccess, R, Space};
 use crate::sim::fault::Outcome;
-use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
 use crate::sim::memory::SHARED_WINDOW;
 use crate::sim::warp::Warp;
@@ -36,12 +36,11 @@ pub(super) fn load<const CHECKED: bool>(
     access: &MatrixAccess,
 ) -> Outcome<()> {
     let all = rows(cx, warp, access, "a row of ldmatrix")?;
-    let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
-    let shared = &cx.cta().shared;
-    if check {
+    if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
-        shared.initialised(&all, 16, used, "a row of ldmatrix")?;
+        cx.check_load(cx.at, &all, 16, used, "a row of ldmatrix")?;
     }
+    let shared = &cx.cta().shared;
     for (i, &reg) in access.regs.iter().enumerate() {
         let rows = &all[8 * i..8 * i + 8];
         let mut words = [0; 32];
@@ -61,17 +60,25 @@ pub(super) fn store<const CHECKED: bool>(
     access: &MatrixAccess,
 ) -> Outcome<()> {
     let all = rows(cx, warp, access, "a row of stmatrix")?;
-    let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
-    let shared = &mut cx.cta().shared;
+    let mut rows = [[0; 4]; 32];
     for (i, &reg) in access.regs.iter().enumerate() {
         let given = warp.regs.r(reg);
         let words = if access.transposed { transpose(given) } else { *given };
-        for (row, &address) in all[8 * i..8 * i + 8].iter().enumerate() {
-            let start = (address >> 2) as usize;
-            shared.words[start..start + 4].copy_from_slice(&words[4 * row..4 * row + 4]);
-            if check {
-                shared.mark(address, 16);
-            }
+        for (row, words) in rows[8 * i..8 * i + 8].iter_mut().zip(words.chunks_exact(4)) {
+            row.copy_from_slice(words);
+        }
+    }
+    let used = 8 * access.regs.len();
+    if CHECKED {
+        let new = |row: usize, i: usize| (rows[row][i / 4] >> (8 * (i % 4))) as u8;
+        cx.check_store(cx.at, &all, 16, u32::MAX >> (32 - used), AccessKind::Write, &new)?;
+    }
+    let shared = &mut cx.cta().shared;
+    for (&address, row) in all[..used].iter().zip(&rows) {
+        let start = (address >> 2) as usize;
+        shared.words[start..start + 4].copy_from_slice(row);
+        if !shared.written.is_empty() {
+            shared.mark(address, 16);
         }
     }
     Ok(())

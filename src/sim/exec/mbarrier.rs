@@ -5,6 +5,7 @@ use super::bulk;
 use super::lanes::lanes;
 use super::memory::addresses;
 use super::shared::Place;
+use crate::sim::check::clocks::Knowledge;
 use crate::sim::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
@@ -39,6 +40,9 @@ pub(in crate::sim) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m
                 let mut complete = done(sound(cx, place, lane)?);
                 if !complete && bulk::pump(cx)? {
                     complete = done(sound(cx, place, lane)?);
+                }
+                if complete {
+                    acquire(cx, place);
                 }
                 waiting &= !complete;
                 warp.regs.put_p(*d, 1 << lane, u32::from(complete) << lane);
@@ -94,14 +98,47 @@ fn init(cx: &mut Cx<'_>, place: Place, lane: usize, count: u32) -> Outcome<()> {
         ));
     }
     store(cx, place, State::new(count).pack());
+    cx.mbarriers.remove(&(place.rank, place.offset));
     Ok(())
+}
+
+/// What an mbarrier object passes on: everything released to it, and what was when its last phase completed.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct Passing {
+    released: Knowledge,
+    completed: Knowledge,
+}
+
+/// Passes on what the executing warp (or the copy engine) has done; `completes` if this ends the phase.
+fn release(cx: &mut Cx<'_>, place: Place, engine: bool, completes: bool) {
+    if !cx.racing() {
+        return;
+    }
+    let passing = cx.mbarriers.entry((place.rank, place.offset)).or_default();
+    if engine {
+        cx.races.clocks.release_engine(&mut passing.released);
+    } else {
+        cx.races.clocks.release(cx.warp, &mut passing.released);
+    }
+    if completes {
+        passing.completed.clone_from(&passing.released);
+    }
+}
+
+/// The executing warp has seen a phase complete.
+fn acquire(cx: &mut Cx<'_>, place: Place) {
+    if let (true, Some(passing)) = (cx.racing(), cx.mbarriers.get(&(place.rank, place.offset))) {
+        cx.races.clocks.acquire(cx.warp, &passing.completed);
+    }
 }
 
 /// Counts bytes that a copy brought.
 pub(super) fn complete_tx(cx: &mut Cx<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
     let mut state = sound(cx, place, lane)?;
+    let phase = state.phase;
     state.tx -= bytes as i32;
     state.advance();
+    release(cx, place, true, state.phase != phase);
     store(cx, place, state.pack());
     Ok(())
 }
@@ -126,7 +163,9 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, op: &Arrive, place: Place, lane: usi
     if op.no_complete && state.pending == 0 {
         return Err(misuse(lane, "an arrival with .noComplete completes the phase".into()));
     }
+    let phase = state.phase;
     state.advance();
+    release(cx, place, false, state.phase != phase);
     store(cx, place, state.pack());
     Ok(())
 }

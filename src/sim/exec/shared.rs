@@ -1,10 +1,10 @@
 //! Shared memory, of the own block and of others of the cluster.
 
-use super::lanes::{Lanes64, lanes};
+use super::lanes::{Lanes64, Regs, lanes};
 use super::memory::{View, aligned, read, safe_addresses, write};
-use crate::sim::code::{Access, R, Reg, Space};
+use crate::sim::check::races::AccessKind;
+use crate::sim::code::{Access, D, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::launch::Checks;
 use crate::sim::machine::{Cx, Shared};
 use crate::sim::memory::{SHARED_BITS, SHARED_WINDOW};
 use crate::sim::report::Kind;
@@ -43,25 +43,20 @@ impl Shared {
         Fault::at(Kind::SharedOutOfBounds, lane, message)
     }
 
-    /// Refuses reads of bytes that nobody wrote. Addresses are within bounds.
-    pub(super) fn initialised(&self, all: &Lanes64, bytes: u64, m: u32, what: &str) -> Outcome<()> {
-        let need = if bytes < 4 { (1u8 << bytes) - 1 } else { 15 };
-        for lane in lanes(m) {
-            let address = all[lane];
-            let bad = (0..bytes.div_ceil(4)).find(|word| {
-                let written = self.written[((address >> 2) + word) as usize];
-                let need = need << (address & 3);
-                written & need != need
-            });
-            if let Some(word) = bad {
-                let at = if bytes < 4 { address } else { address + 4 * word };
-                let message = format!(
-                    "uninitialized shared memory: {what} of {bytes} bytes at {address:#x} reads {at:#x}, which no thread has written"
-                );
-                return Err(Fault::at(Kind::UninitializedSharedRead, lane, message));
-            }
+    /// Refuses a read of bytes that nobody wrote. The address is within bounds.
+    pub(in crate::sim) fn initialised(
+        &self,
+        start: usize,
+        bytes: usize,
+        lane: usize,
+        what: &str,
+    ) -> Outcome<()> {
+        let need = if bytes < 4 { (1u8 << bytes) - 1 } else { 15 } << (start & 3);
+        let bad = (start / 4..(start + bytes).div_ceil(4)).find(|&word| self.written[word] & need != need);
+        match bad {
+            None => Ok(()),
+            Some(word) => Err(unwritten(start, bytes, word, lane, what)),
         }
-        Ok(())
     }
 
     /// Notes that bytes were written.
@@ -74,6 +69,15 @@ impl Shared {
             self.written[((address >> 2) + word) as usize] = 15;
         }
     }
+}
+
+#[cold]
+fn unwritten(start: usize, bytes: usize, word: usize, lane: usize, what: &str) -> Box<Fault> {
+    let at = if bytes < 4 { start } else { 4 * word };
+    let message = format!(
+        "uninitialized shared memory: {what} of {bytes} bytes at {start:#x} reads {at:#x}, which no thread has written"
+    );
+    Fault::at(Kind::UninitializedSharedRead, lane, message)
 }
 
 /// A checked place in the shared memory of a block of the cluster.
@@ -146,12 +150,11 @@ pub(super) fn load_word<const CHECKED: bool>(
     let mut all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, "a load", Space::Shared)?;
     offsets(cx, &mut all);
-    let checks = cx.machine.checks;
-    let shared = &cx.cta().shared;
-    shared.within(&all, 4, "a load")?;
-    if CHECKED && checks.contains(Checks::UNINITIALIZED_SHARED) {
-        shared.initialised(&all, 4, m, "a load")?;
+    cx.cta().shared.within(&all, 4, "a load")?;
+    if CHECKED {
+        cx.check_load(cx.at, &all, 4, m, "a load")?;
     }
+    let shared = &cx.cta().shared;
     let mut out = [0; 32];
     for lane in 0..32 {
         out[lane] = shared.words[(all[lane] >> 2) as usize];
@@ -160,19 +163,19 @@ pub(super) fn load_word<const CHECKED: bool>(
     Ok(())
 }
 
-/// Calls `f` with each block that lanes address, those lanes, and their offsets there.
-fn by_block(
-    cx: &mut Cx<'_>,
+/// Calls `f` with each block that lanes address, their offsets there, and those lanes.
+fn by_block<'a>(
+    cx: &mut Cx<'a>,
     space: Space,
     all: &Lanes64,
     m: u32,
-    f: &mut dyn FnMut(&mut Shared, &Lanes64, u32) -> Outcome<()>,
+    f: &mut dyn FnMut(&mut Cx<'a>, usize, &Lanes64, u32) -> Outcome<()>,
 ) -> Outcome<()> {
     let own = cx.at;
     if space == Space::Shared || cx.ctas.len() == 1 {
         let mut all = *all;
         offsets(cx, &mut all);
-        return f(&mut cx.ctas[own].shared, &all, m);
+        return f(cx, own, &all, m);
     }
     let mut left = m;
     while left != 0 {
@@ -183,17 +186,15 @@ fn by_block(
             let address = if same >> lane & 1 == 1 { all[lane] } else { all[first] };
             address & ((1 << SHARED_BITS) - 1)
         });
-        match cx.ctas.get_mut(rank as usize) {
-            Some(cta) => f(&mut cta.shared, &there, same)?,
-            None => {
-                let message = format!(
-                    "shared memory out of bounds: {:#x} is in block {rank} of the cluster, which has {}",
-                    all[first],
-                    cx.ctas.len()
-                );
-                return Err(Fault::at(Kind::SharedOutOfBounds, first, message));
-            }
+        if rank >= cx.ctas.len() as u64 {
+            let message = format!(
+                "shared memory out of bounds: {:#x} is in block {rank} of the cluster, which has {}",
+                all[first],
+                cx.ctas.len()
+            );
+            return Err(Fault::at(Kind::SharedOutOfBounds, first, message));
         }
+        f(cx, rank as usize, &there, same)?;
         left &= !same;
     }
     Ok(())
@@ -209,14 +210,15 @@ pub(super) fn load<const CHECKED: bool>(
     m: u32,
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
-    let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
     let regs = &mut warp.regs;
-    by_block(cx, space, all, m, &mut |shared, all, m| {
-        shared.within(all, bytes, "a load")?;
-        if check {
-            shared.initialised(all, bytes, m, "a load")?;
+    by_block(cx, space, all, m, &mut |cx, rank, all, m| {
+        cx.ctas[rank].shared.within(all, bytes, "a load")?;
+        if CHECKED && access.strong {
+            cx.check_strong_load(rank, all, bytes as usize, m)?;
+        } else if CHECKED {
+            cx.check_load(rank, all, bytes as usize, m, "a load")?;
         }
-        read(shared, regs, all, access, d, m);
+        read(&cx.ctas[rank].shared, regs, all, access, d, m);
         Ok(())
     })
 }
@@ -231,17 +233,32 @@ pub(super) fn store<const CHECKED: bool>(
     m: u32,
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
-    let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
     let regs = &warp.regs;
     cx.events += 1;
-    by_block(cx, space, all, m, &mut |shared, all, m| {
-        shared.within(all, bytes, "a store")?;
+    by_block(cx, space, all, m, &mut |cx, rank, all, m| {
+        cx.ctas[rank].shared.within(all, bytes, "a store")?;
+        if CHECKED {
+            let kind = if access.strong { AccessKind::Atomic } else { AccessKind::Write };
+            let element = usize::from(access.bytes);
+            let new = |lane: usize, i: usize| byte_of(regs, values[i / element], lane, i % element);
+            cx.check_store(rank, all, bytes as usize, m, kind, &new)?;
+        }
+        let shared = &mut cx.ctas[rank].shared;
         write(shared, regs, all, access, values, m);
-        if check {
+        if !shared.written.is_empty() {
             for lane in lanes(m) {
                 shared.mark(all[lane], bytes);
             }
         }
         Ok(())
     })
+}
+
+/// Byte `i` of a lane's register.
+fn byte_of(regs: &Regs, reg: Reg, lane: usize, i: usize) -> u8 {
+    let value = match reg {
+        Reg::Q(D(d)) if i >= 8 => regs.d(D(d + 1))[lane],
+        other => regs.lane(other, lane),
+    };
+    (value >> (8 * (i % 8))) as u8
 }

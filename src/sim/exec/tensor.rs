@@ -9,6 +9,8 @@ mod sparse;
 mod wgmma;
 mod wmma;
 
+pub(in crate::sim) use wgmma::WgmmaGroups;
+
 use crate::sim::code::Tensor;
 use crate::sim::fault::Outcome;
 use crate::sim::machine::Cx;

@@ -32,8 +32,9 @@ fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
 }
 
 /// For `.aligned` instructions: `None` when the whole warp is here.
-pub(super) fn together(warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
+pub(super) fn together(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
     if mask == warp.live {
+        cx.sync_lanes();
         return None;
     }
     Some(hold(warp, group, mask, Wait::Aligned))
@@ -50,10 +51,16 @@ pub(super) fn full_warp(mask: u32) -> Outcome<()> {
 }
 
 /// For instructions with a member mask: `None` when all members are here.
-pub(super) fn members(warp: &mut Warp, group: &mut Group, mask: u32, op: &WarpOp) -> Outcome<Option<Step>> {
+pub(super) fn members(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    mask: u32,
+    op: &WarpOp,
+) -> Outcome<Option<Step>> {
     let Some(register) = member_mask(op) else {
         return Ok(match op {
-            WarpOp::MovMatrix(..) => match together(warp, group, mask) {
+            WarpOp::MovMatrix(..) => match together(cx, warp, group, mask) {
                 Some(step) => Some(step),
                 None => full_warp(mask).map(|()| None)?,
             },
@@ -69,6 +76,7 @@ pub(super) fn members(warp: &mut Warp, group: &mut Group, mask: u32, op: &WarpOp
         return Err(Fault::at(Kind::SyncMask, lane, message));
     }
     if needed & warp.live & !mask == 0 {
+        cx.sync_lanes();
         return Ok(None);
     }
     Ok(Some(hold(warp, group, mask, Wait::Lanes(needed))))
@@ -134,16 +142,20 @@ pub(super) fn control(
                 return Err(Fault::at(Kind::SyncMask, lane, message));
             }
             if needed & warp.live & !mask == 0 {
+                cx.sync_lanes();
                 return Ok(Step::Next);
             }
             Ok(hold(warp, group, mask, Wait::WarpBarrier(needed)))
         }
         Control::ClusterArrive { aligned } => {
-            if *aligned && let Some(step) = together(warp, group, mask) {
+            if *aligned && let Some(step) = together(cx, warp, group, mask) {
                 return Ok(step);
             }
             let live = cx.ctas.iter().map(|cta| cta.live).sum();
             cx.events += 1;
+            if cx.racing() {
+                cx.races.clocks.release(cx.warp, &mut cx.cluster_barrier.released);
+            }
             let phase = cx.cluster_barrier.arrive(mask.count_ones(), live);
             for lane in lanes(mask) {
                 warp.cluster_phase[lane] = phase;
@@ -151,13 +163,38 @@ pub(super) fn control(
             Ok(Step::Next)
         }
         Control::ClusterWait { aligned } => {
-            if *aligned && let Some(step) = together(warp, group, mask) {
+            if *aligned && let Some(step) = together(cx, warp, group, mask) {
                 return Ok(step);
             }
             let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
             Ok(hold(warp, group, mask, Wait::Cluster { phase }))
         }
-        Control::WarpAligned => Ok(together(warp, group, mask).unwrap_or(Step::Next)),
+        Control::Fence => {
+            if cx.racing() {
+                cx.races.clocks.fence(cx.warp);
+            }
+            Ok(Step::Next)
+        }
+        Control::ProxyFence => {
+            if cx.racing() {
+                cx.races.clocks.proxy_fence(cx.warp);
+            }
+            Ok(Step::Next)
+        }
+        Control::WgmmaCommit => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
+            warp.wgmma.commit();
+            Step::Next
+        })),
+        Control::WgmmaWait(n) => {
+            if let Some(step) = together(cx, warp, group, mask) {
+                return Ok(step);
+            }
+            for (place, bytes) in warp.wgmma.wait(*n) {
+                cx.races.read_done(place.rank, place.offset, bytes, cx.warp);
+            }
+            Ok(Step::Next)
+        }
+        Control::WarpAligned => Ok(together(cx, warp, group, mask).unwrap_or(Step::Next)),
         Control::Yield => Ok(Step::Yield),
         Control::Nothing => Ok(Step::Next),
     }
@@ -199,7 +236,7 @@ fn barrier_step(
     mask: u32,
 ) -> Outcome<Step> {
     if barrier.aligned
-        && let Some(step) = together(warp, group, mask)
+        && let Some(step) = together(cx, warp, group, mask)
     {
         return Ok(step);
     }
@@ -226,6 +263,10 @@ fn barrier_step(
         BarrierKind::Sync | BarrierKind::Arrive => None,
     };
     cx.events += 1;
+    if cx.racing() {
+        let released = &mut cx.ctas[warp.cta].barriers[id as usize].released;
+        cx.races.clocks.release(cx.warp, released);
+    }
     let strict = cx.machine.checks.contains(Checks::BARRIERS);
     let block = cx.machine.threads();
     let cta = &mut cx.ctas[warp.cta];

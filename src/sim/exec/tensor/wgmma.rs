@@ -1,12 +1,14 @@
 //! wgmma.mma_async: each warp of a warpgroup computes 16 of its 64 rows.
+//!
+//! Products are made when they are issued; for the checkers shared memory is read until the group is waited for.
 
 use super::descriptor::Descriptor;
 use super::{fragment, product};
 use crate::sim::arith::mma::Instruction;
-use crate::sim::code::{Numbers, Wgmma, WgmmaA};
+use crate::sim::code::{D, Numbers, Wgmma, WgmmaA};
 use crate::sim::exec::lanes::FULL;
+use crate::sim::exec::shared::Place;
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::launch::Checks;
 use crate::sim::machine::{Cx, Shared};
 use crate::sim::report::Kind;
 use crate::sim::warp::Warp;
@@ -14,34 +16,132 @@ use crate::sim::warp::Warp;
 /// Rows of one warp.
 const ROWS: usize = 16;
 
+/// What a warp's products that have not been waited for read.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct WgmmaGroups {
+    /// Groups committed so far.
+    committed: u32,
+    /// Places, bytes, and the group they belong to.
+    reads: Vec<(Place, usize, u32)>,
+}
+
+impl WgmmaGroups {
+    pub(in crate::sim) fn commit(&mut self) {
+        self.committed += 1;
+    }
+
+    /// What the products of all but the newest `n` groups read.
+    pub(in crate::sim) fn wait(&mut self, n: u32) -> Vec<(Place, usize)> {
+        let committed = self.committed;
+        let done = |group: u32| group + n < committed;
+        let finished =
+            self.reads.iter().filter(|(.., group)| done(*group)).map(|&(place, bytes, _)| (place, bytes));
+        let finished = finished.collect();
+        self.reads.retain(|(.., group)| !done(*group));
+        finished
+    }
+}
+
+/// A matrix operand in shared memory.
+struct Source {
+    descriptor: Descriptor,
+    first: usize,
+    rows: usize,
+    k: usize,
+    bits: u32,
+    mn_major: bool,
+}
+
+impl Source {
+    fn new(warp: &Warp, descriptor: D, op: &Wgmma, a: bool) -> Outcome<Self> {
+        let descriptor = Descriptor::new(warp.regs.d(descriptor)[0])?;
+        let (a_bits, b_bits) = op.numbers.bits();
+        let k = op.extents.k;
+        Ok(if a {
+            let first = ROWS * (warp.index as usize % 4);
+            Self { descriptor, first, rows: ROWS, k, bits: a_bits, mn_major: op.transposed.0 }
+        } else {
+            Self { descriptor, first: 0, rows: op.extents.n, k, bits: b_bits, mn_major: op.transposed.1 }
+        })
+    }
+
+    /// The addresses of its 16-byte units.
+    fn units(&self) -> impl Iterator<Item = usize> {
+        let per_unit = 128 / self.bits as usize;
+        let (outer, inner) = if self.mn_major { (self.k, self.rows) } else { (self.rows, self.k) };
+        (0..outer).flat_map(move |o| (0..inner).step_by(per_unit).map(move |i| (o, i))).map(move |(o, i)| {
+            let (row, k) = if self.mn_major { (i, o) } else { (o, i) };
+            self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major)
+        })
+    }
+
+    /// Asks the checkers about everything that will be read.
+    fn check(&self, cx: &mut Cx<'_>, warp: &mut Warp) -> Outcome<()> {
+        let limit = cx.ctas[warp.cta].shared.bytes as usize;
+        for address in self.units() {
+            if address + 16 <= limit {
+                let place = Place { rank: warp.cta, offset: address };
+                cx.check_async_read(place, 16, 0)?;
+                if cx.racing() {
+                    warp.wgmma.reads.push((place, 16, warp.wgmma.committed));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all elements, row by row.
+    fn read(&self, shared: &Shared, out: &mut [u32]) -> Outcome<()> {
+        let bytes = self.bits as usize / 8;
+        let mask = u32::MAX >> (32 - self.bits);
+        for row in 0..self.rows {
+            for k in 0..self.k {
+                let address = self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major);
+                if address + bytes > shared.bytes as usize {
+                    return Err(Fault::new(
+                        Kind::SharedOutOfBounds,
+                        format!(
+                            "shared memory out of bounds: wgmma reads {address:#x}; the block has {} bytes",
+                            shared.bytes
+                        ),
+                    ));
+                }
+                out[row * self.k + k] = shared.words[address / 4] >> (8 * (address % 4)) & mask;
+            }
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wgmma) -> Outcome<()> {
-    let arch = cx.machine.tensor;
-    let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
     let (n, k) = (op.extents.n, op.extents.k);
-    let (a_bits, b_bits) = op.numbers.bits();
+    let (a_bits, _) = op.numbers.bits();
     let (_, d_bits) = op.numbers.sum_bits();
-    let first_row = ROWS * (warp.index as usize % 4);
+    let a_source = match op.a {
+        WgmmaA::Registers(_) => None,
+        WgmmaA::Shared(descriptor) => Some(Source::new(warp, descriptor, op, true)?),
+    };
+    let b_source = Source::new(warp, op.b, op, false)?;
+    if CHECKED {
+        for source in a_source.iter().chain([&b_source]) {
+            source.check(cx, warp)?;
+        }
+    }
     let shared = &cx.ctas[warp.cta].shared;
     let scratch = &mut cx.scratch;
     scratch.a.resize(ROWS * k, 0);
     scratch.b.resize(n * k, 0);
     scratch.c.clear();
     scratch.c.resize(ROWS * n, 0);
-    match &op.a {
-        WgmmaA::Registers(regs) => {
-            for (i, &reg) in regs.iter().enumerate() {
-                fragment::put_a(warp.regs.r(reg), i, (ROWS, k), a_bits, &mut scratch.a);
-            }
-        }
-        WgmmaA::Shared(descriptor) => {
-            let descriptor = Descriptor::new(warp.regs.d(*descriptor)[0])?;
-            let source = Source { shared, descriptor, bits: a_bits, mn_major: op.transposed.0, check };
-            source.read(first_row, ROWS, k, &mut scratch.a)?;
+    if let WgmmaA::Registers(regs) = &op.a {
+        for (i, &reg) in regs.iter().enumerate() {
+            fragment::put_a(warp.regs.r(reg), i, (ROWS, k), a_bits, &mut scratch.a);
         }
     }
-    let descriptor = Descriptor::new(warp.regs.d(op.b)[0])?;
-    let source = Source { shared, descriptor, bits: b_bits, mn_major: op.transposed.1, check };
-    source.read(0, n, k, &mut scratch.b)?;
+    if let Some(source) = a_source {
+        source.read(shared, &mut scratch.a)?;
+    }
+    b_source.read(shared, &mut scratch.b)?;
     let keep = op.keep.is_none_or(|(p, negated)| warp.regs.predicate(p, negated) & 1 == 1);
     if keep {
         for (i, &reg) in op.d.iter().enumerate() {
@@ -57,47 +157,10 @@ pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op:
             flip(&mut scratch.b, b.sign_bit());
         }
     }
-    product::multiply(scratch, &op.numbers, op.extents, arch, Instruction::Wgmma, None);
+    product::multiply(scratch, &op.numbers, op.extents, cx.machine.tensor, Instruction::Wgmma, None);
     for (i, &reg) in op.d.iter().enumerate() {
         let out = fragment::get_d(&scratch.c, i, n, d_bits);
         warp.regs.put_r(reg, FULL, &out);
     }
     Ok(())
-}
-
-/// A matrix in shared memory.
-struct Source<'a> {
-    shared: &'a Shared,
-    descriptor: Descriptor,
-    bits: u32,
-    mn_major: bool,
-    check: bool,
-}
-
-impl Source<'_> {
-    /// Reads rows `first …` of `k` elements each.
-    fn read(&self, first: usize, rows: usize, k: usize, out: &mut [u32]) -> Outcome<()> {
-        let bytes = (self.bits / 8) as u64;
-        let mask = u32::MAX >> (32 - self.bits);
-        for row in 0..rows {
-            for j in 0..k {
-                let address = self.descriptor.address(first + row, j, self.bits as usize, self.mn_major);
-                if address as u64 + bytes > u64::from(self.shared.bytes) {
-                    return Err(Fault::new(
-                        Kind::SharedOutOfBounds,
-                        format!(
-                            "shared memory out of bounds: wgmma reads {address:#x}; the block has {} bytes",
-                            self.shared.bytes
-                        ),
-                    ));
-                }
-                if self.check {
-                    self.shared.initialised(&[address as u64; 32], bytes, 1, "wgmma")?;
-                }
-                let word = self.shared.words[address / 4];
-                out[row * k + j] = word >> (8 * (address % 4)) & mask;
-            }
-        }
-        Ok(())
-    }
 }
