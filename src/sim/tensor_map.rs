@@ -210,7 +210,7 @@ impl TensorMap {
                 self.element_strides.len()
             ));
         }
-        if self.address % 16 != 0 {
+        if !self.address.is_multiple_of(16) {
             return Err(format!("the address {:#x} is not a multiple of 16", self.address));
         }
         if let Some(dim) = self.dims.iter().find(|&&dim| dim == 0 || dim > 1 << 32) {
@@ -226,7 +226,7 @@ impl TensorMap {
             return Err(format!("an element stride of {step}; the limits are 1 and 8"));
         }
         let inner = self.extent(0) * self.ty.bytes();
-        if inner % 16 != 0 {
+        if !inner.is_multiple_of(16) {
             return Err(format!("the box's innermost extent takes {inner} bytes, not a multiple of 16"));
         }
         let span = self.swizzle.span();

@@ -30,7 +30,7 @@ fn rate(name: &str, text: &str) {
 
 #[test]
 #[ignore = "a measurement"]
-fn loops() {
+fn fma() {
     let fma: String = (0..16).map(|i| format!("fma.rn.f32 %f{i}, %f{i}, %f16, %f17;\n")).collect();
     rate(
         "f32 fma",
@@ -45,6 +45,11 @@ fn loops() {
             ),
         ),
     );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn integer() {
     rate(
         "integer",
         &kernel(
@@ -58,6 +63,11 @@ fn loops() {
             ),
         ),
     );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn shared() {
     rate(
         "shared memory",
         &kernel(
@@ -72,6 +82,11 @@ fn loops() {
             ),
         ),
     );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn global() {
     rate(
         "global memory",
         &kernel(

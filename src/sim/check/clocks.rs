@@ -32,6 +32,8 @@ pub(in crate::sim) struct Clocks {
     atomics: Knowledge,
     seen: Vec<Time>,
     engine_used: bool,
+    /// What is older than this every warp knows.
+    oldest: Time,
 }
 
 impl Clocks {
@@ -131,6 +133,13 @@ impl Clocks {
         let row = &self.known[warp * self.agents..(warp + 1) * self.agents];
         let others = row.iter().enumerate().filter(|(other, _)| *other != warp).map(|(_, &time)| time);
         self.floor[warp] = others.min().unwrap_or(Time::MAX).min(self.lanes[warp]);
+        self.oldest = self.floor[..self.agents - 1].iter().copied().min().unwrap_or(0);
+    }
+
+    /// What is older than this is ordered before everything that any warp does now.
+    #[inline(always)]
+    pub(super) fn oldest(&self) -> Time {
+        self.oldest
     }
 
     /// The warp's lanes have synchronised with each other.

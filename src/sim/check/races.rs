@@ -67,19 +67,35 @@ impl Record {
         self.0 & 1 == 1
     }
 
+    /// Whether both are the same lane's, and neither is still on its way.
+    #[inline(always)]
+    fn same_thread(self, other: Record) -> bool {
+        (self.0 ^ other.0) & 0x7ffe == 0 && self.time() != PENDING && self != NONE
+    }
+
+    fn flagged(self, flag: bool) -> Record {
+        Record(self.0 & !1 | u64::from(flag))
+    }
+
     fn access(self, kind: AccessKind) -> Access {
         Access { warp: self.warp(), lane: self.lane(), pc: self.pc(), kind }
     }
 }
 
+/// The last accesses of a unit of memory.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    write: Record,
+    /// The last read since the last write; its flag says that other lanes have read too, in [`Shadow::reads`].
+    read: Record,
+}
+
 /// The last accesses of one block's shared memory.
 #[derive(Debug, Default)]
 struct Shadow {
-    writes: Vec<Record>,
-    /// By warp, then by unit of memory.
+    units: Vec<Unit>,
+    /// Each warp's last read of each unit (by warp, then by unit), where several lanes read.
     reads: Vec<Record>,
-    /// When each unit was last read by anyone.
-    last_read: Vec<Time>,
 }
 
 /// The race checker of a cluster.
@@ -87,9 +103,12 @@ struct Shadow {
 pub(in crate::sim) struct Races {
     pub(in crate::sim) clocks: Clocks,
     shadows: Vec<Shadow>,
-    /// Bytes of a unit of memory: 1, 2 or 4, the smallest that the kernel accesses.
+    /// Bytes of a unit of memory: 1, 2 or 4, the smallest that the kernel accesses; and its logarithm.
     unit: usize,
+    shift: u32,
 }
+
+const NONE: Record = Record(0);
 
 impl Races {
     /// Starts over for a cluster of `blocks` blocks with `warps` warps and `bytes` bytes each.
@@ -99,22 +118,21 @@ impl Races {
         let fits = self.unit == unit
             && self.shadows.len() == blocks
             && self.clocks.agents() == agents
-            && self.shadows.iter().all(|s| s.writes.len() == units)
+            && self.shadows.iter().all(|s| s.units.len() == units)
             && self.clocks.now() < END / 2;
-        if !fits {
-            *self = Self { unit, ..Self::default() };
-            self.shadows.resize_with(blocks, || Shadow {
-                writes: vec![Record(0); units],
-                reads: vec![Record(0); units * agents],
-                last_read: vec![0; units],
-            });
-        } else {
+        if fits {
             // Copies that were on their way when the last cluster ended are older than everything now.
             for shadow in &mut self.shadows {
-                let records = shadow.writes.iter_mut().chain(&mut shadow.reads);
-                records.filter(|r| r.time() == PENDING).for_each(|r| *r = Record(0));
-                shadow.last_read.iter_mut().filter(|time| **time == PENDING).for_each(|time| *time = 0);
+                let pending = |r: &Record| r.time() == PENDING;
+                let records = shadow.units.iter_mut().flat_map(|u| [&mut u.write, &mut u.read]);
+                records.chain(&mut shadow.reads).filter(|r| pending(r)).for_each(|r| *r = NONE);
             }
+        } else {
+            *self = Self { unit, shift: unit.trailing_zeros(), ..Self::default() };
+            self.shadows.resize_with(blocks, || Shadow {
+                units: vec![Unit { write: NONE, read: NONE }; units],
+                reads: vec![NONE; units * agents],
+            });
         }
         self.clocks.start(agents - 1);
     }
@@ -124,14 +142,8 @@ impl Races {
         self.unit
     }
 
-    /// Where a warp's reads of a unit are noted.
-    #[inline(always)]
-    fn read_slot(&self, rank: usize, unit: usize, warp: usize) -> usize {
-        warp * self.shadows[rank].writes.len() + unit
-    }
-
     fn units(&self, start: usize, bytes: usize) -> std::ops::Range<usize> {
-        start / self.unit..(start + bytes).div_ceil(self.unit)
+        start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
     }
 
     /// A read of `bytes` bytes at `start` of block `rank`.
@@ -148,24 +160,39 @@ impl Races {
         if self.clocks.ended() {
             return None;
         }
-        let range = self.units(start, bytes);
-        let (now, floor) = (self.clocks.now(), self.clocks.floor(warp));
-        let lanes_synced = self.clocks.lanes_synced(warp);
-        for unit in range {
-            let at = self.read_slot(rank, unit, warp);
-            let shadow = &mut self.shadows[rank];
-            let write = shadow.writes[unit];
-            let before = shadow.reads[at];
-            let several = before.time() >= lanes_synced && (before.flag() || before.lane() != lane);
-            shadow.reads[at] = Record::new(now, pc, warp, lane, several);
-            shadow.last_read[unit] = now;
+        let mine = Record::new(self.clocks.now(), pc, warp, lane, false);
+        let floor = self.clocks.floor(warp);
+        for unit in self.units(start, bytes) {
+            let slot = &mut self.shadows[rank].units[unit];
+            let Unit { write, read } = *slot;
+            if read.same_thread(mine) && !read.flag() || read.time() < self.clocks.oldest() {
+                slot.read = mine;
+            } else {
+                self.another_read(rank, unit, mine);
+            }
             if write.time() >= floor
+                && !write.same_thread(mine)
                 && let Some(conflict) = self.unordered_write(write, unit, warp, lane, AccessKind::Read)
             {
                 return Some(conflict);
             }
         }
         None
+    }
+
+    /// Notes a read of what other lanes have read since it was written.
+    fn another_read(&mut self, rank: usize, unit: usize, mine: Record) {
+        let shadow = &mut self.shadows[rank];
+        let units = shadow.units.len();
+        let Unit { read, .. } = shadow.units[unit];
+        if !read.flag() {
+            shadow.reads[read.warp() * units + unit] = read;
+        }
+        let slot = &mut shadow.reads[mine.warp() * units + unit];
+        let several = slot.time() >= self.clocks.lanes_synced(mine.warp())
+            && (slot.flag() || slot.lane() != mine.lane());
+        *slot = mine.flagged(several);
+        shadow.units[unit].read = mine.flagged(true);
     }
 
     /// A write, or an atomic update. It is noted even if it conflicts.
@@ -181,18 +208,18 @@ impl Races {
             return None;
         }
         let Access { warp, lane, pc, kind } = access;
-        let range = self.units(start, bytes);
+        let time = if kind == AccessKind::Copy { PENDING } else { self.clocks.now() };
+        let mine = Record::new(time, pc, warp, lane, kind == AccessKind::Atomic);
         let floor = self.clocks.floor(warp);
         let mut found = None;
-        for unit in range {
-            let shadow = &mut self.shadows[rank];
-            let (write, read) = (shadow.writes[unit], shadow.last_read[unit]);
-            let time = if kind == AccessKind::Copy { PENDING } else { self.clocks.now() };
-            shadow.writes[unit] = Record::new(time, pc, warp, lane, kind == AccessKind::Atomic);
-            if found.is_none() && read >= floor {
-                found = self.unordered_read(rank, unit, warp, lane);
+        for unit in self.units(start, bytes) {
+            let slot = &mut self.shadows[rank].units[unit];
+            let Unit { write, read } = *slot;
+            *slot = Unit { write: mine, read: NONE };
+            if read.time() >= floor && !(read.same_thread(mine) && !read.flag()) && found.is_none() {
+                found = self.unordered_read(rank, unit, read, warp, lane);
             }
-            if found.is_none() && write.time() >= floor {
+            if write.time() >= floor && !write.same_thread(mine) && found.is_none() {
                 found = self.unordered_write(write, unit, warp, lane, kind);
             }
         }
@@ -229,24 +256,31 @@ impl Races {
         Some(Conflict { other: write.access(earlier), byte: unit * self.unit, both_write })
     }
 
-    /// The conflict with an earlier read, if nothing orders it.
+    /// The conflict with an earlier read, if nothing orders it; `last` is the last one.
     #[cold]
-    fn unordered_read(&self, rank: usize, unit: usize, warp: usize, lane: usize) -> Option<Conflict> {
-        let agents = self.clocks.agents();
-        for other in 0..agents {
-            let read = self.shadows[rank].reads[self.read_slot(rank, unit, other)];
-            let ordered = if other == warp {
+    fn unordered_read(
+        &self,
+        rank: usize,
+        unit: usize,
+        last: Record,
+        warp: usize,
+        lane: usize,
+    ) -> Option<Conflict> {
+        let shadow = &self.shadows[rank];
+        let mut all = (0..self.clocks.agents()).map(|other| shadow.reads[other * shadow.units.len() + unit]);
+        let unordered = |read: &Record| {
+            let ordered = if read.warp() == warp {
                 (read.lane() == lane && !read.flag()) || self.clocks.lanes_know(warp, read.time())
             } else {
-                self.clocks.knows(warp, other, read.time())
+                self.clocks.knows(warp, read.warp(), read.time())
             };
-            if !ordered && read.0 != 0 {
-                let pending = read.time() == PENDING;
-                let other = read.access(if pending { AccessKind::AsyncRead } else { AccessKind::Read });
-                return Some(Conflict { other, byte: unit * self.unit, both_write: false });
-            }
-        }
-        None
+            !ordered && *read != NONE
+        };
+        let found = if last.flag() { all.find(unordered) } else { Some(last).filter(unordered) };
+        found.map(|read| {
+            let kind = if read.time() == PENDING { AccessKind::AsyncRead } else { AccessKind::Read };
+            Conflict { other: read.access(kind), byte: unit * self.unit, both_write: false }
+        })
     }
 
     /// A read that goes on until [`Races::read_done`].
@@ -259,10 +293,12 @@ impl Races {
         pc: u32,
     ) -> Option<Conflict> {
         let found = self.read(rank, start, bytes, warp, 0, pc);
+        let pending = Record::new(PENDING, pc, warp, 0, true);
         for unit in self.units(start, bytes) {
-            let at = self.read_slot(rank, unit, warp);
-            self.shadows[rank].reads[at] = Record::new(PENDING, pc, warp, 0, true);
-            self.shadows[rank].last_read[unit] = PENDING;
+            let shadow = &mut self.shadows[rank];
+            let slot = warp * shadow.units.len() + unit;
+            shadow.reads[slot] = pending;
+            shadow.units[unit].read = pending;
         }
         found
     }
@@ -271,24 +307,25 @@ impl Races {
     pub(in crate::sim) fn read_done(&mut self, rank: usize, start: usize, bytes: usize, warp: usize) {
         let now = self.clocks.now();
         for unit in self.units(start, bytes) {
-            let at = self.read_slot(rank, unit, warp);
             let shadow = &mut self.shadows[rank];
-            let record = shadow.reads[at];
+            let slot = warp * shadow.units.len() + unit;
+            let record = shadow.reads[slot];
             if record.time() == PENDING {
-                shadow.reads[at] = Record::new(now, record.pc(), warp, 0, true);
-                shadow.last_read[unit] = now;
+                let done = Record::new(now, record.pc(), warp, 0, true);
+                shadow.reads[slot] = done;
+                shadow.units[unit].read = done;
             }
         }
     }
 
     /// A copy into shared memory has arrived: from now on it is an ordinary write of `access`.
     pub(in crate::sim) fn arrived(&mut self, rank: usize, start: usize, bytes: usize, access: Access) {
-        let range = self.units(start, bytes);
         if access.warp == self.clocks.engine() {
             self.clocks.use_engine();
         }
-        let record = Record::new(self.clocks.now(), access.pc, access.warp, access.lane, false);
-        self.shadows[rank].writes[range].fill(record);
+        let write = Record::new(self.clocks.now(), access.pc, access.warp, access.lane, false);
+        let range = self.units(start, bytes);
+        self.shadows[rank].units[range].iter_mut().for_each(|unit| unit.write = write);
     }
 
     /// The last ordinary write of some bytes that no proxy fence lets the asynchronous engine see.
@@ -301,9 +338,9 @@ impl Races {
     ) -> Option<Access> {
         let engine = self.clocks.engine();
         let range = self.units(start, bytes);
-        let records = self.shadows[rank].writes[range].iter();
+        let records = self.shadows[rank].units[range].iter().map(|unit| unit.write);
         records
-            .filter(|r| r.0 != 0 && r.warp() != engine && r.time() != PENDING)
+            .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING)
             .find(|r| !self.clocks.proxy_fenced(warp, r.warp(), r.time()))
             .map(|r| r.access(AccessKind::Write))
     }

@@ -37,19 +37,21 @@ impl Cx<'_> {
         m: u32,
         what: &str,
     ) -> Outcome<()> {
-        let (races, written) = (self.checks(Checks::SHARED_RACES), self.checks(Checks::UNINITIALIZED_SHARED));
         let (warp, pc) = (self.warp, self.pc);
-        for lane in lanes(m) {
-            let start = all[lane] as usize;
-            if all[lane].saturating_add(bytes as u64) > u64::from(self.ctas[rank].shared.bytes) {
-                continue;
+        let limit = u64::from(self.ctas[rank].shared.bytes);
+        if self.racing() {
+            for lane in lanes(m).filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit) {
+                if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc) {
+                    return Err(self.conflict(conflict, AccessKind::Read, lane, false));
+                }
             }
-            if races && let Some(conflict) = self.races.read(rank, start, bytes, warp, lane, pc) {
-                return Err(self.conflict(conflict, AccessKind::Read, lane, false));
-            }
-            if written && let Err(fault) = self.ctas[rank].shared.initialised(start, bytes, lane, what) {
-                self.postpone(fault)?;
-            }
+        }
+        if self.checks(Checks::UNINITIALIZED_SHARED) {
+            let shared = &self.ctas[rank].shared;
+            let bad = lanes(m)
+                .filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit)
+                .find_map(|lane| shared.initialised(all[lane] as usize, bytes, lane, what).err());
+            return bad.map_or(Ok(()), |fault| self.postpone(fault));
         }
         Ok(())
     }

@@ -101,7 +101,7 @@ fn check(what: bool, lane: usize, message: impl FnOnce() -> String) -> Outcome<(
 
 /// The end of a plain copy, checked.
 fn end(cx: &Cx<'_>, space: Space, lane: usize, address: u64, bytes: u64, doing: Doing) -> Outcome<End> {
-    check(address % 16 == 0, lane, || {
+    check(address.is_multiple_of(16), lane, || {
         format!(
             "misaligned access: a bulk copy at {} address {address:#x}, which is not a multiple of 16",
             space.name()
@@ -148,7 +148,7 @@ pub(super) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outc
     let (to, from) = (addresses(warp, op.to.1), addresses(warp, op.from.1));
     for lane in lanes(m) {
         let bytes = warp.regs.r(op.bytes)[lane];
-        check(bytes % 16 == 0, lane, || {
+        check(bytes.is_multiple_of(16), lane, || {
             format!("misaligned access: a bulk copy of {bytes} bytes, which is not a multiple of 16")
         })?;
         let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);

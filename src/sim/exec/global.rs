@@ -140,6 +140,22 @@ pub(super) fn load_word(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: R,
     Ok(())
 }
 
+#[inline(always)]
+pub(super) fn store_word(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, value: R, m: u32) -> Outcome<()> {
+    let all = safe_addresses(warp, access.addr, m);
+    aligned(&all, 4, "a store", Space::Global)?;
+    let allocation = match common(cx.machine, &all, 4) {
+        Some(allocation) if !access.strong && !allocation.read_only => allocation,
+        _ => return store(cx, warp, access, &[Reg::R(value)], &all, m),
+    };
+    cx.events += 1;
+    let (words, values) = (&allocation.words[..], warp.regs.r(value));
+    for lane in lanes(m) {
+        words[((all[lane] - allocation.start) >> 2) as usize].store(values[lane], Relaxed);
+    }
+    Ok(())
+}
+
 pub(super) fn load(
     cx: &mut Cx<'_>,
     warp: &mut Warp,

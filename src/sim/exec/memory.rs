@@ -276,7 +276,11 @@ fn store_word<const CHECKED: bool>(
     value: R,
     m: u32,
 ) -> Outcome<()> {
-    store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m)
+    match access.space {
+        Space::Shared => shared::store_word::<CHECKED>(cx, warp, access, value, m),
+        Space::Global => global::store_word(cx, warp, access, value, m),
+        _ => store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m),
+    }
 }
 
 /// Calls `f` with each space that generic addresses of `m` fall into, its lanes, and their addresses there.

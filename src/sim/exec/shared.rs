@@ -1,9 +1,9 @@
 //! Shared memory, of the own block and of others of the cluster.
 
-use super::lanes::{Lanes64, Regs, lanes};
+use super::lanes::{FULL, Lanes64, Regs, lanes, spread};
 use super::memory::{View, aligned, read, safe_addresses, write};
 use crate::sim::check::races::AccessKind;
-use crate::sim::code::{Access, D, R, Reg, Space};
+use crate::sim::code::{Access, Base, D, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Shared};
 use crate::sim::memory::{SHARED_BITS, SHARED_WINDOW};
@@ -139,6 +139,32 @@ pub(super) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
     }
 }
 
+/// Offsets in the own block's shared memory of one word for each lane, checked; lanes outside `m` have that of the
+/// first inside.
+#[inline(always)]
+fn word_offsets(cx: &Cx<'_>, warp: &Warp, access: &Access, m: u32, what: &str) -> Outcome<[u32; 32]> {
+    if let (Base::R(r), 0) = (access.addr.base, cx.at) {
+        let offset = access.addr.offset as u32;
+        let mut all = warp.regs.r(r).map(|base| base.wrapping_add(offset));
+        if m != FULL {
+            let first = all[m.trailing_zeros() as usize & 31];
+            let keep = spread(m);
+            for (address, keep) in all.iter_mut().zip(keep) {
+                *address = (*address & keep) | (first & !keep);
+            }
+        }
+        let (bits, highest) = all.iter().fold((0, 0), |(bits, high), &a| (bits | a, a.max(high)));
+        if bits & 3 == 0 && u64::from(highest) + 4 <= u64::from(cx.ctas[0].shared.bytes) {
+            return Ok(all);
+        }
+    }
+    let mut all = safe_addresses(warp, access.addr, m);
+    aligned(&all, 4, what, Space::Shared)?;
+    offsets(cx, &mut all);
+    cx.ctas[cx.at].shared.within(&all, 4, what)?;
+    Ok(all.map(|address| address as u32))
+}
+
 #[inline(always)]
 pub(super) fn load_word<const CHECKED: bool>(
     cx: &mut Cx<'_>,
@@ -147,19 +173,52 @@ pub(super) fn load_word<const CHECKED: bool>(
     d: R,
     m: u32,
 ) -> Outcome<()> {
-    let mut all = safe_addresses(warp, access.addr, m);
-    aligned(&all, 4, "a load", Space::Shared)?;
-    offsets(cx, &mut all);
-    cx.cta().shared.within(&all, 4, "a load")?;
-    if CHECKED {
-        cx.check_load(cx.at, &all, 4, m, "a load")?;
+    let all = word_offsets(cx, warp, access, m, "a load")?;
+    if CHECKED && access.strong {
+        cx.check_strong_load(cx.at, &all.map(u64::from), 4, m)?;
+    } else if CHECKED {
+        cx.check_load(cx.at, &all.map(u64::from), 4, m, "a load")?;
     }
-    let shared = &cx.cta().shared;
+    let words = &cx.cta().shared.words[..];
     let mut out = [0; 32];
     for lane in 0..32 {
-        out[lane] = shared.words[(all[lane] >> 2) as usize];
+        out[lane] = words[(all[lane] >> 2) as usize];
     }
     warp.regs.put_r(d, m, &out);
+    Ok(())
+}
+
+#[inline(always)]
+pub(super) fn store_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    value: R,
+    m: u32,
+) -> Outcome<()> {
+    let all = word_offsets(cx, warp, access, m, "a store")?;
+    let values = warp.regs.r(value);
+    cx.events += 1;
+    if CHECKED {
+        let kind = if access.strong { AccessKind::Atomic } else { AccessKind::Write };
+        let new = |lane: usize, i: usize| (values[lane] >> (8 * i)) as u8;
+        cx.check_store(cx.at, &all.map(u64::from), 4, m, kind, &new)?;
+    }
+    let shared = &mut cx.cta().shared;
+    if m == FULL {
+        for lane in 0..32 {
+            shared.words[(all[lane] >> 2) as usize] = values[lane];
+        }
+    } else {
+        for lane in lanes(m) {
+            shared.words[(all[lane] >> 2) as usize] = values[lane];
+        }
+    }
+    if !shared.written.is_empty() {
+        for &address in &all {
+            shared.written[(address >> 2) as usize] = 15;
+        }
+    }
     Ok(())
 }
 

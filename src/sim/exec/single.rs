@@ -17,6 +17,24 @@ fn float(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
+/// `a · b + c` rounded once, in operations that become vector code on any machine.
+///
+/// The product of two singles is exact in double precision. The sum is rounded to odd there (its last bit set if it
+/// is inexact), so that rounding it to single precision cannot go wrong (Boldo and Melquiond, "Emulation of a FMA
+/// and correctly rounded sums", 2008).
+#[inline(always)]
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    let back = sum - product;
+    let error = (product - (sum - back)) + (c - back);
+    let bits = sum.to_bits();
+    let inexact = u64::from(error.abs() > 0.0);
+    // An error of the other sign: the sum was rounded away from zero.
+    let outwards = (error.to_bits() ^ bits) >> 63 & inexact;
+    f64::from_bits(bits.wrapping_sub(outwards) | inexact) as f32
+}
+
 /// Sign-extended low half.
 #[inline(always)]
 fn s16(a: u32) -> i32 {
@@ -177,7 +195,7 @@ fn mul_hi_s(a: u32, b: u32) -> u32 {
 pub(super) fn r3(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3]) {
     match f {
         R3::MadLo => regs.map_rrr(m, d, s, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-        R3::FmaF32 => regs.map_rrr(m, d, s, |a, b, c| result(float(a).mul_add(float(b), float(c)))),
+        R3::FmaF32 => regs.map_rrr(m, d, s, |a, b, c| result(fused(float(a), float(b), float(c)))),
         R3::MadHiU => regs.map_rrr(m, d, s, |a, b, c| mul_hi_u(a, b).wrapping_add(c)),
         R3::MadHiS => regs.map_rrr(m, d, s, |a, b, c| mul_hi_s(a, b).wrapping_add(c)),
         R3::MadHiSSat => {
@@ -246,4 +264,23 @@ pub(super) fn dot(regs: &mut Regs, m: u32, op: &DotOp) {
         None => int::dp4a(signed, a, b, c),
         Some(upper) => int::dp2a(signed, upper, a, b, c),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fused;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn fused_multiply_add_rounds_once(a in any::<u32>(), b in any::<u32>(), c in any::<u32>(), near in any::<bool>()) {
+            let (a, b) = (f32::from_bits(a), f32::from_bits(b));
+            // Sums that nearly cancel, and halfway cases, need c close to the product.
+            let c = if near { f32::from_bits((a * b).to_bits().wrapping_add(c % 64) ^ 1 << 31) } else { f32::from_bits(c) };
+            let (got, want) = (fused(a, b, c), a.mul_add(b, c));
+            prop_assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "{a:e} {b:e} {c:e}: {got:e} {want:e}");
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub(super) fn tile(
     address: u64,
     coordinates: Vec<i32>,
 ) -> Outcome<Tile> {
-    if address % 64 != 0 {
+    if !address.is_multiple_of(64) {
         let message =
             format!("misaligned access: a tensor map at {address:#x}, which is not a multiple of 64");
         return Err(Fault::at(Kind::MisalignedAccess, lane, message));
