@@ -2,6 +2,7 @@
 
 mod sim {
     mod corpus;
+    mod execution;
     mod faults;
     mod matmul;
     mod npy;
