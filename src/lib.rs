@@ -2,7 +2,15 @@
 //! with or without a GPU.
 
 pub mod layout;
+pub mod ptx;
 pub mod sim;
 
 #[cfg(feature = "cuda")]
 pub mod gpu;
+
+/// Everything that a kernel needs, for `use warpwright::prelude::*`.
+pub mod prelude {
+    pub use crate::ptx::{
+        In, InOut, K, Kernel, Out, Ptr, Steps, Target, Val, Var, bf16, bf16x2, f16, f16x2,
+    };
+}

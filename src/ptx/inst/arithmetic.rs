@@ -1,0 +1,345 @@
+//! Arithmetic: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`, `min`, `max`, `neg`, `abs`.
+//!
+//! The operators `+ - * / %` emit, as do the methods. Float instructions name their rounding (`add.rn.f32`): without it
+//! ptxas may fuse a product and a sum, and the result would not be what was written.
+
+use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+
+use super::{
+    Operands::{In, Known},
+    operands,
+};
+use crate::ptx::{
+    divisor::{gcd, lcm},
+    fold::{Integer, Number},
+    kernel::K,
+    target::Features,
+    types::{Scalar, bf16, f16},
+    val::Val,
+};
+
+/// bf16 `add`, `sub` and `mul` came with sm_90; an `fma` gives the same number on sm_80.
+fn lacks_bf16_arithmetic<T: Scalar>(k: K<'_>) -> bool {
+    T::PTX.starts_with("bf16") && !k.target().features().contains(Features::HOPPER)
+}
+
+impl<'k, T: Number> Val<'k, T> {
+    fn is_constant(self, value: T) -> bool {
+        self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
+    }
+
+    fn with_divisor(self, divisor: u64) -> Self {
+        self.set_divisor(divisor);
+        self
+    }
+
+    #[track_caller]
+    fn binary(self, k: K<'k>, mnemonic: std::fmt::Arguments<'_>, other: Self) -> Self {
+        k.result(mnemonic, &[self.operand(k), other.operand(k)])
+    }
+
+    #[track_caller]
+    fn sum(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_add(b).into(),
+            In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
+            In(_) if T::EXACT && self.is_constant(T::ZERO) => other,
+            In(k) if lacks_bf16_arithmetic::<T>(k) => self.mad(T::ONE, other),
+            In(k) => {
+                let divisor = gcd(self.divisor(), other.divisor());
+                self.binary(k, format_args!("add{}.{}", T::ROUND, T::PTX), other).with_divisor(divisor)
+            }
+        }
+    }
+
+    #[track_caller]
+    fn difference(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_sub(b).into(),
+            In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
+            In(k) if lacks_bf16_arithmetic::<T>(k) => other.mad(T::ZERO.fold_sub(T::ONE), self),
+            In(k) => {
+                let divisor = gcd(self.divisor(), other.divisor());
+                self.binary(k, format_args!("sub{}.{}", T::ROUND, T::PTX), other).with_divisor(divisor)
+            }
+        }
+    }
+
+    #[track_caller]
+    fn product(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_mul(b).into(),
+            In(_) if T::EXACT && (self.is_constant(T::ZERO) || other.is_constant(T::ONE)) => self,
+            In(_) if T::EXACT && (other.is_constant(T::ZERO) || self.is_constant(T::ONE)) => other,
+            // −0, the sum's neutral element, keeps the sign of a zero product.
+            In(k) if lacks_bf16_arithmetic::<T>(k) => self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO)),
+            In(k) => {
+                let divisor = self.divisor().saturating_mul(other.divisor());
+                self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other).with_divisor(divisor)
+            }
+        }
+    }
+
+    /// `self · factor + addend`: the low half for integers (`mad.lo`), rounded once for floats (`fma.rn`).
+    #[doc(alias = "fma")]
+    #[track_caller]
+    pub fn mad(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let (factor, addend) = (factor.into(), addend.into());
+        match (operands(self, factor), addend.as_constant()) {
+            (Known(a, b), Some(c)) => a.fold_mad(b, c).into(),
+            (Known(a, b), None) if T::EXACT => Self::from(a.fold_mul(b)).sum(addend),
+            (In(_), Some(c)) if T::EXACT && c == T::ZERO => self.product(factor),
+            (In(k), _) => self.emit_mad(k, factor, addend),
+            (Known(..), _) => addend.kernel().map_or(self, |k| self.emit_mad(k, factor, addend)),
+        }
+    }
+
+    #[track_caller]
+    fn emit_mad(self, k: K<'k>, factor: Self, addend: Self) -> Self {
+        let divisor = gcd(self.divisor().saturating_mul(factor.divisor()), addend.divisor());
+        let operands = [self.operand(k), factor.operand(k), addend.operand(k)];
+        k.result::<T>(format_args!("{}.{}", T::MAD, T::PTX), &operands).with_divisor(divisor)
+    }
+
+    /// The lesser; for floats −0 is below +0, and a number wins over NaN.
+    #[track_caller]
+    pub fn min(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.fold_min(b).into(),
+            In(k) => self.binary(k, format_args!("min.{}", T::PTX), other),
+        }
+    }
+
+    /// The greater; for floats +0 is above −0, and a number wins over NaN.
+    #[track_caller]
+    pub fn max(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.fold_max(b).into(),
+            In(k) => self.binary(k, format_args!("max.{}", T::PTX), other),
+        }
+    }
+}
+
+/// A type with an exact or correctly rounded quotient: the integers, f32 and f64.
+pub trait Divide: Number {}
+
+/// An integer type that divides.
+pub trait Whole: Integer + Divide {}
+
+impl<T: Integer + Divide> Whole for T {}
+
+impl Divide for u16 {}
+impl Divide for i16 {}
+impl Divide for u32 {}
+impl Divide for i32 {}
+impl Divide for u64 {}
+impl Divide for i64 {}
+impl Divide for f32 {}
+impl Divide for f64 {}
+
+impl<'k, T: Whole> Val<'k, T> {
+    /// `⌈self / divisor⌉` for a divisor above 0.
+    #[track_caller]
+    pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
+        let divisor = divisor.into();
+        self.sum(divisor.difference(T::ONE.into())).quotient(divisor)
+    }
+}
+
+/// An integer type whose product the host can hold whole.
+pub trait WideProduct: Integer {
+    #[doc(hidden)]
+    fn fold_mul_hi(self, other: Self) -> Self;
+}
+
+macro_rules! wide_products {
+    ($($t:ty, $wide:ty;)*) => {$(
+        impl WideProduct for $t {
+            fn fold_mul_hi(self, other: Self) -> Self {
+                ((<$wide>::from(self) * <$wide>::from(other)) >> <$t>::BITS) as $t
+            }
+        }
+    )*};
+}
+
+wide_products! { u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128; }
+
+impl<'k, T: WideProduct> Val<'k, T> {
+    /// The upper half of the product.
+    #[doc(alias = "mul.hi")]
+    #[track_caller]
+    pub fn mul_hi(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.fold_mul_hi(b).into(),
+            In(k) => self.binary(k, format_args!("mul.hi.{}", T::PTX), other),
+        }
+    }
+}
+
+/// An integer type whose product has a type twice as wide.
+pub trait Widen: Integer {
+    /// The type twice as wide.
+    type Wide: Integer + From<Self>;
+}
+
+impl Widen for u16 {
+    type Wide = u32;
+}
+impl Widen for i16 {
+    type Wide = i32;
+}
+impl Widen for u32 {
+    type Wide = u64;
+}
+impl Widen for i32 {
+    type Wide = i64;
+}
+
+impl<'k, T: Widen> Val<'k, T> {
+    /// The whole product, in a type twice as wide.
+    #[doc(alias = "mul.wide")]
+    #[track_caller]
+    pub fn mul_wide(self, other: impl Into<Self>) -> Val<'k, T::Wide> {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => T::Wide::from(a).fold_mul(b.into()).into(),
+            In(k) => k.result(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)]),
+        }
+    }
+
+    /// The whole product plus `addend`, in a type twice as wide.
+    #[doc(alias = "mad.wide")]
+    #[track_caller]
+    pub fn mad_wide(self, other: impl Into<Self>, addend: impl Into<Val<'k, T::Wide>>) -> Val<'k, T::Wide> {
+        let (other, addend) = (other.into(), addend.into());
+        match operands(self, other) {
+            Known(a, b) => Val::from(T::Wide::from(a).fold_mul(b.into())).sum(addend),
+            In(k) => {
+                let operands = [self.operand(k), other.operand(k), addend.operand(k)];
+                k.result(format_args!("mad.wide.{}", T::PTX), &operands)
+            }
+        }
+    }
+}
+
+impl<'k, T: Divide> Val<'k, T> {
+    #[track_caller]
+    fn quotient(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_div(b).into(),
+            In(_) if other.is_constant(T::ONE) => self,
+            In(k) => self.binary(k, format_args!("div{}.{}", T::ROUND, T::PTX), other),
+        }
+    }
+}
+
+impl<'k, T: Whole> Val<'k, T> {
+    #[track_caller]
+    fn remainder(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_rem(b).into(),
+            In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
+            In(k) => self.binary(k, format_args!("rem.{}", T::PTX), other),
+        }
+    }
+
+    /// The least multiple of `unit` that is not below this, for a unit above 0.
+    #[track_caller]
+    pub fn round_up(self, unit: impl Into<Self>) -> Self {
+        let unit = unit.into();
+        let rounded = self.ceil_div(unit).product(unit);
+        let divisor = lcm(rounded.divisor(), unit.divisor());
+        rounded.with_divisor(divisor)
+    }
+}
+
+/// A type that has negative numbers.
+pub trait Signed: Number {}
+
+impl Signed for i16 {}
+impl Signed for i32 {}
+impl Signed for i64 {}
+impl Signed for f16 {}
+impl Signed for bf16 {}
+impl Signed for f32 {}
+impl Signed for f64 {}
+
+impl<'k, T: Signed> Val<'k, T> {
+    /// The absolute value; for floats the sign bit is cleared.
+    #[track_caller]
+    pub fn abs(self) -> Self {
+        match self.reg() {
+            None => self.as_constant().map_or(self, |c| {
+                let negative = T::ZERO.fold_sub(c);
+                if c.to_bits() >> (8 * T::BYTES - 1) == 1 { negative.into() } else { c.into() }
+            }),
+            Some((_, k)) => k.result(format_args!("abs.{}", T::PTX), &[self.operand(k)]),
+        }
+    }
+}
+
+impl<'k, T: Signed> Neg for Val<'k, T> {
+    type Output = Self;
+
+    #[track_caller]
+    fn neg(self) -> Self {
+        match self.reg() {
+            None => self.as_constant().map_or(self, |c| {
+                let minus_one = T::ZERO.fold_sub(T::ONE);
+                c.fold_mul(minus_one).into()
+            }),
+            Some((_, k)) => k.result(format_args!("neg.{}", T::PTX), &[self.operand(k)]),
+        }
+    }
+}
+
+macro_rules! operators {
+    ($($op:ident, $method:ident, $bound:ident, $body:ident;)*) => {$(
+        impl<'k, T: $bound, R: Into<Val<'k, T>>> $op<R> for Val<'k, T> {
+            type Output = Self;
+
+            #[track_caller]
+            fn $method(self, other: R) -> Self {
+                self.$body(other.into())
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add, add, Number,  sum;
+    Sub, sub, Number,  difference;
+    Mul, mul, Number,  product;
+    Div, div, Divide,  quotient;
+    Rem, rem, Whole,   remainder;
+}
+
+/// `constant + value` and the like: the constant stands on the left.
+macro_rules! constant_on_the_left {
+    ($($t:ty: $($op:ident $method:ident),*;)*) => {$($(
+        impl<'k> $op<Val<'k, $t>> for $t {
+            type Output = Val<'k, $t>;
+
+            #[track_caller]
+            fn $method(self, other: Val<'k, $t>) -> Val<'k, $t> {
+                $op::$method(Val::from(self), other)
+            }
+        }
+    )*)*};
+}
+
+constant_on_the_left! {
+    u16:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    i16:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    u32:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    i32:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    u64:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    i64:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    f32:  Add add, Sub sub, Mul mul, Div div;
+    f64:  Add add, Sub sub, Mul mul, Div div;
+    f16:  Add add, Sub sub, Mul mul;
+    bf16: Add add, Sub sub, Mul mul;
+}

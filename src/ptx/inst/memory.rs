@@ -1,0 +1,146 @@
+//! Memory: `ld`, `st`, scalar and vector, with cache operators.
+
+use crate::ptx::{
+    operand::{Immediate, Operand},
+    ptr::{Ptr, Readable, Shared, Space, Writable},
+    types::{Element, Scalar},
+    val::{Repr, Val},
+};
+
+/// How a load uses the caches (PTX ISA, "Cache Operators").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Load {
+    /// Cached at all levels.
+    #[default]
+    Default,
+    /// Cached at the global level, L2, alone.
+    Cg,
+    /// Streaming: likely used once.
+    Cs,
+    /// Last use.
+    Lu,
+    /// Not cached: fetched again each time.
+    Cv,
+    /// Through the read-only data cache: nobody writes this memory while the kernel runs.
+    Nc,
+    /// Not reordered or merged, as other threads may write at any time.
+    Volatile,
+}
+
+impl Load {
+    const fn suffixes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Default => ("", ""),
+            Self::Cg => ("", ".cg"),
+            Self::Cs => ("", ".cs"),
+            Self::Lu => ("", ".lu"),
+            Self::Cv => ("", ".cv"),
+            Self::Nc => ("", ".nc"),
+            Self::Volatile => (".volatile", ""),
+        }
+    }
+}
+
+/// How a store uses the caches (PTX ISA, "Cache Operators").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Store {
+    /// Write-back at all coherent levels.
+    #[default]
+    Default,
+    /// Cached at the global level, L2, alone.
+    Cg,
+    /// Streaming: likely used once.
+    Cs,
+    /// Written through L2 to system memory.
+    Wt,
+    /// Not reordered or merged, as other threads may read at any time.
+    Volatile,
+}
+
+impl Store {
+    const fn suffixes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Default => ("", ""),
+            Self::Cg => ("", ".cg"),
+            Self::Cs => ("", ".cs"),
+            Self::Wt => ("", ".wt"),
+            Self::Volatile => (".volatile", ""),
+        }
+    }
+}
+
+impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
+    /// Loads the element.
+    #[doc(alias = "ld")]
+    #[track_caller]
+    pub fn load(self) -> Val<'k, T::Reg> {
+        self.load_with(Load::Default)
+    }
+
+    /// Loads the element with a cache operator.
+    #[track_caller]
+    pub fn load_with(self, how: Load) -> Val<'k, T::Reg> {
+        let (before, after) = how.suffixes();
+        self.kernel().result(format_args!("ld{before}{}{after}.{}", S::PTX, T::MEM), &[self.operand()])
+    }
+
+    /// Loads the element where `condition` holds; `otherwise` elsewhere, and then nothing is read.
+    #[track_caller]
+    pub fn load_if(self, condition: impl Into<Val<'k, bool>>, otherwise: T::Reg) -> Val<'k, T::Reg> {
+        let condition = condition.into();
+        let k = self.kernel();
+        match condition.0 {
+            Repr::Const(true) => self.load(),
+            Repr::Const(false) => otherwise.into(),
+            Repr::Reg(..) => {
+                let reg = k.fresh(T::Reg::CLASS);
+                let otherwise = Operand::Imm(Immediate::new(otherwise));
+                k.emit(format_args!("mov.{}", T::Reg::CLASS.mov()), &[Operand::Reg(reg), otherwise]);
+                k.when(condition, || k.emit(format_args!("ld{}.{}", S::PTX, T::MEM), &[Operand::Reg(reg), self.operand()]));
+                Val::from_reg(reg, k)
+            }
+        }
+    }
+
+    /// Loads `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
+    #[doc(alias = "ld.v4")]
+    #[track_caller]
+    pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N] {
+        const { assert!(N == 2 || N == 4, "a vector load takes 2 or 4 elements") };
+        self.check_aligned(N as u32 * T::BYTES);
+        let k = self.kernel();
+        let values = std::array::from_fn(|_| Val::from_reg(k.fresh(T::Reg::CLASS), k));
+        let registers = values.map(|v: Val<'k, T::Reg>| v.operand(k));
+        k.emit(format_args!("ld{}.v{N}.{}", S::PTX, T::MEM), &[Operand::Vector(&registers), self.operand()]);
+        values
+    }
+}
+
+impl<'k, T: Element, S: Space, A: Writable> Ptr<'k, T, S, A> {
+    /// Stores the element.
+    #[doc(alias = "st")]
+    #[track_caller]
+    pub fn store(self, value: impl Into<Val<'k, T::Reg>>) {
+        self.store_with(Store::Default, value);
+    }
+
+    /// Stores the element with a cache operator.
+    #[track_caller]
+    pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>) {
+        let (before, after) = how.suffixes();
+        let k = self.kernel();
+        let value = value.into().operand(k);
+        k.emit(format_args!("st{before}{}{after}.{}", S::PTX, T::MEM), &[self.operand(), value]);
+    }
+
+    /// Stores `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
+    #[doc(alias = "st.v4")]
+    #[track_caller]
+    pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {
+        const { assert!(N == 2 || N == 4, "a vector store takes 2 or 4 elements") };
+        self.check_aligned(N as u32 * T::BYTES);
+        let k = self.kernel();
+        let registers = values.map(|v| v.operand(k));
+        k.emit(format_args!("st{}.v{N}.{}", S::PTX, T::MEM), &[self.operand(), Operand::Vector(&registers)]);
+    }
+}

@@ -1,0 +1,54 @@
+//! The instruction table: every instruction form with what it takes and needs, once.
+//!
+//! The emitters write mnemonics and the table is asked about them: a mnemonic that matches no form is refused, and
+//! the form that it matches decides `.version` and whether the target has it. The tests expand every form, give it
+//! operands and hand it to ptxas at its own version and target, so a wrong row cannot stand.
+
+mod pattern;
+mod rows;
+
+use std::{collections::HashMap, sync::OnceLock};
+
+pub use pattern::Pattern;
+
+use super::target::{Features, Version};
+
+/// One form of an instruction: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// Mnemonic in the manual's notation: `{.a|.b}` is one of these or none, `(.a|.b)` one of these.
+    pub mnemonic: &'static str,
+    /// Operand classes in order; see [`Form::operands`].
+    pub operands: &'static str,
+    /// Lowest `.version`.
+    pub version: Version,
+    /// What the target must have beyond sm_75.
+    pub needs: Features,
+    /// Where the PTX ISA describes it.
+    pub reference: &'static str,
+}
+
+/// Every form, in the order of the manual's chapters.
+pub fn forms() -> impl Iterator<Item = &'static Form> {
+    rows::CHAPTERS.iter().flat_map(|(_, forms)| forms.iter())
+}
+
+/// The manual's chapters and their forms.
+pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
+    rows::CHAPTERS
+}
+
+/// The form that a mnemonic such as `mul.wide.u32` is of.
+pub fn find(mnemonic: &str) -> Option<&'static Form> {
+    static INDEX: OnceLock<HashMap<&'static str, Vec<(Pattern, &'static Form)>>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        let mut index: HashMap<_, Vec<_>> = HashMap::new();
+        for form in forms() {
+            let root = form.mnemonic.split(['.', '{', '(']).next().unwrap_or_default();
+            index.entry(root).or_default().push((Pattern::new(form.mnemonic), form));
+        }
+        index
+    });
+    let root = mnemonic.split('.').next()?;
+    index.get(root)?.iter().find(|(pattern, _)| pattern.matches(mnemonic)).map(|(_, form)| *form)
+}
