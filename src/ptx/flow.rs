@@ -138,7 +138,7 @@ impl<'k> K<'k> {
         let counter = self.fresh(T::CLASS);
         self.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(counter), start.operand(self)]);
         if known.is_none() {
-            self.branch_if(start.ge(end), format_args!("$endfor{label}"));
+            self.branch_if(end.le(start), format_args!("$endfor{label}"));
         }
         self.place(format_args!("$for{label}"));
         self.body().open_block();

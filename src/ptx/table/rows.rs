@@ -1,5 +1,8 @@
 //! The rows of the table, in the order of the manual's chapters.
 
+mod async_copy;
+mod matrix;
+
 use super::Form;
 use crate::ptx::target::{Features, Version};
 
@@ -8,6 +11,7 @@ const fn row(mnemonic: &'static str, operands: &'static str, ptx: (u8, u8), need
 }
 
 const ANY: Features = Features::empty();
+const SM_80: Features = Features::AMPERE;
 const SM_90: Features = Features::HOPPER;
 
 /// Chapters of the manual's instruction set.
@@ -16,6 +20,8 @@ pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Floating-Point", FLOAT),
     ("Comparison and Selection", COMPARE),
     ("Data Movement", MOVE),
+    ("Asynchronous Copy", async_copy::FORMS),
+    ("Warp-Level Matrix", matrix::FORMS),
     ("Control Flow", CONTROL),
     ("Directives", DIRECTIVES),
 ];
