@@ -2,10 +2,13 @@
 
 mod arithmetic;
 mod compare;
+mod cp_async;
+mod matrix;
 mod memory;
 mod special;
 
 pub use arithmetic::{Divide, Signed, Whole, WideProduct, Widen};
+pub use matrix::{Accumulator, HalfPair};
 pub use memory::{Load, Store};
 
 use super::{
