@@ -4,7 +4,7 @@ use super::codomain::Codomain;
 use super::construct::{Layout, Mode};
 use super::error::{ComposeFault, LayoutError, ModePath};
 use super::simplify::merged_with_tail;
-use super::tiler::{Rest, Tiler, by_mode};
+use super::tiler::{ByMode, Tiler};
 use super::tuple::{Shape, Stride, Tuple};
 
 impl<D: Codomain> Layout<D> {
@@ -34,7 +34,13 @@ impl<D: Codomain> Layout<D> {
     /// ```
     #[doc(alias = "composition")]
     pub fn compose(&self, right: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
-        by_mode(self, &right.into(), "composition", Rest::Drop, &Layout::compose_layout)
+        let by_mode = ByMode {
+            operation: "composition",
+            extent: |extent| Layout::new(extent, 1),
+            keep_rest: false,
+            whole: Layout::compose_layout,
+        };
+        by_mode.apply(self, &right.into())
     }
 
     /// The same elements in another shape: composition with its column-major layout.

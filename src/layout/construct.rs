@@ -197,7 +197,7 @@ fn compact_order(shape: &Shape, order: &IntTuple) -> Result<Stride, LayoutError>
     rank_modes(shape, order, &ModePath::default(), &mut ranked)?;
     let extents: Vec<i64> = ranked.iter().map(|(extent, _)| *extent).collect();
     let keys: Vec<i64> = ranked.iter().map(|(_, key)| *key).collect();
-    let mut starts = strides_by_order(&extents, &keys).into_iter();
+    let mut starts = strides_by_order(&extents, &keys, Ties::LeftToRight).into_iter();
     Ok(fill_order(shape, order, &mut starts))
 }
 
@@ -234,14 +234,30 @@ fn fill_order(shape: &Shape, order: &IntTuple, starts: &mut impl Iterator<Item =
     }
 }
 
-/// Compact strides for `extents`, in rising order of `keys`; equal keys from left to right; 0 for extents of 1.
-pub(super) fn strides_by_order(extents: &[i64], keys: &[i64]) -> Vec<i64> {
+/// Compact strides for `extents`, in rising order of `keys`; 0 for extents of 1.
+pub(super) fn strides_by_order(extents: &[i64], keys: &[i64], ties: Ties) -> Vec<i64> {
     let mut by_key: Vec<usize> = (0..extents.len()).collect();
     by_key.sort_by_key(|&index| keys[index]);
     let mut strides = vec![0; extents.len()];
-    let mut next = 1;
-    for index in by_key {
-        strides[index] = compact_step(extents[index], &mut next);
+    let (mut next, mut past) = (1, 1);
+    for (position, &index) in by_key.iter().enumerate() {
+        let tied = position > 0 && keys[by_key[position - 1]] == keys[index];
+        if !(tied && ties == Ties::Share) {
+            next = past;
+        }
+        past *= extents[index];
+        if extents[index] != 1 {
+            strides[index] = next;
+        }
     }
     strides
+}
+
+/// What modes of equal keys get.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ties {
+    /// Strides of their own, from left to right.
+    LeftToRight,
+    /// One stride: they share offsets.
+    Share,
 }

@@ -1,30 +1,32 @@
 //! Compact layouts in the image of another.
 
-use super::codomain::Codomain;
-use super::construct::{Layout, Mode, compact_column_major, flat_modes, strides_by_order};
+use super::construct::{Layout, Ties, compact_column_major, flat_modes, strides_by_order};
 use super::error::LayoutError;
-use super::tuple::{IntTuple, Shape, Stride};
+use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Compact, of the same shape, with strides in the same order; broadcast modes (stride 0) stay broadcast.
+    /// Compact, of the same shape, with strides in the same order. Broadcast modes (stride 0) stay broadcast, and modes of
+    /// equal stride, which share offsets here, share them in the result.
     #[doc(alias = "make_layout_like")]
     #[must_use]
     pub fn like(&self) -> Layout {
-        let mut modes: Vec<Mode> = flat_modes(&self.shape, &self.stride);
-        let kept = modes.iter().map(|mode| if mode.stride == 0 { 1 } else { mode.extent });
-        let extents: Vec<i64> = kept.collect();
-        let keys: Vec<i64> = modes.iter().map(|mode| mode.stride).collect();
-        for (mode, stride) in modes.iter_mut().zip(strides_by_order(&extents, &keys)) {
-            mode.stride = stride;
-        }
-        Layout { shape: self.shape.clone(), stride: refill(&self.shape, &mut modes.into_iter()) }
+        let filtered = filter_zeros(&self.shape, &self.stride);
+        Layout { shape: self.shape.clone(), stride: strides_like(&filtered, &self.stride) }
     }
 
     /// Compact, for registers that hold what this layout addresses: mode 0 (an instruction's values) fastest and
-    /// column-major, broadcast modes within it kept; the other modes in the order of their strides.
+    /// column-major, broadcast modes within it kept; the other modes in the order of their strides, broadcast ones first.
+    /// Modes of equal stride, which share offsets here, share registers in the result.
     ///
     /// # Errors
     /// As [`Layout::new`].
+    ///
+    /// ```
+    /// use warpwright::layout::Layout;
+    /// let partition = Layout::new(((2, 2), 7, 4), ((336, 8), 48, 1))?;
+    /// assert_eq!(partition.fragment_like()?.to_string(), "((2,2),7,4):((1,2),16,4)");
+    /// # Ok::<(), warpwright::layout::LayoutError>(())
+    /// ```
     #[doc(alias = "make_fragment_like")]
     pub fn fragment_like(&self) -> Result<Layout, LayoutError> {
         if self.rank() < 2 {
@@ -33,21 +35,25 @@ impl Layout {
         let first = self.mode(0)?;
         let filtered = filter_zeros(&first.shape, &first.stride);
         let first = Layout { stride: compact_column_major(&filtered, &mut 1), shape: first.shape };
-        let rest_shape: IntTuple = self.shape.modes()[1..].iter().cloned().collect();
-        let rest_order: IntTuple = self.stride.modes()[1..].iter().cloned().collect();
-        first.tiled_product(Layout::ordered(rest_shape, rest_order)?)
+        let rest = self.take(1, self.rank())?;
+        let rest = Layout { stride: strides_like(&rest.shape, &rest.stride), shape: rest.shape };
+        first.tiled_product(rest)
     }
 }
 
-/// The shape with 1 in place of every extent that is broadcast.
-fn filter_zeros<D: Codomain>(shape: &Shape, stride: &Stride<D>) -> Shape {
-    let mut modes = flat_modes(shape, stride).into_iter();
-    shape.map(|&extent| {
-        let broadcast = modes.next().is_some_and(|mode| mode.stride == D::zero());
-        if broadcast { 1 } else { extent }
-    })
+/// Compact strides for `shape` in the order of `stride`, nested alike.
+fn strides_like(shape: &Shape, stride: &Stride) -> Stride {
+    let extents: Vec<i64> = shape.leaves().copied().collect();
+    let keys: Vec<i64> = stride.leaves().copied().collect();
+    let mut strides = strides_by_order(&extents, &keys, Ties::Share).into_iter();
+    shape.map(|_| strides.next().unwrap_or(0))
 }
 
-fn refill(shape: &Shape, modes: &mut impl Iterator<Item = Mode>) -> Stride {
-    shape.map(|_| modes.next().map_or(0, |mode| mode.stride))
+/// The shape with 1 in place of every extent that is broadcast.
+fn filter_zeros(shape: &Shape, stride: &Stride) -> Shape {
+    let mut modes = flat_modes(shape, stride).into_iter();
+    shape.map(|&extent| {
+        let broadcast = modes.next().is_some_and(|mode| mode.stride == 0);
+        if broadcast { 1 } else { extent }
+    })
 }

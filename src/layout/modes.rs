@@ -96,9 +96,14 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout { shape: self.shape.unflatten(profile)?, stride: self.stride.unflatten(profile)? })
     }
 
-    /// Mode by mode: `((a0,a1),(b0,b1))` from `(a0,b0)` and `(a1,b1)`.
+    /// Mode by mode: `((a0,b0),(a1,b1))` from `(a0,a1)` and `(b0,b1)`; `((a,b))` if the first is no tuple.
     pub(super) fn zip(&self, other: &Layout<D>) -> Layout<D> {
-        Layout::concat(self.modes().zip(other.modes()).map(|(a, b)| Layout::concat([a, b])))
+        match self.shape {
+            Tuple::Leaf(_) => Layout::concat([Layout::concat([self.clone(), other.clone()])]),
+            Tuple::Node(_) => {
+                Layout::concat(self.modes().zip(other.modes()).map(|(a, b)| Layout::concat([a, b])))
+            }
+        }
     }
 
     /// The modes of a mode that has several, or the mode itself.

@@ -2,6 +2,7 @@
 
 use std::ops::RangeFull;
 
+use super::codomain::Codomain;
 use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{Tuple, saturate};
@@ -28,17 +29,6 @@ pub enum Tile {
 /// # Ok::<(), warpwright::layout::LayoutError>(())
 /// ```
 pub type Tiler = Tuple<Tile>;
-
-impl Tile {
-    /// The layout this leaf stands for, or none for a mode to keep.
-    pub(super) fn layout(&self) -> Result<Option<Layout>, LayoutError> {
-        match self {
-            Tile::Keep => Ok(None),
-            Tile::Extent(extent) => Layout::column_major(*extent).map(Some),
-            Tile::Layout(layout) => Ok(Some(layout.clone())),
-        }
-    }
-}
 
 impl From<RangeFull> for Tiler {
     fn from(_: RangeFull) -> Self {
@@ -70,45 +60,43 @@ macro_rules! from_integers {
 
 from_integers!(i64 i32 u32 usize);
 
-/// Applies `whole` at the leaves of `tiler`, mode by mode; modes past the tiler's are kept or dropped.
-pub(super) fn by_mode<D, F>(
-    layout: &Layout<D>,
-    tiler: &Tiler,
-    operation: &'static str,
-    rest: Rest,
-    whole: &F,
-) -> Result<Layout<D>, LayoutError>
-where
-    D: super::codomain::Codomain,
-    F: Fn(&Layout<D>, &Layout) -> Result<Layout<D>, LayoutError>,
-{
-    let parts = match tiler {
-        Tuple::Leaf(tile) => {
-            return match tile.layout()? {
-                Some(tile) => whole(layout, &tile),
-                None => Ok(layout.clone()),
-            };
-        }
-        Tuple::Node(parts) => parts,
-    };
-    if parts.len() > layout.rank() {
-        let (wanted, found) = (layout.rank(), parts.len());
-        return Err(LayoutError::Rank { operation, wanted, found, value: tiler.to_string() });
-    }
-    let mut modes = Vec::with_capacity(layout.rank());
-    for (index, mode) in layout.modes().enumerate() {
-        match (parts.get(index), rest) {
-            (Some(part), _) => modes.push(by_mode(&mode, part, operation, rest, whole)?),
-            (None, Rest::Keep) => modes.push(mode),
-            (None, Rest::Drop) => break,
-        }
-    }
-    Ok(Layout::concat(modes))
+/// What a tiler's parts do to the modes they meet.
+pub(super) struct ByMode<F> {
+    /// The operation, for errors.
+    pub(super) operation: &'static str,
+    /// The layout that an extent stands for.
+    pub(super) extent: fn(i64) -> Result<Layout, LayoutError>,
+    /// Whether modes past the tiler's stay.
+    pub(super) keep_rest: bool,
+    /// Applies a layout to a mode.
+    pub(super) whole: F,
 }
 
-/// What becomes of a layout's modes past the tiler's.
-#[derive(Clone, Copy)]
-pub(super) enum Rest {
-    Keep,
-    Drop,
+impl<F> ByMode<F> {
+    pub(super) fn apply<D>(&self, layout: &Layout<D>, tiler: &Tiler) -> Result<Layout<D>, LayoutError>
+    where
+        D: Codomain,
+        F: Fn(&Layout<D>, &Layout) -> Result<Layout<D>, LayoutError>,
+    {
+        let parts = match tiler {
+            Tuple::Leaf(Tile::Keep) => return Ok(layout.clone()),
+            Tuple::Leaf(Tile::Extent(extent)) => return (self.whole)(layout, &(self.extent)(*extent)?),
+            Tuple::Leaf(Tile::Layout(tile)) => return (self.whole)(layout, tile),
+            Tuple::Node(parts) => parts,
+        };
+        if parts.len() > layout.rank() {
+            let (wanted, found) = (layout.rank(), parts.len());
+            let operation = self.operation;
+            return Err(LayoutError::Rank { operation, wanted, found, value: tiler.to_string() });
+        }
+        let mut modes = Vec::with_capacity(layout.rank());
+        for (index, mode) in layout.modes().enumerate() {
+            match parts.get(index) {
+                Some(part) => modes.push(self.apply(&mode, part)?),
+                None if self.keep_rest => modes.push(mode),
+                None => break,
+            }
+        }
+        Ok(Layout::concat(modes))
+    }
 }
