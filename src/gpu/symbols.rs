@@ -26,7 +26,7 @@ macro_rules! driver_api {
         /// The required symbols of [`Symbols`], by name, but `cuEventElapsedTime`, of which either version does.
         pub(crate) const OWN_SYMBOLS: &[&str] = &[$( stringify!($name) ),*];
 
-        #[allow(non_snake_case, reason = "the driver's own names")]
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's own signatures")]
         impl Symbols {
             /// Looks every symbol up; the error is the name of the first one missing.
             ///
