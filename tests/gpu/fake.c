@@ -25,7 +25,7 @@ enum { OK = 0, INVALID_VALUE = 1, INVALID_PTX = 218, NOT_FOUND = 500 };
 #endif
 
 /* Handles: anything distinct and not null. */
-static void *current;
+static _Thread_local void *current;
 static char context, module, kernel;
 static const size_t param_sizes[] = {8, 8, 4, 128};
 
@@ -78,7 +78,7 @@ API cuCtxDestroy_v2(void *ctx) { (void)ctx; return OK; }
 API cuCtxGetCurrent(void **out) { *out = current; return OK; }
 API cuCtxSetCurrent(void *ctx) { current = ctx; return OK; }
 API cuCtxPushCurrent_v2(void *ctx) { current = ctx; return OK; }
-API cuCtxPopCurrent_v2(void **out) { *out = current; return OK; }
+API cuCtxPopCurrent_v2(void **out) { *out = current; current = NULL; return OK; }
 API cuCtxSynchronize(void) { return OK; }
 
 API cuStreamCreate(void **out, unsigned flags) { (void)flags; *out = malloc(1); return OK; }

@@ -134,6 +134,8 @@ fn child_load() {
     println!("{:?}", function.attributes());
     let sizes = function.parameters().expect("the stand-in tells").iter().map(|p| p.size);
     println!("{:?}", sizes.collect::<Vec<_>>());
+    // A thread of its own has no current context.
+    std::thread::spawn(|| drop(function)).join().expect("dropped");
 }
 
 #[test]

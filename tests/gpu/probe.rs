@@ -50,9 +50,10 @@ fn an_unreadable_library_counts_as_none() {
 
 #[test]
 fn a_working_driver() {
-    let Some(driver) = open(&["VERSION=12040", "DEVICES=3"]) else { return };
+    // The oldest that will do.
+    let Some(driver) = open(&["VERSION=12000", "DEVICES=3"]) else { return };
     let driver = driver.expect("the stand-in works");
-    assert_eq!((driver.version().to_string().as_str(), driver.device_count()), ("12.4", 3));
+    assert_eq!((driver.version().to_string().as_str(), driver.device_count()), ("12.0", 3));
 }
 
 #[test]
