@@ -5,10 +5,11 @@ mod compare;
 mod cp_async;
 mod matrix;
 mod memory;
+mod predicated;
 mod special;
 
 pub use arithmetic::{Divide, Signed, Whole, WideProduct, Widen};
-pub use matrix::{Accumulator, HalfPair};
+pub use matrix::Accumulator;
 pub use memory::{Load, Store};
 
 use super::{

@@ -74,6 +74,12 @@ impl<'k> K<'k> {
         self.body().fail(kind, Location::caller());
     }
 
+    /// Records that something was asked for that cannot be had.
+    #[track_caller]
+    pub(crate) fn refuse(self, why: String) {
+        self.fail(BuildErrorKind::Refused(why));
+    }
+
     /// Writes `// text` into the body.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
@@ -84,6 +90,16 @@ impl<'k> K<'k> {
     /// Writes a blank line into the body.
     pub fn blank(self) {
         self.body().line(format_args!(""));
+    }
+
+    /// `value` moved to a fresh register.
+    #[track_caller]
+    pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
+        let value = value.into();
+        match value.reg() {
+            None => Val::from_reg(value.in_register(self), self),
+            Some((reg, _)) => self.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(reg)]),
+        }
     }
 
     /// A constant of this kernel; `k.constant(1.5f32)` is `Val::from(1.5f32)`.
@@ -103,6 +119,11 @@ impl<'k> K<'k> {
             self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
         }
         self.body().entry.block = Some(shape);
+    }
+
+    /// Threads of a block as declared so far.
+    pub(crate) fn block_shape(self) -> Option<[u32; 3]> {
+        self.body().entry.block
     }
 
     /// At most so many threads in a block, `.maxntid`, of which at least `blocks` should fit on a multiprocessor, `.minnctapersm`.

@@ -178,6 +178,14 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { offset: self.offset + bytes, ..self }
     }
 
+    /// The same address, said to be aligned to `align` bytes: the caller's word, for what the operands do not show.
+    #[must_use]
+    pub(crate) fn assume_aligned(self, align: u32) -> Self {
+        let offset = self.offset.rem_euclid(i64::from(align));
+        let align = super::divisor::lcm(self.align, align.into());
+        Self { align: if offset == 0 { align } else { self.align }, ..self }
+    }
+
     /// The same address as a pointer to another element type.
     pub fn cast<U: Element>(self) -> Ptr<'k, U, S, A> {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }

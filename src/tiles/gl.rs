@@ -150,6 +150,11 @@ impl<'k, T: Element, A> GlTile<'k, T, A> {
 }
 
 impl<'k, T: Element, A: Readable> GlTile<'k, T, A> {
+    /// Whether neighbours in a row are neighbours in memory.
+    pub(super) fn is_row_contiguous(&self) -> bool {
+        self.matrix.layout.col_stride.as_constant() == Some(1)
+    }
+
     /// The tile for reading alone.
     pub(super) fn read_only(self) -> GlTile<'k, T, Read> {
         let matrix = Gl { pointer: self.matrix.pointer.read_only(), layout: self.matrix.layout };

@@ -5,6 +5,7 @@
 
 use arrayvec::ArrayVec;
 
+use super::pack::HalfPair;
 use crate::ptx::{
     kernel::K,
     operand::Operand,
@@ -12,20 +13,6 @@ use crate::ptx::{
     types::{Element, Scalar, bf16x2, f16x2},
     val::Val,
 };
-
-/// A pair of 16-bit floats in one register, as matrix instructions take them: [`f16x2`] or [`bf16x2`].
-pub trait HalfPair: Scalar + Element<Reg = Self> {
-    /// Name of one half: `"bf16"`.
-    const HALF: &'static str;
-}
-
-impl HalfPair for f16x2 {
-    const HALF: &'static str = "f16";
-}
-
-impl HalfPair for bf16x2 {
-    const HALF: &'static str = "bf16";
-}
 
 /// An accumulator register of an `mma` whose inputs are pairs `P`: `f32`, or [`f16x2`] for f16 inputs.
 #[diagnostic::on_unimplemented(
@@ -178,7 +165,7 @@ impl<'k> K<'k> {
     ) {
         let (d, a, b, c) = (self.registers(d), self.registers(a), self.registers(b), self.registers(c));
         self.emit(
-            format_args!("mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}", acc = C::ELEMENT, half = P::HALF),
+            format_args!("mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}", acc = C::ELEMENT, half = <P::Half as Scalar>::PTX),
             &[Operand::Vector(&d), Operand::Vector(&a), Operand::Vector(&b), Operand::Vector(&c)],
         );
     }

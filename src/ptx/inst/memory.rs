@@ -1,10 +1,10 @@
 //! Memory: `ld`, `st`, scalar and vector, with cache operators.
 
 use crate::ptx::{
-    operand::{Immediate, Operand},
-    ptr::{Ptr, Readable, Shared, Space, Writable},
-    types::{Element, Scalar},
-    val::{Repr, Val},
+    operand::Operand,
+    ptr::{Ptr, Readable, Space, Writable},
+    types::Element,
+    val::Val,
 };
 
 /// How a load uses the caches (PTX ISA, "Cache Operators").
@@ -82,24 +82,6 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
     pub fn load_with(self, how: Load) -> Val<'k, T::Reg> {
         let (before, after) = how.suffixes();
         self.kernel().result(format_args!("ld{before}{}{after}.{}", S::PTX, T::MEM), &[self.operand()])
-    }
-
-    /// Loads the element where `condition` holds; `otherwise` elsewhere, and then nothing is read.
-    #[track_caller]
-    pub fn load_if(self, condition: impl Into<Val<'k, bool>>, otherwise: T::Reg) -> Val<'k, T::Reg> {
-        let condition = condition.into();
-        let k = self.kernel();
-        match condition.0 {
-            Repr::Const(true) => self.load(),
-            Repr::Const(false) => otherwise.into(),
-            Repr::Reg(..) => {
-                let reg = k.fresh(T::Reg::CLASS);
-                let otherwise = Operand::Imm(Immediate::new(otherwise));
-                k.emit(format_args!("mov.{}", T::Reg::CLASS.mov()), &[Operand::Reg(reg), otherwise]);
-                k.when(condition, || k.emit(format_args!("ld{}.{}", S::PTX, T::MEM), &[Operand::Reg(reg), self.operand()]));
-                Val::from_reg(reg, k)
-            }
-        }
     }
 
     /// Loads `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
