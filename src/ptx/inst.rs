@@ -2,11 +2,17 @@
 
 mod arithmetic;
 mod compare;
+mod convert;
+mod logic;
 mod memory;
+mod pack;
 mod special;
+mod sync;
 
 pub use arithmetic::{Divide, Signed, Whole, WideProduct, Widen};
+pub use logic::Bits;
 pub use memory::{Load, Store};
+pub use pack::{HalfPair, Pair};
 
 use super::{
     kernel::K,
