@@ -26,11 +26,14 @@ pub use dim::{Dim, IntoDim};
 pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
-pub use fold::{Float, Integer, Number};
-pub use inst::{Accumulator, Divide, HalfPair, Load, Signed, Store, Whole, WideProduct, Widen};
+pub use fold::{Float, Format, Integer, Number, Numeric, Rounding};
+pub use inst::{Accumulator, Bits, Divide, HalfPair, Load, Pair, Signed, Store, Whole, WideProduct, Widen};
 pub use kernel::{K, Kernel};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
-pub use ptr::{Access, AddressType, Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, Space, Writable, Write};
+pub use ptr::{
+    Access, AddressType, Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, Space,
+    Writable, Write,
+};
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};
 pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f16, f16x2};

@@ -3,7 +3,12 @@
 //! A NaN result gets the bits that the device gives: all ones but the sign (PTX ISA, "Floating Point Instructions").
 //! Integer division by zero, which PTX leaves open, gives all ones.
 
+mod convert;
+
 use std::cmp::Ordering;
+
+pub use convert::{Format, Numeric, Rounding};
+pub(crate) use convert::{convert, saturate};
 
 use super::types::{Scalar, bf16, bf16x2, f16, f16x2};
 
@@ -166,7 +171,13 @@ fn extremum<T: Scalar + PartialOrd>(a: T, b: T, wanted: Ordering, is_nan: fn(T) 
         // Equal numbers differ at most in the sign of zero, and the one with the sign bit is the lesser.
         (false, false) => match a.partial_cmp(&b).filter(|o| o.is_ne()).unwrap_or(sign(b).cmp(&sign(a))) {
             Ordering::Equal => a,
-            order => if order == wanted { a } else { b },
+            order => {
+                if order == wanted {
+                    a
+                } else {
+                    b
+                }
+            }
         },
     }
 }

@@ -148,10 +148,10 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
         let index = index.into();
         match index.as_constant() {
-            Some(index) => self.byte_offset(i64::from(index) * i64::from(T::BYTES)),
+            Some(index) => self.byte_offset(i64::from(index) * i64::from(T::SIZE)),
             None => {
-                let align = gcd(self.align, index.divisor().saturating_mul(T::BYTES.into()));
-                let base = S::Address::element(self.k, self.base, index, T::BYTES);
+                let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
+                let base = S::Address::element(self.k, self.base, index, T::SIZE);
                 Self { base, align, ..self }
             }
         }
@@ -228,10 +228,10 @@ impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
         let index = index.into();
         match index.as_constant() {
-            Some(index) => self.byte_offset(index as i64 * i64::from(T::BYTES)),
+            Some(index) => self.byte_offset(index as i64 * i64::from(T::SIZE)),
             None => {
-                let align = gcd(self.align, index.divisor().saturating_mul(T::BYTES.into()));
-                let bytes = Val::from(u64::from(T::BYTES));
+                let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
+                let bytes = Val::from(u64::from(T::SIZE));
                 Self { base: index.mad(bytes, self.base), align, ..self }
             }
         }

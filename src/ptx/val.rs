@@ -113,6 +113,11 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
+    /// Whether both are in one register.
+    pub(crate) fn shares_register<U: Scalar>(&self, other: &Val<'k, U>) -> bool {
+        matches!((self.reg(), other.reg()), (Some((a, _)), Some((b, _))) if a.class == b.class && a.index == b.index)
+    }
+
     /// Records a number that surely divides this integer.
     pub(crate) fn set_divisor(&self, divisor: u64) {
         if let Repr::Reg(reg, k) = self.0 {

@@ -145,7 +145,6 @@ impl<'k, T: TileElement> Chunk<'k, T> {
     /// Loads the elements one by one and stores all 16 bytes at once.
     #[track_caller]
     fn copy_elements(self) {
-        let k = self.to.kernel();
         let (_, col_stride) = self.column.from.matrix.strides();
         let elements: Vec<Val<'k, T>> = (0..16 / T::BYTES)
             .map(|e| {

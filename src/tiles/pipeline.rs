@@ -170,6 +170,13 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     }
 }
 
+/// The next tile's place in a stage; `next` moves past its `bytes`.
+fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
+    let place = *next;
+    *next = place.byte_offset(bytes.next_multiple_of(STAGE_ALIGN).into());
+    place
+}
+
 macro_rules! stages {
     ($($t:ident $a:ident $h:ident $w:ident $s:ident $n:tt),*) => {
         impl<'k, $($t: TileElement, const $h: usize, const $w: usize, $s: SharedSwizzle),*> StageTiles<'k>
@@ -188,12 +195,8 @@ macro_rules! stages {
             }
 
             fn at(base: Ptr<'k, u8, Shared>, lanes: Self::Lanes) -> Self {
-                let mut at = 0;
-                ($({
-                    let tile = St::at(base.byte_offset(at).cast(), lanes[$n]);
-                    at += i64::from(St::<'k, $t, $h, $w, $s>::BYTES.next_multiple_of(STAGE_ALIGN));
-                    tile
-                },)*)
+                let mut next = base;
+                ($(St::at(take(&mut next, St::<'k, $t, $h, $w, $s>::BYTES).cast(), lanes[$n]),)*)
             }
 
             fn filled(self) -> Self::Filled {

@@ -135,8 +135,8 @@ impl<'k> K<'k> {
 impl<'k> K<'k> {
     /// A register that a tile may own: `value` moved to a fresh one if it is a constant or one of `others`.
     #[track_caller]
-    pub(super) fn own<T: Scalar>(self, value: Val<'k, T>, others: &[Val<'k, T>]) -> Val<'k, T> {
-        if value.as_constant().is_some() || others.iter().any(|other| value.is_same(other)) {
+    pub(super) fn own<T: Scalar, U: Scalar>(self, value: Val<'k, T>, others: &[Val<'k, U>]) -> Val<'k, T> {
+        if value.as_constant().is_some() || others.iter().any(|other| value.shares_register(other)) {
             self.copy_of(value)
         } else {
             value

@@ -1,5 +1,7 @@
 //! Register tiles from and to shared tiles: `ldmatrix` for 16-bit elements, plain accesses else.
 
+use std::{fmt, marker::PhantomData};
+
 use super::{
     element::{RegisterLayout, TileElement},
     rt::Rt,
@@ -8,17 +10,16 @@ use super::{
 };
 use crate::{
     atoms::TileLayout,
-    ptx::{Element, K, Ptr, Shared, Val},
+    ptx::{K, Ptr, Shared, Val},
 };
 
 /// A rectangle of a [`Filled`] tile, as large as the register tile that it is loaded into.
-#[derive(Debug)]
 pub struct Subtile<'a, 'k, T> {
     view: View<'k, T>,
     /// Rows and columns from the first element of the rectangle to the tile's edge; `None` for run-time places.
     room: (Option<u32>, Option<u32>),
     /// As long as this lives, the tile cannot be filled anew.
-    tile: std::marker::PhantomData<&'a ()>,
+    tile: PhantomData<&'a ()>,
 }
 
 impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
@@ -36,7 +37,13 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> Fille
         let room = |size: u32, at: Val<'k, u32>| at.as_constant().map(|at| size.saturating_sub(16 * at));
         let view = View { row: row * 16, byte: col * (16 * T::BYTES), ..self.tile.view };
         let room = (room(16 * H as u32, row), room(16 * W as u32, col));
-        Subtile { view, room, tile: std::marker::PhantomData }
+        Subtile { view, room, tile: PhantomData }
+    }
+}
+
+impl<T: TileElement> fmt::Debug for Subtile<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subtile of {:?} from row {:?}, byte {:?}", self.view.base, self.view.row, self.view.byte)
     }
 }
 

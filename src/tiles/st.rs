@@ -32,7 +32,6 @@ impl<T: TileElement, const H: usize, const W: usize, S> fmt::Debug for St<'_, T,
 }
 
 /// A rectangle of a shared tile: where it starts, and how the tile lies.
-#[derive(Debug)]
 pub(super) struct View<'k, T> {
     /// The whole tile's first byte.
     pub(super) base: Ptr<'k, T, Shared>,
@@ -53,7 +52,7 @@ impl<T> Copy for View<'_, T> {}
 
 /// A lane's part of the addresses that `ldmatrix` takes: computed once a tile, outside of loops.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LaneAddress<'k> {
+pub struct LaneAddress<'k> {
     /// Offset of the lane's row, `lane mod 16`, in bytes.
     pub(super) row: Val<'k, u32>,
     /// Its chunk, `16 ⌊lane / 16⌋` bytes, permuted as the row wants.

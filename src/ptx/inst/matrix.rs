@@ -145,12 +145,12 @@ impl<'k> K<'k> {
         self,
         a: [Val<'k, P>; 4],
         b: [Val<'k, P>; 2],
-        c: &mut [&mut Val<'k, C>],
+        c: &mut [Val<'k, C>],
     ) {
         let registers: ArrayVec<Val<'k, C>, 4> = c.iter().map(|c| Val::from_reg(c.in_register(self), self)).collect();
         self.emit_mma("m16n8k16", &registers, &a, &b, &registers);
         for (c, register) in c.iter_mut().zip(registers) {
-            **c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
+            *c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::ptx::{
     operand::Operand,
     ptr::{Ptr, Readable, Space, Writable},
-    types::Element,
+    types::{Element, Scalar},
     val::Val,
 };
 
@@ -89,7 +89,7 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N] {
         const { assert!(N == 2 || N == 4, "a vector load takes 2 or 4 elements") };
-        self.check_aligned(N as u32 * T::BYTES);
+        self.check_aligned(N as u32 * T::SIZE);
         let k = self.kernel();
         let values = std::array::from_fn(|_| Val::from_reg(k.fresh(T::Reg::CLASS), k));
         let registers = values.map(|v: Val<'k, T::Reg>| v.operand(k));
@@ -120,7 +120,7 @@ impl<'k, T: Element, S: Space, A: Writable> Ptr<'k, T, S, A> {
     #[track_caller]
     pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {
         const { assert!(N == 2 || N == 4, "a vector store takes 2 or 4 elements") };
-        self.check_aligned(N as u32 * T::BYTES);
+        self.check_aligned(N as u32 * T::SIZE);
         let k = self.kernel();
         let registers = values.map(|v| v.operand(k));
         k.emit(format_args!("st{}.v{N}.{}", S::PTX, T::MEM), &[self.operand(), Operand::Vector(&registers)]);

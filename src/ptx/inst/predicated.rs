@@ -36,7 +36,7 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
             Val(Repr::Const(true)) => self.load_vector(),
             Val(Repr::Const(false)) => [otherwise.into(); N],
             condition => {
-                self.check_aligned(N as u32 * T::BYTES);
+                self.check_aligned(N as u32 * T::SIZE);
                 let k = self.kernel();
                 let values: [Val<'k, T::Reg>; N] = std::array::from_fn(|_| k.copy_of(otherwise));
                 let registers = values.map(|value| value.operand(k));
