@@ -16,7 +16,7 @@ impl<D: Codomain> Layout<D> {
     /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` is hit.
     ///
     /// # Errors
-    /// As [`complement`](Layout::complement) and [`compose`](Self::compose).
+    /// As [`complement`](Layout::complement), also for a tiler whose copies leave a hole, and as [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -30,8 +30,11 @@ impl<D: Codomain> Layout<D> {
             extent: Layout::column_major,
             keep_rest: true,
             whole: |layout: &Layout<D>, tile: &Layout| {
-                let rest = tile.complement(layout.coalesce().shape)?;
-                layout.compose_layout(&Layout::concat([tile.clone(), rest]))
+                let copies = tile.fill(&layout.coalesce().shape)?;
+                match copies.hole {
+                    Some((offset, fault)) if offset < layout.size() => Err(fault),
+                    _ => layout.compose_layout(&Layout::concat([tile.clone(), copies.layout])),
+                }
             },
         };
         by_mode.apply(self, &tiler.into())
