@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod basis;
 mod codomain;
 mod complement;
 mod compose;
@@ -20,12 +21,15 @@ mod product;
 mod recast;
 mod simplify;
 mod slice;
+#[cfg(feature = "proptest")]
+pub mod strategies;
 mod swizzle;
 mod text;
 mod tiler;
 mod tuple;
 
 pub use access::{AccessError, BankConflicts, Coalescing, bank_conflicts, coalescing, warp_accesses};
+pub use basis::BasisVector;
 pub use codomain::Codomain;
 pub use composed::ComposedLayout;
 pub use construct::Layout;

@@ -45,12 +45,12 @@ impl Layout {
         let mut gaps = Vec::with_capacity(modes.len() + 1);
         for &Mode { extent, stride } in &modes {
             let copies = stride / reached;
-            let layout = filtered.to_string();
-            let fault = LayoutError::Complement { layout, extent, stride, reached };
-            if copies == 0 {
-                return Err(fault);
-            }
             if stride % reached != 0 {
+                let layout = filtered.to_string();
+                let fault = LayoutError::Complement { layout, extent, stride, reached };
+                if copies == 0 {
+                    return Err(fault);
+                }
                 hole = hole.or(Some((copies * reached, fault)));
             }
             gaps.push(Mode { extent: copies, stride: reached });

@@ -102,7 +102,7 @@ pub enum LayoutError {
         /// Mode of the right side that does not compose.
         mode: ModePath,
         /// Why not.
-        fault: ComposeFault,
+        fault: Box<ComposeFault>,
     },
     /// A layout without a complement.
     #[error(

@@ -197,11 +197,11 @@ impl<'a> Parser<'a> {
         &mut self,
         mut mode: impl FnMut(&mut Self) -> Result<T, LayoutError>,
     ) -> Result<Vec<T>, LayoutError> {
-        self.take('(');
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.wanted("fewer than 64 nested tuples"));
+            return Err(self.wanted("at most 64 nested tuples"));
         }
+        self.take('(');
         let mut modes = Vec::new();
         if !self.take(')') {
             loop {
