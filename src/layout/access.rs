@@ -236,7 +236,8 @@ pub fn warp_accesses(
             for thread in warp..threads.min(warp + WARP as i64) {
                 let start = byte(thread, first);
                 for value in first + 1..first + vector {
-                    let (wanted, found) = (start + (value - first) * element_bytes, byte(thread, value));
+                    let step = (value - first).wrapping_mul(element_bytes);
+                    let (wanted, found) = (start.wrapping_add(step), byte(thread, value));
                     if wanted != found {
                         return Err(AccessError::Scattered { thread, value, wanted, found });
                     }

@@ -102,6 +102,10 @@ fn tilers() {
         refused(layout("8:1").logical_divide(layout("(2,2):(2,5)"))),
         "complement of (2,2):(2,5): stride 5 (extent 2) must be a multiple of 4, the span of the smaller strides"
     );
+    assert_eq!(
+        refused(matrix.logical_divide((layout("4:-1"),))),
+        "tiler 4:-1: stride -1 (extent 4) steps below index 0"
+    );
     assert_eq!(refused(matrix.compose((0, 1))), "mode (whole): an extent must be at least 1, found 0");
 }
 

@@ -36,6 +36,18 @@ fn compact_layouts_put_0_on_extents_of_1() {
     assert_eq!(text(Layout::ordered((2, 2), (0, 0))), "(2,2):(1,2)");
 }
 
+#[test]
+fn odd_shapes_do_not_panic() {
+    assert_eq!(coord_of_index(5, &IntTuple::from((0, 3))).to_string(), "(0,0)");
+    assert_eq!(coord_of_index(i64::MIN, &IntTuple::from((-1, 3))).to_string(), "(0,0)");
+    let empty = Layout::column_major(()).expect("no modes");
+    assert_eq!((empty.to_string(), empty.size(), empty.index(0)), ("():()".into(), 1, 0));
+    assert_eq!(empty.coalesce().to_string(), "1:0");
+    assert_eq!(empty.compose(&empty), Ok(empty.clone()));
+    assert_eq!(Layout::column_major(4).expect("a layout").slice(2), Ok(empty));
+    assert!(Layout::new((2, 1), (1, i64::MIN)).is_err());
+}
+
 proptest! {
     #[test]
     fn a_coordinate_and_its_index_meet((layout, coord) in with_coordinate()) {
