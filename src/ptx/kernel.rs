@@ -83,13 +83,30 @@ impl<'k> K<'k> {
     /// Writes `// text` into the body.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
-            self.body().line(format_args!("    // {line}"));
+            self.body().line(format_args!("    // {}", render::ascii(line)));
         }
     }
 
     /// Writes a blank line into the body.
     pub fn blank(self) {
         self.body().line(format_args!(""));
+    }
+
+    /// A special register that never changes, read once where the kernel first wants it and again only where that
+    /// reading may not have run.
+    #[track_caller]
+    pub(crate) fn unchanging(self, name: &'static str) -> Val<'k, u32> {
+        let known = self.body().unchanging(name);
+        match known {
+            Some(reg) => Val::from_reg(reg, self),
+            None => {
+                let value = self.result::<u32>(format_args!("mov.u32"), &[Operand::Name(name)]);
+                if let Some((reg, _)) = value.reg() {
+                    self.body().set_unchanging(name, reg);
+                }
+                value
+            }
+        }
     }
 
     /// `value` moved to a fresh register.

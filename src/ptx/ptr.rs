@@ -143,6 +143,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
 
+    /// Known alignment, in bytes, of every element whose index is a sum of multiples of these.
+    pub(crate) fn align_at<const N: usize>(self, indices: [Val<'k, u32>; N]) -> u32 {
+        let divisors = indices.map(|index| index.divisor().saturating_mul(T::SIZE.into()));
+        divisors.into_iter().fold(self.align().into(), gcd) as u32
+    }
+
     /// Pointer to element `index`: an instruction, or none if the index is a constant.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {

@@ -78,7 +78,7 @@ impl<'k, T: TileElement, A> Places<'k, T, A> {
         let (height, width) = (16 * H as u32, 16 * W as u32);
         let matrix: Gl<'k, T, A> = tile.matrix;
         let (row, col) = tile.origin(height, width);
-        let lane = k.laneid();
+        let lane = k.lane();
         let (group, within) = (lane >> 2, (lane & 3) << 1);
         let (row_stride, col_stride) = matrix.strides();
         match L::LAYOUT {

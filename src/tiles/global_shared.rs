@@ -1,9 +1,11 @@
 //! Shared tiles from global memory: asynchronous copies where the alignment allows, plain ones else.
 
+use arrayvec::ArrayVec;
+
 use super::{
     element::TileElement,
     gl::GlTile,
-    scope::BlockThreads,
+    scope::{BlockThreads, divide},
     st::{Arrival, Pending, St, View},
     swizzle::SharedSwizzle,
 };
@@ -27,16 +29,17 @@ impl<'k, T: TileElement> View<'k, T> {
     pub(super) fn fill(&self, from: GlTile<'k, T, Read>, height: u32, width: u32) -> Arrival {
         let k = self.base.kernel();
         let (row, col) = from.origin(height, width);
-        let known = from.matrix.element(row, col).align().min(self.address.align());
+        let known = from.matrix.row_align(col).min(self.address.align());
         let asynchronous = k.target().features().contains(Features::AMPERE) && from.is_row_contiguous();
         let bytes = [16, 8, 4].into_iter().find(|bytes| asynchronous && known % bytes == 0);
-        let walk = Walk { from, to: *self, origin: (row, col), size: (height, width), bytes: bytes.unwrap_or(16) };
-        match bytes {
-            Some(16) => walk.each_chunk(k, |chunk| chunk.copy_async::<16>()),
-            Some(8) => walk.each_chunk(k, |chunk| chunk.copy_async::<8>()),
-            Some(_) => walk.each_chunk(k, |chunk| chunk.copy_async::<4>()),
-            None => walk.each_chunk(k, |chunk| chunk.copy_elements()),
-        }
+        let (origin, size) = ((row, col), (height, width));
+        let walk = Walk { from, to: *self, origin, size, bytes: bytes.unwrap_or(16), asynchronous: bytes.is_some() };
+        walk.each_chunk(k, |chunk| match bytes {
+            Some(16) => chunk.copy_async::<16>(),
+            Some(8) => chunk.copy_async::<8>(),
+            Some(_) => chunk.copy_async::<4>(),
+            None => chunk.copy_elements(),
+        });
         if bytes.is_some() { Arrival::CpAsync } else { Arrival::Stores }
     }
 }
@@ -50,23 +53,28 @@ struct Walk<'k, T> {
     /// Rows and columns of the tile.
     size: (u32, u32),
     bytes: u32,
+    /// Whether they are copied by `cp.async`.
+    asynchronous: bool,
 }
 
 /// One thread's part of a row: where it comes from and goes to, and what of it exists.
+#[derive(Clone)]
 struct Chunk<'k, T> {
     from: Ptr<'k, T, Global, Read>,
     to: Ptr<'k, T, Shared>,
+    /// Row in the matrix.
+    row: Val<'k, u32>,
     row_exists: Val<'k, bool>,
-    column: Column<'k, T>,
+    column: Column<'k>,
 }
 
-/// What the chunks of one column of chunks have in common.
-#[derive(Clone, Copy)]
-struct Column<'k, T> {
-    from: GlTile<'k, T, Read>,
-    /// First column in the matrix.
-    first: Val<'k, u32>,
-    width: u32,
+/// What of a chunk the matrix has, if it has the row: the same for all chunks of one column of chunks.
+#[derive(Clone)]
+enum Column<'k> {
+    /// So many bytes; `None` if surely all.
+    Bytes(Option<Val<'k, u32>>),
+    /// Each element or not, and how far apart they lie.
+    Elements(ArrayVec<Val<'k, bool>, 8>, Val<'k, u32>),
 }
 
 impl<'k, T: TileElement> Walk<'k, T> {
@@ -81,7 +89,10 @@ impl<'k, T: TileElement> Walk<'k, T> {
         }
         for start in (0..total).step_by(count as usize) {
             let index = index + start;
-            let one = || copy(self.chunk(index / per_row, index % per_row));
+            let one = || {
+                let (row, place) = divide(index, per_row);
+                copy(self.chunk(row, place));
+            };
             if start + count <= total { one() } else { k.if_(index.lt(total), one) }
         }
     }
@@ -89,7 +100,7 @@ impl<'k, T: TileElement> Walk<'k, T> {
     /// Every thread keeps its column and goes down `step` rows at a time, so most addresses differ by constants.
     #[track_caller]
     fn each_row(&self, index: Val<'k, u32>, step: u32, per_row: u32, copy: impl Fn(Chunk<'k, T>)) {
-        let (row, place) = (index / per_row, index % per_row);
+        let (row, place) = divide(index, per_row);
         let first = self.chunk(row, place);
         let (row_stride, _) = self.from.matrix.strides();
         let stride = row_stride.mul_wide(step * T::BYTES);
@@ -105,8 +116,11 @@ impl<'k, T: TileElement> Walk<'k, T> {
                 _ if repeats => first.to.byte_offset(i64::from(i * step * self.to.address.pitch)),
                 _ => self.destination(row + i * step, place),
             };
-            let row_exists = self.from.matrix.has_row(self.origin.0 + row + i * step, self.size.0);
-            copy(Chunk { from, to, row_exists, column: first.column });
+            let row_exists = match i {
+                0 => first.row_exists,
+                _ => self.from.matrix.has_row(first.row + i * step, self.size.0),
+            };
+            copy(Chunk { from, to, row_exists, ..first.clone() });
         }
     }
 
@@ -119,7 +133,8 @@ impl<'k, T: TileElement> Walk<'k, T> {
             from: self.from.matrix.element(in_matrix, first),
             to: self.destination(row, place),
             row_exists: self.from.matrix.has_row(in_matrix, self.size.0),
-            column: Column { from: self.from, first, width: self.size.1 },
+            row: in_matrix,
+            column: Column::new(self, first),
         }
     }
 
@@ -133,24 +148,23 @@ impl<'k, T: TileElement> Walk<'k, T> {
 impl<'k, T: TileElement> Chunk<'k, T> {
     #[track_caller]
     fn copy_async<const BYTES: u32>(self) {
-        match self.column.valid_bytes(BYTES) {
-            None if self.row_exists.as_constant() == Some(true) => self.to.copy_async::<BYTES>(self.from),
-            valid => {
+        match self.column {
+            Column::Bytes(None) if self.row_exists.as_constant() == Some(true) => self.to.copy_async::<BYTES>(self.from),
+            Column::Bytes(valid) => {
                 let valid = self.row_exists.select(valid.unwrap_or(BYTES.into()), 0);
                 self.to.copy_async_zero_fill::<BYTES>(self.from, valid);
             }
+            Column::Elements(..) => self.copy_elements(),
         }
     }
 
     /// Loads the elements one by one and stores all 16 bytes at once.
     #[track_caller]
     fn copy_elements(self) {
-        let (_, col_stride) = self.column.from.matrix.strides();
-        let elements: Vec<Val<'k, T>> = (0..16 / T::BYTES)
-            .map(|e| {
-                let exists = self.row_exists & self.column.exists(e);
-                self.from.at(col_stride * e).load_if(exists, T::ZERO)
-            })
+        let Column::Elements(exist, stride) = self.column else { return };
+        let elements: ArrayVec<Val<'k, T>, 8> = (0..)
+            .zip(exist)
+            .map(|(e, exists)| self.from.at(stride * e).load_if(self.row_exists & exists, T::ZERO))
             .collect();
         let mut registers = Vec::with_capacity(4);
         for pair in elements.chunks(2) {
@@ -160,24 +174,23 @@ impl<'k, T: TileElement> Chunk<'k, T> {
     }
 }
 
-impl<'k, T: TileElement> Column<'k, T> {
-    /// Whether the matrix has element `e` of the chunk's columns.
+impl<'k> Column<'k> {
+    /// What the matrix has of a chunk that begins at column `first`.
     #[track_caller]
-    fn exists(&self, e: u32) -> Val<'k, bool> {
-        self.from.matrix.has_col(self.first + e, self.width)
-    }
-
-    /// How many bytes of a chunk of `bytes` the matrix has; `None` if surely all.
-    #[track_caller]
-    fn valid_bytes(&self, bytes: u32) -> Option<Val<'k, u32>> {
-        let (exists, cols) = (self.exists(0), self.from.matrix.cols());
-        let elements = bytes / T::BYTES;
-        if exists.as_constant() == Some(true) {
+    fn new<T: TileElement>(walk: &Walk<'k, T>, first: Val<'k, u32>) -> Self {
+        let (matrix, width) = (walk.from.matrix, walk.size.1);
+        let elements = walk.bytes / T::BYTES;
+        if !walk.asynchronous {
+            let (_, stride) = matrix.strides();
+            return Self::Elements((0..elements).map(|e| matrix.has_col(first + e, width)).collect(), stride);
+        }
+        let (exists, cols) = (matrix.has_col(first, width), matrix.cols());
+        Self::Bytes(if exists.as_constant() == Some(true) {
             None
         } else if cols.is_multiple_of(elements) {
-            Some(exists.select(bytes, 0))
+            Some(exists.select(walk.bytes, 0))
         } else {
-            Some(exists.select((cols - self.first).min(elements) * T::BYTES, 0))
-        }
+            Some(exists.select((cols - first).min(elements) * T::BYTES, 0))
+        })
     }
 }

@@ -83,13 +83,6 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
         Self::from_registers(k, (0..Self::REGISTERS).map(|_| k.copy_of(Val::from(value))).collect())
     }
 
-    /// The registers of pair `p` (0 to 3) of subtile (`i`, `j`): one of halves or two of f32.
-    pub(super) fn pair(&self, i: usize, j: usize, p: usize) -> &[Val<'k, T::Packed>] {
-        let size = T::REGISTERS / 4;
-        let at = (i * W + j) * T::REGISTERS + p * size;
-        &self.registers[at..at + size]
-    }
-
     /// The registers of subtile (`i`, `j`).
     pub(super) fn subtile(&self, i: usize, j: usize) -> &[Val<'k, T::Packed>] {
         let at = (i * W + j) * T::REGISTERS;

@@ -30,12 +30,12 @@ impl<'k> BlockThreads<'k> {
         let [x, y, z] = self.shape;
         let mut index = Val::from(0);
         if z > 1 {
-            index = self.k.tid_z();
+            index = self.k.unchanging("%tid.z");
         }
         if y > 1 {
-            index = index.mad(y, self.k.tid_y());
+            index = index.mad(y, self.k.unchanging("%tid.y"));
         }
-        if x > 1 { index.mad(x, self.k.tid_x()) } else { index }
+        if x > 1 { index.mad(x, self.k.unchanging("%tid.x")) } else { index }
     }
 
     /// Waits until all are here, and shows each what the others wrote: a warp by itself needs no block barrier.
@@ -45,7 +45,19 @@ impl<'k> BlockThreads<'k> {
     }
 }
 
+/// Quotient and remainder by a constant: a shift and a mask for a power of two.
+#[track_caller]
+pub(super) fn divide<'k>(value: Val<'k, u32>, by: u32) -> (Val<'k, u32>, Val<'k, u32>) {
+    if by.is_power_of_two() { (value >> by.trailing_zeros(), value & (by - 1)) } else { (value / by, value % by) }
+}
+
 impl<'k> K<'k> {
+    /// This lane's number.
+    #[track_caller]
+    pub(super) fn lane(self) -> Val<'k, u32> {
+        self.unchanging("%laneid")
+    }
+
     /// Makes the copies begun so far a group, on targets that have asynchronous copies.
     #[track_caller]
     pub(super) fn commit_copies(self) {
@@ -72,6 +84,6 @@ impl<'k> K<'k> {
             self.refuse(format!("a grid of {rows}×{cols} warps is {} threads, but the block has {}", 32 * rows * cols, threads.count()));
         }
         let warp = threads.index() >> 5;
-        (warp / cols, warp % cols)
+        divide(warp, cols)
     }
 }

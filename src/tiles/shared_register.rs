@@ -127,7 +127,7 @@ impl<'k, T: TileElement> View<'k, T> {
     /// Where this lane's pairs lie, in register order.
     #[track_caller]
     fn pairs<const H: usize, const W: usize, L: RegisterLayout>(&self, k: K<'k>) -> Vec<PairPlace<'k, T>> {
-        let lane = k.laneid();
+        let lane = k.lane();
         let (group, within) = (lane >> 2, (lane & 3) << 1);
         let (row, col) = match L::LAYOUT {
             TileLayout::Row => (group, within),
