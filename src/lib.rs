@@ -1,6 +1,7 @@
 //! Compose GPU kernels from typed warp tiles in stable Rust; get readable PTX text; run and check it
 //! with or without a GPU.
 
+pub mod atoms;
 pub mod layout;
 pub mod ptx;
 pub mod sim;

@@ -14,6 +14,7 @@ mod operand;
 mod params;
 mod ptr;
 mod render;
+mod shared;
 mod state;
 pub mod table;
 mod target;
@@ -26,7 +27,7 @@ pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Number, Numeric, Rounding};
-pub use inst::{Bits, Divide, HalfPair, Load, Pair, Signed, Store, Whole, WideProduct, Widen};
+pub use inst::{Accumulator, Bits, Divide, HalfPair, Load, Pair, Signed, Store, Whole, WideProduct, Widen};
 pub use kernel::{K, Kernel};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
 pub use ptr::{

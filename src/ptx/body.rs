@@ -11,6 +11,7 @@ use super::{
     entry::{Declaration, Entry},
     error::{BuildError, BuildErrorKind},
     operand::Operand,
+    shared::Arena,
     table::{self, Form},
     target::{Features, Target},
     types::RegClass,
@@ -60,6 +61,7 @@ pub(crate) struct Body {
     open_blocks: Vec<u32>,
     blocks: u32,
     labels: u32,
+    pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
     /// Forms of the mnemonics seen so far: kernels repeat few of them often.
     forms: HashMap<Box<str>, &'static Form>,
@@ -79,6 +81,7 @@ impl Body {
             open_blocks: vec![0],
             blocks: 1,
             labels: 0,
+            shared: Arena::default(),
             guard: None,
             forms: HashMap::new(),
             mnemonic: String::new(),
@@ -87,10 +90,13 @@ impl Body {
 
     /// The finished kernel, or the first mistake.
     pub(crate) fn finish(mut self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
-        let (bytes, most) = (self.entry.shared_bytes(), self.target.max_shared_bytes());
-        if bytes > most {
-            self.fail(BuildErrorKind::TooMuchShared { bytes: bytes.into(), most, target: self.target }, at);
+        let (fixed, dynamic, declaration) = self.shared.declaration(&self.shared_symbol());
+        let (bytes, most) = (fixed + dynamic, self.target.max_shared_bytes());
+        if bytes > most.into() {
+            self.fail(BuildErrorKind::TooMuchShared { bytes, most, target: self.target }, at);
         }
+        (self.entry.static_shared_bytes, self.entry.dynamic_shared_bytes) = (fixed as u32, dynamic as u32);
+        self.entry.module_declarations.extend(declaration);
         self.entry.registers = std::array::from_fn(|i| self.registers[i].len() as u32);
         self.error.map_or(Ok(self.entry), Err)
     }
@@ -100,6 +106,11 @@ impl Body {
         if self.error.is_none() {
             self.error = Some(BuildError::new(&self.entry.name, kind, at));
         }
+    }
+
+    /// Name of the kernel's shared memory.
+    pub(crate) fn shared_symbol(&self) -> String {
+        format!("{}_smem", self.entry.name)
     }
 
     // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,9 @@
 mod arithmetic;
 mod compare;
 mod convert;
+mod cp_async;
 mod logic;
+mod matrix;
 mod memory;
 mod pack;
 mod special;
@@ -11,8 +13,9 @@ mod sync;
 
 pub use arithmetic::{Divide, Signed, Whole, WideProduct, Widen};
 pub use logic::Bits;
+pub use matrix::{Accumulator, HalfPair};
 pub use memory::{Load, Store};
-pub use pack::{HalfPair, Pair};
+pub use pack::Pair;
 
 use super::{
     kernel::K,

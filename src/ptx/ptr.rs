@@ -157,6 +157,21 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
+    /// Pointer `bytes` further on: an instruction, or none if the number is a constant.
+    #[must_use]
+    #[track_caller]
+    pub fn advance(self, bytes: Val<'k, S::Address>) -> Self {
+        match bytes.as_constant() {
+            Some(bytes) => self.byte_offset(bytes.to_bits() as i64),
+            None => {
+                let align = gcd(self.align, bytes.divisor());
+                let operands = [self.base.operand(self.k), bytes.operand(self.k)];
+                let base = self.k.result(format_args!("add.{}", S::Address::PTX), &operands);
+                Self { base, align, ..self }
+            }
+        }
+    }
+
     /// Pointer `bytes` further on, by a constant: no instruction.
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
@@ -199,7 +214,23 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     }
 }
 
-impl<'k, T: Element, S: Space> Ptr<'k, T, S, ReadWrite> {
+impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
+    /// Pointer to element `index`, where 32 bits may not hold the index.
+    #[track_caller]
+    pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
+        let index = index.into();
+        match index.as_constant() {
+            Some(index) => self.byte_offset(index as i64 * i64::from(T::BYTES)),
+            None => {
+                let align = gcd(self.align, index.divisor().saturating_mul(T::BYTES.into()));
+                let bytes = Val::from(u64::from(T::BYTES));
+                Self { base: index.mad(bytes, self.base), align, ..self }
+            }
+        }
+    }
+}
+
+impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
     /// The pointer for reading alone.
     pub fn read_only(self) -> Ptr<'k, T, S, Read> {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }

@@ -99,6 +99,20 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
+    /// Whether `divisor` surely divides this integer.
+    pub fn is_multiple_of(&self, divisor: u32) -> bool {
+        self.divisor() % u64::from(divisor.max(1)) == 0
+    }
+
+    /// Whether both are the same register or the same constant, and so surely equal.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self.0, other.0) {
+            (Repr::Const(a), Repr::Const(b)) => a.to_bits() == b.to_bits(),
+            (Repr::Reg(a, _), Repr::Reg(b, _)) => a == b,
+            _ => false,
+        }
+    }
+
     /// Records a number that surely divides this integer.
     pub(crate) fn set_divisor(&self, divisor: u64) {
         if let Repr::Reg(reg, k) = self.0 {

@@ -208,7 +208,12 @@ impl<'k, T: Widen> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => T::Wide::from(a).fold_mul(b.into()).into(),
-            In(k) => k.result(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)]),
+            In(_) if other.is_constant(T::ZERO) => T::Wide::ZERO.into(),
+            In(k) => {
+                let divisor = self.divisor().saturating_mul(other.divisor());
+                k.result::<T::Wide>(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)])
+                    .with_divisor(divisor)
+            }
         }
     }
 
@@ -219,9 +224,11 @@ impl<'k, T: Widen> Val<'k, T> {
         let (other, addend) = (other.into(), addend.into());
         match operands(self, other) {
             Known(a, b) => Val::from(T::Wide::from(a).fold_mul(b.into())).sum(addend),
+            In(_) if addend.is_constant(T::Wide::ZERO) => self.mul_wide(other),
             In(k) => {
+                let divisor = gcd(self.divisor().saturating_mul(other.divisor()), addend.divisor());
                 let operands = [self.operand(k), other.operand(k), addend.operand(k)];
-                k.result(format_args!("mad.wide.{}", T::PTX), &operands)
+                k.result::<T::Wide>(format_args!("mad.wide.{}", T::PTX), &operands).with_divisor(divisor)
             }
         }
     }

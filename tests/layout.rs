@@ -1,0 +1,4 @@
+//! The layout algebra.
+
+#[path = "layout/oracle.rs"]
+mod oracle;
