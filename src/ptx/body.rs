@@ -63,6 +63,8 @@ pub(crate) struct Body {
     labels: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
+    /// Registers that hold special registers which never change.
+    unchanging: HashMap<&'static str, RegId>,
     /// Forms of the mnemonics seen so far: kernels repeat few of them often.
     forms: HashMap<Box<str>, &'static Form>,
     mnemonic: String,
@@ -83,6 +85,7 @@ impl Body {
             labels: 0,
             shared: Arena::default(),
             guard: None,
+            unchanging: HashMap::new(),
             forms: HashMap::new(),
             mnemonic: String::new(),
         }
@@ -157,6 +160,17 @@ impl Body {
     /// A number that surely divides the register's value.
     pub(crate) fn divisor(&self, reg: RegId) -> u64 {
         self.facts(reg).divisor
+    }
+
+    /// The register that holds a special register, if it was read where it is known here.
+    pub(crate) fn unchanging(&self, name: &str) -> Option<RegId> {
+        let reg = *self.unchanging.get(name)?;
+        (self.guard.is_none() && self.open_blocks.contains(&self.facts(reg).block)).then_some(reg)
+    }
+
+    /// Records that `reg` holds a special register.
+    pub(crate) fn set_unchanging(&mut self, name: &'static str, reg: RegId) {
+        self.unchanging.insert(name, reg);
     }
 
     /// Checks that the register's definition has run here and that the handle to it is current.

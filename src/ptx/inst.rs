@@ -8,14 +8,15 @@ mod logic;
 mod matrix;
 mod memory;
 mod pack;
+mod predicated;
 mod special;
 mod sync;
 
 pub use arithmetic::{Divide, Signed, Whole, WideProduct, Widen};
 pub use logic::Bits;
-pub use matrix::{Accumulator, HalfPair};
+pub use matrix::Accumulator;
 pub use memory::{Load, Store};
-pub use pack::Pair;
+pub use pack::{HalfPair, Pair};
 
 use super::{
     kernel::K,

@@ -143,15 +143,21 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
 
+    /// Known alignment, in bytes, of every element whose index is a sum of multiples of these.
+    pub(crate) fn align_at<const N: usize>(self, indices: [Val<'k, u32>; N]) -> u32 {
+        let divisors = indices.map(|index| index.divisor().saturating_mul(T::SIZE.into()));
+        divisors.into_iter().fold(self.align().into(), gcd) as u32
+    }
+
     /// Pointer to element `index`: an instruction, or none if the index is a constant.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
         let index = index.into();
         match index.as_constant() {
-            Some(index) => self.byte_offset(i64::from(index) * i64::from(T::BYTES)),
+            Some(index) => self.byte_offset(i64::from(index) * i64::from(T::SIZE)),
             None => {
-                let align = gcd(self.align, index.divisor().saturating_mul(T::BYTES.into()));
-                let base = S::Address::element(self.k, self.base, index, T::BYTES);
+                let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
+                let base = S::Address::element(self.k, self.base, index, T::SIZE);
                 Self { base, align, ..self }
             }
         }
@@ -176,6 +182,14 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
         Self { offset: self.offset + bytes, ..self }
+    }
+
+    /// The same address, said to be aligned to `align` bytes: the caller's word, for what the operands do not show.
+    #[must_use]
+    pub(crate) fn assume_aligned(self, align: u32) -> Self {
+        let offset = self.offset.rem_euclid(i64::from(align));
+        let align = super::divisor::lcm(self.align, align.into());
+        Self { align: if offset == 0 { align } else { self.align }, ..self }
     }
 
     /// The same address as a pointer to another element type.
@@ -220,10 +234,10 @@ impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
         let index = index.into();
         match index.as_constant() {
-            Some(index) => self.byte_offset(index as i64 * i64::from(T::BYTES)),
+            Some(index) => self.byte_offset(index as i64 * i64::from(T::SIZE)),
             None => {
-                let align = gcd(self.align, index.divisor().saturating_mul(T::BYTES.into()));
-                let bytes = Val::from(u64::from(T::BYTES));
+                let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
+                let bytes = Val::from(u64::from(T::SIZE));
                 Self { base: index.mad(bytes, self.base), align, ..self }
             }
         }

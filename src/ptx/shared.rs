@@ -58,7 +58,7 @@ impl<'k> K<'k> {
     #[doc(alias = ".shared")]
     #[track_caller]
     pub fn shared<T: Element>(self, count: u32) -> Ptr<'k, T, Shared, ReadWrite> {
-        self.shared_aligned(count, T::BYTES.max(16))
+        self.shared_aligned(count, T::SIZE.max(16))
     }
 
     /// [`shared`](Self::shared) at a multiple of `align` bytes, a power of two up to 1024.
@@ -68,9 +68,9 @@ impl<'k> K<'k> {
             self.fail(BuildErrorKind::Refused(format!("shared memory aligned to {align} bytes: not a power of two up to 1024")));
             return self.shared_aligned(count, 1024);
         }
-        let align = align.max(T::BYTES);
+        let align = align.max(T::SIZE);
         let mut body = self.body();
-        let start = body.shared.take(u64::from(count) * u64::from(T::BYTES), align);
+        let start = body.shared.take(u64::from(count) * u64::from(T::SIZE), align);
         let symbol = body.shared_symbol();
         let at = Location::caller();
         let reg = body.fresh(super::RegClass::B32);

@@ -118,7 +118,7 @@ impl Slots {
         for (value, slot) in staged {
             let operand = match value {
                 Untyped::Reg(reg) => Operand::Reg(reg),
-                Untyped::Const(immediate, _) => Operand::Imm(immediate),
+                Untyped::Const(immediate) => Operand::Imm(immediate),
             };
             k.emit(format_args!("mov.{}", slot.class.mov()), &[Operand::Reg(slot), operand]);
         }

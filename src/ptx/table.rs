@@ -70,6 +70,6 @@ pub fn find(mnemonic: &str) -> Option<&'static Form> {
 
 /// What a mnemonic begins with: `ld`, `.reqntid`, `%lanemask`.
 fn root(mnemonic: &str) -> &str {
-    let end = mnemonic[1..].find(['.', '{', '(', '_']).map_or(mnemonic.len(), |end| end + 1);
-    &mnemonic[..end]
+    let rest = mnemonic.get(1..).unwrap_or_default();
+    rest.find(['.', '{', '(', '_']).map_or(mnemonic, |end| &mnemonic[..=end])
 }

@@ -6,7 +6,7 @@ use super::{
     body::RegId,
     kernel::K,
     operand::{Immediate, Operand},
-    types::{RegClass, Scalar},
+    types::Scalar,
 };
 
 /// A value of type `T` in kernel `'k`: a constant that the host knows, or a register.
@@ -28,7 +28,7 @@ pub(crate) enum Repr<'k, T> {
 /// A value with its type forgotten, as loop state and raw lines see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Untyped {
-    Const(Immediate, RegClass),
+    Const(Immediate),
     Reg(RegId),
 }
 
@@ -86,7 +86,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 
     pub(crate) fn untyped(&self) -> Untyped {
         match self.0 {
-            Repr::Const(value) => Untyped::Const(Immediate::new(value), T::CLASS),
+            Repr::Const(value) => Untyped::Const(Immediate::new(value)),
             Repr::Reg(reg, _) => Untyped::Reg(reg),
         }
     }
@@ -111,6 +111,11 @@ impl<'k, T: Scalar> Val<'k, T> {
             (Repr::Reg(a, _), Repr::Reg(b, _)) => a == b,
             _ => false,
         }
+    }
+
+    /// Whether both are in one register.
+    pub(crate) fn shares_register<U: Scalar>(&self, other: &Val<'k, U>) -> bool {
+        matches!((self.reg(), other.reg()), (Some((a, _)), Some((b, _))) if a.class == b.class && a.index == b.index)
     }
 
     /// Records a number that surely divides this integer.

@@ -2,7 +2,7 @@
 
 use crate::{
     atoms::{ElementWidth, TileLayout},
-    ptx::{Element, K, Number, Ptr, Readable, Space, Val, Writable, bf16, bf16x2, f16, f16x2},
+    ptx::{Element, Number, Ptr, Readable, Space, Val, Writable, bf16, bf16x2, f16, f16x2},
 };
 
 /// A type that a register tile can be made of: [`bf16`], [`f16`] (two to a register) or `f32` (one to a register).
@@ -22,10 +22,10 @@ pub trait TileElement: Element<Reg = Self> + Number {
     fn splat(value: Self) -> Self::Packed;
     /// Two neighbours of a tile, as they lie in registers: one register of halves, or two of f32.
     #[doc(hidden)]
-    fn pack<'k>(k: K<'k>, pair: [Val<'k, Self>; 2], into: &mut Vec<Val<'k, Self::Packed>>);
+    fn pack<'k>(pair: [Val<'k, Self>; 2], into: &mut Vec<Val<'k, Self::Packed>>);
     /// The opposite of [`pack`](Self::pack); takes [`REGISTERS`](Self::REGISTERS)` / 4` registers.
     #[doc(hidden)]
-    fn unpack<'k>(k: K<'k>, registers: &[Val<'k, Self::Packed>]) -> [Val<'k, Self>; 2];
+    fn unpack<'k>(registers: &[Val<'k, Self::Packed>]) -> [Val<'k, Self>; 2];
     /// Two neighbours from adjacent memory with one access where `exist` holds, zeros elsewhere.
     #[doc(hidden)]
     fn load_pair<'k, S: Space>(
@@ -38,10 +38,10 @@ pub trait TileElement: Element<Reg = Self> + Number {
     fn store_pair<'k, S: Space>(to: Ptr<'k, Self, S, impl Writable>, registers: &[Val<'k, Self::Packed>]);
     /// Two neighbours made of f32, rounded to nearest even.
     #[doc(hidden)]
-    fn pack_f32<'k>(k: K<'k>, pair: [Val<'k, f32>; 2], into: &mut Vec<Val<'k, Self::Packed>>);
+    fn pack_f32<'k>(pair: [Val<'k, f32>; 2], into: &mut Vec<Val<'k, Self::Packed>>);
     /// Two neighbours as f32: exact.
     #[doc(hidden)]
-    fn unpack_f32<'k>(k: K<'k>, registers: &[Val<'k, Self::Packed>]) -> [Val<'k, f32>; 2];
+    fn unpack_f32<'k>(registers: &[Val<'k, Self::Packed>]) -> [Val<'k, f32>; 2];
 }
 
 macro_rules! halves {
@@ -56,13 +56,13 @@ macro_rules! halves {
             }
 
             #[track_caller]
-            fn pack<'k>(k: K<'k>, [low, high]: [Val<'k, Self>; 2], into: &mut Vec<Val<'k, $pair>>) {
-                into.push(k.pack(low, high));
+            fn pack<'k>([low, high]: [Val<'k, Self>; 2], into: &mut Vec<Val<'k, $pair>>) {
+                into.push(Val::pack(low, high));
             }
 
             #[track_caller]
-            fn unpack<'k>(k: K<'k>, registers: &[Val<'k, $pair>]) -> [Val<'k, Self>; 2] {
-                k.unpack(registers[0])
+            fn unpack<'k>(registers: &[Val<'k, $pair>]) -> [Val<'k, Self>; 2] {
+                registers[0].unpack().into()
             }
 
             #[track_caller]
@@ -80,13 +80,13 @@ macro_rules! halves {
             }
 
             #[track_caller]
-            fn pack_f32<'k>(k: K<'k>, [low, high]: [Val<'k, f32>; 2], into: &mut Vec<Val<'k, $pair>>) {
-                into.push(k.pack_f32(low, high));
+            fn pack_f32<'k>([low, high]: [Val<'k, f32>; 2], into: &mut Vec<Val<'k, $pair>>) {
+                into.push(Val::pack_f32(low, high));
             }
 
             #[track_caller]
-            fn unpack_f32<'k>(k: K<'k>, registers: &[Val<'k, $pair>]) -> [Val<'k, f32>; 2] {
-                Self::unpack(k, registers).map(|half| half.cast())
+            fn unpack_f32<'k>(registers: &[Val<'k, $pair>]) -> [Val<'k, f32>; 2] {
+                registers[0].unpack_f32().into()
             }
         }
     )*};
@@ -106,11 +106,11 @@ impl TileElement for f32 {
         value
     }
 
-    fn pack<'k>(_: K<'k>, pair: [Val<'k, Self>; 2], into: &mut Vec<Val<'k, f32>>) {
+    fn pack<'k>(pair: [Val<'k, Self>; 2], into: &mut Vec<Val<'k, f32>>) {
         into.extend(pair);
     }
 
-    fn unpack<'k>(_: K<'k>, registers: &[Val<'k, f32>]) -> [Val<'k, Self>; 2] {
+    fn unpack<'k>(registers: &[Val<'k, f32>]) -> [Val<'k, Self>; 2] {
         [registers[0], registers[1]]
     }
 
@@ -128,12 +128,12 @@ impl TileElement for f32 {
         to.store_vector([registers[0], registers[1]]);
     }
 
-    fn pack_f32<'k>(k: K<'k>, pair: [Val<'k, f32>; 2], into: &mut Vec<Val<'k, f32>>) {
-        Self::pack(k, pair, into);
+    fn pack_f32<'k>(pair: [Val<'k, f32>; 2], into: &mut Vec<Val<'k, f32>>) {
+        Self::pack(pair, into);
     }
 
-    fn unpack_f32<'k>(k: K<'k>, registers: &[Val<'k, f32>]) -> [Val<'k, f32>; 2] {
-        Self::unpack(k, registers)
+    fn unpack_f32<'k>(registers: &[Val<'k, f32>]) -> [Val<'k, f32>; 2] {
+        Self::unpack(registers)
     }
 }
 

@@ -102,6 +102,11 @@ impl<'k, T: Element, A> Gl<'k, T, A> {
         self.pointer.at_wide(row.mad_wide(row_stride, col))
     }
 
+    /// What surely divides the address of every row's element `col`, in bytes.
+    pub(super) fn row_align(&self, col: Val<'k, u32>) -> u32 {
+        self.pointer.align_at([self.layout.row_stride, col])
+    }
+
     /// Elements from one row to the next and from one column to the next.
     pub(super) fn strides(&self) -> (Val<'k, u32>, Val<'k, u32>) {
         (self.layout.row_stride, self.layout.col_stride)
@@ -150,6 +155,11 @@ impl<'k, T: Element, A> GlTile<'k, T, A> {
 }
 
 impl<'k, T: Element, A: Readable> GlTile<'k, T, A> {
+    /// Whether neighbours in a row are neighbours in memory.
+    pub(super) fn is_row_contiguous(&self) -> bool {
+        self.matrix.layout.col_stride.as_constant() == Some(1)
+    }
+
     /// The tile for reading alone.
     pub(super) fn read_only(self) -> GlTile<'k, T, Read> {
         let matrix = Gl { pointer: self.matrix.pointer.read_only(), layout: self.matrix.layout };

@@ -25,7 +25,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
                 Pair::Together(pointer, exist) => T::load_pair(pointer, exist, &mut registers),
                 Pair::Apart(elements) => {
                     let pair = elements.map(|(pointer, exists)| pointer.load_if(exists, T::ZERO));
-                    T::pack(k, pair, &mut registers);
+                    T::pack(pair, &mut registers);
                 }
             }
         }
@@ -44,7 +44,7 @@ impl<'k, T: TileElement, A: Writable> GlTile<'k, T, A> {
             match places.pair(line, along) {
                 Pair::Together(pointer, exist) => k.when(exist, || T::store_pair(pointer, registers)),
                 Pair::Apart(elements) => {
-                    for ((pointer, exists), value) in elements.into_iter().zip(T::unpack(k, registers)) {
+                    for ((pointer, exists), value) in elements.into_iter().zip(T::unpack(registers)) {
                         k.when(exists, || pointer.store(value));
                     }
                 }
@@ -78,7 +78,7 @@ impl<'k, T: TileElement, A> Places<'k, T, A> {
         let (height, width) = (16 * H as u32, 16 * W as u32);
         let matrix: Gl<'k, T, A> = tile.matrix;
         let (row, col) = tile.origin(height, width);
-        let lane = k.laneid();
+        let lane = k.lane();
         let (group, within) = (lane >> 2, (lane & 3) << 1);
         let (row_stride, col_stride) = matrix.strides();
         match L::LAYOUT {

@@ -83,13 +83,6 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
         Self::from_registers(k, (0..Self::REGISTERS).map(|_| k.copy_of(Val::from(value))).collect())
     }
 
-    /// The registers of pair `p` (0 to 3) of subtile (`i`, `j`): one of halves or two of f32.
-    pub(super) fn pair(&self, i: usize, j: usize, p: usize) -> &[Val<'k, T::Packed>] {
-        let size = T::REGISTERS / 4;
-        let at = (i * W + j) * T::REGISTERS + p * size;
-        &self.registers[at..at + size]
-    }
-
     /// The registers of subtile (`i`, `j`).
     pub(super) fn subtile(&self, i: usize, j: usize) -> &[Val<'k, T::Packed>] {
         let at = (i * W + j) * T::REGISTERS;
@@ -135,8 +128,8 @@ impl<'k> K<'k> {
 impl<'k> K<'k> {
     /// A register that a tile may own: `value` moved to a fresh one if it is a constant or one of `others`.
     #[track_caller]
-    pub(super) fn own<T: Scalar>(self, value: Val<'k, T>, others: &[Val<'k, T>]) -> Val<'k, T> {
-        if value.as_constant().is_some() || others.iter().any(|other| value.is_same(other)) {
+    pub(super) fn own<T: Scalar, U: Scalar>(self, value: Val<'k, T>, others: &[Val<'k, U>]) -> Val<'k, T> {
+        if value.as_constant().is_some() || others.iter().any(|other| value.shares_register(other)) {
             self.copy_of(value)
         } else {
             value

@@ -24,6 +24,11 @@ pub(crate) fn lines(mnemonic: &str, operands: &str) -> Vec<String> {
     complete.iter().map(|list| format!("{mnemonic} {};", list.join(", "))).collect()
 }
 
+/// The line that reads a special register of a type.
+pub(crate) fn special(register: &str, class: &str) -> String {
+    format!("mov.{class} {}, {register};", Registers::default().register(class))
+}
+
 #[derive(Default)]
 struct Registers {
     taken: usize,
@@ -42,7 +47,9 @@ impl Registers {
         if operand == "label" {
             return vec!["$L".into()];
         }
+        let (negatable, operand) = operand.strip_prefix('!').map_or((false, operand), |rest| (true, rest));
         let (count, operand) = match operand.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            Some(("v", operand)) => (vector(mnemonic), operand),
             Some((count, operand)) => (count.parse().expect("a count in braces"), operand),
             None => (0, operand),
         };
@@ -60,10 +67,7 @@ impl Registers {
                 format!("{{{}}}", all.join(", "))
             }
         };
-        if class == "pred" && operand.starts_with('!') {
-            return vec![text.clone(), format!("!{text}")];
-        }
-        vec![text]
+        if negatable { vec![format!("!{text}"), text] } else { vec![text] }
     }
 
     fn register(&mut self, class: &str) -> String {
@@ -80,6 +84,12 @@ impl Registers {
         self.taken += 1;
         format!("{prefix}{}", self.taken - 1)
     }
+}
+
+/// How many registers `.v2` and the like ask for; 0 for a plain one.
+fn vector(mnemonic: &str) -> usize {
+    let parts = || mnemonic.split('.');
+    [2, 4, 8].into_iter().find(|n| parts().any(|part| part == format!("v{n}"))).unwrap_or(0)
 }
 
 /// The type that a class stands for in a mnemonic.

@@ -30,12 +30,19 @@ fn lowest(target: Target) -> (u8, u8) {
     (target.lowest_version().major, target.lowest_version().minor)
 }
 
+/// Lines of a kernel's body that show every mnemonic of the form; none for a directive.
 fn lines(form: &Form) -> Vec<String> {
-    Pattern::new(form.mnemonic).expand().iter().flat_map(|m| operands::lines(m, form.operands)).collect()
+    let mnemonics = Pattern::new(form.mnemonic).expand();
+    match form.mnemonic.as_bytes() {
+        [b'.', ..] => Vec::new(),
+        [b'%', ..] => mnemonics.iter().map(|m| operands::special(m, form.operands)).collect(),
+        _ => mnemonics.iter().flat_map(|m| operands::lines(m, form.operands)).collect(),
+    }
 }
 
-fn is_directive(form: &Form) -> bool {
-    form.mnemonic.starts_with('.')
+/// The directive that stands between a kernel's parameters and its body, if the form is one.
+fn directive(form: &Form) -> Option<String> {
+    form.mnemonic.starts_with('.').then(|| format!("{} {}\n", form.mnemonic, form.operands.trim_start_matches('#')))
 }
 
 #[test]
@@ -52,7 +59,7 @@ fn every_form_finds_itself() {
 fn ptxas_takes_every_form() {
     let Some(ptxas) = require::ptxas() else { return };
     let mut batches = Batches::new();
-    for form in table::forms().filter(|f| !is_directive(f)) {
+    for form in table::forms() {
         let target = form.needs.lowest_target();
         batches.entry((numbers(form).max(lowest(target)), target)).or_default().extend(lines(form));
     }
@@ -68,6 +75,16 @@ fn ptxas_takes_every_form() {
             wrong.push(format!("{version:?} {target}: {}", verdict.log));
         }
     }
+    for form in table::forms() {
+        let Some(directive) = directive(form) else { continue };
+        let target = form.needs.lowest_target();
+        let version = numbers(form).max(lowest(target));
+        let (text, _) = module(&format!("{}.{}", version.0, version.1), &target.to_string(), &directive, &[]);
+        let verdict = assemble(&ptxas, &text, &target.to_string());
+        if !verdict.accepted {
+            wrong.push(format!("{version:?} {target} `{}`: {}", form.mnemonic, verdict.log));
+        }
+    }
     assert!(wrong.is_empty(), "{} lines are refused:\n{}", wrong.len(), wrong.join("\n"));
 }
 
@@ -75,7 +92,7 @@ fn ptxas_takes_every_form() {
 fn ptxas_refuses_every_form_one_version_lower_and_one_target_lower() {
     let Some(ptxas) = require::ptxas() else { return };
     let mut batches = Batches::new();
-    for form in table::forms().filter(|f| !is_directive(f)) {
+    for form in table::forms() {
         let target = form.needs.lowest_target();
         let before = VERSIONS.iter().rev().find(|v| **v < numbers(form)).copied();
         if let Some(before) = before.filter(|v| *v >= lowest(target)) {

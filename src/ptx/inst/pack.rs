@@ -1,6 +1,5 @@
 //! Pairs: two registers joined into one twice as wide, and taken apart.
 
-use super::HalfPair;
 use crate::ptx::{
     fold::{self, Numeric, Rounding},
     kernel::K,
@@ -15,6 +14,9 @@ pub trait Pair: Scalar {
     /// Type of either half.
     type Half: Scalar;
 }
+
+/// A packed pair of 16-bit floats.
+pub trait HalfPair: Pair<Half: Numeric> {}
 
 impl Pair for f16x2 {
     type Half = f16;
@@ -43,6 +45,9 @@ impl Pair for B32 {
 impl Pair for B64 {
     type Half = B32;
 }
+
+impl HalfPair for f16x2 {}
+impl HalfPair for bf16x2 {}
 
 impl<'k, T: Pair> Val<'k, T> {
     /// The pair of `low` and `high`: `mov.b32 %r0, {%h0, %h1}`.
@@ -78,7 +83,7 @@ impl<'k, T: Pair> Val<'k, T> {
     }
 }
 
-impl<'k, T: HalfPair + Pair<Half: Numeric>> Val<'k, T> {
+impl<'k, T: HalfPair> Val<'k, T> {
     /// The pair of two f32, each rounded to the nearest: one instruction on sm_80 and later.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
