@@ -13,6 +13,7 @@ mod kernel;
 mod operand;
 mod params;
 mod ptr;
+mod raw;
 mod render;
 mod shared;
 mod state;
@@ -31,6 +32,7 @@ pub use inst::{Accumulator, Divide, HalfPair, Load, Signed, Store, Whole, WidePr
 pub use kernel::{K, Kernel};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
 pub use ptr::{Access, AddressType, Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, Space, Writable, Write};
+pub use raw::{Append, IntoRaw, Raw, RawOperand};
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};
 pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f16, f16x2};
