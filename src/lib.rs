@@ -11,7 +11,5 @@ pub mod gpu;
 
 /// Everything that a kernel needs, for `use warpwright::prelude::*`.
 pub mod prelude {
-    pub use crate::ptx::{
-        In, InOut, K, Kernel, Out, Ptr, Steps, Target, Val, Var, bf16, bf16x2, f16, f16x2,
-    };
+    pub use crate::ptx::{In, InOut, K, Kernel, Out, Ptr, Steps, Target, Val, Var, bf16, bf16x2, f16, f16x2};
 }

@@ -195,6 +195,11 @@ impl Body {
         std::mem::replace(&mut self.guard, guard)
     }
 
+    /// Whether a predicate guards what is written now.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// Writes one instruction after looking it up in the table.
     pub(crate) fn instruction(
         &mut self,
@@ -215,7 +220,9 @@ impl Body {
         for (i, operand) in operands.iter().enumerate() {
             if i == 0 {
                 let column = self.entry.text.len() - start;
-                self.entry.text.extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
+                self.entry
+                    .text
+                    .extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
             } else {
                 self.entry.text.push_str(", ");
             }
@@ -315,6 +322,10 @@ impl Body {
 
     /// Adds a module-scope declaration, once.
     pub(crate) fn declare(&mut self, declaration: Declaration, at: &'static Location<'static>) {
+        if declaration.name == self.entry.name || declaration.name == self.shared_symbol() {
+            self.fail(BuildErrorKind::DuplicateName { name: declaration.name }, at);
+            return;
+        }
         match self.entry.module_declarations.iter().find(|d| d.name == declaration.name) {
             None => self.entry.module_declarations.push(declaration),
             Some(same) if *same == declaration => {}

@@ -166,7 +166,13 @@ fn extremum<T: Scalar + PartialOrd>(a: T, b: T, wanted: Ordering, is_nan: fn(T) 
         // Equal numbers differ at most in the sign of zero, and the one with the sign bit is the lesser.
         (false, false) => match a.partial_cmp(&b).filter(|o| o.is_ne()).unwrap_or(sign(b).cmp(&sign(a))) {
             Ordering::Equal => a,
-            order => if order == wanted { a } else { b },
+            order => {
+                if order == wanted {
+                    a
+                } else {
+                    b
+                }
+            }
         },
     }
 }

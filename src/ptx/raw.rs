@@ -286,7 +286,8 @@ fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut text = 0;
     for (open, _) in template.match_indices('{') {
         let inner = &template[open + 1..];
-        let Some(hole) = inner.find('}').map(|close| &inner[..close]).filter(|name| is_identifier(name)) else {
+        let Some(hole) = inner.find('}').map(|close| &inner[..close]).filter(|name| is_identifier(name))
+        else {
             continue;
         };
         pieces.push(Piece::Text(&template[text..open]));
@@ -300,7 +301,8 @@ fn pieces(template: &str) -> Vec<Piece<'_>> {
 /// The instructions of a piece of PTX: each one's mnemonic.
 pub(crate) fn mnemonics(text: &str) -> impl Iterator<Item = &str> {
     statements(text).filter_map(|statement| {
-        let mut words = statement.split_whitespace().filter(|word| !word.starts_with('@') && !word.ends_with(':'));
+        let mut words =
+            statement.split_whitespace().filter(|word| !word.starts_with('@') && !word.ends_with(':'));
         words.next().filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()))
     })
 }
@@ -314,7 +316,8 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
         .scan(true, |begins, part| {
             let part = part.trim();
             let begun = *begins;
-            *begins = part.is_empty() && begun || part.ends_with([';', '{', '}', ':']) && !part.ends_with("},");
+            *begins =
+                part.is_empty() && begun || part.ends_with([';', '{', '}', ':']) && !part.ends_with("},");
             Some(if begun { part } else { "" })
         })
         .map(|part| part.trim_start_matches(['{', '}', ' ']).trim_end_matches(';'))
@@ -328,8 +331,10 @@ pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if !last.ends_with([';', '}', ':']) {
         return Some("it does not end a statement: `;` is missing".to_string());
     }
-    let single = text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()) && statements(text).count() == 1;
-    (guarded && !single).then(|| "under a guard it must be one instruction without a guard of its own".to_string())
+    let single =
+        text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()) && statements(text).count() == 1;
+    (guarded && !single)
+        .then(|| "under a guard it must be one instruction without a guard of its own".to_string())
 }
 
 #[cfg(test)]
@@ -348,7 +353,8 @@ mod tests {
 
     #[test]
     fn mnemonics_are_found_in_scopes_behind_guards_and_labels() {
-        let text = "{ .reg .pred q; setp.eq.u32 q, %r0, 1; // add.u32 x;\n@q bra done;\n}\ndone: membar.gl;\n";
+        let text =
+            "{ .reg .pred q; setp.eq.u32 q, %r0, 1; // add.u32 x;\n@q bra done;\n}\ndone: membar.gl;\n";
         assert_eq!(mnemonics(text).collect::<Vec<_>>(), ["setp.eq.u32", "bra", "membar.gl"]);
         let wrapped = "mma.sync.aligned\n  {%f0, %f1},\n  %r0;\nret;";
         assert_eq!(mnemonics(wrapped).collect::<Vec<_>>(), ["mma.sync.aligned", "ret"]);

@@ -72,7 +72,9 @@ impl<'k, T: Number> Val<'k, T> {
             In(_) if T::EXACT && (self.is_constant(T::ZERO) || other.is_constant(T::ONE)) => self,
             In(_) if T::EXACT && (other.is_constant(T::ZERO) || self.is_constant(T::ONE)) => other,
             // −0, the sum's neutral element, keeps the sign of a zero product.
-            In(k) if lacks_bf16_arithmetic::<T>(k) => self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO)),
+            In(k) if lacks_bf16_arithmetic::<T>(k) => {
+                self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO))
+            }
             In(k) => {
                 let divisor = self.divisor().saturating_mul(other.divisor());
                 self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other).with_divisor(divisor)

@@ -52,7 +52,9 @@ impl<'k, T: Number> Val<'k, T> {
     fn compare(self, operator: &str, other: Self, holds: fn(Option<Ordering>) -> bool) -> Val<'k, bool> {
         match operands(self, other) {
             Known(a, b) => holds(a.fold_compare(b)).into(),
-            In(k) => k.result(format_args!("setp.{operator}.{}", T::PTX), &[self.operand(k), other.operand(k)]),
+            In(k) => {
+                k.result(format_args!("setp.{operator}.{}", T::PTX), &[self.operand(k), other.operand(k)])
+            }
         }
     }
 }
@@ -64,7 +66,13 @@ impl<'k> Val<'k, bool> {
     pub fn select<T: Scalar>(self, yes: impl Into<Val<'k, T>>, no: impl Into<Val<'k, T>>) -> Val<'k, T> {
         let (yes, no) = (yes.into(), no.into());
         match self.reg() {
-            None => if self.as_constant() == Some(true) { yes } else { no },
+            None => {
+                if self.as_constant() == Some(true) {
+                    yes
+                } else {
+                    no
+                }
+            }
             Some((reg, k)) => {
                 // `selp` has no half types: bits are bits.
                 let ptx = if T::IMMEDIATE { T::PTX } else { T::CLASS.mov() };
@@ -82,10 +90,10 @@ impl<'k> Val<'k, bool> {
                 (Some(c), None) if !fold(c, false) => other,
                 (None, Some(c)) if fold(false, c) == fold(true, c) => fold(false, c).into(),
                 (None, Some(c)) if !fold(false, c) => self,
-                _ => k.result(format_args!("{operator}.pred"), &[
-                    Operand::Reg(self.in_register(k)),
-                    Operand::Reg(other.in_register(k)),
-                ]),
+                _ => k.result(
+                    format_args!("{operator}.pred"),
+                    &[Operand::Reg(self.in_register(k)), Operand::Reg(other.in_register(k))],
+                ),
             },
         }
     }

@@ -71,7 +71,12 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 
     #[track_caller]
     fn load_matrices<const N: usize, P: Scalar>(self, trans: &str) -> [Val<'k, P>; N] {
-        const { assert!(matches!(N, 1 | 2 | 4) && P::BYTES == 4, "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers") };
+        const {
+            assert!(
+                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
+                "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers"
+            )
+        };
         self.check_aligned(16);
         let k = self.kernel();
         let values: [Val<'k, P>; N] = std::array::from_fn(|_| Val::from_reg(k.fresh(P::CLASS), k));
@@ -98,7 +103,12 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 
     #[track_caller]
     fn store_matrices<const N: usize, P: Scalar>(self, trans: &str, values: [Val<'k, P>; N]) {
-        const { assert!(matches!(N, 1 | 2 | 4) && P::BYTES == 4, "stmatrix stores 1, 2 or 4 matrices from 32-bit registers") };
+        const {
+            assert!(
+                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
+                "stmatrix stores 1, 2 or 4 matrices from 32-bit registers"
+            )
+        };
         self.check_aligned(16);
         let k = self.kernel();
         let registers = values.map(|v| v.operand(k));
@@ -160,7 +170,8 @@ impl<'k> K<'k> {
         b: [Val<'k, P>; 2],
         c: &mut [&mut Val<'k, C>],
     ) {
-        let registers: ArrayVec<Val<'k, C>, 4> = c.iter().map(|c| Val::from_reg(c.in_register(self), self)).collect();
+        let registers: ArrayVec<Val<'k, C>, 4> =
+            c.iter().map(|c| Val::from_reg(c.in_register(self), self)).collect();
         self.emit_mma("m16n8k16", &registers, &a, &b, &registers);
         for (c, register) in c.iter_mut().zip(registers) {
             **c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
@@ -178,7 +189,11 @@ impl<'k> K<'k> {
     ) {
         let (d, a, b, c) = (self.registers(d), self.registers(a), self.registers(b), self.registers(c));
         self.emit(
-            format_args!("mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}", acc = C::ELEMENT, half = P::HALF),
+            format_args!(
+                "mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}",
+                acc = C::ELEMENT,
+                half = P::HALF
+            ),
             &[Operand::Vector(&d), Operand::Vector(&a), Operand::Vector(&b), Operand::Vector(&c)],
         );
     }

@@ -96,7 +96,9 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
                 let reg = k.fresh(T::Reg::CLASS);
                 let otherwise = Operand::Imm(Immediate::new(otherwise));
                 k.emit(format_args!("mov.{}", T::Reg::CLASS.mov()), &[Operand::Reg(reg), otherwise]);
-                k.when(condition, || k.emit(format_args!("ld{}.{}", S::PTX, T::MEM), &[Operand::Reg(reg), self.operand()]));
+                k.when(condition, || {
+                    k.emit(format_args!("ld{}.{}", S::PTX, T::MEM), &[Operand::Reg(reg), self.operand()])
+                });
                 Val::from_reg(reg, k)
             }
         }

@@ -55,7 +55,8 @@ impl Pattern {
                 Part::Fixed(fixed) => vec![fixed],
                 Part::Choice { of, optional } => of.iter().copied().chain(optional.then_some("")).collect(),
             };
-            all = all.iter().flat_map(|head| choices.iter().map(move |tail| format!("{head}{tail}"))).collect();
+            all =
+                all.iter().flat_map(|head| choices.iter().map(move |tail| format!("{head}{tail}"))).collect();
         }
         all
     }
@@ -69,7 +70,10 @@ mod tests {
     fn expands_to_what_it_matches() {
         let p = Pattern::new("add{.rn|.rz}{.ftz}.f32");
         let all = p.expand();
-        assert_eq!(all, ["add.rn.ftz.f32", "add.rn.f32", "add.rz.ftz.f32", "add.rz.f32", "add.ftz.f32", "add.f32"]);
+        assert_eq!(
+            all,
+            ["add.rn.ftz.f32", "add.rn.f32", "add.rz.ftz.f32", "add.rz.f32", "add.ftz.f32", "add.f32"]
+        );
         assert!(all.iter().all(|m| p.matches(m)));
         assert!(!p.matches("add.rm.f32") && !p.matches("add.f32.rn") && !p.matches("add"));
         assert_eq!(Pattern::new("cvt.(u8|s8).f32").expand(), ["cvt.u8.f32", "cvt.s8.f32"]);

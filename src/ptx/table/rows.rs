@@ -1,12 +1,19 @@
 //! The rows of the table, in the order of the manual's chapters.
 
 mod async_copy;
+mod call;
 mod matrix;
 
 use super::Form;
 use crate::ptx::target::{Features, Version};
 
-const fn row(mnemonic: &'static str, operands: &'static str, ptx: (u8, u8), needs: Features, reference: &'static str) -> Form {
+const fn row(
+    mnemonic: &'static str,
+    operands: &'static str,
+    ptx: (u8, u8),
+    needs: Features,
+    reference: &'static str,
+) -> Form {
     Form { mnemonic, operands, version: Version::new(ptx.0, ptx.1), needs, reference }
 }
 
@@ -23,6 +30,7 @@ pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Asynchronous Copy", async_copy::FORMS),
     ("Warp-Level Matrix", matrix::FORMS),
     ("Control Flow", CONTROL),
+    ("Calls", call::FORMS),
     ("Directives", DIRECTIVES),
 ];
 
