@@ -2,7 +2,7 @@
 
 use super::construct::{Layout, Mode, flat_modes};
 use super::error::LayoutError;
-use super::tuple::{IntTuple, Tuple};
+use super::tuple::IntTuple;
 
 impl Layout {
     /// The layout that repeats this one over `0..cotarget` (a size or a shape of that size): its values are the starting
@@ -11,7 +11,8 @@ impl Layout {
     /// Broadcast modes do not count, and strides count without their signs.
     ///
     /// Post-conditions, with `n = size(filter(self))`: the values rise; the sums of a value of `self` and one of the result
-    /// are all distinct; `n · size(result) ≥ cotarget`.
+    /// are all distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the smaller ones, the sums
+    /// are `0, 1, 2 …` without a hole.
     ///
     /// # Errors
     /// [`LayoutError::Complement`] if a stride is below the span of the smaller ones, so that copies would overlap, and
@@ -28,7 +29,10 @@ impl Layout {
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
     pub fn complement(&self, cotarget: impl Into<IntTuple>) -> Result<Layout, LayoutError> {
-        let cotarget = cotarget.into();
+        Ok(self.fill(&cotarget.into())?.layout)
+    }
+
+    pub(super) fn fill(&self, cotarget: &IntTuple) -> Result<Filling, LayoutError> {
         let wanted = cotarget.check_extents()?;
         let filtered = self.filter();
         let mut modes = flat_modes(&filtered.shape, &filtered.stride);
@@ -36,34 +40,40 @@ impl Layout {
         modes.retain(|mode| mode.stride != 0);
         modes.sort_by_key(|mode| mode.stride);
 
+        let overflow = || LayoutError::Overflow { what: format!("the complement of {filtered}") };
+        let (mut hole, mut reached) = (None, 1);
         let mut gaps = Vec::with_capacity(modes.len() + 1);
-        let mut reached = 1;
         for &Mode { extent, stride } in &modes {
             let copies = stride / reached;
-            if copies == 0 {
+            if stride % reached != 0 {
                 let layout = filtered.to_string();
-                return Err(LayoutError::Complement { layout, extent, stride, reached });
+                let fault = LayoutError::Complement { layout, extent, stride, reached };
+                if copies == 0 {
+                    return Err(fault);
+                }
+                hole = hole.or(Some((copies * reached, fault)));
             }
             gaps.push(Mode { extent: copies, stride: reached });
-            // Construction checked extent · stride up to the last step.
-            reached = stride.checked_mul(extent).ok_or_else(|| overflow(&filtered))?;
+            reached = stride.checked_mul(extent).ok_or_else(overflow)?;
         }
-        let rest = fold_ceil_div(&cotarget, reached).size();
-        gaps.push(Mode { extent: rest, stride: reached });
-        let (shape, stride): (IntTuple, Tuple<i64>) =
-            (gaps.iter().map(|gap| gap.extent).collect(), gaps.iter().map(|gap| gap.stride).collect());
-        let result = Layout::new(shape, stride)?.coalesce();
-        let covered = result.size().checked_mul(filtered.size()).ok_or_else(|| overflow(&filtered))?;
+        gaps.push(Mode { extent: fold_ceil_div(cotarget, reached).size(), stride: reached });
+        let (shape, stride): (Vec<_>, Vec<_>) = gaps.into_iter().map(|gap| (gap.extent, gap.stride)).unzip();
+        let (shape, stride): (IntTuple, IntTuple) =
+            (shape.into_iter().collect(), stride.into_iter().collect());
+        let layout = Layout::new(shape, stride)?.coalesce();
+        let covered = layout.size().checked_mul(filtered.size()).ok_or_else(overflow)?;
         if covered < wanted {
             let (layout, cotarget) = (filtered.to_string(), cotarget.to_string());
             return Err(LayoutError::Uncovered { layout, cotarget, covered, wanted });
         }
-        Ok(result)
+        Ok(Filling { layout, hole })
     }
 }
 
-fn overflow(layout: &Layout) -> LayoutError {
-    LayoutError::Overflow { what: format!("the complement of {layout}") }
+/// A complement, and the first offset that no copy covers although the copies pass it, with the reason.
+pub(super) struct Filling {
+    pub(super) layout: Layout,
+    pub(super) hole: Option<(i64, LayoutError)>,
 }
 
 /// The shape divided by `by` from its first leaf on, rounding up: what is left of `by` passes to the next leaf.

@@ -58,7 +58,7 @@ impl<D: Codomain> Layout<D> {
             left: Layout::from_flat(digits.modes).to_string(),
             right: right.to_string(),
             mode,
-            fault,
+            fault: Box::new(fault),
         })
     }
 }

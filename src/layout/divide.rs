@@ -1,7 +1,7 @@
 //! Divides: a layout split into tiles and what steps from tile to tile.
 
 use super::codomain::Codomain;
-use super::construct::Layout;
+use super::construct::{Layout, Mode, flat_modes};
 use super::error::{LayoutError, ModePath};
 use super::tiler::{ByMode, Tile, Tiler};
 use super::tuple::Tuple;
@@ -16,7 +16,8 @@ impl<D: Codomain> Layout<D> {
     /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` is hit.
     ///
     /// # Errors
-    /// As [`complement`](Layout::complement) and [`compose`](Self::compose).
+    /// As [`complement`](Layout::complement), also for a tiler whose copies leave a hole; [`LayoutError::Backwards`] for
+    /// negative strides in the tiler; as [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -30,8 +31,12 @@ impl<D: Codomain> Layout<D> {
             extent: Layout::column_major,
             keep_rest: true,
             whole: |layout: &Layout<D>, tile: &Layout| {
-                let rest = tile.complement(layout.coalesce().shape)?;
-                layout.compose_layout(&Layout::concat([tile.clone(), rest]))
+                refuse_backwards(tile)?;
+                let copies = tile.fill(&layout.coalesce().shape)?;
+                match copies.hole {
+                    Some((offset, fault)) if offset < layout.size() => Err(fault),
+                    _ => layout.compose_layout(&Layout::concat([tile.clone(), copies.layout])),
+                }
             },
         };
         by_mode.apply(self, &tiler.into())
@@ -114,5 +119,15 @@ impl<D: Codomain> Layout<D> {
 
     pub(super) fn with_unpacked_both(&self) -> Result<Layout<D>, LayoutError> {
         Ok(Layout::concat(self.mode(0)?.unpacked().into_iter().chain(self.mode(1)?.unpacked())))
+    }
+}
+
+fn refuse_backwards(tiler: &Layout) -> Result<(), LayoutError> {
+    let modes = flat_modes(&tiler.shape, &tiler.stride);
+    match modes.into_iter().find(|mode| mode.stride < 0 && mode.extent > 1) {
+        None => Ok(()),
+        Some(Mode { extent, stride }) => {
+            Err(LayoutError::Backwards { tiler: tiler.to_string(), extent, stride })
+        }
     }
 }

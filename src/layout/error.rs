@@ -102,7 +102,7 @@ pub enum LayoutError {
         /// Mode of the right side that does not compose.
         mode: ModePath,
         /// Why not.
-        fault: ComposeFault,
+        fault: Box<ComposeFault>,
     },
     /// A layout without a complement.
     #[error(
@@ -142,13 +142,15 @@ pub enum LayoutError {
         /// Why not.
         fault: &'static str,
     },
-    /// Two modes that share offsets where distinct ones are needed.
-    #[error("{operation}: {layout} sends two coordinates to one offset")]
-    NotInjective {
-        /// The operation.
-        operation: &'static str,
-        /// The layout.
-        layout: String,
+    /// A tile that would begin before the first element.
+    #[error("tiler {tiler}: stride {stride} (extent {extent}) steps below index 0")]
+    Backwards {
+        /// The tiler.
+        tiler: String,
+        /// Extent of the offending mode.
+        extent: i64,
+        /// Its stride.
+        stride: i64,
     },
     /// A block that does not divide the shape it should fill.
     #[error("mode {mode}: extent {found} must divide {target}")]

@@ -88,7 +88,8 @@ impl Layout {
     }
 }
 
-/// The coordinate of linear index `index`, nested like `shape`; past the end the last leaf runs on.
+/// The coordinate of linear index `index`, nested like `shape`; past the end the last leaf runs on. Extents of 0
+/// are no shape and give 0.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, coord_of_index};
@@ -104,8 +105,8 @@ pub fn coord_of_index(index: i64, shape: &Shape) -> Coord {
             let last = modes.len().saturating_sub(1);
             let split = |(position, mode): (usize, &Shape)| {
                 let size = mode.size();
-                let here = if position == last { rest } else { rest % size };
-                rest /= size;
+                let here = if position == last { rest } else { rest.checked_rem(size).unwrap_or(0) };
+                rest = rest.checked_div(size).unwrap_or(0);
                 coord_of_index(here, mode)
             };
             modes.iter().enumerate().map(split).collect()

@@ -2,6 +2,7 @@
 
 use super::construct::{Layout, Mode, flat_modes};
 use super::error::LayoutError;
+use super::simplify::merged_with_tail;
 use super::tuple::IntTuple;
 
 impl Layout {
@@ -42,7 +43,8 @@ impl Layout {
         };
         let sorted = by_stride(self);
         let last_extent = sorted.last().map_or(1, |mode| mode.extent);
-        let last_weight = sorted.iter().map(|mode| mode.stride.1).max();
+        // The mode of this weight runs on past the end.
+        let tail_weight: i64 = merged_with_tail(self).iter().rev().skip(1).map(|mode| mode.extent).product();
         let modes: Vec<_> = sorted.iter().filter(|mode| mode.stride.0 != 0).collect();
 
         let mut digits = Vec::with_capacity(modes.len() + 1);
@@ -62,7 +64,7 @@ impl Layout {
             reach += stride * (mode.extent - 1);
             let above = modes.get(index + 1).map_or(i64::MAX, |next| next.stride.0);
             let digit = if reach < above { reach / stride } else { above / stride - 1 };
-            if digit >= mode.extent && Some(weight) != last_weight {
+            if digit >= mode.extent && weight != tail_weight {
                 return Err(refuse(mode, "overlaps a smaller one"));
             }
         }

@@ -77,6 +77,19 @@ impl Layout {
         }
     }
 
+    /// All strides times `factor`: from elements to bytes.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`] past 64 bits.
+    pub fn scaled(&self, factor: i64) -> Result<Layout, LayoutError> {
+        let scaled = flat_modes(&self.shape, &self.stride)
+            .into_iter()
+            .map(|Mode { extent, stride }| Some(Mode { extent, stride: stride.checked_mul(factor)? }));
+        let overflow = || LayoutError::Overflow { what: format!("{self} times {factor}") };
+        let scaled = self.with_modes(scaled.collect::<Option<Vec<_>>>().ok_or_else(overflow)?);
+        Layout::new(scaled.shape, scaled.stride)
+    }
+
     /// The same nesting with other leaves.
     fn with_modes(&self, modes: Vec<Mode>) -> Layout {
         let (mut extents, mut strides) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use std::fmt::{self, Debug, Display, Write as _};
 use std::str::FromStr;
 
-use super::{IntTuple, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
+use super::{ComposedLayout, IntTuple, Layout, LayoutError, Slicer, Slot, Swizzle, Tile, Tiler, Tuple};
 
 impl<T: Display> Display for Tuple<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,6 +104,20 @@ impl FromStr for Tiler {
     }
 }
 
+pub(super) fn parse_swizzle(text: &str) -> Result<Swizzle, LayoutError> {
+    Parser::whole(text, Parser::swizzle)
+}
+
+pub(super) fn parse_composed(text: &str) -> Result<ComposedLayout, LayoutError> {
+    Parser::whole(text, |parser| {
+        let swizzle = parser.swizzle()?;
+        parser.expect('o', "`o`, an offset and a layout")?;
+        let offset = parser.integer()?;
+        parser.expect('o', "`o` and a layout")?;
+        Ok(ComposedLayout::new(swizzle, offset, parser.layout()?))
+    })
+}
+
 /// Deepest nesting that is read: no shape comes near, and a text cannot exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
@@ -145,6 +159,10 @@ impl<'a> Parser<'a> {
         LayoutError::Parse { text: self.text.to_owned(), column, wanted }
     }
 
+    fn expect(&mut self, symbol: char, wanted: &'static str) -> Result<(), LayoutError> {
+        if self.take(symbol) { Ok(()) } else { Err(self.wanted(wanted)) }
+    }
+
     fn integer(&mut self) -> Result<i64, LayoutError> {
         self.peek();
         let rest = &self.text[self.at..];
@@ -179,11 +197,11 @@ impl<'a> Parser<'a> {
         &mut self,
         mut mode: impl FnMut(&mut Self) -> Result<T, LayoutError>,
     ) -> Result<Vec<T>, LayoutError> {
-        self.take('(');
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.wanted("fewer than 64 nested tuples"));
+            return Err(self.wanted("at most 64 nested tuples"));
         }
+        self.take('(');
         let mut modes = Vec::new();
         if !self.take(')') {
             loop {
@@ -191,9 +209,7 @@ impl<'a> Parser<'a> {
                 if self.take(')') {
                     break;
                 }
-                if !self.take(',') {
-                    return Err(self.wanted("`,` or `)`"));
-                }
+                self.expect(',', "`,` or `)`")?;
             }
         }
         self.depth -= 1;
@@ -202,9 +218,7 @@ impl<'a> Parser<'a> {
 
     fn layout(&mut self) -> Result<Layout, LayoutError> {
         let shape = self.tuple(Parser::integer)?;
-        if !self.take(':') {
-            return Err(self.wanted("`:` and a stride"));
-        }
+        self.expect(':', "`:` and a stride")?;
         Layout::new(shape, self.tuple(Parser::integer)?)
     }
 
@@ -219,6 +233,23 @@ impl<'a> Parser<'a> {
             Slot::Keep => Tuple::Leaf(Tile::Keep),
             Slot::At(extent) => Tuple::Leaf(Tile::Extent(extent)),
         })
+    }
+
+    fn swizzle(&mut self) -> Result<Swizzle, LayoutError> {
+        let wanted = "a swizzle `Sw<bits,base,shift>`";
+        for symbol in "Sw<".chars() {
+            self.expect(symbol, wanted)?;
+        }
+        let bits = self.integer()?;
+        self.expect(',', wanted)?;
+        let base = self.integer()?;
+        self.expect(',', wanted)?;
+        let shift = self.integer()?;
+        self.expect('>', wanted)?;
+        match (bits.try_into(), base.try_into(), shift.try_into()) {
+            (Ok(bits), Ok(base), Ok(shift)) => Swizzle::new(bits, base, shift),
+            _ => Err(self.wanted("bits, base and shift below 63")),
+        }
     }
 
     /// Whether an integer tuple and a `:` come next.

@@ -64,6 +64,8 @@ pub(crate) struct Body {
     labels: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
+    /// Registers that hold special registers which never change.
+    unchanging: HashMap<&'static str, RegId>,
     /// Forms of the mnemonics seen so far: kernels repeat few of them often.
     forms: HashMap<Box<str>, &'static Form>,
     mnemonic: String,
@@ -84,6 +86,7 @@ impl Body {
             labels: 0,
             shared: Arena::default(),
             guard: None,
+            unchanging: HashMap::new(),
             forms: HashMap::new(),
             mnemonic: String::new(),
         }
@@ -160,6 +163,17 @@ impl Body {
         self.facts(reg).divisor
     }
 
+    /// The register that holds a special register, if it was read where it is known here.
+    pub(crate) fn unchanging(&self, name: &str) -> Option<RegId> {
+        let reg = *self.unchanging.get(name)?;
+        (self.guard.is_none() && self.open_blocks.contains(&self.facts(reg).block)).then_some(reg)
+    }
+
+    /// Records that `reg` holds a special register.
+    pub(crate) fn set_unchanging(&mut self, name: &'static str, reg: RegId) {
+        self.unchanging.insert(name, reg);
+    }
+
     /// Checks that the register's definition has run here and that the handle to it is current.
     fn check_use(&mut self, reg: RegId, at: &'static Location<'static>) {
         let facts = *self.facts(reg);
@@ -220,9 +234,7 @@ impl Body {
         for (i, operand) in operands.iter().enumerate() {
             if i == 0 {
                 let column = self.entry.text.len() - start;
-                self.entry
-                    .text
-                    .extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
+                self.entry.text.extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
             } else {
                 self.entry.text.push_str(", ");
             }

@@ -3,7 +3,12 @@
 //! A NaN result gets the bits that the device gives: all ones but the sign (PTX ISA, "Floating Point Instructions").
 //! Integer division by zero, which PTX leaves open, gives all ones.
 
+mod convert;
+
 use std::cmp::Ordering;
+
+pub use convert::{Format, Numeric, Rounding};
+pub(crate) use convert::{convert, saturate};
 
 use super::types::{Scalar, bf16, bf16x2, f16, f16x2};
 

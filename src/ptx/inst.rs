@@ -2,14 +2,21 @@
 
 mod arithmetic;
 mod compare;
+mod convert;
 mod cp_async;
+mod logic;
 mod matrix;
 mod memory;
+mod pack;
+mod predicated;
 mod special;
+mod sync;
 
 pub use arithmetic::{Divide, Signed, Whole, WideProduct, Widen};
-pub use matrix::{Accumulator, HalfPair};
+pub use logic::Bits;
+pub use matrix::Accumulator;
 pub use memory::{Load, Store};
+pub use pack::{HalfPair, Pair};
 
 use super::{
     kernel::K,

@@ -59,11 +59,7 @@ impl<'k> K<'k> {
 
     /// Writes one instruction whose single result is a fresh register of type `T`.
     #[track_caller]
-    pub(crate) fn result<T: Scalar>(
-        self,
-        mnemonic: fmt::Arguments<'_>,
-        operands: &[Operand<'_>],
-    ) -> Val<'k, T> {
+    pub(crate) fn result<T: Scalar>(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) -> Val<'k, T> {
         let reg = self.fresh(T::CLASS);
         let mut all = arrayvec::ArrayVec::<Operand<'_>, 8>::new();
         all.push(Operand::Reg(reg));
@@ -78,16 +74,49 @@ impl<'k> K<'k> {
         self.body().fail(kind, Location::caller());
     }
 
+    /// Records that something was asked for that cannot be had.
+    #[track_caller]
+    pub(crate) fn refuse(self, why: String) {
+        self.fail(BuildErrorKind::Refused(why));
+    }
+
     /// Writes `// text` into the body.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
-            self.body().line(format_args!("    // {line}"));
+            self.body().line(format_args!("    // {}", render::ascii(line)));
         }
     }
 
     /// Writes a blank line into the body.
     pub fn blank(self) {
         self.body().line(format_args!(""));
+    }
+
+    /// A special register that never changes, read once where the kernel first wants it and again only where that
+    /// reading may not have run.
+    #[track_caller]
+    pub(crate) fn unchanging(self, name: &'static str) -> Val<'k, u32> {
+        let known = self.body().unchanging(name);
+        match known {
+            Some(reg) => Val::from_reg(reg, self),
+            None => {
+                let value = self.result::<u32>(format_args!("mov.u32"), &[Operand::Name(name)]);
+                if let Some((reg, _)) = value.reg() {
+                    self.body().set_unchanging(name, reg);
+                }
+                value
+            }
+        }
+    }
+
+    /// `value` moved to a fresh register.
+    #[track_caller]
+    pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
+        let value = value.into();
+        match value.reg() {
+            None => Val::from_reg(value.in_register(self), self),
+            Some((reg, _)) => self.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(reg)]),
+        }
     }
 
     /// A constant of this kernel; `k.constant(1.5f32)` is `Val::from(1.5f32)`.
@@ -107,6 +136,11 @@ impl<'k> K<'k> {
             self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
         }
         self.body().entry.block = Some(shape);
+    }
+
+    /// Threads of a block as declared so far.
+    pub(crate) fn block_shape(self) -> Option<[u32; 3]> {
+        self.body().entry.block
     }
 
     /// At most so many threads in a block, `.maxntid`, of which at least `blocks` should fit on a multiprocessor, `.minnctapersm`.

@@ -13,16 +13,11 @@ pub(crate) enum Operand<'a> {
     /// A constant, as PTX writes it.
     Imm(Immediate),
     /// `[base + offset]`.
-    Address {
-        base: AddressBase<'a>,
-        offset: i64,
-    },
+    Address { base: AddressBase<'a>, offset: i64 },
     /// `{a, b, c, d}`.
     Vector(&'a [Operand<'a>]),
     /// A special register, a variable or a label.
     Name(&'a str),
-    /// `!%p1`.
-    Not(RegId),
 }
 
 /// What an address starts from.
@@ -55,7 +50,7 @@ impl Operand<'_> {
     /// Calls `f` on every register in the operand.
     pub(crate) fn for_each_register(&self, f: &mut impl FnMut(RegId)) {
         match self {
-            Self::Reg(r) | Self::Not(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),
+            Self::Reg(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),
             Self::Vector(items) => items.iter().for_each(|o| o.for_each_register(f)),
             Self::Sink | Self::Imm(_) | Self::Name(_) | Self::Address { base: AddressBase::Name(_), .. } => {}
         }
@@ -66,7 +61,6 @@ impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reg(r) => write!(f, "{r}"),
-            Self::Not(r) => write!(f, "!{r}"),
             Self::Sink => f.write_char('_'),
             Self::Imm(i) => write!(f, "{i:?}"),
             Self::Name(n) => f.write_str(n),

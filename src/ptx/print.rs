@@ -15,7 +15,7 @@ use super::{
     error::BuildErrorKind,
     kernel::K,
     operand::{AddressBase, Operand},
-    ptr::{Generic, Global, Local, Ptr, Read},
+    ptr::{Global, Read},
     val::Val,
 };
 use format::{Piece, pieces};
@@ -97,7 +97,8 @@ impl<'k> K<'k> {
     fn emit_print(self, format: &str, c_format: &str, values: &[Shown<'k>]) {
         self.comment(format_args!("print {format:?}"));
         let string = self.declare_string(c_format);
-        let string = self.symbol_address::<u8, Global, Read>(&string, 1).generic_address();
+        let string = self.symbol_address::<u8, Global, Read>(&string, 1).address();
+        let string = self.generic_address("global", string);
         let args = if values.is_empty() { Val::from(0) } else { self.print_buffer(values) };
 
         let line = |text: &str| self.body().line(format_args!("    {text}"));
@@ -150,26 +151,14 @@ impl<'k> K<'k> {
             .collect();
         let buffer = self.local_array::<u8>(end);
         for (value, offset) in values.iter().zip(offsets) {
-            value.store(self, buffer.byte_offset(offset.into()));
+            value.store(buffer.byte_offset(offset.into()));
         }
-        buffer.generic_address()
+        self.generic_address("local", buffer.address())
     }
-}
 
-macro_rules! generic {
-    ($($space:ident, $mnemonic:literal;)*) => {$(
-        impl<'k, A> Ptr<'k, u8, $space, A> {
-            /// The address that `vprintf` takes.
-            #[track_caller]
-            fn generic_address(self) -> Val<'k, <Generic as super::ptr::Space>::Address> {
-                let k = self.kernel();
-                k.result(format_args!($mnemonic), &[self.address().operand(k)])
-            }
-        }
-    )*};
-}
-
-generic! {
-    Global, "cvta.global.u64";
-    Local,  "cvta.local.u64";
+    /// The address as one that `vprintf` takes.
+    #[track_caller]
+    fn generic_address(self, space: &str, address: Val<'k, u64>) -> Val<'k, u64> {
+        self.result(format_args!("cvta.{space}.u64"), &[address.operand(self)])
+    }
 }

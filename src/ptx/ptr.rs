@@ -76,16 +76,10 @@ spaces! {
 /// What may be done through a pointer.
 pub trait Access: 'static {}
 /// A pointer that can be read through.
-#[diagnostic::on_unimplemented(
-    message = "this pointer is write-only",
-    note = "declare the parameter as `In<T>` or `InOut<T>`"
-)]
+#[diagnostic::on_unimplemented(message = "this pointer is write-only", note = "declare the parameter as `In<T>` or `InOut<T>`")]
 pub trait Readable: Access {}
 /// A pointer that can be written through.
-#[diagnostic::on_unimplemented(
-    message = "this pointer is read-only",
-    note = "declare the parameter as `Out<T>` or `InOut<T>`"
-)]
+#[diagnostic::on_unimplemented(message = "this pointer is read-only", note = "declare the parameter as `Out<T>` or `InOut<T>`")]
 pub trait Writable: Access {}
 
 /// Reads only.
@@ -149,15 +143,36 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
 
+    /// Known alignment, in bytes, of every element whose index is a sum of multiples of these.
+    pub(crate) fn align_at<const N: usize>(self, indices: [Val<'k, u32>; N]) -> u32 {
+        let divisors = indices.map(|index| index.divisor().saturating_mul(T::SIZE.into()));
+        divisors.into_iter().fold(self.align().into(), gcd) as u32
+    }
+
     /// Pointer to element `index`: an instruction, or none if the index is a constant.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
         let index = index.into();
         match index.as_constant() {
-            Some(index) => self.byte_offset(i64::from(index) * i64::from(T::BYTES)),
+            Some(index) => self.byte_offset(i64::from(index) * i64::from(T::SIZE)),
             None => {
-                let align = gcd(self.align, index.divisor().saturating_mul(T::BYTES.into()));
-                let base = S::Address::element(self.k, self.base, index, T::BYTES);
+                let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
+                let base = S::Address::element(self.k, self.base, index, T::SIZE);
+                Self { base, align, ..self }
+            }
+        }
+    }
+
+    /// Pointer `bytes` further on: an instruction, or none if the number is a constant.
+    #[must_use]
+    #[track_caller]
+    pub fn advance(self, bytes: Val<'k, S::Address>) -> Self {
+        match bytes.as_constant() {
+            Some(bytes) => self.byte_offset(bytes.to_bits() as i64),
+            None => {
+                let align = gcd(self.align, bytes.divisor());
+                let operands = [self.base.operand(self.k), bytes.operand(self.k)];
+                let base = self.k.result(format_args!("add.{}", S::Address::PTX), &operands);
                 Self { base, align, ..self }
             }
         }
@@ -167,6 +182,14 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
         Self { offset: self.offset + bytes, ..self }
+    }
+
+    /// The same address, said to be aligned to `align` bytes: the caller's word, for what the operands do not show.
+    #[must_use]
+    pub(crate) fn assume_aligned(self, align: u32) -> Self {
+        let offset = self.offset.rem_euclid(i64::from(align));
+        let align = super::divisor::lcm(self.align, align.into());
+        Self { align: if offset == 0 { align } else { self.align }, ..self }
     }
 
     /// The same address as a pointer to another element type.
@@ -205,7 +228,23 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     }
 }
 
-impl<'k, T: Element, S: Space> Ptr<'k, T, S, ReadWrite> {
+impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
+    /// Pointer to element `index`, where 32 bits may not hold the index.
+    #[track_caller]
+    pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
+        let index = index.into();
+        match index.as_constant() {
+            Some(index) => self.byte_offset(index as i64 * i64::from(T::SIZE)),
+            None => {
+                let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
+                let bytes = Val::from(u64::from(T::SIZE));
+                Self { base: index.mad(bytes, self.base), align, ..self }
+            }
+        }
+    }
+}
+
+impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
     /// The pointer for reading alone.
     pub fn read_only(self) -> Ptr<'k, T, S, Read> {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }

@@ -38,15 +38,27 @@ pub(crate) fn module(entries: &[&Entry], lines: Lines) -> String {
         self::entry(&mut out, entry, &files);
     }
     for (path, number) in &files.numbers {
-        let _ = writeln!(out, ".file {number} \"{}\"", path.replace('\\', "/"));
+        let _ = writeln!(out, ".file {number} \"{}\"", ascii(&path.replace('\\', "/")));
     }
     out
+}
+
+/// Text that PTX takes: ptxas refuses anything but ASCII, even in comments.
+pub(crate) fn ascii(text: &str) -> String {
+    let plain = |c| match c {
+        '·' => '*',
+        '×' => 'x',
+        '–' | '−' => '-',
+        c if c.is_ascii() && !c.is_ascii_control() => c,
+        _ => '?',
+    };
+    text.chars().map(plain).collect()
 }
 
 fn header_comment(out: &mut String, entry: &Entry) {
     let _ = writeln!(out, "// {}: written by warpwright {}", entry.name, env!("CARGO_PKG_VERSION"));
     for line in entry.description.lines() {
-        let _ = writeln!(out, "//   {line}");
+        let _ = writeln!(out, "//   {}", ascii(line));
     }
     let _ = writeln!(
         out,

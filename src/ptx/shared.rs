@@ -58,21 +58,19 @@ impl<'k> K<'k> {
     #[doc(alias = ".shared")]
     #[track_caller]
     pub fn shared<T: Element>(self, count: u32) -> Ptr<'k, T, Shared, ReadWrite> {
-        self.shared_aligned(count, T::BYTES.max(16))
+        self.shared_aligned(count, T::SIZE.max(16))
     }
 
     /// [`shared`](Self::shared) at a multiple of `align` bytes, a power of two up to 1024.
     #[track_caller]
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {
-            self.fail(BuildErrorKind::Refused(format!(
-                "shared memory aligned to {align} bytes: not a power of two up to 1024"
-            )));
+            self.fail(BuildErrorKind::Refused(format!("shared memory aligned to {align} bytes: not a power of two up to 1024")));
             return self.shared_aligned(count, 1024);
         }
-        let align = align.max(T::BYTES);
+        let align = align.max(T::SIZE);
         let mut body = self.body();
-        let start = body.shared.take(u64::from(count) * u64::from(T::BYTES), align);
+        let start = body.shared.take(u64::from(count) * u64::from(T::SIZE), align);
         let symbol = body.shared_symbol();
         let at = Location::caller();
         let reg = body.fresh(super::RegClass::B32);

@@ -18,7 +18,19 @@ use super::target::{Features, Version};
 pub struct Form {
     /// Mnemonic in the manual's notation: `{.a|.b}` is one of these or none, `(.a|.b)` one of these.
     pub mnemonic: &'static str,
-    /// Operand classes in order; see [`Form::operands`].
+    /// Operands in order, each `name:class`.
+    ///
+    /// | notation     | operand                                                                                  |
+    /// | ---          | ---                                                                                      |
+    /// | `a:u32`      | a register of that type, or an immediate where the type has them                         |
+    /// | `a:t`        | of the mnemonic's last type; `t1`: its first type; `w`: twice as wide as the last        |
+    /// | `c:pred`     | a predicate; a source may be negated, `!%p1`                                             |
+    /// | `{4}d:b32`   | four of them in braces                                                                   |
+    /// | `d:b32\|pred` | one result and a second one of another class, `%r1\|%p1`                                |
+    /// | `[a]`        | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space  |
+    /// | `#4\|8\|16`  | one of these constants; `#n`: a small constant                                           |
+    /// | `label`      | a label                                                                                  |
+    /// | `?a:u32`     | may be left out, with all that follow                                                    |
     pub operands: &'static str,
     /// Lowest `.version`.
     pub version: Version,
@@ -26,6 +38,8 @@ pub struct Form {
     pub needs: Features,
     /// Where the PTX ISA describes it.
     pub reference: &'static str,
+    /// The Rust method or operator that emits it.
+    pub rust: &'static str,
 }
 
 /// Every form, in the order of the manual's chapters.

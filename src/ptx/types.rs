@@ -111,7 +111,7 @@ pub trait Element: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Type suffix of a declaration: `"b8"`.
     const DECL: &'static str;
     /// Size in memory, in bytes; also its alignment.
-    const BYTES: u32;
+    const SIZE: u32;
     /// Name for people and manifests: `"bf16"`.
     const NAME: &'static str;
     /// The value's bytes in memory, little-endian, in the low bits.
@@ -153,7 +153,7 @@ macro_rules! elements {
             type Reg = $reg;
             const MEM: &'static str = $mem;
             const DECL: &'static str = $decl;
-            const BYTES: u32 = $bytes;
+            const SIZE: u32 = $bytes;
             const NAME: &'static str = stringify!($ty);
             fn to_mem_bits(self) -> u64 {
                 let to: fn($ty) -> u64 = $to;

@@ -6,7 +6,7 @@ use super::{
     body::RegId,
     kernel::K,
     operand::{Immediate, Operand},
-    types::{RegClass, Scalar},
+    types::Scalar,
 };
 
 /// A value of type `T` in kernel `'k`: a constant that the host knows, or a register.
@@ -28,7 +28,7 @@ pub(crate) enum Repr<'k, T> {
 /// A value with its type forgotten, as loop state and raw lines see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Untyped {
-    Const(Immediate, RegClass),
+    Const(Immediate),
     Reg(RegId),
 }
 
@@ -68,10 +68,7 @@ impl<'k, T: Scalar> Val<'k, T> {
             Repr::Reg(reg, _) => reg,
             Repr::Const(value) => {
                 let reg = k.fresh(T::CLASS);
-                k.emit(
-                    format_args!("mov.{}", T::MEM),
-                    &[Operand::Reg(reg), Operand::Imm(Immediate::new(value))],
-                );
+                k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(reg), Operand::Imm(Immediate::new(value))]);
                 k.body().set_divisor(reg, divisor_of(value));
                 reg
             }
@@ -89,7 +86,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 
     pub(crate) fn untyped(&self) -> Untyped {
         match self.0 {
-            Repr::Const(value) => Untyped::Const(Immediate::new(value), T::CLASS),
+            Repr::Const(value) => Untyped::Const(Immediate::new(value)),
             Repr::Reg(reg, _) => Untyped::Reg(reg),
         }
     }
@@ -100,6 +97,25 @@ impl<'k, T: Scalar> Val<'k, T> {
             Repr::Const(value) => divisor_of(value),
             Repr::Reg(reg, k) => k.body().divisor(reg),
         }
+    }
+
+    /// Whether `divisor` surely divides this integer.
+    pub fn is_multiple_of(&self, divisor: u32) -> bool {
+        self.divisor() % u64::from(divisor.max(1)) == 0
+    }
+
+    /// Whether both are the same register or the same constant, and so surely equal.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self.0, other.0) {
+            (Repr::Const(a), Repr::Const(b)) => a.to_bits() == b.to_bits(),
+            (Repr::Reg(a, _), Repr::Reg(b, _)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Whether both are in one register.
+    pub(crate) fn shares_register<U: Scalar>(&self, other: &Val<'k, U>) -> bool {
+        matches!((self.reg(), other.reg()), (Some((a, _)), Some((b, _))) if a.class == b.class && a.index == b.index)
     }
 
     /// Records a number that surely divides this integer.

@@ -86,7 +86,7 @@ impl<T: Element> Variable<T, Global> {
 impl<T: Element, S: VariableSpace> Variable<T, S> {
     fn new(name: &str, count: usize, initial: &[T]) -> Self {
         let initial = initial.iter().map(|v| v.to_mem_bits()).collect();
-        Self { name: name.to_string(), count: count as u64, initial, align: T::BYTES, kind: PhantomData }
+        Self { name: name.to_string(), count: count as u64, initial, align: T::SIZE, kind: PhantomData }
     }
 
     /// The same array at a multiple of `bytes`, a power of two. Vector accesses need it.
@@ -106,7 +106,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
     }
 
     fn bytes(&self) -> u64 {
-        self.count.saturating_mul(T::BYTES.into())
+        self.count.saturating_mul(T::SIZE.into())
     }
 
     fn problem(&self) -> Option<BuildErrorKind> {
@@ -114,8 +114,8 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         if !is_identifier(name) {
             return Some(BuildErrorKind::BadName { name: name.clone() });
         }
-        if !align.is_power_of_two() || *align < T::BYTES {
-            let least = T::BYTES;
+        if !align.is_power_of_two() || *align < T::SIZE {
+            let least = T::SIZE;
             return Some(BuildErrorKind::Refused(format!(
                 "variable `{name}` aligned to {align} bytes: wanted a power of two, at least {least}"
             )));
@@ -139,7 +139,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
                 "f32" => write!(text, "0f{bits:08X}"),
                 "f64" => write!(text, "0d{bits:016X}"),
                 _ if T::NAME.starts_with(['u', 'i']) => write!(text, "{bits}"),
-                _ => write!(text, "{bits:#0width$x}", width = 2 + 2 * T::BYTES as usize),
+                _ => write!(text, "{bits:#0width$x}", width = 2 + 2 * T::SIZE as usize),
             };
         }
         text.push_str(if self.initial.is_empty() { ";\n" } else { "};\n" });
@@ -160,7 +160,7 @@ impl<'k> K<'k> {
             Some(problem) => self.fail(problem),
             None => self.body().declare(variable.declaration(), Location::caller()),
         }
-        let align = if variable.align.is_power_of_two() { variable.align } else { T::BYTES };
+        let align = if variable.align.is_power_of_two() { variable.align } else { T::SIZE };
         self.symbol_address(&variable.name, align)
     }
 
@@ -170,7 +170,7 @@ impl<'k> K<'k> {
     #[doc(alias = ".local")]
     #[track_caller]
     pub fn local_array<T: Element>(self, count: u32) -> Ptr<'k, T, Local, ReadWrite> {
-        let bytes = u64::from(count) * u64::from(T::BYTES);
+        let bytes = u64::from(count) * u64::from(T::SIZE);
         let mut body = self.body();
         let taken = body.entry.local_bytes.next_multiple_of(LOCAL_ALIGN.into()) + bytes;
         if bytes == 0 || taken > MAX_LOCAL_BYTES {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::ptx::{
     divisor::{gcd, lcm},
-    fold::{Integer, Number},
+    fold::{Integer, Number, Numeric},
     kernel::K,
     target::Features,
     types::{Scalar, bf16, f16},
@@ -91,6 +91,9 @@ impl<'k, T: Number> Val<'k, T> {
             (Known(a, b), Some(c)) => a.fold_mad(b, c).into(),
             (Known(a, b), None) if T::EXACT => Self::from(a.fold_mul(b)).sum(addend),
             (In(_), Some(c)) if T::EXACT && c == T::ZERO => self.product(factor),
+            (In(_), _) if T::EXACT && (self.is_constant(T::ZERO) || factor.is_constant(T::ZERO)) => addend,
+            (In(_), _) if T::EXACT && self.is_constant(T::ONE) => factor.sum(addend),
+            (In(_), _) if T::EXACT && factor.is_constant(T::ONE) => self.sum(addend),
             (In(k), _) => self.emit_mad(k, factor, addend),
             (Known(..), _) => addend.kernel().map_or(self, |k| self.emit_mad(k, factor, addend)),
         }
@@ -182,9 +185,9 @@ impl<'k, T: WideProduct> Val<'k, T> {
 }
 
 /// An integer type whose product has a type twice as wide.
-pub trait Widen: Integer {
+pub trait Widen: Integer + Numeric {
     /// The type twice as wide.
-    type Wide: Integer + From<Self>;
+    type Wide: Integer + Numeric + From<Self>;
 }
 
 impl Widen for u16 {
@@ -208,7 +211,14 @@ impl<'k, T: Widen> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => T::Wide::from(a).fold_mul(b.into()).into(),
-            In(k) => k.result(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)]),
+            In(_) if self.is_constant(T::ZERO) || other.is_constant(T::ZERO) => T::Wide::ZERO.into(),
+            In(_) if other.is_constant(T::ONE) => self.cast(),
+            In(_) if self.is_constant(T::ONE) => other.cast(),
+            In(k) => {
+                let divisor = self.divisor().saturating_mul(other.divisor());
+                k.result::<T::Wide>(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)])
+                    .with_divisor(divisor)
+            }
         }
     }
 
@@ -219,9 +229,12 @@ impl<'k, T: Widen> Val<'k, T> {
         let (other, addend) = (other.into(), addend.into());
         match operands(self, other) {
             Known(a, b) => Val::from(T::Wide::from(a).fold_mul(b.into())).sum(addend),
+            In(_) if addend.is_constant(T::Wide::ZERO) => self.mul_wide(other),
+            In(_) if self.is_constant(T::ZERO) || other.is_constant(T::ZERO) => addend,
             In(k) => {
+                let divisor = gcd(self.divisor().saturating_mul(other.divisor()), addend.divisor());
                 let operands = [self.operand(k), other.operand(k), addend.operand(k)];
-                k.result(format_args!("mad.wide.{}", T::PTX), &operands)
+                k.result::<T::Wide>(format_args!("mad.wide.{}", T::PTX), &operands).with_divisor(divisor)
             }
         }
     }

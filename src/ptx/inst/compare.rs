@@ -52,6 +52,17 @@ impl<'k, T: Number> Val<'k, T> {
     fn compare(self, operator: &str, other: Self, holds: fn(Option<Ordering>) -> bool) -> Val<'k, bool> {
         match operands(self, other) {
             Known(a, b) => holds(a.fold_compare(b)).into(),
+            // A constant stands on the right.
+            In(_) if self.as_constant().is_some() => {
+                let mirrored = match operator {
+                    "lt" => "gt",
+                    "le" => "ge",
+                    "gt" => "lt",
+                    "ge" => "le",
+                    same => same,
+                };
+                other.compare(mirrored, self, holds)
+            }
             In(k) => {
                 k.result(format_args!("setp.{operator}.{}", T::PTX), &[self.operand(k), other.operand(k)])
             }

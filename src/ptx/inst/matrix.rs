@@ -5,6 +5,7 @@
 
 use arrayvec::ArrayVec;
 
+use super::pack::HalfPair;
 use crate::ptx::{
     kernel::K,
     operand::Operand,
@@ -12,20 +13,6 @@ use crate::ptx::{
     types::{Element, Scalar, bf16x2, f16x2},
     val::Val,
 };
-
-/// A pair of 16-bit floats in one register, as matrix instructions take them: [`f16x2`] or [`bf16x2`].
-pub trait HalfPair: Scalar + Element<Reg = Self> {
-    /// Name of one half: `"bf16"`.
-    const HALF: &'static str;
-}
-
-impl HalfPair for f16x2 {
-    const HALF: &'static str = "f16";
-}
-
-impl HalfPair for bf16x2 {
-    const HALF: &'static str = "bf16";
-}
 
 /// An accumulator register of an `mma` whose inputs are pairs `P`: `f32`, or [`f16x2`] for f16 inputs.
 #[diagnostic::on_unimplemented(
@@ -71,12 +58,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 
     #[track_caller]
     fn load_matrices<const N: usize, P: Scalar>(self, trans: &str) -> [Val<'k, P>; N] {
-        const {
-            assert!(
-                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
-                "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers"
-            )
-        };
+        const { assert!(matches!(N, 1 | 2 | 4) && P::BYTES == 4, "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers") };
         self.check_aligned(16);
         let k = self.kernel();
         let values: [Val<'k, P>; N] = std::array::from_fn(|_| Val::from_reg(k.fresh(P::CLASS), k));
@@ -103,12 +85,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 
     #[track_caller]
     fn store_matrices<const N: usize, P: Scalar>(self, trans: &str, values: [Val<'k, P>; N]) {
-        const {
-            assert!(
-                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
-                "stmatrix stores 1, 2 or 4 matrices from 32-bit registers"
-            )
-        };
+        const { assert!(matches!(N, 1 | 2 | 4) && P::BYTES == 4, "stmatrix stores 1, 2 or 4 matrices from 32-bit registers") };
         self.check_aligned(16);
         let k = self.kernel();
         let registers = values.map(|v| v.operand(k));
@@ -168,13 +145,12 @@ impl<'k> K<'k> {
         self,
         a: [Val<'k, P>; 4],
         b: [Val<'k, P>; 2],
-        c: &mut [&mut Val<'k, C>],
+        c: &mut [Val<'k, C>],
     ) {
-        let registers: ArrayVec<Val<'k, C>, 4> =
-            c.iter().map(|c| Val::from_reg(c.in_register(self), self)).collect();
+        let registers: ArrayVec<Val<'k, C>, 4> = c.iter().map(|c| Val::from_reg(c.in_register(self), self)).collect();
         self.emit_mma("m16n8k16", &registers, &a, &b, &registers);
         for (c, register) in c.iter_mut().zip(registers) {
-            **c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
+            *c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
         }
     }
 
@@ -189,11 +165,7 @@ impl<'k> K<'k> {
     ) {
         let (d, a, b, c) = (self.registers(d), self.registers(a), self.registers(b), self.registers(c));
         self.emit(
-            format_args!(
-                "mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}",
-                acc = C::ELEMENT,
-                half = P::HALF
-            ),
+            format_args!("mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}", acc = C::ELEMENT, half = <P::Half as Scalar>::PTX),
             &[Operand::Vector(&d), Operand::Vector(&a), Operand::Vector(&b), Operand::Vector(&c)],
         );
     }

@@ -1,10 +1,10 @@
 //! Memory: `ld`, `st`, scalar and vector, with cache operators.
 
 use crate::ptx::{
-    operand::{Immediate, Operand},
-    ptr::{Ptr, Readable, Shared, Space, Writable},
+    operand::Operand,
+    ptr::{Ptr, Readable, Space, Writable},
     types::{Element, Scalar},
-    val::{Repr, Val},
+    val::Val,
 };
 
 /// How a load uses the caches (PTX ISA, "Cache Operators").
@@ -84,32 +84,12 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
         self.kernel().result(format_args!("ld{before}{}{after}.{}", S::PTX, T::MEM), &[self.operand()])
     }
 
-    /// Loads the element where `condition` holds; `otherwise` elsewhere, and then nothing is read.
-    #[track_caller]
-    pub fn load_if(self, condition: impl Into<Val<'k, bool>>, otherwise: T::Reg) -> Val<'k, T::Reg> {
-        let condition = condition.into();
-        let k = self.kernel();
-        match condition.0 {
-            Repr::Const(true) => self.load(),
-            Repr::Const(false) => otherwise.into(),
-            Repr::Reg(..) => {
-                let reg = k.fresh(T::Reg::CLASS);
-                let otherwise = Operand::Imm(Immediate::new(otherwise));
-                k.emit(format_args!("mov.{}", T::Reg::CLASS.mov()), &[Operand::Reg(reg), otherwise]);
-                k.when(condition, || {
-                    k.emit(format_args!("ld{}.{}", S::PTX, T::MEM), &[Operand::Reg(reg), self.operand()])
-                });
-                Val::from_reg(reg, k)
-            }
-        }
-    }
-
     /// Loads `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N] {
         const { assert!(N == 2 || N == 4, "a vector load takes 2 or 4 elements") };
-        self.check_aligned(N as u32 * T::BYTES);
+        self.check_aligned(N as u32 * T::SIZE);
         let k = self.kernel();
         let values = std::array::from_fn(|_| Val::from_reg(k.fresh(T::Reg::CLASS), k));
         let registers = values.map(|v: Val<'k, T::Reg>| v.operand(k));
@@ -140,7 +120,7 @@ impl<'k, T: Element, S: Space, A: Writable> Ptr<'k, T, S, A> {
     #[track_caller]
     pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {
         const { assert!(N == 2 || N == 4, "a vector store takes 2 or 4 elements") };
-        self.check_aligned(N as u32 * T::BYTES);
+        self.check_aligned(N as u32 * T::SIZE);
         let k = self.kernel();
         let registers = values.map(|v| v.operand(k));
         k.emit(format_args!("st{}.v{N}.{}", S::PTX, T::MEM), &[self.operand(), Operand::Vector(&registers)]);

@@ -2,10 +2,8 @@
 
 use super::format::Spec;
 use crate::ptx::{
-    kernel::K,
-    operand::Operand,
     ptr::{Local, Ptr, ReadWrite, Space},
-    types::{B16, B32, B64, Element, bf16, f16},
+    types::{B16, B32, B64, Element, RegClass, bf16, f16},
     val::Val,
 };
 
@@ -116,49 +114,26 @@ impl<'k> Shown<'k> {
         }
     }
 
-    /// Converts the value as C promotes an argument, and stores it.
+    /// Stores the value as C promotes an argument: integers to 32 bits at least, floats to f64.
     #[track_caller]
-    pub(super) fn store(&self, k: K<'k>, to: Ptr<'k, u8, Local, ReadWrite>) {
+    pub(super) fn store(&self, to: Ptr<'k, u8, Local, ReadWrite>) {
         match *self {
             Self::Bool(v) => to.cast::<u32>().store(v.select(1u32, 0u32)),
-            Self::U16(v) => {
-                to.cast::<u32>().store(k.result::<u32>(format_args!("cvt.u32.u16"), &[v.operand(k)]))
-            }
-            Self::I16(v) => {
-                to.cast::<i32>().store(k.result::<i32>(format_args!("cvt.s32.s16"), &[v.operand(k)]))
-            }
-            Self::B16(v) => {
-                let register = Operand::Reg(v.in_register(k));
-                to.cast::<u32>().store(k.result::<u32>(format_args!("cvt.u32.u16"), &[register]));
-            }
+            Self::U16(v) => to.cast::<u32>().store(v.cast::<u32>()),
+            Self::I16(v) => to.cast::<i32>().store(v.cast::<i32>()),
             Self::U32(v) | Self::Address32(v) => to.cast::<u32>().store(v),
             Self::I32(v) => to.cast::<i32>().store(v),
-            Self::B32(v) => to.cast::<B32>().store(v),
             Self::U64(v) | Self::Address64(v) => to.cast::<u64>().store(v),
             Self::I64(v) => to.cast::<i64>().store(v),
+            Self::B16(v) => to.cast::<u32>().store(v.bits::<u16>().cast::<u32>()),
+            Self::B32(v) => to.cast::<B32>().store(v),
             Self::B64(v) => to.cast::<B64>().store(v),
-            Self::F16(v) => store_f32(k, k.result(format_args!("cvt.f32.f16"), &[v.operand(k)]), to),
-            Self::Bf16(v) => store_f32(k, f32_of_bf16(k, v), to),
-            Self::F32(v) => store_f32(k, v, to),
+            Self::F16(v) => to.cast::<f64>().store(v.cast::<f64>()),
+            Self::Bf16(v) => to.cast::<f64>().store(v.cast::<f64>()),
+            Self::F32(v) => to.cast::<f64>().store(v.cast::<f64>()),
             Self::F64(v) => to.cast::<f64>().store(v),
         }
     }
-}
-
-#[track_caller]
-fn store_f32<'k>(k: K<'k>, value: Val<'k, f32>, to: Ptr<'k, u8, Local, ReadWrite>) {
-    let value = match value.as_constant() {
-        Some(constant) => f64::from(constant).into(),
-        None => k.result::<f64>(format_args!("cvt.f64.f32"), &[value.operand(k)]),
-    };
-    to.cast::<f64>().store(value);
-}
-
-/// A bf16 is the upper half of an f32; `cvt.f32.bf16` came with sm_90 only.
-#[track_caller]
-fn f32_of_bf16<'k>(k: K<'k>, value: Val<'k, bf16>) -> Val<'k, f32> {
-    let halves = [Val::from(bf16::ZERO).operand(k), value.operand(k)];
-    k.result(format_args!("mov.b32"), &[Operand::Vector(&halves)])
 }
 
 /// A value that [`K::print`] takes: a number, bits or a predicate, of the kernel or of the host, or a pointer.
@@ -201,30 +176,15 @@ print! {
     f64,  F64;
 }
 
-/// An address type as a print shows it.
-trait Address<'k> {
-    fn shown(self) -> Shown<'k>;
-}
-
-impl<'k> Address<'k> for Val<'k, u32> {
-    fn shown(self) -> Shown<'k> {
-        Shown::Address32(self)
-    }
-}
-
-impl<'k> Address<'k> for Val<'k, u64> {
-    fn shown(self) -> Shown<'k> {
-        Shown::Address64(self)
-    }
-}
-
-impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A>
-where
-    Val<'k, S::Address>: Address<'k>,
-{
+impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     #[track_caller]
     fn shown(self) -> Shown<'k> {
-        self.address().shown()
+        let k = self.kernel();
+        let register = self.address().in_register(k);
+        match register.class {
+            RegClass::B64 => Shown::Address64(Val::from_reg(register, k)),
+            _ => Shown::Address32(Val::from_reg(register, k)),
+        }
     }
 }
 

@@ -1,0 +1,19 @@
+//! The arithmetic of an NVIDIA GPU as pure functions on bit patterns.
+//!
+//! Every function takes and returns raw register bits (`u64`, the value in the low bits, zeros above), so a caller
+//! can keep its registers untyped as PTX does. The rules are those of the PTX ISA; what the ISA leaves open (which
+//! NaN comes out, what an approximation returns, how a tensor core sums) follows what an H200 (sm_90) returns.
+//!
+//! Subjects: [`float`] (add, mul, fma, div, sqrt), [`minmax`], [`compare`], [`sign`], [`cvt`], and [`mma`] for the
+//! tensor cores.
+
+pub mod compare;
+pub mod cvt;
+pub mod float;
+mod format;
+pub mod minmax;
+pub mod mma;
+pub mod sign;
+mod unpacked;
+
+pub use format::{Float, Int, Round, Ty};

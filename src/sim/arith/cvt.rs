@@ -1,0 +1,162 @@
+//! Conversions between scalar types: `cvt` (PTX ISA, "cvt").
+
+use super::float::saturate;
+use super::format::{Float, Int, Round, Ty};
+use super::unpacked::{Exact, Unpacked};
+
+/// Modifiers of `cvt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CvtMode {
+    /// Rounding; exact conversions ignore it. For float to integer, and with `integer`, it is `.rni` .. `.rpi`.
+    pub round: Round,
+    /// `.rni`, `.rzi`, `.rmi`, `.rpi` between floating-point types: round to an integral value.
+    pub integer: bool,
+    /// `.ftz`: subnormal f32 operands and results become zeros of their sign.
+    pub ftz: bool,
+    /// `.sat`: clamps to the range of an integer type, or to [0, 1] for floating-point ones.
+    pub sat: bool,
+    /// `.satfinite`: what overflows, and infinity, becomes the largest finite number of its sign.
+    pub satfinite: bool,
+    /// `.relu`: negative numbers become +0.
+    pub relu: bool,
+}
+
+impl Default for CvtMode {
+    /// `.rn` and nothing else.
+    fn default() -> Self {
+        Self { round: Round::Rn, integer: false, ftz: false, sat: false, satfinite: false, relu: false }
+    }
+}
+
+/// Converts the low bits of a register.
+///
+/// - Integer to integer wraps, or clamps with `.sat`.
+/// - Float to integer rounds and always clamps. NaN gives 0 if the source has 32 bits or fewer and the target too,
+///   else the target's highest bit alone (what sm_90 returns; the ISA leaves it open).
+/// - Float to float gives the canonical NaN, except where sm_90 keeps sign and the top of the payload: to and from
+///   f64 (then quiet), bf16 to f32 (as it is, unless `.ftz`), and to tf32 with `.rna`.
+///
+/// The result has the width of `to`; see [`extend`] for what a wider register then holds.
+pub fn cvt(to: Ty, from: Ty, mode: CvtMode, bits: u64) -> u64 {
+    match (to, from) {
+        (Ty::Int(to), Ty::Int(from)) => int_to_int(to, mode, from.value(bits)),
+        (Ty::Float(to), Ty::Int(from)) => int_to_float(to, mode, from.value(bits)),
+        (Ty::Int(to), Ty::Float(from)) => float_to_int(to, from, mode, bits),
+        (Ty::Float(to), Ty::Float(from)) => float_to_float(to, from, mode, bits),
+    }
+}
+
+/// The 64-bit register contents after a value of type `int` was written: sign- or zero-extended.
+///
+/// PTX ISA, "Operand Size Exceeding Instruction-Type Size".
+pub fn extend(int: Int, bits: u64) -> u64 {
+    int.value(bits) as u64
+}
+
+fn int_to_int(to: Int, mode: CvtMode, value: i128) -> u64 {
+    if mode.sat { to.clamp(value) } else { to.wrap(value) }
+}
+
+fn int_to_float(to: Float, mode: CvtMode, value: i128) -> u64 {
+    let bits = match value {
+        0 => 0,
+        _ => Exact::new(value < 0, 0, value.unsigned_abs()).pack(to, mode.round, false),
+    };
+    if mode.sat { saturate(to, bits) } else { bits }
+}
+
+fn float_to_int(to: Int, from: Float, mode: CvtMode, bits: u64) -> u64 {
+    match Unpacked::new(from, from.flush(mode.ftz, bits)) {
+        Unpacked::Nan if from.bits() <= 32 && to.bits() <= 32 => 0,
+        Unpacked::Nan => 1 << (to.bits() - 1),
+        Unpacked::Inf { sign } => to.wrap(if sign { to.min() } else { to.max() }),
+        Unpacked::Zero { .. } => 0,
+        Unpacked::Finite(x) if x.top() > 64 => to.wrap(if x.sign { to.min() } else { to.max() }),
+        Unpacked::Finite(x) => {
+            let magnitude = x.round_to(0, mode.round).0 as i128;
+            to.clamp(if x.sign { -magnitude } else { magnitude })
+        }
+    }
+}
+
+fn float_to_float(to: Float, from: Float, mode: CvtMode, bits: u64) -> u64 {
+    if to == Float::Tf32 && mode.round == Round::Rna {
+        return round_bits_to_tf32(mode, bits as u32);
+    }
+    // f16 reaches far below the f32 subnormals: `.ftz` changes nothing there.
+    let ftz = mode.ftz && to != Float::F16;
+    let bits = from.flush(ftz && from == Float::F32, bits);
+    let value = match Unpacked::new(from, bits) {
+        Unpacked::Nan => return if mode.sat { 0 } else { converted_nan(to, from, ftz, bits) },
+        Unpacked::Finite(x) if mode.integer => integral(x, mode.round),
+        x => x,
+    };
+    let sign = if value.sign() { to.sign_bit() } else { 0 };
+    let result = match value {
+        Unpacked::Nan => to.canonical_nan(),
+        Unpacked::Zero { .. } => sign,
+        Unpacked::Inf { .. } => sign | to.infinity(),
+        Unpacked::Finite(x) => x.pack(to, mode.round, ftz && to == Float::F32),
+    };
+    limit(to, mode, result)
+}
+
+/// Applies `.sat`, `.satfinite` and `.relu` to a converted number.
+pub(super) fn limit(to: Float, mode: CvtMode, bits: u64) -> u64 {
+    let magnitude = bits & to.mask() & !to.sign_bit();
+    if to.is_nan(bits) {
+        return if mode.sat { 0 } else { bits };
+    }
+    if mode.sat {
+        return saturate(to, bits);
+    }
+    if mode.relu && bits & to.sign_bit() != 0 {
+        return 0;
+    }
+    if mode.satfinite && magnitude > to.max_finite() {
+        return bits & to.sign_bit() | to.max_finite();
+    }
+    bits
+}
+
+/// The NaN that a NaN converts to.
+fn converted_nan(to: Float, from: Float, ftz: bool, bits: u64) -> u64 {
+    if from == Float::Bf16 && to == Float::F32 && !ftz {
+        return bits << 16;
+    }
+    if from != Float::F64 && to != Float::F64 {
+        return to.canonical_nan();
+    }
+    // Between f64 and the short formats lies f32; f16 and flushed NaNs reach it canonical.
+    let (from, bits) = match from {
+        Float::F64 => (Float::F64, bits),
+        Float::Bf16 if !ftz => (Float::F32, bits << 16),
+        Float::F32 if !ftz => (Float::F32, bits),
+        _ => (Float::F32, Float::F32.canonical_nan()),
+    };
+    let sign = if bits & from.sign_bit() != 0 { to.sign_bit() } else { 0 };
+    let payload = bits << (64 - from.fraction_bits()) >> (64 - to.fraction_bits());
+    sign | to.infinity() | 1 << (to.fraction_bits() - 1) | payload
+}
+
+/// `cvt.rna.tf32.f32`: adds half a unit to the bit pattern, whatever it stands for, and drops the low bits.
+///
+/// `.satfinite` takes a unit off what then lies at or above infinity, NaNs included.
+fn round_bits_to_tf32(mode: CvtMode, bits: u32) -> u64 {
+    let unit = 1 << Float::Tf32.padding();
+    let infinite = bits & 0x7fff_ffff >= 0x7f80_0000;
+    let rounded = if infinite { bits } else { bits + unit / 2 } & !(unit - 1);
+    let over = mode.satfinite && rounded & 0x7fff_ffff >= 0x7f80_0000;
+    u64::from(if over { rounded - unit } else { rounded })
+}
+
+/// A number rounded to an integral one, keeping its sign.
+fn integral(x: Exact, round: Round) -> Unpacked {
+    if x.exponent >= 0 {
+        return Unpacked::Finite(x);
+    }
+    match x.round_to(0, round).0 {
+        0 => Unpacked::Zero { sign: x.sign },
+        magnitude => Unpacked::Finite(Exact::new(x.sign, 0, magnitude)),
+    }
+}

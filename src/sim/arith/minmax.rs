@@ -1,0 +1,69 @@
+//! Floating-point minimum and maximum.
+
+use super::format::Float;
+
+/// Which extremum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extremum {
+    /// The smaller operand.
+    Min,
+    /// The larger operand.
+    Max,
+}
+
+/// Modifiers of `min` and `max` on floating-point operands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MinMaxMode {
+    /// `.ftz`: subnormal operands become zeros of their sign.
+    pub ftz: bool,
+    /// `.NaN`: any NaN operand makes the result the canonical NaN.
+    pub nan: bool,
+    /// `.xorsign.abs`: compares magnitudes; the result takes the xor of the operands' signs.
+    pub xorsign_abs: bool,
+}
+
+/// The smaller or larger operand (PTX ISA, "min", "max").
+///
+/// −0 is below +0. Without `.NaN` a NaN loses against a number and two NaNs give the canonical NaN.
+#[doc(alias = "min.f32")]
+#[doc(alias = "max.f32")]
+pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u64 {
+    let (a, b) = (ty.flush(mode.ftz, a & ty.mask()), ty.flush(mode.ftz, b & ty.mask()));
+    let sign = (a ^ b) & ty.sign_bit();
+    let (x, y) = if mode.xorsign_abs { (a & !ty.sign_bit(), b & !ty.sign_bit()) } else { (a, b) };
+    let picked = match (ty.is_nan(a), ty.is_nan(b)) {
+        (true, true) => return ty.canonical_nan(),
+        (true, _) | (_, true) if mode.nan => return ty.canonical_nan(),
+        (true, false) => y,
+        (false, true) => x,
+        (false, false) => {
+            let below = ordered(ty, x) < ordered(ty, y);
+            if below == (which == Extremum::Min) { x } else { y }
+        }
+    };
+    if mode.xorsign_abs { picked | sign } else { picked }
+}
+
+/// `min.f32` and its kin: see [`minmax`].
+#[doc(alias = "min.f32")]
+pub fn min(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
+    minmax(ty, Extremum::Min, mode, a, b)
+}
+
+/// `max.f32` and its kin: see [`minmax`].
+#[doc(alias = "max.f32")]
+pub fn max(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
+    minmax(ty, Extremum::Max, mode, a, b)
+}
+
+/// The extremum of three operands (PTX ISA, "min", "max" with `c`, f32 on sm_100 and later): pairwise from the left.
+#[doc(alias = "min.f32")]
+pub fn minmax3(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64, c: u64) -> u64 {
+    minmax(ty, which, mode, minmax(ty, which, mode, a, b), c)
+}
+
+/// Maps bits to integers that order as the numbers do, −0 just below +0.
+fn ordered(ty: Float, bits: u64) -> i128 {
+    let magnitude = i128::from(bits & !ty.sign_bit());
+    if bits & ty.sign_bit() != 0 { -1 - magnitude } else { magnitude }
+}

@@ -1,0 +1,151 @@
+//! Numbers taken apart: the exact values between reading operands and rounding a result.
+
+use std::cmp::Ordering;
+
+use super::format::{Float, Round};
+
+/// A number read from its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unpacked {
+    Nan,
+    Inf { sign: bool },
+    Zero { sign: bool },
+    Finite(Exact),
+}
+
+/// A nonzero number `(-1)^sign · significand · 2^exponent`, or one slightly larger in magnitude.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exact {
+    pub(super) sign: bool,
+    pub(super) exponent: i32,
+    pub(super) significand: u128,
+    /// Something nonzero, smaller than one unit of `significand`, is missing from it.
+    pub(super) sticky: bool,
+}
+
+impl Unpacked {
+    pub(super) fn new(ty: Float, bits: u64) -> Self {
+        let fraction_bits = ty.fraction_bits();
+        let sign = bits & ty.sign_bit() != 0;
+        if ty == Float::Ue8m0 {
+            return match bits & 0xff {
+                0xff => Self::Nan,
+                e => Self::Finite(Exact::new(false, e as i32 - 127, 1)),
+            };
+        }
+        let magnitude = (bits & ty.mask() & !ty.sign_bit()) >> ty.padding();
+        if ty.is_nan(bits) {
+            Self::Nan
+        } else if magnitude == 0 {
+            Self::Zero { sign }
+        } else if ty.specials() == super::format::Specials::InfNan
+            && magnitude == ty.infinity() >> ty.padding()
+        {
+            Self::Inf { sign }
+        } else {
+            let field = (magnitude >> fraction_bits) as i32;
+            let fraction = magnitude & ((1 << fraction_bits) - 1);
+            let hidden = u64::from(field != 0) << fraction_bits;
+            let exponent = field.max(1) - ty.bias() - fraction_bits as i32;
+            Self::Finite(Exact::new(sign, exponent, u128::from(fraction | hidden)))
+        }
+    }
+
+    pub(super) fn sign(self) -> bool {
+        match self {
+            Self::Nan => false,
+            Self::Inf { sign } | Self::Zero { sign } | Self::Finite(Exact { sign, .. }) => sign,
+        }
+    }
+}
+
+impl Exact {
+    pub(super) fn new(sign: bool, exponent: i32, significand: u128) -> Self {
+        Self { sign, exponent, significand, sticky: false }
+    }
+
+    /// The exponent of the highest set bit.
+    pub(super) fn top(self) -> i32 {
+        self.exponent + 127 - self.significand.leading_zeros() as i32
+    }
+
+    /// The product of two numbers with at most 64 significant bits each.
+    pub(super) fn mul(self, other: Self) -> Self {
+        Self::new(
+            self.sign != other.sign,
+            self.exponent + other.exponent,
+            self.significand * other.significand,
+        )
+    }
+
+    /// The sum of two numbers with at most 106 significant bits each; `None` if it is exactly zero.
+    ///
+    /// The larger one is moved to bit 125. Bits of the smaller one can then only be lost if it is at least 2^19
+    /// times smaller, so no cancellation brings the lost part near the rounding position of any format.
+    pub(super) fn add(self, other: Self) -> Option<Self> {
+        let (large, small) = if self.top() >= other.top() { (self, other) } else { (other, self) };
+        let up = large.significand.leading_zeros() as i32 - 2;
+        let (large_sig, exponent) = (large.significand << up, large.exponent - up);
+        let shift = exponent - small.exponent;
+        let (small_sig, sticky) = match shift {
+            ..=0 => (small.significand << -shift, false),
+            1..=127 => (small.significand >> shift, small.significand & ((1 << shift) - 1) != 0),
+            _ => (0, true),
+        };
+        let (sign, significand) = if large.sign == small.sign {
+            (large.sign, large_sig + small_sig)
+        } else {
+            let small_sig = small_sig + u128::from(sticky);
+            match large_sig.cmp(&small_sig) {
+                Ordering::Less => (small.sign, small_sig - large_sig),
+                _ => (large.sign, large_sig - small_sig),
+            }
+        };
+        (significand != 0).then_some(Self { sign, exponent, significand, sticky })
+    }
+
+    /// The magnitude in units of `2^unit`, rounded to an integer.
+    ///
+    /// `unit` is at most 127 below the exponent of the highest set bit. The flag says whether it is inexact.
+    pub(super) fn round_to(self, unit: i32, round: Round) -> (u128, bool) {
+        let shift = unit - self.exponent;
+        if shift <= 0 {
+            return (self.significand << -shift, self.sticky);
+        }
+        let (kept, cut, half) = match shift {
+            1..=127 => {
+                (self.significand >> shift, self.significand & ((1 << shift) - 1), 1u128 << (shift - 1))
+            }
+            // Below 2^128 units: less than half of one.
+            _ => (0, u128::from(self.significand != 0), 2),
+        };
+        let inexact = cut != 0 || self.sticky;
+        let half = match cut.cmp(&half) {
+            Ordering::Equal if self.sticky => Ordering::Greater,
+            order => order,
+        };
+        (kept + u128::from(round.up(self.sign, kept & 1 != 0, half, inexact)), inexact)
+    }
+
+    /// The bits of the number in a format.
+    ///
+    /// With `ftz`, a number below the smallest normal one *before* rounding becomes a zero of its sign.
+    pub(super) fn pack(self, ty: Float, round: Round, ftz: bool) -> u64 {
+        let fraction_bits = ty.fraction_bits() as i32;
+        let lowest = 1 - ty.bias();
+        let sign = if self.sign { ty.sign_bit() } else { 0 };
+        if ftz && self.top() < lowest {
+            return sign;
+        }
+        let exponent = self.top().max(lowest);
+        let (significand, _) = self.round_to(exponent - fraction_bits, round);
+        // The hidden bit of a normal number adds one to the field, a carry out of the fraction another.
+        let field = u128::from((exponent - lowest) as u32) << fraction_bits;
+        let magnitude = (field + significand) << ty.padding();
+        if magnitude > u128::from(ty.max_finite()) {
+            let inf = if round.overflows_to_inf(self.sign) { ty.infinity() } else { ty.max_finite() };
+            return sign | inf;
+        }
+        sign | magnitude as u64
+    }
+}

@@ -1,0 +1,15 @@
+//! The simulator's arithmetic against what an H200 returned, and against itself.
+//!
+//! `tests/data/truth` holds a small part of a recording of single instructions. The environment variable
+//! `WARPWRIGHT_TRUTH` names another folder of the same form to run instead.
+
+#[path = "sim_arith/matrix.rs"]
+mod matrix;
+#[path = "sim_arith/recorded.rs"]
+mod recorded;
+#[path = "sim_arith/scalar.rs"]
+mod scalar;
+#[path = "sim_arith/tile.rs"]
+mod tile;
+#[path = "sim_arith/truth.rs"]
+mod truth;
