@@ -30,7 +30,7 @@ pub use dim::{Dim, IntoDim};
 pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
-pub use fold::{Float, Format, Integer, Number, Numeric, Rounding};
+pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
 pub use inst::{Accumulator, Bits, Divide, HalfPair, Load, Pair, Signed, Store, Whole, WideProduct, Widen};
 pub use kernel::{K, Kernel};
 pub use module::{Module, ModuleError};

@@ -57,6 +57,8 @@ pub(crate) struct Body {
     /// What is being made.
     pub(crate) entry: Entry,
     pub(crate) target: Target,
+    /// The caller's line that everything is attributed to for the time being.
+    pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
     registers: [Vec<RegFacts>; RegClass::ALL.len()],
     open_blocks: Vec<u32>,
@@ -79,6 +81,7 @@ impl Body {
         Self {
             target: entry.target,
             entry,
+            located: None,
             error: None,
             registers: Default::default(),
             open_blocks: vec![0],
