@@ -15,7 +15,8 @@ use warpwright::{
 fn run(test: &str, macros: &[&str]) -> Option<String> {
     let macros = [macros, &["MAP=0"]].concat();
     let printed = StandIn::build(&macros)?.run(&format!("run::cuda::{test}"));
-    let printed = printed.into_iter().filter(|line| !line.starts_with("record") && !line.starts_with("unload"));
+    let printed =
+        printed.into_iter().filter(|line| !line.starts_with("record") && !line.starts_with("unload"));
     Some(printed.collect::<Vec<_>>().join("\n"))
 }
 
@@ -81,7 +82,10 @@ fn a_refused_kernel_names_the_rust_line() {
     assert_eq!(lines[0], "kernel `kernel`: the driver did not load it: CUDA_ERROR_INVALID_PTX (218)");
     let begins = |line: &str, place: &str| assert!(line.starts_with(&format!("  {file}:{place}:")), "{line}");
     begins(lines[1], &mul.to_string());
-    assert!(lines[1].ends_with(&format!("error: Arguments mismatch for instruction 'add' in PTX line {line}: {ptx}")));
+    assert!(
+        lines[1]
+            .ends_with(&format!("error: Arguments mismatch for instruction 'add' in PTX line {line}: {ptx}"))
+    );
     begins(lines[2], &st.to_string());
     assert!(lines[2].ends_with(&format!("error: Unknown symbol '%r9' in PTX line {}: {store}", line + 2)));
     assert_eq!(lines[3..], ["  fatal: Ptx assembly aborted due to errors"]);
@@ -91,7 +95,7 @@ fn a_refused_kernel_names_the_rust_line() {
 const BAD_LINE: u32 = line!() + 7;
 
 fn bad() -> Result<Kernel<Double>, warpwright::ptx::BuildError> {
-    Kernel::build("kernel(x, y, n)", Target::SM_80, |k, (x, y, _)| {
+    Kernel::<Double>::build("kernel(x, y, n)", Target::SM_80, |k, (x, y, _)| {
         let x = x.load();
         k.comment("BAD");
         let product = x * x;

@@ -63,7 +63,8 @@ fn an_empty_grid_is_nothing_to_do() {
     let device = Simulator::new();
     let x = device.upload::<f32>(&[]).expect("room");
     let mut y = device.zeros::<f32>(1).expect("room");
-    let launched = device.launch(&double(Target::SM_80).expect("it builds"), (&x, &mut y, 0)).expect("no error");
+    let launched =
+        device.launch(&double(Target::SM_80).expect("it builds"), (&x, &mut y, 0)).expect("no error");
     assert_eq!(launched.grid, [0, 1, 1]);
     assert!(matches!(launched.details, Details::Nothing));
     assert_eq!(device.download(&y).expect("copied"), [0.0]);

@@ -43,7 +43,12 @@ impl Folder {
     }
 
     /// A `.npy` file of elements like these.
-    fn npy<T: npyz::AutoSerialize>(&self, name: &str, shape: &[u64], values: impl IntoIterator<Item = T>) -> PathBuf {
+    fn npy<T: npyz::AutoSerialize>(
+        &self,
+        name: &str,
+        shape: &[u64],
+        values: impl IntoIterator<Item = T>,
+    ) -> PathBuf {
         let mut bytes = Vec::new();
         let options = npyz::WriteOptions::new().default_dtype().shape(shape);
         let mut writer = options.writer(&mut bytes).begin_nd().expect("a vector takes all");
@@ -59,8 +64,10 @@ impl Folder {
 
     /// Names of the files in it.
     fn names(&self) -> Vec<OsString> {
-        let mut names: Vec<_> =
-            fs::read_dir(&self.0).expect("it exists").map(|entry| entry.expect("readable").file_name()).collect();
+        let mut names: Vec<_> = fs::read_dir(&self.0)
+            .expect("it exists")
+            .map(|entry| entry.expect("readable").file_name())
+            .collect();
         names.sort();
         names
     }
@@ -81,7 +88,9 @@ fn matmul(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Result<String, (u8, String)> 
         Ok(()) => Ok(String::from_utf8(out).expect("text")),
         Err(failure) => {
             let code = failure.code();
-            let (options::Failure::Help(text) | options::Failure::Input(text) | options::Failure::Wrong(text)) = failure;
+            let (options::Failure::Help(text)
+            | options::Failure::Input(text)
+            | options::Failure::Wrong(text)) = failure;
             Err((code, text))
         }
     }
@@ -137,7 +146,8 @@ fn a_product_without_elements_is_right() {
     let folder = Folder::new();
     let a = folder.npy("a.npy", &[0, 3], [0.0f32; 0]);
     let b = folder.npy("b.npy", &[3, 2], [1.0f32; 6]);
-    let printed = matmul(&[&"--device", &"sim", &"--a", &a, &"--b", &b, &"--ptx", &folder.file("p")]).expect("verified");
+    let printed = matmul(&[&"--device", &"sim", &"--a", &a, &"--b", &b, &"--ptx", &folder.file("p")])
+        .expect("verified");
     assert!(printed.contains("nothing to do") && printed.contains("verified  0 elements"), "{printed}");
 }
 
@@ -163,7 +173,10 @@ fn bad_input_is_refused_in_a_line_and_nothing_is_written() {
     assert_eq!(with_b(&missing), "/missing.npy cannot be read: No such file or directory (os error 2)");
     assert_eq!(with_b(&flat), "/flat.npy has 1 dimensions (6): a matrix with 2 is wanted");
     assert_eq!(with_b(&cube), "/cube.npy has 3 dimensions (1×2×3): a matrix with 2 is wanted");
-    assert_eq!(with_b(&double), "/double.npy has elements of type '<f8': f32 ('<f4') or f16 ('<f2') is wanted");
+    assert_eq!(
+        with_b(&double),
+        "/double.npy has elements of type '<f8': f32 ('<f4') or f16 ('<f2') is wanted"
+    );
     assert_eq!(with_b(&good), "A is 2×3 and B is 2×3: A needs as many columns as B has rows");
     assert!(with_b(&text).starts_with("/text.npy is no .npy file: "), "{}", with_b(&text));
     assert!(with_b(&cut).starts_with("/cut.npy ends too early or is damaged: "), "{}", with_b(&cut));

@@ -10,12 +10,13 @@ use warpwright::{
 
 /// y[i] = x[i] + 1 in bf16.
 fn add_one() -> Kernel<(In<bf16>, Out<bf16>, u32)> {
-    let kernel = Kernel::<(In<bf16>, Out<bf16>, u32)>::build("add_one(x, y, n)", Target::SM_80, |k, (x, y, n)| {
-        k.block([64]);
-        k.grid([n.tiles(64)]);
-        let i = k.ctaid_x() * 64 + k.tid_x();
-        k.if_(i.lt(n), || y.at(i).store((x.at(i).load().cast::<f32>() + 1.0).cast::<bf16>()));
-    });
+    let kernel =
+        Kernel::<(In<bf16>, Out<bf16>, u32)>::build("add_one(x, y, n)", Target::SM_80, |k, (x, y, n)| {
+            k.block([64]);
+            k.grid([n.tiles(64)]);
+            let i = k.ctaid_x() * 64 + k.tid_x();
+            k.if_(i.lt(n), || y.at(i).store((x.at(i).load().cast::<f32>() + 1.0).cast::<bf16>()));
+        });
     kernel.expect("it builds")
 }
 
