@@ -4,11 +4,15 @@
 //! Integer division by zero, which PTX leaves open, gives all ones.
 
 mod convert;
+pub(crate) mod exact;
+mod format;
 
 use std::cmp::Ordering;
 
-pub use convert::{Format, Numeric, Rounding};
-pub(crate) use convert::{convert, saturate};
+pub use convert::Numeric;
+pub(crate) use convert::{convert, round_to_integral, saturate};
+pub use exact::Mode;
+pub use format::{Format, Rounding};
 
 use super::types::{Scalar, bf16, bf16x2, f16, f16x2};
 

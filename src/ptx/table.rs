@@ -20,17 +20,19 @@ pub struct Form {
     pub mnemonic: &'static str,
     /// Operands in order, each `name:class`.
     ///
-    /// | notation     | operand                                                                                  |
-    /// | ---          | ---                                                                                      |
-    /// | `a:u32`      | a register of that type, or an immediate where the type has them                         |
-    /// | `a:t`        | of the mnemonic's last type; `t1`: its first type; `w`: twice as wide as the last        |
-    /// | `c:pred`     | a predicate; a source may be negated, `!%p1`                                             |
-    /// | `{4}d:b32`   | four of them in braces                                                                   |
-    /// | `d:b32\|pred` | one result and a second one of another class, `%r1\|%p1`                                |
-    /// | `[a]`        | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space  |
-    /// | `#4\|8\|16`  | one of these constants; `#n`: a small constant                                           |
-    /// | `label`      | a label                                                                                  |
-    /// | `?a:u32`     | may be left out, with all that follow                                                    |
+    /// | notation       | operand                                                                            |
+    /// | ---            | ---                                                                                |
+    /// | `a:u32`        | a register of that type, or an immediate where the type has them; the name may lack |
+    /// | `a:t`          | of the mnemonic's last type; `t1`: of its first type; `w`: twice as wide as the last |
+    /// | `!c:pred`      | a predicate that may be negated, `!%p1`                                            |
+    /// | `{4}d:b32`     | four of them in braces; `{v}`: as many as the mnemonic says, `.v2`, or a single one |
+    /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
+    /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
+    /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
+    /// | `label`        | a label                                                                            |
+    /// | `?a:u32`       | may be left out, with all that follow                                              |
+    ///
+    /// Rows of special registers have the register's type here, rows of directives an argument.
     pub operands: &'static str,
     /// Lowest `.version`.
     pub version: Version,
@@ -58,11 +60,16 @@ pub fn find(mnemonic: &str) -> Option<&'static Form> {
     let index = INDEX.get_or_init(|| {
         let mut index: HashMap<_, Vec<_>> = HashMap::new();
         for form in forms() {
-            let root = form.mnemonic.split(['.', '{', '(']).next().unwrap_or_default();
+            let root = root(form.mnemonic);
             index.entry(root).or_default().push((Pattern::new(form.mnemonic), form));
         }
         index
     });
-    let root = mnemonic.split('.').next()?;
-    index.get(root)?.iter().find(|(pattern, _)| pattern.matches(mnemonic)).map(|(_, form)| *form)
+    index.get(root(mnemonic))?.iter().find(|(pattern, _)| pattern.matches(mnemonic)).map(|(_, form)| *form)
+}
+
+/// What a mnemonic begins with: `ld`, `.reqntid`, `%lanemask`.
+fn root(mnemonic: &str) -> &str {
+    let rest = mnemonic.get(1..).unwrap_or_default();
+    rest.find(['.', '{', '(', '_']).map_or(mnemonic, |end| &mnemonic[..=end])
 }

@@ -1,6 +1,8 @@
 //! The rows of the table, in the order of the manual's chapters.
 
 mod async_copy;
+mod atomic;
+mod call;
 mod compare;
 mod control;
 mod convert;
@@ -35,7 +37,6 @@ impl Form {
 
 const ANY: Features = Features::empty();
 const SM_80: Features = Features::AMPERE;
-const SM_89: Features = Features::FP8;
 const SM_90: Features = Features::HOPPER;
 
 /// Chapters of the manual's instruction set.
@@ -51,7 +52,10 @@ pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Asynchronous Copy", async_copy::FORMS),
     ("Warp-Level Matrix", matrix::FORMS),
     ("Parallel Synchronization and Communication", sync::FORMS),
+    ("Atomic Memory Operations", atomic::FORMS),
     ("Control Flow", control::FLOW),
+    ("Calls", call::FORMS),
     ("Miscellaneous", control::MISCELLANEOUS),
+    ("Special Registers", control::SPECIAL_REGISTERS),
     ("Directives", control::DIRECTIVES),
 ];
