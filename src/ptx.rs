@@ -10,6 +10,7 @@ mod flow;
 mod fold;
 mod inst;
 mod kernel;
+mod module;
 mod operand;
 mod params;
 mod print;
@@ -32,6 +33,7 @@ pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
 pub use inst::{Accumulator, Bits, Divide, HalfPair, Load, Pair, Signed, Store, Whole, WideProduct, Widen};
 pub use kernel::{K, Kernel};
+pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
 pub use print::{Print, PrintArgs, Shown};
 pub use ptr::{

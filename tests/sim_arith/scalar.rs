@@ -132,10 +132,10 @@ fn floating(opcode: &[String], s: &[u64]) -> Option<u64> {
         return Some(u64::from(compare::compare(any_type(ty)?, op, ftz, s[0], s[1])));
     }
     let float = float_type(ty)?;
-    if has("approx") || has("full") {
-        if let Some(result) = approximate(opcode, float, ftz, s) {
-            return Some(result);
-        }
+    if (has("approx") || has("full"))
+        && let Some(result) = approximate(opcode, float, ftz, s)
+    {
+        return Some(result);
     }
     if ty.ends_with("x2") {
         let mut scalar = opcode.to_vec();
