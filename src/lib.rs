@@ -2,6 +2,7 @@
 //! with or without a GPU.
 
 pub mod atoms;
+pub mod export;
 pub mod kernels;
 pub mod layout;
 pub mod ptx;
