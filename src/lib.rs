@@ -59,6 +59,7 @@
 //! - `proptest`: generators for lanes, coordinates, register tiles and layouts.
 
 pub mod atoms;
+pub mod export;
 pub mod kernels;
 pub mod layout;
 pub mod ptx;
