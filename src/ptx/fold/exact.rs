@@ -112,7 +112,9 @@ pub(crate) fn sqrt<T: Numeric>(a: T, mode: Mode) -> T {
 /// `-a`, exactly, NaN and all.
 fn is_negative(a: Exact) -> bool {
     match a {
-        Exact::Finite { negative, .. } | Exact::Infinite { negative } | Exact::Nan { negative, .. } => negative,
+        Exact::Finite { negative, .. } | Exact::Infinite { negative } | Exact::Nan { negative, .. } => {
+            negative
+        }
     }
 }
 
