@@ -6,7 +6,10 @@
 
 use std::process::ExitCode;
 
-use proptest::{prelude::*, test_runner::TestRunner};
+use proptest::{
+    prelude::*,
+    test_runner::{Config, TestRunner},
+};
 use warpwright::{
     atoms::{FragmentMap, MmaOperand, MmaShape, mma_fragment, strategies},
     prelude::*,
@@ -43,7 +46,7 @@ fn main() -> ExitCode {
 /// The properties, over elements and lanes drawn at random.
 fn check(tile: &FragmentMap, a: &FragmentMap, col: &FragmentMap) -> Result<(), String> {
     tile.check_bijective().map_err(|why| why.to_string())?;
-    let mut runner = TestRunner::default();
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let elements = strategies::coordinate(tile);
     runner
         .run(&elements, |(row, c)| {
