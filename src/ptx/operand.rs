@@ -18,6 +18,8 @@ pub(crate) enum Operand<'a> {
     Vector(&'a [Operand<'a>]),
     /// A special register, a variable or a label.
     Name(&'a str),
+    /// Two results of one instruction: `%r0|%p0`.
+    Pair(RegId, RegId),
 }
 
 /// What an address starts from.
@@ -52,6 +54,10 @@ impl Operand<'_> {
         match self {
             Self::Reg(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),
             Self::Vector(items) => items.iter().for_each(|o| o.for_each_register(f)),
+            Self::Pair(a, b) => {
+                f(*a);
+                f(*b);
+            }
             Self::Sink | Self::Imm(_) | Self::Name(_) | Self::Address { base: AddressBase::Name(_), .. } => {}
         }
     }
@@ -64,6 +70,7 @@ impl fmt::Display for Operand<'_> {
             Self::Sink => f.write_char('_'),
             Self::Imm(i) => write!(f, "{i:?}"),
             Self::Name(n) => f.write_str(n),
+            Self::Pair(a, b) => write!(f, "{a}|{b}"),
             Self::Address { base, offset } => {
                 match base {
                     AddressBase::Reg(r) => write!(f, "[{r}")?,
