@@ -5,6 +5,7 @@ pub mod atoms;
 pub mod kernels;
 pub mod layout;
 pub mod ptx;
+pub mod run;
 pub mod sim;
 pub mod tiles;
 

@@ -12,7 +12,9 @@ mod inst;
 mod kernel;
 mod operand;
 mod params;
+mod print;
 mod ptr;
+mod raw;
 mod render;
 mod shared;
 mod state;
@@ -21,6 +23,7 @@ mod target;
 mod types;
 mod val;
 mod var;
+mod variable;
 
 pub use dim::{Dim, IntoDim};
 pub use entry::{Entry, Promise};
@@ -35,12 +38,15 @@ pub use inst::{
 };
 pub use kernel::{K, Kernel};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
+pub use print::{Print, PrintArgs, Shown};
 pub use ptr::{
     Access, AddressType, Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, Space,
     Writable, Write,
 };
+pub use raw::{Append, IntoRaw, Raw, RawOperand};
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};
 pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f16, f16x2};
 pub use val::Val;
 pub use var::Var;
+pub use variable::{Variable, VariableSpace};

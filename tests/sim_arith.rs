@@ -3,6 +3,8 @@
 //! `tests/data/truth` holds a small part of a recording of single instructions. The environment variable
 //! `WARPWRIGHT_TRUTH` names another folder of the same form to run instead.
 
+#[path = "sim_arith/integer.rs"]
+mod integer;
 #[path = "sim_arith/matrix.rs"]
 mod matrix;
 #[path = "sim_arith/recorded.rs"]

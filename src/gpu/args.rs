@@ -29,12 +29,21 @@ pub struct Args<'a> {
     guards: Vec<SyncOnDrop<'a>>,
     /// The first argument that lives in another context.
     foreign: Option<usize>,
+    /// Where the buffer that was added last begins.
+    last_address: Option<u64>,
 }
 
 impl<'a> Args<'a> {
     /// No arguments yet, for a launch on `stream`.
     pub fn new(stream: &'a CudaStream) -> Self {
-        Self { stream, slots: Vec::new(), entries: Vec::new(), guards: Vec::new(), foreign: None }
+        Self {
+            stream,
+            slots: Vec::new(),
+            entries: Vec::new(),
+            guards: Vec::new(),
+            foreign: None,
+            last_address: None,
+        }
     }
 
     /// The stream of the launch.
@@ -74,6 +83,7 @@ impl<'a> Args<'a> {
         }
         let (address, guard) = buffer.device_ptr(self.stream);
         self.guards.push(guard);
+        self.last_address = Some(address);
         self.value(address)
     }
 
@@ -84,6 +94,7 @@ impl<'a> Args<'a> {
         }
         let (address, guard) = buffer.device_ptr_mut(self.stream);
         self.guards.push(guard);
+        self.last_address = Some(address);
         self.value(address)
     }
 
@@ -106,6 +117,11 @@ impl<'a> Args<'a> {
         // allocation.
         unsafe { ptr::copy_nonoverlapping(source, self.slots[first..].as_mut_ptr().cast(), size) };
         self.entries.push((first, size));
+    }
+
+    /// Where the buffer begins that [`Args::read`] or [`Args::write`] added last.
+    pub(crate) fn last_address(&self) -> Option<u64> {
+        self.last_address
     }
 
     pub(crate) fn foreign(&self) -> Option<usize> {

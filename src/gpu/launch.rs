@@ -191,6 +191,16 @@ impl Function {
         Ok(())
     }
 
+    /// [`Function::launch`] for the typed side, where the compiler matched the arguments with the kernel's declaration.
+    ///
+    /// That the kernel stays inside its buffers is left to whoever built it: one that does not changes memory of the
+    /// device or faults there.
+    pub(crate) fn launch_matched(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
+        // SAFETY: number, types and mutability of the arguments are those that the kernel declares, and every buffer came
+        // in through `Args::read` or `Args::write`, which order its uses and its release.
+        unsafe { self.launch(config, args) }
+    }
+
     fn check_args(&self, args: &Args<'_>) -> Result<(), LaunchError> {
         let kernel = || self.name().to_owned();
         if args.stream().context() != self.module.gpu.context() {

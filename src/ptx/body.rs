@@ -11,9 +11,10 @@ use super::{
     entry::{Declaration, Entry},
     error::{BuildError, BuildErrorKind},
     operand::Operand,
+    raw,
     shared::Arena,
     table::{self, Form},
-    target::{Features, Target},
+    target::{Features, Target, Version},
     types::RegClass,
 };
 
@@ -56,6 +57,8 @@ pub(crate) struct Body {
     /// What is being made.
     pub(crate) entry: Entry,
     pub(crate) target: Target,
+    /// The caller's line that everything is attributed to for the time being.
+    pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
     registers: [Vec<RegFacts>; RegClass::ALL.len()],
     open_blocks: Vec<u32>,
@@ -78,6 +81,7 @@ impl Body {
         Self {
             target: entry.target,
             entry,
+            located: None,
             error: None,
             registers: Default::default(),
             open_blocks: vec![0],
@@ -208,6 +212,11 @@ impl Body {
         std::mem::replace(&mut self.guard, guard)
     }
 
+    /// Whether a predicate guards what is written now.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// Writes one instruction after looking it up in the table.
     pub(crate) fn instruction(
         &mut self,
@@ -236,6 +245,7 @@ impl Body {
         }
         self.entry.text.push(';');
         self.mnemonic = text;
+        self.entry.instructions += 1;
         self.end_line(at);
     }
 
@@ -250,7 +260,6 @@ impl Body {
 
     fn end_line(&mut self, at: &'static Location<'static>) {
         self.entry.text.push('\n');
-        self.entry.instructions += 1;
         self.entry.marks.push(Mark { end: self.entry.text.len(), at: Some(at) });
     }
 
@@ -269,17 +278,23 @@ impl Body {
                 }
             },
         };
-        self.require_form(mnemonic, form, at);
+        self.require_support(mnemonic, (form.version, form.needs), at);
     }
 
-    fn require_form(&mut self, mnemonic: &str, form: &Form, at: &'static Location<'static>) {
-        self.entry.version = self.entry.version.max(form.version);
-        let missing = form.needs.difference(self.target.features());
+    /// Raises `.version`, and refuses what the target lacks.
+    pub(crate) fn require_support(
+        &mut self,
+        mnemonic: &str,
+        (version, needs): (Version, Features),
+        at: &'static Location<'static>,
+    ) {
+        self.entry.version = self.entry.version.max(version);
+        let missing = needs.difference(self.target.features());
         if missing != Features::empty() {
             let kind = BuildErrorKind::Unsupported {
                 mnemonic: mnemonic.to_string(),
                 needs: missing,
-                lowest: form.needs.lowest_target(),
+                lowest: needs.lowest_target(),
                 target: self.target,
             };
             self.fail(kind, at);
@@ -293,22 +308,39 @@ impl Body {
         self.entry.marks.push(Mark { end: self.entry.text.len(), at: None });
     }
 
-    /// Writes a raw instruction, marked as such; what it needs is known only if the table has its mnemonic.
-    pub(crate) fn raw(&mut self, line: &str, registers: &[RegId], at: &'static Location<'static>) {
+    /// Writes raw text, marked as such; what it needs is known only where the table has its mnemonics.
+    pub(crate) fn raw(
+        &mut self,
+        text: &str,
+        registers: &[RegId],
+        at: &'static Location<'static>,
+    ) -> Result<(), String> {
+        if let Some(problem) = raw::shape_problem(text, self.guard.is_some()) {
+            return Err(problem);
+        }
         for reg in registers {
             self.check_use(*reg, at);
         }
-        let mnemonic = line.split_whitespace().find(|w| !w.starts_with('@')).unwrap_or_default().trim_end_matches(';');
-        if let Some(form) = table::find(mnemonic) {
-            self.require_form(mnemonic, form, at);
+        for mnemonic in raw::mnemonics(text) {
+            self.entry.instructions += 1;
+            if let Some(form) = table::find(mnemonic) {
+                self.require_support(mnemonic, (form.version, form.needs), at);
+            }
         }
-        self.begin_line(at);
-        let _ = write!(self.entry.text, "{} // raw", line.trim());
-        self.end_line(at);
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            self.begin_line(at);
+            let _ = write!(self.entry.text, "{line} // raw");
+            self.end_line(at);
+        }
+        Ok(())
     }
 
     /// Adds a module-scope declaration, once.
     pub(crate) fn declare(&mut self, declaration: Declaration, at: &'static Location<'static>) {
+        if declaration.name == self.entry.name || declaration.name == self.shared_symbol() {
+            self.fail(BuildErrorKind::DuplicateName { name: declaration.name }, at);
+            return;
+        }
         match self.entry.module_declarations.iter().find(|d| d.name == declaration.name) {
             None => self.entry.module_declarations.push(declaration),
             Some(same) if *same == declaration => {}

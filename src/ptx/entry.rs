@@ -50,12 +50,16 @@ pub struct Entry {
     pub static_shared_bytes: u32,
     /// Bytes of dynamic shared memory that a launch must ask for.
     pub dynamic_shared_bytes: u32,
+    /// Bytes of local memory that a thread declares.
+    pub local_bytes: u64,
     /// Emitted instructions.
     pub instructions: u32,
     /// Declared registers by class.
     pub registers: [u32; RegClass::ALL.len()],
     pub(crate) text: String,
     pub(crate) marks: Vec<Mark>,
+    pub(crate) local_arrays: u32,
+    pub(crate) print_formats: u32,
     pub(crate) declarations: String,
     pub(crate) module_declarations: Vec<Declaration>,
 }
@@ -107,10 +111,13 @@ impl Entry {
             promises: Vec::new(),
             static_shared_bytes: 0,
             dynamic_shared_bytes: 0,
+            local_bytes: 0,
             instructions: 0,
             registers: [0; RegClass::ALL.len()],
             text: String::with_capacity(16 << 10),
             marks: Vec::with_capacity(512),
+            local_arrays: 0,
+            print_formats: 0,
             declarations: String::new(),
             module_declarations: Vec::new(),
         };

@@ -159,6 +159,16 @@ pub enum BuildErrorKind {
         /// Values given.
         found: usize,
     },
+    /// A hole in a print format that is none, or that asks for what its value has not.
+    #[error("print format {format:?}: `{hole}` does not fit {value}")]
+    BadHole {
+        /// The format.
+        format: String,
+        /// The hole as written.
+        hole: String,
+        /// What the value is.
+        value: &'static str,
+    },
     /// Anything else that a caller asked for and cannot have.
     #[error("{0}")]
     Refused(String),

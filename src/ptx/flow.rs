@@ -2,7 +2,7 @@
 //!
 //! A plain Rust `for` around builder calls is an unrolled loop; the functions here write labels and branches.
 
-use std::{fmt, ops::Range};
+use std::{fmt, ops::Range, panic::Location};
 
 use super::{
     body::RegId,
@@ -168,8 +168,10 @@ impl<'k> K<'k> {
     /// Writes a loop that runs while `condition`, evaluated before each iteration, holds.
     #[track_caller]
     pub fn while_<C: Into<Val<'k, bool>>>(self, condition: impl FnOnce() -> C, body: impl FnOnce(Loop<'k>)) {
+        let at = Location::caller();
         self.loop_(|l| {
-            l.break_if(!condition().into());
+            let condition = condition().into();
+            self.located(at, || l.break_if(!condition));
             body(l);
         });
     }
@@ -204,7 +206,7 @@ impl<'k> K<'k> {
     /// Ends the thread here where `condition` holds.
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
-        self.when(condition, || self.return_());
+        self.located(Location::caller(), || self.when(condition, || self.return_()));
     }
 
     fn block_scope(self, write: impl FnOnce()) {

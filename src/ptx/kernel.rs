@@ -54,7 +54,27 @@ impl<'k> K<'k> {
     /// Writes one instruction; `operands` in PTX order, results first.
     #[track_caller]
     pub(crate) fn emit(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) {
-        self.body().instruction(mnemonic, operands, Location::caller());
+        let mut body = self.body();
+        let at = body.located.unwrap_or(Location::caller());
+        body.instruction(mnemonic, operands, at);
+    }
+
+    /// Runs `write`, whose lines and mistakes are all attributed to `at`, as closures do not pass on their caller. If an
+    /// outer call is attributed already, that one stands.
+    pub(crate) fn located<R>(self, at: &'static Location<'static>, write: impl FnOnce() -> R) -> R {
+        let outer = self.body().located;
+        self.body().located = outer.or(Some(at));
+        let result = write();
+        self.body().located = outer;
+        result
+    }
+
+    /// Runs a closure of the caller's, whose lines speak for themselves.
+    pub(crate) fn unlocated<R>(self, write: impl FnOnce() -> R) -> R {
+        let outer = self.body().located.take();
+        let result = write();
+        self.body().located = outer;
+        result
     }
 
     /// Writes one instruction whose single result is a fresh register of type `T`.
@@ -71,7 +91,9 @@ impl<'k> K<'k> {
     /// Records a mistake of the caller's.
     #[track_caller]
     pub(crate) fn fail(self, kind: BuildErrorKind) {
-        self.body().fail(kind, Location::caller());
+        let mut body = self.body();
+        let at = body.located.unwrap_or(Location::caller());
+        body.fail(kind, at);
     }
 
     /// Records that something was asked for that cannot be had.
@@ -250,7 +272,7 @@ impl<A: Params> Kernel<A> {
         if let Some(kind) = problem {
             k.body().fail(kind, at);
         }
-        let handles = A::handles(k);
+        let handles = k.located(at, || A::handles(k));
         k.blank();
         write(k, handles);
         k.body().instruction(format_args!("ret"), &[], at);

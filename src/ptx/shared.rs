@@ -72,7 +72,7 @@ impl<'k> K<'k> {
         let mut body = self.body();
         let start = body.shared.take(u64::from(count) * u64::from(T::SIZE), align);
         let symbol = body.shared_symbol();
-        let at = Location::caller();
+        let at = body.located.unwrap_or(Location::caller());
         let reg = body.fresh(super::RegClass::B32);
         let name = if start == 0 { symbol } else { format!("{symbol}+{start}") };
         body.instruction(format_args!("mov.u32"), &[Operand::Reg(reg), Operand::Name(&name)], at);

@@ -1,5 +1,7 @@
 //! What emitted loops carry from one iteration to the next.
 
+use std::panic::Location;
+
 use super::{
     body::RegId,
     error::BuildErrorKind,
@@ -81,7 +83,7 @@ impl Slots {
     #[track_caller]
     pub(crate) fn enter<'k>(k: K<'k>, state: &mut impl State<'k>) -> Self {
         let mut slots = Vec::new();
-        state.visit(&mut Visitor { k, step: Step::Enter(&mut slots) });
+        k.located(Location::caller(), || state.visit(&mut Visitor { k, step: Step::Enter(&mut slots) }));
         Self(slots)
     }
 

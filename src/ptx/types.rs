@@ -116,6 +116,8 @@ pub trait Element: Copy + Debug + PartialEq + Send + Sync + 'static {
     const NAME: &'static str;
     /// The value's bytes in memory, little-endian, in the low bits.
     fn to_mem_bits(self) -> u64;
+    /// The value whose bytes in memory are these; excess bits are dropped.
+    fn from_mem_bits(bits: u64) -> Self;
 }
 
 mod sealed {
@@ -148,7 +150,7 @@ macro_rules! scalars {
 }
 
 macro_rules! elements {
-    ($($ty:ty, $reg:ty, $mem:literal, $decl:literal, $bytes:literal, $to:expr;)*) => {$(
+    ($($ty:ty, $reg:ty, $mem:literal, $decl:literal, $bytes:literal, $to:expr, $from:expr;)*) => {$(
         impl Element for $ty {
             type Reg = $reg;
             const MEM: &'static str = $mem;
@@ -158,6 +160,10 @@ macro_rules! elements {
             fn to_mem_bits(self) -> u64 {
                 let to: fn($ty) -> u64 = $to;
                 to(self)
+            }
+            fn from_mem_bits(bits: u64) -> Self {
+                let from: fn(u64) -> $ty = $from;
+                from(bits)
             }
         }
     )*};
@@ -211,22 +217,22 @@ scalars! {
 }
 
 elements! {
-    // memory register ld/st   decl   B   bits
-    u8,     u32,     "u8",   "b8",  1, |v| v.into();
-    i8,     i32,     "s8",   "b8",  1, |v| (v as u8).into();
-    u16,    u16,     "u16",  "b16", 2, |v| v.into();
-    i16,    i16,     "s16",  "b16", 2, |v| (v as u16).into();
-    u32,    u32,     "u32",  "b32", 4, |v| v.into();
-    i32,    i32,     "s32",  "b32", 4, |v| (v as u32).into();
-    u64,    u64,     "u64",  "b64", 8, |v| v;
-    i64,    i64,     "s64",  "b64", 8, |v| v as u64;
-    f16,    f16,     "b16",  "b16", 2, |v| v.to_bits().into();
-    bf16,   bf16,    "b16",  "b16", 2, |v| v.to_bits().into();
-    f32,    f32,     "f32",  "f32", 4, |v| v.to_bits().into();
-    f64,    f64,     "f64",  "f64", 8, |v| v.to_bits();
-    f16x2,  f16x2,   "b32",  "b32", 4, Scalar::to_bits;
-    bf16x2, bf16x2,  "b32",  "b32", 4, Scalar::to_bits;
-    B16,    B16,     "b16",  "b16", 2, |v| v.0.into();
-    B32,    B32,     "b32",  "b32", 4, |v| v.0.into();
-    B64,    B64,     "b64",  "b64", 8, |v| v.0;
+    // memory register ld/st   decl   B   bits                    from bits
+    u8,     u32,     "u8",   "b8",  1, |v| v.into(),              |b| b as u8;
+    i8,     i32,     "s8",   "b8",  1, |v| (v as u8).into(),      |b| b as i8;
+    u16,    u16,     "u16",  "b16", 2, |v| v.into(),              |b| b as u16;
+    i16,    i16,     "s16",  "b16", 2, |v| (v as u16).into(),     |b| b as i16;
+    u32,    u32,     "u32",  "b32", 4, |v| v.into(),              |b| b as u32;
+    i32,    i32,     "s32",  "b32", 4, |v| (v as u32).into(),     |b| b as i32;
+    u64,    u64,     "u64",  "b64", 8, |v| v,                     |b| b;
+    i64,    i64,     "s64",  "b64", 8, |v| v as u64,              |b| b as i64;
+    f16,    f16,     "b16",  "b16", 2, |v| v.to_bits().into(),    |b| f16::from_bits(b as u16);
+    bf16,   bf16,    "b16",  "b16", 2, |v| v.to_bits().into(),    |b| bf16::from_bits(b as u16);
+    f32,    f32,     "f32",  "f32", 4, |v| v.to_bits().into(),    |b| f32::from_bits(b as u32);
+    f64,    f64,     "f64",  "f64", 8, |v| v.to_bits(),           f64::from_bits;
+    f16x2,  f16x2,   "b32",  "b32", 4, Scalar::to_bits,           Scalar::from_bits;
+    bf16x2, bf16x2,  "b32",  "b32", 4, Scalar::to_bits,           Scalar::from_bits;
+    B16,    B16,     "b16",  "b16", 2, |v| v.0.into(),            |b| B16(b as u16);
+    B32,    B32,     "b32",  "b32", 4, |v| v.0.into(),            |b| B32(b as u32);
+    B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
 }

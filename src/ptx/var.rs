@@ -38,6 +38,11 @@ impl<'k, T: Scalar> Var<'k, T> {
         self.k.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg)])
     }
 
+    /// The register that changes.
+    pub(crate) fn register(self) -> RegId {
+        self.reg
+    }
+
     /// Writes the variable.
     #[track_caller]
     pub fn set(self, value: impl Into<Val<'k, T>>) {

@@ -4,13 +4,16 @@
 //! can keep its registers untyped as PTX does. The rules are those of the PTX ISA; what the ISA leaves open (which
 //! NaN comes out, what an approximation returns, how a tensor core sums) follows what an H200 (sm_90) returns.
 //!
-//! Subjects: [`float`] (add, mul, fma, div, sqrt), [`minmax`], [`compare`], [`sign`], [`cvt`], and [`mma`] for the
-//! tensor cores.
+//! Subjects: [`float`] (add, mul, fma, div, sqrt), [`approx`] (the special function unit), [`minmax`], [`compare`],
+//! [`sign`], [`cvt`], and [`mma`] for the tensor cores.
 
+pub mod approx;
+pub mod bits;
 pub mod compare;
 pub mod cvt;
 pub mod float;
 mod format;
+pub mod int;
 pub mod minmax;
 pub mod mma;
 pub mod sign;

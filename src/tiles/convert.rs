@@ -11,10 +11,13 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     #[must_use]
     #[track_caller]
     pub fn convert<U: TileElement>(&self) -> Rt<'k, U, H, W, L> {
-        let mut registers = Vec::with_capacity(Rt::<U, H, W, L>::REGISTERS);
+        let mut converted = Vec::with_capacity(Rt::<U, H, W, L>::REGISTERS);
         for pair in self.registers.chunks(T::REGISTERS / 4) {
-            U::pack_f32(T::unpack_f32(pair), &mut registers);
+            U::pack_f32(T::unpack_f32(pair), &mut converted);
         }
-        Rt::from_registers(self.k, registers.into_iter().map(|x| self.k.own(x, &self.registers)).collect())
+        for register in &mut converted {
+            *register = self.k.own(*register, &self.registers);
+        }
+        Rt::from_registers(self.k, converted)
     }
 }

@@ -1,5 +1,7 @@
 //! Register tiles from and to global memory, with the edges predicated.
 
+use std::panic::Location;
+
 use super::{
     element::{RegisterLayout, TileElement},
     gl::{Gl, GlTile},
@@ -18,6 +20,10 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     #[track_caller]
     pub fn load(from: GlTile<'k, T, impl Readable>) -> Self {
         let k = from.matrix.pointer.kernel();
+        k.located(Location::caller(), || Self::load_pairs(k, from))
+    }
+
+    fn load_pairs(k: K<'k>, from: GlTile<'k, T, impl Readable>) -> Self {
         let places = Places::new::<H, W, L>(k, from);
         let mut registers = Vec::with_capacity(Self::REGISTERS);
         for (line, along) in places.pairs::<H, W>() {
@@ -37,6 +43,10 @@ impl<'k, T: TileElement, A: Writable> GlTile<'k, T, A> {
     /// Stores a register tile; elements past the matrix's edges are not written.
     #[track_caller]
     pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+        tile.k.located(Location::caller(), || self.store_pairs(tile));
+    }
+
+    fn store_pairs<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
         let k = tile.k;
         let places = Places::new::<H, W, L>(k, self);
         let pairs = tile.registers.chunks(T::REGISTERS / 4);

@@ -1,5 +1,7 @@
 //! Shared tiles from global memory: asynchronous copies where the alignment allows, plain ones else.
 
+use std::panic::Location;
+
 use arrayvec::ArrayVec;
 
 use super::{
@@ -18,7 +20,8 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k
     /// 16-byte stores. Whichever it is, the data are [`Pending`].
     #[track_caller]
     pub fn fill(self, from: GlTile<'k, T, impl Readable>) -> Pending<Self> {
-        let by = self.view.fill(from.read_only(), Self::ROWS, Self::COLS);
+        let k = self.view.base.kernel();
+        let by = k.located(Location::caller(), || self.view.fill(from.read_only(), Self::ROWS, Self::COLS));
         Pending { tile: self, by }
     }
 }

@@ -1,6 +1,9 @@
 //! Elementwise operations on register tiles.
 
-use std::ops::{AddAssign, MulAssign};
+use std::{
+    ops::{AddAssign, MulAssign},
+    panic::Location,
+};
 
 use super::{
     element::{RegisterLayout, TileElement},
@@ -13,29 +16,36 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     #[must_use]
     #[track_caller]
     pub fn map(&self, f: impl Fn(Val<'k, T::Packed>) -> Val<'k, T::Packed>) -> Self {
-        Self::from_registers(self.k, self.registers.iter().map(|&x| self.k.own(f(x), &[x])).collect())
+        let mut registers = Vec::with_capacity(Self::REGISTERS);
+        for &x in &self.registers {
+            registers.push(self.k.own(f(x), &[x]));
+        }
+        Self::from_registers(self.k, registers)
     }
 
     /// A tile of `f` of every two registers of the same place in this tile and `other`.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T::Packed>, Val<'k, T::Packed>) -> Val<'k, T::Packed>) -> Self {
-        let pairs = self.registers.iter().zip(&other.registers);
-        Self::from_registers(self.k, pairs.map(|(&x, &y)| self.k.own(f(x, y), &[x, y])).collect())
+        let mut registers = Vec::with_capacity(Self::REGISTERS);
+        for (&x, &y) in self.registers.iter().zip(&other.registers) {
+            registers.push(self.k.own(f(x, y), &[x, y]));
+        }
+        Self::from_registers(self.k, registers)
     }
 
     /// The sum, element by element.
     #[must_use]
     #[track_caller]
     pub fn add(&self, other: &Self) -> Self {
-        self.zip(other, |x, y| x + y)
+        self.k.located(Location::caller(), || self.zip(other, |x, y| x + y))
     }
 
     /// The product, element by element.
     #[must_use]
     #[track_caller]
     pub fn mul(&self, other: &Self) -> Self {
-        self.zip(other, |x, y| x * y)
+        self.k.located(Location::caller(), || self.zip(other, |x, y| x * y))
     }
 
     /// Every element times `factor`.
@@ -43,7 +53,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     #[track_caller]
     pub fn scale(&self, factor: T) -> Self {
         let factor = Val::from(T::splat(factor));
-        self.map(|x| x * factor)
+        self.k.located(Location::caller(), || self.map(|x| x * factor))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Multi-stage pipelines: the next tiles are on their way while this one is worked on.
 
-use std::{fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
     element::TileElement,
@@ -93,8 +93,7 @@ pub trait StageTiles<'k>: Sized {
 )]
 pub trait Sources<'k, Tiles> {
     #[doc(hidden)]
-    #[track_caller]
-    fn fill(self, tiles: Tiles);
+    fn fill(self, tiles: Tiles, at: &'static Location<'static>);
 }
 
 /// Stages start at multiples of this, which suits every swizzle.
@@ -114,7 +113,7 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
     /// Begins to fill the stage with all threads of the block.
     #[track_caller]
     pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
-        from.fill(self.tiles);
+        from.fill(self.tiles, Location::caller());
         Filling { tiles: PhantomData }
     }
 }
@@ -133,25 +132,39 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
         work: impl FnOnce(S, Tiles::Filled) -> S,
     ) -> S {
-        let (k, count) = (self.k, count.into());
+        let count = count.into();
+        self.k.located(Location::caller(), || self.emit(count, state, fill, work))
+    }
+
+    fn emit<S: State<'k>>(
+        &self,
+        count: Val<'k, u32>,
+        state: S,
+        fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
+        work: impl FnOnce(S, Tiles::Filled) -> S,
+    ) -> S {
+        let k = self.k;
         let ahead = N as u32 - 1;
         let begin = |i: Val<'k, u32>, stage: Ptr<'k, u8, Shared>| {
             k.if_(i.lt(count), || {
                 let stage = Stage { tiles: Tiles::at(stage, self.lanes), k: PhantomData };
-                let Filling { .. } = fill(i, stage);
+                let Filling { .. } = k.unlocated(|| fill(i, stage));
             });
             // A group even if nothing was copied, so that groups count stages.
             k.commit_copies();
         };
         for i in 0..ahead {
+            k.comment(format_args!("fill stage {i}"));
             begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));
         }
+        k.comment(format_args!("wait for a stage, fill the one {ahead} ahead, work"));
         let first = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
         let (state, ..) = k.fold(count, (state, first.0, first.1), |i, (state, read, write)| {
             k.wait_copies(ahead - 1);
             BlockThreads::new(k).sync();
             begin(i + ahead, self.stage_at(write));
-            let state = work(state, Tiles::at(self.stage_at(read), self.lanes).filled());
+            let tiles = Tiles::at(self.stage_at(read), self.lanes).filled();
+            let state = k.unlocated(|| work(state, tiles));
             (state, self.next(read), self.next(write))
         });
         state
@@ -207,9 +220,11 @@ macro_rules! stages {
         impl<'k, $($t: TileElement, $a: Readable, const $h: usize, const $w: usize, $s: SharedSwizzle),*>
             Sources<'k, ($(St<'k, $t, $h, $w, $s>,)*)> for ($(GlTile<'k, $t, $a>,)*)
         {
-            #[track_caller]
-            fn fill(self, tiles: ($(St<'k, $t, $h, $w, $s>,)*)) {
-                $(tiles.$n.view.fill(self.$n.read_only(), 16 * $h as u32, 16 * $w as u32);)*
+            fn fill(self, tiles: ($(St<'k, $t, $h, $w, $s>,)*), at: &'static Location<'static>) {
+                $({
+                    let (view, from) = (tiles.$n.view, self.$n.read_only());
+                    view.base.kernel().located(at, || view.fill(from, 16 * $h as u32, 16 * $w as u32));
+                })*
             }
         }
     };

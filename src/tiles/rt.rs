@@ -80,7 +80,17 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     #[track_caller]
     pub fn filled(k: K<'k>, value: T) -> Self {
         let value = T::splat(value);
-        Self::from_registers(k, (0..Self::REGISTERS).map(|_| k.copy_of(Val::from(value))).collect())
+        let mut registers = Vec::with_capacity(Self::REGISTERS);
+        for _ in 0..Self::REGISTERS {
+            registers.push(k.copy_of(value));
+        }
+        Self::from_registers(k, registers)
+    }
+
+    /// The lane's registers, in the order that [`fragment`](Self::fragment) numbers them: to compute with, or to look at.
+    /// A handle is refused once the tile's own register has been overwritten by a later `mma`.
+    pub fn registers(&self) -> &[Val<'k, T::Packed>] {
+        &self.registers
     }
 
     /// The registers of subtile (`i`, `j`).

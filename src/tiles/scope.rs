@@ -12,11 +12,13 @@ pub(super) struct BlockThreads<'k> {
 impl<'k> BlockThreads<'k> {
     #[track_caller]
     pub(super) fn new(k: K<'k>) -> Self {
-        let shape = k.block_shape().unwrap_or_else(|| {
-            k.refuse("tiles in shared memory need the block's shape: call `block` first".into());
-            [32, 1, 1]
-        });
-        Self { k, shape }
+        match k.block_shape() {
+            Some(shape) => Self { k, shape },
+            None => {
+                k.refuse("tiles in shared memory need the block's shape: call `block` first".into());
+                Self { k, shape: [32, 1, 1] }
+            }
+        }
     }
 
     /// How many there are.

@@ -1,6 +1,6 @@
 //! Register tiles from and to shared tiles: `ldmatrix` for 16-bit elements, plain accesses else.
 
-use std::{fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
     element::{RegisterLayout, TileElement},
@@ -56,8 +56,8 @@ impl<'k, T: TileElement> Subtile<'_, 'k, T> {
         if !fits(self.room.0, H) || !fits(self.room.1, W) {
             k.refuse(format!("a rectangle of {H}×{W} subtiles reaches past the edge of its shared tile"));
         }
-        let registers = if T::BYTES == 2 { self.view.load_matrices::<H, W, L>() } else { self.view.load_pairs::<H, W, L>() };
-        Rt::from_registers(k, registers)
+        let load = if T::BYTES == 2 { View::load_matrices::<H, W, L> } else { View::load_pairs::<H, W, L> };
+        Rt::from_registers(k, k.located(Location::caller(), || load(&self.view)))
     }
 }
 
@@ -65,7 +65,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k
     /// Stores a register tile of the same size; other threads may store the same values, or their own to other tiles.
     #[track_caller]
     pub fn store<L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) -> Pending<Self> {
-        self.view.store_pairs(tile);
+        tile.k.located(Location::caller(), || self.view.store_pairs(tile));
         Pending { tile: self, by: Arrival::Stores }
     }
 }

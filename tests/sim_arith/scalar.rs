@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use warpwright::sim::arith::{
-    Float, Int, Round, Ty,
+    Float, Int, Round, Ty, approx,
     compare::{self, Class, Compare},
     cvt::{self, CvtMode},
     float,
@@ -11,7 +11,10 @@ use warpwright::sim::arith::{
     sign,
 };
 
-use crate::truth::{Entry, Operand};
+use crate::{
+    integer,
+    truth::{Entry, Operand},
+};
 
 /// The straight-line instructions of one entry.
 pub(crate) struct Program<'a> {
@@ -28,7 +31,7 @@ pub(crate) fn program(entry: &Entry) -> Option<Program<'_>> {
     let lines: Vec<Line> = entry.ptx.lines().map(parse).collect();
     let known = lines.iter().all(|line| {
         let sources = vec![0; line.operands.len() - 1];
-        execute(&line.opcode, &sources).is_some()
+        execute(&line.opcode, &sources, &mut false).is_some()
     });
     known.then_some(Program { entry, lines })
 }
@@ -51,12 +54,13 @@ impl Program<'_> {
             let high = if operand.words() == 2 { u64::from(words.next().expect("a word")) } else { 0 };
             registers.insert(name, high << 32 | low);
         }
+        let mut carry = false;
         for line in &self.lines {
             let sources: Vec<u64> = line.operands[1..]
                 .iter()
                 .map(|o| registers.get(o).copied().unwrap_or_else(|| o.parse().expect("an immediate")))
                 .collect();
-            let result = execute(&line.opcode, &sources).expect("a known instruction");
+            let result = execute(&line.opcode, &sources, &mut carry).expect("a known instruction");
             registers.insert(line.operands[0].clone(), result);
         }
         names(&self.entry.outputs)
@@ -85,7 +89,7 @@ pub(crate) fn float_type(name: &str) -> Option<Float> {
     })
 }
 
-fn int_type(name: &str) -> Option<Int> {
+pub(crate) fn int_type(name: &str) -> Option<Int> {
     Some(match name {
         "u8" => Int::U8,
         "s8" => Int::S8,
@@ -99,11 +103,18 @@ fn int_type(name: &str) -> Option<Int> {
     })
 }
 
-fn any_type(name: &str) -> Option<Ty> {
+pub(crate) fn any_type(name: &str) -> Option<Ty> {
     int_type(name).map(Ty::Int).or_else(|| float_type(name).map(Ty::Float))
 }
 
-fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
+fn execute(opcode: &[String], s: &[u64], carry: &mut bool) -> Option<u64> {
+    floating(opcode, s).or_else(|| {
+        let opcode: Vec<&str> = opcode.iter().map(String::as_str).collect();
+        integer::execute(&opcode, s, carry)
+    })
+}
+
+fn floating(opcode: &[String], s: &[u64]) -> Option<u64> {
     let has = |m: &str| opcode.iter().any(|o| o == m);
     let ty = opcode.last()?.as_str();
     if opcode[0] == "cvt" {
@@ -121,12 +132,17 @@ fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
         return Some(u64::from(compare::compare(any_type(ty)?, op, ftz, s[0], s[1])));
     }
     let float = float_type(ty)?;
+    if has("approx") || has("full") {
+        if let Some(result) = approximate(opcode, float, ftz, s) {
+            return Some(result);
+        }
+    }
     if ty.ends_with("x2") {
         let mut scalar = opcode.to_vec();
         *scalar.last_mut()? = ty.trim_end_matches("x2").to_owned();
         let half = |shift: u32| -> Option<u64> {
             let s: Vec<u64> = s.iter().map(|s| s >> shift & 0xffff).collect();
-            execute(&scalar, &s)
+            floating(&scalar, &s)
         };
         return Some(half(0)? | half(16)? << 16);
     }
@@ -135,7 +151,8 @@ fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
         ("add", _) => float::add(float, round, ftz, sat, s[0], s[1]),
         ("sub", _) => float::sub(float, round, ftz, sat, s[0], s[1]),
         ("mul", _) => float::mul(float, round, ftz, sat, s[0], s[1]),
-        ("fma", _) if !has("relu") && !has("oob") => float::fma(float, round, ftz, sat, s[0], s[1], s[2]),
+        ("fma", _) if !has("relu") => float::fma(float, round, ftz, sat, s[0], s[1], s[2]),
+        ("fma", _) => float::fma_relu(float, ftz, s[0], s[1], s[2]),
         ("div", "rn" | "rz" | "rm" | "rp") => float::div(float, round, ftz, s[0], s[1]),
         ("rcp", "rn" | "rz" | "rm" | "rp") => float::rcp(float, round, ftz, s[0]),
         ("sqrt", "rn" | "rz" | "rm" | "rp") => float::sqrt(float, round, ftz, s[0]),
@@ -145,6 +162,29 @@ fn execute(opcode: &[String], s: &[u64]) -> Option<u64> {
         ("testp", class) => u64::from(compare::testp(float, class_of(class)?, s[0])),
         ("min", _) => minmax::min(float, mode, s[0], s[1]),
         ("max", _) => minmax::max(float, mode, s[0], s[1]),
+        _ => return None,
+    })
+}
+
+fn approximate(opcode: &[String], ty: Float, ftz: bool, s: &[u64]) -> Option<u64> {
+    let (a, b) = (s[0] as u32, *s.get(1).unwrap_or(&0) as u32);
+    let half = matches!(opcode.last()?.as_str(), "f16" | "bf16");
+    Some(match (opcode[0].as_str(), ty) {
+        ("rsqrt", Float::F64) if ftz => approx::rsqrt_ftz_f64(s[0]),
+        ("rsqrt", Float::F64) => approx::rsqrt_f64(s[0]),
+        ("rcp", Float::F64) => approx::rcp_f64(s[0]),
+        ("ex2", Float::F32) => approx::ex2(ftz, a).into(),
+        ("lg2", Float::F32) => approx::lg2(ftz, a).into(),
+        ("rcp", Float::F32) => approx::rcp(ftz, a).into(),
+        ("rsqrt", Float::F32) => approx::rsqrt(ftz, a).into(),
+        ("sqrt", Float::F32) => approx::sqrt(ftz, a).into(),
+        ("sin", Float::F32) => approx::sin(a).into(),
+        ("cos", Float::F32) => approx::cos(a).into(),
+        ("tanh", Float::F32) => approx::tanh(a).into(),
+        ("div", Float::F32) if opcode[1] == "full" => approx::div_full(ftz, a, b).into(),
+        ("div", Float::F32) => approx::div(ftz, a, b).into(),
+        ("ex2", _) if half => approx::ex2_half(ty, a & 0xffff).into(),
+        ("tanh", _) if half => approx::tanh_half(ty, a & 0xffff).into(),
         _ => return None,
     })
 }

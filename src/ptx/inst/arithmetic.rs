@@ -95,7 +95,10 @@ impl<'k, T: Number> Val<'k, T> {
             (In(_), _) if T::EXACT && self.is_constant(T::ONE) => factor.sum(addend),
             (In(_), _) if T::EXACT && factor.is_constant(T::ONE) => self.sum(addend),
             (In(k), _) => self.emit_mad(k, factor, addend),
-            (Known(..), _) => addend.kernel().map_or(self, |k| self.emit_mad(k, factor, addend)),
+            (Known(..), _) => match addend.kernel() {
+                Some(k) => self.emit_mad(k, factor, addend),
+                None => self,
+            },
         }
     }
 

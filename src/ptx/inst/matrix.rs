@@ -147,7 +147,10 @@ impl<'k> K<'k> {
         b: [Val<'k, P>; 2],
         c: &mut [Val<'k, C>],
     ) {
-        let registers: ArrayVec<Val<'k, C>, 4> = c.iter().map(|c| Val::from_reg(c.in_register(self), self)).collect();
+        let mut registers = ArrayVec::<Val<'k, C>, 4>::new();
+        for c in c.iter() {
+            registers.push(Val::from_reg(c.in_register(self), self));
+        }
         self.emit_mma("m16n8k16", &registers, &a, &b, &registers);
         for (c, register) in c.iter_mut().zip(registers) {
             *c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
@@ -172,6 +175,10 @@ impl<'k> K<'k> {
 
     #[track_caller]
     fn registers<T: Scalar>(self, values: &[Val<'k, T>]) -> ArrayVec<Operand<'static>, 4> {
-        values.iter().map(|v| Operand::Reg(v.in_register(self))).collect()
+        let mut registers = ArrayVec::new();
+        for value in values {
+            registers.push(Operand::Reg(value.in_register(self)));
+        }
+        registers
     }
 }

@@ -1,5 +1,7 @@
 //! Loads that may not happen: under a predicate, with a value for where it does not hold.
 
+use std::panic::Location;
+
 use crate::ptx::{
     operand::Operand,
     ptr::{Ptr, Readable, Space},
@@ -18,7 +20,8 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
                 let k = self.kernel();
                 let value = k.copy_of(otherwise);
                 let address = self.operand();
-                k.when(condition, || k.emit(format_args!("ld{}.{}", S::PTX, T::MEM), &[value.operand(k), address]));
+                let mnemonic = format_args!("ld{}.{}", S::PTX, T::MEM);
+                k.located(Location::caller(), || k.when(condition, || k.emit(mnemonic, &[value.operand(k), address])));
                 value
             }
         }
@@ -38,11 +41,12 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
             condition => {
                 self.check_aligned(N as u32 * T::SIZE);
                 let k = self.kernel();
-                let values: [Val<'k, T::Reg>; N] = std::array::from_fn(|_| k.copy_of(otherwise));
+                let values: [Val<'k, T::Reg>; N] = k.located(Location::caller(), || std::array::from_fn(|_| k.copy_of(otherwise)));
                 let registers = values.map(|value| value.operand(k));
                 let address = self.operand();
                 let mnemonic = format_args!("ld{}.v{N}.{}", S::PTX, T::MEM);
-                k.when(condition, || k.emit(mnemonic, &[Operand::Vector(&registers), address]));
+                let operands = [Operand::Vector(&registers), address];
+                k.located(Location::caller(), || k.when(condition, || k.emit(mnemonic, &operands)));
                 values
             }
         }

@@ -2,6 +2,7 @@
 
 mod async_copy;
 mod atomic;
+mod call;
 mod compare;
 mod control;
 mod convert;
@@ -53,6 +54,7 @@ pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Parallel Synchronization and Communication", sync::FORMS),
     ("Atomic Memory Operations", atomic::FORMS),
     ("Control Flow", control::FLOW),
+    ("Calls", call::FORMS),
     ("Miscellaneous", control::MISCELLANEOUS),
     ("Special Registers", control::SPECIAL_REGISTERS),
     ("Directives", control::DIRECTIVES),

@@ -62,6 +62,16 @@ pub fn fma(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64, c: u64
     finish(ty, mode, &[a, b, c], sum(ty, mode, product, operand(ty, ftz, c)))
 }
 
+/// `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, NaN stays the canonical NaN.
+///
+/// `.oob` needs no function: the out-of-bounds NaN, for which it gives 0, has no documented bits, and every NaN tried
+/// on an H200 (`0x7fff`, `0xffff`, quiet and signaling ones) comes out as without it.
+#[doc(alias = "fma.rn.relu.f16")]
+pub fn fma_relu(ty: Float, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
+    let bits = fma(ty, Round::Rn, ftz, false, a, b, c);
+    if bits & ty.sign_bit() != 0 { 0 } else { bits }
+}
+
 /// `a / b`, correctly rounded (`div.rn` and the directed forms).
 #[doc(alias = "div.rn.f32")]
 pub fn div(ty: Float, round: Round, ftz: bool, a: u64, b: u64) -> u64 {

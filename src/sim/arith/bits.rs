@@ -1,0 +1,200 @@
+//! Bit fields, shifts, permutations and searches.
+//!
+//! PTX ISA, "Integer Arithmetic Instructions" (popc .. szext), "Logic and Shift Instructions", "prmt".
+
+use super::format::Int;
+
+/// How a position or width beyond the register is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Beyond {
+    /// `.clamp`: as the width of the register.
+    Clamp,
+    /// `.wrap`: modulo the width of the register.
+    Wrap,
+}
+
+impl Beyond {
+    fn limit(self, amount: u32) -> u32 {
+        match self {
+            Self::Clamp => amount.min(32),
+            Self::Wrap => amount & 31,
+        }
+    }
+}
+
+/// `a << b`; all bits leave for `b` of the width or more.
+pub fn shl(ty: Int, a: u64, b: u32) -> u64 {
+    if b >= ty.bits() { 0 } else { (a << b) & ty.mask() }
+}
+
+/// `a >> b`, filled with zeros or, for signed types, with the sign.
+pub fn shr(ty: Int, a: u64, b: u32) -> u64 {
+    ty.wrap(ty.value(a) >> b.min(ty.bits()))
+}
+
+/// The upper 32 bits of `high:low << amount` (`shf.l`).
+#[doc(alias = "shf.l")]
+pub fn funnel_left(beyond: Beyond, low: u32, high: u32, amount: u32) -> u32 {
+    let pair = u64::from(high) << 32 | u64::from(low);
+    (pair << beyond.limit(amount) >> 32) as u32
+}
+
+/// The lower 32 bits of `high:low >> amount` (`shf.r`).
+#[doc(alias = "shf.r")]
+pub fn funnel_right(beyond: Beyond, low: u32, high: u32, amount: u32) -> u32 {
+    let pair = u64::from(high) << 32 | u64::from(low);
+    (pair >> beyond.limit(amount)) as u32
+}
+
+/// The number of zeros above the highest set bit.
+pub fn clz(ty: Int, a: u64) -> u32 {
+    (a & ty.mask()).leading_zeros() - (64 - ty.bits())
+}
+
+/// The number of set bits.
+pub fn popc(ty: Int, a: u64) -> u32 {
+    (a & ty.mask()).count_ones()
+}
+
+/// The position of the highest bit that differs from the sign (of the highest set bit, for unsigned types);
+/// with `shiftamt` how far it is below the top. All ones if there is none.
+pub fn bfind(ty: Int, shiftamt: bool, a: u64) -> u32 {
+    let value = ty.value(a);
+    let significant = if value < 0 { !value } else { value } as u128;
+    match significant.checked_ilog2() {
+        None => u32::MAX,
+        Some(position) if shiftamt => ty.bits() - 1 - position,
+        Some(position) => position,
+    }
+}
+
+/// The bits in reverse order.
+pub fn brev(ty: Int, a: u64) -> u64 {
+    a.reverse_bits() >> (64 - ty.bits())
+}
+
+/// The field of `length` bits from `position`; signed types extend its highest bit. Bits beyond the register read
+/// as the sign (zero for unsigned types). With 32-bit types only the low 8 bits of position and length count.
+pub fn bfe(ty: Int, a: u64, position: u32, length: u32) -> u64 {
+    let (position, length) = field_operands(ty, position, length);
+    let field = ty.value(a) >> position.min(ty.bits());
+    match length {
+        0 => 0,
+        1..=64 if ty.signed() => ty.wrap(field << (128 - length) >> (128 - length)),
+        1..=64 => ty.wrap(field & ((1 << length) - 1)),
+        _ => ty.wrap(field),
+    }
+}
+
+/// `b` with its `length` bits from `position` on replaced by the low bits of `a`. With 32-bit types only the low 8
+/// bits of position and length count.
+pub fn bfi(ty: Int, a: u64, b: u64, position: u32, length: u32) -> u64 {
+    let (position, length) = field_operands(ty, position, length);
+    if position >= ty.bits() {
+        return b & ty.mask();
+    }
+    let ones = if length >= 64 { u64::MAX } else { (1 << length) - 1 };
+    let field = ones << position;
+    ((b & !field) | (a << position & field)) & ty.mask()
+}
+
+fn field_operands(ty: Int, position: u32, length: u32) -> (u32, u32) {
+    if ty.bits() == 32 { (position & 0xff, length & 0xff) } else { (position, length) }
+}
+
+/// `length` ones from `position` on.
+pub fn bmsk(beyond: Beyond, position: u32, length: u32) -> u32 {
+    let ones = (1u64 << beyond.limit(length)) - 1;
+    (ones << beyond.limit(position)) as u32
+}
+
+/// The low `width` bits, sign- or zero-extended; `.s32` or `.u32`.
+pub fn szext(ty: Int, beyond: Beyond, a: u32, width: u32) -> u32 {
+    match 32 - beyond.limit(width) {
+        32 => 0,
+        spare if ty.signed() => ((a << spare) as i32 >> spare) as u32,
+        spare => a << spare >> spare,
+    }
+}
+
+/// The position of the n-th set bit of `mask`, seen from bit `base` (included): the `offset`-th upward, or downward
+/// if it is negative; 0 asks for bit `base` itself. All ones if there is none.
+pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
+    let set = |position: &u32| mask >> position & 1 != 0;
+    let found = match (base, offset) {
+        (32.., _) => None,
+        (_, 0) => Some(base).filter(set),
+        (_, 1..) => (base..32).filter(set).nth(offset as usize - 1),
+        (_, ..0) => (0..=base).rev().filter(set).nth(offset.unsigned_abs() as usize - 1),
+    };
+    found.unwrap_or(u32::MAX)
+}
+
+/// Any function of three bits, for each of 32: bit `4a + 2b + c` of `table`.
+pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
+    (0..8).filter(|row| table >> row & 1 != 0).fold(0, |result, row| {
+        let pick = |word: u32, bit: u32| if row >> bit & 1 != 0 { word } else { !word };
+        result | (pick(a, 2) & pick(b, 1) & pick(c, 0))
+    })
+}
+
+/// 1 for zero, else 0.
+pub fn cnot(ty: Int, a: u64) -> u64 {
+    u64::from(a & ty.mask() == 0)
+}
+
+/// Which bytes `prmt` picks (PTX ISA, "prmt").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Permute {
+    /// Four selectors of 4 bits: a byte of `b:a`, or with the top bit its sign, eight times.
+    Generic,
+    /// `.f4e`: four bytes from the selected one upward.
+    F4e,
+    /// `.b4e`: four bytes from the selected one downward.
+    B4e,
+    /// `.rc8`: one byte of `a`, four times.
+    Rc8,
+    /// `.ecl`: bytes of `a` from the left, clamped below by the selected one.
+    Ecl,
+    /// `.ecr`: bytes of `a` from the right, clamped above by the selected one.
+    Ecr,
+    /// `.rc16`: one half of `a`, twice.
+    Rc16,
+}
+
+/// Four bytes picked from `a` (bytes 0 to 3) and `b` (4 to 7).
+pub fn prmt(mode: Permute, a: u32, b: u32, selector: u32) -> u32 {
+    let bytes = u64::from(b) << 32 | u64::from(a);
+    let byte = |i: u32| (bytes >> (8 * (i & 7))) as u8;
+    let one = selector & 3;
+    let picked: [u8; 4] = std::array::from_fn(|i| {
+        let i = i as u32;
+        match mode {
+            Permute::Generic => {
+                let select = selector >> (4 * i);
+                let value = byte(select);
+                if select & 8 != 0 { ((value as i8) >> 7) as u8 } else { value }
+            }
+            Permute::F4e => byte(one + i),
+            Permute::B4e => byte(one.wrapping_sub(i)),
+            Permute::Rc8 => byte(one),
+            Permute::Ecl => byte(i.max(one)),
+            Permute::Ecr => byte(i.min(one)),
+            Permute::Rc16 => byte(2 * (one & 1) + i % 2),
+        }
+    });
+    u32::from_le_bytes(picked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_truth_table_reads_a_as_its_highest_bit() {
+        let (a, b, c) = (0xf0f0_f0f0, 0xcccc_cccc, 0xaaaa_aaaa);
+        assert_eq!(lop3(a, b, c, 0x80), a & b & c);
+        assert_eq!(lop3(a, b, c, 0x96), a ^ b ^ c);
+        assert_eq!(lop3(a, b, c, 0xca), (a & b) | (!a & c));
+    }
+}

@@ -1,0 +1,15 @@
+//! Tiles, run on every device there is.
+
+#[path = "support/devices.rs"]
+mod devices;
+
+mod tiles {
+    mod arithmetic;
+    mod codes;
+    mod global;
+    mod lines;
+    mod matmul;
+    mod mistakes;
+    mod pipeline;
+    mod shared;
+}
