@@ -8,8 +8,6 @@ use super::{body::RegId, types::Scalar};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand<'a> {
     Reg(RegId),
-    /// `_`: no result wanted.
-    Sink,
     /// A constant, as PTX writes it.
     Imm(Immediate),
     /// `[base + offset]`.
@@ -58,7 +56,7 @@ impl Operand<'_> {
                 f(*a);
                 f(*b);
             }
-            Self::Sink | Self::Imm(_) | Self::Name(_) | Self::Address { base: AddressBase::Name(_), .. } => {}
+            Self::Imm(_) | Self::Name(_) | Self::Address { base: AddressBase::Name(_), .. } => {}
         }
     }
 }
@@ -67,7 +65,6 @@ impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reg(r) => write!(f, "{r}"),
-            Self::Sink => f.write_char('_'),
             Self::Imm(i) => write!(f, "{i:?}"),
             Self::Name(n) => f.write_str(n),
             Self::Pair(a, b) => write!(f, "{a}|{b}"),

@@ -177,7 +177,7 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 }
 
 macro_rules! operations {
-    ($name:ident -> ($($result:ty)?)) => {
+    ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
             /// Adds `value`. f16 from sm_70 on, bf16 from sm_90 on; floats round to the nearest.
             #[track_caller]
@@ -221,21 +221,21 @@ macro_rules! operations {
         impl<'k, S: AtomicSpace> $name<'k, u32, S> {
             /// Adds 1, or goes back to 0 from `last` and above.
             #[track_caller]
-            pub fn inc(self, last: impl Into<Val<'k, u32>>) $(-> $result)? {
+            pub fn inc(self, last: impl Into<Val<'k, u32>>) $(-> $word)? {
                 self.emit(format_args!(".inc.u32"), &[last.into()])
             }
 
             /// Takes 1 off, or goes back to `first` from 0 and from above `first`.
             #[track_caller]
-            pub fn dec(self, first: impl Into<Val<'k, u32>>) $(-> $result)? {
+            pub fn dec(self, first: impl Into<Val<'k, u32>>) $(-> $word)? {
                 self.emit(format_args!(".dec.u32"), &[first.into()])
             }
         }
     };
 }
 
-operations! { Atomic -> (Val<'k, T::Reg>) }
-operations! { Reduction -> () }
+operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
+operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
     /// Adds to `N` neighbouring elements, each atomically: 2 or 4 of f32, f16, bf16 or pairs, 8 of f16 or bf16. The

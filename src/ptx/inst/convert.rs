@@ -22,6 +22,16 @@ fn lacks_bf16(k: K<'_>) -> bool {
     !k.target().features().contains(Features::HOPPER)
 }
 
+/// Whether every value of an integer type is one of another.
+fn fits(from: Format, to: Format) -> bool {
+    match (from, to) {
+        (Format::Integer { signed: a, bits: m }, Format::Integer { signed: b, bits: n }) => {
+            (!a || b) && m - u32::from(a) <= n - u32::from(b)
+        }
+        _ => false,
+    }
+}
+
 /// Whether every value of `T` is one of `U`, which must be a float type.
 fn is_exact<T: Numeric, U: Numeric>() -> bool {
     match (T::FORMAT, U::FORMAT) {
@@ -75,12 +85,11 @@ impl<'k, T: Numeric> Val<'k, T> {
             }
             _ => self.cvt(k, format_args!("{}", rounding.suffix())),
         };
-        if let (Format::Integer { signed: from, bits: narrow }, Format::Integer { signed: to, bits: wide }) =
-            (T::FORMAT, U::FORMAT)
-        {
-            let exact = narrow < wide && (to || !from);
+        if let (Format::Integer { bits: from, .. }, Format::Integer { bits: to, .. }) = (T::FORMAT, U::FORMAT) {
             let divisor = self.divisor();
-            result.set_divisor(if exact { divisor } else { gcd(divisor, 1 << (narrow.min(wide) - 1)) });
+            // Wrapping keeps powers of two alone.
+            let kept = if fits(T::FORMAT, U::FORMAT) { divisor } else { gcd(divisor, 1 << (from.min(to) - 1)) };
+            result.set_divisor(kept);
         }
         result
     }
@@ -94,10 +103,11 @@ impl<'k, T: Numeric> Val<'k, T> {
         let Some((_, k)) = self.reg() else {
             return self.as_constant().map_or(U::ZERO, |c| fold::saturate(c, rounding)).into();
         };
-        match T::FORMAT {
+        match (T::FORMAT, U::FORMAT) {
             // Floats saturate into integers anyway.
-            Format::Float { .. } if to_integer => self.convert(rounding),
-            Format::Integer { .. } if to_integer => self.cvt(k, format_args!(".sat")),
+            (Format::Float { .. }, Format::Integer { .. }) => self.convert(rounding),
+            (from, to) if to_integer && fits(from, to) => self.convert(rounding),
+            (_, Format::Integer { .. }) => self.cvt(k, format_args!(".sat")),
             _ if is_exact::<T, U>() && matches!(T::FORMAT, Format::Float { .. }) => {
                 self.cvt(k, format_args!(".sat"))
             }

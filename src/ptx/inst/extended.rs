@@ -1,6 +1,6 @@
 //! Numbers of several words: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
 
-use crate::ptx::{fold::Integer, kernel::K, operand::Operand, types::Scalar, val::Val};
+use crate::ptx::{fold::Integer, kernel::K, operand::Operand, val::Val};
 
 /// A word of multi-word numbers: `u32`, `u64`.
 pub trait Word: Integer {}

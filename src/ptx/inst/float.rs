@@ -68,7 +68,7 @@ impl<'k, T: Float> Val<'k, T> {
         match self.reg() {
             None => self.as_constant().map_or(self, |c| fold::round_to_integral(c, rounding).into()),
             Some((_, k)) => {
-                let mnemonic = format_args!("cvt{}.{2}.{2}", rounding.integer_suffix(), "", T::PTX);
+                let mnemonic = format_args!("cvt{}.{1}.{1}", rounding.integer_suffix(), T::PTX);
                 k.result(mnemonic, &[self.operand(k)])
             }
         }

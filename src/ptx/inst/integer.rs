@@ -8,7 +8,6 @@ use super::{
 };
 use crate::ptx::{
     fold::Integer,
-    types::Scalar,
     val::Val,
 };
 

@@ -2,7 +2,6 @@
 
 use super::{bits::Excess, float::kernel_of};
 use crate::ptx::{
-    kernel::K,
     operand::{Immediate, Operand},
     types::RegClass,
     val::Val,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ptx::{
     fold::{Number, Numeric, exact},
-    types::{Scalar, bf16, bf16x2, f16, f16x2},
+    types::{bf16, bf16x2, f16, f16x2},
     val::Val,
 };
 
