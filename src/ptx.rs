@@ -10,6 +10,7 @@ mod flow;
 mod fold;
 mod inst;
 mod kernel;
+mod module;
 mod operand;
 mod params;
 mod print;
@@ -37,6 +38,7 @@ pub use inst::{
     WideProduct, Widen, Window, Word, lop3_table,
 };
 pub use kernel::{K, Kernel};
+pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
 pub use print::{Print, PrintArgs, Shown};
 pub use ptr::{

@@ -294,13 +294,13 @@ impl<A> Kernel<A> {
 
     /// The PTX module with this one kernel, without source lines: the same for the same calls, anywhere.
     pub fn ptx(&self) -> String {
-        render::module(&[&self.entry], render::Lines::Omit)
+        render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }
 
     /// The PTX module with `.file` and `.loc` that point at the Rust line of each builder call.
     #[doc(alias = ".loc")]
     pub fn ptx_with_lines(&self) -> String {
-        render::module(&[&self.entry], render::Lines::Keep)
+        render::module(self.entry.target, &[&self.entry], render::Lines::Keep)
     }
 }
 

@@ -21,20 +21,20 @@ fn whole<T: Coded>(count: usize, seed: u32) -> (Vec<T>, Vec<f32>) {
     numbers.map(|n| (T::code(n), n as f32)).unzip()
 }
 
-fn product<T, const M: usize, const N: usize, const K: usize>()
+fn product<T, const M: usize, const N: usize, const D: usize>()
 where
     T: Coded + TileElement<Packed: HalfPair>,
     f32: Accumulator<T::Packed>,
 {
-    let (m, n, depth) = (16 * M, 16 * N, 16 * K);
+    let (m, n, depth) = (16 * M, 16 * N, 16 * D);
     type Args<T> = (In<T>, In<T>, In<T>, Out<f32>, Out<f32>);
     let kernel = Kernel::<Args<T>>::build("product", Target::SM_80, |k, (a, b, bt, ab, abt)| {
         k.block([32]);
         k.grid([]);
         let (m, n, depth) = (m as u32, n as u32, depth as u32);
-        let a = Rt::<T, M, K>::load(k.global(a, row_major(m, depth)).tile(0, 0));
-        let b = Rt::<T, K, N, Col>::load(k.global(b, row_major(depth, n)).tile(0, 0));
-        let bt = Rt::<T, N, K>::load(k.global(bt, row_major(n, depth)).tile(0, 0));
+        let a = Rt::<T, M, D>::load(k.global(a, row_major(m, depth)).tile(0, 0));
+        let b = Rt::<T, D, N, Col>::load(k.global(b, row_major(depth, n)).tile(0, 0));
+        let bt = Rt::<T, N, D>::load(k.global(bt, row_major(n, depth)).tile(0, 0));
         let sum = k.filled::<Rt<f32, M, N>>(1.0).mma_ab(&a, &b);
         k.global(ab, row_major(m, n)).tile(0, 0).store(&sum);
         let sum = k.zeros::<Rt<f32, M, N>>().mma_abt(&a, &bt);

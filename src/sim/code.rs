@@ -1,0 +1,221 @@
+//! The decoded form: what a launch executes.
+//!
+//! Each PTX instruction is one [`Instr`] whose operands are slots of a warp's register file. Constants, special
+//! registers that never change during a warp's life, and addresses of variables also live in slots, filled when a
+//! warp starts, so that an executor never asks what kind of operand it has.
+
+pub(super) mod alu;
+pub(super) mod control;
+pub(super) mod memory;
+pub(super) mod tensor;
+pub(super) mod warp;
+
+use std::sync::Arc;
+
+pub(super) use alu::*;
+pub(super) use control::*;
+pub(super) use memory::*;
+pub(super) use tensor::*;
+pub(super) use warp::*;
+
+/// A slot of 32-bit lanes; narrower values lie in the low bits, zeros above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct R(pub(super) u32);
+
+/// A slot of 64-bit lanes. A 128-bit register is two consecutive slots, low half first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct D(pub(super) u32);
+
+/// A predicate slot: one bit per lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct P(pub(super) u32);
+
+/// A slot of any class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Reg {
+    R(R),
+    D(D),
+    P(P),
+    /// A 128-bit register.
+    Q(D),
+}
+
+/// A slot's value that is known when a warp starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Value {
+    /// These bits.
+    Bits(u64),
+    /// A special register.
+    Special(Special),
+    /// The address of module variable `.0` plus bytes (global and constant space).
+    Variable(u32, i64),
+    /// A shared address, plus bytes: as such or made generic.
+    Shared { offset: i64, generic: bool },
+    /// The same, counted from the start of dynamic shared memory.
+    DynamicShared { offset: i64, generic: bool },
+    /// A local address of the entry made generic.
+    LocalGeneric(i64),
+    /// A kernel parameter's address made generic.
+    ParamGeneric(i64),
+    /// The address of function `.0` of the module.
+    Function(u32),
+}
+
+/// Special registers that are constant for a lane of a warp (PTX ISA, "Special Registers").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Special {
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    LaneId,
+    WarpId,
+    NWarpId,
+    SmId,
+    NSmId,
+    GridId,
+    LaneMaskEq,
+    LaneMaskLe,
+    LaneMaskLt,
+    LaneMaskGe,
+    LaneMaskGt,
+    ClusterId(u8),
+    NClusterId(u8),
+    ClusterCtaid(u8),
+    ClusterNctaid(u8),
+    ClusterCtaRank,
+    ClusterNctaRank,
+    IsExplicitCluster,
+    TotalSmemSize,
+    DynamicSmemSize,
+    Zero,
+}
+
+/// `@p`, `@!p` or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guard {
+    Always,
+    If(P),
+    Unless(P),
+}
+
+/// One decoded instruction.
+#[derive(Debug)]
+pub(super) struct Instr {
+    pub(super) guard: Guard,
+    pub(super) op: Op,
+}
+
+/// What an instruction does.
+#[derive(Debug)]
+pub(super) enum Op {
+    Alu(Alu),
+    Control(Control),
+    Memory(Memory),
+    Warp(WarpOp),
+    Tensor(Box<Tensor>),
+}
+
+/// Where an instruction stands, for reports; parallel to the instructions.
+#[derive(Clone, Debug)]
+pub(super) struct Meta {
+    pub(super) line: u32,
+    pub(super) column: u32,
+    /// Index into [`Code::locs`], or `u32::MAX`.
+    pub(super) loc: u32,
+    /// Index into [`Code::mnemonics`].
+    pub(super) mnemonic: u32,
+    /// Registers that may be read before they are written, and so are watched: read here.
+    pub(super) watched_uses: Box<[Reg]>,
+    /// Watched registers written here.
+    pub(super) watched_defs: Box<[Reg]>,
+}
+
+/// A source line from `.loc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SourceLine {
+    pub(super) file: u32,
+    pub(super) line: u32,
+    pub(super) column: u32,
+}
+
+/// How many slots of each class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Slots {
+    pub(super) r: u32,
+    pub(super) d: u32,
+    pub(super) p: u32,
+}
+
+/// A slot and what it holds when a warp starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Preset {
+    pub(super) slot: Reg,
+    pub(super) value: Value,
+}
+
+/// A function that can be called.
+#[derive(Debug)]
+pub(super) struct Callee {
+    pub(super) name: Arc<str>,
+    /// Its number among the module's functions, from which its address is made.
+    pub(super) function: u32,
+    /// Its first instruction.
+    pub(super) start: u32,
+    /// Bytes of local memory of one activation.
+    pub(super) frame: u32,
+    /// Where it wants its parameters.
+    pub(super) params: Vec<Place>,
+    /// Where it leaves its results.
+    pub(super) returns: Vec<Place>,
+    /// Its register slots `[from, to)` by class, saved around calls when it can reach itself.
+    pub(super) saved: Option<(Slots, Slots)>,
+    /// What it does when it is not PTX.
+    pub(super) builtin: Option<Builtin>,
+}
+
+/// A function that the driver provides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Builtin {
+    /// `vprintf(format, arguments)`.
+    Vprintf,
+    /// `__assertfail(message, file, line, function, size)`.
+    AssertFail,
+    /// `malloc(bytes)`: always refuses with a null pointer.
+    Malloc,
+    /// `free(pointer)`.
+    Free,
+}
+
+/// Everything an entry can reach, ready to run.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) entry: Arc<str>,
+    pub(super) instrs: Vec<Instr>,
+    pub(super) meta: Vec<Meta>,
+    pub(super) mnemonics: Vec<Arc<str>>,
+    pub(super) locs: Vec<SourceLine>,
+    pub(super) slots: Slots,
+    pub(super) presets: Vec<Preset>,
+    pub(super) callees: Vec<Callee>,
+    /// Bytes of local memory of the entry itself.
+    pub(super) frame: u32,
+    /// Bytes of statically declared shared memory, and the alignment dynamic shared memory starts at.
+    pub(super) static_shared: u32,
+    pub(super) dynamic_align: u32,
+    pub(super) uses_dynamic_shared: bool,
+    /// Kernel parameters in order.
+    pub(super) params: Vec<ParamSlot>,
+    pub(super) param_bytes: u32,
+    /// Blocks talk to each other through global memory, so they take turns in a fixed order.
+    pub(super) communicates: bool,
+}
+
+/// A kernel parameter's place in the parameter space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ParamSlot {
+    pub(super) name: Arc<str>,
+    pub(super) ty: Arc<str>,
+    pub(super) offset: u32,
+    pub(super) size: u32,
+}

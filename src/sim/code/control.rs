@@ -1,0 +1,81 @@
+//! Control flow, calls and barriers.
+
+use super::{D, P, R, Reg};
+
+/// Instructions that move a lane's program counter or make it wait.
+#[derive(Debug)]
+pub(in crate::sim) enum Control {
+    /// To an instruction; until a function is complete, to a label's number.
+    Branch(u32),
+    /// `brx.idx index, list`.
+    BranchIndexed(R, Box<[u32]>),
+    Call(Box<Call>),
+    Return,
+    Exit,
+    Trap,
+    Breakpoint,
+    Barrier(Box<Barrier>),
+    /// `bar.warp.sync mask`.
+    WarpSync(R),
+    /// `barrier.cluster.arrive`.
+    ClusterArrive { aligned: bool },
+    /// `barrier.cluster.wait`.
+    ClusterWait { aligned: bool },
+    /// `nanosleep`: lets others go first.
+    Yield,
+    /// Fences, prefetches, hints: nothing a single order of execution could observe.
+    Nothing,
+    /// `setmaxnreg`, with its register count.
+    SetMaxRegisters(u32),
+}
+
+/// Where an argument or result lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum Place {
+    /// Bytes of the frame in local memory.
+    Frame { offset: u32, size: u32 },
+    /// A register.
+    Register(Reg),
+}
+
+/// Whom a call calls.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) enum Target {
+    /// A callee of the code.
+    Direct(u32),
+    /// The address in a register.
+    Indirect(D),
+}
+
+/// A call.
+#[derive(Debug)]
+pub(in crate::sim) struct Call {
+    pub(in crate::sim) target: Target,
+    pub(in crate::sim) args: Vec<Place>,
+    pub(in crate::sim) returns: Vec<Place>,
+    /// Bytes of the caller's own frame, known when its function is complete.
+    pub(in crate::sim) frame: u32,
+}
+
+/// What a barrier does beyond waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum BarrierKind {
+    Sync,
+    Arrive,
+    /// `red.popc` into a register.
+    Popc(R, P, bool),
+    /// `red.and` into a predicate.
+    And(P, P, bool),
+    /// `red.or` into a predicate.
+    Or(P, P, bool),
+}
+
+/// `bar`, `barrier`.
+#[derive(Debug)]
+pub(in crate::sim) struct Barrier {
+    pub(in crate::sim) kind: BarrierKind,
+    pub(in crate::sim) aligned: bool,
+    pub(in crate::sim) id: R,
+    /// Threads that take part; all of the block if absent.
+    pub(in crate::sim) threads: Option<R>,
+}

@@ -1,0 +1,138 @@
+//! Instructions that read and write memory.
+
+use super::{D, P, R, Reg};
+use crate::sim::arith::{Float, Int};
+
+/// A state space as instructions name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::sim) enum Space {
+    Generic,
+    Global,
+    Const,
+    Shared,
+    SharedCluster,
+    Local,
+    /// Kernel parameters.
+    Param,
+}
+
+impl Space {
+    /// As reports call it.
+    pub(in crate::sim) fn name(self) -> &'static str {
+        match self {
+            Space::Generic => "generic",
+            Space::Global => "global",
+            Space::Const => "constant",
+            Space::Shared | Space::SharedCluster => "shared",
+            Space::Local => "local",
+            Space::Param => "param",
+        }
+    }
+}
+
+/// What an address counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum Base {
+    R(R),
+    D(D),
+    /// The current activation's frame in local memory.
+    Frame,
+}
+
+/// An address: base plus bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) struct Addr {
+    pub(in crate::sim) base: Base,
+    pub(in crate::sim) offset: i64,
+}
+
+/// One access by each lane: `count` elements of `bytes` bytes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct Access {
+    pub(in crate::sim) space: Space,
+    pub(in crate::sim) bytes: u8,
+    pub(in crate::sim) count: u8,
+    /// Loads extend the sign into wider registers.
+    pub(in crate::sim) signed: bool,
+    /// The destination registers have 16 bits.
+    pub(in crate::sim) half: bool,
+    /// `.volatile`, `.relaxed`, `.acquire`, `.release`, `.mmio`: may be meant for other threads.
+    pub(in crate::sim) strong: bool,
+    pub(in crate::sim) addr: Addr,
+}
+
+/// Memory instructions.
+#[derive(Debug)]
+pub(in crate::sim) enum Memory {
+    /// One 32-bit element, the common case.
+    LdR(Access, R),
+    StR(Access, R),
+    Ld(Access, Box<[Reg]>),
+    St(Access, Box<[Reg]>),
+    /// `mov` of the address of a local variable in a function.
+    FrameAddress { d: Reg, offset: i64, generic: bool },
+    Atom(Box<Atom>),
+    CpAsync(Box<CpAsync>),
+    CpAsyncCommit,
+    /// All but the newest `.0` groups.
+    CpAsyncWait(u32),
+    CpAsyncWaitAll,
+    Isspacep { space: Space, d: P, a: Base },
+    LdMatrix(Box<MatrixAccess>),
+    StMatrix(Box<MatrixAccess>),
+}
+
+/// What an atomic does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum AtomFn {
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+    Inc,
+    Dec,
+    /// Integers wrap.
+    AddInt(Int),
+    MinInt(Int),
+    MaxInt(Int),
+    /// A float or each half of a pair.
+    AddFloat { ty: Float, pair: bool, ftz: bool },
+    MinFloat { ty: Float, pair: bool },
+    MaxFloat { ty: Float, pair: bool },
+}
+
+/// `atom`, `red`.
+#[derive(Debug)]
+pub(in crate::sim) struct Atom {
+    pub(in crate::sim) f: AtomFn,
+    pub(in crate::sim) access: Access,
+    /// One destination per element; empty for `red`.
+    pub(in crate::sim) d: Box<[Reg]>,
+    /// Per element.
+    pub(in crate::sim) b: Box<[Reg]>,
+    /// The swapped-in value of `cas`.
+    pub(in crate::sim) c: Option<Reg>,
+}
+
+/// `cp.async`.
+#[derive(Debug)]
+pub(in crate::sim) struct CpAsync {
+    pub(in crate::sim) dst: Addr,
+    pub(in crate::sim) src: Addr,
+    pub(in crate::sim) bytes: u8,
+    /// Bytes read; the rest is zero.
+    pub(in crate::sim) src_bytes: Option<R>,
+    /// Where true, nothing is read and all is zero.
+    pub(in crate::sim) ignore: Option<(P, bool)>,
+}
+
+/// `ldmatrix`, `stmatrix` of 8×8 matrices of 16-bit elements.
+#[derive(Debug)]
+pub(in crate::sim) struct MatrixAccess {
+    pub(in crate::sim) space: Space,
+    pub(in crate::sim) addr: Addr,
+    pub(in crate::sim) transposed: bool,
+    /// One register per matrix.
+    pub(in crate::sim) regs: Box<[R]>,
+}

@@ -1,0 +1,150 @@
+//! ld, st and their qualifiers.
+
+use super::Decoded;
+use super::instruction::Cx;
+use super::operand::Fit;
+use crate::sim::code::{Access, Memory, Reg, Space};
+use crate::sim::types::Type;
+
+/// A state space as `ld`, `st` and `atom` spell it.
+pub(super) fn space_of(word: &str) -> Option<Space> {
+    Some(match word {
+        "global" => Space::Global,
+        "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::SharedCluster,
+        "local" => Space::Local,
+        "const" => Space::Const,
+        "param" | "param::entry" | "param::func" => Space::Param,
+        _ => return None,
+    })
+}
+
+/// Scopes of strong operations.
+pub(super) const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+
+impl Cx<'_, '_, '_> {
+    /// `.weak`, `.volatile`, `.relaxed.scope` …: whether the access is strong.
+    fn ordering(&mut self, orders: &[&str]) -> Decoded<bool> {
+        if self.m.eat("weak") {
+            return Ok(false);
+        }
+        if self.m.eat("volatile") {
+            return Ok(true);
+        }
+        let mmio = self.m.eat("mmio");
+        let Some(order) = self.m.peek().filter(|word| orders.contains(word)) else {
+            return if mmio { Err(self.error("`.mmio` wants `.relaxed.sys`")) } else { Ok(false) };
+        };
+        self.m.eat(order);
+        if !self.m.eat_any(&SCOPES) {
+            return Err(self.error(format!("`.{order}` wants a scope such as `.gpu`")));
+        }
+        Ok(true)
+    }
+
+    /// Cache operators and hints; true when a cache policy operand follows.
+    pub(super) fn cache_hints(&mut self, operators: &[&str]) -> bool {
+        self.m.eat_any(operators);
+        let mut policy = false;
+        while let Some(word) = self.m.peek() {
+            match word {
+                "nc" => {}
+                "L2::cache_hint" => policy = true,
+                "unified" => {}
+                _ if word.starts_with("L1::") || word.starts_with("L2::") => {}
+                _ => break,
+            }
+            self.m.eat(word);
+        }
+        policy
+    }
+
+    /// `.v2`, `.v4`, `.v8`.
+    fn vector(&mut self) -> usize {
+        self.m
+            .take(|word| match word {
+                "v2" => Some(2),
+                "v4" => Some(4),
+                "v8" => Some(8),
+                _ => None,
+            })
+            .unwrap_or(1)
+    }
+
+    /// The type of elements, and a vector's length, checked together.
+    fn elements_type(&mut self) -> Decoded<(usize, Type)> {
+        let count = self.vector();
+        let ty = self.want_type()?;
+        let plain = matches!(
+            ty,
+            Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128 | Type::F32 | Type::F64 | Type::Int(_)
+        );
+        if !plain {
+            return Err(self.no_such_type(ty));
+        }
+        let bytes = ty.bytes() as usize * count;
+        if bytes > 32 || (bytes > 16 && ty.bits() < 32) {
+            return Err(self.error(format!("`{}` moves {bytes} bytes at once", self.i.mnemonic())));
+        }
+        Ok((count, ty))
+    }
+
+    fn access(&self, space: Space, ty: Type, count: usize, strong: bool, addr: crate::sim::code::Addr) -> Access {
+        let signed = matches!(ty, Type::Int(int) if int.signed());
+        Access { space, bytes: ty.bytes() as u8, count: count as u8, signed, half: false, strong, addr }
+    }
+
+    /// Bits of the first register of operand `n`.
+    fn first_width(&mut self, n: usize) -> Decoded<u32> {
+        let elements = self.elements(self.operand(n))?;
+        let registers = elements.iter().map(|e| self.register_of(e)).collect::<Decoded<Vec<_>>>()?;
+        Ok(registers.iter().flatten().next().map_or(32, |(_, ty)| ty.bits()))
+    }
+
+    pub(super) fn ld(&mut self) -> Decoded<Memory> {
+        let strong = self.ordering(&["relaxed", "acquire"])?;
+        let space = self.m.take(space_of).unwrap_or(Space::Generic);
+        let policy = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
+        let (count, ty) = self.elements_type()?;
+        if policy {
+            self.arity(3)?;
+            self.src_d(2, Type::B64)?;
+        } else {
+            self.arity(2)?;
+        }
+        let d = self.destinations(0, count, ty, Fit::Wider)?;
+        let (addr, space) = self.addr(1, space)?;
+        let mut access = self.access(space, ty, count, strong, addr);
+        access.half = self.first_width(0)? == 16;
+        match &d[..] {
+            &[Reg::R(d)] if access.bytes == 4 => Ok(Memory::LdR(access, d)),
+            _ => Ok(Memory::Ld(access, d)),
+        }
+    }
+
+    pub(super) fn st(&mut self) -> Decoded<Memory> {
+        let strong = self.ordering(&["relaxed", "release"])?;
+        let space = self.m.take(space_of).unwrap_or(Space::Generic);
+        if space == Space::Const {
+            return Err(self.error("constant space is read only"));
+        }
+        let policy = self.cache_hints(&["wb", "cg", "cs", "wt"]);
+        let (count, ty) = self.elements_type()?;
+        if policy {
+            self.arity(3)?;
+            self.src_d(2, Type::B64)?;
+        } else {
+            self.arity(2)?;
+        }
+        let (addr, space) = self.addr(0, space)?;
+        if space == Space::Param {
+            return Err(self.error("kernel parameters are read only"));
+        }
+        let values = self.sources(1, count, ty, Fit::Wider)?;
+        let access = self.access(space, ty, count, strong, addr);
+        match &values[..] {
+            &[Reg::R(value)] if access.bytes == 4 => Ok(Memory::StR(access, value)),
+            _ => Ok(Memory::St(access, values)),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Reads an instruction's qualifiers from left to right.
+
+use crate::sim::types::Type;
+
+/// A cursor over the qualifiers of an instruction.
+pub(super) struct Modifiers<'m> {
+    words: &'m [String],
+    at: usize,
+}
+
+impl<'m> Modifiers<'m> {
+    pub(super) fn new(words: &'m [String]) -> Self {
+        Self { words, at: 0 }
+    }
+
+    pub(super) fn peek(&self) -> Option<&'m str> {
+        self.words.get(self.at).map(String::as_str)
+    }
+
+    /// Takes the next qualifier if it is `word`.
+    pub(super) fn eat(&mut self, word: &str) -> bool {
+        let found = self.peek() == Some(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the next qualifier if it is one of `words`.
+    pub(super) fn eat_any(&mut self, words: &[&str]) -> bool {
+        let found = self.peek().is_some_and(|word| words.contains(&word));
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the next qualifier if `f` knows it.
+    pub(super) fn take<T>(&mut self, f: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let value = f(self.peek()?)?;
+        self.at += 1;
+        Some(value)
+    }
+
+    /// Takes a type.
+    pub(super) fn ty(&mut self) -> Option<Type> {
+        self.take(Type::parse)
+    }
+
+    pub(super) fn all(&self) -> &'m [String] {
+        self.words
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'m str> {
+        let word = self.peek()?;
+        self.at += 1;
+        Some(word)
+    }
+}

@@ -1,0 +1,90 @@
+//! Special registers by name (PTX ISA, "Special Registers").
+
+use super::Decoded;
+use super::instruction::Cx;
+use crate::sim::arith::Int;
+use crate::sim::ast::{Operand, OperandKind};
+use crate::sim::code::{Clock, Reg, Special, Value};
+use crate::sim::types::Type;
+
+/// The register and its width, if `name` (with component `part`) is a constant special register.
+fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
+    let axis = match part {
+        Some("x") => Some(0),
+        Some("y") => Some(1),
+        Some("z") => Some(2),
+        Some("w") => return fixed(name, Some("x")).map(|_| (Special::Zero, 32)),
+        Some(_) => return None,
+        None => None,
+    };
+    let special = match (name, axis) {
+        ("%tid", Some(i)) => Special::Tid(i),
+        ("%ntid", Some(i)) => Special::Ntid(i),
+        ("%ctaid", Some(i)) => Special::Ctaid(i),
+        ("%nctaid", Some(i)) => Special::Nctaid(i),
+        ("%clusterid", Some(i)) => Special::ClusterId(i),
+        ("%nclusterid", Some(i)) => Special::NClusterId(i),
+        ("%cluster_ctaid", Some(i)) => Special::ClusterCtaid(i),
+        ("%cluster_nctaid", Some(i)) => Special::ClusterNctaid(i),
+        (_, Some(_)) => return None,
+        ("%laneid", None) => Special::LaneId,
+        ("%warpid", None) => Special::WarpId,
+        ("%nwarpid", None) => Special::NWarpId,
+        ("%smid", None) => Special::SmId,
+        ("%nsmid", None) => Special::NSmId,
+        ("%gridid", None) => return Some((Special::GridId, 64)),
+        ("%lanemask_eq", None) => Special::LaneMaskEq,
+        ("%lanemask_le", None) => Special::LaneMaskLe,
+        ("%lanemask_lt", None) => Special::LaneMaskLt,
+        ("%lanemask_ge", None) => Special::LaneMaskGe,
+        ("%lanemask_gt", None) => Special::LaneMaskGt,
+        ("%cluster_ctarank", None) => Special::ClusterCtaRank,
+        ("%cluster_nctarank", None) => Special::ClusterNctaRank,
+        ("%is_explicit_cluster", None) => return Some((Special::IsExplicitCluster, 1)),
+        ("%total_smem_size" | "%aggr_smem_size", None) => Special::TotalSmemSize,
+        ("%dynamic_smem_size", None) => Special::DynamicSmemSize,
+        ("%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap", None) => {
+            Special::Zero
+        }
+        (name, None) => {
+            let number = name.strip_prefix("%envreg")?;
+            number.parse::<u32>().ok().filter(|&n| n < 32)?;
+            Special::Zero
+        }
+    };
+    Some((special, 32))
+}
+
+/// Special registers that change while a warp runs.
+pub(super) fn clock(name: &str) -> Option<(Clock, u32)> {
+    Some(match name {
+        "%clock" => (Clock::Clock, 32),
+        "%clock_hi" => (Clock::ClockHi, 32),
+        "%clock64" => (Clock::Clock64, 64),
+        "%globaltimer" => (Clock::GlobalTimer, 64),
+        "%globaltimer_lo" => (Clock::GlobalTimerLo, 32),
+        "%globaltimer_hi" => (Clock::GlobalTimerHi, 32),
+        _ => return None,
+    })
+}
+
+impl Cx<'_, '_, '_> {
+    /// The slot of a constant special register.
+    pub(super) fn special(&mut self, operand: &Operand) -> Decoded<Option<(Reg, Type)>> {
+        let (name, part) = match &operand.kind {
+            OperandKind::Name(name) => (name.as_str(), None),
+            OperandKind::Component(name, part) => (name.as_str(), Some(part.as_str())),
+            _ => return Ok(None),
+        };
+        if clock(name).is_some() && part.is_none() {
+            return Err(self.error_at(operand, format!("only `mov` reads `{name}`")));
+        }
+        let Some((special, bits)) = fixed(name, part) else { return Ok(None) };
+        let value = Value::Special(special);
+        Ok(Some(match bits {
+            64 => (Reg::D(self.body.builder.preset_d(value)), Type::Int(Int::U64)),
+            1 => (Reg::P(self.body.builder.preset_p_of(value)), Type::Pred),
+            _ => (Reg::R(self.body.builder.preset_r(value)), Type::Int(Int::U32)),
+        }))
+    }
+}

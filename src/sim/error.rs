@@ -1,0 +1,157 @@
+//! What can go wrong, each with the place it went wrong at.
+
+use std::fmt;
+
+use super::lexer::Pos;
+
+/// PTX text that cannot be run: what is wrong, and where.
+///
+/// `Display` shows the message, `file:line:column`, the line of text and a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    message: String,
+    file: String,
+    line: u32,
+    column: u32,
+    len: u32,
+    text: String,
+}
+
+impl ParseError {
+    pub(super) fn new(source: &str, pos: Pos, len: u32, message: impl Into<String>) -> Self {
+        let text = source.lines().nth(pos.line.saturating_sub(1) as usize).unwrap_or("");
+        Self {
+            message: message.into(),
+            file: "kernel.ptx".into(),
+            line: pos.line,
+            column: pos.column,
+            len: len.max(1),
+            text: text.chars().take(400).collect(),
+        }
+    }
+
+    pub(super) fn in_file(mut self, file: &str) -> Self {
+        self.file = file.into();
+        self
+    }
+
+    /// 1-based line of the text.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// 1-based column, in characters.
+    pub fn column(&self) -> u32 {
+        self.column
+    }
+
+    /// What is wrong, in one line, without the place.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.message)?;
+        write!(f, "{}", Snippet { file: &self.file, pos: self.pos(), len: self.len, text: &self.text })
+    }
+}
+
+impl ParseError {
+    fn pos(&self) -> Pos {
+        Pos { line: self.line, column: self.column }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// ` --> file:line:column`, the line, and a caret line.
+pub(super) struct Snippet<'a> {
+    pub(super) file: &'a str,
+    pub(super) pos: Pos,
+    pub(super) len: u32,
+    pub(super) text: &'a str,
+}
+
+impl fmt::Display for Snippet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.pos.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let before = self.pos.column.saturating_sub(1) as usize;
+        let pad: String =
+            self.text.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let room = self.text.chars().count().saturating_sub(before).max(1);
+        let carets = "^".repeat((self.len as usize).clamp(1, room));
+        writeln!(f, "{gutter}--> {}:{}:{}", self.file, self.pos.line, self.pos.column)?;
+        writeln!(f, "{gutter} |")?;
+        writeln!(f, "{number} | {}", self.text)?;
+        write!(f, "{gutter} | {pad}{carets}")
+    }
+}
+
+/// Why a launch did not run, or did not run to its end.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// The module has no such kernel.
+    #[error("the module has no kernel `{name}`; it has {}", .entries.join(", "))]
+    UnknownEntry {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        entries: Vec<String>,
+    },
+    /// More or fewer arguments than parameters.
+    #[error("kernel `{kernel}` takes {wanted} arguments, found {found}")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Parameters.
+        wanted: usize,
+        /// Arguments.
+        found: usize,
+    },
+    /// An argument of another size than its parameter.
+    #[error("argument {index} of kernel `{kernel}`: parameter `{name}` of type .{ty} takes {wanted} bytes, found {found}")]
+    ArgumentSize {
+        /// The kernel.
+        kernel: String,
+        /// Which argument, from 0.
+        index: usize,
+        /// The parameter's name.
+        name: String,
+        /// The parameter's type.
+        ty: String,
+        /// Bytes of the parameter.
+        wanted: usize,
+        /// Bytes of the argument.
+        found: usize,
+    },
+    /// A grid, block or cluster that cannot be launched.
+    #[error("kernel `{kernel}` cannot be launched so: {reason}")]
+    Shape {
+        /// The kernel.
+        kernel: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A mistake of the kernel that stopped the run.
+    #[error("{0}")]
+    Fault(Box<super::report::Finding>),
+}
+
+impl SimError {
+    /// The mistake that stopped the run, if a mistake of the kernel did.
+    pub fn finding(&self) -> Option<&super::report::Finding> {
+        match self {
+            SimError::Fault(finding) => Some(finding),
+            _ => None,
+        }
+    }
+
+    /// The kind of that mistake.
+    pub fn kind(&self) -> Option<super::report::Kind> {
+        self.finding().map(|finding| finding.kind)
+    }
+}

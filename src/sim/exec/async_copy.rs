@@ -1,0 +1,146 @@
+//! cp.async: data is fetched when the copy is issued and arrives in shared memory at the wait.
+
+use super::global::{Doing, reach};
+use super::lanes::{Lanes32, Lanes64, lanes};
+use super::memory::{View, aligned, safe_addresses};
+use crate::sim::code::{CpAsync, Space};
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::launch::Checks;
+use crate::sim::machine::Cx;
+use crate::sim::report::Kind;
+use crate::sim::warp::Warp;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Copies of one instruction that have not arrived.
+#[derive(Debug)]
+struct Pending {
+    /// Lanes whose copy is still on its way.
+    mask: u32,
+    bytes: u64,
+    to: Lanes64,
+    /// The group each lane's copy belongs to.
+    group: Lanes32,
+    data: [[u32; 4]; 32],
+}
+
+/// A warp's asynchronous copies.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct AsyncCopies {
+    pending: Vec<Box<Pending>>,
+    /// Emptied entries, kept for reuse.
+    spare: Vec<Box<Pending>>,
+    /// How many groups each lane has committed.
+    committed: Lanes32,
+}
+
+impl AsyncCopies {
+    pub(in crate::sim) fn reset(&mut self) {
+        self.spare.append(&mut self.pending);
+        self.committed = [0; 32];
+    }
+
+    /// Lanes of `m` with copies on their way.
+    pub(in crate::sim) fn in_flight(&self, m: u32) -> u32 {
+        self.pending.iter().fold(0, |lanes, p| lanes | (p.mask & m))
+    }
+}
+
+pub(super) fn issue<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, copy: &CpAsync, m: u32) -> Outcome<()> {
+    let to = safe_addresses(warp, copy.dst, m);
+    let from = safe_addresses(warp, copy.src, m);
+    let bytes = u64::from(copy.bytes);
+    aligned(&to, bytes, "the target of a cp.async", Space::Shared)?;
+    cx.cta().shared.within(&to, bytes, "the target of a cp.async")?;
+    let mut sizes = [copy.bytes; 32];
+    if let Some(reg) = copy.src_bytes {
+        for (lane, &size) in warp.regs.r(reg).iter().enumerate() {
+            if size > u32::from(copy.bytes) && m >> lane & 1 == 1 {
+                let message = format!("cp.async of {bytes} bytes is told to read {size}");
+                return Err(Fault::at(Kind::InvalidOperand, lane, message));
+            }
+            sizes[lane] = size.min(u32::from(copy.bytes)) as u8;
+        }
+    }
+    if let Some((p, negated)) = copy.ignore {
+        let ignored = warp.regs.predicate(p, negated);
+        for lane in lanes(ignored) {
+            sizes[lane] = 0;
+        }
+    }
+    let mut entry = warp.copies.spare.pop().unwrap_or_else(|| {
+        Box::new(Pending { mask: 0, bytes: 0, to: [0; 32], group: [0; 32], data: [[0; 4]; 32] })
+    });
+    for lane in lanes(m) {
+        entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
+    }
+    entry.mask = m;
+    entry.bytes = bytes;
+    entry.to = to;
+    entry.group = warp.copies.committed;
+    warp.copies.pending.push(entry);
+    Ok(())
+}
+
+/// The bytes of one copy, zeros behind the first `size`.
+fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<[u32; 4]> {
+    let mut data = [0; 4];
+    if size == 0 {
+        return Ok(data);
+    }
+    if from % bytes != 0 {
+        let message = format!(
+            "misaligned access: the source of a cp.async of {bytes} bytes at global address {from:#x}, which is not a multiple of {bytes}"
+        );
+        return Err(Fault::at(Kind::MisalignedAccess, lane, message));
+    }
+    let allocation = reach(cx.machine, lane, from, size, Doing::Load)?;
+    let start = ((from - allocation.start) / 4) as usize;
+    for (i, word) in data.iter_mut().enumerate().take(size.div_ceil(4) as usize) {
+        let left = size - 4 * i as u64;
+        let mask = if left >= 4 { u32::MAX } else { (1 << (8 * left)) - 1 };
+        *word = allocation.words[start + i].load(Relaxed) & mask;
+    }
+    Ok(data)
+}
+
+pub(super) fn commit(warp: &mut Warp, m: u32) {
+    for lane in lanes(m) {
+        warp.copies.committed[lane] += 1;
+    }
+}
+
+/// Lets all but the newest `n` groups of each lane arrive.
+pub(super) fn wait(cx: &mut Cx<'_>, warp: &mut Warp, m: u32, n: u32) {
+    let committed = warp.copies.committed;
+    arrive(cx, warp, |lane, group| m >> lane & 1 == 1 && group + n < committed[lane]);
+}
+
+/// Lets everything arrive, committed or not.
+pub(super) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
+    arrive(cx, warp, |lane, _| m >> lane & 1 == 1);
+}
+
+fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) {
+    let track = cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
+    let shared = &mut cx.cta().shared;
+    let mut at = 0;
+    while at < warp.copies.pending.len() {
+        let entry = &mut warp.copies.pending[at];
+        let arrived = lanes(entry.mask).filter(|&l| ready(l, entry.group[l])).fold(0, |mask, l| mask | 1 << l);
+        for lane in lanes(arrived) {
+            for i in 0..entry.bytes / 4 {
+                shared.set(entry.to[lane] + 4 * i, lane, u32::MAX, entry.data[lane][i as usize]);
+            }
+            if track && !shared.written.is_empty() {
+                shared.mark(entry.to[lane], entry.bytes);
+            }
+        }
+        entry.mask &= !arrived;
+        if entry.mask == 0 {
+            let entry = warp.copies.pending.remove(at);
+            warp.copies.spare.push(entry);
+        } else {
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Local memory: each lane's own, interleaved so that equal addresses of all lanes lie side by side.
+
+use super::lanes::{Lanes32, Lanes64};
+use super::memory::{View, read, write};
+use crate::sim::code::{Access, Reg};
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::report::Kind;
+use crate::sim::warp::Warp;
+
+/// Local memory of a warp.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct Local {
+    words: Vec<Lanes32>,
+}
+
+impl View for Local {
+    #[inline(always)]
+    fn word(&self, address: u64, lane: usize) -> u32 {
+        self.words.get((address >> 2) as usize).map_or(0, |row| row[lane])
+    }
+
+    #[inline(always)]
+    fn set(&mut self, address: u64, lane: usize, mask: u32, bits: u32) {
+        let index = (address >> 2) as usize;
+        if index >= self.words.len() {
+            self.words.resize(index + 1, [0; 32]);
+        }
+        let word = &mut self.words[index][lane];
+        *word = (*word & !mask) | (bits & mask);
+    }
+}
+
+impl Local {
+    /// Forgets everything.
+    pub(in crate::sim) fn reset(&mut self) {
+        self.words.clear();
+    }
+
+    pub(in crate::sim) fn byte(&self, address: u64, lane: usize) -> u8 {
+        (self.word(address & !3, lane) >> (8 * (address & 3))) as u8
+    }
+
+    /// Copies bytes from one place to another of the same lane.
+    pub(in crate::sim) fn copy(&mut self, lane: usize, from: u64, to: u64, bytes: u64) {
+        let contents: Vec<u8> = (0..bytes).map(|i| self.byte(from + i, lane)).collect();
+        for (i, byte) in (0..).zip(contents) {
+            self.set_byte(lane, to + i, byte);
+        }
+    }
+
+    pub(in crate::sim) fn set_byte(&mut self, lane: usize, address: u64, byte: u8) {
+        let shift = 8 * (address & 3);
+        self.set(address & !3, lane, 0xff << shift, u32::from(byte) << shift);
+    }
+}
+
+/// Refuses addresses past the end of each lane's current frame.
+fn within(warp: &Warp, all: &Lanes64, bytes: u64, m: u32, what: &str) -> Outcome<()> {
+    for lane in super::lanes::lanes(m) {
+        let limit = u64::from(warp.sp[lane] + warp.frame_of(lane));
+        if all[lane].saturating_add(bytes) > limit {
+            let message = format!(
+                "local memory out of bounds: {what} of {bytes} bytes at {:#x}; the thread has {limit} bytes",
+                all[lane]
+            );
+            return Err(Fault::at(Kind::LocalOutOfBounds, lane, message));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn load<const CHECKED: bool>(
+    warp: &mut Warp,
+    access: &Access,
+    d: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let bytes = u64::from(access.bytes) * u64::from(access.count);
+    within(warp, all, bytes, m, "a load")?;
+    read(&warp.local, &mut warp.regs, all, access, d, m);
+    Ok(())
+}
+
+pub(super) fn store<const CHECKED: bool>(
+    warp: &mut Warp,
+    access: &Access,
+    values: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let bytes = u64::from(access.bytes) * u64::from(access.count);
+    within(warp, all, bytes, m, "a store")?;
+    write(&mut warp.local, &warp.regs, all, access, values, m);
+    Ok(())
+}

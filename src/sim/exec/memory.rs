@@ -1,0 +1,358 @@
+//! Loads and stores: addresses, spaces, elements.
+
+use super::lanes::{Lanes64, Regs, lanes};
+use super::{async_copy, atomic, global, local, matrix, shared};
+use crate::sim::code::{Access, Addr, Base, Memory, R, Reg, Space};
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::machine::Cx;
+use crate::sim::memory::{
+    GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW,
+};
+use crate::sim::report::Kind;
+use crate::sim::warp::Warp;
+
+/// Runs one memory instruction in the lanes of `m`, of which there is at least one.
+pub(in crate::sim) fn execute<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    op: &Memory,
+    m: u32,
+) -> Outcome<()> {
+    match op {
+        Memory::LdR(access, d) => load_word::<CHECKED>(cx, warp, access, *d, m),
+        Memory::StR(access, value) => store_word::<CHECKED>(cx, warp, access, *value, m),
+        Memory::Ld(access, d) => load::<CHECKED>(cx, warp, access, d, m),
+        Memory::St(access, values) => store::<CHECKED>(cx, warp, access, values, m),
+        Memory::FrameAddress { d, offset, generic } => {
+            let window = if *generic { LOCAL_WINDOW } else { 0 };
+            let base = warp.sp.map(|sp| (u64::from(sp) + window).wrapping_add_signed(*offset));
+            warp.regs.put(*d, m, &base);
+            Ok(())
+        }
+        Memory::Atom(atom) => atomic::execute::<CHECKED>(cx, warp, atom, m),
+        Memory::CpAsync(copy) => async_copy::issue::<CHECKED>(cx, warp, copy, m),
+        Memory::CpAsyncCommit => {
+            async_copy::commit(warp, m);
+            Ok(())
+        }
+        Memory::CpAsyncWait(n) => {
+            async_copy::wait(cx, warp, m, *n);
+            Ok(())
+        }
+        Memory::CpAsyncWaitAll => {
+            async_copy::wait_all(cx, warp, m);
+            Ok(())
+        }
+        Memory::Isspacep { space, d, a } => {
+            let a = addresses(warp, Addr { base: *a, offset: 0 });
+            let inside = super::lanes::mask_of(|lane| belongs(*space, a[lane], cx.at as u64));
+            warp.regs.put_p(*d, m, inside);
+            Ok(())
+        }
+        Memory::LdMatrix(access) => matrix::load::<CHECKED>(cx, warp, access, m),
+        Memory::StMatrix(access) => matrix::store::<CHECKED>(cx, warp, access, m),
+    }
+}
+
+/// Whether a generic address lies in a space.
+fn belongs(space: Space, address: u64, rank: u64) -> bool {
+    match space {
+        Space::Global => address >= GLOBAL_START,
+        Space::Const => false,
+        Space::Shared => window_of(address) == Space::Shared && (address - SHARED_WINDOW) >> SHARED_BITS == rank,
+        Space::SharedCluster => window_of(address) == Space::Shared,
+        other => window_of(address) == other,
+    }
+}
+
+/// The space of a generic address.
+fn window_of(address: u64) -> Space {
+    match address {
+        GLOBAL_START.. => Space::Global,
+        SHARED_WINDOW..LOCAL_WINDOW => Space::Shared,
+        LOCAL_WINDOW..PARAM_WINDOW => Space::Local,
+        PARAM_WINDOW..0x4_0000_0000 => Space::Param,
+        _ => Space::Global,
+    }
+}
+
+/// Each lane's address.
+#[inline(always)]
+pub(super) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
+    let offset = addr.offset as u64;
+    match addr.base {
+        Base::D(d) => {
+            let base = warp.regs.d(d);
+            std::array::from_fn(|lane| base[lane].wrapping_add(offset))
+        }
+        Base::R(r) => {
+            let base = warp.regs.r(r);
+            std::array::from_fn(|lane| u64::from(base[lane].wrapping_add(offset as u32)))
+        }
+        Base::Frame => warp.sp.map(|sp| u64::from(sp).wrapping_add(offset)),
+    }
+}
+
+/// The same, with the first active lane's address in the lanes outside `m`, so that all are safe to use.
+#[inline(always)]
+pub(super) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
+    let mut all = addresses(warp, addr);
+    if m != u32::MAX {
+        let first = all[m.trailing_zeros() as usize & 31];
+        for (lane, address) in all.iter_mut().enumerate() {
+            if m >> lane & 1 == 0 {
+                *address = first;
+            }
+        }
+    }
+    all
+}
+
+/// Refuses addresses that are not multiples of `bytes`, a power of two.
+#[inline(always)]
+pub(super) fn aligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Outcome<()> {
+    let any = all.iter().fold(0, |any, address| any | address);
+    if any & (bytes - 1) == 0 { Ok(()) } else { Err(misaligned(all, bytes, what, space)) }
+}
+
+#[cold]
+fn misaligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Box<Fault> {
+    let lane = all.iter().position(|address| address & (bytes - 1) != 0).unwrap_or(0);
+    let message = format!(
+        "misaligned access: {what} of {bytes} bytes at {} address {:#x}, which is not a multiple of {bytes}",
+        space.name(),
+        all[lane]
+    );
+    Fault::at(Kind::MisalignedAccess, lane, message)
+}
+
+/// Words of a space that loads read and stores write, by lane.
+pub(super) trait View {
+    fn word(&self, address: u64, lane: usize) -> u32;
+    /// Replaces the bits of `mask`.
+    fn set(&mut self, address: u64, lane: usize, mask: u32, bits: u32);
+}
+
+/// Reads the elements of each lane into registers. Addresses are checked.
+#[inline(always)]
+pub(super) fn read<V: View>(view: &V, regs: &mut Regs, all: &Lanes64, access: &Access, d: &[Reg], m: u32) {
+    for (i, &reg) in d.iter().enumerate() {
+        let offset = u64::from(access.bytes) * i as u64;
+        match (access.bytes, reg) {
+            (4, Reg::R(r)) => {
+                let out = std::array::from_fn(|lane| view.word(all[lane] + offset, lane));
+                regs.put_r(r, m, &out);
+            }
+            (16, Reg::Q(low)) => {
+                for half in 0..2 {
+                    let at = offset + 8 * u64::from(half);
+                    let out = std::array::from_fn(|lane| double(view, all[lane] + at, lane));
+                    regs.put_d(crate::sim::code::D(low.0 + half), m, &out);
+                }
+            }
+            (8, reg) => {
+                let out = std::array::from_fn(|lane| double(view, all[lane] + offset, lane));
+                regs.put(reg, m, &out);
+            }
+            (bytes, reg) => {
+                let out = std::array::from_fn(|lane| {
+                    let address = all[lane] + offset;
+                    let word = view.word(address & !3, lane);
+                    extend(word >> (8 * (address & 3)), bytes, access)
+                });
+                regs.put(reg, m, &out);
+            }
+        }
+    }
+}
+
+/// A narrow element as the destination register holds it.
+fn extend(word: u32, bytes: u8, access: &Access) -> u64 {
+    let value = match (bytes, access.signed) {
+        (1, true) => word as i8 as u64,
+        (1, false) => u64::from(word as u8),
+        (2, true) => word as i16 as u64,
+        (2, false) => u64::from(word as u16),
+        (_, true) => word as i32 as u64,
+        (_, false) => u64::from(word),
+    };
+    if access.half { value & 0xffff } else { value }
+}
+
+fn double<V: View>(view: &V, address: u64, lane: usize) -> u64 {
+    u64::from(view.word(address, lane)) | u64::from(view.word(address + 4, lane)) << 32
+}
+
+/// Writes the elements of each lane from registers. Addresses are checked.
+pub(super) fn write<V: View>(view: &mut V, regs: &Regs, all: &Lanes64, access: &Access, values: &[Reg], m: u32) {
+    for (i, &reg) in values.iter().enumerate() {
+        let offset = u64::from(access.bytes) * i as u64;
+        match (access.bytes, reg) {
+            (4, Reg::R(r)) => {
+                let words = regs.r(r);
+                for lane in lanes(m) {
+                    view.set(all[lane] + offset, lane, u32::MAX, words[lane]);
+                }
+            }
+            (16, Reg::Q(low)) => {
+                for half in 0..2 {
+                    let at = offset + 8 * u64::from(half);
+                    let words = regs.d(crate::sim::code::D(low.0 + half));
+                    for lane in lanes(m) {
+                        set_double(view, all[lane] + at, lane, words[lane]);
+                    }
+                }
+            }
+            (8, reg) => {
+                let words = regs.get(reg);
+                for lane in lanes(m) {
+                    set_double(view, all[lane] + offset, lane, words[lane]);
+                }
+            }
+            (bytes, reg) => {
+                let words = regs.get(reg);
+                let mask = u32::MAX >> (32 - 8 * u32::from(bytes));
+                for lane in lanes(m) {
+                    let address = all[lane] + offset;
+                    let shift = 8 * (address & 3);
+                    view.set(address & !3, lane, mask << shift, (words[lane] as u32 & mask) << shift);
+                }
+            }
+        }
+    }
+}
+
+fn set_double<V: View>(view: &mut V, address: u64, lane: usize, value: u64) {
+    view.set(address, lane, u32::MAX, value as u32);
+    view.set(address + 4, lane, u32::MAX, (value >> 32) as u32);
+}
+
+fn load_word<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: R, m: u32) -> Outcome<()> {
+    match access.space {
+        Space::Shared => shared::load_word::<CHECKED>(cx, warp, access, d, m),
+        Space::Global => global::load_word(cx, warp, access, d, m),
+        _ => load::<CHECKED>(cx, warp, access, &[Reg::R(d)], m),
+    }
+}
+
+fn store_word<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, value: R, m: u32) -> Outcome<()> {
+    store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m)
+}
+
+/// Calls `f` with each space that generic addresses of `m` fall into, its lanes, and their addresses there.
+fn by_space(
+    all: &Lanes64,
+    m: u32,
+    mut f: impl FnMut(Space, u32, &Lanes64) -> Outcome<()>,
+) -> Outcome<()> {
+    let first = window_of(all[m.trailing_zeros() as usize & 31]);
+    let same = super::lanes::mask_of(|lane| window_of(all[lane]) == first) & m;
+    let window = match first {
+        Space::Shared => SHARED_WINDOW,
+        Space::Local => LOCAL_WINDOW,
+        Space::Param => PARAM_WINDOW,
+        _ => 0,
+    };
+    let start = all[same.trailing_zeros() as usize & 31];
+    let there = std::array::from_fn(|lane| {
+        let address = if same >> lane & 1 == 1 { all[lane] } else { start };
+        address.wrapping_sub(window)
+    });
+    let space = if first == Space::Shared { Space::SharedCluster } else { first };
+    f(space, same, &there)?;
+    if same == m { Ok(()) } else { by_space(all, m & !same, f) }
+}
+
+fn load<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: &[Reg], m: u32) -> Outcome<()> {
+    let all = safe_addresses(warp, access.addr, m);
+    if access.space == Space::Generic {
+        return by_space(&all, m, |space, m, all| {
+            load_from::<CHECKED>(cx, warp, space, access, d, all, m)
+        });
+    }
+    load_from::<CHECKED>(cx, warp, access.space, access, d, &all, m)
+}
+
+fn load_from<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    access: &Access,
+    d: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let total = u64::from(access.bytes) * u64::from(access.count);
+    aligned(all, total, "a load", space)?;
+    match space {
+        Space::Shared | Space::SharedCluster => shared::load::<CHECKED>(cx, warp, space, access, d, all, m),
+        Space::Local => local::load::<CHECKED>(warp, access, d, all, m),
+        Space::Param => {
+            let view = Params::reach(cx, all, total)?;
+            read(&view, &mut warp.regs, all, access, d, m);
+            Ok(())
+        }
+        _ => global::load(cx, warp, access, d, all, m),
+    }
+}
+
+fn store<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, values: &[Reg], m: u32) -> Outcome<()> {
+    let all = safe_addresses(warp, access.addr, m);
+    if access.space == Space::Generic {
+        return by_space(&all, m, |space, m, all| {
+            store_to::<CHECKED>(cx, warp, space, access, values, all, m)
+        });
+    }
+    store_to::<CHECKED>(cx, warp, access.space, access, values, &all, m)
+}
+
+fn store_to<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    access: &Access,
+    values: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let total = u64::from(access.bytes) * u64::from(access.count);
+    aligned(all, total, "a store", space)?;
+    match space {
+        Space::Shared | Space::SharedCluster => shared::store::<CHECKED>(cx, warp, space, access, values, all, m),
+        Space::Local => local::store::<CHECKED>(warp, access, values, all, m),
+        Space::Param => {
+            Err(Fault::at(Kind::ReadOnly, m.trailing_zeros() as usize, "a store to kernel parameters, which are read only"))
+        }
+        _ => global::store(cx, warp, access, values, all, m),
+    }
+}
+
+/// Kernel parameters: the same for every lane.
+struct Params<'a> {
+    words: &'a [u32],
+}
+
+impl<'a> Params<'a> {
+    fn reach(cx: &'a Cx<'_>, all: &Lanes64, bytes: u64) -> Outcome<Self> {
+        let limit = u64::from(cx.machine.code.param_bytes);
+        match all.iter().position(|&address| address.saturating_add(bytes) > limit) {
+            None => Ok(Self { words: &cx.machine.params }),
+            Some(lane) => Err(Fault::at(
+                Kind::ParamOutOfBounds,
+                lane,
+                format!(
+                    "param space out of bounds: a load of {bytes} bytes at offset {} of {limit} bytes of parameters",
+                    all[lane]
+                ),
+            )),
+        }
+    }
+}
+
+impl View for Params<'_> {
+    fn word(&self, address: u64, _: usize) -> u32 {
+        self.words.get((address / 4) as usize).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, _: u64, _: usize, _: u32, _: u32) {}
+}

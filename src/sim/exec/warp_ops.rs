@@ -1,0 +1,121 @@
+//! shfl, vote, match, redux, elect, activemask, movmatrix.
+
+use super::lanes::{Lanes32, lanes, mask_of};
+use super::matrix;
+use crate::sim::code::{R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::report::Kind;
+use crate::sim::warp::Warp;
+
+/// The register with the lanes that must run an instruction together, if it names one.
+pub(in crate::sim) fn member_mask(op: &WarpOp) -> Option<R> {
+    match op {
+        WarpOp::Shfl(shfl) => shfl.mask,
+        WarpOp::Vote(.., mask) => *mask,
+        WarpOp::Match { mask, .. } | WarpOp::Redux { mask, .. } | WarpOp::Elect(.., mask) => Some(*mask),
+        WarpOp::ActiveMask(_) | WarpOp::MovMatrix(..) => None,
+    }
+}
+
+/// Runs one instruction; the lanes of `m` are all that its mask names and that still live.
+pub(in crate::sim) fn execute<const CHECKED: bool>(warp: &mut Warp, op: &WarpOp, m: u32) -> Outcome<()> {
+    match op {
+        WarpOp::Shfl(op) => return shfl::<CHECKED>(warp, op, m),
+        WarpOp::Vote(kind, d, a, negated, _) => vote(warp, *kind, *d, warp.regs.predicate(*a, *negated), m),
+        WarpOp::Match { all, d, p, a, .. } => {
+            let values = warp.regs.get(*a);
+            if *all {
+                let first = values[m.trailing_zeros() as usize & 31];
+                let same = lanes(m).all(|lane| values[lane] == first);
+                warp.regs.put_r(*d, m, &[if same { m } else { 0 }; 32]);
+                if let Some(p) = p {
+                    warp.regs.put_p(*p, m, if same { u32::MAX } else { 0 });
+                }
+            } else {
+                let out: Lanes32 =
+                    std::array::from_fn(|lane| mask_of(|other| values[other] == values[lane]) & m);
+                warp.regs.put_r(*d, m, &out);
+            }
+        }
+        WarpOp::Redux { f, d, a, .. } => {
+            let values = *warp.regs.r(*a);
+            let result = lanes(m).map(|lane| values[lane]).reduce(|x, y| reduce(*f, x, y)).unwrap_or(0);
+            warp.regs.put_r(*d, m, &[result; 32]);
+        }
+        WarpOp::ActiveMask(d) => warp.regs.put_r(*d, m, &[m; 32]),
+        WarpOp::Elect(d, p, _) => {
+            let leader = m.trailing_zeros();
+            warp.regs.put_r(*d, m, &[leader; 32]);
+            warp.regs.put_p(*p, m, 1 << (leader & 31));
+        }
+        WarpOp::MovMatrix(d, a) => return matrix::movmatrix(warp, *d, *a, m),
+    }
+    Ok(())
+}
+
+fn reduce(f: Redux, x: u32, y: u32) -> u32 {
+    match f {
+        Redux::Add => x.wrapping_add(y),
+        Redux::MinU => x.min(y),
+        Redux::MinS => (x as i32).min(y as i32) as u32,
+        Redux::MaxU => x.max(y),
+        Redux::MaxS => (x as i32).max(y as i32) as u32,
+        Redux::And => x & y,
+        Redux::Or => x | y,
+        Redux::Xor => x ^ y,
+    }
+}
+
+fn vote(warp: &mut Warp, kind: VoteKind, d: Reg, a: u32, m: u32) {
+    let yes = a & m;
+    let holds = match kind {
+        VoteKind::Ballot => {
+            warp.regs.put(d, m, &[u64::from(yes); 32]);
+            return;
+        }
+        VoteKind::All => yes == m,
+        VoteKind::Any => yes != 0,
+        VoteKind::Uni => yes == m || yes == 0,
+    };
+    warp.regs.put(d, m, &[u64::from(holds); 32]);
+}
+
+/// The lane each lane reads, and whether it is within the segment (PTX ISA, "shfl.sync").
+fn source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let high = (lane & segment) | (clamp & !segment);
+    let low = lane & segment;
+    match mode {
+        ShflMode::Up => {
+            let from = i64::from(lane) - i64::from(b);
+            (from.max(0) as u32, from >= i64::from(high))
+        }
+        ShflMode::Down => (lane + b, lane + b <= high),
+        ShflMode::Bfly => (lane ^ b, lane ^ b <= high),
+        ShflMode::Idx => {
+            let from = low | (b & !segment);
+            (from, from <= high)
+        }
+    }
+}
+
+fn shfl<const CHECKED: bool>(warp: &mut Warp, op: &Shfl, m: u32) -> Outcome<()> {
+    let (a, b, c) = (*warp.regs.r(op.a), warp.regs.r(op.b), warp.regs.r(op.c));
+    let mut out = [0; 32];
+    let mut inside = 0;
+    for lane in 0..32 {
+        let (from, ok) = source(op.mode, lane as u32, b[lane], c[lane]);
+        let from = if ok { from & 31 } else { lane as u32 };
+        inside |= u32::from(ok) << lane;
+        if CHECKED && m >> lane & 1 == 1 && m >> from & 1 == 0 {
+            let message = format!("shfl reads lane {from}, which is inactive or not in the mask {m:#010x}");
+            return Err(Fault::at(Kind::ShflInactiveLane, lane, message));
+        }
+        out[lane] = a[from as usize];
+    }
+    warp.regs.put_r(op.d, m, &out);
+    if let Some(p) = op.p {
+        warp.regs.put_p(p, m, inside);
+    }
+    Ok(())
+}

@@ -1,0 +1,306 @@
+//! How a kernel is launched: [`Sim`], [`Launch`], [`Arg`], [`Checks`].
+
+use super::arith::mma::TensorArch;
+use super::code::Code;
+use super::error::SimError;
+use super::grid::{self, OnProgress};
+use super::machine::Machine;
+use super::memory::Memory;
+use super::module::Module;
+use super::report::Report;
+
+/// The architecture whose arithmetic is simulated; a module's `.target` plays no part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum Arch {
+    /// Turing.
+    Sm75,
+    /// Ampere (A100).
+    Sm80,
+    /// Ada.
+    Sm89,
+    /// Hopper.
+    #[default]
+    Sm90,
+    /// Blackwell, data center.
+    Sm100,
+    /// Blackwell, consumer.
+    Sm120,
+}
+
+impl Arch {
+    fn tensor(self) -> TensorArch {
+        match self {
+            Arch::Sm75 => TensorArch::Sm75,
+            Arch::Sm80 => TensorArch::Sm80,
+            Arch::Sm89 => TensorArch::Sm89,
+            Arch::Sm90 => TensorArch::Sm90,
+            Arch::Sm100 => TensorArch::Sm100,
+            Arch::Sm120 => TensorArch::Sm120,
+        }
+    }
+}
+
+bitflags::bitflags! {
+    /// What is watched beyond the rules that are always enforced (bounds, alignment, masks, deadlock).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct Checks: u32 {
+        /// Reads of shared memory that no thread of the block has written.
+        const UNINITIALIZED_SHARED = 1;
+        /// Threads that end while others of their block wait at a barrier for all.
+        const BARRIERS = 1 << 1;
+        /// Shuffles that read a lane that does not take part.
+        const SHUFFLES = 1 << 2;
+        /// Counts of executed instructions.
+        const COUNTS = 1 << 3;
+    }
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared_bytes: u32,
+    /// Blocks of a cluster along x, y, z, if the launch sets them.
+    pub cluster: Option<[u32; 3]>,
+}
+
+impl Default for Launch {
+    /// One block of one thread.
+    fn default() -> Self {
+        Self { grid: [1; 3], block: [1; 3], dynamic_shared_bytes: 0, cluster: None }
+    }
+}
+
+/// One kernel argument: the bytes of its parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arg {
+    bytes: Vec<u8>,
+}
+
+impl Arg {
+    /// An argument of any type, as its little-endian bytes.
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into() }
+    }
+}
+
+macro_rules! arg_from {
+    ($($ty:ty),*) => {
+        $(impl From<$ty> for Arg {
+            fn from(value: $ty) -> Self {
+                Self { bytes: value.to_le_bytes().to_vec() }
+            }
+        })*
+    };
+}
+
+arg_from!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, half::f16, half::bf16);
+
+/// A simulated device and its rules. Cheap to make; launches on it are deterministic.
+pub struct Sim<'a> {
+    arch: Arch,
+    checks: Checks,
+    step_limit: u64,
+    progress: Option<Box<OnProgress<'a>>>,
+}
+
+impl Default for Sim<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Sim<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { arch, checks, step_limit, .. } = self;
+        f.debug_struct("Sim").field("arch", arch).field("checks", checks).field("step_limit", step_limit).finish()
+    }
+}
+
+/// Warp instructions a block may execute unless told otherwise.
+const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
+
+/// Shared memory of a block on the largest part, in bytes.
+const MAX_SHARED: u32 = 227 * 1024;
+
+impl<'a> Sim<'a> {
+    /// sm_90 with all checks.
+    pub fn new() -> Self {
+        Self { arch: Arch::default(), checks: Checks::all(), step_limit: DEFAULT_STEP_LIMIT, progress: None }
+    }
+
+    /// Sets the architecture whose arithmetic is simulated.
+    #[must_use]
+    pub fn arch(mut self, arch: Arch) -> Self {
+        self.arch = arch;
+        self
+    }
+
+    /// Sets what is watched.
+    #[must_use]
+    pub fn checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// Sets how many warp instructions a block (with its cluster) may execute before the run is given up.
+    #[must_use]
+    pub fn step_limit(mut self, instructions: u64) -> Self {
+        self.step_limit = instructions;
+        self
+    }
+
+    /// Calls `f` with the blocks finished and the blocks in all, from whichever thread finished one.
+    #[must_use]
+    pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
+        self.progress = Some(Box::new(f));
+        self
+    }
+
+    /// Runs a kernel to its end.
+    ///
+    /// The module's variables are loaded into `memory` on first use and keep their values between launches.
+    ///
+    /// # Errors
+    /// If the kernel does not exist, the arguments or the shape do not fit it, or the kernel makes a mistake that
+    /// stops it ([`SimError::Fault`]).
+    pub fn launch(
+        &self,
+        module: &Module,
+        entry: &str,
+        launch: &Launch,
+        args: &[Arg],
+        memory: &mut Memory,
+    ) -> Result<Report, SimError> {
+        let Some(found) = module.entry(entry) else {
+            let entries = module.entries().map(|e| format!("`{}`", e.name())).collect();
+            return Err(SimError::UnknownEntry { name: entry.into(), entries });
+        };
+        let code = found.code;
+        let params = params(code, args)?;
+        let cluster = launch.cluster.or(found.reqnctapercluster());
+        check_shape(code, launch, found.reqntid(), found.directive("maxntid"), cluster, found.reqnctapercluster())?;
+        let dynamic_start = code.static_shared.next_multiple_of(code.dynamic_align);
+        let shared_bytes = match (code.uses_dynamic_shared, launch.dynamic_shared_bytes) {
+            (false, 0) => code.static_shared,
+            (_, dynamic) => dynamic_start.saturating_add(dynamic),
+        };
+        if shared_bytes > MAX_SHARED {
+            let reason = format!("{shared_bytes} bytes of shared memory; a block has at most {MAX_SHARED}");
+            return Err(shape(code, reason));
+        }
+        let variables = memory.load(module);
+        let machine = Machine {
+            code,
+            memory,
+            params,
+            grid: launch.grid,
+            block: launch.block,
+            cluster: cluster.unwrap_or([1; 3]),
+            explicit_cluster: cluster.is_some(),
+            shared_bytes,
+            dynamic_start: dynamic_start.min(shared_bytes),
+            variables,
+            tensor: self.arch.tensor(),
+            checks: self.checks,
+            step_limit: self.step_limit,
+            parallel: !code.communicates,
+        };
+        let nothing = |_: u64, _: u64| {};
+        let progress: &OnProgress<'_> = match &self.progress {
+            Some(f) => f,
+            None => &nothing,
+        };
+        grid::run(&machine, module, progress).map_err(SimError::Fault)
+    }
+}
+
+/// The parameter space, as words.
+fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
+    if args.len() != code.params.len() {
+        return Err(SimError::ArgumentCount {
+            kernel: code.entry.to_string(),
+            wanted: code.params.len(),
+            found: args.len(),
+        });
+    }
+    let mut words = vec![0; code.param_bytes.div_ceil(4) as usize];
+    for (index, (arg, param)) in args.iter().zip(&code.params).enumerate() {
+        if arg.bytes.len() != param.size as usize {
+            return Err(SimError::ArgumentSize {
+                kernel: code.entry.to_string(),
+                index,
+                name: param.name.to_string(),
+                ty: param.ty.to_string(),
+                wanted: param.size as usize,
+                found: arg.bytes.len(),
+            });
+        }
+        for (i, &byte) in arg.bytes.iter().enumerate() {
+            let at = param.offset as usize + i;
+            words[at / 4] |= u32::from(byte) << (8 * (at % 4));
+        }
+    }
+    Ok(words)
+}
+
+fn shape(code: &Code, reason: impl Into<String>) -> SimError {
+    SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
+}
+
+/// The limits of CUDA C++ Programming Guide, "Technical Specifications", and the kernel's own directives.
+fn check_shape(
+    code: &Code,
+    launch: &Launch,
+    reqntid: Option<[u32; 3]>,
+    maxntid: Option<&[u64]>,
+    cluster: Option<[u32; 3]>,
+    required_cluster: Option<[u32; 3]>,
+) -> Result<(), SimError> {
+    let show = |v: [u32; 3]| format!("({}, {}, {})", v[0], v[1], v[2]);
+    let (grid, block) = (launch.grid, launch.block);
+    let grid_limit = [0x7fff_ffff, 65535, 65535];
+    let block_limit = [1024, 1024, 64];
+    if (0..3).any(|i| grid[i] == 0 || grid[i] > grid_limit[i]) {
+        return Err(shape(code, format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit))));
+    }
+    let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
+    if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {
+        let reason = format!(
+            "a block of {} threads; the limits are 1 to {} and 1024 in all",
+            show(block),
+            show(block_limit)
+        );
+        return Err(shape(code, reason));
+    }
+    if let Some(required) = reqntid
+        && required != block
+    {
+        return Err(shape(code, format!("its .reqntid is {}, the block is {}", show(required), show(block))));
+    }
+    if let Some(most) = maxntid
+        && threads > most.iter().product::<u64>()
+    {
+        return Err(shape(code, format!("its .maxntid allows {} threads, the block has {threads}", most.iter().product::<u64>())));
+    }
+    if let (Some(required), Some(given)) = (required_cluster, launch.cluster)
+        && required != given
+    {
+        return Err(shape(code, format!("its .reqnctapercluster is {}, the cluster is {}", show(required), show(given))));
+    }
+    if let Some(cluster) = cluster {
+        let size: u64 = cluster.iter().map(|&n| u64::from(n)).product();
+        if size == 0 || size > 16 {
+            return Err(shape(code, format!("a cluster of {} blocks; the limit is 16 in all", show(cluster))));
+        }
+        if (0..3).any(|i| grid[i] % cluster[i] != 0) {
+            return Err(shape(code, format!("a grid of {} is not a multiple of the cluster {}", show(grid), show(cluster))));
+        }
+    }
+    Ok(())
+}

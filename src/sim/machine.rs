@@ -1,0 +1,165 @@
+//! What all blocks of a launch share, and the state of one block.
+
+use super::arith::mma::TensorArch;
+use super::barrier::{BarrierState, ClusterBarrier};
+use super::code::{Code, Special, Value};
+use super::launch::Checks;
+use super::report::Counts;
+use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
+
+/// A launch: everything that stays the same while it runs.
+pub(super) struct Machine<'a> {
+    pub(super) code: &'a Code,
+    pub(super) memory: &'a Memory,
+    /// The parameter space.
+    pub(super) params: Vec<u32>,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) cluster: [u32; 3],
+    pub(super) explicit_cluster: bool,
+    /// Bytes of shared memory of a block, and where its dynamic part starts.
+    pub(super) shared_bytes: u32,
+    pub(super) dynamic_start: u32,
+    /// Addresses of the module's variables.
+    pub(super) variables: Vec<u64>,
+    pub(super) tensor: TensorArch,
+    pub(super) checks: Checks,
+    pub(super) step_limit: u64,
+    /// Several blocks run at once.
+    pub(super) parallel: bool,
+}
+
+/// Multiprocessors of the simulated part (an H100 has 132).
+pub(super) const MULTIPROCESSORS: u32 = 132;
+
+impl Machine<'_> {
+    pub(super) fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Blocks in a cluster.
+    pub(super) fn cluster_size(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Clusters along each axis.
+    pub(super) fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|i| self.grid[i] / self.cluster[i])
+    }
+
+    /// A thread's coordinates in its block.
+    pub(super) fn thread(&self, linear: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [linear % x, linear / x % y, linear / x / y]
+    }
+
+    /// What a slot holds in each lane when warp `warp` of a block starts.
+    pub(super) fn preset(&self, value: Value, cta: &Cta, warp: u32) -> [u64; 32] {
+        let shared = |offset: i64, generic: bool| {
+            let window = if generic { SHARED_WINDOW + (u64::from(cta.rank) << SHARED_BITS) } else { 0 };
+            window.wrapping_add_signed(offset)
+        };
+        let uniform = match value {
+            Value::Bits(bits) => bits,
+            Value::Special(special) => return self.special(special, cta, warp),
+            Value::Variable(index, offset) => {
+                self.variables.get(index as usize).copied().unwrap_or(0).wrapping_add_signed(offset)
+            }
+            Value::Shared { offset, generic } => shared(offset, generic),
+            Value::DynamicShared { offset, generic } => shared(offset + i64::from(self.dynamic_start), generic),
+            Value::LocalGeneric(offset) => LOCAL_WINDOW.wrapping_add_signed(offset),
+            Value::ParamGeneric(offset) => PARAM_WINDOW.wrapping_add_signed(offset),
+            Value::Function(index) => FUNCTION_WINDOW + u64::from(index) * 16,
+        };
+        [uniform; 32]
+    }
+
+    fn special(&self, special: Special, cta: &Cta, warp: u32) -> [u64; 32] {
+        let axis = |v: [u32; 3], i: u8| v[usize::from(i)];
+        let size = self.cluster_size();
+        let uniform = match special {
+            Special::Tid(i) => {
+                return std::array::from_fn(|lane| u64::from(axis(self.thread(warp * 32 + lane as u32), i)));
+            }
+            Special::LaneId => return std::array::from_fn(|lane| lane as u64),
+            Special::LaneMaskEq => return std::array::from_fn(|lane| 1 << lane),
+            Special::LaneMaskLt => return std::array::from_fn(|lane| (1 << lane) - 1),
+            Special::LaneMaskLe => return std::array::from_fn(|lane| (2 << lane) - 1),
+            Special::LaneMaskGt => return std::array::from_fn(|lane| 0xffff_ffff ^ ((2 << lane) - 1)),
+            Special::LaneMaskGe => return std::array::from_fn(|lane| 0xffff_ffff ^ ((1 << lane) - 1)),
+            Special::Ntid(i) => axis(self.block, i),
+            Special::Ctaid(i) => axis(cta.id, i),
+            Special::Nctaid(i) => axis(self.grid, i),
+            Special::WarpId => warp,
+            Special::NWarpId => self.threads().div_ceil(32),
+            Special::SmId => (cta.linear % u64::from(MULTIPROCESSORS)) as u32,
+            Special::NSmId => MULTIPROCESSORS,
+            Special::GridId => 1,
+            Special::ClusterId(i) => axis(cta.id, i) / axis(self.cluster, i),
+            Special::NClusterId(i) => axis(self.clusters(), i),
+            Special::ClusterCtaid(i) => axis(cta.id, i) % axis(self.cluster, i),
+            Special::ClusterNctaid(i) => axis(self.cluster, i),
+            Special::ClusterCtaRank => cta.rank,
+            Special::ClusterNctaRank => size,
+            Special::IsExplicitCluster => u32::from(self.explicit_cluster),
+            Special::TotalSmemSize => self.shared_bytes,
+            Special::DynamicSmemSize => self.shared_bytes - self.dynamic_start.min(self.shared_bytes),
+            Special::Zero => 0,
+        };
+        [u64::from(uniform); 32]
+    }
+}
+
+/// One block's shared memory.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) words: Vec<u32>,
+    pub(super) bytes: u32,
+    /// Which of each word's four bytes were written; empty when nobody asks.
+    pub(super) written: Vec<u8>,
+}
+
+impl Shared {
+    pub(super) fn reset(&mut self, bytes: u32, track: bool) {
+        let words = bytes.div_ceil(16) as usize * 4;
+        self.bytes = bytes;
+        self.words.clear();
+        self.words.resize(words, 0);
+        self.written.clear();
+        self.written.resize(if track { words } else { 0 }, 0);
+    }
+}
+
+/// The state of one block beside its warps.
+#[derive(Debug, Default)]
+pub(super) struct Cta {
+    pub(super) id: [u32; 3],
+    /// Position in the grid, x fastest.
+    pub(super) linear: u64,
+    /// Rank in its cluster.
+    pub(super) rank: u32,
+    pub(super) shared: Shared,
+    pub(super) barriers: [BarrierState; 16],
+    /// Threads that have not ended.
+    pub(super) live: u32,
+}
+
+/// What executing an instruction may touch beside its own warp.
+pub(super) struct Cx<'a> {
+    pub(super) machine: &'a Machine<'a>,
+    /// The blocks of the cluster.
+    pub(super) ctas: Vec<Cta>,
+    /// The block whose warp executes.
+    pub(super) at: usize,
+    /// Warp instructions executed so far by this cluster.
+    pub(super) clock: u64,
+    pub(super) printed: Vec<String>,
+    pub(super) cluster_barrier: ClusterBarrier,
+    pub(super) counts: Counts,
+}
+
+impl Cx<'_> {
+    pub(super) fn cta(&mut self) -> &mut Cta {
+        &mut self.ctas[self.at]
+    }
+}

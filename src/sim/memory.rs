@@ -1,0 +1,258 @@
+//! Device memory: separate allocations, each alone in its own stretch of addresses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::module::Module;
+
+/// Each allocation has this many address bits to itself, so that no stray index reaches a neighbour.
+const REGION_BITS: u32 = 36;
+
+/// The lowest address of any allocation; below lie the windows of the other state spaces.
+pub(super) const GLOBAL_START: u64 = 1 << REGION_BITS;
+
+/// Generic addresses of shared memory: the window, then the block's rank in its cluster, then the offset.
+pub(super) const SHARED_WINDOW: u64 = 0x1_0000_0000;
+/// Bits of an offset in one block's shared memory, as in a `shared::cluster` address.
+pub(super) const SHARED_BITS: u32 = 24;
+/// Generic addresses of local memory.
+pub(super) const LOCAL_WINDOW: u64 = 0x2_0000_0000;
+/// Generic addresses of kernel parameters.
+pub(super) const PARAM_WINDOW: u64 = 0x3_0000_0000;
+/// Addresses of functions.
+pub(super) const FUNCTION_WINDOW: u64 = 0x4_0000_0000;
+
+/// Why a host access to device memory failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// The address belongs to no allocation.
+    #[error("{address:#x} is in no allocation")]
+    Unknown {
+        /// The address.
+        address: u64,
+    },
+    /// The allocation was freed.
+    #[error("{address:#x} is in an allocation of {size} bytes that was freed")]
+    Freed {
+        /// The address.
+        address: u64,
+        /// Bytes the allocation had.
+        size: u64,
+    },
+    /// The access runs past the end.
+    #[error("{bytes} bytes at {address:#x} run past the end of an allocation of {size} bytes at {start:#x}")]
+    OutOfBounds {
+        /// The address.
+        address: u64,
+        /// Bytes accessed.
+        bytes: u64,
+        /// Start of the allocation.
+        start: u64,
+        /// Bytes of the allocation.
+        size: u64,
+    },
+    /// The address handed to [`Memory::free`] is not the start of an allocation.
+    #[error("{address:#x} lies inside an allocation; only its start {start:#x} can be freed")]
+    NotTheStart {
+        /// The address.
+        address: u64,
+        /// Start of the allocation.
+        start: u64,
+    },
+    /// The module has no such variable.
+    #[error("the module has no global variable `{name}`")]
+    NoVariable {
+        /// The name.
+        name: String,
+    },
+}
+
+/// One allocation's contents, as words that any thread may read and write.
+#[derive(Debug)]
+pub(super) struct Allocation {
+    pub(super) start: u64,
+    pub(super) size: u64,
+    pub(super) words: Box<[AtomicU32]>,
+    /// A module variable's name.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) read_only: bool,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Live(Allocation),
+    Freed(u64),
+}
+
+/// What an address belongs to.
+pub(super) enum Found<'a> {
+    Live(&'a Allocation),
+    /// Freed, with the bytes it had.
+    Freed(u64),
+    Nothing,
+}
+
+/// The global memory of one simulated device.
+///
+/// Allocations never touch: an index that leaves its buffer is found, wherever it lands. Contents start as zeros.
+#[derive(Debug, Default)]
+pub struct Memory {
+    slots: Vec<Slot>,
+    /// First slot of each loaded module's variables.
+    modules: HashMap<u64, Vec<u64>>,
+}
+
+impl Memory {
+    /// A device without allocations.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Allocates `bytes` bytes, all zero, and returns their address, a multiple of 256.
+    #[doc(alias = "cudaMalloc")]
+    pub fn alloc(&mut self, bytes: usize) -> u64 {
+        self.alloc_named(bytes as u64, None, false)
+    }
+
+    fn alloc_named(&mut self, size: u64, name: Option<Arc<str>>, read_only: bool) -> u64 {
+        let start = (self.slots.len() as u64 + 1) << REGION_BITS;
+        let words = (0..size.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        self.slots.push(Slot::Live(Allocation { start, size, words, name, read_only }));
+        start
+    }
+
+    /// Frees an allocation; later accesses are reported as accesses to freed memory.
+    ///
+    /// # Errors
+    /// If `address` is not the start of a live allocation.
+    #[doc(alias = "cudaFree")]
+    pub fn free(&mut self, address: u64) -> Result<(), MemoryError> {
+        let (start, size) = match self.find(address) {
+            Found::Live(allocation) => (allocation.start, allocation.size),
+            Found::Freed(size) => return Err(MemoryError::Freed { address, size }),
+            Found::Nothing => return Err(MemoryError::Unknown { address }),
+        };
+        if start != address {
+            return Err(MemoryError::NotTheStart { address, start });
+        }
+        self.slots[slot_of(address)] = Slot::Freed(size);
+        Ok(())
+    }
+
+    /// Copies host bytes to the device.
+    ///
+    /// # Errors
+    /// If the bytes are not all inside one live allocation.
+    #[doc(alias = "cudaMemcpy")]
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
+        let allocation = self.checked(address, bytes.len() as u64)?;
+        let start = address - allocation.start;
+        for (i, &byte) in bytes.iter().enumerate() {
+            let at = start + i as u64;
+            allocation.store_byte(at, byte);
+        }
+        Ok(())
+    }
+
+    /// Copies device bytes to the host.
+    ///
+    /// # Errors
+    /// If the bytes are not all inside one live allocation.
+    #[doc(alias = "cudaMemcpy")]
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
+        let allocation = self.checked(address, bytes.len() as u64)?;
+        let start = address - allocation.start;
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            let at = start + i as u64;
+            *byte = (allocation.words[(at / 4) as usize].load(Relaxed) >> (8 * (at % 4))) as u8;
+        }
+        Ok(())
+    }
+
+    /// The address of a module's `.global` or `.const` variable, loading the module if it is new here.
+    ///
+    /// # Errors
+    /// If the module has no such variable.
+    #[doc(alias = "cuModuleGetGlobal")]
+    pub fn symbol(&mut self, module: &Module, name: &str) -> Result<u64, MemoryError> {
+        let index = module.variable(name).ok_or_else(|| MemoryError::NoVariable { name: name.into() })?;
+        Ok(self.load(module)[index])
+    }
+
+    /// The addresses of a module's variables, allocated and initialised on first use.
+    pub(super) fn load(&mut self, module: &Module) -> Vec<u64> {
+        if let Some(addresses) = self.modules.get(&module.id()) {
+            return addresses.clone();
+        }
+        let addresses: Vec<u64> = module
+            .variables()
+            .iter()
+            .map(|v| self.alloc_named(v.size, Some(v.name.clone()), v.read_only))
+            .collect();
+        for (variable, &address) in module.variables().iter().zip(&addresses) {
+            for (offset, bytes) in variable.image(&addresses) {
+                if let Found::Live(allocation) = self.find(address) {
+                    let room = (allocation.size - offset.min(allocation.size)) as usize;
+                    for (i, &byte) in bytes.iter().take(room).enumerate() {
+                        allocation.store_byte(offset + i as u64, byte);
+                    }
+                }
+            }
+        }
+        self.modules.insert(module.id(), addresses.clone());
+        addresses
+    }
+
+    /// What lies at an address.
+    pub(super) fn find(&self, address: u64) -> Found<'_> {
+        if address < GLOBAL_START {
+            return Found::Nothing;
+        }
+        match self.slots.get(slot_of(address)) {
+            Some(Slot::Live(allocation)) => Found::Live(allocation),
+            Some(Slot::Freed(size)) => Found::Freed(*size),
+            None => Found::Nothing,
+        }
+    }
+
+    fn checked(&self, address: u64, bytes: u64) -> Result<&Allocation, MemoryError> {
+        match self.find(address) {
+            Found::Live(a) if address - a.start <= a.size && bytes <= a.size - (address - a.start) => Ok(a),
+            Found::Live(a) => Err(MemoryError::OutOfBounds { address, bytes, start: a.start, size: a.size }),
+            Found::Freed(size) => Err(MemoryError::Freed { address, size }),
+            Found::Nothing => Err(MemoryError::Unknown { address }),
+        }
+    }
+}
+
+fn slot_of(address: u64) -> usize {
+    ((address >> REGION_BITS) - 1) as usize
+}
+
+/// Whether two addresses belong to the same allocation's stretch.
+pub(super) fn same_region(a: u64, b: u64) -> bool {
+    a >> REGION_BITS == b >> REGION_BITS
+}
+
+impl Allocation {
+    /// Replaces some bits of a word; other threads may be replacing others.
+    #[inline]
+    pub(super) fn store_bits(&self, word: usize, mask: u32, bits: u32) {
+        let cell = &self.words[word];
+        let mut old = cell.load(Relaxed);
+        loop {
+            let new = (old & !mask) | (bits & mask);
+            match cell.compare_exchange_weak(old, new, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(found) => old = found,
+            }
+        }
+    }
+
+    fn store_byte(&self, at: u64, byte: u8) {
+        let shift = 8 * (at % 4);
+        let cell = &self.words[(at / 4) as usize];
+        cell.store((cell.load(Relaxed) & !(0xff << shift)) | u32::from(byte) << shift, Relaxed);
+    }
+}

@@ -1,0 +1,220 @@
+//! Runs a warp: chooses a group of lanes, and executes until it must choose again.
+
+mod calls;
+mod step;
+
+use super::code::{BarrierKind, Control, Memory, Op};
+use super::exec::{alu, memory, mma, warp_ops};
+use super::fault::{Fault, Outcome};
+use super::machine::Cx;
+use super::warp::{Group, Wait, Warp};
+use step::Step;
+
+/// Instructions after which a group that was passed over gets a turn.
+const PATIENCE: u32 = 1 << 15;
+/// What an instruction through which lanes may talk to each other adds to the impatience of the others.
+const TALK: u32 = 256;
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It used up its turn.
+    Turn,
+    /// It waits for others, and says so.
+    Yielded,
+    /// None of its lanes can go on.
+    Blocked,
+    /// All its lanes have ended.
+    Finished,
+}
+
+/// A fault and the instruction it happened at.
+pub(super) type Faulted = (Box<Fault>, u32);
+
+/// Runs a warp for at most `turn` instructions.
+pub(super) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u64) -> Result<Stop, Faulted> {
+    let end = cx.clock + turn;
+    loop {
+        let Some(chosen) = choose(cx, warp) else {
+            return Ok(if warp.live == 0 { Stop::Finished } else { Stop::Blocked });
+        };
+        let mut group = warp.groups.swap_remove(chosen);
+        let stop = run_group::<CHECKED>(cx, warp, &mut group, end).map_err(|fault| (fault, group.pc))?;
+        if group.mask != 0 {
+            warp.groups.push(group);
+        }
+        if let Some(stop) = stop {
+            return Ok(stop);
+        }
+    }
+}
+
+/// Whether a waiting group may go on.
+fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
+    match group.wait {
+        Wait::Ready => true,
+        Wait::Lanes(needed) => needed & warp.live & !group.mask == 0,
+        Wait::Aligned => warp.live & !group.mask == 0,
+        Wait::WarpBarrier(mask) => {
+            let there = warp.groups.iter().filter(|g| g.wait == group.wait).fold(0, |all, g| all | g.mask);
+            mask & warp.live & !there == 0
+        }
+        Wait::Barrier { id, phase } => cx.ctas[warp.cta].barriers[usize::from(id)].generation > phase,
+        Wait::Cluster { phase } => cx.cluster_barrier.generation > phase,
+    }
+}
+
+/// The group to run next, if any can.
+fn choose(cx: &Cx<'_>, warp: &mut Warp) -> Option<usize> {
+    if let [only] = &warp.groups[..]
+        && only.wait == Wait::Ready
+    {
+        return Some(0);
+    }
+    for i in 0..warp.groups.len() {
+        let group = warp.groups[i];
+        if group.wait != Wait::Ready && released(cx, warp, &group) {
+            release(cx, warp, i);
+        }
+    }
+    warp.merge();
+    let ready = |g: &Group| g.wait == Wait::Ready;
+    let order = |g: &Group| (u32::MAX - g.depth, g.pc);
+    let first = warp.groups.iter().enumerate().filter(|(_, g)| ready(g)).min_by_key(|(_, g)| order(g))?.0;
+    if warp.impatience < PATIENCE {
+        return Some(first);
+    }
+    // Someone has waited long: the next one in the same order goes instead, and so in turn.
+    warp.impatience = 0;
+    let mut waiting: Vec<usize> = (0..warp.groups.len()).filter(|&i| ready(&warp.groups[i])).collect();
+    waiting.sort_by_key(|&i| order(&warp.groups[i]));
+    warp.turns = warp.turns.wrapping_add(1);
+    waiting.get(1 + warp.turns as usize % waiting.len().saturating_sub(1).max(1)).copied().or(Some(first))
+}
+
+/// Lets a group go on after its wait.
+fn release(cx: &Cx<'_>, warp: &mut Warp, index: usize) {
+    let group = warp.groups[index];
+    match group.wait {
+        Wait::Barrier { id, phase } => {
+            let reduction = cx.ctas[warp.cta].barriers[usize::from(id)].reduction(phase);
+            if let Op::Control(Control::Barrier(barrier)) = &cx.machine.code.instrs[group.pc as usize].op {
+                let all = |yes: bool| if yes { u32::MAX } else { 0 };
+                match barrier.kind {
+                    BarrierKind::Popc(d, ..) => warp.regs.put_r(d, group.mask, &[reduction.popc; 32]),
+                    BarrierKind::And(d, ..) => warp.regs.put_p(d, group.mask, all(reduction.and)),
+                    BarrierKind::Or(d, ..) => warp.regs.put_p(d, group.mask, all(reduction.or)),
+                    BarrierKind::Sync | BarrierKind::Arrive => {}
+                }
+            }
+            warp.groups[index].pc += 1;
+        }
+        Wait::Cluster { .. } => warp.groups[index].pc += 1,
+        Wait::WarpBarrier(_) => {
+            for g in warp.groups.iter_mut().filter(|g| g.wait == group.wait) {
+                g.pc += 1;
+                g.wait = Wait::Ready;
+            }
+        }
+        Wait::Ready | Wait::Lanes(_) | Wait::Aligned => {}
+    }
+    warp.groups[index].wait = Wait::Ready;
+}
+
+/// Executes one group until it ends, waits, meets or splits, or the turn is over. What is left of it stays in
+/// `group`; `Some` ends the warp's turn.
+fn run_group<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    end: u64,
+) -> Outcome<Option<Stop>> {
+    let code = cx.machine.code;
+    let alone = warp.groups.is_empty();
+    // Where the next group stands that this one would run into.
+    let meeting = warp
+        .groups
+        .iter()
+        .filter(|g| g.wait.joins() && g.depth == group.depth && g.pc > group.pc)
+        .map(|g| g.pc)
+        .min()
+        .unwrap_or(u32::MAX);
+    loop {
+        if cx.clock >= end {
+            return Ok(Some(Stop::Turn));
+        }
+        let instr = &code.instrs[group.pc as usize];
+        let mask = match instr.guard {
+            super::code::Guard::Always => group.mask,
+            super::code::Guard::If(p) => group.mask & warp.regs.p(p),
+            super::code::Guard::Unless(p) => group.mask & !warp.regs.p(p),
+        };
+        cx.clock += 1;
+        if CHECKED {
+            cx.counts.thread_instructions += u64::from(mask.count_ones());
+        }
+        let step = match &instr.op {
+            _ if mask == 0 => Step::Next,
+            Op::Alu(op) => {
+                alu::execute(&mut warp.regs, op, mask, cx.clock);
+                Step::Next
+            }
+            Op::Memory(op) => {
+                memory::execute::<CHECKED>(cx, warp, op, mask)?;
+                if !alone && talks(op) {
+                    warp.impatience = warp.impatience.saturating_add(TALK);
+                }
+                Step::Next
+            }
+            Op::Tensor(op) => match step::together(warp, group, mask) {
+                Some(step) => step,
+                None => {
+                    mma::execute(&mut warp.regs, op, cx.machine.tensor, mask)?;
+                    Step::Next
+                }
+            },
+            Op::Warp(op) => match step::members(warp, group, mask, op)? {
+                Some(step) => step,
+                None => {
+                    warp_ops::execute::<CHECKED>(warp, op, mask)?;
+                    Step::Next
+                }
+            },
+            Op::Control(op) => step::control(cx, warp, group, op, mask)?,
+        };
+        match step {
+            Step::Next => group.pc += 1,
+            Step::Jump(to) => {
+                group.pc = to;
+                if !alone {
+                    warp.impatience = warp.impatience.saturating_add(1);
+                    return Ok(None);
+                }
+            }
+            Step::Choose => return Ok(None),
+            Step::Yield => {
+                group.pc += 1;
+                warp.impatience = if alone { 0 } else { PATIENCE };
+                return Ok(Some(Stop::Yielded));
+            }
+        }
+        if group.pc >= meeting {
+            return Ok(None);
+        }
+        if !alone {
+            warp.impatience = warp.impatience.saturating_add(1);
+            if warp.impatience >= PATIENCE {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Whether lanes may be talking to each other through this access.
+fn talks(op: &Memory) -> bool {
+    match op {
+        Memory::Atom(_) => true,
+        Memory::Ld(access, _) | Memory::LdR(access, _) => access.strong,
+        _ => false,
+    }
+}

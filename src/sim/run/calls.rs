@@ -1,0 +1,167 @@
+//! Calls and returns, lane by lane.
+
+use super::step::{self, Step};
+use crate::sim::code::{Call, Callee, Control, D, Op, P, Place, R, Reg, Slots, Target};
+use crate::sim::exec::builtin;
+use crate::sim::exec::lanes::lanes;
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::machine::Cx;
+use crate::sim::memory::FUNCTION_WINDOW;
+use crate::sim::report::Kind;
+use crate::sim::warp::{Activation, Group, Warp};
+
+/// Local memory of a thread, and calls it may have open.
+const MAX_STACK: u64 = 512 * 1024;
+const MAX_DEPTH: usize = 1 << 14;
+
+pub(super) fn call(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, call: &Call, mask: u32) -> Outcome<Step> {
+    let code = cx.machine.code;
+    for lane in lanes(mask) {
+        let index = match call.target {
+            Target::Direct(index) => index,
+            Target::Indirect(register) => function_at(cx, warp, register, lane)?,
+        };
+        let callee = &code.callees[index as usize];
+        if let Some(function) = callee.builtin {
+            builtin::call(cx, warp, function, callee, call, lane)?;
+            warp.groups.push(Group { pc: group.pc + 1, mask: 1 << lane, ..*group });
+            continue;
+        }
+        enter(warp, lane, group.pc + 1, call, index, callee)?;
+        warp.groups.push(Group { pc: callee.start, mask: 1 << lane, depth: group.depth + 1, wait: group.wait });
+    }
+    group.mask &= !mask;
+    group.pc += 1;
+    warp.merge();
+    Ok(Step::Choose)
+}
+
+fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u32> {
+    let address = warp.regs.d(register)[lane];
+    let number = address.wrapping_sub(FUNCTION_WINDOW) / 16;
+    let found = cx.machine.code.callees.iter().position(|c| u64::from(c.function) == number);
+    match found {
+        Some(index) if address >= FUNCTION_WINDOW && address % 16 == 0 => Ok(index as u32),
+        _ => Err(Fault::at(
+            Kind::InvalidAddress,
+            lane,
+            format!("a call through {address:#x}, which is not the address of a function"),
+        )),
+    }
+}
+
+/// Makes a lane's activation of a function and gives it its arguments.
+fn enter(warp: &mut Warp, lane: usize, return_pc: u32, call: &Call, index: u32, callee: &Callee) -> Outcome<()> {
+    let depth = warp.stacks[lane].len();
+    let top = u64::from(warp.sp[lane]) + u64::from(call.frame) + u64::from(callee.frame);
+    if top > MAX_STACK || depth >= MAX_DEPTH {
+        let message = format!(
+            "local memory out of bounds: the stack overflows in `{}`, {depth} calls deep with {top} bytes",
+            callee.name
+        );
+        return Err(Fault::at(Kind::LocalOutOfBounds, lane, message));
+    }
+    let saved = callee.saved.map(|range| save(warp, lane, range));
+    let caller = u64::from(warp.sp[lane]);
+    let frame = caller + u64::from(call.frame);
+    let values: Vec<u64> = call.args.iter().map(|place| register_value(warp, lane, *place)).collect();
+    for ((from, to), value) in call.args.iter().zip(&callee.params).zip(values) {
+        match (*from, *to) {
+            (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
+                warp.local.copy(lane, caller + u64::from(offset), frame + u64::from(to), u64::from(size.min(room)));
+            }
+            (Place::Frame { .. }, Place::Register(to)) => {
+                let value = builtin::read_place(warp, lane, *from);
+                warp.regs.set_lane(to, lane, value);
+            }
+            (Place::Register(_), to) => write(warp, lane, frame, to, value),
+        }
+    }
+    warp.stacks[lane].push(Activation { return_pc, caller_frame: call.frame, callee: index, saved });
+    warp.sp[lane] = frame as u32;
+    warp.set_frame(lane, callee.frame);
+    Ok(())
+}
+
+fn register_value(warp: &Warp, lane: usize, place: Place) -> u64 {
+    match place {
+        Place::Register(reg) => warp.regs.lane(reg, lane),
+        Place::Frame { .. } => 0,
+    }
+}
+
+/// Writes a value to a place of the activation whose frame starts at `frame`.
+fn write(warp: &mut Warp, lane: usize, frame: u64, place: Place, value: u64) {
+    match place {
+        Place::Register(reg) => warp.regs.set_lane(reg, lane, value),
+        Place::Frame { offset, size } => {
+            for i in 0..u64::from(size.min(8)) {
+                warp.local.set_byte(lane, frame + u64::from(offset) + i, (value >> (8 * i)) as u8);
+            }
+        }
+    }
+}
+
+pub(super) fn ret(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Outcome<Step> {
+    if group.depth == 0 {
+        step::exit(cx, warp, mask)?;
+        group.mask &= !mask;
+        group.pc += 1;
+        return Ok(Step::Choose);
+    }
+    for lane in lanes(mask) {
+        let Some(activation) = warp.stacks[lane].pop() else { continue };
+        let pc = activation.return_pc;
+        leave(cx, warp, lane, activation);
+        warp.groups.push(Group { pc, mask: 1 << lane, depth: group.depth - 1, wait: group.wait });
+    }
+    group.mask &= !mask;
+    group.pc += 1;
+    warp.merge();
+    Ok(Step::Choose)
+}
+
+/// Ends a lane's activation and hands over its results.
+fn leave(cx: &Cx<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
+    let code = cx.machine.code;
+    let callee = &code.callees[activation.callee as usize];
+    let Op::Control(Control::Call(call)) = &code.instrs[activation.return_pc as usize - 1].op else { return };
+    let frame = u64::from(warp.sp[lane]);
+    let caller = frame - u64::from(activation.caller_frame);
+    let values: Vec<u64> = callee.returns.iter().map(|place| register_value(warp, lane, *place)).collect();
+    if let (Some(range), Some(saved)) = (callee.saved, &activation.saved) {
+        restore(warp, lane, range, saved);
+    }
+    for ((from, to), value) in callee.returns.iter().zip(&call.returns).zip(values) {
+        match (*from, *to) {
+            (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
+                warp.local.copy(lane, frame + u64::from(offset), caller + u64::from(to), u64::from(size.min(room)));
+            }
+            (Place::Frame { .. }, Place::Register(to)) => {
+                let value = builtin::read_place(warp, lane, *from);
+                warp.regs.set_lane(to, lane, value);
+            }
+            (Place::Register(_), to) => write(warp, lane, caller, to, value),
+        }
+    }
+    warp.sp[lane] = caller as u32;
+    let below = warp.stacks[lane].last().map(|a| code.callees[a.callee as usize].frame);
+    warp.set_frame(lane, below.unwrap_or(code.frame));
+}
+
+/// One lane's values of a function's registers.
+fn save(warp: &Warp, lane: usize, (from, to): (Slots, Slots)) -> Box<[u64]> {
+    let r = (from.r..to.r).map(|i| warp.regs.lane(Reg::R(R(i)), lane));
+    let d = (from.d..to.d).map(|i| warp.regs.lane(Reg::D(D(i)), lane));
+    let p = (from.p..to.p).map(|i| warp.regs.lane(Reg::P(P(i)), lane));
+    r.chain(d).chain(p).collect()
+}
+
+fn restore(warp: &mut Warp, lane: usize, (from, to): (Slots, Slots), saved: &[u64]) {
+    let r = (from.r..to.r).map(|i| Reg::R(R(i)));
+    let d = (from.d..to.d).map(|i| Reg::D(D(i)));
+    let p = (from.p..to.p).map(|i| Reg::P(P(i)));
+    for (reg, &value) in r.chain(d).chain(p).zip(saved) {
+        warp.regs.set_lane(reg, lane, value);
+    }
+}

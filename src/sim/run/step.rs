@@ -1,0 +1,213 @@
+//! Instructions that decide where lanes go next, or make them wait.
+
+use super::calls;
+use crate::sim::code::{Barrier, BarrierKind, Control, WarpOp};
+use crate::sim::exec::lanes::lanes;
+use crate::sim::exec::warp_ops::member_mask;
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::launch::Checks;
+use crate::sim::machine::Cx;
+use crate::sim::report::Kind;
+use crate::sim::warp::{Group, Wait, Warp};
+
+/// What comes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The next instruction.
+    Next,
+    /// Another one.
+    Jump(u32),
+    /// The group has changed: choose again.
+    Choose,
+    /// The next instruction, after others had a turn.
+    Yield,
+}
+
+/// Splits the lanes of `mask` off the group, to wait at its instruction; the rest goes on behind it.
+fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
+    warp.groups.push(Group { mask, wait, ..*group });
+    group.mask &= !mask;
+    group.pc += 1;
+    Step::Choose
+}
+
+/// For `.aligned` instructions: `None` when the whole warp is here.
+pub(super) fn together(warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
+    if mask == warp.live {
+        return None;
+    }
+    Some(hold(warp, group, mask, Wait::Aligned))
+}
+
+/// For instructions with a member mask: `None` when all members are here.
+pub(super) fn members(warp: &mut Warp, group: &mut Group, mask: u32, op: &WarpOp) -> Outcome<Option<Step>> {
+    let Some(register) = member_mask(op) else {
+        return Ok(match op {
+            WarpOp::MovMatrix(..) => together(warp, group, mask),
+            _ => None,
+        });
+    };
+    let needed = uniform(warp, register, mask, "the member mask")?;
+    let stranger = mask & !needed;
+    if stranger != 0 {
+        let lane = stranger.trailing_zeros() as usize;
+        let message = format!("lane {lane} runs a .sync instruction whose member mask {needed:#010x} leaves it out");
+        return Err(Fault::at(Kind::SyncMask, lane, message));
+    }
+    if needed & warp.live & !mask == 0 {
+        return Ok(None);
+    }
+    Ok(Some(hold(warp, group, mask, Wait::Lanes(needed))))
+}
+
+/// A register that must hold the same value in all lanes of `mask`.
+fn uniform(warp: &Warp, register: crate::sim::code::R, mask: u32, what: &str) -> Outcome<u32> {
+    let values = warp.regs.r(register);
+    let first = values[mask.trailing_zeros() as usize & 31];
+    match lanes(mask).find(|&lane| values[lane] != first) {
+        None => Ok(first),
+        Some(lane) => Err(Fault::at(
+            Kind::SyncMask,
+            lane,
+            format!("{what} differs between lanes that run together: {:#x} and {first:#x}", values[lane]),
+        )),
+    }
+}
+
+pub(super) fn control(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    op: &Control,
+    mask: u32,
+) -> Outcome<Step> {
+    match op {
+        Control::Branch(to) => Ok(branch(warp, group, mask, *to)),
+        Control::BranchIndexed(index, targets) => {
+            let index = *warp.regs.r(*index);
+            for lane in lanes(mask) {
+                let Some(&pc) = targets.get(index[lane] as usize) else {
+                    let message = format!("brx.idx with index {} of {} targets", index[lane], targets.len());
+                    return Err(Fault::at(Kind::InvalidOperand, lane, message));
+                };
+                warp.groups.push(Group { pc, mask: 1 << lane, ..*group });
+            }
+            group.mask &= !mask;
+            group.pc += 1;
+            warp.merge();
+            Ok(Step::Choose)
+        }
+        Control::Call(call) => calls::call(cx, warp, group, call, mask),
+        Control::Return => calls::ret(cx, warp, group, mask),
+        Control::Exit => {
+            exit(cx, warp, mask)?;
+            group.mask &= !mask;
+            group.pc += 1;
+            Ok(Step::Choose)
+        }
+        Control::Trap => Err(Fault::at(Kind::Trap, mask.trailing_zeros() as usize, "trap")),
+        Control::Breakpoint => Err(Fault::at(Kind::Trap, mask.trailing_zeros() as usize, "brkpt without a debugger")),
+        Control::Barrier(barrier) => barrier_step(cx, warp, group, barrier, mask),
+        Control::WarpSync(register) => {
+            let needed = uniform(warp, *register, mask, "the mask of bar.warp.sync")?;
+            let stranger = mask & !needed;
+            if stranger != 0 {
+                let lane = stranger.trailing_zeros() as usize;
+                let message = format!("lane {lane} runs bar.warp.sync with mask {needed:#010x}, which leaves it out");
+                return Err(Fault::at(Kind::SyncMask, lane, message));
+            }
+            if needed & warp.live & !mask == 0 {
+                return Ok(Step::Next);
+            }
+            Ok(hold(warp, group, mask, Wait::WarpBarrier(needed)))
+        }
+        Control::ClusterArrive { aligned } => {
+            if *aligned && let Some(step) = together(warp, group, mask) {
+                return Ok(step);
+            }
+            let live = cx.ctas.iter().map(|cta| cta.live).sum();
+            let phase = cx.cluster_barrier.arrive(mask.count_ones(), live);
+            for lane in lanes(mask) {
+                warp.cluster_phase[lane] = phase;
+            }
+            Ok(Step::Next)
+        }
+        Control::ClusterWait { aligned } => {
+            if *aligned && let Some(step) = together(warp, group, mask) {
+                return Ok(step);
+            }
+            let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
+            Ok(hold(warp, group, mask, Wait::Cluster { phase }))
+        }
+        Control::Yield => Ok(Step::Yield),
+        Control::Nothing | Control::SetMaxRegisters(_) => Ok(Step::Next),
+    }
+}
+
+fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
+    if mask == group.mask {
+        return Step::Jump(to);
+    }
+    warp.groups.push(Group { pc: to, mask, ..*group });
+    group.mask &= !mask;
+    group.pc += 1;
+    Step::Choose
+}
+
+/// Lanes end.
+pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
+    warp.live &= !mask;
+    let strict = cx.machine.checks.contains(Checks::BARRIERS);
+    let all = cx.machine.threads();
+    let cta = &mut cx.ctas[warp.cta];
+    cta.live -= mask.count_ones();
+    // Hardware lets barriers go on without the threads that ended; checked, they must not have.
+    let wanted = if strict { all } else { cta.live };
+    for barrier in &mut cta.barriers {
+        barrier.check(wanted);
+    }
+    let live = cx.ctas.iter().map(|cta| cta.live).sum();
+    cx.cluster_barrier.check(live);
+    Ok(())
+}
+
+fn barrier_step(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    barrier: &Barrier,
+    mask: u32,
+) -> Outcome<Step> {
+    if barrier.aligned && let Some(step) = together(warp, group, mask) {
+        return Ok(step);
+    }
+    let id = uniform(warp, barrier.id, mask, "the barrier's number")?;
+    if id > 15 {
+        return Err(Fault::new(Kind::InvalidOperand, format!("barrier {id}: a block has barriers 0 to 15")));
+    }
+    let expected = match barrier.threads {
+        None => 0,
+        Some(register) => uniform(warp, register, mask, "the barrier's thread count")?,
+    };
+    if expected % 32 != 0 || (barrier.threads.is_some() && expected == 0) {
+        let message = format!("a barrier for {expected} threads: the count is a positive multiple of 32");
+        return Err(Fault::new(Kind::InvalidOperand, message));
+    }
+    // Counted barriers count whole warps.
+    let threads = if barrier.threads.is_some() && barrier.aligned { 32 } else { mask.count_ones() };
+    let votes = match barrier.kind {
+        BarrierKind::Popc(_, p, negated) | BarrierKind::And(_, p, negated) | BarrierKind::Or(_, p, negated) => {
+            Some(((warp.regs.predicate(p, negated) & mask).count_ones(), mask.count_ones()))
+        }
+        BarrierKind::Sync | BarrierKind::Arrive => None,
+    };
+    let strict = cx.machine.checks.contains(Checks::BARRIERS);
+    let block = cx.machine.threads();
+    let cta = &mut cx.ctas[warp.cta];
+    let all = if strict { block } else { cta.live };
+    let phase = cta.barriers[id as usize].arrive(threads, expected, all, votes)?;
+    if barrier.kind == BarrierKind::Arrive {
+        return Ok(Step::Next);
+    }
+    Ok(hold(warp, group, mask, Wait::Barrier { id: id as u8, phase }))
+}

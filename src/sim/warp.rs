@@ -1,0 +1,134 @@
+//! A warp: 32 lanes, each with its own program counter.
+//!
+//! Lanes at the same instruction run together as a group. Of several groups the one deepest in calls and then
+//! lowest in the text runs, so that lanes which took different ways meet again where the ways do; a group that has
+//! been passed over for long gets a turn all the same, so that lanes may wait for each other.
+
+use super::exec::async_copy::AsyncCopies;
+use super::exec::lanes::Regs;
+use super::exec::local::Local;
+use super::machine::{Cta, Machine};
+
+/// Why a group does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    Ready,
+    /// At an instruction that these lanes run together.
+    Lanes(u32),
+    /// At an `.aligned` instruction, for all lanes of the warp.
+    Aligned,
+    /// At `bar.warp.sync` with this mask.
+    WarpBarrier(u32),
+    /// Arrived at a barrier of the block in this phase.
+    Barrier { id: u8, phase: u64 },
+    /// At `barrier.cluster.wait` for this phase.
+    Cluster { phase: u64 },
+}
+
+impl Wait {
+    /// Whether lanes that come to the same instruction join.
+    pub(super) fn joins(self) -> bool {
+        matches!(self, Wait::Ready | Wait::Lanes(_) | Wait::Aligned)
+    }
+}
+
+/// Lanes at the same instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) pc: u32,
+    pub(super) mask: u32,
+    /// Calls deep.
+    pub(super) depth: u32,
+    pub(super) wait: Wait,
+}
+
+/// One call that has not returned.
+#[derive(Debug)]
+pub(super) struct Activation {
+    pub(super) return_pc: u32,
+    /// Bytes of the caller's frame.
+    pub(super) caller_frame: u32,
+    pub(super) callee: u32,
+    /// The callee's registers before the call, where it may be active already.
+    pub(super) saved: Option<Box<[u64]>>,
+}
+
+/// One warp.
+#[derive(Debug, Default)]
+pub(super) struct Warp {
+    pub(super) regs: Regs,
+    pub(super) local: Local,
+    pub(super) copies: AsyncCopies,
+    /// Where each lane's current frame starts in its local memory.
+    pub(super) sp: [u32; 32],
+    pub(super) stacks: Vec<Vec<Activation>>,
+    /// Bytes of each lane's current frame.
+    frames: [u32; 32],
+    pub(super) groups: Vec<Group>,
+    /// Lanes that have not ended.
+    pub(super) live: u32,
+    /// Its block's place in the cluster, and its number in the block.
+    pub(super) cta: usize,
+    pub(super) index: u32,
+    /// Phase of the cluster barrier in which each lane arrived last.
+    pub(super) cluster_phase: [u64; 32],
+    /// Instructions since a group that could run was last passed over.
+    pub(super) impatience: u32,
+    /// How often that has happened.
+    pub(super) turns: u32,
+}
+
+impl Warp {
+    /// Starts warp `index` of a block.
+    pub(super) fn start(&mut self, machine: &Machine<'_>, cta: &Cta, at: usize, index: u32) {
+        let threads = machine.threads() - index * 32;
+        let mask = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
+        self.regs.reset(machine.code.slots);
+        for preset in &machine.code.presets {
+            let values = machine.preset(preset.value, cta, index);
+            self.regs.put(preset.slot, u32::MAX, &values);
+        }
+        self.local.reset();
+        self.copies.reset();
+        self.sp = [0; 32];
+        self.stacks.resize_with(32, Vec::new);
+        self.stacks.iter_mut().for_each(Vec::clear);
+        self.frames = [machine.code.frame; 32];
+        self.groups.clear();
+        self.groups.push(Group { pc: 0, mask, depth: 0, wait: Wait::Ready });
+        self.live = mask;
+        self.cta = at;
+        self.index = index;
+        self.cluster_phase = [0; 32];
+        self.impatience = 0;
+        self.turns = 0;
+    }
+
+    /// Bytes of a lane's current frame.
+    pub(super) fn frame_of(&self, lane: usize) -> u32 {
+        self.frames[lane]
+    }
+
+    pub(super) fn set_frame(&mut self, lane: usize, bytes: u32) {
+        self.frames[lane] = bytes;
+    }
+
+    /// Unites groups that stand at the same instruction.
+    pub(super) fn merge(&mut self) {
+        let mut i = 0;
+        while i < self.groups.len() {
+            let mut j = i + 1;
+            while j < self.groups.len() {
+                let (a, b) = (self.groups[i], self.groups[j]);
+                if a.pc == b.pc && a.depth == b.depth && a.wait.joins() && b.wait.joins() {
+                    self.groups[i].mask |= b.mask;
+                    self.groups[i].wait = Wait::Ready;
+                    self.groups.swap_remove(j);
+                } else {
+                    j += 1;
+                }
+            }
+            i += 1;
+        }
+    }
+}
