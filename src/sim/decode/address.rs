@@ -66,6 +66,11 @@ impl<'m> Cx<'_, '_, 'm> {
             Place::Frame(offset) if matches!(space, Space::Local | Space::Param) => {
                 Ok((Addr { base: Base::Frame, offset }, Space::Local))
             }
+            // In an entry the frame has one fixed place; parameters of calls lie there too.
+            Place::Value(value, Space::Local) if space == Space::Param => {
+                let d = self.body.builder.preset_d(value);
+                Ok((Addr { base: Base::D(d), offset: 0 }, Space::Local))
+            }
             Place::Value(value, found)
                 if found == space
                     || space == Space::Generic
