@@ -48,9 +48,8 @@ fn run(ptxas: &Path, args: &[&str], text: &str) -> Verdict {
 /// A module with one kernel, and the line on which its body starts. The body finds registers, a kernel parameter `a`,
 /// a call's parameter `q`, a function `f` and a label `$L`.
 pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[String]) -> (String, usize) {
-    let registers = [
-        (".pred", "%p"), (".b16", "%rs"), (".b32", "%r"), (".f32", "%f"), (".b64", "%rd"), (".f64", "%fd"),
-    ];
+    let registers =
+        [(".pred", "%p"), (".b16", "%rs"), (".b32", "%r"), (".f32", "%f"), (".b64", "%rd"), (".f64", "%fd")];
     let mut text = format!(
         ".version {version}\n.target {target}\n.address_size 64\n.func f {{ ret; }}\n.visible .entry k(.param .align 16 .b8 a[256])\n{directives}{{\n"
     );

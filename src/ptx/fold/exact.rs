@@ -149,7 +149,8 @@ pub(crate) fn extremum<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) ->
         (false, true) => a,
         // Equal numbers differ at most in the sign of zero, and the one with the sign is the lesser.
         (false, false) => {
-            let order = a.partial_cmp(&b).filter(|o| o.is_ne()).unwrap_or(is_negative(y).cmp(&is_negative(x)));
+            let order =
+                a.partial_cmp(&b).filter(|o| o.is_ne()).unwrap_or(is_negative(y).cmp(&is_negative(x)));
             if order == wanted || order.is_eq() { a } else { b }
         }
     }
@@ -169,13 +170,17 @@ pub(crate) fn extremum_or_nan<T: Numeric + PartialOrd>(a: T, b: T, wanted: Order
 
 fn is_negative(a: Exact) -> bool {
     match a {
-        Exact::Finite { negative, .. } | Exact::Infinite { negative } | Exact::Nan { negative, .. } => negative,
+        Exact::Finite { negative, .. } | Exact::Infinite { negative } | Exact::Nan { negative, .. } => {
+            negative
+        }
     }
 }
 
 fn negated(a: Exact) -> Exact {
     match a {
-        Exact::Finite { negative, significand, exponent } => Exact::Finite { negative: !negative, significand, exponent },
+        Exact::Finite { negative, significand, exponent } => {
+            Exact::Finite { negative: !negative, significand, exponent }
+        }
         Exact::Infinite { negative } => Exact::Infinite { negative: !negative },
         Exact::Nan { .. } => a,
     }

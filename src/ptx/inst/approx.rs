@@ -108,4 +108,3 @@ quotients! {
     /// About x / y, to 2 ulp for every y, subnormals counted as zero.
     div_full_ftz = "div.full.ftz.f32";
 }
-

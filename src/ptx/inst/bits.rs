@@ -77,9 +77,9 @@ impl<'k, T: WideBits> Val<'k, T> {
     #[track_caller]
     pub fn reverse_bits(self) -> Self {
         match self.reg() {
-            None => self.as_constant().map_or(self, |c| {
-                T::from_bits(c.to_bits().reverse_bits() >> (64 - 8 * T::BYTES)).into()
-            }),
+            None => self
+                .as_constant()
+                .map_or(self, |c| T::from_bits(c.to_bits().reverse_bits() >> (64 - 8 * T::BYTES)).into()),
             Some((_, k)) => k.result(format_args!("brev.{}", T::UNTYPED), &[self.operand(k)]),
         }
     }

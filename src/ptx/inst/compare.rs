@@ -86,7 +86,10 @@ impl Comparison {
     /// Whether it holds of numbers that stand in `order`, none if either is NaN.
     fn holds(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {
-            return matches!(self, Self::Equ | Self::Neu | Self::Ltu | Self::Leu | Self::Gtu | Self::Geu | Self::Nan);
+            return matches!(
+                self,
+                Self::Equ | Self::Neu | Self::Ltu | Self::Leu | Self::Gtu | Self::Geu | Self::Nan
+            );
         };
         match self {
             Self::Eq | Self::Equ => order.is_eq(),
@@ -168,7 +171,9 @@ impl<'k, T: Number> Val<'k, T> {
             Known(a, b) => comparison.holds(a.fold_compare(b)).into(),
             // A constant stands on the right.
             In(_) if self.as_constant().is_some() => other.compare(comparison.mirrored(), self),
-            In(k) if lacks_bf16_arithmetic::<T>(k) => self.upper_half(k).compare(comparison, other.upper_half(k)),
+            In(k) if lacks_bf16_arithmetic::<T>(k) => {
+                self.upper_half(k).compare(comparison, other.upper_half(k))
+            }
             In(k) => {
                 let mnemonic = format_args!("setp.{}.{}", comparison.suffix(), T::PTX);
                 k.result(mnemonic, &[self.operand(k), other.operand(k)])
@@ -256,7 +261,11 @@ impl<'k, T: CompareEach> Val<'k, T> {
     /// Compares the low halves and the high halves. bf16 needs sm_90.
     #[doc(alias = "setp")]
     #[track_caller]
-    pub fn compare_each(self, comparison: Comparison, other: impl Into<Self>) -> (Val<'k, bool>, Val<'k, bool>) {
+    pub fn compare_each(
+        self,
+        comparison: Comparison,
+        other: impl Into<Self>,
+    ) -> (Val<'k, bool>, Val<'k, bool>) {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => {

@@ -85,10 +85,12 @@ impl<'k, T: Numeric> Val<'k, T> {
             }
             _ => self.cvt(k, format_args!("{}", rounding.suffix())),
         };
-        if let (Format::Integer { bits: from, .. }, Format::Integer { bits: to, .. }) = (T::FORMAT, U::FORMAT) {
+        if let (Format::Integer { bits: from, .. }, Format::Integer { bits: to, .. }) = (T::FORMAT, U::FORMAT)
+        {
             let divisor = self.divisor();
             // Wrapping keeps powers of two alone.
-            let kept = if fits(T::FORMAT, U::FORMAT) { divisor } else { gcd(divisor, 1 << (from.min(to) - 1)) };
+            let kept =
+                if fits(T::FORMAT, U::FORMAT) { divisor } else { gcd(divisor, 1 << (from.min(to) - 1)) };
             result.set_divisor(kept);
         }
         result
@@ -192,7 +194,10 @@ impl<'k> Val<'k, f32> {
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
         match self.reg() {
-            None => self.as_constant().map_or(U::ZERO, |c| fold::convert::<f32, U>(c, rounding).fold_relu()).into(),
+            None => self
+                .as_constant()
+                .map_or(U::ZERO, |c| fold::convert::<f32, U>(c, rounding).fold_relu())
+                .into(),
             Some((_, k)) => {
                 k.result(format_args!("cvt{}.relu.{}.f32", rounding.suffix(), U::PTX), &[self.operand(k)])
             }

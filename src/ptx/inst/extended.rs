@@ -14,7 +14,11 @@ impl<'k> K<'k> {
     #[doc(alias = "add.cc")]
     #[doc(alias = "addc")]
     #[track_caller]
-    pub fn add_words<T: Word, const N: usize>(self, a: [Val<'k, T>; N], b: [Val<'k, T>; N]) -> [Val<'k, T>; N] {
+    pub fn add_words<T: Word, const N: usize>(
+        self,
+        a: [Val<'k, T>; N],
+        b: [Val<'k, T>; N],
+    ) -> [Val<'k, T>; N] {
         self.carry_chain("add", a, b)
     }
 
@@ -22,7 +26,11 @@ impl<'k> K<'k> {
     #[doc(alias = "sub.cc")]
     #[doc(alias = "subc")]
     #[track_caller]
-    pub fn sub_words<T: Word, const N: usize>(self, a: [Val<'k, T>; N], b: [Val<'k, T>; N]) -> [Val<'k, T>; N] {
+    pub fn sub_words<T: Word, const N: usize>(
+        self,
+        a: [Val<'k, T>; N],
+        b: [Val<'k, T>; N],
+    ) -> [Val<'k, T>; N] {
         self.carry_chain("sub", a, b)
     }
 

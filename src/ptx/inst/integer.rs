@@ -6,10 +6,7 @@ use super::{
     float::kernel_of,
     operands,
 };
-use crate::ptx::{
-    fold::Integer,
-    val::Val,
-};
+use crate::ptx::{fold::Integer, val::Val};
 
 /// `mnemonic` on three values, or `fold` of three constants.
 macro_rules! ternary {
@@ -206,7 +203,11 @@ impl Packed for i32 {
 impl<'k, A: Packed> Val<'k, A> {
     /// `addend` plus the dot product of four bytes with four bytes, mod 2³²: each side signed or unsigned by its type.
     #[track_caller]
-    pub fn dp4a<B: Packed, C: Packed>(self, other: impl Into<Val<'k, B>>, addend: impl Into<Val<'k, C>>) -> Val<'k, C> {
+    pub fn dp4a<B: Packed, C: Packed>(
+        self,
+        other: impl Into<Val<'k, B>>,
+        addend: impl Into<Val<'k, C>>,
+    ) -> Val<'k, C> {
         let fold = |a: A, b: B| (0..4).map(|i| a.byte(i) * b.byte(i)).sum();
         self.dot(other.into(), addend.into(), "dp4a", fold)
     }
@@ -214,7 +215,11 @@ impl<'k, A: Packed> Val<'k, A> {
     /// `addend` plus the dot product of two 16-bit halves with the low two bytes of `other`, mod 2³².
     #[doc(alias = "dp2a.lo")]
     #[track_caller]
-    pub fn dp2a_lo<B: Packed, C: Packed>(self, other: impl Into<Val<'k, B>>, addend: impl Into<Val<'k, C>>) -> Val<'k, C> {
+    pub fn dp2a_lo<B: Packed, C: Packed>(
+        self,
+        other: impl Into<Val<'k, B>>,
+        addend: impl Into<Val<'k, C>>,
+    ) -> Val<'k, C> {
         let fold = |a: A, b: B| (0..2).map(|i| a.half(i) * b.byte(i)).sum();
         self.dot(other.into(), addend.into(), "dp2a.lo", fold)
     }
@@ -222,7 +227,11 @@ impl<'k, A: Packed> Val<'k, A> {
     /// `addend` plus the dot product of two 16-bit halves with the high two bytes of `other`, mod 2³².
     #[doc(alias = "dp2a.hi")]
     #[track_caller]
-    pub fn dp2a_hi<B: Packed, C: Packed>(self, other: impl Into<Val<'k, B>>, addend: impl Into<Val<'k, C>>) -> Val<'k, C> {
+    pub fn dp2a_hi<B: Packed, C: Packed>(
+        self,
+        other: impl Into<Val<'k, B>>,
+        addend: impl Into<Val<'k, C>>,
+    ) -> Val<'k, C> {
         let fold = |a: A, b: B| (0..2).map(|i| a.half(i) * b.byte(i + 2)).sum();
         self.dot(other.into(), addend.into(), "dp2a.hi", fold)
     }
@@ -237,7 +246,9 @@ impl<'k, A: Packed> Val<'k, A> {
     ) -> Val<'k, C> {
         let kernel = self.kernel().or(other.kernel()).or(addend.kernel());
         match (self.as_constant(), other.as_constant(), addend.as_constant(), kernel) {
-            (Some(a), Some(b), Some(c), _) => C::from_bits(c.to_bits().wrapping_add(fold(a, b) as u64)).into(),
+            (Some(a), Some(b), Some(c), _) => {
+                C::from_bits(c.to_bits().wrapping_add(fold(a, b) as u64)).into()
+            }
             (.., Some(k)) => {
                 let operands = [self.operand(k), other.operand(k), addend.operand(k)];
                 k.result(format_args!("{ptx}.{}.{}", A::PTX, B::PTX), &operands)

@@ -73,7 +73,13 @@ fn fold_permute(low: u32, high: u32, selector: u32) -> u32 {
         let byte = byte_of(low, high, select);
         match (select & 8 != 0, byte & 0x80 != 0) {
             (false, _) => byte,
-            (true, negative) => if negative { 0xff } else { 0 },
+            (true, negative) => {
+                if negative {
+                    0xff
+                } else {
+                    0
+                }
+            }
         }
     };
     (0..4).map(|i| byte(i) << (8 * i)).sum()
@@ -177,7 +183,14 @@ impl<'k> Val<'k, u32> {
     }
 
     #[track_caller]
-    fn funnel(self, side: char, low: Self, amount: Self, excess: Excess, fold: fn(u32, u32, u32) -> u32) -> Self {
+    fn funnel(
+        self,
+        side: char,
+        low: Self,
+        amount: Self,
+        excess: Excess,
+        fold: fn(u32, u32, u32) -> u32,
+    ) -> Self {
         match (known(low, self, amount), kernel_of([low, self, amount])) {
             ((Some(low), Some(high), Some(n)), _) => fold(low, high, excess.of(n)).into(),
             (_, Some(k)) => low.ternary(k, format_args!("shf.{side}{}.b32", excess.suffix()), self, amount),

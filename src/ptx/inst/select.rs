@@ -22,9 +22,10 @@ impl<'k> Val<'k, bool> {
                     no
                 }
             }
-            Some((reg, k)) => {
-                k.result(format_args!("selp.{}", selected::<T>()), &[yes.operand(k), no.operand(k), Operand::Reg(reg)])
-            }
+            Some((reg, k)) => k.result(
+                format_args!("selp.{}", selected::<T>()),
+                &[yes.operand(k), no.operand(k), Operand::Reg(reg)],
+            ),
         }
     }
 
@@ -87,7 +88,11 @@ impl<'k, C: Selector> Val<'k, C> {
     /// `yes` where this is at least 0 (−0 is), `no` where it is less or NaN.
     #[doc(alias = "slct")]
     #[track_caller]
-    pub fn select_by_sign<T: Scalar>(self, yes: impl Into<Val<'k, T>>, no: impl Into<Val<'k, T>>) -> Val<'k, T> {
+    pub fn select_by_sign<T: Scalar>(
+        self,
+        yes: impl Into<Val<'k, T>>,
+        no: impl Into<Val<'k, T>>,
+    ) -> Val<'k, T> {
         let (yes, no) = (yes.into(), no.into());
         match self.reg() {
             None if self.as_constant().is_some_and(|c| c >= C::ZERO) => yes,

@@ -118,28 +118,44 @@ impl<'k> K<'k> {
     /// Whether `predicate` holds in every lane of `mask`.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
-    pub fn vote_all(self, predicate: impl Into<Val<'k, bool>>, mask: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
+    pub fn vote_all(
+        self,
+        predicate: impl Into<Val<'k, bool>>,
+        mask: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, bool> {
         self.vote("all.pred", predicate.into(), mask.into())
     }
 
     /// Whether `predicate` holds in any lane of `mask`.
     #[doc(alias = "vote.sync.any")]
     #[track_caller]
-    pub fn vote_any(self, predicate: impl Into<Val<'k, bool>>, mask: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
+    pub fn vote_any(
+        self,
+        predicate: impl Into<Val<'k, bool>>,
+        mask: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, bool> {
         self.vote("any.pred", predicate.into(), mask.into())
     }
 
     /// Whether `predicate` is the same in all lanes of `mask`.
     #[doc(alias = "vote.sync.uni")]
     #[track_caller]
-    pub fn vote_uni(self, predicate: impl Into<Val<'k, bool>>, mask: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
+    pub fn vote_uni(
+        self,
+        predicate: impl Into<Val<'k, bool>>,
+        mask: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, bool> {
         self.vote("uni.pred", predicate.into(), mask.into())
     }
 
     /// The lanes of `mask` in which `predicate` holds, a bit each.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
-    pub fn vote_ballot(self, predicate: impl Into<Val<'k, bool>>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
+    pub fn vote_ballot(
+        self,
+        predicate: impl Into<Val<'k, bool>>,
+        mask: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, u32> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
