@@ -45,7 +45,14 @@ impl Registers {
             let space = address.trim_end_matches(']').split_once(':').map(|(_, space)| space);
             let param =
                 space == Some("param") || space.is_none() && mnemonic.split('.').any(|part| part == "param");
-            return vec![if param { "[a]".into() } else { format!("[{}]", self.register("u64")) }];
+            return vec![match param {
+                true if mnemonic.starts_with("st") => "[q]".into(),
+                true => "[a]".into(),
+                false => format!("[{}]", self.register("u64")),
+            }];
+        }
+        if operand == "call" {
+            return vec!["f".into()];
         }
         if operand == "label" {
             return vec!["$L".into()];
