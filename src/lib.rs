@@ -59,6 +59,7 @@
 //! - `proptest`: generators for lanes, coordinates, register tiles and layouts.
 
 pub mod atoms;
+pub mod export;
 pub mod kernels;
 pub mod layout;
 pub mod ptx;
@@ -73,7 +74,8 @@ pub mod gpu;
 pub mod prelude {
     pub use crate::{
         ptx::{
-            BuildError, Global, In, InOut, K, Kernel, Out, Ptr, Shared, Steps, Target, Val, Var, bf16, bf16x2, f16, f16x2,
+            BuildError, Global, In, InOut, K, Kernel, Out, Ptr, Shared, Steps, Target, Val, Var, bf16,
+            bf16x2, f16, f16x2,
         },
         tiles::{Col, Gl, GlTile, Row, Rt, St, col_major, row_major},
     };

@@ -9,12 +9,16 @@ mod fragments;
 mod integer;
 #[path = "sim_arith/matrix.rs"]
 mod matrix;
+#[path = "sim_arith/properties.rs"]
+mod properties;
 #[path = "sim_arith/recorded.rs"]
 mod recorded;
 #[path = "sim_arith/scalar.rs"]
 mod scalar;
 #[path = "sim_arith/sparse.rs"]
 mod sparse;
+#[path = "sim_arith/tensor.rs"]
+mod tensor;
 #[path = "sim_arith/tile.rs"]
 mod tile;
 #[path = "sim_arith/truth.rs"]

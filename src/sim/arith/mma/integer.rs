@@ -14,9 +14,7 @@ pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) 
     }
     for (a, c) in a.chunks_exact(shape.k).zip(c.chunks_exact_mut(shape.n)) {
         for (b, c) in b.chunks_exact(shape.k).zip(c) {
-            // K is 64 at most: the products alone stay far within 32 bits.
-            let products = a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
-            *c = accumulate(satfinite, *c, products);
+            *c = accumulate(satfinite, *c, dot(a.iter().zip(b).map(|(&a, &b)| (a, b))));
         }
     }
 }
@@ -36,6 +34,11 @@ pub fn sparse_rows(satfinite: bool, shape: Shape, a: &[i16], k_of: &[u16], b: &[
             *c = accumulate(satfinite, *c, products);
         }
     }
+}
+
+/// Sums of at most 64 products of bytes stay far within 32 bits; anything else wraps.
+fn dot(pairs: impl Iterator<Item = (i16, i16)>) -> i32 {
+    pairs.map(|(a, b)| i32::from(a) * i32::from(b)).fold(0, i32::wrapping_add)
 }
 
 fn accumulate(satfinite: bool, c: i32, products: i32) -> i32 {

@@ -38,14 +38,15 @@ pub(super) fn fused_rows(
     let step = Step { datapath, ty, acc, accumulators: Decoder::new(acc.float()) };
     let mut row = Row::default();
     let mut gathered = Block::default();
-    for (i, (a, c)) in a.chunks_exact(products).zip(c.chunks_exact_mut(shape.n)).enumerate() {
+    let mut selections = k_of.map(|k_of| k_of.chunks_exact(products));
+    for (a, c) in a.chunks_exact(products).zip(c.chunks_exact_mut(shape.n)) {
         row.decode(&decoder, a);
-        let selected = k_of.map(|k_of| &k_of[i * products..][..products]);
+        let selected = selections.as_mut().map(|rows| rows.next().unwrap_or_default());
         for (block, c) in blocks.iter().zip(c.chunks_mut(LANES)) {
             let block = match selected {
                 None => block,
                 Some(selected) => {
-                    gathered.gather(block, selected);
+                    gathered.gather(block, selected, products);
                     &gathered
                 }
             };
@@ -164,6 +165,8 @@ struct Lanes {
 }
 
 impl Lanes {
+    const ZERO: Self = Self { exponent: [ZERO_EXPONENT; LANES], value: [0.0; LANES] };
+
     #[inline(always)]
     fn new(decoder: &Decoder, bits: &[u32; LANES]) -> Self {
         Self {
@@ -194,12 +197,16 @@ impl Block {
         Self { finite: decoder.all_finite(b), raw, lanes }
     }
 
-    /// Takes over the rows of another block that `selected` names.
-    fn gather(&mut self, from: &Self, selected: &[u16]) {
+    /// Takes over the k of another block that `selected` names; those beyond its end are zero.
+    fn gather(&mut self, from: &Self, selected: &[u16], products: usize) {
         self.raw.clear();
         self.lanes.clear();
-        self.raw.extend(selected.iter().map(|&k| from.raw[usize::from(k)]));
-        self.lanes.extend(selected.iter().map(|&k| from.lanes[usize::from(k)]));
+        for k in selected.iter().map(|&k| usize::from(k)) {
+            self.raw.push(from.raw.get(k).copied().unwrap_or_default());
+            self.lanes.push(from.lanes.get(k).copied().unwrap_or(Lanes::ZERO));
+        }
+        self.raw.resize(products, Default::default());
+        self.lanes.resize(products, Lanes::ZERO);
         self.finite = from.finite;
     }
 }
