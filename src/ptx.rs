@@ -10,6 +10,7 @@ mod flow;
 mod fold;
 mod inst;
 mod kernel;
+mod module;
 mod operand;
 mod params;
 mod print;
@@ -30,8 +31,14 @@ pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
-pub use inst::{Accumulator, Bits, Divide, HalfPair, Load, Pair, Signed, Store, Whole, WideProduct, Widen};
+pub use inst::{
+    Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
+    Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order,
+    Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Scope, Selector, Shuffle, Signed,
+    Store, UnitMask, Whole, WideBits, WideProduct, Widen, Window, Word, lop3_table,
+};
 pub use kernel::{K, Kernel};
+pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
 pub use print::{Print, PrintArgs, Shown};
 pub use ptr::{

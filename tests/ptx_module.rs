@@ -1,6 +1,12 @@
 //! What stands beside the instructions: raw lines, variables, printing, modules of several kernels.
 
+#[path = "support/require.rs"]
+mod require;
+
 mod ptx_module {
+    mod assemble;
+    mod module;
+    mod print;
     mod raw;
-    mod support;
+    mod variable;
 }

@@ -3,6 +3,7 @@
 use super::{
     body::Mark,
     dim::Dim,
+    divisor::lcm,
     error::BuildErrorKind,
     params::{ParamDecl, Params},
     target::{Target, Version},
@@ -127,6 +128,12 @@ impl Entry {
     /// Names of the parameters, in order.
     pub fn param_names(&self) -> Vec<String> {
         self.params.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// What every launch must have divide the value of a parameter: the promises about it together, 1 if there is none.
+    pub fn promised_divisor(&self, parameter: usize) -> u64 {
+        let promises = self.promises.iter().filter(|p| p.parameter == parameter);
+        promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
     }
 
     /// Name of a parameter in the PTX text.

@@ -79,7 +79,11 @@ impl<'k> K<'k> {
 
     /// Writes one instruction whose single result is a fresh register of type `T`.
     #[track_caller]
-    pub(crate) fn result<T: Scalar>(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) -> Val<'k, T> {
+    pub(crate) fn result<T: Scalar>(
+        self,
+        mnemonic: fmt::Arguments<'_>,
+        operands: &[Operand<'_>],
+    ) -> Val<'k, T> {
         let reg = self.fresh(T::CLASS);
         let mut all = arrayvec::ArrayVec::<Operand<'_>, 8>::new();
         all.push(Operand::Reg(reg));
@@ -294,13 +298,13 @@ impl<A> Kernel<A> {
 
     /// The PTX module with this one kernel, without source lines: the same for the same calls, anywhere.
     pub fn ptx(&self) -> String {
-        render::module(&[&self.entry], render::Lines::Omit)
+        render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }
 
     /// The PTX module with `.file` and `.loc` that point at the Rust line of each builder call.
     #[doc(alias = ".loc")]
     pub fn ptx_with_lines(&self) -> String {
-        render::module(&[&self.entry], render::Lines::Keep)
+        render::module(self.entry.target, &[&self.entry], render::Lines::Keep)
     }
 }
 

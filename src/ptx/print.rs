@@ -95,7 +95,7 @@ impl<'k> K<'k> {
 
     #[track_caller]
     fn emit_print(self, format: &str, c_format: &str, values: &[Shown<'k>]) {
-        self.comment(format_args!("print {format:?}"));
+        self.comment(format_args!("print \"{}\"", format.escape_default()));
         let string = self.declare_string(c_format);
         let string = self.symbol_address::<u8, Global, Read>(&string, 1).address();
         let string = self.generic_address("global", string);
@@ -122,7 +122,9 @@ impl<'k> K<'k> {
         let mut body = self.body();
         let name = format!("{}_format{}", body.entry.name, body.entry.print_formats);
         body.entry.print_formats += 1;
-        let mut declaration = format!("// {text:?}\n.global .align 1 .b8 {name}[{}] = {{", text.len() + 1);
+        let escaped = text.escape_default();
+        let mut declaration =
+            format!("// \"{escaped}\"\n.global .align 1 .b8 {name}[{}] = {{", text.len() + 1);
         for (i, byte) in text.bytes().chain([0]).enumerate() {
             declaration.push_str(match i {
                 0 => "",

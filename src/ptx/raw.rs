@@ -326,6 +326,9 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
 
 /// What is wrong with the shape of a piece of PTX that is written under a guard or not.
 pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
+    if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
+        return Some(format!("PTX takes ASCII alone, even in comments, and it has `{bad}`"));
+    }
     let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_string();
     let last = text.lines().rev().map(code).find(|line| !line.is_empty()).unwrap_or_default();
     if !last.ends_with([';', '}', ':']) {
@@ -367,6 +370,7 @@ mod tests {
         assert_eq!(shape_problem("{ add.u32 a, b, c; }", false), None);
         assert!(shape_problem("add.u32 a, b, c", false).is_some());
         assert!(shape_problem("", false).is_some());
+        assert!(shape_problem("ret; // \u{b5}", false).is_some());
         assert!(shape_problem("ret; ret;", true).is_some());
         assert!(shape_problem("@p ret;", true).is_some());
         assert!(shape_problem("{ ret; }", true).is_some());

@@ -16,11 +16,10 @@ pub(crate) enum Lines {
     Omit,
 }
 
-/// One module with these entries, all of which have one target.
-pub(crate) fn module(entries: &[&Entry], lines: Lines) -> String {
+/// One module with these entries, all of which are for `target`.
+pub(crate) fn module(target: Target, entries: &[&Entry], lines: Lines) -> String {
     let mut out = String::with_capacity(entries.iter().map(|e| 2 * e.text.len() + 2048).sum());
     let files = Files::of(entries, lines);
-    let target = entries.first().map_or(Target::SM_80, |e| e.target);
     let version = entries.iter().map(|e| e.version).max().unwrap_or(target.lowest_version());
 
     for entry in entries {

@@ -120,9 +120,15 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
                 "variable `{name}` aligned to {align} bytes: wanted a power of two, at least {least}"
             )));
         }
-        let what = "bytes of a variable";
-        let (found, most) = (self.bytes(), S::MAX_BYTES);
-        (found == 0 || found > most).then_some(BuildErrorKind::BadShape { what, found, most })
+        let (bytes, most) = (self.bytes(), S::MAX_BYTES);
+        let space = S::PTX;
+        match bytes {
+            0 => Some(BuildErrorKind::Refused(format!("variable `{name}` has no elements"))),
+            _ if bytes > most => Some(BuildErrorKind::Refused(format!(
+                "variable `{name}` has {bytes} bytes, but a module has at most {most} of `{space}`"
+            ))),
+            _ => None,
+        }
     }
 
     fn declaration(&self) -> Declaration {
