@@ -144,6 +144,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.k
     }
 
+    /// The kernel parameter whose buffer this points to the start of.
+    pub(crate) fn parameter(self) -> Option<usize> {
+        let (reg, k) = self.base.reg().filter(|_| self.offset == 0)?;
+        k.body().buffer(reg)
+    }
+
     /// Known alignment of the address, in bytes.
     pub fn align(self) -> u32 {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
@@ -250,9 +256,12 @@ impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     }
 }
 
-impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// The pointer for reading alone.
-    pub fn read_only(self) -> Ptr<'k, T, S, Read> {
+    pub fn read_only(self) -> Ptr<'k, T, S, Read>
+    where
+        A: Readable,
+    {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
     }
 }
