@@ -30,6 +30,8 @@ pub struct Form {
     /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
     /// | `label`        | a label                                                                            |
+    /// | `call`         | `(result), function, (arguments)`                                                  |
+    /// | `[a:argument]` | a parameter of a call                                                              |
     /// | `?a:u32`       | may be left out, with all that follow                                              |
     ///
     /// Rows of special registers have the register's type here, rows of directives an argument.

@@ -46,12 +46,14 @@ pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[Stri
     let registers = [
         (".pred", "%p"), (".b16", "%rs"), (".b32", "%r"), (".f32", "%f"), (".b64", "%rd"), (".f64", "%fd"),
     ];
+    let prototype = ".extern .func (.param .b32 status) vprintf(.param .b64 format, .param .b64 args);";
     let mut text = format!(
-        ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k(.param .align 16 .b8 a[256])\n{directives}{{\n"
+        ".version {version}\n.target {target}\n.address_size 64\n{prototype}\n.visible .entry k(.param .align 16 .b8 a[256])\n{directives}{{\n"
     );
     for (class, prefix) in registers {
         text += &format!(".reg {class} {prefix}<32>;\n");
     }
+    text += ".param .b64 format;\n.param .b64 args;\n.param .b32 status;\n";
     if body.iter().any(|line| line.contains("%rq")) {
         text += ".reg .b128 %rq<8>;\n";
     }

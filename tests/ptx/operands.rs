@@ -41,11 +41,17 @@ impl Registers {
         }
         if let Some(address) = operand.strip_prefix('[') {
             let space = address.trim_end_matches(']').split_once(':').map(|(_, space)| space);
+            if space == Some("argument") {
+                return vec!["[format]".into()];
+            }
             let param = space == Some("param") || space.is_none() && mnemonic.split('.').any(|part| part == "param");
             return vec![if param { "[a]".into() } else { format!("[{}]", self.register("u64")) }];
         }
         if operand == "label" {
             return vec!["$L".into()];
+        }
+        if operand == "call" {
+            return vec!["(status), vprintf, (format, args)".into()];
         }
         let (negatable, operand) = operand.strip_prefix('!').map_or((false, operand), |rest| (true, rest));
         let (count, operand) = match operand.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
