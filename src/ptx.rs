@@ -31,7 +31,12 @@ pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
-pub use inst::{Accumulator, Bits, Divide, HalfPair, Load, Pair, Signed, Store, Whole, WideProduct, Widen};
+pub use inst::{
+    Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
+    Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order,
+    Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Scope, Selector, Shuffle, Signed,
+    Store, UnitMask, Whole, WideBits, WideProduct, Widen, Window, Word, lop3_table,
+};
 pub use kernel::{K, Kernel};
 pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};

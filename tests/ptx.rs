@@ -5,6 +5,7 @@ mod require;
 
 mod ptx {
     mod assemble;
+    mod emitters;
     mod operands;
     mod table;
 }

@@ -2,7 +2,8 @@
 
 mod sim {
     mod corpus;
-    mod json;
+    mod matmul;
     mod npy;
+    mod speed;
     mod support;
 }

@@ -14,6 +14,7 @@ mod npy;
 mod options;
 mod progress;
 
+use options::Failure;
 use std::{io, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -21,6 +22,12 @@ fn main() -> ExitCode {
         options::parse(std::env::args_os()).and_then(|options| job::run(&options, &mut io::stdout()));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => {
+            match &failure {
+                Failure::Help(text) => print!("{text}"),
+                Failure::Input(why) | Failure::Wrong(why) => eprintln!("error: {why}"),
+            }
+            ExitCode::from(failure.code())
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::Parser;
 use warpwright::{ptx::Target, run::Choice};
@@ -43,15 +43,6 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Says what is wrong, on stderr, and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
-        match self {
-            Self::Help(text) => print!("{text}"),
-            Self::Input(why) | Self::Wrong(why) => eprintln!("error: {why}"),
-        }
-        ExitCode::from(self.code())
-    }
-
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {

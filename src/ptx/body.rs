@@ -237,7 +237,9 @@ impl Body {
         for (i, operand) in operands.iter().enumerate() {
             if i == 0 {
                 let column = self.entry.text.len() - start;
-                self.entry.text.extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
+                self.entry
+                    .text
+                    .extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
             } else {
                 self.entry.text.push_str(", ");
             }

@@ -1,6 +1,6 @@
 //! Arithmetic on host-known constants, equal bit for bit to what the instruction would give.
 //!
-//! A NaN result gets the bits that the device gives: all ones but the sign (PTX ISA, "Floating Point Instructions").
+//! A NaN result gets the bits that the device gives: all ones but the sign, and in f64 those of a NaN operand.
 //! Integer division by zero, which PTX leaves open, gives all ones.
 
 mod convert;
@@ -38,10 +38,6 @@ pub trait Number: Scalar {
     #[doc(hidden)]
     fn fold_mul(self, other: Self) -> Self;
     #[doc(hidden)]
-    fn fold_div(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn fold_rem(self, other: Self) -> Self;
-    #[doc(hidden)]
     fn fold_mad(self, factor: Self, addend: Self) -> Self;
     #[doc(hidden)]
     fn fold_min(self, other: Self) -> Self;
@@ -52,15 +48,20 @@ pub trait Number: Scalar {
 }
 
 /// An integer type: wraps around, shifts, has bits.
-pub trait Integer: Number {
+pub trait Integer: Numeric {
     /// Whether it is signed.
     const SIGNED: bool;
     /// The untyped name of its width: `"b32"`.
     const BITS: &'static str;
+
+    #[doc(hidden)]
+    fn fold_div(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn fold_rem(self, other: Self) -> Self;
 }
 
 /// A float type that arithmetic instructions work on one element at a time.
-pub trait Float: Number {}
+pub trait Float: Numeric {}
 
 macro_rules! integers {
     ($($t:ty, $signed:literal, $bits:literal;)*) => {$(
@@ -81,12 +82,6 @@ macro_rules! integers {
             fn fold_mul(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
-            fn fold_div(self, other: Self) -> Self {
-                if other == 0 { !0 } else { self.wrapping_div(other) }
-            }
-            fn fold_rem(self, other: Self) -> Self {
-                if other == 0 { !0 } else { self.wrapping_rem(other) }
-            }
             fn fold_mad(self, factor: Self, addend: Self) -> Self {
                 self.wrapping_mul(factor).wrapping_add(addend)
             }
@@ -104,6 +99,13 @@ macro_rules! integers {
         impl Integer for $t {
             const SIGNED: bool = $signed;
             const BITS: &'static str = $bits;
+
+            fn fold_div(self, other: Self) -> Self {
+                if other == 0 { !0 } else { self.wrapping_div(other) }
+            }
+            fn fold_rem(self, other: Self) -> Self {
+                if other == 0 { !0 } else { self.wrapping_rem(other) }
+            }
         }
     )*};
 }
@@ -118,7 +120,7 @@ integers! {
 }
 
 macro_rules! floats {
-    ($($t:ty, $zero:expr, $one:expr, $nan:literal, $fma:expr;)*) => {$(
+    ($($t:ty, $zero:expr, $one:expr;)*) => {$(
         impl Number for $t {
             const ROUND: &'static str = ".rn";
             const MUL: &'static str = ".rn";
@@ -128,29 +130,22 @@ macro_rules! floats {
             const EXACT: bool = false;
 
             fn fold_add(self, other: Self) -> Self {
-                device_nan(self + other, <$t>::is_nan, $nan)
+                exact::add(self, other, Mode::RN)
             }
             fn fold_sub(self, other: Self) -> Self {
-                device_nan(self - other, <$t>::is_nan, $nan)
+                exact::sub(self, other, Mode::RN)
             }
             fn fold_mul(self, other: Self) -> Self {
-                device_nan(self * other, <$t>::is_nan, $nan)
-            }
-            fn fold_div(self, other: Self) -> Self {
-                device_nan(self / other, <$t>::is_nan, $nan)
-            }
-            fn fold_rem(self, other: Self) -> Self {
-                device_nan(self % other, <$t>::is_nan, $nan)
+                exact::mul(self, other, Mode::RN)
             }
             fn fold_mad(self, factor: Self, addend: Self) -> Self {
-                let fma: fn($t, $t, $t) -> $t = $fma;
-                device_nan(fma(self, factor, addend), <$t>::is_nan, $nan)
+                exact::fma(self, factor, addend, Mode::RN)
             }
             fn fold_min(self, other: Self) -> Self {
-                extremum(self, other, Ordering::Less, <$t>::is_nan, $nan)
+                exact::extremum(self, other, Ordering::Less)
             }
             fn fold_max(self, other: Self) -> Self {
-                extremum(self, other, Ordering::Greater, <$t>::is_nan, $nan)
+                exact::extremum(self, other, Ordering::Greater)
             }
             fn fold_compare(self, other: Self) -> Option<Ordering> {
                 self.partial_cmp(&other)
@@ -161,53 +156,11 @@ macro_rules! floats {
     )*};
 }
 
-fn device_nan<T: Scalar>(x: T, is_nan: fn(T) -> bool, nan: u64) -> T {
-    if is_nan(x) { T::from_bits(nan) } else { x }
-}
-
-/// `min` or `max` as the device has it: −0 is below +0, and a number wins over NaN.
-fn extremum<T: Scalar + PartialOrd>(a: T, b: T, wanted: Ordering, is_nan: fn(T) -> bool, nan: u64) -> T {
-    let sign = |x: T| x.to_bits() >> (8 * T::BYTES - 1);
-    match (is_nan(a), is_nan(b)) {
-        (true, true) => T::from_bits(nan),
-        (true, false) => b,
-        (false, true) => a,
-        // Equal numbers differ at most in the sign of zero, and the one with the sign bit is the lesser.
-        (false, false) => match a.partial_cmp(&b).filter(|o| o.is_ne()).unwrap_or(sign(b).cmp(&sign(a))) {
-            Ordering::Equal => a,
-            order => {
-                if order == wanted {
-                    a
-                } else {
-                    b
-                }
-            }
-        },
-    }
-}
-
-/// `a · b + c` in f64, rounded to odd, so that rounding it once more to a half is the same as rounding once.
-///
-/// The product of two halves is exact in f64; Boldo and Melquiond, "Emulation of FMA and correctly rounded sums" (2008).
-fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
-    let product = a * b;
-    let sum = product + c;
-    // Knuth's two-sum: what the rounding of `sum` dropped.
-    let from_c = sum - product;
-    let dropped = (product - (sum - from_c)) + (c - from_c);
-    if !sum.is_finite() || dropped == 0.0 || sum.to_bits() & 1 == 1 {
-        return sum;
-    }
-    // The last bit is even and something was dropped: step to the odd neighbour on the dropped part's side.
-    let away = (dropped > 0.0) == (sum > 0.0);
-    f64::from_bits(if away { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
-}
-
 floats! {
-    f16,  f16::ZERO,  f16::ONE,  0x7fff,                |a, b, c| f16::from_f64(fma_to_odd(a.into(), b.into(), c.into()));
-    bf16, bf16::ZERO, bf16::ONE, 0x7fff,                |a, b, c| bf16::from_f64(fma_to_odd(a.into(), b.into(), c.into()));
-    f32,  0.0,        1.0,       0x7fff_ffff,           |a, b, c| a.mul_add(b, c);
-    f64,  0.0,        1.0,       0xfff8_0000_0000_0000, |a, b, c| a.mul_add(b, c);
+    f16,  f16::ZERO,  f16::ONE;
+    bf16, bf16::ZERO, bf16::ONE;
+    f32,  0.0,        1.0;
+    f64,  0.0,        1.0;
 }
 
 macro_rules! pairs {
@@ -234,12 +187,6 @@ macro_rules! pairs {
             }
             fn fold_mul(self, other: Self) -> Self {
                 self.each(other, $half::fold_mul)
-            }
-            fn fold_div(self, other: Self) -> Self {
-                self.each(other, $half::fold_div)
-            }
-            fn fold_rem(self, other: Self) -> Self {
-                self.each(other, $half::fold_rem)
             }
             fn fold_mad(self, factor: Self, addend: Self) -> Self {
                 Self(std::array::from_fn(|i| self.0[i].fold_mad(factor.0[i], addend.0[i])))

@@ -1,22 +1,48 @@
 //! The instructions as methods and operators, one file a chapter of the manual.
 
+mod address;
+mod approx;
 mod arithmetic;
+mod atomic;
+mod bits;
 mod compare;
+mod control;
 mod convert;
 mod cp_async;
+mod extended;
+mod float;
+mod integer;
 mod logic;
 mod matrix;
 mod memory;
+mod order;
 mod pack;
+mod permute;
 mod predicated;
+mod select;
+mod sign;
 mod special;
 mod sync;
+mod warp;
 
-pub use arithmetic::{Divide, Signed, Whole, WideProduct, Widen};
+pub use address::{Prefetch, Prefetchable, Window};
+pub use arithmetic::{Divide, Whole, WideProduct, Widen};
+pub use atomic::{Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Reduction};
+pub use bits::{Excess, Extend, WideBits};
+pub use compare::{CompareEach, Comparison, UnitMask};
+pub use convert::ByteSized;
+pub use extended::Word;
+pub use float::{Half, NanExtremum};
+pub use integer::{Narrow24, Packed};
 pub use logic::Bits;
 pub use matrix::Accumulator;
 pub use memory::{Load, Store};
+pub use order::{Order, Scope};
 pub use pack::{HalfPair, Pair};
+pub use permute::{Permute, lop3_table};
+pub use select::Selector;
+pub use sign::{Class, Real, Signed};
+pub use warp::{FULL_MASK, Reduce, Shuffle};
 
 use super::{
     kernel::K,

@@ -79,7 +79,11 @@ impl<'k> K<'k> {
 
     /// Writes one instruction whose single result is a fresh register of type `T`.
     #[track_caller]
-    pub(crate) fn result<T: Scalar>(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) -> Val<'k, T> {
+    pub(crate) fn result<T: Scalar>(
+        self,
+        mnemonic: fmt::Arguments<'_>,
+        operands: &[Operand<'_>],
+    ) -> Val<'k, T> {
         let reg = self.fresh(T::CLASS);
         let mut all = arrayvec::ArrayVec::<Operand<'_>, 8>::new();
         all.push(Operand::Reg(reg));

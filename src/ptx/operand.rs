@@ -8,16 +8,19 @@ use super::{body::RegId, types::Scalar};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand<'a> {
     Reg(RegId),
-    /// `_`: no result wanted.
-    Sink,
     /// A constant, as PTX writes it.
     Imm(Immediate),
     /// `[base + offset]`.
-    Address { base: AddressBase<'a>, offset: i64 },
+    Address {
+        base: AddressBase<'a>,
+        offset: i64,
+    },
     /// `{a, b, c, d}`.
     Vector(&'a [Operand<'a>]),
     /// A special register, a variable or a label.
     Name(&'a str),
+    /// Two results of one instruction: `%r0|%p0`.
+    Pair(RegId, RegId),
 }
 
 /// What an address starts from.
@@ -52,7 +55,11 @@ impl Operand<'_> {
         match self {
             Self::Reg(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),
             Self::Vector(items) => items.iter().for_each(|o| o.for_each_register(f)),
-            Self::Sink | Self::Imm(_) | Self::Name(_) | Self::Address { base: AddressBase::Name(_), .. } => {}
+            Self::Pair(a, b) => {
+                f(*a);
+                f(*b);
+            }
+            Self::Imm(_) | Self::Name(_) | Self::Address { base: AddressBase::Name(_), .. } => {}
         }
     }
 }
@@ -61,9 +68,9 @@ impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reg(r) => write!(f, "{r}"),
-            Self::Sink => f.write_char('_'),
             Self::Imm(i) => write!(f, "{i:?}"),
             Self::Name(n) => f.write_str(n),
+            Self::Pair(a, b) => write!(f, "{a}|{b}"),
             Self::Address { base, offset } => {
                 match base {
                     AddressBase::Reg(r) => write!(f, "[{r}")?,

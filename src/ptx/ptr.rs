@@ -76,10 +76,16 @@ spaces! {
 /// What may be done through a pointer.
 pub trait Access: 'static {}
 /// A pointer that can be read through.
-#[diagnostic::on_unimplemented(message = "this pointer is write-only", note = "declare the parameter as `In<T>` or `InOut<T>`")]
+#[diagnostic::on_unimplemented(
+    message = "this pointer is write-only",
+    note = "declare the parameter as `In<T>` or `InOut<T>`"
+)]
 pub trait Readable: Access {}
 /// A pointer that can be written through.
-#[diagnostic::on_unimplemented(message = "this pointer is read-only", note = "declare the parameter as `Out<T>` or `InOut<T>`")]
+#[diagnostic::on_unimplemented(
+    message = "this pointer is read-only",
+    note = "declare the parameter as `Out<T>` or `InOut<T>`"
+)]
 pub trait Writable: Access {}
 
 /// Reads only.

@@ -5,7 +5,7 @@
 //! NaN comes out, what an approximation returns, how a tensor core sums) follows what an H200 (sm_90) returns.
 //!
 //! Subjects: [`float`] (add, mul, fma, div, sqrt), [`approx`] (the special function unit), [`minmax`], [`compare`],
-//! [`sign`], [`cvt`], and [`mma`] for the tensor cores.
+//! [`sign`], [`cvt`], [`int`], [`bits`], [`video`], and [`mma`] for the tensor cores.
 
 pub mod approx;
 pub mod bits;
@@ -18,5 +18,6 @@ pub mod minmax;
 pub mod mma;
 pub mod sign;
 mod unpacked;
+pub mod video;
 
 pub use format::{Float, Int, Round, Ty};

@@ -120,15 +120,19 @@ impl<'k, T: TileElement, A> Places<'k, T, A> {
     }
 
     /// (line, place along it) of every pair, in register order.
-    fn pairs<const H: usize, const W: usize>(&self) -> impl Iterator<Item = (usize, usize)> + use<'k, T, A, H, W> {
+    fn pairs<const H: usize, const W: usize>(
+        &self,
+    ) -> impl Iterator<Item = (usize, usize)> + use<'k, T, A, H, W> {
         let layout = self.layout;
-        (0..H).flat_map(move |i| (0..W).flat_map(move |j| (0..4).map(move |p| (i, j, p)))).map(move |(i, j, p)| {
-            let (across, along) = match layout {
-                TileLayout::Row => (i, j),
-                TileLayout::Col => (j, i),
-            };
-            (2 * across + p % 2, 2 * along + p / 2)
-        })
+        (0..H).flat_map(move |i| (0..W).flat_map(move |j| (0..4).map(move |p| (i, j, p)))).map(
+            move |(i, j, p)| {
+                let (across, along) = match layout {
+                    TileLayout::Row => (i, j),
+                    TileLayout::Col => (j, i),
+                };
+                (2 * across + p % 2, 2 * along + p / 2)
+            },
+        )
     }
 
     #[track_caller]

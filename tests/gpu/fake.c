@@ -23,6 +23,12 @@ enum { OK = 0, INVALID_VALUE = 1, INVALID_PTX = 218, NOT_FOUND = 500 };
 #ifndef CAPABILITY
 #define CAPABILITY 9
 #endif
+#ifndef BAD_LINE /* where a refused module is wrong first */
+#define BAD_LINE 7
+#endif
+#ifndef MAP /* whether the kernel takes a tensor map as its fourth parameter */
+#define MAP 1
+#endif
 
 /* Handles: anything distinct and not null. */
 static _Thread_local void *current;
@@ -149,9 +155,9 @@ API cuModuleLoadDataEx(void **out, const void *image, unsigned count, int *optio
     }
     if (strstr(image, "BAD")) {
         snprintf(error, error_bytes,
-                 "ptxas application ptx input, line 7; error   : Arguments mismatch for instruction 'add'\n"
-                 "ptxas application ptx input, line 9; error   : Unknown symbol '%%r9'\n"
-                 "ptxas fatal   : Ptx assembly aborted due to errors");
+                 "ptxas application ptx input, line %d; error   : Arguments mismatch for instruction 'add'\n"
+                 "ptxas application ptx input, line %d; error   : Unknown symbol '%%r9'\n"
+                 "ptxas fatal   : Ptx assembly aborted due to errors", BAD_LINE, BAD_LINE + 2);
         return INVALID_PTX;
     }
     if (verbose) {
@@ -194,7 +200,7 @@ API cuFuncSetAttribute(void *f, int attribute, int value) {
 }
 API cuFuncGetParamInfo(void *f, size_t index, size_t *offset, size_t *size) {
     (void)f;
-    if (index >= 4) return INVALID_VALUE;
+    if (index >= 3 + MAP) return INVALID_VALUE;
     *offset = index * 8, *size = param_sizes[index];
     return OK;
 }
@@ -223,8 +229,11 @@ API cuLaunchKernelEx(const struct launch *l, void *f, void **params, void **extr
     for (unsigned i = 0; i < l->count; i++)
         printf("attribute %d: %u,%u,%u\n", l->attributes[i].id, l->attributes[i].value[0],
                l->attributes[i].value[1], l->attributes[i].value[2]);
-    memcpy(&a, params[0], 8), memcpy(&b, params[1], 8), memcpy(&n, params[2], 4), memcpy(map, params[3], 128);
-    printf("params n=%d map=%d..%d\n", n, map[0], map[127]);
+    memcpy(&a, params[0], 8), memcpy(&b, params[1], 8), memcpy(&n, params[2], 4);
+    if (MAP) {
+        memcpy(map, params[3], 128);
+        printf("params n=%d map=%d..%d\n", n, map[0], map[127]);
+    }
     /* The kernel: b[i] = 2·a[i]. */
     for (int i = 0; i < n; i++) ((float *)(uintptr_t)b)[i] = 2 * ((const float *)(uintptr_t)a)[i];
     return OK;

@@ -19,8 +19,12 @@ pub(crate) struct Verdict {
 
 /// Assembles a module for a target, without optimising.
 pub(crate) fn assemble(ptxas: &Path, text: &str, target: &str) -> Verdict {
+    run(ptxas, &["-O0", "-arch", target, "-o", "/dev/null", "-"], text)
+}
+
+fn run(ptxas: &Path, args: &[&str], text: &str) -> Verdict {
     let mut child = Command::new(ptxas)
-        .args(["-O0", "-arch", target, "-o", "/dev/null", "-"])
+        .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -41,22 +45,21 @@ pub(crate) fn assemble(ptxas: &Path, text: &str, target: &str) -> Verdict {
     Verdict { accepted: output.status.success(), errors, log }
 }
 
-/// A module with one kernel, and the line on which its body starts.
+/// A module with one kernel, and the line on which its body starts. The body finds registers, a kernel parameter `a`,
+/// a call's parameter `q`, a function `f` and a label `$L`.
 pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[String]) -> (String, usize) {
-    let registers = [
-        (".pred", "%p"), (".b16", "%rs"), (".b32", "%r"), (".f32", "%f"), (".b64", "%rd"), (".f64", "%fd"),
-    ];
-    let prototype = ".extern .func (.param .b32 status) vprintf(.param .b64 format, .param .b64 args);";
+    let registers =
+        [(".pred", "%p"), (".b16", "%rs"), (".b32", "%r"), (".f32", "%f"), (".b64", "%rd"), (".f64", "%fd")];
     let mut text = format!(
-        ".version {version}\n.target {target}\n.address_size 64\n{prototype}\n.visible .entry k(.param .align 16 .b8 a[256])\n{directives}{{\n"
+        ".version {version}\n.target {target}\n.address_size 64\n.func f {{ ret; }}\n.visible .entry k(.param .align 16 .b8 a[256])\n{directives}{{\n"
     );
     for (class, prefix) in registers {
         text += &format!(".reg {class} {prefix}<32>;\n");
     }
-    text += ".param .b64 format;\n.param .b64 args;\n.param .b32 status;\n";
     if body.iter().any(|line| line.contains("%rq")) {
         text += ".reg .b128 %rq<8>;\n";
     }
+    text += ".param .b64 q;\n";
     let first = text.lines().count() + 1;
     for line in body {
         text += line;
@@ -64,4 +67,11 @@ pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[Stri
     }
     text += "$L:\nret;\n}\n";
     (text, first)
+}
+
+/// Assembles a whole module with optimisation, and fails on any error or warning.
+#[track_caller]
+pub(crate) fn check(ptxas: &Path, text: &str, target: &str) {
+    let verdict = run(ptxas, &["-O3", "-arch", target, "-o", "/dev/null", "-"], text);
+    assert!(verdict.accepted && verdict.log.is_empty(), "{}\n{text}", verdict.log);
 }

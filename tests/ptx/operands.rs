@@ -17,7 +17,9 @@ pub(crate) fn lines(mnemonic: &str, operands: &str) -> Vec<String> {
         let choices = registers.choices(mnemonic, operand);
         lists = lists
             .iter()
-            .flat_map(|list| choices.iter().map(|c| list.iter().cloned().chain([c.clone()]).collect::<Vec<_>>()))
+            .flat_map(|list| {
+                choices.iter().map(|c| list.iter().cloned().chain([c.clone()]).collect::<Vec<_>>())
+            })
             .collect();
     }
     complete.extend(lists);
@@ -41,17 +43,19 @@ impl Registers {
         }
         if let Some(address) = operand.strip_prefix('[') {
             let space = address.trim_end_matches(']').split_once(':').map(|(_, space)| space);
-            if space == Some("argument") {
-                return vec!["[format]".into()];
-            }
-            let param = space == Some("param") || space.is_none() && mnemonic.split('.').any(|part| part == "param");
-            return vec![if param { "[a]".into() } else { format!("[{}]", self.register("u64")) }];
+            let param =
+                space == Some("param") || space.is_none() && mnemonic.split('.').any(|part| part == "param");
+            return vec![match param {
+                true if mnemonic.starts_with("st") => "[q]".into(),
+                true => "[a]".into(),
+                false => format!("[{}]", self.register("u64")),
+            }];
+        }
+        if operand == "call" {
+            return vec!["f".into()];
         }
         if operand == "label" {
             return vec!["$L".into()];
-        }
-        if operand == "call" {
-            return vec!["(status), vprintf, (format, args)".into()];
         }
         let (negatable, operand) = operand.strip_prefix('!').map_or((false, operand), |rest| (true, rest));
         let (count, operand) = match operand.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
@@ -101,8 +105,8 @@ fn vector(mnemonic: &str) -> usize {
 /// The type that a class stands for in a mnemonic.
 fn resolve(mnemonic: &str, class: &str) -> String {
     const TYPES: [&str; 22] = [
-        "pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "bf16", "b32", "u32", "s32", "f16x2", "bf16x2", "u16x2",
-        "s16x2", "f32", "b64", "u64", "s64", "f64", "b128",
+        "pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "bf16", "b32", "u32", "s32", "f16x2", "bf16x2",
+        "u16x2", "s16x2", "f32", "b64", "u64", "s64", "f64", "b128",
     ];
     let mut types = mnemonic.split('.').filter(|part| TYPES.contains(part));
     let last = || mnemonic.split('.').rev().find(|part| TYPES.contains(part));

@@ -15,8 +15,27 @@ use crate::require;
 
 /// Versions of PTX from the oldest that has sm_75 on.
 const VERSIONS: [(u8, u8); 21] = [
-    (6, 3), (6, 4), (6, 5), (7, 0), (7, 1), (7, 2), (7, 3), (7, 4), (7, 5), (7, 6), (7, 7), (7, 8), (8, 0), (8, 1),
-    (8, 2), (8, 3), (8, 4), (8, 5), (8, 6), (8, 7), (8, 8),
+    (6, 3),
+    (6, 4),
+    (6, 5),
+    (7, 0),
+    (7, 1),
+    (7, 2),
+    (7, 3),
+    (7, 4),
+    (7, 5),
+    (7, 6),
+    (7, 7),
+    (7, 8),
+    (8, 0),
+    (8, 1),
+    (8, 2),
+    (8, 3),
+    (8, 4),
+    (8, 5),
+    (8, 6),
+    (8, 7),
+    (8, 8),
 ];
 
 /// Lines to assemble, by version and target.
@@ -42,7 +61,9 @@ fn lines(form: &Form) -> Vec<String> {
 
 /// The directive that stands between a kernel's parameters and its body, if the form is one.
 fn directive(form: &Form) -> Option<String> {
-    form.mnemonic.starts_with('.').then(|| format!("{} {}\n", form.mnemonic, form.operands.trim_start_matches('#')))
+    form.mnemonic
+        .starts_with('.')
+        .then(|| format!("{} {}\n", form.mnemonic, form.operands.trim_start_matches('#')))
 }
 
 #[test]
@@ -50,7 +71,11 @@ fn every_form_finds_itself() {
     for form in table::forms() {
         for mnemonic in Pattern::new(form.mnemonic).expand() {
             let found = table::find(&mnemonic).unwrap_or_else(|| panic!("`{mnemonic}` is not found"));
-            assert_eq!((found.version, found.needs), (form.version, form.needs), "`{mnemonic}` stands in two rows that differ");
+            assert_eq!(
+                (found.version, found.needs),
+                (form.version, form.needs),
+                "`{mnemonic}` stands in two rows that differ"
+            );
         }
     }
 }
@@ -98,7 +123,9 @@ fn ptxas_refuses_every_form_one_version_lower_and_one_target_lower() {
         if let Some(before) = before.filter(|v| *v >= lowest(target)) {
             batches.entry((before, target)).or_default().extend(lines(form));
         }
-        if let Some(lower) = Target::ALL.into_iter().rev().find(|t| *t < target && !t.features().contains(form.needs)) {
+        if let Some(lower) =
+            Target::ALL.into_iter().rev().find(|t| *t < target && !t.features().contains(form.needs))
+        {
             batches.entry((numbers(form).max(lowest(lower)), lower)).or_default().extend(lines(form));
         }
     }
@@ -112,5 +139,10 @@ fn ptxas_refuses_every_form_one_version_lower_and_one_target_lower() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} lines are accepted below their row's version or target:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} lines are accepted below their row's version or target:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

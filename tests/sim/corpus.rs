@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::json::Json;
 use super::npy;
+use serde_json::Value as Json;
 use warpwright::sim::{Arg, Launch, Memory, Module, Sim, SimError};
 
 /// Compares outputs the way the case demands.
@@ -17,14 +17,39 @@ enum Compare {
     Tolerance { relative: f64, absolute: f64 },
 }
 
+fn text(json: &Json) -> &str {
+    json.as_str().expect("text")
+}
+
+fn int(json: &Json) -> i64 {
+    json.as_i64()
+        .or_else(|| json.as_u64().map(|v| v as i64))
+        .or_else(|| json.as_bool().map(i64::from))
+        .expect("an integer")
+}
+
+/// Numbers that JSON lacks are written as text.
+fn float(json: &Json) -> f64 {
+    json.as_f64().or_else(|| json.as_str().and_then(|t| t.parse().ok())).expect("a number")
+}
+
+fn list(json: &Json) -> &[Json] {
+    json.as_array().expect("a list")
+}
+
+/// The items of a list that may be absent.
+fn items<'j>(json: &'j Json, key: &str) -> &'j [Json] {
+    json.get(key).and_then(Json::as_array).map_or(&[], |items| items)
+}
+
 fn compare_of(json: &Json) -> Compare {
     match json {
-        Json::Text(_) => Compare::Bits,
+        Json::String(_) => Compare::Bits,
         other => match other.get("ulp") {
-            Some(n) => Compare::Ulp(n.int() as i64),
+            Some(n) => Compare::Ulp(int(n)),
             None => Compare::Tolerance {
-                relative: other.get("rtol").map_or(0.0, Json::float),
-                absolute: other.get("atol").map_or(0.0, Json::float),
+                relative: other.get("rtol").map_or(0.0, float),
+                absolute: other.get("atol").map_or(0.0, float),
             },
         },
     }
@@ -82,16 +107,16 @@ fn difference(dtype: &str, how: Compare, got: &[u8], want: &[u8]) -> Option<Stri
 
 fn scalar(dtype: &str, value: &Json) -> Vec<u8> {
     match dtype {
-        "f32" => (value.float() as f32).to_le_bytes().to_vec(),
-        "f64" => value.float().to_le_bytes().to_vec(),
-        "f16" => half::f16::from_f64(value.float()).to_le_bytes().to_vec(),
-        "bf16" => half::bf16::from_f64(value.float()).to_le_bytes().to_vec(),
-        _ => value.int().to_le_bytes()[..width(dtype)].to_vec(),
+        "f32" => (float(value) as f32).to_le_bytes().to_vec(),
+        "f64" => float(value).to_le_bytes().to_vec(),
+        "f16" => half::f16::from_f64(float(value)).to_le_bytes().to_vec(),
+        "bf16" => half::bf16::from_f64(float(value)).to_le_bytes().to_vec(),
+        _ => int(value).to_le_bytes()[..width(dtype)].to_vec(),
     }
 }
 
 fn extents(json: &Json) -> [u32; 3] {
-    std::array::from_fn(|i| json.list().get(i).map_or(1, |n| n.int() as u32))
+    std::array::from_fn(|i| list(json).get(i).map_or(1, |n| int(n) as u32))
 }
 
 struct Buffer<'j> {
@@ -102,20 +127,20 @@ struct Buffer<'j> {
 
 /// Allocates a case's buffers.
 fn buffers<'j>(folder: &Path, case: &'j Json, memory: &mut Memory) -> BTreeMap<String, Buffer<'j>> {
-    let args = case.get("args").map_or(&[][..], Json::list).iter();
-    let extra = case.get("extra_buffers").map_or(&[][..], Json::list).iter();
+    let args = items(case, "args").iter();
+    let extra = items(case, "extra_buffers").iter();
     let mut buffers = BTreeMap::new();
     for json in args.chain(extra) {
-        if json.get("kind").is_some_and(|k| k.text() != "buffer") {
+        if json.get("kind").is_some_and(|k| text(k) != "buffer") {
             continue;
         }
-        let name = json.get("name").expect("a name").text();
-        let shape = json.get("shape").expect("a shape").list();
-        let count: usize = shape.iter().map(|n| n.int() as usize).product();
-        let bytes = count * width(json.get("dtype").expect("a dtype").text());
+        let name = text(&json["name"]);
+        let shape = list(&json["shape"]);
+        let count: usize = shape.iter().map(|n| int(n) as usize).product();
+        let bytes = count * width(text(&json["dtype"]));
         let address = memory.alloc(bytes);
-        if json.get("init").is_some_and(|init| init.text() == "file") {
-            let file = json.get("file").map_or_else(|| format!("in_{name}.npy"), |f| f.text().to_string());
+        if json.get("init").is_some_and(|init| text(init) == "file") {
+            let file = json.get("file").map_or_else(|| format!("in_{name}.npy"), |f| text(f).to_string());
             memory.write(address, &npy::read(&folder.join(file))).expect("in bounds");
         }
         buffers.insert(name.to_string(), Buffer { json, address, bytes });
@@ -124,24 +149,19 @@ fn buffers<'j>(folder: &Path, case: &'j Json, memory: &mut Memory) -> BTreeMap<S
 }
 
 fn arguments(case: &Json, buffers: &BTreeMap<String, Buffer<'_>>) -> Result<Vec<Arg>, String> {
-    let address = |json: &Json| buffers[json.get("of").expect("of").text()].address;
+    let address = |json: &Json| buffers[text(&json["of"])].address;
     let mut args = vec![];
-    for json in case.get("args").map_or(&[][..], Json::list) {
-        args.push(match json.get("kind").expect("a kind").text() {
-            "buffer" => Arg::from(buffers[json.get("name").expect("a name").text()].address),
-            "scalar" => Arg::bytes(scalar(
-                json.get("dtype").expect("a dtype").text(),
-                json.get("value").expect("a value"),
-            )),
+    for json in items(case, "args") {
+        args.push(match text(&json["kind"]) {
+            "buffer" => Arg::from(buffers[text(&json["name"])].address),
+            "scalar" => Arg::bytes(scalar(text(&json["dtype"]), &json["value"])),
             "struct" => {
-                let mut bytes = vec![0; json.get("size").expect("a size").int() as usize];
-                for field in json.get("fields").expect("fields").list() {
-                    let at = field.get("offset").expect("an offset").int() as usize;
+                let mut bytes = vec![0; int(&json["size"]) as usize];
+                for field in list(&json["fields"]) {
+                    let at = int(&field["offset"]) as usize;
                     let value = match field.get("of") {
                         Some(_) => address(field).to_le_bytes().to_vec(),
-                        None => {
-                            scalar(field.get("dtype").expect("a dtype").text(), field.get("value").expect("a value"))
-                        }
+                        None => scalar(text(&field["dtype"]), &field["value"]),
                     };
                     bytes[at..at + value.len()].copy_from_slice(&value);
                 }
@@ -155,27 +175,27 @@ fn arguments(case: &Json, buffers: &BTreeMap<String, Buffer<'_>>) -> Result<Vec<
 
 /// Runs one case; `Err` says what is wrong.
 fn check(folder: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(folder.join("case.json")).expect("case.json");
-    let case = Json::parse(&text);
+    let json = std::fs::read_to_string(folder.join("case.json")).expect("case.json");
+    let case: Json = serde_json::from_str(&json).expect("JSON");
     let ptx = std::fs::read_to_string(folder.join("kernel.ptx")).expect("kernel.ptx");
     let module = Module::parse(&ptx).map_err(|e| e.to_string())?;
     let mut memory = Memory::new();
     let buffers = buffers(folder, &case, &mut memory);
     let args = arguments(&case, &buffers)?;
-    let globals = case.get("globals").map_or(&[][..], Json::list);
+    let globals = items(&case, "globals");
     for global in globals {
         if let Some(file) = global.get("file") {
-            let address = memory.symbol(&module, global.get("name").expect("a name").text()).map_err(|e| e.to_string())?;
-            memory.write(address, &npy::read(&folder.join(file.text()))).map_err(|e| e.to_string())?;
+            let address = memory.symbol(&module, text(&global["name"])).map_err(|e| e.to_string())?;
+            memory.write(address, &npy::read(&folder.join(text(file)))).map_err(|e| e.to_string())?;
         }
     }
     let launch = Launch {
-        grid: extents(case.get("grid").expect("a grid")),
-        block: extents(case.get("block").expect("a block")),
-        dynamic_shared_bytes: case.get("dynamic_shared_bytes").map_or(0, |n| n.int() as u32),
+        grid: extents(&case["grid"]),
+        block: extents(&case["block"]),
+        dynamic_shared_bytes: case.get("dynamic_shared_bytes").map_or(0, |n| int(n) as u32),
         cluster: case.get("cluster").map(extents),
     };
-    let entry = case.get("entry").expect("an entry").text();
+    let entry = text(&case["entry"]);
     let outcome = Sim::new().launch(&module, entry, &launch, &args, &mut memory);
     if let Some(expected) = case.get("expect_error") {
         return expected_error(expected, outcome.map(|_| ()));
@@ -184,17 +204,18 @@ fn check(folder: &Path) -> Result<(), String> {
     if !report.findings.is_empty() {
         return Err(format!("{} findings: {}", report.findings.len(), report.findings[0]));
     }
-    let default = compare_of(case.get("compare").unwrap_or(&Json::Text("bits".into())));
-    let files = case.get("expect_files").expect("expect_files");
-    let outputs = buffers.iter().map(|(name, b)| (name.clone(), b.json, b.address, b.bytes)).collect::<Vec<_>>();
+    let default = case.get("compare").map_or(Compare::Bits, compare_of);
+    let files = &case["expect_files"];
+    let outputs =
+        buffers.iter().map(|(name, b)| (name.clone(), b.json, b.address, b.bytes)).collect::<Vec<_>>();
     for (name, json, address, bytes) in outputs {
         let Some(file) = files.get(&name) else { continue };
-        compare(folder, &name, json, file.text(), default, &memory, address, bytes)?;
+        compare(folder, &name, json, text(file), default, &memory, address, bytes)?;
     }
-    for global in globals.iter().filter(|g| g.get("out").is_some_and(Json::truth)) {
-        let name = global.get("name").expect("a name").text();
+    for global in globals.iter().filter(|g| g.get("out").is_some_and(|out| out.as_bool() == Some(true))) {
+        let name = text(&global["name"]);
         let address = memory.symbol(&module, name).map_err(|e| e.to_string())?;
-        let file = files.get(name).expect("an expected file").text();
+        let file = text(&files[name]);
         let bytes = npy::read(&folder.join(file)).len();
         compare(folder, name, global, file, default, &memory, address, bytes)?;
     }
@@ -216,7 +237,7 @@ fn compare(
     memory.read(address, &mut got).map_err(|e| e.to_string())?;
     let want = npy::read(&folder.join(file));
     let how = json.get("compare").map_or(default, compare_of);
-    let dtype = json.get("dtype").map_or("u8", |d| d.text());
+    let dtype = json.get("dtype").map_or("u8", text);
     match difference(dtype, how, &got, &want) {
         None => Ok(()),
         Some(difference) => Err(format!("{name}{difference}")),
@@ -224,10 +245,9 @@ fn compare(
 }
 
 fn expected_error(expected: &Json, outcome: Result<(), SimError>) -> Result<(), String> {
-    let mut kinds = vec![expected.get("kind").expect("a kind").text()];
-    kinds.extend(expected.get("also_accept").map_or(&[][..], Json::list).iter().map(Json::text));
-    let lines: Vec<u32> =
-        expected.get("ptx_lines").map_or(&[][..], Json::list).iter().map(|n| n.int() as u32).collect();
+    let mut kinds = vec![text(&expected["kind"])];
+    kinds.extend(items(expected, "also_accept").iter().map(text));
+    let lines: Vec<u32> = items(expected, "ptx_lines").iter().map(|n| int(n) as u32).collect();
     match outcome {
         Ok(()) => Err(format!("expected {kinds:?}, found nothing")),
         Err(SimError::Fault(finding)) if kinds.contains(&finding.kind.name()) => {
@@ -266,5 +286,11 @@ fn every_case_agrees_with_the_device() {
             println!("{}: {:?}", path.display(), start.elapsed());
         }
     }
-    assert!(failures.is_empty(), "{} of {} cases fail:\n{}", failures.len(), folders.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} cases fail:\n{}",
+        failures.len(),
+        folders.len(),
+        failures.join("\n")
+    );
 }

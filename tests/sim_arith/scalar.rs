@@ -132,10 +132,10 @@ fn floating(opcode: &[String], s: &[u64]) -> Option<u64> {
         return Some(u64::from(compare::compare(any_type(ty)?, op, ftz, s[0], s[1])));
     }
     let float = float_type(ty)?;
-    if has("approx") || has("full") {
-        if let Some(result) = approximate(opcode, float, ftz, s) {
-            return Some(result);
-        }
+    if (has("approx") || has("full"))
+        && let Some(result) = approximate(opcode, float, ftz, s)
+    {
+        return Some(result);
     }
     if ty.ends_with("x2") {
         let mut scalar = opcode.to_vec();
@@ -245,13 +245,10 @@ fn convert(opcode: &[String], s: &[u64]) -> Option<u64> {
     }
     if to.ends_with("x2") {
         let (to, from_ty) = (float_type(to)?, float_type(from)?);
-        let (high, low) = if from.ends_with("x2") {
-            (s[0] >> from_ty.bits() & from_ty.mask(), s[0] & from_ty.mask())
-        } else {
-            (s[0], *s.get(1)?)
-        };
-        let one = |bits| cvt::cvt(to.into(), from_ty.into(), mode, bits);
-        return Some(one(high) << to.bits() | one(low));
+        return Some(match s {
+            [high, low] => cvt::cvt_pair(to, from_ty, mode, *high, *low),
+            _ => cvt::cvt_packed(to, from_ty, mode, s[0]),
+        });
     }
     let to_ty = any_type(to)?;
     let bits = cvt::cvt(to_ty, any_type(from)?, mode, s[0]);

@@ -35,7 +35,8 @@ fn number(ty: Float, spread: Spread, seed: u64) -> u32 {
     any_bits & sign_and_fraction | exponent << fraction_bits
 }
 
-fn numbers(ty: Float, count: usize) -> impl Strategy<Value = Vec<u32>> {
+/// Numbers whose exponents lie in one random range, some of them arbitrary bits.
+pub(crate) fn numbers(ty: Float, count: usize) -> impl Strategy<Value = Vec<u32>> {
     (spread(ty), prop::collection::vec(any::<u64>(), count))
         .prop_map(move |(spread, seeds)| seeds.iter().map(|&seed| number(ty, spread, seed)).collect())
 }

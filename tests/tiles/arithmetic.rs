@@ -21,20 +21,20 @@ fn whole<T: Coded>(count: usize, seed: u32) -> (Vec<T>, Vec<f32>) {
     numbers.map(|n| (T::code(n), n as f32)).unzip()
 }
 
-fn product<T, const M: usize, const N: usize, const K: usize>()
+fn product<T, const M: usize, const N: usize, const D: usize>()
 where
     T: Coded + TileElement<Packed: HalfPair>,
     f32: Accumulator<T::Packed>,
 {
-    let (m, n, depth) = (16 * M, 16 * N, 16 * K);
+    let (m, n, depth) = (16 * M, 16 * N, 16 * D);
     type Args<T> = (In<T>, In<T>, In<T>, Out<f32>, Out<f32>);
     let kernel = Kernel::<Args<T>>::build("product", Target::SM_80, |k, (a, b, bt, ab, abt)| {
         k.block([32]);
         k.grid([]);
         let (m, n, depth) = (m as u32, n as u32, depth as u32);
-        let a = Rt::<T, M, K>::load(k.global(a, row_major(m, depth)).tile(0, 0));
-        let b = Rt::<T, K, N, Col>::load(k.global(b, row_major(depth, n)).tile(0, 0));
-        let bt = Rt::<T, N, K>::load(k.global(bt, row_major(n, depth)).tile(0, 0));
+        let a = Rt::<T, M, D>::load(k.global(a, row_major(m, depth)).tile(0, 0));
+        let b = Rt::<T, D, N, Col>::load(k.global(b, row_major(depth, n)).tile(0, 0));
+        let bt = Rt::<T, N, D>::load(k.global(bt, row_major(n, depth)).tile(0, 0));
         let sum = k.filled::<Rt<f32, M, N>>(1.0).mma_ab(&a, &b);
         k.global(ab, row_major(m, n)).tile(0, 0).store(&sum);
         let sum = k.zeros::<Rt<f32, M, N>>().mma_abt(&a, &bt);
@@ -44,8 +44,10 @@ where
     let (a, a_f32) = whole::<T>(m * depth, 1);
     let (b, b_f32) = whole::<T>(depth * n, 2);
     let bt: Vec<T> = (0..n * depth).map(|i| b[i % depth * n + i / depth]).collect();
+    crate::assemble::kernel(&kernel);
     let (ab, abt) = everywhere(|device| {
-        let (a, b, bt) = (device.upload(&a).unwrap(), device.upload(&b).unwrap(), device.upload(&bt).unwrap());
+        let (a, b, bt) =
+            (device.upload(&a).unwrap(), device.upload(&b).unwrap(), device.upload(&bt).unwrap());
         let (mut ab, mut abt) = (device.output::<f32>(m * n).unwrap(), device.output::<f32>(m * n).unwrap());
         device.launch(&kernel, (&a, &b, &bt, &mut ab, &mut abt)).unwrap();
         (device.download(&ab).unwrap(), device.download(&abt).unwrap())
@@ -84,13 +86,15 @@ fn products_in_f16() {
     .unwrap();
     let (a, a_f32) = whole::<f16>(16 * 32, 3);
     let (b, b_f32) = whole::<f16>(32 * 32, 4);
+    crate::assemble::kernel(&kernel);
     let d = everywhere(|device| {
         let (a, b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
         let mut d = device.output::<f16>(16 * 32).unwrap();
         device.launch(&kernel, (&a, &b, &mut d)).unwrap();
         device.download(&d).unwrap()
     });
-    let want = (0..16 * 32).map(|i| (0..32).map(|k| a_f32[i / 32 * 32 + k] * b_f32[k * 32 + i % 32]).sum::<f32>());
+    let want =
+        (0..16 * 32).map(|i| (0..32).map(|k| a_f32[i / 32 * 32 + k] * b_f32[k * 32 + i % 32]).sum::<f32>());
     assert_eq!(d, want.map(f16::from_f32).collect::<Vec<_>>());
 }
 
@@ -114,6 +118,7 @@ fn elementwise<T: Coded, L: RegisterLayout>(target: Target) {
     .unwrap();
     let (x, x_f32) = whole::<T>(512, 5);
     let (y, y_f32) = whole::<T>(512, 6);
+    crate::assemble::kernel(&kernel);
     let (d, single, brain, half) = everywhere(|device| {
         let (x, y) = (device.upload(&x).unwrap(), device.upload(&y).unwrap());
         let mut d = device.output::<T>(512).unwrap();

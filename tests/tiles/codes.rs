@@ -2,7 +2,7 @@
 
 use warpwright::{
     atoms::FragmentMap,
-    ptx::{Element, bf16, f16},
+    ptx::{bf16, f16},
     tiles::TileElement,
 };
 

@@ -1,9 +1,6 @@
 //! Conversion of constants between number formats, as `cvt` does it.
 
-use super::{
-    super::types::Scalar,
-    format::{Exact, Format, Rounding, scale},
-};
+use super::format::{Exact, Format, Rounding, scale};
 
 /// NaN as an integer: 0, but 2^(width − 1) if either side has 64 bits (PTX ISA, "cvt").
 fn nan_as_integer(from: Format, to: Format) -> Option<u64> {

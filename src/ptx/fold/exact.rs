@@ -3,8 +3,9 @@
 //! A result is held in 127 bits. What falls off below is kept as a one in the last bit, far below the bit where any
 //! format rounds, so that rounding comes out as if nothing had been dropped.
 
+use std::cmp::Ordering;
+
 use super::{
-    Number,
     convert::Numeric,
     format::{Exact, Format, Rounding},
 };
@@ -50,23 +51,25 @@ impl From<Rounding> for Mode {
     }
 }
 
-const NAN: Exact = Exact::Nan { negative: false, payload: u64::MAX };
+/// NaN out of numbers: made by the operation.
+const INVALID: Exact = Exact::Nan { negative: true, payload: 1 << 63 };
 
 /// The operand, with a subnormal counted as zero if the mode says so.
 fn operand<T: Numeric>(value: T, mode: Mode) -> Exact {
     T::FORMAT.read(if mode.ftz { flush::<T>(value.to_bits()) } else { value.to_bits() })
 }
 
+/// A subnormal as a zero of its sign.
 fn flush<T: Numeric>(bits: u64) -> u64 {
     let Format::Float { exponent, significand } = T::FORMAT else { return bits };
     let sign = 1 << (exponent + significand);
-    if bits & !sign >> significand == 0 { bits & sign } else { bits }
+    if (bits & !sign) >> significand == 0 { bits & sign } else { bits }
 }
 
-/// The result in its format: rounded, NaN made the device's, subnormals flushed, clamped.
+/// The result in its format: rounded, subnormals flushed, clamped.
 fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     if let Exact::Nan { .. } = number {
-        return if mode.sat { T::ZERO } else { T::from_bits(nan::<T>()) };
+        return if mode.sat { T::ZERO } else { nan(number) };
     }
     let bits = T::FORMAT.write(number, mode.rounding);
     let bits = if mode.ftz { flush::<T>(bits) } else { bits };
@@ -78,14 +81,25 @@ fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     }
 }
 
-/// The NaN that arithmetic gives: all ones but the sign, and in f64 the quiet one with a sign.
-fn nan<T: Numeric>() -> u64 {
-    T::ZERO.fold_div(T::ZERO).to_bits()
+/// A NaN result: f64 passes an operand's NaN on, quieted; the others have one NaN only, all ones but the sign.
+/// (PTX ISA, "Floating Point Instructions", leaves the payload open; this is what an H200 gives.)
+fn nan<T: Numeric>(number: Exact) -> T {
+    let canonical = Exact::Nan { negative: false, payload: u64::MAX };
+    T::from_bits(T::FORMAT.write(if T::BYTES == 8 { number } else { canonical }, Rounding::Rz))
+}
+
+fn is_nan(number: Exact) -> bool {
+    matches!(number, Exact::Nan { .. })
 }
 
 /// `a + b`.
 pub(crate) fn add<T: Numeric>(a: T, b: T, mode: Mode) -> T {
     result(sum(operand(a, mode), operand(b, mode), mode.rounding), mode)
+}
+
+/// `a - b`.
+pub(crate) fn sub<T: Numeric>(a: T, b: T, mode: Mode) -> T {
+    result(sum(operand(a, mode), negated(operand(b, mode)), mode.rounding), mode)
 }
 
 /// `a · b`.
@@ -95,8 +109,12 @@ pub(crate) fn mul<T: Numeric>(a: T, b: T, mode: Mode) -> T {
 
 /// `a · b + c`.
 pub(crate) fn fma<T: Numeric>(a: T, b: T, c: T, mode: Mode) -> T {
-    let product = product(operand(a, mode), operand(b, mode));
-    result(sum(product, operand(c, mode), mode.rounding), mode)
+    let (a, b, c) = (operand(a, mode), operand(b, mode), operand(c, mode));
+    // Of several NaNs b's goes on, then c's.
+    if is_nan(c) && !is_nan(b) {
+        return result(c, mode);
+    }
+    result(sum(product(a, b), c, mode.rounding), mode)
 }
 
 /// `a / b`.
@@ -109,19 +127,72 @@ pub(crate) fn sqrt<T: Numeric>(a: T, mode: Mode) -> T {
     result(root(operand(a, mode)), mode)
 }
 
-/// `-a`, exactly, NaN and all.
+/// `−a`; a NaN stays as it is.
+pub(crate) fn neg<T: Numeric>(a: T) -> T {
+    result(negated(T::FORMAT.read(a.to_bits())), Mode::RN)
+}
+
+/// `|a|`.
+pub(crate) fn abs<T: Numeric>(a: T) -> T {
+    match T::FORMAT.read(a.to_bits()) {
+        Exact::Nan { payload, .. } => nan(Exact::Nan { negative: false, payload }),
+        _ => T::from_bits(a.to_bits() & !(1 << (8 * T::BYTES - 1))),
+    }
+}
+
+/// The lesser (`Less`) or the greater number as the device has it: −0 is below +0, and a number wins over NaN.
+pub(crate) fn extremum<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) -> T {
+    let (x, y) = (T::FORMAT.read(a.to_bits()), T::FORMAT.read(b.to_bits()));
+    match (is_nan(x), is_nan(y)) {
+        (true, true) => nan(y),
+        (true, false) => b,
+        (false, true) => a,
+        // Equal numbers differ at most in the sign of zero, and the one with the sign is the lesser.
+        (false, false) => {
+            let order =
+                a.partial_cmp(&b).filter(|o| o.is_ne()).unwrap_or(is_negative(y).cmp(&is_negative(x)));
+            if order == wanted || order.is_eq() { a } else { b }
+        }
+    }
+}
+
+/// [`extremum`], but NaN wins over a number: `.NaN`.
+pub(crate) fn extremum_or_nan<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) -> T {
+    let (x, y) = (T::FORMAT.read(a.to_bits()), T::FORMAT.read(b.to_bits()));
+    if is_nan(y) {
+        nan(y)
+    } else if is_nan(x) {
+        nan(x)
+    } else {
+        extremum(a, b, wanted)
+    }
+}
+
 fn is_negative(a: Exact) -> bool {
     match a {
-        Exact::Finite { negative, .. } | Exact::Infinite { negative } | Exact::Nan { negative, .. } => negative,
+        Exact::Finite { negative, .. } | Exact::Infinite { negative } | Exact::Nan { negative, .. } => {
+            negative
+        }
+    }
+}
+
+fn negated(a: Exact) -> Exact {
+    match a {
+        Exact::Finite { negative, significand, exponent } => {
+            Exact::Finite { negative: !negative, significand, exponent }
+        }
+        Exact::Infinite { negative } => Exact::Infinite { negative: !negative },
+        Exact::Nan { .. } => a,
     }
 }
 
 fn product(a: Exact, b: Exact) -> Exact {
     let negative = is_negative(a) != is_negative(b);
     match (a, b) {
-        (Exact::Nan { .. }, _) | (_, Exact::Nan { .. }) => NAN,
+        (_, Exact::Nan { .. }) => b,
+        (Exact::Nan { .. }, _) => a,
         (Exact::Infinite { .. }, Exact::Finite { significand: 0, .. })
-        | (Exact::Finite { significand: 0, .. }, Exact::Infinite { .. }) => NAN,
+        | (Exact::Finite { significand: 0, .. }, Exact::Infinite { .. }) => INVALID,
         (Exact::Infinite { .. }, _) | (_, Exact::Infinite { .. }) => Exact::Infinite { negative },
         (
             Exact::Finite { significand: a, exponent: i, .. },
@@ -145,8 +216,9 @@ fn drop_bits(significand: u128, bits: i32) -> u128 {
 
 fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     match (a, b) {
-        (Exact::Nan { .. }, _) | (_, Exact::Nan { .. }) => NAN,
-        (Exact::Infinite { negative: a }, Exact::Infinite { negative: b }) if a != b => NAN,
+        (_, Exact::Nan { .. }) => b,
+        (Exact::Nan { .. }, _) => a,
+        (Exact::Infinite { negative: a }, Exact::Infinite { negative: b }) if a != b => INVALID,
         (Exact::Infinite { .. }, _) => a,
         (_, Exact::Infinite { .. }) => b,
         (
@@ -180,15 +252,16 @@ fn quotient(a: Exact, b: Exact) -> Exact {
     let negative = is_negative(a) != is_negative(b);
     let zero = Exact::Finite { negative, significand: 0, exponent: 0 };
     match (a, b) {
-        (Exact::Nan { .. }, _) | (_, Exact::Nan { .. }) => NAN,
-        (Exact::Infinite { .. }, Exact::Infinite { .. }) => NAN,
+        (_, Exact::Nan { .. }) => b,
+        (Exact::Nan { .. }, _) => a,
+        (Exact::Infinite { .. }, Exact::Infinite { .. }) => INVALID,
         (Exact::Infinite { .. }, _) => Exact::Infinite { negative },
         (_, Exact::Infinite { .. }) => zero,
         (
             Exact::Finite { significand: a, exponent: i, .. },
             Exact::Finite { significand: b, exponent: j, .. },
         ) => match (a, b) {
-            (0, 0) => NAN,
+            (0, 0) => INVALID,
             (0, _) => zero,
             (_, 0) => Exact::Infinite { negative },
             _ => {
@@ -202,9 +275,9 @@ fn quotient(a: Exact, b: Exact) -> Exact {
 
 fn root(a: Exact) -> Exact {
     match a {
-        Exact::Nan { .. } => NAN,
+        Exact::Nan { .. } => a,
         Exact::Finite { significand: 0, .. } | Exact::Infinite { negative: false } => a,
-        Exact::Infinite { negative: true } | Exact::Finite { negative: true, .. } => NAN,
+        Exact::Infinite { negative: true } | Exact::Finite { negative: true, .. } => INVALID,
         Exact::Finite { significand, exponent, .. } => {
             let (significand, exponent) = normalized(significand, exponent);
             // An even exponent, so that it halves.

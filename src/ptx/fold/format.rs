@@ -110,7 +110,11 @@ impl Format {
                 let field = (bits >> digits) & ((1 << width) - 1);
                 let fraction = bits & ((1 << digits) - 1);
                 let lowest = self.lowest_exponent() - digits as i32;
-                let finite = |significand: u64, exponent| Exact::Finite { negative, significand: significand.into(), exponent };
+                let finite = |significand: u64, exponent| Exact::Finite {
+                    negative,
+                    significand: significand.into(),
+                    exponent,
+                };
                 match field {
                     0 => finite(fraction, lowest),
                     f if f < (1 << width) - 1 => finite(fraction | 1 << digits, lowest + f as i32 - 1),
@@ -192,4 +196,3 @@ fn integer(number: Exact, rounding: Rounding, signed: bool, bits: u32) -> u64 {
     };
     value.clamp(least, most) as u64
 }
-

@@ -1,9 +1,9 @@
-//! Arithmetic: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`, `min`, `max`, `neg`, `abs`.
+//! Arithmetic that operators write: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`, and `min`, `max`, products in full.
 //!
 //! The operators `+ - * / %` emit, as do the methods. Float instructions name their rounding (`add.rn.f32`): without it
 //! ptxas may fuse a product and a sum, and the result would not be what was written.
 
-use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use std::ops::{Add, Div, Mul, Rem, Sub};
 
 use super::{
     Operands::{In, Known},
@@ -11,20 +11,20 @@ use super::{
 };
 use crate::ptx::{
     divisor::{gcd, lcm},
-    fold::{Integer, Number, Numeric},
+    fold::{Integer, Mode, Number, Numeric, exact},
     kernel::K,
     target::Features,
     types::{Scalar, bf16, f16},
     val::Val,
 };
 
-/// bf16 `add`, `sub` and `mul` came with sm_90; an `fma` gives the same number on sm_80.
-fn lacks_bf16_arithmetic<T: Scalar>(k: K<'_>) -> bool {
+/// bf16 `add`, `sub` and `mul`, and `setp`, came with sm_90; an `fma` gives the same number on sm_80.
+pub(super) fn lacks_bf16_arithmetic<T: Scalar>(k: K<'_>) -> bool {
     T::PTX.starts_with("bf16") && !k.target().features().contains(Features::HOPPER)
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    fn is_constant(self, value: T) -> bool {
+    pub(super) fn is_constant(self, value: T) -> bool {
         self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
     }
 
@@ -34,12 +34,12 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     #[track_caller]
-    fn binary(self, k: K<'k>, mnemonic: std::fmt::Arguments<'_>, other: Self) -> Self {
+    pub(super) fn binary(self, k: K<'k>, mnemonic: std::fmt::Arguments<'_>, other: Self) -> Self {
         k.result(mnemonic, &[self.operand(k), other.operand(k)])
     }
 
     #[track_caller]
-    fn sum(self, other: Self) -> Self {
+    pub(super) fn sum(self, other: Self) -> Self {
         match operands(self, other) {
             Known(a, b) => a.fold_add(b).into(),
             In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
@@ -66,7 +66,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     #[track_caller]
-    fn product(self, other: Self) -> Self {
+    pub(super) fn product(self, other: Self) -> Self {
         match operands(self, other) {
             Known(a, b) => a.fold_mul(b).into(),
             In(_) if T::EXACT && (self.is_constant(T::ZERO) || other.is_constant(T::ONE)) => self,
@@ -131,21 +131,37 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 /// A type with an exact or correctly rounded quotient: the integers, f32 and f64.
-pub trait Divide: Number {}
+pub trait Divide: Numeric {
+    #[doc(hidden)]
+    fn fold_quotient(self, other: Self) -> Self;
+}
 
 /// An integer type that divides.
 pub trait Whole: Integer + Divide {}
 
 impl<T: Integer + Divide> Whole for T {}
 
-impl Divide for u16 {}
-impl Divide for i16 {}
-impl Divide for u32 {}
-impl Divide for i32 {}
-impl Divide for u64 {}
-impl Divide for i64 {}
-impl Divide for f32 {}
-impl Divide for f64 {}
+macro_rules! quotients {
+    ($($t:ty, $divide:expr;)*) => {$(
+        impl Divide for $t {
+            fn fold_quotient(self, other: Self) -> Self {
+                let divide: fn($t, $t) -> $t = $divide;
+                divide(self, other)
+            }
+        }
+    )*};
+}
+
+quotients! {
+    u16, Integer::fold_div;
+    i16, Integer::fold_div;
+    u32, Integer::fold_div;
+    i32, Integer::fold_div;
+    u64, Integer::fold_div;
+    i64, Integer::fold_div;
+    f32, |a, b| exact::div(a, b, Mode::RN);
+    f64, |a, b| exact::div(a, b, Mode::RN);
+}
 
 impl<'k, T: Whole> Val<'k, T> {
     /// `⌈self / divisor⌉` for a divisor above 0.
@@ -247,7 +263,7 @@ impl<'k, T: Divide> Val<'k, T> {
     #[track_caller]
     fn quotient(self, other: Self) -> Self {
         match operands(self, other) {
-            Known(a, b) => a.fold_div(b).into(),
+            Known(a, b) => a.fold_quotient(b).into(),
             In(_) if other.is_constant(T::ONE) => self,
             In(k) => self.binary(k, format_args!("div{}.{}", T::ROUND, T::PTX), other),
         }
@@ -271,46 +287,6 @@ impl<'k, T: Whole> Val<'k, T> {
         let rounded = self.ceil_div(unit).product(unit);
         let divisor = lcm(rounded.divisor(), unit.divisor());
         rounded.with_divisor(divisor)
-    }
-}
-
-/// A type that has negative numbers.
-pub trait Signed: Number {}
-
-impl Signed for i16 {}
-impl Signed for i32 {}
-impl Signed for i64 {}
-impl Signed for f16 {}
-impl Signed for bf16 {}
-impl Signed for f32 {}
-impl Signed for f64 {}
-
-impl<'k, T: Signed> Val<'k, T> {
-    /// The absolute value; for floats the sign bit is cleared.
-    #[track_caller]
-    pub fn abs(self) -> Self {
-        match self.reg() {
-            None => self.as_constant().map_or(self, |c| {
-                let negative = T::ZERO.fold_sub(c);
-                if c.to_bits() >> (8 * T::BYTES - 1) == 1 { negative.into() } else { c.into() }
-            }),
-            Some((_, k)) => k.result(format_args!("abs.{}", T::PTX), &[self.operand(k)]),
-        }
-    }
-}
-
-impl<'k, T: Signed> Neg for Val<'k, T> {
-    type Output = Self;
-
-    #[track_caller]
-    fn neg(self) -> Self {
-        match self.reg() {
-            None => self.as_constant().map_or(self, |c| {
-                let minus_one = T::ZERO.fold_sub(T::ONE);
-                c.fold_mul(minus_one).into()
-            }),
-            Some((_, k)) => k.result(format_args!("neg.{}", T::PTX), &[self.operand(k)]),
-        }
     }
 }
 

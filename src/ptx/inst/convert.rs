@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use super::Half;
 use crate::ptx::{
     divisor::gcd,
-    fold::{self, Format, Numeric, Rounding},
+    fold::{self, Format, Integer, Numeric, Rounding},
     kernel::K,
     operand::Operand,
     target::Features,
-    types::{RegClass, Scalar, bf16},
+    types::{B32, Element, RegClass, Scalar, bf16},
     val::Val,
 };
 
@@ -19,6 +20,16 @@ fn is_bf16<T: Scalar>() -> bool {
 /// Whether the target's only conversion to and from bf16 is the one with f32.
 fn lacks_bf16(k: K<'_>) -> bool {
     !k.target().features().contains(Features::HOPPER)
+}
+
+/// Whether every value of an integer type is one of another.
+fn fits(from: Format, to: Format) -> bool {
+    match (from, to) {
+        (Format::Integer { signed: a, bits: m }, Format::Integer { signed: b, bits: n }) => {
+            (!a || b) && m - u32::from(a) <= n - u32::from(b)
+        }
+        _ => false,
+    }
 }
 
 /// Whether every value of `T` is one of `U`, which must be a float type.
@@ -74,12 +85,13 @@ impl<'k, T: Numeric> Val<'k, T> {
             }
             _ => self.cvt(k, format_args!("{}", rounding.suffix())),
         };
-        if let (Format::Integer { signed: from, bits: narrow }, Format::Integer { signed: to, bits: wide }) =
-            (T::FORMAT, U::FORMAT)
+        if let (Format::Integer { bits: from, .. }, Format::Integer { bits: to, .. }) = (T::FORMAT, U::FORMAT)
         {
-            let exact = narrow < wide && (to || !from);
             let divisor = self.divisor();
-            result.set_divisor(if exact { divisor } else { gcd(divisor, 1 << (narrow.min(wide) - 1)) });
+            // Wrapping keeps powers of two alone.
+            let kept =
+                if fits(T::FORMAT, U::FORMAT) { divisor } else { gcd(divisor, 1 << (from.min(to) - 1)) };
+            result.set_divisor(kept);
         }
         result
     }
@@ -93,10 +105,11 @@ impl<'k, T: Numeric> Val<'k, T> {
         let Some((_, k)) = self.reg() else {
             return self.as_constant().map_or(U::ZERO, |c| fold::saturate(c, rounding)).into();
         };
-        match T::FORMAT {
+        match (T::FORMAT, U::FORMAT) {
             // Floats saturate into integers anyway.
-            Format::Float { .. } if to_integer => self.convert(rounding),
-            Format::Integer { .. } if to_integer => self.cvt(k, format_args!(".sat")),
+            (Format::Float { .. }, Format::Integer { .. }) => self.convert(rounding),
+            (from, to) if to_integer && fits(from, to) => self.convert(rounding),
+            (_, Format::Integer { .. }) => self.cvt(k, format_args!(".sat")),
             _ if is_exact::<T, U>() && matches!(T::FORMAT, Format::Float { .. }) => {
                 self.cvt(k, format_args!(".sat"))
             }
@@ -114,6 +127,100 @@ impl<'k, T: Numeric> Val<'k, T> {
     fn widened<U: Scalar>(self, k: K<'k>) -> Val<'k, U> {
         let halves = [Val::from(0u16).operand(k), self.operand(k)];
         k.result(format_args!("mov.b32"), &[Operand::Vector(&halves)])
+    }
+}
+
+/// An 8-bit integer, which lives in a 32-bit register: `u8`, `i8`.
+pub trait ByteSized: Element {
+    #[doc(hidden)]
+    fn fold_wrap(value: i64) -> Self::Reg;
+    #[doc(hidden)]
+    fn fold_clamp(value: i64) -> Self::Reg;
+}
+
+impl ByteSized for u8 {
+    fn fold_wrap(value: i64) -> u32 {
+        (value as Self).into()
+    }
+    fn fold_clamp(value: i64) -> u32 {
+        value.clamp(0, 255) as u32
+    }
+}
+
+impl ByteSized for i8 {
+    fn fold_wrap(value: i64) -> i32 {
+        (value as Self).into()
+    }
+    fn fold_clamp(value: i64) -> i32 {
+        value.clamp(-128, 127) as i32
+    }
+}
+
+/// An integer of at most 32 bits, or signed: what `i64` can hold.
+fn as_i64<T: Integer>(value: T) -> i64 {
+    let unused = 64 - 8 * T::BYTES;
+    let bits = value.to_bits() << unused;
+    if T::SIGNED { bits as i64 >> unused } else { i64::try_from(bits >> unused).unwrap_or(i64::MAX) }
+}
+
+impl<'k, T: Integer> Val<'k, T> {
+    /// The low 8 bits as a number, extended to a whole register: `x.wrap_to::<i8>()`.
+    #[doc(alias = "cvt.s32.s8")]
+    #[track_caller]
+    pub fn wrap_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
+        match self.reg() {
+            None => self.as_constant().map_or(B::fold_wrap(0), |c| B::fold_wrap(c.to_bits() as i64)).into(),
+            Some((_, k)) => {
+                // Any register wide enough will do as a source of 8 bits (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
+                k.result(format_args!("cvt.{}.{}", B::Reg::PTX, B::MEM), &[self.operand(k)])
+            }
+        }
+    }
+
+    /// The number clamped into the range of an 8-bit type, extended to a whole register: `x.clamp_to::<u8>()`.
+    #[doc(alias = "cvt.sat.u8")]
+    #[track_caller]
+    pub fn clamp_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
+        match self.reg() {
+            None => self.as_constant().map_or(B::fold_clamp(0), |c| B::fold_clamp(as_i64(c))).into(),
+            Some((_, k)) => k.result(format_args!("cvt.sat.{}.{}", B::MEM, T::PTX), &[self.operand(k)]),
+        }
+    }
+}
+
+impl<'k> Val<'k, f32> {
+    /// As f16 or bf16 with a negative number made 0: [`Rounding::Rn`] or [`Rounding::Rz`]. sm_80.
+    #[doc(alias = "cvt.relu")]
+    #[track_caller]
+    pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
+        match self.reg() {
+            None => self
+                .as_constant()
+                .map_or(U::ZERO, |c| fold::convert::<f32, U>(c, rounding).fold_relu())
+                .into(),
+            Some((_, k)) => {
+                k.result(format_args!("cvt{}.relu.{}.f32", rounding.suffix(), U::PTX), &[self.operand(k)])
+            }
+        }
+    }
+
+    /// As tf32, in the upper 19 bits of a register: to the nearest, ties away from zero. sm_80.
+    #[doc(alias = "cvt.rna.tf32")]
+    #[track_caller]
+    pub fn to_tf32(self) -> Val<'k, B32> {
+        match self.reg() {
+            None => B32(self.as_constant().map_or(0, fold_tf32)).into(),
+            Some((_, k)) => k.result(format_args!("cvt.rna.tf32.f32"), &[self.operand(k)]),
+        }
+    }
+}
+
+/// Half a unit of the last of the ten digits is added to the magnitude, and the rest is dropped.
+fn fold_tf32(x: f32) -> u32 {
+    match x.is_finite() {
+        true => x.to_bits().wrapping_add(1 << 12) & !0x1fff,
+        false if x.is_nan() => 0x7fff_e000,
+        false => x.to_bits(),
     }
 }
 

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::ptx::{
     divisor::gcd,
-    fold::{Format, Numeric},
     types::{B16, B32, B64, Scalar},
     val::Val,
 };
@@ -211,11 +210,3 @@ macro_rules! constant_on_the_left {
 }
 
 constant_on_the_left! { u16 i16 u32 i32 u64 i64 }
-
-/// Width of a number type in bits.
-pub(super) fn width<T: Numeric>() -> u32 {
-    match T::FORMAT {
-        Format::Integer { bits, .. } => bits,
-        Format::Float { exponent, significand } => 1 + exponent + significand,
-    }
-}

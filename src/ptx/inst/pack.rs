@@ -1,5 +1,6 @@
 //! Pairs: two registers joined into one twice as wide, and taken apart.
 
+use super::Half;
 use crate::ptx::{
     fold::{self, Numeric, Rounding},
     kernel::K,
@@ -107,6 +108,25 @@ impl<'k, T: HalfPair> Val<'k, T> {
     fn cvt_pair(k: K<'k>, low: Val<'k, f32>, high: Val<'k, f32>) -> Self {
         // The first source is the high half (PTX ISA, "cvt").
         k.result(format_args!("cvt.rn.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
+    }
+
+    /// [`pack_f32`](Self::pack_f32) with negative numbers made 0. sm_80.
+    #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
+    #[track_caller]
+    pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self
+    where
+        T: Half,
+    {
+        let (low, high) = (low.into(), high.into());
+        match low.kernel().or(high.kernel()) {
+            None => {
+                let pair = Self::pack_f32(low, high);
+                pair.as_constant().map_or(pair, |c| c.fold_relu().into())
+            }
+            Some(k) => {
+                k.result(format_args!("cvt.rn.relu.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
+            }
+        }
     }
 
     /// Both halves as f32, low half first.

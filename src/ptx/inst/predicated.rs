@@ -21,7 +21,9 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
                 let value = k.copy_of(otherwise);
                 let address = self.operand();
                 let mnemonic = format_args!("ld{}.{}", S::PTX, T::MEM);
-                k.located(Location::caller(), || k.when(condition, || k.emit(mnemonic, &[value.operand(k), address])));
+                k.located(Location::caller(), || {
+                    k.when(condition, || k.emit(mnemonic, &[value.operand(k), address]))
+                });
                 value
             }
         }
@@ -41,7 +43,8 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
             condition => {
                 self.check_aligned(N as u32 * T::SIZE);
                 let k = self.kernel();
-                let values: [Val<'k, T::Reg>; N] = k.located(Location::caller(), || std::array::from_fn(|_| k.copy_of(otherwise)));
+                let values: [Val<'k, T::Reg>; N] =
+                    k.located(Location::caller(), || std::array::from_fn(|_| k.copy_of(otherwise)));
                 let registers = values.map(|value| value.operand(k));
                 let address = self.operand();
                 let mnemonic = format_args!("ld{}.v{N}.{}", S::PTX, T::MEM);

@@ -28,7 +28,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    fn holds(self, order: Option<Ordering>) -> bool {
+    pub(super) fn holds(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {
             return matches!(
                 self,

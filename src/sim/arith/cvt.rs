@@ -33,6 +33,7 @@ impl Default for CvtMode {
 /// - Integer to integer wraps, or clamps with `.sat`.
 /// - Float to integer rounds and always clamps. NaN gives 0 if the source has 32 bits or fewer and the target too,
 ///   else the target's highest bit alone (what sm_90 returns; the ISA leaves it open).
+/// - A float type to itself, without modifiers, is a move.
 /// - Float to float gives the canonical NaN, except where sm_90 keeps sign and the top of the payload: to and from
 ///   f64 (then quiet), bf16 to f32 (as it is, unless `.ftz`), and to tf32 with `.rna`.
 ///
@@ -44,6 +45,26 @@ pub fn cvt(to: Ty, from: Ty, mode: CvtMode, bits: u64) -> u64 {
         (Ty::Int(to), Ty::Float(from)) => float_to_int(to, from, mode, bits),
         (Ty::Float(to), Ty::Float(from)) => float_to_float(to, from, mode, bits),
     }
+}
+
+/// Two numbers converted and packed, `high` above `low`: `cvt.rn.bf16x2.f32`, `cvt.rn.satfinite.e4m3x2.f32`, ..
+#[doc(alias = "cvt.rn.f16x2.f32")]
+#[doc(alias = "cvt.rn.bf16x2.f32")]
+pub fn cvt_pair(to: Float, from: Float, mode: CvtMode, high: u64, low: u64) -> u64 {
+    let one = |bits| cvt(to.into(), from.into(), mode, bits);
+    one(high) << packed_bits(to) | one(low)
+}
+
+/// A packed pair converted to another: `cvt.rn.f16x2.e4m3x2`, `cvt.rn.satfinite.e5m2x2.f16x2`, ..
+#[doc(alias = "cvt.rn.f16x2.e4m3x2")]
+pub fn cvt_packed(to: Float, from: Float, mode: CvtMode, pair: u64) -> u64 {
+    let half = |shift: u32| pair >> shift & from.mask();
+    cvt_pair(to, from, mode, half(packed_bits(from)), half(0))
+}
+
+/// The bits that an element of a packed pair takes: 6-bit formats fill a byte.
+fn packed_bits(ty: Float) -> u32 {
+    if ty.bits() == 6 { 8 } else { ty.bits() }
 }
 
 /// The 64-bit register contents after a value of type `int` was written: sign- or zero-extended.
@@ -82,6 +103,9 @@ fn float_to_int(to: Int, from: Float, mode: CvtMode, bits: u64) -> u64 {
 fn float_to_float(to: Float, from: Float, mode: CvtMode, bits: u64) -> u64 {
     if to == Float::Tf32 && mode.round == Round::Rna {
         return round_bits_to_tf32(mode, bits as u32);
+    }
+    if to == from && mode == (CvtMode { round: mode.round, ..CvtMode::default() }) {
+        return bits & to.mask();
     }
     // f16 reaches far below the f32 subnormals: `.ftz` changes nothing there.
     let ftz = mode.ftz && to != Float::F16;

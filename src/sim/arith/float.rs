@@ -1,28 +1,19 @@
 //! Rounded floating-point arithmetic: add, sub, mul, fma, div, rcp, sqrt.
 //!
 //! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly
-//! rounded. A NaN result is `0x7fffffff` (f32) or `0x7fff` (f16, bf16) whatever went in; f64 passes a NaN operand
+//! rounded. `ftz` makes zeros of their sign of subnormal operands and results, `sat` clamps results to [0, 1], NaN to
+//! +0. A NaN result is `0x7fffffff` (f32) or `0x7fff` (f16, bf16) whatever went in; f64 passes a NaN operand
 //! on, quieted (of several: the second operand, then the third, then the first), and makes `0xfff8000000000000`.
 
 use super::format::{Float, Round};
 use super::unpacked::{Exact, Unpacked};
 
-/// The modifiers that `add`, `sub`, `mul` and `fma` share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Mode {
-    /// How to round.
-    pub round: Round,
-    /// `.ftz`: subnormal operands and results become zeros of their sign.
-    pub ftz: bool,
-    /// `.sat`: the result is clamped to [0, 1]; NaN becomes +0.
-    pub sat: bool,
-}
-
-impl Default for Mode {
-    /// `.rn`, no `.ftz`, no `.sat`.
-    fn default() -> Self {
-        Self { round: Round::Rn, ftz: false, sat: false }
-    }
+/// The modifiers that the operations share.
+#[derive(Clone, Copy, Debug)]
+struct Mode {
+    round: Round,
+    ftz: bool,
+    sat: bool,
 }
 
 /// `a + b`.
@@ -30,11 +21,9 @@ impl Default for Mode {
 /// A sum of zeros of both signs, or of numbers that cancel, is +0; with [`Round::Rm`] −0.
 #[doc(alias = "add.f32")]
 pub fn add(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64 {
-    if ty == Float::F32 && round == Round::Rn && !ftz && !sat {
-        return native_f32(f32::from_bits(a as u32) + f32::from_bits(b as u32));
-    }
     let mode = Mode { round, ftz, sat };
-    finish(ty, mode, &[a, b], sum(ty, mode, operand(ty, ftz, a), operand(ty, ftz, b)))
+    native(ty, mode, [a, b, 0], |a, b, _| a + b, |a, b, _| a + b)
+        .unwrap_or_else(|| exact_sum(ty, mode, &[a, b], operand(ty, ftz, a), operand(ty, ftz, b)))
 }
 
 /// `a - b`.
@@ -47,19 +36,21 @@ pub fn sub(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64
 /// `a · b`.
 #[doc(alias = "mul.f32")]
 pub fn mul(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64 {
-    if ty == Float::F32 && round == Round::Rn && !ftz && !sat {
-        return native_f32(f32::from_bits(a as u32) * f32::from_bits(b as u32));
-    }
     let mode = Mode { round, ftz, sat };
-    finish(ty, mode, &[a, b], pack(ty, mode, product(operand(ty, ftz, a), operand(ty, ftz, b))))
+    native(ty, mode, [a, b, 0], |a, b, _| a * b, |a, b, _| a * b).unwrap_or_else(|| {
+        let product = product(operand(ty, ftz, a), operand(ty, ftz, b));
+        finish(ty, mode, &[a, b], pack(ty, mode, product))
+    })
 }
 
 /// `a · b + c` with one rounding.
 #[doc(alias = "fma.rn.f32")]
 pub fn fma(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64, c: u64) -> u64 {
     let mode = Mode { round, ftz, sat };
-    let product = product(operand(ty, ftz, a), operand(ty, ftz, b));
-    finish(ty, mode, &[a, b, c], sum(ty, mode, product, operand(ty, ftz, c)))
+    native(ty, mode, [a, b, c], f32::mul_add, f64::mul_add).unwrap_or_else(|| {
+        let product = product(operand(ty, ftz, a), operand(ty, ftz, b));
+        exact_sum(ty, mode, &[a, b, c], product, operand(ty, ftz, c))
+    })
 }
 
 /// `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, NaN stays the canonical NaN.
@@ -134,8 +125,36 @@ pub fn sqrt(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     finish(ty, mode, &[a], pack(ty, mode, root))
 }
 
-fn native_f32(x: f32) -> u64 {
-    u64::from(if x.is_nan() { 0x7fff_ffff } else { x.to_bits() })
+/// The host's own arithmetic where it has the same bits: f32 and f64, to nearest. `None` asks for the exact way.
+fn native(
+    ty: Float,
+    mode: Mode,
+    operands: [u64; 3],
+    op32: impl Fn(f32, f32, f32) -> f32,
+    op64: impl Fn(f64, f64, f64) -> f64,
+) -> Option<u64> {
+    if mode.round != Round::Rn || mode.sat {
+        return None;
+    }
+    match ty {
+        Float::F32 => {
+            let [a, b, c] = operands.map(|bits| f32::from_bits(ty.flush(mode.ftz, bits) as u32));
+            let result = op32(a, b, c);
+            let bits = u64::from(result.to_bits());
+            match result.abs() {
+                x if x.is_nan() => Some(ty.canonical_nan()),
+                // The smallest normal number may have been rounded up from below, which `.ftz` flushes.
+                x if mode.ftz && x == f32::MIN_POSITIVE => None,
+                _ => Some(ty.flush(mode.ftz, bits)),
+            }
+        }
+        Float::F64 if !mode.ftz => {
+            let [a, b, c] = operands.map(f64::from_bits);
+            let result = op64(a, b, c);
+            (!result.is_nan()).then_some(result.to_bits())
+        }
+        _ => None,
+    }
 }
 
 fn operand(ty: Float, ftz: bool, bits: u64) -> Unpacked {
@@ -156,7 +175,7 @@ fn product(a: Unpacked, b: Unpacked) -> Unpacked {
 }
 
 /// The rounded sum of two exact values; a zero comes out with its IEEE sign.
-fn sum(ty: Float, mode: Mode, a: Unpacked, b: Unpacked) -> u64 {
+fn exact_sum(ty: Float, mode: Mode, operands: &[u64], a: Unpacked, b: Unpacked) -> u64 {
     let exact = match (a, b) {
         (Unpacked::Nan, _) | (_, Unpacked::Nan) => Unpacked::Nan,
         (Unpacked::Inf { sign }, Unpacked::Inf { sign: other }) if sign != other => Unpacked::Nan,
@@ -170,7 +189,7 @@ fn sum(ty: Float, mode: Mode, a: Unpacked, b: Unpacked) -> u64 {
             None => Unpacked::Zero { sign: mode.round == Round::Rm },
         },
     };
-    pack(ty, mode, exact)
+    finish(ty, mode, operands, pack(ty, mode, exact))
 }
 
 fn pack(ty: Float, mode: Mode, value: Unpacked) -> u64 {
@@ -205,4 +224,81 @@ pub(super) fn propagated_nan(operands: &[u64]) -> u64 {
 pub(super) fn saturate(ty: Float, bits: u64) -> u64 {
     let one = (ty.bias() as u64) << (ty.fraction_bits() + ty.padding());
     if ty.is_nan(bits) || bits & ty.sign_bit() != 0 { 0 } else { bits.min(one) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NEAREST: Mode = Mode { round: Round::Rn, ftz: false, sat: false };
+
+    fn exact_fma(ty: Float, mode: Mode, [a, b, c]: [u64; 3]) -> u64 {
+        let product = product(operand(ty, mode.ftz, a), operand(ty, mode.ftz, b));
+        exact_sum(ty, mode, &[a, b, c], product, operand(ty, mode.ftz, c))
+    }
+
+    /// Bits with exponents near each other, so that sums cancel and round.
+    fn close(ty: Float) -> impl Strategy<Value = u64> {
+        let top = (1u64 << ty.exponent_bits()) - 1;
+        let fraction = (1u64 << ty.fraction_bits()) - 1;
+        let near = (any::<bool>(), 0..6u64, any::<u64>());
+        let near = near.prop_map(move |(negative, exponent, bits)| {
+            let sign = if negative { ty.sign_bit() } else { 0 };
+            sign | (ty.bias() as u64 - 2 + exponent).min(top) << ty.fraction_bits() | bits & fraction
+        });
+        prop_oneof![any::<u64>().prop_map(move |bits| bits & ty.mask()), near, 0..4u64]
+    }
+
+    fn triples(ty: Float) -> impl Strategy<Value = [u64; 3]> {
+        [close(ty), close(ty), close(ty)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn exact_and_native_f32_agree(operands in triples(Float::F32), ftz in any::<bool>()) {
+            let mode = Mode { ftz, ..NEAREST };
+            let exact = exact_fma(Float::F32, mode, operands);
+            if let Some(native) = native(Float::F32, mode, operands, f32::mul_add, f64::mul_add) {
+                prop_assert_eq!(native, exact, "{:x?}", operands);
+            }
+        }
+
+        #[test]
+        fn exact_and_native_f64_agree(operands in triples(Float::F64)) {
+            let exact = exact_fma(Float::F64, NEAREST, operands);
+            if let Some(native) = native(Float::F64, NEAREST, operands, f32::mul_add, f64::mul_add) {
+                prop_assert_eq!(native, exact, "{:x?}", operands);
+            }
+        }
+
+        #[test]
+        fn quotients_and_roots_round_as_the_host_does([a, b, _] in triples(Float::F64)) {
+            let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+            if !(x / y).is_nan() {
+                prop_assert_eq!(div(Float::F64, Round::Rn, false, a, b), (x / y).to_bits());
+            }
+            if !x.sqrt().is_nan() {
+                prop_assert_eq!(sqrt(Float::F64, Round::Rn, false, a), x.sqrt().to_bits());
+            }
+        }
+
+        #[test]
+        fn directed_results_enclose_the_nearest(operands in triples(Float::F32)) {
+            let result = |round| {
+                let bits = exact_fma(Float::F32, Mode { round, ..NEAREST }, operands);
+                f32::from_bits(bits as u32)
+            };
+            let (down, nearest, up) = (result(Round::Rm), result(Round::Rn), result(Round::Rp));
+            let zero = result(Round::Rz);
+            if !nearest.is_nan() {
+                prop_assert!(down <= nearest && nearest <= up);
+                prop_assert!(down == up || down.next_up() == up);
+                prop_assert_eq!(zero, if down.abs() < up.abs() { down } else { up });
+            }
+        }
+    }
 }

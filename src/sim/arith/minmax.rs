@@ -56,9 +56,13 @@ pub fn max(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
     minmax(ty, Extremum::Max, mode, a, b)
 }
 
-/// The extremum of three operands (PTX ISA, "min", "max" with `c`, f32 on sm_100 and later): pairwise from the left.
-#[doc(alias = "min.f32")]
-pub fn minmax3(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64, c: u64) -> u64 {
+/// The extremum of three f32 operands (PTX ISA, "min", "max" with `c`, sm_100 and later): pairwise from the left.
+///
+/// `abs` (`.abs`) compares and returns magnitudes; `.xorsign.abs` does not exist here.
+pub fn minmax3(which: Extremum, ftz: bool, nan: bool, abs: bool, operands: [u64; 3]) -> u64 {
+    let ty = Float::F32;
+    let mode = MinMaxMode { ftz, nan, xorsign_abs: false };
+    let [a, b, c] = operands.map(|bits| if abs { bits & !ty.sign_bit() } else { bits });
     minmax(ty, which, mode, minmax(ty, which, mode, a, b), c)
 }
 

@@ -131,6 +131,9 @@ impl Exact {
     ///
     /// With `ftz`, a number below the smallest normal one *before* rounding becomes a zero of its sign.
     pub(super) fn pack(self, ty: Float, round: Round, ftz: bool) -> u64 {
+        if ty == Float::Ue8m0 {
+            return self.pack_exponent(round);
+        }
         let fraction_bits = ty.fraction_bits() as i32;
         let lowest = 1 - ty.bias();
         let sign = if self.sign { ty.sign_bit() } else { 0 };
@@ -147,5 +150,14 @@ impl Exact {
             return sign | inf;
         }
         sign | magnitude as u64
+    }
+
+    /// The bits in ue8m0: a power of two near the magnitude, clamped to 2^-127 .. 2^127.
+    fn pack_exponent(self, round: Round) -> u64 {
+        let exponent = self.top();
+        let (power, _) = Self { sign: false, ..self }.round_to(exponent, round);
+        // The significand is between one and two units: rounding gives one or two.
+        let exponent = exponent + i32::from(power == 2);
+        (exponent + 127).clamp(0, 254) as u64
     }
 }

@@ -24,7 +24,7 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
         FloatFn::Abs => sign::abs(ty, ftz, a),
         FloatFn::Copysign => sign::copysign(ty, a, b),
         FloatFn::MinMax(which, mode) => minmax(ty, which, mode, a, b),
-        FloatFn::MinMax3(which, mode) => minmax3(ty, which, mode, a, b, c),
+        FloatFn::MinMax3(which, mode) => minmax3(which, mode.ftz, mode.nan, mode.xorsign_abs, [a, b, c]),
         FloatFn::DivApprox
         | FloatFn::DivFull
         | FloatFn::RcpApprox

@@ -12,7 +12,6 @@ macro_rules! float {
 #[rustfmt::skip]
 pub(super) static FORMS: &[Form] = &[
     //   mnemonic                                                                                operands               PTX     needs  PTX ISA  Rust
-    row("set(.eq|.ne)(.u32|.s32|.f32)(.b16|.b32|.b64)",                                          "d:t1 a:t b:t",        (1, 0), ANY,   "set").by("Val::compare_mask"),
     row("set(.eq|.ne|.lt|.le|.gt|.ge)(.u32|.s32|.f32)(.u16|.u32|.u64|.s16|.s32|.s64)",           "d:t1 a:t b:t",        (1, 0), ANY,   "set").by("Val::compare_mask"),
     row(float!("set", "{.ftz}(.u32|.s32|.f32).f32"),                                             "d:t1 a:t b:t",        (1, 0), ANY,   "set").by("Val::compare_mask"),
     row(float!("set", "(.u32|.s32|.f32).f64"),                                                   "d:t1 a:t b:t",        (1, 0), ANY,   "set").by("Val::compare_mask"),

@@ -18,6 +18,7 @@ pub(super) static FORMS: &[Form] = &[
     row("mad.wide(.u16|.s16|.u32|.s32)",                       "d:w a:t b:t c:w",     (1, 0), ANY,   "mad").by("Val::mad_wide"),
     row("mul24(.lo|.hi)(.u32|.s32)",                           "d:t a:t b:t",         (1, 0), ANY,   "mul24").by("Val::mul24_lo, Val::mul24_hi"),
     row("mad24(.lo|.hi)(.u32|.s32)",                           "d:t a:t b:t c:t",     (1, 0), ANY,   "mad24").by("Val::mad24_lo, Val::mad24_hi"),
+    row("mad24.hi.sat.s32",                                    "d:t a:t b:t c:t",     (1, 0), ANY,   "mad24").by("Val::saturating_mad24_hi"),
     row("sad(.u16|.s16|.u32|.s32|.u64|.s64)",                  "d:t a:t b:t c:t",     (1, 0), ANY,   "sad").by("Val::sad"),
     row("div(.u16|.s16|.u32|.s32|.u64|.s64)",                  "d:t a:t b:t",         (1, 0), ANY,   "div").by("/"),
     row("rem(.u16|.s16|.u32|.s32|.u64|.s64)",                  "d:t a:t b:t",         (1, 0), ANY,   "rem").by("%"),

@@ -21,8 +21,6 @@ pub(super) static FORMS: &[Form] = &[
     row("mov.b64",                                                                               "d:t {2}a:b32",  (1, 0), ANY,   "mov").by("Val::pack"),
     row("mov.b64",                                                                               "{2}d:b32 a:t",  (1, 0), ANY,   "mov").by("Val::unpack"),
     row("mov.b128",                                                                              "d:t a:t",       (8, 3), ANY,   "mov").by("Var::get, Var::set"),
-    row("mov.b128",                                                                              "d:t {2}a:b64",  (8, 3), ANY,   "mov").by("Val::pack"),
-    row("mov.b128",                                                                              "{2}d:b64 a:t",  (8, 3), ANY,   "mov").by("Val::unpack"),
     row(narrow!("ld{.const|.global|.local|.param|.shared}{.v2|.v4}"),                            "{v}d:t [a]",    (1, 0), ANY,   "ld").by("Ptr::load, Ptr::load_vector"),
     row(wide!  ("ld{.const|.global|.local|.param|.shared}{.v2}"),                                "{v}d:t [a]",    (1, 0), ANY,   "ld").by("Ptr::load, Ptr::load_vector"),
     row(narrow!("ld{.global|.local|.shared}(.ca|.cg|.cs|.lu|.cv){.v2|.v4}"),                     "{v}d:t [a]",    (2, 0), ANY,   "ld").by("Ptr::load_with, Ptr::load_vector_with"),

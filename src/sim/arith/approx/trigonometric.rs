@@ -10,7 +10,7 @@ use crate::sim::arith::{Float, Round, float};
 const SIN: Interpolator =
     Interpolator { table: &tables::SIN, fraction_bits: 56, shifts: [31, 19], signs: [1, -1], bias: 0 };
 
-/// `sin(x)`, within 2^-20.5 absolutely on [-2π, 2π].
+/// `sin(x)`, within about 2^-20.5 absolutely on [-2π, 2π].
 ///
 /// Subnormal operands give a zero of their sign with and without `.ftz`.
 #[doc(alias = "sin.approx.f32")]
@@ -20,7 +20,7 @@ pub fn sin(x: u32) -> u32 {
     of_quadrant(negative, if quadrant & 1 != 0 { !fraction } else { fraction })
 }
 
-/// `cos(x)`, within 2^-20.5 absolutely on [-2π, 2π].
+/// `cos(x)`, within about 2^-20.5 absolutely on [-2π, 2π].
 #[doc(alias = "cos.approx.f32")]
 pub fn cos(x: u32) -> u32 {
     let Some((quadrant, fraction)) = quarter_turns(x) else { return NAN };

@@ -57,8 +57,7 @@ impl TensorArch {
         let fp8 = matches!(ty, Float::E4m3 | Float::E5m2);
         let aligned_bits = match self {
             Self::Sm70 => 23,
-            Self::Sm89 if fp8 => 13,
-            Self::Sm90 if fp8 => 13,
+            Self::Sm89 | Self::Sm90 if fp8 => 13,
             Self::Sm75 | Self::Sm80 | Self::Sm89 => 24,
             Self::Sm90 | Self::Sm100 | Self::Sm120 => 25,
         };

@@ -1,22 +1,11 @@
 //! The fused dot-add, written to be read.
 
-use super::arch::{Accumulator, Datapath, TensorArch};
+use super::arch::{Accumulator, Datapath};
 use crate::sim::arith::unpacked::{Exact, Unpacked};
 use crate::sim::arith::{Float, Round};
 
 /// The exponent to which terms are aligned at least.
 pub(super) const LOWEST_ALIGNMENT: i16 = -133;
-
-/// One element of `A · B + C`: `a` is its row of A, `b` its column of B, `c` the accumulator, all raw bits.
-///
-/// `ty` holds the types of A and B; `a` and `b` have the K of the instruction (the shorter one counts).
-#[doc(alias = "mma.sync")]
-pub fn dot(arch: TensorArch, ty: (Float, Float), acc: Accumulator, a: &[u32], b: &[u32], c: u32) -> u32 {
-    let datapath = arch.datapath(ty.0, a.len().min(b.len()));
-    a.chunks(datapath.step)
-        .zip(b.chunks(datapath.step))
-        .fold(c, |c, (a, b)| fused_dot_add(datapath, ty, acc, a, b, c))
-}
 
 /// One term of the sum: `(-1)^sign · significand · 2^(exponent - fraction_bits)`, not normalised.
 struct Term {

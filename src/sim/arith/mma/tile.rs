@@ -1,11 +1,12 @@
-//! A whole instruction at once, with the bits of [`super::dot`].
+//! A whole instruction at once, with the bits of [`super::TensorOp::dot`].
 //!
-//! Operands are decoded once per tile. Eight columns of one row then go through the fused dot-add side by side in
+//! Operands are decoded once. Eight columns of one row then go through the fused dot-add side by side in
 //! fixed-size arrays without branches, which the compiler turns into vector code. Elements whose row or column
 //! holds an infinity or NaN, or whose accumulator is one, take the readable path.
 
-use super::arch::{Accumulator, Datapath, TensorArch};
+use super::arch::{Accumulator, Datapath};
 use super::fused::{LOWEST_ALIGNMENT, fused_dot_add};
+use super::op::Shape;
 use crate::sim::arith::{Float, Round, unpacked::Exact};
 
 /// Columns that are computed side by side.
@@ -14,103 +15,83 @@ const LANES: usize = 8;
 /// The exponent of a zero: below every real one, so that it never decides the alignment.
 const ZERO_EXPONENT: i16 = -8192;
 
-/// `D = A · B + C` with the bits of [`super::dot`] for every element.
+/// `C ← A · B + C` by chains of fused dot-adds of `datapath.step` products each.
 ///
-/// `a` holds the M rows of A, `b` the N columns of B, `c` and `d` the M rows of C and D (f16 in the low half of a
-/// word). A and B are f16 or bf16.
-#[doc(alias = "mma.sync")]
-pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
-    arch: TensorArch,
-    ty: Float,
-    acc: Accumulator,
-    a: &[[u16; K]; M],
-    b: &[[u16; K]; N],
-    c: &[[u32; N]; M],
-    d: &mut [[u32; N]; M],
-) {
-    *d = *c;
-    mma_rows(arch, ty, acc, Shape { n: N, k: K }, a.as_flattened(), b.as_flattened(), d.as_flattened_mut());
-}
-
-/// Extents of a tile; M follows from the slices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Columns of B, C and D.
-    pub n: usize,
-    /// Products per element.
-    pub k: usize,
-}
-
-/// `C ← A · B + C` like [`mma_tile`], for extents known at run time.
-///
-/// `a` is M×K row by row, `b` N×K column by column, `c` M×N row by row; what is missing from the slices is not
-/// computed.
-pub fn mma_rows(
-    arch: TensorArch,
-    ty: Float,
+/// With `k_of`, A is sparse: half as wide, its elements meeting the k of B that `k_of` names.
+#[expect(clippy::too_many_arguments, reason = "the operands of one instruction")]
+pub(super) fn fused_rows(
+    datapath: Datapath,
+    ty: (Float, Float),
     acc: Accumulator,
     shape: Shape,
-    a: &[u16],
-    b: &[u16],
+    a: &[u32],
+    b: &[u32],
+    k_of: Option<&[u16]>,
     c: &mut [u32],
 ) {
-    let datapath = arch.datapath(ty, shape.k);
-    for start in (0..shape.k).step_by(datapath.step) {
-        let step = Step { datapath, ty, acc, shape, start };
-        match datapath.step {
-            8 => step.run::<8>(a, b, c),
-            16 => step.run::<16>(a, b, c),
-            _ => {
-                for (a, c) in a.chunks_exact(shape.k).zip(c.chunks_exact_mut(shape.n)) {
-                    step.run_readable(a, b, c);
+    let products = if k_of.is_some() { shape.k / 2 } else { shape.k };
+    if products == 0 || shape.n == 0 {
+        return;
+    }
+    let blocks: Vec<_> = b.chunks(LANES * shape.k).map(|b| Block::new(ty.1, shape.k, b)).collect();
+    let decoder = Decoder::new(ty.0);
+    let step = Step { datapath, ty, acc, accumulators: Decoder::new(acc.float()) };
+    let mut row = Row::default();
+    let mut gathered = Block::default();
+    let mut selections = k_of.map(|k_of| k_of.chunks_exact(products));
+    for (a, c) in a.chunks_exact(products).zip(c.chunks_exact_mut(shape.n)) {
+        row.decode(&decoder, a);
+        let selected = selections.as_mut().map(|rows| rows.next().unwrap_or_default());
+        for (block, c) in blocks.iter().zip(c.chunks_mut(LANES)) {
+            let block = match selected {
+                None => block,
+                Some(selected) => {
+                    gathered.gather(block, selected, products);
+                    &gathered
                 }
-            }
+            };
+            step.run(a, &row, block, c);
         }
     }
 }
 
-/// One fused dot-add for all elements of a tile: products `start..start + datapath.step`.
+/// What all fused dot-adds of an instruction share.
 struct Step {
     datapath: Datapath,
-    ty: Float,
+    ty: (Float, Float),
     acc: Accumulator,
-    shape: Shape,
-    start: usize,
+    accumulators: Decoder,
 }
 
 impl Step {
-    fn run<const K: usize>(&self, a: &[u16], b: &[u16], c: &mut [u32]) {
-        let Shape { n, k } = self.shape;
-        let (operands, accumulators) = (Decoder::new(self.ty), Decoder::new(self.acc.float()));
-        let blocks: Vec<_> = b
-            .chunks(LANES * k)
-            .map(|raw| (raw, Columns::<K>::new(&operands, raw.chunks(k).map(|column| &column[self.start..]))))
-            .collect();
-        for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
-            let row = Row::<K>::new(&operands, &a[self.start..]);
-            for ((raw, columns), c) in blocks.iter().zip(c.chunks_mut(LANES)) {
-                let addend = Row::<LANES>::new(&accumulators, c);
-                let sums = fused_sums(self.datapath.aligned_bits, &row, columns, &addend);
-                if row.finite && columns.finite && addend.finite {
-                    let rounded = match self.acc {
-                        Accumulator::F32 => truncate_to_f32(&sums),
-                        Accumulator::F16 => round_to_f16(&sums),
-                    };
-                    c.copy_from_slice(&rounded[..c.len()]);
-                } else {
-                    self.run_readable(a, raw, c);
-                }
-            }
+    /// The elements of one row in up to eight columns.
+    fn run(&self, a: &[u32], row: &Row, block: &Block, c: &mut [u32]) {
+        if let Ok(c) = c.try_into() {
+            return self.run_lanes(a, row, block, c);
         }
+        let mut lanes = [0; LANES];
+        lanes[..c.len()].copy_from_slice(c);
+        self.run_lanes(a, row, block, &mut lanes);
+        c.copy_from_slice(&lanes[..c.len()]);
     }
 
-    fn run_readable(&self, a: &[u16], b: &[u16], c: &mut [u32]) {
-        let k = self.shape.k;
-        let end = k.min(self.start + self.datapath.step);
-        let words = |x: &[u16]| x[self.start..end].iter().map(|&bits| u32::from(bits)).collect::<Vec<_>>();
-        let a = words(a);
-        for (b, c) in b.chunks_exact(k).zip(c) {
-            *c = fused_dot_add(self.datapath, (self.ty, self.ty), self.acc, &a, &words(b), *c);
+    fn run_lanes(&self, a: &[u32], row: &Row, block: &Block, c: &mut [u32; LANES]) {
+        for start in (0..a.len()).step_by(self.datapath.step) {
+            let range = start..a.len().min(start + self.datapath.step);
+            if row.finite && block.finite && self.accumulators.all_finite(c) {
+                let addend = Lanes::new(&self.accumulators, c);
+                let columns = &block.lanes[range.clone()];
+                let sums = fused_sums(self.datapath.aligned_bits, &row.numbers[range], columns, &addend);
+                *c = match self.acc {
+                    Accumulator::F32 => truncate_to_f32(&sums, self.datapath.result_bits),
+                    Accumulator::F16 => round_to_f16(&sums),
+                };
+            } else {
+                for (lane, c) in c.iter_mut().enumerate() {
+                    let b: Vec<u32> = block.raw[range.clone()].iter().map(|b| b[lane]).collect();
+                    *c = fused_dot_add(self.datapath, self.ty, self.acc, &a[range.clone()], &b, *c);
+                }
+            }
         }
     }
 }
@@ -126,13 +107,22 @@ struct Decoder {
 
 impl Decoder {
     fn new(ty: Float) -> Self {
+        let padding = ty.padding();
+        // A format without infinity has its NaN at the top, above its largest finite number.
         Self {
-            fraction_bits: ty.fraction_bits(),
-            magnitude: (ty.mask() & !ty.sign_bit()) as u32,
-            infinity: ty.infinity() as u32,
+            fraction_bits: ty.fraction_bits() + padding,
+            magnitude: (ty.mask() & !ty.sign_bit()) as u32 >> padding << padding,
+            infinity: ty.max_finite() as u32 + (1 << padding),
             sign_shift: 32 - ty.bits(),
             bias: ty.bias(),
         }
+    }
+
+    #[inline(always)]
+    fn all_finite(&self, numbers: &[u32]) -> bool {
+        // Without branches: magnitudes have no sign bit, so signed comparison serves.
+        let largest = numbers.iter().map(|bits| (bits & self.magnitude) as i32).fold(0, i32::max);
+        largest < self.infinity as i32
     }
 
     /// The exponent without normalisation: the smallest normal one for subnormals.
@@ -152,96 +142,110 @@ impl Decoder {
     }
 }
 
-/// Decoded numbers that share a row, or a column.
-struct Row<const K: usize> {
-    exponent: [i16; K],
-    value: [f64; K],
+/// A decoded row of A.
+#[derive(Default)]
+struct Row {
+    numbers: Vec<(i16, f64)>,
     finite: bool,
 }
 
-impl<const K: usize> Row<K> {
-    /// Decodes up to K numbers; zeros follow.
-    fn new<T: Copy + Into<u32>>(decoder: &Decoder, numbers: &[T]) -> Self {
-        let mut bits = [0; K];
-        for (bits, &number) in bits.iter_mut().zip(numbers) {
-            *bits = number.into();
-        }
+impl Row {
+    fn decode(&mut self, decoder: &Decoder, a: &[u32]) {
+        self.numbers.clear();
+        self.numbers.extend(a.iter().map(|&bits| (decoder.exponent(bits), decoder.value(bits))));
+        self.finite = decoder.all_finite(a);
+    }
+}
+
+/// Decoded numbers of eight columns.
+#[derive(Clone, Copy)]
+struct Lanes {
+    exponent: [i16; LANES],
+    value: [f64; LANES],
+}
+
+impl Lanes {
+    const ZERO: Self = Self { exponent: [ZERO_EXPONENT; LANES], value: [0.0; LANES] };
+
+    #[inline(always)]
+    fn new(decoder: &Decoder, bits: &[u32; LANES]) -> Self {
         Self {
             exponent: bits.map(|bits| decoder.exponent(bits)),
             value: bits.map(|bits| decoder.value(bits)),
-            finite: bits
-                .iter()
-                .fold(true, |finite, bits| finite & (bits & decoder.magnitude < decoder.infinity)),
         }
     }
 }
 
-/// Up to eight decoded columns of B, side by side for each k.
-struct Columns<const K: usize> {
-    exponent: [[i16; LANES]; K],
-    value: [[f64; LANES]; K],
+/// Up to eight columns of B, side by side for each k, raw and decoded.
+#[derive(Default)]
+struct Block {
+    raw: Vec<[u32; LANES]>,
+    lanes: Vec<Lanes>,
     finite: bool,
 }
 
-impl<const K: usize> Columns<K> {
-    fn new<'a>(decoder: &Decoder, columns: impl Iterator<Item = &'a [u16]>) -> Self {
-        let mut block =
-            Self { exponent: [[ZERO_EXPONENT; LANES]; K], value: [[0.0; LANES]; K], finite: true };
-        for (lane, column) in columns.take(LANES).enumerate() {
-            let column = Row::<K>::new(decoder, column);
-            block.finite &= column.finite;
-            for k in 0..K {
-                block.exponent[k][lane] = column.exponent[k];
-                block.value[k][lane] = column.value[k];
+impl Block {
+    fn new(ty: Float, k: usize, b: &[u32]) -> Self {
+        let decoder = Decoder::new(ty);
+        let mut raw = vec![[0; LANES]; k];
+        for (lane, column) in b.chunks_exact(k).enumerate() {
+            for (raw, &bits) in raw.iter_mut().zip(column) {
+                raw[lane] = bits;
             }
         }
-        block
+        let lanes = raw.iter().map(|bits| Lanes::new(&decoder, bits)).collect();
+        Self { finite: decoder.all_finite(b), raw, lanes }
+    }
+
+    /// Takes over the k of another block that `selected` names; those beyond its end are zero.
+    fn gather(&mut self, from: &Self, selected: &[u16], products: usize) {
+        self.raw.clear();
+        self.lanes.clear();
+        for k in selected.iter().map(|&k| usize::from(k)) {
+            self.raw.push(from.raw.get(k).copied().unwrap_or_default());
+            self.lanes.push(from.lanes.get(k).copied().unwrap_or(Lanes::ZERO));
+        }
+        self.raw.resize(products, Default::default());
+        self.lanes.resize(products, Lanes::ZERO);
+        self.finite = from.finite;
     }
 }
 
-/// Exact sums of aligned, truncated terms: `sum · 2^exponent`.
+/// Exact sums of aligned, truncated terms, and the exponents of the units they are truncated to.
 struct Sums {
     sum: [f64; LANES],
-    exponent: [i16; LANES],
+    unit: [i16; LANES],
 }
 
 /// Aligns, truncates and adds the products of one row with eight columns.
 ///
-/// Products, scaled ones and sums are all exact in f64.
-fn fused_sums<const K: usize>(
-    aligned_bits: i32,
-    row: &Row<K>,
-    columns: &Columns<K>,
-    addend: &Row<LANES>,
-) -> Sums {
+/// Products and sums are exact in f64: a term has at most 24 bits and is below 2^27 units.
+fn fused_sums(aligned_bits: i32, row: &[(i16, f64)], columns: &[Lanes], addend: &Lanes) -> Sums {
     let mut largest = addend.exponent.map(|e| e.max(LOWEST_ALIGNMENT));
-    for (&ea, eb) in row.exponent.iter().zip(&columns.exponent) {
-        for lane in 0..LANES {
-            largest[lane] = largest[lane].max(ea + eb[lane]);
+    for ((ea, _), b) in row.iter().zip(columns) {
+        for (largest, eb) in largest.iter_mut().zip(&b.exponent) {
+            *largest = (*largest).max(ea + eb);
         }
     }
-    let exponent = largest.map(|e| e - aligned_bits as i16);
-    let scale = exponent.map(|e| power_of_two(-e));
-    let mut sum = [0.0; LANES];
-    for (&a, b) in row.value.iter().zip(&columns.value) {
+    let unit = largest.map(|e| e - aligned_bits as i16);
+    let bias = unit.map(|e| power_of_two(e + 27));
+    let mut sum: [f64; LANES] = std::array::from_fn(|lane| truncate(addend.value[lane], bias[lane]));
+    for ((_, a), b) in row.iter().zip(columns) {
         for lane in 0..LANES {
-            sum[lane] += truncate(a * b[lane] * scale[lane]);
+            sum[lane] += truncate(a * b.value[lane], bias[lane]);
         }
     }
-    for lane in 0..LANES {
-        sum[lane] += truncate(addend.value[lane] * scale[lane]);
-    }
-    Sums { sum, exponent }
+    Sums { sum, unit }
 }
 
-/// Drops the fraction of a number below 2^27 in magnitude with at most 24 significant bits.
+/// Drops from `x` what is below `bias` · 2^-27.
 ///
-/// In 2^27 + x the units of x have a fixed place; a bit lost from x < 1/2 does not reach it.
+/// Moved away from zero by `bias`, the bits of x have fixed places; one lost from an x below half a unit does not
+/// reach the unit.
 #[inline(always)]
-fn truncate(x: f64) -> f64 {
-    const BIAS: f64 = (1u32 << 27) as f64;
-    let units = (x.abs() + BIAS).to_bits() & !((1 << 25) - 1);
-    (f64::from_bits(units) - BIAS).copysign(x)
+fn truncate(x: f64, bias: f64) -> f64 {
+    let bias = bias.copysign(x);
+    f64::from_bits((x + bias).to_bits() & !((1 << 25) - 1)) - bias
 }
 
 /// 2^exponent as an f64, for exponents of normal numbers.
@@ -250,24 +254,25 @@ fn power_of_two(exponent: i16) -> f64 {
     f64::from_bits(((i64::from(exponent) + 1023) as u64) << 52)
 }
 
-fn truncate_to_f32(sums: &Sums) -> [u32; LANES] {
+fn truncate_to_f32(sums: &Sums, result_bits: i32) -> [u32; LANES] {
+    let dropped = (23 - result_bits) as u32;
     std::array::from_fn(|lane| {
-        let exact = sums.sum[lane] * power_of_two(sums.exponent[lane]);
+        let exact = sums.sum[lane];
         let nearest = exact as f32;
         // One step toward zero if rounding went away from it, except where 2^128 was really reached.
         let away = f64::from(nearest).abs() > exact.abs() && exact.abs() < power_of_two(128);
-        let bits = nearest.to_bits() - u32::from(away);
+        let bits = (nearest.to_bits() - u32::from(away)) >> dropped << dropped;
         if bits << 1 == 0 { 0 } else { bits }
     })
 }
 
 fn round_to_f16(sums: &Sums) -> [u32; LANES] {
     std::array::from_fn(|lane| {
-        let sum = sums.sum[lane] as i64;
-        if sum == 0 {
+        let units = (sums.sum[lane] * power_of_two(-sums.unit[lane])) as i64;
+        if units == 0 {
             return 0;
         }
-        let exact = Exact::new(sum < 0, sums.exponent[lane].into(), u128::from(sum.unsigned_abs()));
+        let exact = Exact::new(units < 0, sums.unit[lane].into(), u128::from(units.unsigned_abs()));
         let bits = exact.pack(Float::F16, Round::Rn, false) as u32;
         if bits & 0x7fff == 0 { 0 } else { bits }
     })

@@ -1,0 +1,76 @@
+//! Integer and single-bit `mma`: exact sums.
+
+use super::Shape;
+
+/// `C ← A · B + C` on integers.
+///
+/// `a` is M×K row by row, `b` N×K column by column, both extended from s8, u8, s4 or u4; `c` is M×N row by row.
+/// Sums wrap; with `satfinite` each is clamped once, C included.
+#[doc(alias = "mma.sync.s32.s8.s8.s32")]
+#[doc(alias = "wgmma.mma_async.s32.s8.s8")]
+pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) {
+    if shape.k == 0 || shape.n == 0 {
+        return;
+    }
+    for (a, c) in a.chunks_exact(shape.k).zip(c.chunks_exact_mut(shape.n)) {
+        for (b, c) in b.chunks_exact(shape.k).zip(c) {
+            *c = accumulate(satfinite, *c, dot(a.iter().zip(b).map(|(&a, &b)| (a, b))));
+        }
+    }
+}
+
+/// [`rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` says for each of its elements which k of B it meets.
+#[doc(alias = "mma.sp.s32.s8.s8.s32")]
+pub fn sparse_rows(satfinite: bool, shape: Shape, a: &[i16], k_of: &[u16], b: &[i16], c: &mut [i32]) {
+    let products = shape.k / 2;
+    if products == 0 || shape.n == 0 {
+        return;
+    }
+    let rows = a.chunks_exact(products).zip(k_of.chunks_exact(products));
+    for ((a, k_of), c) in rows.zip(c.chunks_exact_mut(shape.n)) {
+        for (b, c) in b.chunks_exact(shape.k).zip(c) {
+            let products =
+                a.iter().zip(k_of).map(|(&a, &k)| i32::from(a) * i32::from(b[usize::from(k)])).sum();
+            *c = accumulate(satfinite, *c, products);
+        }
+    }
+}
+
+/// Sums of at most 64 products of bytes stay far within 32 bits; anything else wraps.
+fn dot(pairs: impl Iterator<Item = (i16, i16)>) -> i32 {
+    pairs.map(|(a, b)| i32::from(a) * i32::from(b)).fold(0, i32::wrapping_add)
+}
+
+fn accumulate(satfinite: bool, c: i32, products: i32) -> i32 {
+    if satfinite { c.saturating_add(products) } else { c.wrapping_add(products) }
+}
+
+/// What single-bit `mma` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BitOp {
+    /// `.xor.popc`: the bits in which A and B differ.
+    Xor,
+    /// `.and.popc`: the bits that both have.
+    And,
+}
+
+/// `C ← popc(A op B) + C` on single bits, 32 to a word.
+///
+/// `shape.k` counts words; `a` is M×K row by row, `b` N×K column by column.
+#[doc(alias = "mma.sync.s32.b1.b1.s32")]
+#[doc(alias = "wgmma.mma_async.s32.b1.b1")]
+pub fn bit_rows(op: BitOp, shape: Shape, a: &[u32], b: &[u32], c: &mut [i32]) {
+    if shape.k == 0 || shape.n == 0 {
+        return;
+    }
+    for (a, c) in a.chunks_exact(shape.k).zip(c.chunks_exact_mut(shape.n)) {
+        for (b, c) in b.chunks_exact(shape.k).zip(c) {
+            let combine = |(a, b): (&u32, &u32)| match op {
+                BitOp::Xor => a ^ b,
+                BitOp::And => a & b,
+            };
+            let count: u32 = a.iter().zip(b).map(combine).map(u32::count_ones).sum();
+            *c = c.wrapping_add(count as i32);
+        }
+    }
+}
