@@ -250,9 +250,12 @@ impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     }
 }
 
-impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// The pointer for reading alone.
-    pub fn read_only(self) -> Ptr<'k, T, S, Read> {
+    pub fn read_only(self) -> Ptr<'k, T, S, Read>
+    where
+        A: Readable,
+    {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
     }
 }

@@ -39,14 +39,20 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     }
 }
 
-impl<'k, T: TileElement, A: Writable> GlTile<'k, T, A> {
+impl<'k, T: TileElement, A> GlTile<'k, T, A> {
     /// Stores a register tile; elements past the matrix's edges are not written.
     #[track_caller]
-    pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+    pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>)
+    where
+        A: Writable,
+    {
         tile.k.located(Location::caller(), || self.store_pairs(tile));
     }
 
-    fn store_pairs<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+    fn store_pairs<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>)
+    where
+        A: Writable,
+    {
         let k = tile.k;
         let places = Places::new::<H, W, L>(k, self);
         let pairs = tile.registers.chunks(T::REGISTERS / 4);

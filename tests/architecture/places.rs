@@ -18,7 +18,7 @@ fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let line = String::from_utf8_lossy(line);
         for place in places() {
-            // `docs/work/x` is a path inside the project, `/work/x` is not.
+            // The same letters inside a longer path or an address are something else.
             let begins =
                 |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.)}".contains(c));
             if line.match_indices(&place).any(|(at, _)| begins(at)) {

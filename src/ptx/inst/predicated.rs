@@ -9,10 +9,13 @@ use crate::ptx::{
     val::{Repr, Val},
 };
 
-impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// Loads the element where `condition` holds; `otherwise` elsewhere, and then nothing is read.
     #[track_caller]
-    pub fn load_if(self, condition: impl Into<Val<'k, bool>>, otherwise: T::Reg) -> Val<'k, T::Reg> {
+    pub fn load_if(self, condition: impl Into<Val<'k, bool>>, otherwise: T::Reg) -> Val<'k, T::Reg>
+    where
+        A: Readable,
+    {
         match condition.into() {
             Val(Repr::Const(true)) => self.load(),
             Val(Repr::Const(false)) => otherwise.into(),
@@ -36,7 +39,10 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
         self,
         condition: impl Into<Val<'k, bool>>,
         otherwise: T::Reg,
-    ) -> [Val<'k, T::Reg>; N] {
+    ) -> [Val<'k, T::Reg>; N]
+    where
+        A: Readable,
+    {
         match condition.into() {
             Val(Repr::Const(true)) => self.load_vector(),
             Val(Repr::Const(false)) => [otherwise.into(); N],
