@@ -8,5 +8,6 @@ mod ptx_module {
     mod module;
     mod print;
     mod raw;
+    mod run;
     mod variable;
 }
