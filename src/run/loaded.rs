@@ -21,14 +21,15 @@ use super::{
 /// ```no_run
 /// use warpwright::{gpu::Gpu, prelude::*};
 ///
-/// # fn double() -> Result<Kernel<(In<f32>, Out<f32>, u32)>, warpwright::ptx::BuildError> { unimplemented!() }
+/// # fn run(kernel: &Kernel<(In<f32>, Out<f32>, u32)>) -> Result<(), Box<dyn std::error::Error>> {
 /// let gpu = Gpu::new(0)?;
-/// let double = gpu.load(&double()?)?;
+/// let double = gpu.load(kernel)?;
 /// let stream = gpu.stream();
 /// let x = stream.clone_htod(&[1.0f32, 2.0, 3.0])?;
 /// let mut y = stream.alloc_zeros::<f32>(3)?;
 /// double.launch(&stream, (&x, &mut y, 3))?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 pub struct Loaded<A> {
     entry: Entry,
