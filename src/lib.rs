@@ -33,6 +33,7 @@
 //! | launches with typed arguments on the simulator or a GPU             | [`run`]                                 |
 //! | running PTX text of any origin on the CPU, and finding its mistakes | [`sim`]                                 |
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
+//! | PTX files with a header for C and C++                               | [`export`]                              |
 //! | which lane holds which element                                      | [`atoms`]                               |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
 //! | every instruction form with what it needs                           | [`ptx::table`]                          |

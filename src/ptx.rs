@@ -27,7 +27,7 @@ mod var;
 mod variable;
 
 pub use dim::{Dim, IntoDim};
-pub use entry::{Entry, Promise};
+pub use entry::{Entry, Extent, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};

@@ -144,6 +144,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.k
     }
 
+    /// The kernel parameter whose buffer this points to the start of.
+    pub(crate) fn parameter(self) -> Option<usize> {
+        let (reg, k) = self.base.reg().filter(|_| self.offset == 0)?;
+        k.body().buffer(reg)
+    }
+
     /// Known alignment of the address, in bytes.
     pub fn align(self) -> u32 {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
