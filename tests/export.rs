@@ -1,5 +1,7 @@
 //! Exports: what the files say, what C and C++ compilers make of the header, and the C++ example.
 
+#[path = "support/assemble.rs"]
+mod ptxas;
 #[path = "support/require.rs"]
 mod require;
 

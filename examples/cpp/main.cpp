@@ -1,4 +1,4 @@
-// Runs the exported kernel `matmul` on the first NVIDIA GPU and checks every element of its result: D = A B with
+// Runs the exported matrix product on the first NVIDIA GPU and checks every element of its result: D = A B with
 // A m x k, B k x n (bf16) and D m x n (f32), all row-major.
 //
 //     matmul [matmul.ptx [m n k]]
@@ -22,6 +22,7 @@
 
 namespace {
 
+// Awkward unless told otherwise.
 struct Size {
     std::uint32_t m = 203, n = 91, k = 139;
 };
@@ -36,22 +37,25 @@ std::uint32_t parse_size(const char *text) {
     return static_cast<std::uint32_t>(value);
 }
 
-std::uint32_t round_up(std::uint32_t size, std::uint32_t unit) { return (size + unit - 1) / unit * unit; }
+// The exported kernel for any sizes, and the faster one for n and k that 8 divides.
+struct AnySize {
+    using Args = matmul_bf16_args;
+    static constexpr const char *name = MATMUL_BF16_NAME;
+    static constexpr auto prepare = matmul_bf16_prepare;
+    static constexpr auto check = matmul_bf16_check;
+    static constexpr auto launch = matmul_bf16_launch;
+};
 
-// The awkward size that is multiplied unless another is given, as near as the kernel's promises allow.
-Size default_size() {
-    Size size;
-#ifdef MATMUL_M_MULTIPLE_OF
-    size.m = round_up(size.m, MATMUL_M_MULTIPLE_OF);
-#endif
-#ifdef MATMUL_N_MULTIPLE_OF
-    size.n = round_up(size.n, MATMUL_N_MULTIPLE_OF);
-#endif
-#ifdef MATMUL_K_MULTIPLE_OF
-    size.k = round_up(size.k, MATMUL_K_MULTIPLE_OF);
-#endif
-    (void)round_up;
-    return size;
+struct By8 {
+    using Args = matmul_bf16_by8_args;
+    static constexpr const char *name = MATMUL_BF16_BY8_NAME;
+    static constexpr auto prepare = matmul_bf16_by8_prepare;
+    static constexpr auto check = matmul_bf16_by8_check;
+    static constexpr auto launch = matmul_bf16_by8_launch;
+};
+
+bool suits_by8(const Size &size) {
+    return size.n % MATMUL_BF16_BY8_N_MULTIPLE_OF == 0 && size.k % MATMUL_BF16_BY8_K_MULTIPLE_OF == 0;
 }
 
 std::string read_file(const std::string &path) {
@@ -108,12 +112,13 @@ std::string open_device(const Driver &driver) {
 constexpr std::size_t margin = 64;
 
 // D with its margin, as the device gives it.
+template <class Kernel>
 std::vector<float> multiply(const Driver &driver, const std::string &ptx, const Size &size,
                             const std::vector<std::uint16_t> &a, const std::vector<std::uint16_t> &b) {
     const Driver::Module module = load_module(driver, ptx);
     Driver::Function function = nullptr;
-    driver.check(driver.module_get_function(&function, module, MATMUL_NAME), "cuModuleGetFunction");
-    driver.check(matmul_prepare(&driver.launcher, function), "cuFuncSetAttribute");
+    driver.check(driver.module_get_function(&function, module, Kernel::name), "cuModuleGetFunction");
+    driver.check(Kernel::prepare(&driver.launcher, function), "cuFuncSetAttribute");
 
     // NaN everywhere: an element that is not written shows.
     std::vector<float> d(std::size_t{size.m} * size.n + margin, std::nanf(""));
@@ -124,17 +129,17 @@ std::vector<float> multiply(const Driver &driver, const std::string &ptx, const 
     driver.check(driver.memcpy_to_device(device_b.address, b.data(), b.size() * sizeof b[0]), "copy of B");
     driver.check(driver.memcpy_to_device(device_d.address, d.data(), d.size() * sizeof d[0]), "copy to D");
 
-    matmul_args args{};
+    typename Kernel::Args args{};
     args.a = device_a.address;
     args.b = device_b.address;
     args.d = device_d.address;
     args.m = size.m;
     args.n = size.n;
     args.k = size.k;
-    if (const char *problem = matmul_check(&args)) {
+    if (const char *problem = Kernel::check(&args)) {
         throw CannotRun(std::string("these sizes do not suit the kernel: ") + problem);
     }
-    driver.check(matmul_launch(&driver.launcher, function, nullptr, &args), "cuLaunchKernel");
+    driver.check(Kernel::launch(&driver.launcher, function, nullptr, &args), "cuLaunchKernel");
     driver.check(driver.context_synchronize(), "the kernel");
     driver.check(driver.memcpy_to_host(d.data(), device_d.address, d.size() * sizeof d[0]), "copy of D");
     return d;
@@ -178,7 +183,7 @@ int run(int argc, char **argv) {
         throw CannotRun("usage: matmul [matmul.ptx [m n k]]");
     }
     const std::string path = argc > 1 ? argv[1] : MATMUL_PTX;
-    Size size = default_size();
+    Size size;
     if (argc == 5) {
         size = {parse_size(argv[2]), parse_size(argv[3]), parse_size(argv[4])};
     }
@@ -187,11 +192,12 @@ int run(int argc, char **argv) {
     const std::string device = open_device(driver);
     const auto a = random_matrix(std::size_t{size.m} * size.k, 1);
     const auto b = random_matrix(std::size_t{size.k} * size.n, 2);
-    const auto d = multiply(driver, ptx, size, a, b);
+    const bool by8 = suits_by8(size);
+    const auto d = by8 ? multiply<By8>(driver, ptx, size, a, b) : multiply<AnySize>(driver, ptx, size, a, b);
     double worst = 0;
     const bool good = verify(size, a, b, d, worst);
-    std::printf("%s: %s (%s), m = %" PRIu32 ", n = %" PRIu32 ", k = %" PRIu32 ": ", device.c_str(), MATMUL_NAME,
-                MATMUL_TARGET, size.m, size.n, size.k);
+    std::printf("%s: %s (%s), m = %" PRIu32 ", n = %" PRIu32 ", k = %" PRIu32 ": ", device.c_str(),
+                by8 ? By8::name : AnySize::name, MATMUL_TARGET, size.m, size.n, size.k);
     if (!good) {
         std::printf("wrong\n");
         return 1;

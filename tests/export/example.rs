@@ -6,18 +6,21 @@ use std::{
 };
 
 use pretty_assertions::assert_eq;
-use warpwright::{kernels, prelude::*};
 
 use super::compiler::{compile, folder, run, text};
 #[cfg(feature = "cuda")]
 use crate::require;
 
-/// The program, compiled against a fresh export into `dir`; `None` without a compiler.
-fn program(dir: &Path, divisor: u32) -> Option<PathBuf> {
-    kernels::matmul::<bf16>(Target::SM_80, divisor).expect("it builds").export(dir).expect("it is written");
+/// A file of this project.
+fn project(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+/// The program, compiled against the exported kernels; `None` without a compiler.
+fn program(dir: &Path) -> Option<PathBuf> {
     let program = dir.join("matmul");
-    let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/cpp/main.cpp");
-    let include = format!("-I{}", text(dir));
+    let main = project("examples/cpp/main.cpp");
+    let include = format!("-I{}", text(&project("ptx")));
     compile("c++", &["-std=c++17", "-O1", &include, "-o", text(&program), text(&main), "-ldl"])?;
     Some(program)
 }
@@ -45,16 +48,20 @@ fn outcome(program: &Path, arguments: &[&str], driver: &Path) -> (Option<i32>, S
 #[test]
 fn right_wrong_and_impossible() {
     let dir = folder("example");
-    let Some(program) = program(&dir, 1) else { return };
-    let ptx = dir.join("matmul.ptx");
+    let Some(program) = program(&dir) else { return };
+    let ptx = project("ptx/matmul.ptx");
     let ptx = text(&ptx);
 
     let Some(good) = stand_in(&dir, "good", &[]) else { return };
     let (code, said, complaints) = outcome(&program, &[ptx], &good);
     assert_eq!((code, complaints.as_str()), (Some(0), ""));
-    let head = "Fake GPU: matmul (sm_80), m = 203, n = 91, k = 139: worst error ";
+    let head = "Fake GPU: matmul_bf16 (sm_80), m = 203, n = 91, k = 139: worst error ";
     assert!(said.starts_with(head) && said.ends_with(", verified\n"), "{said}");
-    assert_eq!(outcome(&program, &[ptx, "1", "2", "3"], &good).0, Some(0));
+    for (sizes, kernel) in [(["1", "2", "3"], "matmul_bf16 "), (["7", "96", "144"], "matmul_bf16_by8 ")] {
+        let (code, said, _) = outcome(&program, &[ptx, sizes[0], sizes[1], sizes[2]], &good);
+        assert_eq!(code, Some(0));
+        assert!(said.starts_with(&format!("Fake GPU: {kernel}")), "{said}");
+    }
 
     for (name, define, culprit) in [
         ("wrong", "-DWRONG_ELEMENT", "wrong: D[202][90] is "),
@@ -76,26 +83,12 @@ fn right_wrong_and_impossible() {
         (&[ptx, "1", "2", "x"], "`x` is not a size: wanted 1 to 65536"),
         (&[ptx, "0", "2", "3"], "`0` is not a size: wanted 1 to 65536"),
         (&["absent.ptx"], "cannot read absent.ptx"),
-        (&[text(&dir.join("matmul.h"))], "cuModuleLoadDataEx: not the kernel: an error"),
+        (&[text(&project("ptx/matmul.h"))], "cuModuleLoadDataEx: not the kernel: an error"),
     ] {
         let (code, said, complaints) = outcome(&program, arguments, &good);
         assert_eq!((code, said.as_str()), (Some(2), ""));
         assert_eq!(complaints, format!("matmul: {complaint}\n"));
     }
-}
-
-#[test]
-fn promises_are_kept() {
-    let dir = folder("example_8");
-    let Some(program) = program(&dir, 8) else { return };
-    let Some(driver) = stand_in(&dir, "driver", &[]) else { return };
-    let ptx = dir.join("matmul.ptx");
-    let (code, said, _) = outcome(&program, &[text(&ptx)], &driver);
-    assert_eq!(code, Some(0));
-    assert!(said.contains("m = 203, n = 96, k = 144"), "{said}");
-    let (code, _, complaints) = outcome(&program, &[text(&ptx), "8", "9", "8"], &driver);
-    assert_eq!(code, Some(2));
-    assert_eq!(complaints, "matmul: these sizes do not suit the kernel: n is not a multiple of 8\n");
 }
 
 #[cfg(feature = "cuda")]
@@ -105,9 +98,9 @@ fn on_the_gpu() {
         return;
     }
     let dir = folder("example_gpu");
-    let Some(program) = program(&dir, 1) else { return };
-    let ptx = dir.join("matmul.ptx");
-    for sizes in [&[][..], &["1", "1", "1"], &["300", "257", "129"]] {
+    let Some(program) = program(&dir) else { return };
+    let ptx = project("ptx/matmul.ptx");
+    for sizes in [&[][..], &["1", "1", "1"], &["300", "257", "129"], &["128", "64", "72"]] {
         let arguments: Vec<&str> = std::iter::once(text(&ptx)).chain(sizes.iter().copied()).collect();
         let (code, said, complaints) = outcome(&program, &arguments, &dir);
         assert_eq!((code, complaints.as_str()), (Some(0), ""), "{said}");

@@ -1,4 +1,4 @@
-/* A stand-in for the NVIDIA driver that runs one kernel, matmul, on the CPU: D = A B, bf16 in, f32 out, row-major.
+/* A stand-in for the NVIDIA driver that runs one kernel, the matrix product, on the CPU: D = A B, bf16 in, f32 out, row-major.
  *
  * -DNO_DEVICE: there is none. -DWRONG_ELEMENT: the last element is off. -DBEYOND: one element too many is written. */
 #include <stdint.h>
@@ -41,7 +41,7 @@ API cuCtxSetCurrent(void *current) { return current == &context ? OK : INVALID_V
 API cuCtxSynchronize(void) { return OK; }
 
 API cuModuleLoadDataEx(void **out, const char *text, unsigned count, int *options, void **values) {
-    if (strstr(text, ".visible .entry matmul(") == NULL) {
+    if (strstr(text, ".visible .entry matmul_bf16(") == NULL) {
         if (count == 2 && options[0] == 5) snprintf((char *)values[0], (size_t)values[1], "not the kernel");
         return INVALID_PTX;
     }
@@ -49,7 +49,7 @@ API cuModuleLoadDataEx(void **out, const char *text, unsigned count, int *option
     return OK;
 }
 API cuModuleGetFunction(void **out, void *from, const char *name) {
-    if (from != &module || strcmp(name, "matmul") != 0) return NOT_FOUND;
+    if (from != &module || (strcmp(name, "matmul_bf16") != 0 && strcmp(name, "matmul_bf16_by8") != 0)) return NOT_FOUND;
     *out = &kernel;
     return OK;
 }

@@ -1,6 +1,6 @@
 //! The files themselves: names, contents, replacing, errors.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -12,7 +12,7 @@ use super::{
     compiler::{folder, text},
     kernels,
 };
-use crate::require;
+use crate::ptxas;
 
 fn names(dir: &std::path::Path) -> Vec<String> {
     let entries = fs::read_dir(dir).expect("the folder is there");
@@ -96,7 +96,6 @@ fn modules_need_a_name_for_c_and_distinct_macros() {
 
 #[test]
 fn exported_text_assembles() {
-    let Some(ptxas) = require::ptxas() else { return };
     let dir = folder("assembled");
     let exports = [
         Export::kernel(&kernels::scale()),
@@ -108,14 +107,7 @@ fn exported_text_assembles() {
     ];
     for export in exports {
         let files = export.write(&dir).expect("it is written");
-        let arch = format!("-arch={}", export.manifest.target);
-        let output = Command::new(&ptxas)
-            .args(["-v", "-warn-spills", "-o", "/dev/null", &arch, text(&files.ptx)])
-            .output()
-            .expect("ptxas runs");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let complains =
-            !output.status.success() || ["warning", "error", "(C75"].iter().any(|w| said.contains(w));
-        assert!(!complains, "{}:\n{said}", export.name);
+        let target = export.manifest.target.parse().expect("a target");
+        ptxas::module(&fs::read_to_string(files.ptx).expect("text"), target);
     }
 }
