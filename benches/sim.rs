@@ -15,7 +15,9 @@ fn decode(criterion: &mut Criterion) {
     let lines = text.lines().count();
     let mut group = criterion.benchmark_group("decode");
     group.throughput(Throughput::Elements(lines as u64));
-    group.bench_function(format!("matmul, {lines} lines"), |bencher| bencher.iter(|| sim::Module::parse(black_box(&text))));
+    group.bench_function(format!("matmul, {lines} lines"), |bencher| {
+        bencher.iter(|| sim::Module::parse(black_box(&text)))
+    });
     group.finish();
 }
 
@@ -26,7 +28,8 @@ fn run(criterion: &mut Criterion) {
     let device = Simulator::new();
     let elements = (SIZE * SIZE) as usize;
     // Neither zeros nor one number everywhere: every bit of the sums is at work.
-    let values: Vec<bf16> = (0..elements).map(|i| bf16::from_f32(((i * 7919 % 1009) as f32 - 504.0) / 64.0)).collect();
+    let values: Vec<bf16> =
+        (0..elements).map(|i| bf16::from_f32(((i * 7919 % 1009) as f32 - 504.0) / 64.0)).collect();
     let a = device.upload(&values).expect("the simulator has room");
     let b = device.upload(&values).expect("the simulator has room");
     let mut d = device.output::<f32>(elements).expect("the simulator has room");

@@ -33,6 +33,7 @@
 //! | launches with typed arguments on the simulator or a GPU             | [`run`]                                 |
 //! | running PTX text of any origin on the CPU, and finding its mistakes | [`sim`]                                 |
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
+//! | PTX files with a header for C and C++                               | [`export`]                              |
 //! | which lane holds which element                                      | [`atoms`]                               |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
 //! | every instruction form with what it needs                           | [`ptx::table`]                          |
@@ -74,7 +75,8 @@ pub mod gpu;
 pub mod prelude {
     pub use crate::{
         ptx::{
-            BuildError, Global, In, InOut, K, Kernel, Out, Ptr, Shared, Steps, Target, Val, Var, bf16, bf16x2, f16, f16x2,
+            BuildError, Global, In, InOut, K, Kernel, Out, Ptr, Shared, Steps, Target, Val, Var, bf16,
+            bf16x2, f16, f16x2,
         },
         tiles::{Col, Gl, GlTile, Row, Rt, St, col_major, row_major},
     };

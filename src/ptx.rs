@@ -27,15 +27,15 @@ mod var;
 mod variable;
 
 pub use dim::{Dim, IntoDim};
-pub use entry::{Entry, Promise};
+pub use entry::{Entry, Extent, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
 pub use inst::{
-    Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach, Comparison, Divide,
-    Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order, Packed, Pair, Permute, Prefetch,
-    Prefetchable, Real, Reduce, Reduction, Scope, Selector, Shuffle, Signed, Store, UnitMask, Whole, WideBits,
-    WideProduct, Widen, Window, Word, lop3_table,
+    Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
+    Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order,
+    Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Scope, Selector, Shuffle, Signed,
+    Store, UnitMask, Whole, WideBits, WideProduct, Widen, Window, Word, lop3_table,
 };
 pub use kernel::{K, Kernel};
 pub use module::{Module, ModuleError};

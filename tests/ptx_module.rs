@@ -1,12 +1,13 @@
 //! What stands beside the instructions: raw lines, variables, printing, modules of several kernels.
 
-#[path = "support/require.rs"]
-mod require;
+#[path = "support/assemble.rs"]
+mod ptxas;
 
 mod ptx_module {
-    mod assemble;
+    mod built;
     mod module;
     mod print;
     mod raw;
+    mod run;
     mod variable;
 }

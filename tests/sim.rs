@@ -2,8 +2,11 @@
 
 mod sim {
     mod corpus;
+    mod faults;
     mod matmul;
     mod npy;
+    mod robust;
     mod speed;
     mod support;
+    mod syntax;
 }

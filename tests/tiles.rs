@@ -1,5 +1,7 @@
 //! Tiles, run on every device there is.
 
+#[path = "support/assemble.rs"]
+mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
 

@@ -93,7 +93,8 @@ fn device(options: &Options) -> Result<(AnyDevice, Target), Failure> {
         device = AnyDevice::Sim(Simulator::new().because(&why));
     }
     if !runs(target, &device) {
-        return Err(Failure::Input(format!("--target {target}: {} cannot run it", device.describe())));
+        let (name, (major, minor)) = (device.name(), device.capability());
+        return Err(Failure::Input(format!("--target {target}: {name} (sm_{major}{minor}) cannot run it")));
     }
     Ok(match device {
         AnyDevice::Sim(simulator) => (AnyDevice::Sim(simulator.on_progress(progress::bar())), target),

@@ -13,6 +13,8 @@ pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 /// `divisor` is a number that divides both n and k of every launch, which a launch checks: 8 gives copies of 16 bytes, 4 of
 /// 8, 2 of 4, and 1 takes any sizes with copies element by element ([`pitch_divisor`] finds it).
 ///
+/// The kernel is called `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
+///
 /// A block of 2×2 warps makes 128×128 of D from slabs 32 deep in three stages; each warp holds 64×64 in registers.
 ///
 /// # Errors
@@ -22,8 +24,13 @@ where
     T: TileElement<Packed: HalfPair>,
     f32: Accumulator<T::Packed>,
 {
-    Kernel::<MatmulArgs<T>>::build("matmul(a, b, d, m, n, k)", target, |k, (a, b, d, m, n, depth)| {
-        k.describe(format!("D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {divisor} divides n and k", T::NAME));
+    let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
+    let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);
+    Kernel::<MatmulArgs<T>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
+        k.describe(format!(
+            "D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {divisor} divides n and k",
+            T::NAME
+        ));
         k.block([128]);
         k.grid([n.tiles(128), m.tiles(128)]);
         let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));

@@ -43,6 +43,8 @@ struct RegFacts {
     divisor: u64,
     /// Kernel parameter that it was loaded from.
     parameter: Option<usize>,
+    /// Kernel parameter whose buffer it points to the start of.
+    buffer: Option<usize>,
 }
 
 /// One emitted line: where its text ends, and the Rust line it came from.
@@ -126,7 +128,7 @@ impl Body {
     pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
         let block = *self.open_blocks.last().unwrap_or(&0);
         let regs = &mut self.registers[class.index()];
-        regs.push(RegFacts { block, writes: 0, divisor: 1, parameter: None });
+        regs.push(RegFacts { block, writes: 0, divisor: 1, parameter: None, buffer: None });
         RegId { class, index: regs.len() as u32 - 1, writes: 0 }
     }
 
@@ -154,6 +156,16 @@ impl Body {
     /// The parameter that a register was loaded from.
     pub(crate) fn parameter(&self, reg: RegId) -> Option<usize> {
         self.facts(reg).parameter
+    }
+
+    /// Records the parameter whose buffer a register points to the start of.
+    pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
+        self.facts_mut(reg).buffer = Some(parameter);
+    }
+
+    /// The parameter whose buffer a register points to the start of.
+    pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
+        self.facts(reg).buffer
     }
 
     /// Records a number that surely divides the register's value.
@@ -237,7 +249,9 @@ impl Body {
         for (i, operand) in operands.iter().enumerate() {
             if i == 0 {
                 let column = self.entry.text.len() - start;
-                self.entry.text.extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
+                self.entry
+                    .text
+                    .extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
             } else {
                 self.entry.text.push_str(", ");
             }

@@ -66,19 +66,25 @@ pub enum BuildErrorKind {
         mnemonic: String,
     },
     /// A register is used where its definition may not have run.
-    #[error("register {register} is used outside the block that defines it: carry it out as loop state or in a `Var`")]
+    #[error(
+        "register {register} is used outside the block that defines it: carry it out as loop state or in a `Var`"
+    )]
     NotDominated {
         /// Name of the register.
         register: String,
     },
     /// A register was overwritten after this handle to it was taken.
-    #[error("register {register} was overwritten after this handle to it was taken (by an accumulation in place, or by a loop that carries it)")]
+    #[error(
+        "register {register} was overwritten after this handle to it was taken (by an accumulation in place, or by a loop that carries it)"
+    )]
     Overwritten {
         /// Name of the register.
         register: String,
     },
     /// A vector access wider than the address is known to be aligned.
-    #[error("a {bytes}-byte access needs an address aligned to {bytes} bytes, but this one is known to be aligned to {known} only")]
+    #[error(
+        "a {bytes}-byte access needs an address aligned to {bytes} bytes, but this one is known to be aligned to {known} only"
+    )]
     Misaligned {
         /// Width of the access.
         bytes: u32,

@@ -146,7 +146,10 @@ impl<'k> K<'k> {
         i.set_divisor(gcd(start.divisor(), step.divisor()));
         state = body(i, state);
         slots.assign(self, &mut state);
-        self.emit(format_args!("add.{}", T::PTX), &[Operand::Reg(counter), Operand::Reg(counter), step.operand(self)]);
+        self.emit(
+            format_args!("add.{}", T::PTX),
+            &[Operand::Reg(counter), Operand::Reg(counter), step.operand(self)],
+        );
         self.branch_if(i.lt(end), format_args!("$for{label}"));
         self.body().close_block();
         // The counter is of no use after the loop: a handle to it that got out is refused.
@@ -188,7 +191,9 @@ impl<'k> K<'k> {
             Repr::Reg(condition, _) => {
                 let outer = self.body().set_guard(Some((condition, false)));
                 if outer.is_some() {
-                    self.fail(BuildErrorKind::Refused("a guard inside a guard: use `if_` or join the conditions".into()));
+                    self.fail(BuildErrorKind::Refused(
+                        "a guard inside a guard: use `if_` or join the conditions".into(),
+                    ));
                 }
                 self.block_scope(write);
                 self.body().set_guard(outer);

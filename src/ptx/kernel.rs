@@ -10,7 +10,7 @@ use std::{
 use super::{
     body::{Body, Ctx, RegId},
     dim::{Dim, IntoDim},
-    entry::{Entry, Promise},
+    entry::{Entry, Extent, Promise},
     error::{BuildError, BuildErrorKind},
     operand::Operand,
     params::Params,
@@ -79,7 +79,11 @@ impl<'k> K<'k> {
 
     /// Writes one instruction whose single result is a fresh register of type `T`.
     #[track_caller]
-    pub(crate) fn result<T: Scalar>(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) -> Val<'k, T> {
+    pub(crate) fn result<T: Scalar>(
+        self,
+        mnemonic: fmt::Arguments<'_>,
+        operands: &[Operand<'_>],
+    ) -> Val<'k, T> {
         let reg = self.fresh(T::CLASS);
         let mut all = arrayvec::ArrayVec::<Operand<'_>, 8>::new();
         all.push(Operand::Reg(reg));
@@ -210,6 +214,13 @@ impl<'k> K<'k> {
     /// What the kernel does, in a line or two: goes to the head of the PTX and to the C header.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
+    }
+
+    /// Records that a matrix lies in a parameter's buffer, if its sizes are known to a launch.
+    pub(crate) fn promise_extent(self, extent: Extent) {
+        if extent.rows.iter().chain(&extent.cols).all(Dim::is_known) {
+            self.body().entry.extents.push(extent);
+        }
     }
 
     /// Records that `divisor` divides the value of `reg`; a promise to check at launch if it is a parameter.

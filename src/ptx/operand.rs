@@ -11,7 +11,10 @@ pub(crate) enum Operand<'a> {
     /// A constant, as PTX writes it.
     Imm(Immediate),
     /// `[base + offset]`.
-    Address { base: AddressBase<'a>, offset: i64 },
+    Address {
+        base: AddressBase<'a>,
+        offset: i64,
+    },
     /// `{a, b, c, d}`.
     Vector(&'a [Operand<'a>]),
     /// A special register, a variable or a label.

@@ -101,6 +101,9 @@ macro_rules! buffers {
             fn handle<'k>(k: K<'k>, index: usize) -> Self::Handle<'k> {
                 let generic = load::<u64>(k, index);
                 let global = k.result::<u64>(format_args!("cvta.to.global.u64"), &[generic.operand(k)]);
+                if let Some((reg, _)) = global.reg() {
+                    k.body().set_buffer(reg, index);
+                }
                 Ptr::new(k, global, BUFFER_ALIGN)
             }
         }

@@ -76,10 +76,16 @@ spaces! {
 /// What may be done through a pointer.
 pub trait Access: 'static {}
 /// A pointer that can be read through.
-#[diagnostic::on_unimplemented(message = "this pointer is write-only", note = "declare the parameter as `In<T>` or `InOut<T>`")]
+#[diagnostic::on_unimplemented(
+    message = "this pointer is write-only",
+    note = "declare the parameter as `In<T>` or `InOut<T>`"
+)]
 pub trait Readable: Access {}
 /// A pointer that can be written through.
-#[diagnostic::on_unimplemented(message = "this pointer is read-only", note = "declare the parameter as `Out<T>` or `InOut<T>`")]
+#[diagnostic::on_unimplemented(
+    message = "this pointer is read-only",
+    note = "declare the parameter as `Out<T>` or `InOut<T>`"
+)]
 pub trait Writable: Access {}
 
 /// Reads only.
@@ -136,6 +142,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// The kernel that the pointer belongs to.
     pub fn kernel(self) -> K<'k> {
         self.k
+    }
+
+    /// The kernel parameter whose buffer this points to the start of.
+    pub(crate) fn parameter(self) -> Option<usize> {
+        let (reg, k) = self.base.reg().filter(|_| self.offset == 0)?;
+        k.body().buffer(reg)
     }
 
     /// Known alignment of the address, in bytes.
@@ -244,9 +256,12 @@ impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     }
 }
 
-impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// The pointer for reading alone.
-    pub fn read_only(self) -> Ptr<'k, T, S, Read> {
+    pub fn read_only(self) -> Ptr<'k, T, S, Read>
+    where
+        A: Readable,
+    {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
     }
 }

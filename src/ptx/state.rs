@@ -58,7 +58,8 @@ impl<'k> Visitor<'_, 'k> {
                     Repr::Const(constant) => Val::constant(constant).in_register(self.k),
                     Repr::Reg(reg, _) => {
                         let fresh = self.k.fresh(T::CLASS);
-                        self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(fresh), Operand::Reg(reg)]);
+                        self.k
+                            .emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(fresh), Operand::Reg(reg)]);
                         fresh
                     }
                 };
@@ -104,7 +105,8 @@ impl Slots {
             .map(|(value, slot)| (*value, *slot))
             .collect();
         // A slot that another value still reads must not be overwritten first: such values go through a copy.
-        let reads_slot = |value: &Untyped| matches!(value, Untyped::Reg(r) if self.0.iter().any(|s| same(*r, *s)));
+        let reads_slot =
+            |value: &Untyped| matches!(value, Untyped::Reg(r) if self.0.iter().any(|s| same(*r, *s)));
         let mut staged = Vec::with_capacity(moved.len());
         for (value, slot) in moved {
             let value = match value {

@@ -175,7 +175,9 @@ impl fmt::Display for Target {
 
 /// A target's name that is not one of [`Target::ALL`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("unknown target `{found}`: wanted one of sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100a, sm_120a")]
+#[error(
+    "unknown target `{found}`: wanted one of sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100a, sm_120a"
+)]
 pub struct UnknownTarget {
     found: String,
 }
@@ -184,7 +186,10 @@ impl FromStr for Target {
     type Err = UnknownTarget;
 
     fn from_str(s: &str) -> Result<Self, UnknownTarget> {
-        Self::ALL.into_iter().find(|t| t.to_string() == s).ok_or_else(|| UnknownTarget { found: s.to_string() })
+        Self::ALL
+            .into_iter()
+            .find(|t| t.to_string() == s)
+            .ok_or_else(|| UnknownTarget { found: s.to_string() })
     }
 }
 

@@ -68,7 +68,10 @@ impl<'k, T: Scalar> Val<'k, T> {
             Repr::Reg(reg, _) => reg,
             Repr::Const(value) => {
                 let reg = k.fresh(T::CLASS);
-                k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(reg), Operand::Imm(Immediate::new(value))]);
+                k.emit(
+                    format_args!("mov.{}", T::MEM),
+                    &[Operand::Reg(reg), Operand::Imm(Immediate::new(value))],
+                );
                 k.body().set_divisor(reg, divisor_of(value));
                 reg
             }

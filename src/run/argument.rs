@@ -37,11 +37,12 @@ pub trait Arguments<A: Params> {
 #[derive(Debug)]
 pub struct Value<'a>(pub(super) Kind<'a>);
 
+/// Buffers come with their number of elements.
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Number(Number),
-    Read(&'a Store),
-    Write(&'a mut Store),
+    Read(&'a Store, usize),
+    Write(&'a mut Store, usize),
 }
 
 /// A scalar argument.
@@ -64,7 +65,7 @@ impl<T: Element> Argument<In<T>> for &Buffer<T> {
     where
         Self: 'a,
     {
-        Value(Kind::Read(&self.store))
+        Value(Kind::Read(&self.store, self.len()))
     }
 }
 
@@ -75,7 +76,8 @@ macro_rules! written {
             where
                 Self: 'a,
             {
-                Value(Kind::Write(&mut self.store))
+                let elements = self.len();
+                Value(Kind::Write(&mut self.store, elements))
             }
         }
     )*};

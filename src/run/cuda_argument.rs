@@ -78,9 +78,9 @@ pub struct CudaPassed<'a> {
 
 impl CudaPassed<'_> {
     /// Notes the buffer that was just added.
-    fn see_buffer(&mut self) {
+    fn see_buffer(&mut self, elements: usize) {
         let address = self.args.last_address().unwrap_or_default();
-        self.seen.push(Seen::Buffer(address));
+        self.seen.push(Seen::Buffer { address, elements: elements as u64 });
     }
 }
 
@@ -91,8 +91,9 @@ macro_rules! buffers {
             where
                 Self: 'a,
             {
+                let elements = self.len();
                 to.args.$how(self);
-                to.see_buffer();
+                to.see_buffer(elements);
             }
         }
     )*};

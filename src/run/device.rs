@@ -118,8 +118,8 @@ fn start<A: Params>(
     check_target(entry, &device.name(), device.capability())?;
     let seen = args.iter().enumerate().map(|(i, arg)| match &arg.0 {
         Kind::Number(number) => Ok(number.integer.map_or(Seen::Float, Seen::Integer)),
-        Kind::Read(store) => address(device, entry, i, store),
-        Kind::Write(store) => address(device, entry, i, store),
+        Kind::Read(store, elements) => buffer(device, entry, i, store, *elements),
+        Kind::Write(store, elements) => buffer(device, entry, i, store, *elements),
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;
     let plan = plan(entry, &seen, grid)?;
@@ -129,13 +129,15 @@ fn start<A: Params>(
     device.run(Request { entry, text: kernel.ptx_with_lines(), plan, args })
 }
 
-fn address(
+fn buffer(
     device: &(impl Device + ?Sized),
     entry: &Entry,
     index: usize,
     store: &Store,
+    elements: usize,
 ) -> Result<Seen, RunError> {
-    device.address(store).map(Seen::Buffer).ok_or_else(|| RunError::OtherDevice {
+    let seen = device.address(store).map(|address| Seen::Buffer { address, elements: elements as u64 });
+    seen.ok_or_else(|| RunError::OtherDevice {
         kernel: entry.name.clone(),
         parameter: parameter_name(entry, index),
         device: device.name(),

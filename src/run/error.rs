@@ -41,6 +41,20 @@ pub enum RunError {
         /// The address.
         found: u64,
     },
+    /// A buffer does not hold the matrix that the kernel takes it for (`k.global`).
+    #[error(
+        "kernel `{kernel}`: the buffer for parameter `{parameter}` must hold {wanted} elements, found {found}"
+    )]
+    TooShort {
+        /// The kernel.
+        kernel: String,
+        /// Name of the parameter.
+        parameter: String,
+        /// Elements that the kernel may access.
+        wanted: u64,
+        /// Elements of the buffer.
+        found: u64,
+    },
     /// A buffer lies in the memory of another device than the one that should run the kernel.
     #[error(
         "kernel `{kernel}`: the buffer for parameter `{parameter}` belongs to another device than {device}"

@@ -137,8 +137,8 @@ impl Backend for GpuDevice {
 fn pass<'a>(args: &mut Args<'a>, arg: Value<'a>) {
     match arg.0 {
         Kind::Number(number) => args.bytes(&number.bytes()[..number.bytes]),
-        Kind::Read(Store::Cuda(slice)) => args.read(slice),
-        Kind::Write(Store::Cuda(slice)) => args.write(slice),
-        Kind::Read(_) | Kind::Write(_) => args,
+        Kind::Read(Store::Cuda(slice), _) => args.read(slice),
+        Kind::Write(Store::Cuda(slice), _) => args.write(slice),
+        Kind::Read(..) | Kind::Write(..) => args,
     };
 }

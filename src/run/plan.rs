@@ -13,8 +13,10 @@ pub(super) enum Seen {
     Integer(i128),
     /// A number that is no integer.
     Float,
-    /// The address of a buffer.
-    Buffer(u64),
+    Buffer {
+        address: u64,
+        elements: u64,
+    },
 }
 
 /// The shape of a launch.
@@ -36,6 +38,7 @@ impl Plan {
 pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Result<Plan, RunError> {
     check_promises(entry, args)?;
     check_alignment(entry, args)?;
+    check_extents(entry, args)?;
     let kernel = || entry.name.clone();
     let block = entry.block.ok_or_else(|| RunError::NoBlockShape { kernel: kernel() })?;
     let blocks = match (grid, &entry.grid) {
@@ -64,11 +67,15 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
 }
 
 fn evaluate(rule: &[Dim; 3], args: &[Seen]) -> [u64; 3] {
-    let parameter = |i: usize| match args.get(i) {
+    std::array::from_fn(|axis| rule[axis].evaluate(&|i| integer(args, i)))
+}
+
+/// The value of an integer parameter; 0 for any other.
+fn integer(args: &[Seen], index: usize) -> u64 {
+    match args.get(index) {
         Some(Seen::Integer(n)) => u64::try_from(*n).unwrap_or(0),
         _ => 0,
-    };
-    std::array::from_fn(|axis| rule[axis].evaluate(&parameter))
+    }
 }
 
 fn check_promises(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
@@ -88,7 +95,7 @@ fn check_promises(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
 
 fn check_alignment(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     for (i, arg) in args.iter().enumerate() {
-        if let Seen::Buffer(address) = arg
+        if let Seen::Buffer { address, .. } = arg
             && address % u64::from(BUFFER_ALIGN) != 0
         {
             return Err(RunError::Misaligned {
@@ -96,6 +103,22 @@ fn check_alignment(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
                 parameter: parameter_name(entry, i),
                 wanted: BUFFER_ALIGN,
                 found: *address,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
+    for extent in &entry.extents {
+        let Some(Seen::Buffer { elements: found, .. }) = args.get(extent.parameter) else { continue };
+        let wanted = extent.elements(&|i| integer(args, i));
+        if *found < wanted {
+            return Err(RunError::TooShort {
+                kernel: entry.name.clone(),
+                parameter: parameter_name(entry, extent.parameter),
+                wanted,
+                found: *found,
             });
         }
     }

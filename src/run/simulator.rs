@@ -95,8 +95,8 @@ impl Simulator {
     fn argument(&self, value: &Value<'_>) -> Arg {
         match &value.0 {
             Kind::Number(number) => Arg::bytes(&number.bytes()[..number.bytes]),
-            Kind::Read(store) => Arg::from(self.address(store).unwrap_or_default()),
-            Kind::Write(store) => Arg::from(self.address(store).unwrap_or_default()),
+            Kind::Read(store, _) => Arg::from(self.address(store).unwrap_or_default()),
+            Kind::Write(store, _) => Arg::from(self.address(store).unwrap_or_default()),
         }
     }
 }

@@ -34,7 +34,13 @@ impl Default for BarrierState {
 impl BarrierState {
     /// Some threads arrive: `expected` is what the instruction says (0 for all), `all` the threads of the block.
     /// Returns the phase they arrived in.
-    pub(super) fn arrive(&mut self, threads: u32, expected: u32, all: u32, votes: Option<(u32, u32)>) -> Outcome<u64> {
+    pub(super) fn arrive(
+        &mut self,
+        threads: u32,
+        expected: u32,
+        all: u32,
+        votes: Option<(u32, u32)>,
+    ) -> Outcome<u64> {
         if self.arrived > 0 && self.expected != expected {
             let say = |n: u32| if n == 0 { "all threads".to_string() } else { format!("{n} threads") };
             return Err(Fault::new(

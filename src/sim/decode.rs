@@ -187,7 +187,12 @@ pub(super) fn decode(symbols: &Symbols<'_>) -> Decoded<Vec<Code>> {
     let mut reached: Vec<&str> = vec![];
     for function in symbols.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some()) {
         let code = builder::build(symbols, function)?;
-        reached.extend(code.callees.iter().filter_map(|c| symbols.functions.iter().find(|f| *f.name == *c.name)).map(|f| &*f.name));
+        reached.extend(
+            code.callees
+                .iter()
+                .filter_map(|c| symbols.functions.iter().find(|f| *f.name == *c.name))
+                .map(|f| &*f.name),
+        );
         codes.push(code);
     }
     for function in symbols.functions.iter().filter(|f| f.kind == FunctionKind::Func && f.body.is_some()) {

@@ -113,7 +113,9 @@ pub enum SimError {
         found: usize,
     },
     /// An argument of another size than its parameter.
-    #[error("argument {index} of kernel `{kernel}`: parameter `{name}` of type .{ty} takes {wanted} bytes, found {found}")]
+    #[error(
+        "argument {index} of kernel `{kernel}`: parameter `{name}` of type .{ty} takes {wanted} bytes, found {found}"
+    )]
     ArgumentSize {
         /// The kernel.
         kernel: String,

@@ -16,9 +16,17 @@ pub(super) type OnProgress<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
 const RESIDENT_THREADS: u32 = 2048;
 
 /// Runs the grid.
-pub(super) fn run(machine: &Machine<'_>, module: &Module, progress: &OnProgress<'_>) -> Result<Report, Box<Finding>> {
+pub(super) fn run(
+    machine: &Machine<'_>,
+    module: &Module,
+    progress: &OnProgress<'_>,
+) -> Result<Report, Box<Finding>> {
     let units: u64 = machine.clusters().iter().map(|&n| u64::from(n)).product();
-    if machine.parallel { side_by_side(machine, module, units, progress) } else { in_turns(machine, module, units, progress) }
+    if machine.parallel {
+        side_by_side(machine, module, units, progress)
+    } else {
+        in_turns(machine, module, units, progress)
+    }
 }
 
 /// What the clusters left behind, by number.

@@ -118,7 +118,11 @@ impl Default for Sim<'_> {
 impl std::fmt::Debug for Sim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { arch, checks, step_limit, .. } = self;
-        f.debug_struct("Sim").field("arch", arch).field("checks", checks).field("step_limit", step_limit).finish()
+        f.debug_struct("Sim")
+            .field("arch", arch)
+            .field("checks", checks)
+            .field("step_limit", step_limit)
+            .finish()
     }
 }
 
@@ -184,7 +188,14 @@ impl<'a> Sim<'a> {
         let code = found.code;
         let params = params(code, args)?;
         let cluster = launch.cluster.or(found.reqnctapercluster());
-        check_shape(code, launch, found.reqntid(), found.directive("maxntid"), cluster, found.reqnctapercluster())?;
+        check_shape(
+            code,
+            launch,
+            found.reqntid(),
+            found.directive("maxntid"),
+            cluster,
+            found.reqnctapercluster(),
+        )?;
         let dynamic_start = code.static_shared.next_multiple_of(code.dynamic_align);
         let shared_bytes = match (code.uses_dynamic_shared, launch.dynamic_shared_bytes) {
             (false, 0) => code.static_shared,
@@ -267,7 +278,10 @@ fn check_shape(
     let grid_limit = [0x7fff_ffff, 65535, 65535];
     let block_limit = [1024, 1024, 64];
     if (0..3).any(|i| grid[i] == 0 || grid[i] > grid_limit[i]) {
-        return Err(shape(code, format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit))));
+        return Err(shape(
+            code,
+            format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit)),
+        ));
     }
     let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
     if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {
@@ -286,20 +300,32 @@ fn check_shape(
     if let Some(most) = maxntid
         && threads > most.iter().product::<u64>()
     {
-        return Err(shape(code, format!("its .maxntid allows {} threads, the block has {threads}", most.iter().product::<u64>())));
+        return Err(shape(
+            code,
+            format!("its .maxntid allows {} threads, the block has {threads}", most.iter().product::<u64>()),
+        ));
     }
     if let (Some(required), Some(given)) = (required_cluster, launch.cluster)
         && required != given
     {
-        return Err(shape(code, format!("its .reqnctapercluster is {}, the cluster is {}", show(required), show(given))));
+        return Err(shape(
+            code,
+            format!("its .reqnctapercluster is {}, the cluster is {}", show(required), show(given)),
+        ));
     }
     if let Some(cluster) = cluster {
         let size: u64 = cluster.iter().map(|&n| u64::from(n)).product();
         if size == 0 || size > 16 {
-            return Err(shape(code, format!("a cluster of {} blocks; the limit is 16 in all", show(cluster))));
+            return Err(shape(
+                code,
+                format!("a cluster of {} blocks; the limit is 16 in all", show(cluster)),
+            ));
         }
         if (0..3).any(|i| grid[i] % cluster[i] != 0) {
-            return Err(shape(code, format!("a grid of {} is not a multiple of the cluster {}", show(grid), show(cluster))));
+            return Err(shape(
+                code,
+                format!("a grid of {} is not a multiple of the cluster {}", show(grid), show(cluster)),
+            ));
         }
     }
     Ok(())

@@ -70,8 +70,7 @@ struct Lexer<'s> {
 
 /// All tokens of `text`, with a final [`Kind::End`].
 pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
-    let mut lexer =
-        Lexer { text, bytes: text.as_bytes(), at: 0, line: 1, line_start: 0, tokens: Vec::new() };
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1, line_start: 0, tokens: Vec::new() };
     while lexer.skip_blank()? {
         let start = lexer.at;
         let kind = lexer.token()?;

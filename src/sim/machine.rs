@@ -4,8 +4,8 @@ use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
 use super::code::{Code, Special, Value};
 use super::launch::Checks;
-use super::report::Counts;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
+use super::report::Counts;
 
 /// A launch: everything that stays the same while it runs.
 pub(super) struct Machine<'a> {
@@ -66,7 +66,9 @@ impl Machine<'_> {
                 self.variables.get(index as usize).copied().unwrap_or(0).wrapping_add_signed(offset)
             }
             Value::Shared { offset, generic } => shared(offset, generic),
-            Value::DynamicShared { offset, generic } => shared(offset + i64::from(self.dynamic_start), generic),
+            Value::DynamicShared { offset, generic } => {
+                shared(offset + i64::from(self.dynamic_start), generic)
+            }
             Value::LocalGeneric(offset) => LOCAL_WINDOW.wrapping_add_signed(offset),
             Value::ParamGeneric(offset) => PARAM_WINDOW.wrapping_add_signed(offset),
             Value::Function(index) => FUNCTION_WINDOW + u64::from(index) * 16,

@@ -42,9 +42,17 @@ pub(super) struct GlobalVariable {
 enum Piece {
     Bytes(Vec<u8>),
     /// The address of a variable, plus bytes.
-    Variable { index: usize, offset: i64, bytes: usize, shift: u32 },
+    Variable {
+        index: usize,
+        offset: i64,
+        bytes: usize,
+        shift: u32,
+    },
     /// The address of a function.
-    Function { index: u64, bytes: usize },
+    Function {
+        index: u64,
+        bytes: usize,
+    },
 }
 
 impl GlobalVariable {
@@ -56,7 +64,9 @@ impl GlobalVariable {
                 let address = addresses.get(*index).copied().unwrap_or(0).wrapping_add_signed(*offset);
                 (address >> shift).to_le_bytes()[..*bytes].to_vec()
             }
-            Piece::Function { index, bytes } => (FUNCTION_WINDOW + index * 16).to_le_bytes()[..*bytes].to_vec(),
+            Piece::Function { index, bytes } => {
+                (FUNCTION_WINDOW + index * 16).to_le_bytes()[..*bytes].to_vec()
+            }
         };
         self.pieces.iter().map(|(offset, piece)| (*offset, bytes_of(piece))).collect()
     }
@@ -235,7 +245,8 @@ fn count_registers(body: &[Statement], counts: &mut BTreeMap<String, u64>) {
             Statement::Block(inner) => count_registers(inner, counts),
             Statement::Registers(registers) => {
                 let names = registers.names.iter().map(|(_, count)| u64::from(count.unwrap_or(1)));
-                *counts.entry(registers.ty.clone()).or_insert(0) += names.sum::<u64>() * u64::from(registers.vector);
+                *counts.entry(registers.ty.clone()).or_insert(0) +=
+                    names.sum::<u64>() * u64::from(registers.vector);
             }
             _ => {}
         }
@@ -310,10 +321,14 @@ fn fill(
             Type::F64 => Piece::Bytes((*value as f64).to_le_bytes().to_vec()),
             _ => Piece::Bytes(value.to_le_bytes()[..bytes.min(16)].to_vec()),
         },
-        Init::Single(bits) => Piece::Bytes(float_bytes(f64::from(f32::from_bits(*bits)), u64::from(*bits), ty)),
+        Init::Single(bits) => {
+            Piece::Bytes(float_bytes(f64::from(f32::from_bits(*bits)), u64::from(*bits), ty))
+        }
         Init::Double(bits) => Piece::Bytes(float_bytes(f64::from_bits(*bits), *bits, ty)),
         Init::Address { name, offset, mask, .. } => address(symbols, name, *offset as i64, *mask, bytes)
-            .ok_or_else(|| error(format!("`{name}`, the initial value of `{}`, is not declared", variable.name)))?,
+            .ok_or_else(|| {
+                error(format!("`{name}`, the initial value of `{}`, is not declared", variable.name))
+            })?,
         Init::List(_) => unreachable!("lists are handled above"),
     };
     pieces.push((*at, piece));

@@ -147,7 +147,8 @@ impl<'s> Parser<'s> {
     }
 
     fn module(&mut self) -> Parsed<Ast> {
-        let mut ast = Ast { version: self.version()?, target: self.target()?, address_size: 64, items: vec![] };
+        let mut ast =
+            Ast { version: self.version()?, target: self.target()?, address_size: 64, items: vec![] };
         if self.eat_dot("address_size") {
             let token = self.token();
             ast.address_size = self.small("an address size")?;

@@ -49,7 +49,8 @@ impl<'a> Unit<'a> {
         let machine = self.cx.machine;
         let size = machine.cluster_size();
         let clusters = machine.clusters().map(u64::from);
-        let origin = [index % clusters[0], index / clusters[0] % clusters[1], index / clusters[0] / clusters[1]];
+        let origin =
+            [index % clusters[0], index / clusters[0] % clusters[1], index / clusters[0] / clusters[1]];
         let warps = machine.threads().div_ceil(32);
         let track = machine.checks.contains(Checks::UNINITIALIZED_SHARED);
         self.index = index;
@@ -186,22 +187,32 @@ impl<'a> Unit<'a> {
                 if ended > 0 && expected == 0 {
                     Fault::new(
                         Kind::DivergentBarrier,
-                        format!("divergent barrier: {arrived} threads wait at barrier {id}, {ended} of the block have ended"),
+                        format!(
+                            "divergent barrier: {arrived} threads wait at barrier {id}, {ended} of the block have ended"
+                        ),
                     )
                 } else {
                     Fault::new(
                         Kind::Deadlock,
-                        format!("deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"),
+                        format!(
+                            "deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"
+                        ),
                     )
                 }
             }
             Wait::Aligned if mnemonic.starts_with("bar") => Fault::new(
                 Kind::DivergentBarrier,
-                format!("divergent barrier: only lanes {:#010x} of the warp come to this {mnemonic}", group.mask),
+                format!(
+                    "divergent barrier: only lanes {:#010x} of the warp come to this {mnemonic}",
+                    group.mask
+                ),
             ),
             Wait::Aligned => Fault::new(
                 Kind::AlignedDivergence,
-                format!("{mnemonic} under divergence: only lanes {:#010x} of the warp come to it", group.mask),
+                format!(
+                    "{mnemonic} under divergence: only lanes {:#010x} of the warp come to it",
+                    group.mask
+                ),
             ),
             Wait::Lanes(mask) | Wait::WarpBarrier(mask) => Fault::new(
                 Kind::Deadlock,
@@ -220,7 +231,8 @@ impl<'a> Unit<'a> {
     fn first_waiting(&self) -> (usize, Group) {
         let of = |i: usize| self.warps[i].groups.iter().find(|g| g.wait != Wait::Ready).map(|g| (i, *g));
         // Divergence inside a warp explains more than the barrier others wait at.
-        let divergent = |i: usize| self.warps[i].groups.iter().find(|g| g.wait == Wait::Aligned).map(|g| (i, *g));
+        let divergent =
+            |i: usize| self.warps[i].groups.iter().find(|g| g.wait == Wait::Aligned).map(|g| (i, *g));
         let all = 0..self.warps.len();
         all.clone()
             .find_map(divergent)

@@ -20,9 +20,14 @@ pub(super) enum Wait {
     /// At `bar.warp.sync` with this mask.
     WarpBarrier(u32),
     /// Arrived at a barrier of the block in this phase.
-    Barrier { id: u8, phase: u64 },
+    Barrier {
+        id: u8,
+        phase: u64,
+    },
     /// At `barrier.cluster.wait` for this phase.
-    Cluster { phase: u64 },
+    Cluster {
+        phase: u64,
+    },
 }
 
 impl Wait {

@@ -145,7 +145,10 @@ pub enum Row {}
 pub enum Col {}
 
 /// [`Row`] or [`Col`].
-#[diagnostic::on_unimplemented(message = "`{Self}` is no register-tile layout", note = "layouts are `Row` and `Col`")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no register-tile layout",
+    note = "layouts are `Row` and `Col`"
+)]
 pub trait RegisterLayout: 'static {
     /// The layout as a value.
     const LAYOUT: TileLayout;

@@ -39,14 +39,20 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     }
 }
 
-impl<'k, T: TileElement, A: Writable> GlTile<'k, T, A> {
+impl<'k, T: TileElement, A> GlTile<'k, T, A> {
     /// Stores a register tile; elements past the matrix's edges are not written.
     #[track_caller]
-    pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+    pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>)
+    where
+        A: Writable,
+    {
         tile.k.located(Location::caller(), || self.store_pairs(tile));
     }
 
-    fn store_pairs<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+    fn store_pairs<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>)
+    where
+        A: Writable,
+    {
         let k = tile.k;
         let places = Places::new::<H, W, L>(k, self);
         let pairs = tile.registers.chunks(T::REGISTERS / 4);
@@ -120,15 +126,19 @@ impl<'k, T: TileElement, A> Places<'k, T, A> {
     }
 
     /// (line, place along it) of every pair, in register order.
-    fn pairs<const H: usize, const W: usize>(&self) -> impl Iterator<Item = (usize, usize)> + use<'k, T, A, H, W> {
+    fn pairs<const H: usize, const W: usize>(
+        &self,
+    ) -> impl Iterator<Item = (usize, usize)> + use<'k, T, A, H, W> {
         let layout = self.layout;
-        (0..H).flat_map(move |i| (0..W).flat_map(move |j| (0..4).map(move |p| (i, j, p)))).map(move |(i, j, p)| {
-            let (across, along) = match layout {
-                TileLayout::Row => (i, j),
-                TileLayout::Col => (j, i),
-            };
-            (2 * across + p % 2, 2 * along + p / 2)
-        })
+        (0..H).flat_map(move |i| (0..W).flat_map(move |j| (0..4).map(move |p| (i, j, p)))).map(
+            move |(i, j, p)| {
+                let (across, along) = match layout {
+                    TileLayout::Row => (i, j),
+                    TileLayout::Col => (j, i),
+                };
+                (2 * across + p % 2, 2 * along + p / 2)
+            },
+        )
     }
 
     #[track_caller]

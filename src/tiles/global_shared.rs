@@ -36,7 +36,8 @@ impl<'k, T: TileElement> View<'k, T> {
         let asynchronous = k.target().features().contains(Features::AMPERE) && from.is_row_contiguous();
         let bytes = [16, 8, 4].into_iter().find(|bytes| asynchronous && known % bytes == 0);
         let (origin, size) = ((row, col), (height, width));
-        let walk = Walk { from, to: *self, origin, size, bytes: bytes.unwrap_or(16), asynchronous: bytes.is_some() };
+        let walk =
+            Walk { from, to: *self, origin, size, bytes: bytes.unwrap_or(16), asynchronous: bytes.is_some() };
         walk.each_chunk(k, |chunk| match bytes {
             Some(16) => chunk.copy_async::<16>(),
             Some(8) => chunk.copy_async::<8>(),
@@ -152,7 +153,9 @@ impl<'k, T: TileElement> Chunk<'k, T> {
     #[track_caller]
     fn copy_async<const BYTES: u32>(self) {
         match self.column {
-            Column::Bytes(None) if self.row_exists.as_constant() == Some(true) => self.to.copy_async::<BYTES>(self.from),
+            Column::Bytes(None) if self.row_exists.as_constant() == Some(true) => {
+                self.to.copy_async::<BYTES>(self.from)
+            }
             Column::Bytes(valid) => {
                 let valid = self.row_exists.select(valid.unwrap_or(BYTES.into()), 0);
                 self.to.copy_async_zero_fill::<BYTES>(self.from, valid);

@@ -26,7 +26,11 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     /// A tile of `f` of every two registers of the same place in this tile and `other`.
     #[must_use]
     #[track_caller]
-    pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T::Packed>, Val<'k, T::Packed>) -> Val<'k, T::Packed>) -> Self {
+    pub fn zip(
+        &self,
+        other: &Self,
+        f: impl Fn(Val<'k, T::Packed>, Val<'k, T::Packed>) -> Val<'k, T::Packed>,
+    ) -> Self {
         let mut registers = Vec::with_capacity(Self::REGISTERS);
         for (&x, &y) in self.registers.iter().zip(&other.registers) {
             registers.push(self.k.own(f(x, y), &[x, y]));
@@ -57,14 +61,18 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     }
 }
 
-impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> AddAssign<&Self> for Rt<'k, T, H, W, L> {
+impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> AddAssign<&Self>
+    for Rt<'k, T, H, W, L>
+{
     #[track_caller]
     fn add_assign(&mut self, other: &Self) {
         *self = self.add(other);
     }
 }
 
-impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> MulAssign<&Self> for Rt<'k, T, H, W, L> {
+impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> MulAssign<&Self>
+    for Rt<'k, T, H, W, L>
+{
     #[track_caller]
     fn mul_assign(&mut self, other: &Self) {
         *self = self.mul(other);

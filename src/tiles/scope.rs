@@ -50,7 +50,11 @@ impl<'k> BlockThreads<'k> {
 /// Quotient and remainder by a constant: a shift and a mask for a power of two.
 #[track_caller]
 pub(super) fn divide<'k>(value: Val<'k, u32>, by: u32) -> (Val<'k, u32>, Val<'k, u32>) {
-    if by.is_power_of_two() { (value >> by.trailing_zeros(), value & (by - 1)) } else { (value / by, value % by) }
+    if by.is_power_of_two() {
+        (value >> by.trailing_zeros(), value & (by - 1))
+    } else {
+        (value / by, value % by)
+    }
 }
 
 impl<'k> K<'k> {
@@ -83,7 +87,11 @@ impl<'k> K<'k> {
     pub fn warp_grid(self, rows: u32, cols: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         let threads = BlockThreads::new(self);
         if threads.count() != 32 * rows * cols {
-            self.refuse(format!("a grid of {rows}×{cols} warps is {} threads, but the block has {}", 32 * rows * cols, threads.count()));
+            self.refuse(format!(
+                "a grid of {rows}×{cols} warps is {} threads, but the block has {}",
+                32 * rows * cols,
+                threads.count()
+            ));
         }
         let warp = threads.index() >> 5;
         divide(warp, cols)

@@ -112,7 +112,9 @@ impl<'k, T: TileElement> View<'k, T> {
     #[track_caller]
     fn store_pairs<const H: usize, const W: usize, L: RegisterLayout>(&self, tile: &Rt<'k, T, H, W, L>) {
         let k = self.base.kernel();
-        for (pair, registers) in self.pairs::<H, W, L>(k).into_iter().zip(tile.registers.chunks(T::REGISTERS / 4)) {
+        for (pair, registers) in
+            self.pairs::<H, W, L>(k).into_iter().zip(tile.registers.chunks(T::REGISTERS / 4))
+        {
             match pair {
                 PairPlace::Along(pointer) => T::store_pair(pointer, registers),
                 PairPlace::Across(pointers) => {
@@ -139,7 +141,9 @@ impl<'k, T: TileElement> View<'k, T> {
             self.base.advance(offset).assume_aligned(T::BYTES)
         };
         let mut places = Vec::with_capacity(H * W * 4);
-        for (i, j, p) in (0..H).flat_map(|i| (0..W).flat_map(move |j| (0..4).map(move |p| (i as u32, j as u32, p)))) {
+        for (i, j, p) in
+            (0..H).flat_map(|i| (0..W).flat_map(move |j| (0..4).map(move |p| (i as u32, j as u32, p))))
+        {
             match L::LAYOUT {
                 TileLayout::Row => {
                     let pointer = element(row + (16 * i + 8 * (p % 2)), col + (16 * j + 8 * (p / 2)));
@@ -186,7 +190,8 @@ impl<'k, T: TileElement> MatrixColumn<'k, T> {
         let start = match earlier.iter().find(|column| column.within.is_same(&within)) {
             Some(column) => column.start,
             None => {
-                let chunk = if address.swizzled { view.lane.chunk ^ within } else { view.lane.chunk + within };
+                let chunk =
+                    if address.swizzled { view.lane.chunk ^ within } else { view.lane.chunk + within };
                 let row = view.row.mad(address.pitch, view.lane.row);
                 view.base.advance(row + chunk).assume_aligned(16)
             }

@@ -110,7 +110,9 @@ pub trait Allocate<'k> {
     fn allocate(k: K<'k>) -> Self;
 }
 
-impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> Allocate<'k> for St<'k, T, H, W, S> {
+impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> Allocate<'k>
+    for St<'k, T, H, W, S>
+{
     #[track_caller]
     fn allocate(k: K<'k>) -> Self {
         Self::check_swizzle(k);

@@ -12,13 +12,16 @@ fn places() -> Vec<String> {
     places
 }
 
+/// Kernels as other compilers wrote them, which name the source files of their authors.
+const FOREIGN: &str = "tests/data/sim/corpus/";
+
 /// `bytes` may be text or not; a place in either counts.
 fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let line = String::from_utf8_lossy(line);
         for place in places() {
-            // `docs/work/x` is a path inside the project, `/work/x` is not.
+            // The same letters inside a longer path or an address are something else.
             let begins =
                 |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.)}".contains(c));
             if line.match_indices(&place).any(|(at, _)| begins(at)) {
@@ -33,8 +36,11 @@ fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
 fn no_committed_file_names_a_place_on_a_machine() {
     let mut found = Vec::new();
     for path in files::committed() {
+        let name = files::name(&path);
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        found.extend(complaints(&files::name(&path), &bytes));
+        if !name.starts_with(FOREIGN) {
+            found.extend(complaints(&name, &bytes));
+        }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -6,7 +6,8 @@ use warpwright::{
     ptx::{Module, ModuleError, Variable, Version},
 };
 
-use super::assemble::{assemble, lines};
+use super::built::lines;
+use crate::ptxas;
 
 fn kernel(name: &str, write: impl for<'k> FnOnce(K<'k>)) -> Kernel<()> {
     Kernel::build(name, Target::SM_90, |k, ()| write(k)).expect("it builds")
@@ -24,8 +25,8 @@ fn kernels_share_declarations_and_version() {
     let mut module = Module::new(Target::SM_90);
     module.add(&a).and_then(|m| m.add(&b)).and_then(|m| m.add(&c)).expect("they fit together");
     let ptx = module.ptx();
-    assemble(&ptx, Target::SM_90);
-    assemble(&module.ptx_with_lines(), Target::SM_90);
+    ptxas::module(&ptx, Target::SM_90);
+    ptxas::module(&module.ptx_with_lines(), Target::SM_90);
     assert_eq!(
         lines(&ptx, &[".version", ".entry", ".const .align", ".extern", "_format0["]),
         [
@@ -68,8 +69,13 @@ fn what_does_not_fit_together() {
     };
     refused(&a, "a");
     refused(&kernel("later", |_| ()), "later");
-    refused(&kernel("b", |k| drop(k.address_of(&Variable::constant("a", &[1u32])))), "a");
-    refused(&kernel("b", |k| drop(k.address_of(&Variable::constant("table", &[2u32])))), "table");
+    let declaring = |name: &str, value: u32| {
+        kernel("b", |k| {
+            k.address_of(&Variable::constant(name, &[value]));
+        })
+    };
+    refused(&declaring("a", 1), "a");
+    refused(&declaring("table", 2), "table");
 
     let old = Kernel::<()>::build("old", Target::SM_80, |_, ()| ()).expect("it builds");
     let error = module.add(&old).expect_err("another target");
@@ -81,5 +87,5 @@ fn what_does_not_fit_together() {
 fn an_empty_module_is_one() {
     let ptx = Module::new(Target::SM_90A).ptx();
     assert_eq!(ptx, "\n.version 8.0\n.target sm_90a\n.address_size 64\n");
-    assemble(&ptx, Target::SM_90A);
+    ptxas::module(&ptx, Target::SM_90A);
 }

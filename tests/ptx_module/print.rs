@@ -6,7 +6,7 @@ use warpwright::{
     ptx::{B16, B32, B64, BuildErrorKind},
 };
 
-use super::assemble::{built, lines, refused};
+use super::built::{built, lines, refused};
 
 /// The C format that the module declares, as bytes and as the comment has it.
 fn c_format(ptx: &str) -> (Vec<u8>, String) {

@@ -6,7 +6,7 @@ use warpwright::{
     ptx::{BuildErrorKind, Features, Version},
 };
 
-use super::assemble::{built, lines, refused};
+use super::built::{built, lines, refused};
 
 #[test]
 fn every_kind_of_operand() {

@@ -6,7 +6,7 @@ use warpwright::{
     ptx::{B64, BuildErrorKind, Const, Local, Read, Variable},
 };
 
-use super::assemble::{built, lines, refused};
+use super::built::{built, lines, refused};
 
 #[test]
 fn initial_values_of_every_type() {

@@ -86,6 +86,41 @@ fn promises_are_checked() {
     assert_eq!(device.download(&y).expect("copied"), [2.0; 16]);
 }
 
+/// What the kernel says of its matrices, every buffer must hold: here 3 rows of 5, 8 apart, in columns next to each other.
+#[test]
+fn buffers_that_are_too_short_are_refused() {
+    let device = Simulator::new();
+    let kernel = Kernel::<(In<f32>, Out<f32>, u32, u32, u32)>::build(
+        "slab(x, y, m, n, p)",
+        Target::SM_80,
+        |k, (x, y, m, n, p)| {
+            k.block([32]);
+            k.grid([m.tiles(16), n.tiles(16)]);
+            let x = k.global(x, row_major(m, n).with_row_stride(p));
+            let y = k.global(y, col_major(m, n));
+            let tile = Rt::<f32, 1, 1>::load(x.tile(k.ctaid_x(), k.ctaid_y()));
+            y.tile(k.ctaid_x(), k.ctaid_y()).store(&tile);
+        },
+    );
+    let kernel = kernel.expect("it builds");
+    let go = |x: usize, y: usize, sizes: [u32; 2]| {
+        let x = device.zeros::<f32>(x).expect("room");
+        let mut y = device.zeros::<f32>(y).expect("room");
+        device.launch(&kernel, (&x, &mut y, sizes[0], sizes[1], 8))
+    };
+    go(21, 15, [3, 5]).expect("just long enough");
+    assert_eq!(
+        refused(go(20, 15, [3, 5])),
+        "kernel `slab`: the buffer for parameter `x` must hold 21 elements, found 20"
+    );
+    assert_eq!(
+        refused(go(21, 14, [3, 5])),
+        "kernel `slab`: the buffer for parameter `y` must hold 15 elements, found 14"
+    );
+    go(0, 0, [0, 5]).expect("nothing to do");
+    go(0, 0, [3, 0]).expect("nothing to do");
+}
+
 #[test]
 fn a_target_beyond_the_device_is_refused() {
     let device = Simulator::new();

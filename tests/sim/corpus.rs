@@ -22,7 +22,10 @@ fn text(json: &Json) -> &str {
 }
 
 fn int(json: &Json) -> i64 {
-    json.as_i64().or_else(|| json.as_u64().map(|v| v as i64)).or_else(|| json.as_bool().map(i64::from)).expect("an integer")
+    json.as_i64()
+        .or_else(|| json.as_u64().map(|v| v as i64))
+        .or_else(|| json.as_bool().map(i64::from))
+        .expect("an integer")
 }
 
 /// Numbers that JSON lacks are written as text.
@@ -151,19 +154,14 @@ fn arguments(case: &Json, buffers: &BTreeMap<String, Buffer<'_>>) -> Result<Vec<
     for json in items(case, "args") {
         args.push(match text(&json["kind"]) {
             "buffer" => Arg::from(buffers[text(&json["name"])].address),
-            "scalar" => Arg::bytes(scalar(
-                text(&json["dtype"]),
-                &json["value"],
-            )),
+            "scalar" => Arg::bytes(scalar(text(&json["dtype"]), &json["value"])),
             "struct" => {
                 let mut bytes = vec![0; int(&json["size"]) as usize];
                 for field in list(&json["fields"]) {
                     let at = int(&field["offset"]) as usize;
                     let value = match field.get("of") {
                         Some(_) => address(field).to_le_bytes().to_vec(),
-                        None => {
-                            scalar(text(&field["dtype"]), &field["value"])
-                        }
+                        None => scalar(text(&field["dtype"]), &field["value"]),
                     };
                     bytes[at..at + value.len()].copy_from_slice(&value);
                 }
@@ -208,7 +206,8 @@ fn check(folder: &Path) -> Result<(), String> {
     }
     let default = case.get("compare").map_or(Compare::Bits, compare_of);
     let files = &case["expect_files"];
-    let outputs = buffers.iter().map(|(name, b)| (name.clone(), b.json, b.address, b.bytes)).collect::<Vec<_>>();
+    let outputs =
+        buffers.iter().map(|(name, b)| (name.clone(), b.json, b.address, b.bytes)).collect::<Vec<_>>();
     for (name, json, address, bytes) in outputs {
         let Some(file) = files.get(&name) else { continue };
         compare(folder, &name, json, text(file), default, &memory, address, bytes)?;
@@ -248,8 +247,7 @@ fn compare(
 fn expected_error(expected: &Json, outcome: Result<(), SimError>) -> Result<(), String> {
     let mut kinds = vec![text(&expected["kind"])];
     kinds.extend(items(expected, "also_accept").iter().map(text));
-    let lines: Vec<u32> =
-        items(expected, "ptx_lines").iter().map(|n| int(n) as u32).collect();
+    let lines: Vec<u32> = items(expected, "ptx_lines").iter().map(|n| int(n) as u32).collect();
     match outcome {
         Ok(()) => Err(format!("expected {kinds:?}, found nothing")),
         Err(SimError::Fault(finding)) if kinds.contains(&finding.kind.name()) => {
@@ -288,5 +286,11 @@ fn every_case_agrees_with_the_device() {
             println!("{}: {:?}", path.display(), start.elapsed());
         }
     }
-    assert!(failures.is_empty(), "{} of {} cases fail:\n{}", failures.len(), folders.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} cases fail:\n{}",
+        failures.len(),
+        folders.len(),
+        failures.join("\n")
+    );
 }

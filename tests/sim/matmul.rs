@@ -31,7 +31,7 @@ fn source() -> String {
         "mov.u32 %r5, %ctaid.y;",
         "mov.u32 %r6, sa;",
         "mov.u32 %r7, sb;",
-        "shr.u32 %r8, %r3, 5;", // warp
+        "shr.u32 %r8, %r3, 5;",  // warp
         "and.b32 %r9, %r3, 31;", // lane
         // Copies: A has 4 chunks of 16 bytes in a row of 32, B has 8 in a row of 64; two rows sets each.
         "shr.u32 %r10, %r3, 2;", // row of A
@@ -42,7 +42,7 @@ fn source() -> String {
         "mad.lo.u32 %r13, %r11, 8, %r13;",
         "mad.wide.u32 %rd4, %r13, 2, %rd1;", // A chunk
         "shl.b32 %r14, %r3, 4;",
-        "add.u32 %r15, %r6, %r14;", // its place
+        "add.u32 %r15, %r6, %r14;",    // its place
         "mul.wide.u32 %rd5, %r2, 64;", // 32 rows further
         "add.u64 %rd6, %rd4, %rd5;",
         "shr.u32 %r16, %r3, 3;", // row of B

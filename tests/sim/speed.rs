@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::support::{kernel, parse};
 use super::matmul;
+use super::support::{kernel, parse};
 use warpwright::sim::{Arg, Checks, Launch, Memory, Sim};
 
 /// Thread-instructions per second of a kernel with one buffer argument.
@@ -20,7 +20,11 @@ fn rate(name: &str, text: &str) {
             .unwrap_or_else(|e| panic!("{e}"));
         let seconds = start.elapsed().as_secs_f64();
         let threads = report.counts.warp_instructions as f64 * 32.0;
-        println!("{name}, checks {}: {:.0} M thread-instructions/s", !checks.is_empty(), threads / seconds / 1e6);
+        println!(
+            "{name}, checks {}: {:.0} M thread-instructions/s",
+            !checks.is_empty(),
+            threads / seconds / 1e6
+        );
     }
 }
 
@@ -48,7 +52,9 @@ fn loops() {
             &format!(
                 ".reg .b32 %r<20>; .reg .pred %p; mov.u32 %r0, %tid.x; mov.u32 %r1, 0; mov.u32 %r2, 3;
                  L: {} add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 1000; @%p bra L; ret;",
-                (4..20).map(|i| format!("mad.lo.u32 %r{i}, %r0, %r2, %r1; xor.b32 %r0, %r0, %r{i};\n")).collect::<String>()
+                (4..20)
+                    .map(|i| format!("mad.lo.u32 %r{i}, %r0, %r2, %r1; xor.b32 %r0, %r0, %r{i};\n"))
+                    .collect::<String>()
             ),
         ),
     );
@@ -76,7 +82,9 @@ fn loops() {
                  ld.param.u64 %rd0, [out]; mad.wide.u32 %rd1, %r3, 4, %rd0; mov.u32 %r1, 0;
                  L: {} add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 300; @%p bra L; ret;",
                 (4..12)
-                    .map(|i| format!("st.global.u32 [%rd1], %r0; ld.global.u32 %r{i}, [%rd1]; add.u32 %r0, %r0, %r{i};\n"))
+                    .map(|i| format!(
+                        "st.global.u32 [%rd1], %r0; ld.global.u32 %r{i}, [%rd1]; add.u32 %r0, %r0, %r{i};\n"
+                    ))
                     .collect::<String>()
             ),
         ),

@@ -19,7 +19,12 @@ pub(crate) fn one_block(threads: u32) -> Launch {
 }
 
 /// Runs kernel `k` of `text` on one input buffer and an output buffer of `out` words.
-pub(crate) fn run(text: &str, launch: &Launch, input: &[u32], out: usize) -> Result<(Vec<u32>, Report), SimError> {
+pub(crate) fn run(
+    text: &str,
+    launch: &Launch,
+    input: &[u32],
+    out: usize,
+) -> Result<(Vec<u32>, Report), SimError> {
     run_on(&Sim::new(), text, launch, input, out)
 }
 

@@ -44,8 +44,10 @@ where
     let (a, a_f32) = whole::<T>(m * depth, 1);
     let (b, b_f32) = whole::<T>(depth * n, 2);
     let bt: Vec<T> = (0..n * depth).map(|i| b[i % depth * n + i / depth]).collect();
+    crate::assemble::kernel(&kernel);
     let (ab, abt) = everywhere(|device| {
-        let (a, b, bt) = (device.upload(&a).unwrap(), device.upload(&b).unwrap(), device.upload(&bt).unwrap());
+        let (a, b, bt) =
+            (device.upload(&a).unwrap(), device.upload(&b).unwrap(), device.upload(&bt).unwrap());
         let (mut ab, mut abt) = (device.output::<f32>(m * n).unwrap(), device.output::<f32>(m * n).unwrap());
         device.launch(&kernel, (&a, &b, &bt, &mut ab, &mut abt)).unwrap();
         (device.download(&ab).unwrap(), device.download(&abt).unwrap())
@@ -84,13 +86,15 @@ fn products_in_f16() {
     .unwrap();
     let (a, a_f32) = whole::<f16>(16 * 32, 3);
     let (b, b_f32) = whole::<f16>(32 * 32, 4);
+    crate::assemble::kernel(&kernel);
     let d = everywhere(|device| {
         let (a, b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
         let mut d = device.output::<f16>(16 * 32).unwrap();
         device.launch(&kernel, (&a, &b, &mut d)).unwrap();
         device.download(&d).unwrap()
     });
-    let want = (0..16 * 32).map(|i| (0..32).map(|k| a_f32[i / 32 * 32 + k] * b_f32[k * 32 + i % 32]).sum::<f32>());
+    let want =
+        (0..16 * 32).map(|i| (0..32).map(|k| a_f32[i / 32 * 32 + k] * b_f32[k * 32 + i % 32]).sum::<f32>());
     assert_eq!(d, want.map(f16::from_f32).collect::<Vec<_>>());
 }
 
@@ -114,6 +118,7 @@ fn elementwise<T: Coded, L: RegisterLayout>(target: Target) {
     .unwrap();
     let (x, x_f32) = whole::<T>(512, 5);
     let (y, y_f32) = whole::<T>(512, 6);
+    crate::assemble::kernel(&kernel);
     let (d, single, brain, half) = everywhere(|device| {
         let (x, y) = (device.upload(&x).unwrap(), device.upload(&y).unwrap());
         let mut d = device.output::<T>(512).unwrap();

@@ -25,13 +25,15 @@ pub(super) fn dump<'k, T: Coded, const H: usize, const W: usize, L: RegisterLayo
 
 /// A matrix of so many rows and columns, the second tile down and the second across of which is loaded.
 fn load<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32, cols: u32, divisor: u32) {
-    let kernel = Kernel::<(In<T>, Out<u32>, u32, u32)>::build("load", Target::SM_80, |k, (a, words, m, n)| {
-        k.block([32]);
-        k.grid([]);
-        let a = k.global(a, row_major(m, n.multiple_of(divisor)));
-        dump(k, &Rt::<T, H, W, L>::load(a.tile(1, 1)), words);
-    })
-    .unwrap();
+    let kernel =
+        Kernel::<(In<T>, Out<u32>, u32, u32)>::build("load", Target::SM_80, |k, (a, words, m, n)| {
+            k.block([32]);
+            k.grid([]);
+            let a = k.global(a, row_major(m, n.multiple_of(divisor)));
+            dump(k, &Rt::<T, H, W, L>::load(a.tile(1, 1)), words);
+        })
+        .unwrap();
+    crate::assemble::kernel(&kernel);
     let words = everywhere(|device| {
         let a = device.upload(&coded::<T>(rows, cols)).unwrap();
         let mut words = device.output::<u32>(32 * Rt::<T, H, W, L>::REGISTERS).unwrap();
@@ -56,6 +58,7 @@ fn store<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32,
     })
     .unwrap();
     let canary = T::code(255);
+    crate::assemble::kernel(&kernel);
     let matrix = everywhere(|device| {
         let a = device.upload(&coded::<T>(rows, cols)).unwrap();
         let mut d = device.upload(&vec![canary; (rows * cols) as usize]).unwrap();
@@ -122,6 +125,7 @@ fn strides() {
             dump(k, &Rt::<bf16, 1, 2>::load(k.global(a, layout(k)).tile(0, 0)), words);
         })
         .unwrap();
+        crate::assemble::kernel(&kernel);
         let words = everywhere(|device| {
             let a = device.upload(&coded::<bf16>(40, 40)).unwrap();
             let mut words = device.output::<u32>(32 * 8).unwrap();
@@ -133,5 +137,8 @@ fn strides() {
     let inside = |row, col, rows, cols, x| if row < rows && col < cols { x } else { bf16::ZERO };
     check(|_| col_major(40, 40), |row, col| code(col, row));
     check(|_| row_major(16, 30).with_row_stride(40), |row, col| inside(row, col, 16, 30, code(row, col)));
-    check(|_| row_major(9, 20).with_row_stride(80).with_col_stride(2), |row, col| inside(row, col, 9, 20, code(2 * row, 2 * col)));
+    check(
+        |_| row_major(9, 20).with_row_stride(80).with_col_stride(2),
+        |row, col| inside(row, col, 9, 20, code(2 * row, 2 * col)),
+    );
 }

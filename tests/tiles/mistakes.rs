@@ -13,7 +13,8 @@ fn refused<A: Params>(
     line: u32,
     write: impl for<'k> FnOnce(K<'k>, A::Handles<'k>),
 ) -> (String, BuildErrorKind) {
-    let error: BuildError = Kernel::<A>::build("mistake", target, write).expect_err("the kernel must be refused");
+    let error: BuildError =
+        Kernel::<A>::build("mistake", target, write).expect_err("the kernel must be refused");
     assert_eq!((error.location().file(), error.location().line()), (file!(), line), "{error}");
     (error.to_string(), error.kind().clone())
 }
@@ -73,7 +74,10 @@ fn a_pipeline_must_fit_into_shared_memory() {
     });
     let error = kernel.expect_err("192 KiB do not fit");
     let most = 163 << 10;
-    assert_eq!(*error.kind(), BuildErrorKind::TooMuchShared { bytes: 192 << 10, most, target: Target::SM_80 });
+    assert_eq!(
+        *error.kind(),
+        BuildErrorKind::TooMuchShared { bytes: 192 << 10, most, target: Target::SM_80 }
+    );
 }
 
 /// A handle to an accumulator's register, used after the product was summed into it.

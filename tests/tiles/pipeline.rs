@@ -27,14 +27,20 @@ fn sum<const N: usize>(count: u32, known: bool) {
     })
     .unwrap();
     let a = coded::<f32>(16, 320);
+    crate::assemble::kernel(&kernel);
     let got = everywhere(|device| {
         let a = device.upload(&a).unwrap();
         let mut d = device.output::<f32>(16 * 32).unwrap();
         device.launch(&kernel, (&a, &mut d, count)).unwrap();
         device.download(&d).unwrap()
     });
-    let element = |i: usize| (0..count as usize).map(|tile| a[i / 32 * 320 + tile * 32 + i % 32]).sum::<f32>();
-    assert_eq!(got, (0..16 * 32).map(element).collect::<Vec<_>>(), "{count} tiles through {N} stages, known: {known}");
+    let element =
+        |i: usize| (0..count as usize).map(|tile| a[i / 32 * 320 + tile * 32 + i % 32]).sum::<f32>();
+    assert_eq!(
+        got,
+        (0..16 * 32).map(element).collect::<Vec<_>>(),
+        "{count} tiles through {N} stages, known: {known}"
+    );
 }
 
 #[test]

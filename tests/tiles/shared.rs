@@ -29,6 +29,7 @@ fn fill<T: Coded, const H: usize, const W: usize, S: SharedSwizzle, L: RegisterL
         k.if_(k.tid_x().lt(32), || dump(k, &tile.load::<L>(), words));
     })
     .unwrap();
+    crate::assemble::kernel(&kernel);
     let words = everywhere(|device| {
         let a = device.upload(&coded::<T>(rows, cols)).unwrap();
         let mut words = device.output::<u32>(32 * Rt::<T, H, W, L>::REGISTERS).unwrap();
@@ -96,18 +97,20 @@ fn swizzles() {
 #[test]
 fn store_and_load() {
     fn through<T: Coded, S: SharedSwizzle, L: RegisterLayout, M: RegisterLayout>() {
-        let kernel = Kernel::<(In<T>, Out<u32>, Out<u32>)>::build("through", Target::SM_80, |k, (a, whole, part)| {
-            k.block([32]);
-            k.grid([]);
-            let tile = Rt::<T, 2, 4, L>::load(k.global(a, row_major(32, 64)).tile(0, 0));
-            let tile = k.shared_tile::<St<T, 2, 4, S>>().store(&tile).wait();
-            dump(k, &tile.load::<M>(), whole);
-            // A place that is known only at run time.
-            let one = k.ntid_x() >> 5;
-            let corner: Rt<T, 1, 2, M> = tile.subtile(one, one + 1).load();
-            dump(k, &corner, part);
-        })
-        .unwrap();
+        let kernel =
+            Kernel::<(In<T>, Out<u32>, Out<u32>)>::build("through", Target::SM_80, |k, (a, whole, part)| {
+                k.block([32]);
+                k.grid([]);
+                let tile = Rt::<T, 2, 4, L>::load(k.global(a, row_major(32, 64)).tile(0, 0));
+                let tile = k.shared_tile::<St<T, 2, 4, S>>().store(&tile).wait();
+                dump(k, &tile.load::<M>(), whole);
+                // A place that is known only at run time.
+                let one = k.ntid_x() >> 5;
+                let corner: Rt<T, 1, 2, M> = tile.subtile(one, one + 1).load();
+                dump(k, &corner, part);
+            })
+            .unwrap();
+        crate::assemble::kernel(&kernel);
         let words = everywhere(|device| {
             let a = device.upload(&coded::<T>(32, 64)).unwrap();
             let mut whole = device.output::<u32>(32 * Rt::<T, 2, 4, M>::REGISTERS).unwrap();
@@ -116,7 +119,10 @@ fn store_and_load() {
             (device.download(&whole).unwrap(), device.download(&part).unwrap())
         });
         assert_eq!(words.0, expected::<T>(&Rt::<T, 2, 4, M>::fragment(), code));
-        assert_eq!(words.1, expected::<T>(&Rt::<T, 1, 2, M>::fragment(), |row, col| code(row + 16, col + 32)));
+        assert_eq!(
+            words.1,
+            expected::<T>(&Rt::<T, 1, 2, M>::fragment(), |row, col| code(row + 16, col + 32))
+        );
     }
     through::<bf16, Auto, Row, Col>();
     through::<bf16, Swizzle64, Col, Row>();
@@ -135,7 +141,8 @@ fn addresses_are_swizzled_layouts() {
         let (rows, cols, size) = (16 * H as i64, 16 * W as i64, i64::from(T::SIZE));
         let pitch = i64::from(St::<T, H, W, S>::address().pitch);
         let per_block = pitch / size;
-        let layout = Layout::new((rows, (per_block, cols / per_block)), (pitch, (size, rows * pitch))).unwrap();
+        let layout =
+            Layout::new((rows, (per_block, cols / per_block)), (pitch, (size, rows * pitch))).unwrap();
         let composed = ComposedLayout::new(swizzle, 0, layout);
         let mut seen = vec![false; (rows * cols) as usize];
         for row in 0..rows {

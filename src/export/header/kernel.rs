@@ -87,7 +87,8 @@ impl<'a> Kernel<'a> {
         let Some(grid) = &self.entry.grid else { return };
         let name = &self.entry.name;
         // In 64 bits: sizes near 2^32 must not wrap around.
-        let fields: Vec<String> = self.fields.iter().map(|field| format!("(uint64_t)args->{field}")).collect();
+        let fields: Vec<String> =
+            self.fields.iter().map(|field| format!("(uint64_t)args->{field}")).collect();
         let rules = grid.each_ref().map(|dim| dim.expression(&fields));
         let _ = write!(
             out,

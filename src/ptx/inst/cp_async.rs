@@ -22,12 +22,20 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     /// [`copy_async`](Self::copy_async) of only the first `valid` bytes; the rest of the `BYTES` become zero. With 0 nothing is read.
     #[doc(alias = "cp.async")]
     #[track_caller]
-    pub fn copy_async_zero_fill<const BYTES: u32>(self, from: Ptr<'k, T, Global, impl Readable>, valid: impl Into<Val<'k, u32>>) {
+    pub fn copy_async_zero_fill<const BYTES: u32>(
+        self,
+        from: Ptr<'k, T, Global, impl Readable>,
+        valid: impl Into<Val<'k, u32>>,
+    ) {
         self.cp_async::<BYTES, _>(from, Some(valid.into()));
     }
 
     #[track_caller]
-    fn cp_async<const BYTES: u32, R: Readable>(self, from: Ptr<'k, T, Global, R>, valid: Option<Val<'k, u32>>) {
+    fn cp_async<const BYTES: u32, R: Readable>(
+        self,
+        from: Ptr<'k, T, Global, R>,
+        valid: Option<Val<'k, u32>>,
+    ) {
         const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
         self.check_aligned(BYTES);
         from.check_aligned(BYTES);
@@ -36,7 +44,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         let cache = if BYTES == 16 { "cg" } else { "ca" };
         match valid {
             None => k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes]),
-            Some(valid) => k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes, valid.operand(k)]),
+            Some(valid) => {
+                k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes, valid.operand(k)])
+            }
         }
     }
 }

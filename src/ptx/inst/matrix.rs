@@ -58,7 +58,12 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 
     #[track_caller]
     fn load_matrices<const N: usize, P: Scalar>(self, trans: &str) -> [Val<'k, P>; N] {
-        const { assert!(matches!(N, 1 | 2 | 4) && P::BYTES == 4, "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers") };
+        const {
+            assert!(
+                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
+                "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers"
+            )
+        };
         self.check_aligned(16);
         let k = self.kernel();
         let values: [Val<'k, P>; N] = std::array::from_fn(|_| Val::from_reg(k.fresh(P::CLASS), k));
@@ -85,7 +90,12 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 
     #[track_caller]
     fn store_matrices<const N: usize, P: Scalar>(self, trans: &str, values: [Val<'k, P>; N]) {
-        const { assert!(matches!(N, 1 | 2 | 4) && P::BYTES == 4, "stmatrix stores 1, 2 or 4 matrices from 32-bit registers") };
+        const {
+            assert!(
+                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
+                "stmatrix stores 1, 2 or 4 matrices from 32-bit registers"
+            )
+        };
         self.check_aligned(16);
         let k = self.kernel();
         let registers = values.map(|v| v.operand(k));
@@ -168,7 +178,11 @@ impl<'k> K<'k> {
     ) {
         let (d, a, b, c) = (self.registers(d), self.registers(a), self.registers(b), self.registers(c));
         self.emit(
-            format_args!("mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}", acc = C::ELEMENT, half = <P::Half as Scalar>::PTX),
+            format_args!(
+                "mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}",
+                acc = C::ELEMENT,
+                half = <P::Half as Scalar>::PTX
+            ),
             &[Operand::Vector(&d), Operand::Vector(&a), Operand::Vector(&b), Operand::Vector(&c)],
         );
     }

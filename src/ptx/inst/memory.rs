@@ -90,17 +90,23 @@ impl Store {
     }
 }
 
-impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// Loads the element.
     #[doc(alias = "ld")]
     #[track_caller]
-    pub fn load(self) -> Val<'k, T::Reg> {
+    pub fn load(self) -> Val<'k, T::Reg>
+    where
+        A: Readable,
+    {
         self.load_with(Load::Default)
     }
 
     /// Loads the element with a cache operator or an ordering.
     #[track_caller]
-    pub fn load_with(self, how: Load) -> Val<'k, T::Reg> {
+    pub fn load_with(self, how: Load) -> Val<'k, T::Reg>
+    where
+        A: Readable,
+    {
         let (order, scope, cache) = how.suffixes();
         self.kernel().result(format_args!("ld{order}{scope}{}{cache}.{}", S::PTX, T::MEM), &[self.operand()])
     }
@@ -108,13 +114,19 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
     /// Loads `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
     #[doc(alias = "ld.v4")]
     #[track_caller]
-    pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N] {
+    pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
+    where
+        A: Readable,
+    {
         self.load_vector_with(Load::Default)
     }
 
     /// [`load_vector`](Self::load_vector) with a cache operator or an ordering.
     #[track_caller]
-    pub fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N] {
+    pub fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
+    where
+        A: Readable,
+    {
         const { assert!(N == 2 || N == 4, "a vector load takes 2 or 4 elements") };
         self.check_aligned(N as u32 * T::SIZE);
         let k = self.kernel();
@@ -127,17 +139,23 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
     }
 }
 
-impl<'k, T: Element, S: Space, A: Writable> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// Stores the element.
     #[doc(alias = "st")]
     #[track_caller]
-    pub fn store(self, value: impl Into<Val<'k, T::Reg>>) {
+    pub fn store(self, value: impl Into<Val<'k, T::Reg>>)
+    where
+        A: Writable,
+    {
         self.store_with(Store::Default, value);
     }
 
     /// Stores the element with a cache operator or an ordering.
     #[track_caller]
-    pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>) {
+    pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
+    where
+        A: Writable,
+    {
         let (order, scope, cache) = how.suffixes();
         let k = self.kernel();
         let value = value.into().operand(k);
@@ -147,13 +165,19 @@ impl<'k, T: Element, S: Space, A: Writable> Ptr<'k, T, S, A> {
     /// Stores `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
     #[doc(alias = "st.v4")]
     #[track_caller]
-    pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {
+    pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N])
+    where
+        A: Writable,
+    {
         self.store_vector_with(Store::Default, values);
     }
 
     /// [`store_vector`](Self::store_vector) with a cache operator or an ordering.
     #[track_caller]
-    pub fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N]) {
+    pub fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
+    where
+        A: Writable,
+    {
         const { assert!(N == 2 || N == 4, "a vector store takes 2 or 4 elements") };
         self.check_aligned(N as u32 * T::SIZE);
         let k = self.kernel();

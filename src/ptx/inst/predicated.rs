@@ -9,10 +9,13 @@ use crate::ptx::{
     val::{Repr, Val},
 };
 
-impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// Loads the element where `condition` holds; `otherwise` elsewhere, and then nothing is read.
     #[track_caller]
-    pub fn load_if(self, condition: impl Into<Val<'k, bool>>, otherwise: T::Reg) -> Val<'k, T::Reg> {
+    pub fn load_if(self, condition: impl Into<Val<'k, bool>>, otherwise: T::Reg) -> Val<'k, T::Reg>
+    where
+        A: Readable,
+    {
         match condition.into() {
             Val(Repr::Const(true)) => self.load(),
             Val(Repr::Const(false)) => otherwise.into(),
@@ -21,7 +24,9 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
                 let value = k.copy_of(otherwise);
                 let address = self.operand();
                 let mnemonic = format_args!("ld{}.{}", S::PTX, T::MEM);
-                k.located(Location::caller(), || k.when(condition, || k.emit(mnemonic, &[value.operand(k), address])));
+                k.located(Location::caller(), || {
+                    k.when(condition, || k.emit(mnemonic, &[value.operand(k), address]))
+                });
                 value
             }
         }
@@ -34,14 +39,18 @@ impl<'k, T: Element, S: Space, A: Readable> Ptr<'k, T, S, A> {
         self,
         condition: impl Into<Val<'k, bool>>,
         otherwise: T::Reg,
-    ) -> [Val<'k, T::Reg>; N] {
+    ) -> [Val<'k, T::Reg>; N]
+    where
+        A: Readable,
+    {
         match condition.into() {
             Val(Repr::Const(true)) => self.load_vector(),
             Val(Repr::Const(false)) => [otherwise.into(); N],
             condition => {
                 self.check_aligned(N as u32 * T::SIZE);
                 let k = self.kernel();
-                let values: [Val<'k, T::Reg>; N] = k.located(Location::caller(), || std::array::from_fn(|_| k.copy_of(otherwise)));
+                let values: [Val<'k, T::Reg>; N] =
+                    k.located(Location::caller(), || std::array::from_fn(|_| k.copy_of(otherwise)));
                 let registers = values.map(|value| value.operand(k));
                 let address = self.operand();
                 let mnemonic = format_args!("ld{}.v{N}.{}", S::PTX, T::MEM);

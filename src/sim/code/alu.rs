@@ -15,7 +15,17 @@ pub(in crate::sim) enum Alu {
     /// `lop3.b32` with its table.
     Lop3(R, R, R, R, u8),
     /// `lop3.BoolOp.b32 d|p, a, b, c, lut, q`.
-    Lop3Pred { d: R, p: P, a: R, b: R, c: R, lut: u8, or: bool, q: P, negate: bool },
+    Lop3Pred {
+        d: R,
+        p: P,
+        a: R,
+        b: R,
+        c: R,
+        lut: u8,
+        or: bool,
+        q: P,
+        negate: bool,
+    },
     /// `bfi.b32 d, a, b, position, length`.
     Bfi(R, R, R, R, R),
     D1(D1, D, D),
@@ -24,22 +34,52 @@ pub(in crate::sim) enum Alu {
     /// `d = f(a: 64 bits, b: 32 bits)`.
     DR(DR, D, D, R),
     /// `bfe.u64 / .s64 d, a, position, length`.
-    BfeD { signed: bool, d: D, a: D, position: R, length: R },
+    BfeD {
+        signed: bool,
+        d: D,
+        a: D,
+        position: R,
+        length: R,
+    },
     /// `bfi.b64`.
-    BfiD { d: D, a: D, b: D, position: R, length: R },
+    BfiD {
+        d: D,
+        a: D,
+        b: D,
+        position: R,
+        length: R,
+    },
     /// 32 → 64 bits.
     Widen(Widen, D, R),
     /// 64 → 32 bits.
     Narrow(Narrow, R, D),
     /// `mul.wide.s32 / .u32`.
-    MulWide { signed: bool, d: D, a: R, b: R },
+    MulWide {
+        signed: bool,
+        d: D,
+        a: R,
+        b: R,
+    },
     /// `mad.wide.s32 / .u32`.
-    MadWide { signed: bool, d: D, a: R, b: R, c: D },
+    MadWide {
+        signed: bool,
+        d: D,
+        a: R,
+        b: R,
+        c: D,
+    },
     /// With the carry flag: add, sub or mad.
     Carry(Box<Carry>),
-    MovP { d: P, a: P, negate: bool },
+    MovP {
+        d: P,
+        a: P,
+        negate: bool,
+    },
     LogicP(Logic, P, P, P),
-    MovQ { d: D, a: D },
+    MovQ {
+        d: D,
+        a: D,
+    },
     /// `mov.b32 d, {lo, hi}`.
     PackHalves(R, R, R),
     /// `mov.b32 {lo, hi}, a`.
@@ -49,20 +89,40 @@ pub(in crate::sim) enum Alu {
     /// `mov.b64 {lo, hi}, a`.
     SplitWords(R, R, D),
     /// The other forms of `mov` with a vector.
-    Pack { d: Reg, parts: Box<[Reg]>, bits: u32 },
-    Split { parts: Box<[Reg]>, a: Reg, bits: u32 },
+    Pack {
+        d: Reg,
+        parts: Box<[Reg]>,
+        bits: u32,
+    },
+    Split {
+        parts: Box<[Reg]>,
+        a: Reg,
+        bits: u32,
+    },
     /// A special register that changes while the warp runs.
     Clock(Clock, Reg),
     SelectR(R, R, R, P),
     SelectD(D, D, D, P),
     /// `slct.dtype.ctype d, a, b, c`.
-    Slct { d: Reg, a: Reg, b: Reg, c: R, float: bool, ftz: bool },
+    Slct {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: R,
+        float: bool,
+        ftz: bool,
+    },
     Setp(Box<Setp>),
     Set(Box<Set>),
     /// Scalar or packed floating-point arithmetic at full generality.
     Float(Box<FloatOp>),
     /// `testp`.
-    Testp { class: Class, ty: Float, d: P, a: Reg },
+    Testp {
+        class: Class,
+        ty: Float,
+        d: P,
+        a: Reg,
+    },
     Cvt(Box<Cvt>),
     /// Two values into one register: `cvt.rn.f16x2.f32 d, a, b`.
     CvtPack(Box<CvtPack>),

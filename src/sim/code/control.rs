@@ -18,9 +18,13 @@ pub(in crate::sim) enum Control {
     /// `bar.warp.sync mask`.
     WarpSync(R),
     /// `barrier.cluster.arrive`.
-    ClusterArrive { aligned: bool },
+    ClusterArrive {
+        aligned: bool,
+    },
     /// `barrier.cluster.wait`.
-    ClusterWait { aligned: bool },
+    ClusterWait {
+        aligned: bool,
+    },
     /// `nanosleep`: lets others go first.
     Yield,
     /// Fences, prefetches, hints: nothing a single order of execution could observe.

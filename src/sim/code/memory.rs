@@ -70,14 +70,22 @@ pub(in crate::sim) enum Memory {
     Ld(Access, Box<[Reg]>),
     St(Access, Box<[Reg]>),
     /// `mov` of the address of a local variable in a function.
-    FrameAddress { d: Reg, offset: i64, generic: bool },
+    FrameAddress {
+        d: Reg,
+        offset: i64,
+        generic: bool,
+    },
     Atom(Box<Atom>),
     CpAsync(Box<CpAsync>),
     CpAsyncCommit,
     /// All but the newest `.0` groups.
     CpAsyncWait(u32),
     CpAsyncWaitAll,
-    Isspacep { space: Space, d: P, a: Base },
+    Isspacep {
+        space: Space,
+        d: P,
+        a: Base,
+    },
     LdMatrix(Box<MatrixAccess>),
     StMatrix(Box<MatrixAccess>),
 }
@@ -97,9 +105,19 @@ pub(in crate::sim) enum AtomFn {
     MinInt(Int),
     MaxInt(Int),
     /// A float or each half of a pair.
-    AddFloat { ty: Float, pair: bool, ftz: bool },
-    MinFloat { ty: Float, pair: bool },
-    MaxFloat { ty: Float, pair: bool },
+    AddFloat {
+        ty: Float,
+        pair: bool,
+        ftz: bool,
+    },
+    MinFloat {
+        ty: Float,
+        pair: bool,
+    },
+    MaxFloat {
+        ty: Float,
+        pair: bool,
+    },
 }
 
 /// `atom`, `red`.

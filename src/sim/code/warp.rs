@@ -8,8 +8,19 @@ use super::{P, R, Reg};
 pub(in crate::sim) enum WarpOp {
     Shfl(Box<Shfl>),
     Vote(VoteKind, Reg, P, bool, Option<R>),
-    Match { all: bool, d: R, p: Option<P>, a: Reg, mask: R },
-    Redux { f: Redux, d: R, a: R, mask: R },
+    Match {
+        all: bool,
+        d: R,
+        p: Option<P>,
+        a: Reg,
+        mask: R,
+    },
+    Redux {
+        f: Redux,
+        d: R,
+        a: R,
+        mask: R,
+    },
     ActiveMask(R),
     /// `elect.sync d|p, mask`.
     Elect(R, P, R),

@@ -20,7 +20,10 @@ impl<'m> Cx<'_, '_, 'm> {
     pub(super) fn brackets(&self, n: usize) -> Decoded<&'m Address> {
         match &self.operand(n).kind {
             OperandKind::Address(address) => Ok(address),
-            _ => Err(self.error_at(self.operand(n), format!("expected an address in brackets, found `{}`", self.operand(n)))),
+            _ => Err(self.error_at(
+                self.operand(n),
+                format!("expected an address in brackets, found `{}`", self.operand(n)),
+            )),
         }
     }
 
@@ -34,13 +37,19 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     pub(super) fn address(&mut self, address: &'m Address, space: Space) -> Decoded<(Addr, Space)> {
-        let offset = i64::try_from(address.offset)
-            .map_err(|_| self.error_at(&address.base, format!("the offset {} is too large", address.offset)))?;
+        let offset = i64::try_from(address.offset).map_err(|_| {
+            self.error_at(&address.base, format!("the offset {} is too large", address.offset))
+        })?;
         if let Some((reg, ty)) = self.register_of(&address.base)? {
             let base = match reg {
                 Reg::R(r) if ty.bits() == 32 => Base::R(r),
                 Reg::D(d) => Base::D(d),
-                _ => return Err(self.error_at(&address.base, format!("an address register has 32 or 64 bits; `{}` is {ty}", address.base))),
+                _ => {
+                    return Err(self.error_at(
+                        &address.base,
+                        format!("an address register has 32 or 64 bits; `{}` is {ty}", address.base),
+                    ));
+                }
             };
             self.uses.push(reg);
             return Ok((Addr { base, offset }, space));
@@ -84,18 +93,31 @@ impl<'m> Cx<'_, '_, 'm> {
         }
     }
 
-    fn wrong_space(&self, operand: &Operand, name: &str, found: Space, want: Space) -> crate::sim::ParseError {
+    fn wrong_space(
+        &self,
+        operand: &Operand,
+        name: &str,
+        found: Space,
+        want: Space,
+    ) -> crate::sim::ParseError {
         self.error_at(operand, format!("`{name}` lies in {} space, not in {}", found.name(), want.name()))
     }
 
     /// The address of a variable or function; `generic` asks for a generic address.
-    pub(super) fn symbol(&mut self, operand: &Operand, name: &'m str, offset: i64, generic: bool) -> Decoded<Place> {
+    pub(super) fn symbol(
+        &mut self,
+        operand: &Operand,
+        name: &'m str,
+        offset: i64,
+        generic: bool,
+    ) -> Decoded<Place> {
         match self.body.lookup(name) {
             Some(Symbol::Frame { variable, offset: start, size }) => {
                 self.within(operand, variable, offset, u64::from(size))?;
                 let offset = i64::from(start) + offset;
                 if self.body.is_entry {
-                    let value = if generic { Value::LocalGeneric(offset) } else { Value::Bits(offset as u64) };
+                    let value =
+                        if generic { Value::LocalGeneric(offset) } else { Value::Bits(offset as u64) };
                     return Ok(Place::Value(value, Space::Local));
                 }
                 Ok(Place::Frame(offset))
@@ -122,7 +144,13 @@ impl<'m> Cx<'_, '_, 'm> {
         }
     }
 
-    fn variable(&mut self, operand: &Operand, variable: &'m Variable, offset: i64, generic: bool) -> Decoded<Place> {
+    fn variable(
+        &mut self,
+        operand: &Operand,
+        variable: &'m Variable,
+        offset: i64,
+        generic: bool,
+    ) -> Decoded<Place> {
         let (_, size, _) = size_of(self.body.builder.symbols, variable)?;
         match variable.space {
             Declared::Shared => {
@@ -134,12 +162,18 @@ impl<'m> Cx<'_, '_, 'm> {
             }
             Declared::Global | Declared::Const => {
                 let index = self.body.builder.symbols.index_of(variable);
-                let index = index.ok_or_else(|| self.error_at(operand, format!("`{}` is not declared", variable.name)))?;
+                let index = index
+                    .ok_or_else(|| self.error_at(operand, format!("`{}` is not declared", variable.name)))?;
                 let space = if variable.space == Declared::Global { Space::Global } else { Space::Const };
                 Ok(Place::Value(Value::Variable(index, offset), space))
             }
-            Declared::Local => Err(self.error_at(operand, "`.local` variables of a module are not supported; declare them in the function")),
-            Declared::Param | Declared::Reg => Err(self.error_at(operand, format!("`{}` has no address", variable.name))),
+            Declared::Local => Err(self.error_at(
+                operand,
+                "`.local` variables of a module are not supported; declare them in the function",
+            )),
+            Declared::Param | Declared::Reg => {
+                Err(self.error_at(operand, format!("`{}` has no address", variable.name)))
+            }
         }
     }
 
@@ -153,7 +187,12 @@ impl<'m> Cx<'_, '_, 'm> {
 
     /// The address of a symbol in a slot of `ty`, for `mov` and `cvta`; `Err` of the frame offset when it depends
     /// on the activation.
-    pub(super) fn symbol_value(&mut self, operand: &'m Operand, ty: Type, generic: bool) -> Decoded<Option<Result<Reg, i64>>> {
+    pub(super) fn symbol_value(
+        &mut self,
+        operand: &'m Operand,
+        ty: Type,
+        generic: bool,
+    ) -> Decoded<Option<Result<Reg, i64>>> {
         let (name, offset) = match &operand.kind {
             OperandKind::Name(name) => (name.as_str(), 0),
             OperandKind::Offset(name, offset) => (name.as_str(), *offset as i64),

@@ -250,7 +250,13 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     /// A floating-point instruction with `sources` operands.
-    pub(super) fn float_op(&mut self, f: FloatFn, ty: Type, words: &Words<'_>, sources: usize) -> Decoded<Alu> {
+    pub(super) fn float_op(
+        &mut self,
+        f: FloatFn,
+        ty: Type,
+        words: &Words<'_>,
+        sources: usize,
+    ) -> Decoded<Alu> {
         self.arity(sources + 1)?;
         let Some(float) = ty.float() else { return Err(self.no_such_type(ty)) };
         let d = self.dst(0, ty)?;

@@ -53,12 +53,18 @@ impl Cx<'_, '_, '_> {
         let bytes = match (self.constant(2, "the size of a copy")?, cg) {
             (16, _) => 16,
             (n @ (4 | 8), false) => n as u8,
-            (n, true) => return Err(self.error_at(self.operand(2), format!("`.cg` copies 16 bytes, not {n}"))),
-            (n, _) => return Err(self.error_at(self.operand(2), format!("a copy has 4, 8 or 16 bytes, not {n}"))),
+            (n, true) => {
+                return Err(self.error_at(self.operand(2), format!("`.cg` copies 16 bytes, not {n}")));
+            }
+            (n, _) => {
+                return Err(self.error_at(self.operand(2), format!("a copy has 4, 8 or 16 bytes, not {n}")));
+            }
         };
         let mut rest = (3..self.count()).map(|n| self.operand(n)).collect::<Vec<_>>();
         if policy {
-            let Some(last) = rest.pop() else { return Err(self.error("`.L2::cache_hint` wants a policy operand")) };
+            let Some(last) = rest.pop() else {
+                return Err(self.error("`.L2::cache_hint` wants a policy operand"));
+            };
             self.src_as(last, Type::B64, super::operand::Fit::Exact)?;
         }
         let mut copy = CpAsync { dst, src, bytes, src_bytes: None, ignore: None };

@@ -52,8 +52,15 @@ impl Cx<'_, '_, '_> {
         let (addr, space) = self.addr(first, space)?;
         let b = self.sources(first + 1, count, ty, Fit::Exact)?;
         let c = if f == AtomFn::Cas { Some(self.src(first + 2, ty)?) } else { None };
-        let access =
-            Access { space, bytes: ty.bytes() as u8, count: count as u8, signed: false, half: false, strong: true, addr };
+        let access = Access {
+            space,
+            bytes: ty.bytes() as u8,
+            count: count as u8,
+            signed: false,
+            half: false,
+            strong: true,
+            addr,
+        };
         Ok(Memory::Atom(Box::new(Atom { f, access, d, b, c })))
     }
 
@@ -83,7 +90,9 @@ impl Cx<'_, '_, '_> {
             },
             ("inc", Type::Int(Int::U32)) => AtomFn::Inc,
             ("dec", Type::Int(Int::U32)) => AtomFn::Dec,
-            ("add", Type::Int(int)) if matches!(int, Int::U32 | Int::S32 | Int::U64 | Int::S64) => AtomFn::AddInt(int),
+            ("add", Type::Int(int)) if matches!(int, Int::U32 | Int::S32 | Int::U64 | Int::S64) => {
+                AtomFn::AddInt(int)
+            }
             ("min", Type::Int(int)) if int.bits() >= 32 => AtomFn::MinInt(int),
             ("max", Type::Int(int)) if int.bits() >= 32 => AtomFn::MaxInt(int),
             ("add", Type::F32 | Type::F64) => {
@@ -92,8 +101,12 @@ impl Cx<'_, '_, '_> {
             ("add", _) if half && noftz => {
                 AtomFn::AddFloat { ty: float.unwrap_or(Float::F16), pair: ty.is_pair(), ftz: false }
             }
-            ("min", _) if half && noftz => AtomFn::MinFloat { ty: float.unwrap_or(Float::F16), pair: ty.is_pair() },
-            ("max", _) if half && noftz => AtomFn::MaxFloat { ty: float.unwrap_or(Float::F16), pair: ty.is_pair() },
+            ("min", _) if half && noftz => {
+                AtomFn::MinFloat { ty: float.unwrap_or(Float::F16), pair: ty.is_pair() }
+            }
+            ("max", _) if half && noftz => {
+                AtomFn::MaxFloat { ty: float.unwrap_or(Float::F16), pair: ty.is_pair() }
+            }
             ("add" | "min" | "max", _) if half => return Err(self.error("atomics on halves want `.noftz`")),
             ("and" | "or" | "xor" | "exch" | "cas" | "inc" | "dec" | "add" | "min" | "max", _) => {
                 return Err(self.error(format!("there is no atomic `.{name}` on {ty}")));

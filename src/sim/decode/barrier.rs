@@ -78,7 +78,9 @@ impl Cx<'_, '_, '_> {
                 matches!(*kind, "alias" | "async" | "async::global" | "async::shared::cta" | "async.global")
                     || kind.starts_with("async")
             }
-            ("fence", ["proxy", "async", space]) => matches!(*space, "global" | "shared::cta" | "shared::cluster"),
+            ("fence", ["proxy", "async", space]) => {
+                matches!(*space, "global" | "shared::cta" | "shared::cluster")
+            }
             ("fence", ["proxy", kind, "release" | "acquire", "cta" | "cluster" | "gpu" | "sys"]) => {
                 kind.starts_with("tensormap::generic")
             }

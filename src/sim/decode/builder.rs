@@ -98,7 +98,11 @@ impl<'m> Builder<'m> {
         for param in &entry.params {
             let (_, size, align) = size_of(self.symbols, param)?;
             if param.space != Space::Param {
-                return Err(self.symbols.error(param.pos, param.name.len(), "a kernel takes its parameters in `.param`"));
+                return Err(self.symbols.error(
+                    param.pos,
+                    param.name.len(),
+                    "a kernel takes its parameters in `.param`",
+                ));
             }
             offset = offset.next_multiple_of(u64::from(align));
             let ty = if param.dims.is_empty() { param.ty.clone() } else { format!("{}[{size}]", param.ty) };
@@ -225,7 +229,11 @@ impl<'m> Builder<'m> {
             let (ty, size, align) = match param.space {
                 Space::Reg => {
                     let ty = Type::parse(&param.ty).ok_or_else(|| {
-                        self.symbols.error(param.pos, param.name.len(), format!("unknown type `.{}`", param.ty))
+                        self.symbols.error(
+                            param.pos,
+                            param.name.len(),
+                            format!("unknown type `.{}`", param.ty),
+                        )
                     })?;
                     (ty, 0, 1)
                 }

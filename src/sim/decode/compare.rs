@@ -128,12 +128,27 @@ impl Cx<'_, '_, '_> {
         let d = self.dst_r(0, to)?;
         let (a, b) = (self.src(1, ty)?, self.src(2, ty)?);
         let combine = self.combined(&head, 3)?;
-        Ok(Alu::Set(Box::new(Set { compare: head.compare, ty: number, pair, ftz: head.ftz, d, one, a, b, combine })))
+        Ok(Alu::Set(Box::new(Set {
+            compare: head.compare,
+            ty: number,
+            pair,
+            ftz: head.ftz,
+            d,
+            one,
+            a,
+            b,
+            combine,
+        })))
     }
 
     pub(super) fn selp(&mut self) -> Decoded<Alu> {
         let ty = self.want_type()?;
-        if ty == Type::Pred || ty.bits() < 16 || ty.bits() > 64 || ty.is_pair() || matches!(ty, Type::F16 | Type::Bf16 | Type::Tf32) {
+        if ty == Type::Pred
+            || ty.bits() < 16
+            || ty.bits() > 64
+            || ty.is_pair()
+            || matches!(ty, Type::F16 | Type::Bf16 | Type::Tf32)
+        {
             return Err(self.no_such_type(ty));
         }
         self.arity(4)?;
@@ -157,7 +172,11 @@ impl Cx<'_, '_, '_> {
             Type::Int(Int::S32) if !ftz => false,
             _ => return Err(self.no_such_type(condition)),
         };
-        if ty == Type::Pred || ty.bits() < 16 || ty.bits() > 64 || matches!(ty, Type::F16 | Type::Bf16 | Type::Tf32) {
+        if ty == Type::Pred
+            || ty.bits() < 16
+            || ty.bits() > 64
+            || matches!(ty, Type::F16 | Type::Bf16 | Type::Tf32)
+        {
             return Err(self.no_such_type(ty));
         }
         self.arity(4)?;

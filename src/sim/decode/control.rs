@@ -220,7 +220,9 @@ impl<'m> Cx<'_, '_, 'm> {
             return Err(self.error(format!("the function takes {want_args} arguments, found {}", args.len())));
         }
         if returns.len() != want_returns {
-            return Err(self.error(format!("the function gives {want_returns} results, found {}", returns.len())));
+            return Err(
+                self.error(format!("the function gives {want_returns} results, found {}", returns.len()))
+            );
         }
         Ok(())
     }

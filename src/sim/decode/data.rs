@@ -12,7 +12,11 @@ use crate::sim::types::Type;
 impl<'m> Cx<'_, '_, 'm> {
     pub(super) fn mov(&mut self) -> Decoded<Op> {
         let ty = self.want_type()?;
-        if matches!(ty, Type::Int(int) if int.bits() == 8) || ty == Type::B8 || ty.is_pair() || matches!(ty, Type::Tf32) {
+        if matches!(ty, Type::Int(int) if int.bits() == 8)
+            || ty == Type::B8
+            || ty.is_pair()
+            || matches!(ty, Type::Tf32)
+        {
             return Err(self.no_such_type(ty));
         }
         self.arity(2)?;
@@ -78,10 +82,16 @@ impl<'m> Cx<'_, '_, 'm> {
             16 => Type::B16,
             32 => Type::B32,
             64 => Type::B64,
-            _ => return Err(self.error_at(self.operand(usize::from(pack)), format!("{parts} parts do not make {ty}"))),
+            _ => {
+                return Err(
+                    self.error_at(self.operand(usize::from(pack)), format!("{parts} parts do not make {ty}"))
+                );
+            }
         };
         if part.bits() * parts != ty.bits() || !matches!(parts, 2 | 4) || part == Type::B8 {
-            return Err(self.error_at(self.operand(usize::from(pack)), format!("{parts} parts do not make {ty}")));
+            return Err(
+                self.error_at(self.operand(usize::from(pack)), format!("{parts} parts do not make {ty}"))
+            );
         }
         let bits = part.bits();
         if pack {

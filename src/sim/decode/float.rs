@@ -26,8 +26,11 @@ impl Cx<'_, '_, '_> {
                 let ftz: &[&str] = if ty == Type::F32 || approx { &["ftz"] } else { &[] };
                 let allowed = [&["rn", "rz", "rm", "rp", "approx"], ftz].concat();
                 self.allow_one_rounding(&words, &allowed)?;
-                if approx == rounding || (approx && ty == Type::F64 && (name == "sqrt" || !words.has("ftz"))) {
-                    return Err(self.error(format!("`{name}{ty}` wants a rounding such as `.rn`, or `.approx`")));
+                if approx == rounding || (approx && ty == Type::F64 && (name == "sqrt" || !words.has("ftz")))
+                {
+                    return Err(
+                        self.error(format!("`{name}{ty}` wants a rounding such as `.rn`, or `.approx`"))
+                    );
                 }
                 let f = match (name, approx) {
                     ("rcp", true) => FloatFn::RcpApprox,

@@ -26,7 +26,11 @@ pub(super) struct Body<'b, 'm> {
 
 impl<'b, 'm> Body<'b, 'm> {
     /// Decodes a function and returns the bytes of its frame. `callee` is its index unless it is the entry.
-    pub(super) fn decode(builder: &'b mut Builder<'m>, function: &'m Function, callee: Option<u32>) -> Decoded<u32> {
+    pub(super) fn decode(
+        builder: &'b mut Builder<'m>,
+        function: &'m Function,
+        callee: Option<u32>,
+    ) -> Decoded<u32> {
         let start = builder.code.instrs.len();
         let frame = callee.map_or(0, |i| builder.code.callees[i as usize].frame);
         let mut body = Body {
@@ -132,7 +136,8 @@ impl<'b, 'm> Body<'b, 'm> {
                 result
             }
             Statement::Loc(loc) => {
-                self.loc = self.builder.loc(SourceLine { file: loc.file, line: loc.line, column: loc.column });
+                self.loc =
+                    self.builder.loc(SourceLine { file: loc.file, line: loc.line, column: loc.column });
                 Ok(())
             }
             Statement::Pragma(_) | Statement::Targets { .. } | Statement::Prototype { .. } => Ok(()),

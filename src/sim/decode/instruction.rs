@@ -62,11 +62,11 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         let alu = |alu: Decoded<Alu>| alu.map(Op::Alu);
         let control = |control: Decoded<Control>| control.map(Op::Control);
         match name {
-            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "addc"
-            | "subc" | "madc" => alu(self.arithmetic(name)),
-            "mul24" | "mad24" | "sad" | "popc" | "clz" | "bfind" | "fns" | "brev" | "bfe" | "bfi" | "szext"
-            | "bmsk" | "dp4a" | "dp2a" | "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shf" | "shl"
-            | "shr" | "prmt" => alu(self.integer(name)),
+            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max"
+            | "addc" | "subc" | "madc" => alu(self.arithmetic(name)),
+            "mul24" | "mad24" | "sad" | "popc" | "clz" | "bfind" | "fns" | "brev" | "bfe" | "bfi"
+            | "szext" | "bmsk" | "dp4a" | "dp2a" | "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shf"
+            | "shl" | "shr" | "prmt" => alu(self.integer(name)),
             "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" | "copysign" | "testp" => {
                 alu(self.float_function(name))
             }

@@ -130,7 +130,9 @@ impl Cx<'_, '_, '_> {
         self.arity(3)?;
         let signed = matches!(ty, Type::Int(int) if int.signed());
         let bits = ty.bits();
-        if (name == "shl") != matches!(ty, Type::B16 | Type::B32 | Type::B64) && !(name == "shr" && ty.bits() > 8) {
+        if (name == "shl") != matches!(ty, Type::B16 | Type::B32 | Type::B64)
+            && !(name == "shr" && ty.bits() > 8)
+        {
             return Err(self.no_such_type(ty));
         }
         let class = match ty {
@@ -284,7 +286,9 @@ impl Cx<'_, '_, '_> {
         self.arity(if or.is_some() { 6 } else { 5 })?;
         let lut = match self.constant(4, "the table of `lop3`")? {
             lut @ 0..=255 => lut as u8,
-            other => return Err(self.error_at(self.operand(4), format!("the table {other} is not in 0 … 255"))),
+            other => {
+                return Err(self.error_at(self.operand(4), format!("the table {other} is not in 0 … 255")));
+            }
         };
         let Some(or) = or else {
             let (d, a, b) = (self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?);

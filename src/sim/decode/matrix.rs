@@ -33,7 +33,8 @@ impl Cx<'_, '_, '_> {
         } else {
             self.sources(vector, count, Type::B32, Fit::Exact)?
         };
-        let regs = regs.iter().map(|&reg| self.only_r(self.operand(vector), reg)).collect::<Decoded<Box<[R]>>>()?;
+        let regs =
+            regs.iter().map(|&reg| self.only_r(self.operand(vector), reg)).collect::<Decoded<Box<[R]>>>()?;
         let (addr, space) = self.addr(address, space)?;
         let access = Box::new(MatrixAccess { space, addr, transposed, regs });
         Ok(if load { Memory::LdMatrix(access) } else { Memory::StMatrix(access) })

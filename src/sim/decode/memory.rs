@@ -89,7 +89,14 @@ impl Cx<'_, '_, '_> {
         Ok((count, ty))
     }
 
-    fn access(&self, space: Space, ty: Type, count: usize, strong: bool, addr: crate::sim::code::Addr) -> Access {
+    fn access(
+        &self,
+        space: Space,
+        ty: Type,
+        count: usize,
+        strong: bool,
+        addr: crate::sim::code::Addr,
+    ) -> Access {
         let signed = matches!(ty, Type::Int(int) if int.signed());
         Access { space, bytes: ty.bytes() as u8, count: count as u8, signed, half: false, strong, addr }
     }

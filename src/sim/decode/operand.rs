@@ -44,9 +44,11 @@ impl Cx<'_, '_, '_> {
     pub(super) fn register(&mut self, name: &str, pos: Pos) -> Decoded<Option<(Reg, Type)>> {
         match self.body.lookup(name) {
             Some(Symbol::Register(ty, 1)) => Ok(Some((self.body.slots(name, ty, 1)[0], ty))),
-            Some(Symbol::Register(..)) => {
-                Err(self.body.error(pos, name.len() as u32, format!("`{name}` is a vector; name one component")))
-            }
+            Some(Symbol::Register(..)) => Err(self.body.error(
+                pos,
+                name.len() as u32,
+                format!("`{name}` is a vector; name one component"),
+            )),
             _ => Ok(None),
         }
     }
@@ -58,7 +60,8 @@ impl Cx<'_, '_, '_> {
             OperandKind::Component(name, part) => match self.body.lookup(name) {
                 Some(Symbol::Register(ty, vector)) if vector > 1 => {
                     let index = component(part).filter(|&i| i < vector as usize);
-                    let index = index.ok_or_else(|| self.error_at(operand, format!("`{name}` has no `.{part}`")))?;
+                    let index =
+                        index.ok_or_else(|| self.error_at(operand, format!("`{name}` has no `.{part}`")))?;
                     Ok(Some((self.body.slots(name, ty, vector)[index], ty)))
                 }
                 _ => Ok(None),
@@ -72,7 +75,8 @@ impl Cx<'_, '_, '_> {
         match &operand.kind {
             OperandKind::Vector(items) => Ok(items.clone()),
             OperandKind::Name(name) => match self.body.lookup(name) {
-                Some(Symbol::Register(_, vector)) if vector > 1 => Ok(["x", "y", "z", "w"][..vector as usize]
+                Some(Symbol::Register(_, vector)) if vector > 1 => Ok(["x", "y", "z", "w"]
+                    [..vector as usize]
                     .iter()
                     .map(|part| Operand {
                         kind: OperandKind::Component(name.clone(), (*part).to_string()),
@@ -97,7 +101,10 @@ impl Cx<'_, '_, '_> {
 
     pub(super) fn mismatch(&self, operand: &Operand, want: Type, found: Type) -> crate::sim::ParseError {
         let opcode = self.i.mnemonic();
-        self.error_at(operand, format!("`{opcode}` wants a {want} register here, found `{operand}` of type {found}"))
+        self.error_at(
+            operand,
+            format!("`{opcode}` wants a {want} register here, found `{operand}` of type {found}"),
+        )
     }
 
     /// A destination.
@@ -132,7 +139,9 @@ impl Cx<'_, '_, '_> {
     pub(super) fn src_as(&mut self, operand: &Operand, ty: Type, fit: Fit) -> Decoded<Reg> {
         match &operand.kind {
             OperandKind::Int(value) => self.int_constant(operand, *value, ty),
-            OperandKind::Single(bits) => self.float_constant(operand, f64::from(f32::from_bits(*bits)), Some(*bits), ty),
+            OperandKind::Single(bits) => {
+                self.float_constant(operand, f64::from(f32::from_bits(*bits)), Some(*bits), ty)
+            }
             OperandKind::Double(bits) => self.float_constant(operand, f64::from_bits(*bits), None, ty),
             OperandKind::Name(_) | OperandKind::Component(..) => match self.register_of(operand)? {
                 Some((reg, found)) if fits(fit, ty, found) => {
@@ -168,11 +177,19 @@ impl Cx<'_, '_, '_> {
         })
     }
 
-    fn float_constant(&mut self, operand: &Operand, value: f64, single: Option<u32>, ty: Type) -> Decoded<Reg> {
+    fn float_constant(
+        &mut self,
+        operand: &Operand,
+        value: f64,
+        single: Option<u32>,
+        ty: Type,
+    ) -> Decoded<Reg> {
         let bits = match ty {
             Type::F32 | Type::B32 => u64::from(single.unwrap_or((value as f32).to_bits())),
             Type::F64 | Type::B64 => value.to_bits(),
-            _ => return Err(self.error_at(operand, format!("a floating-point constant where {ty} is wanted"))),
+            _ => {
+                return Err(self.error_at(operand, format!("a floating-point constant where {ty} is wanted")));
+            }
         };
         Ok(match ty.bits() {
             64 => Reg::D(self.body.builder.preset_d(Value::Bits(bits))),

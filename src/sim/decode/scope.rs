@@ -14,7 +14,11 @@ pub(super) enum Symbol<'m> {
     /// A register declared with this type and this many components.
     Register(Type, u32),
     /// A variable of the frame: a `.local` or, in a call sequence, a `.param`.
-    Frame { variable: &'m Variable, offset: u32, size: u32 },
+    Frame {
+        variable: &'m Variable,
+        offset: u32,
+        size: u32,
+    },
     /// A `.shared`, `.global` or `.const` variable declared in the function.
     Variable(&'m Variable),
     /// A kernel parameter.
@@ -23,7 +27,10 @@ pub(super) enum Symbol<'m> {
     /// `.branchtargets`, `.calltargets`.
     Targets(&'m [String]),
     /// `.callprototype`.
-    Prototype { returns: &'m [Variable], params: &'m [Variable] },
+    Prototype {
+        returns: &'m [Variable],
+        params: &'m [Variable],
+    },
 }
 
 /// The names of one block.
@@ -58,7 +65,11 @@ impl<'m> Scope<'m> {
         let ty = match Type::parse(&registers.ty) {
             Some(ty) => ty,
             None => {
-                return Err(symbols.error(registers.pos, 4, format!("unknown register type `.{}`", registers.ty)));
+                return Err(symbols.error(
+                    registers.pos,
+                    4,
+                    format!("unknown register type `.{}`", registers.ty),
+                ));
             }
         };
         for (name, count) in &registers.names {

@@ -45,7 +45,12 @@ impl AsyncCopies {
     }
 }
 
-pub(super) fn issue<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, copy: &CpAsync, m: u32) -> Outcome<()> {
+pub(super) fn issue<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    copy: &CpAsync,
+    m: u32,
+) -> Outcome<()> {
     let to = safe_addresses(warp, copy.dst, m);
     let from = safe_addresses(warp, copy.src, m);
     let bytes = u64::from(copy.bytes);
@@ -126,7 +131,8 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) 
     let mut at = 0;
     while at < warp.copies.pending.len() {
         let entry = &mut warp.copies.pending[at];
-        let arrived = lanes(entry.mask).filter(|&l| ready(l, entry.group[l])).fold(0, |mask, l| mask | 1 << l);
+        let arrived =
+            lanes(entry.mask).filter(|&l| ready(l, entry.group[l])).fold(0, |mask, l| mask | 1 << l);
         for lane in lanes(arrived) {
             for i in 0..entry.bytes / 4 {
                 shared.set(entry.to[lane] + 4 * i, lane, u32::MAX, entry.data[lane][i as usize]);

@@ -68,9 +68,7 @@ fn halves(ty: Float, pair: bool, a: u64, b: u64, f: impl Fn(u64, u64) -> u64) ->
 /// A value of up to 128 bits in a register.
 fn value(warp: &Warp, reg: Reg, lane: usize) -> u128 {
     match reg {
-        Reg::Q(D(d)) => {
-            u128::from(warp.regs.d(D(d))[lane]) | u128::from(warp.regs.d(D(d + 1))[lane]) << 64
-        }
+        Reg::Q(D(d)) => u128::from(warp.regs.d(D(d))[lane]) | u128::from(warp.regs.d(D(d + 1))[lane]) << 64,
         other => u128::from(warp.regs.lane(other, lane)),
     }
 }
@@ -82,7 +80,12 @@ fn set(warp: &mut Warp, reg: Reg, lane: usize, value: u128) {
     }
 }
 
-pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, atom: &Atom, m: u32) -> Outcome<()> {
+pub(super) fn execute<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    atom: &Atom,
+    m: u32,
+) -> Outcome<()> {
     let all = safe_addresses(warp, atom.access.addr, m);
     let total = u64::from(atom.access.bytes) * u64::from(atom.access.count);
     aligned(&all, total, "an atomic", atom.access.space)?;
@@ -109,13 +112,15 @@ fn one<const CHECKED: bool>(
         _ => None,
     };
     if shared.is_none() && address < GLOBAL_START && (LOCAL_WINDOW..).contains(&address) {
-        return Err(Fault::at(Kind::InvalidAddress, lane, format!("an atomic in local memory, at {address:#x}")));
+        return Err(Fault::at(
+            Kind::InvalidAddress,
+            lane,
+            format!("an atomic in local memory, at {address:#x}"),
+        ));
     }
     for i in 0..usize::from(atom.access.count) {
-        let operands = Operands {
-            b: value(warp, atom.b[i], lane),
-            c: atom.c.map_or(0, |c| value(warp, c, lane)),
-        };
+        let operands =
+            Operands { b: value(warp, atom.b[i], lane), c: atom.c.map_or(0, |c| value(warp, c, lane)) };
         let offset = bytes * i as u64;
         let old = match shared {
             Some(at) => in_shared::<CHECKED>(cx, atom, lane, at, total, offset, &operands)?,

@@ -32,7 +32,11 @@ pub(in crate::sim) fn call(
             let message = string(cx, warp, lane, argument(warp, 0))?;
             let file = string(cx, warp, lane, argument(warp, 1))?;
             let line = argument(warp, 2) as u32;
-            return Err(Fault::at(Kind::Assertion, lane, format!("assertion failed: {message} ({file}:{line})")));
+            return Err(Fault::at(
+                Kind::Assertion,
+                lane,
+                format!("assertion failed: {message} ({file}:{line})"),
+            ));
         }
         Builtin::Malloc => 0,
         Builtin::Free => return Ok(()),
@@ -49,7 +53,8 @@ pub(in crate::sim) fn read_place(warp: &Warp, lane: usize, place: Place) -> u64 
         Place::Register(reg) => warp.regs.lane(reg, lane),
         Place::Frame { offset, size } => {
             let at = u64::from(warp.sp[lane]) + u64::from(offset);
-            (0..u64::from(size.min(8))).fold(0, |value, i| value | u64::from(warp.local.byte(at + i, lane)) << (8 * i))
+            (0..u64::from(size.min(8)))
+                .fold(0, |value, i| value | u64::from(warp.local.byte(at + i, lane)) << (8 * i))
         }
     }
 }
@@ -70,7 +75,8 @@ fn write_place(warp: &mut Warp, lane: usize, place: Place, value: u64) {
 fn byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
     match address {
         SHARED_WINDOW..LOCAL_WINDOW => {
-            let (rank, offset) = ((address - SHARED_WINDOW) >> SHARED_BITS, address & ((1 << SHARED_BITS) - 1));
+            let (rank, offset) =
+                ((address - SHARED_WINDOW) >> SHARED_BITS, address & ((1 << SHARED_BITS) - 1));
             let shared = cx.ctas.get(rank as usize).map(|cta| &cta.shared);
             match shared.filter(|s| offset < u64::from(s.bytes)) {
                 Some(shared) => Ok((shared.words[(offset / 4) as usize] >> (8 * (offset % 4))) as u8),
@@ -198,7 +204,12 @@ fn parse_spec(
     Ok((spec, peek(at), (at + 1).min(format.len().max(at))))
 }
 
-fn convert(out: &mut String, spec: &Spec, conversion: char, arguments: &mut Arguments<'_, '_>) -> Outcome<()> {
+fn convert(
+    out: &mut String,
+    spec: &Spec,
+    conversion: char,
+    arguments: &mut Arguments<'_, '_>,
+) -> Outcome<()> {
     let width = if spec.long { 8 } else { 4 };
     let (sign, body) = match conversion {
         'd' | 'i' => {

@@ -24,7 +24,8 @@ pub(super) fn cvt(regs: &mut Regs, m: u32, op: &Cvt) {
 
 /// The commonest conversions by the machine's own instructions.
 fn fast(regs: &mut Regs, m: u32, op: &Cvt) -> bool {
-    let plain = op.mode.round == Round::Rn && !op.mode.ftz && !op.mode.sat && !op.mode.satfinite && !op.mode.relu;
+    let plain =
+        op.mode.round == Round::Rn && !op.mode.ftz && !op.mode.sat && !op.mode.satfinite && !op.mode.relu;
     if !plain || op.mode.integer {
         return false;
     }

@@ -41,9 +41,15 @@ pub(super) fn d2(regs: &mut Regs, m: u32, f: D2, d: D, a: D, b: D) {
         D2::MulHiS => regs.map_dd(m, d, a, b, mul_hi_s),
         D2::DivU => regs.map_dd(m, d, a, b, |a, b| a.checked_div(b).unwrap_or(u64::MAX)),
         D2::DivS => {
-            regs.map_dd(m, d, a, b, |a, b| {
-                if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }
-            });
+            regs.map_dd(
+                m,
+                d,
+                a,
+                b,
+                |a, b| {
+                    if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }
+                },
+            );
         }
         D2::RemU => regs.map_dd(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(u64::MAX)),
         D2::RemS => {
@@ -58,15 +64,30 @@ pub(super) fn d2(regs: &mut Regs, m: u32, f: D2, d: D, a: D, b: D) {
         D2::And => regs.map_dd(m, d, a, b, |a, b| a & b),
         D2::Or => regs.map_dd(m, d, a, b, |a, b| a | b),
         D2::Xor => regs.map_dd(m, d, a, b, |a, b| a ^ b),
-        D2::AddF64 => native(regs, m, d, [a, b, b], |a, b, _| a + b, |a, b, _| {
-            float::add(Float::F64, Round::Rn, false, false, a, b)
-        }),
-        D2::SubF64 => native(regs, m, d, [a, b, b], |a, b, _| a - b, |a, b, _| {
-            float::sub(Float::F64, Round::Rn, false, false, a, b)
-        }),
-        D2::MulF64 => native(regs, m, d, [a, b, b], |a, b, _| a * b, |a, b, _| {
-            float::mul(Float::F64, Round::Rn, false, false, a, b)
-        }),
+        D2::AddF64 => native(
+            regs,
+            m,
+            d,
+            [a, b, b],
+            |a, b, _| a + b,
+            |a, b, _| float::add(Float::F64, Round::Rn, false, false, a, b),
+        ),
+        D2::SubF64 => native(
+            regs,
+            m,
+            d,
+            [a, b, b],
+            |a, b, _| a - b,
+            |a, b, _| float::sub(Float::F64, Round::Rn, false, false, a, b),
+        ),
+        D2::MulF64 => native(
+            regs,
+            m,
+            d,
+            [a, b, b],
+            |a, b, _| a * b,
+            |a, b, _| float::mul(Float::F64, Round::Rn, false, false, a, b),
+        ),
     }
 }
 

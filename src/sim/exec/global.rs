@@ -91,7 +91,9 @@ fn out_of_bounds(lane: usize, address: u64, bytes: u64, doing: Doing, found: &Fo
             "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, in a buffer of {size} bytes that was freed"
         ),
         Found::Nothing => {
-            format!("global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, which is in no buffer")
+            format!(
+                "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, which is in no buffer"
+            )
         }
     };
     Fault::at(Kind::GlobalOutOfBounds, lane, message)

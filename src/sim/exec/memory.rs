@@ -5,9 +5,7 @@ use super::{async_copy, atomic, global, local, matrix, shared};
 use crate::sim::code::{Access, Addr, Base, Memory, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::memory::{
-    GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW,
-};
+use crate::sim::memory::{GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use crate::sim::report::Kind;
 use crate::sim::warp::Warp;
 
@@ -59,7 +57,9 @@ fn belongs(space: Space, address: u64, rank: u64) -> bool {
     match space {
         Space::Global => address >= GLOBAL_START,
         Space::Const => false,
-        Space::Shared => window_of(address) == Space::Shared && (address - SHARED_WINDOW) >> SHARED_BITS == rank,
+        Space::Shared => {
+            window_of(address) == Space::Shared && (address - SHARED_WINDOW) >> SHARED_BITS == rank
+        }
         Space::SharedCluster => window_of(address) == Space::Shared,
         other => window_of(address) == other,
     }
@@ -184,7 +184,14 @@ fn double<V: View>(view: &V, address: u64, lane: usize) -> u64 {
 }
 
 /// Writes the elements of each lane from registers. Addresses are checked.
-pub(super) fn write<V: View>(view: &mut V, regs: &Regs, all: &Lanes64, access: &Access, values: &[Reg], m: u32) {
+pub(super) fn write<V: View>(
+    view: &mut V,
+    regs: &Regs,
+    all: &Lanes64,
+    access: &Access,
+    values: &[Reg],
+    m: u32,
+) {
     for (i, &reg) in values.iter().enumerate() {
         let offset = u64::from(access.bytes) * i as u64;
         match (access.bytes, reg) {
@@ -227,7 +234,13 @@ fn set_double<V: View>(view: &mut V, address: u64, lane: usize, value: u64) {
     view.set(address + 4, lane, u32::MAX, (value >> 32) as u32);
 }
 
-fn load_word<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: R, m: u32) -> Outcome<()> {
+fn load_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: R,
+    m: u32,
+) -> Outcome<()> {
     match access.space {
         Space::Shared => shared::load_word::<CHECKED>(cx, warp, access, d, m),
         Space::Global => global::load_word(cx, warp, access, d, m),
@@ -235,16 +248,18 @@ fn load_word<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Acc
     }
 }
 
-fn store_word<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, value: R, m: u32) -> Outcome<()> {
+fn store_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    value: R,
+    m: u32,
+) -> Outcome<()> {
     store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m)
 }
 
 /// Calls `f` with each space that generic addresses of `m` fall into, its lanes, and their addresses there.
-fn by_space(
-    all: &Lanes64,
-    m: u32,
-    mut f: impl FnMut(Space, u32, &Lanes64) -> Outcome<()>,
-) -> Outcome<()> {
+fn by_space(all: &Lanes64, m: u32, mut f: impl FnMut(Space, u32, &Lanes64) -> Outcome<()>) -> Outcome<()> {
     let first = window_of(all[m.trailing_zeros() as usize & 31]);
     let same = super::lanes::mask_of(|lane| window_of(all[lane]) == first) & m;
     let window = match first {
@@ -263,12 +278,16 @@ fn by_space(
     if same == m { Ok(()) } else { by_space(all, m & !same, f) }
 }
 
-fn load<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: &[Reg], m: u32) -> Outcome<()> {
+fn load<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: &[Reg],
+    m: u32,
+) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     if access.space == Space::Generic {
-        return by_space(&all, m, |space, m, all| {
-            load_from::<CHECKED>(cx, warp, space, access, d, all, m)
-        });
+        return by_space(&all, m, |space, m, all| load_from::<CHECKED>(cx, warp, space, access, d, all, m));
     }
     load_from::<CHECKED>(cx, warp, access.space, access, d, &all, m)
 }
@@ -296,7 +315,13 @@ fn load_from<const CHECKED: bool>(
     }
 }
 
-fn store<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, values: &[Reg], m: u32) -> Outcome<()> {
+fn store<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    values: &[Reg],
+    m: u32,
+) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     if access.space == Space::Generic {
         return by_space(&all, m, |space, m, all| {
@@ -318,11 +343,15 @@ fn store_to<const CHECKED: bool>(
     let total = u64::from(access.bytes) * u64::from(access.count);
     aligned(all, total, "a store", space)?;
     match space {
-        Space::Shared | Space::SharedCluster => shared::store::<CHECKED>(cx, warp, space, access, values, all, m),
-        Space::Local => local::store::<CHECKED>(warp, access, values, all, m),
-        Space::Param => {
-            Err(Fault::at(Kind::ReadOnly, m.trailing_zeros() as usize, "a store to kernel parameters, which are read only"))
+        Space::Shared | Space::SharedCluster => {
+            shared::store::<CHECKED>(cx, warp, space, access, values, all, m)
         }
+        Space::Local => local::store::<CHECKED>(warp, access, values, all, m),
+        Space::Param => Err(Fault::at(
+            Kind::ReadOnly,
+            m.trailing_zeros() as usize,
+            "a store to kernel parameters, which are read only",
+        )),
         _ => global::store(cx, warp, access, values, all, m),
     }
 }

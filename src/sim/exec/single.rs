@@ -302,7 +302,13 @@ pub(super) fn bfe(a: u64, width: u32, position: u32, length: u32, signed: bool) 
     // Past the top there are copies of the sign, which for a field that ends beyond the top is the top bit.
     let fill = if signed && (a >> (width - 1)) & 1 == 1 { u64::MAX } else { 0 };
     let wide = if width == 32 { (a & 0xffff_ffff) | fill << 32 } else { a };
-    let shifted = if position > 63 { fill } else if signed { ((wide as i64) >> position) as u64 } else { wide >> position };
+    let shifted = if position > 63 {
+        fill
+    } else if signed {
+        ((wide as i64) >> position) as u64
+    } else {
+        wide >> position
+    };
     if length >= width {
         return shifted;
     }

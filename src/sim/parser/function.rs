@@ -6,7 +6,8 @@ use crate::sim::lexer::Kind;
 
 impl Parser<'_> {
     pub(super) fn function(&mut self, linkage: Linkage) -> Parsed<Function> {
-        let kind = if self.next().kind == Kind::Dot("entry") { FunctionKind::Entry } else { FunctionKind::Func };
+        let kind =
+            if self.next().kind == Kind::Dot("entry") { FunctionKind::Entry } else { FunctionKind::Func };
         let attributes = if self.eat_dot("attribute") { self.attributes()? } else { vec![] };
         let returns = match (kind, self.peek()) {
             (FunctionKind::Func, Kind::Punct('(')) => self.parameters()?,
@@ -31,7 +32,9 @@ impl Parser<'_> {
             let token = self.token();
             let variable = self.variable(Linkage::Local)?;
             if !matches!(variable.space, Space::Param | Space::Reg) || variable.init.is_some() {
-                return Err(self.error_at(token, "a parameter is in `.param` or `.reg` and has no initialiser"));
+                return Err(
+                    self.error_at(token, "a parameter is in `.param` or `.reg` and has no initialiser")
+                );
             }
             params.push(variable);
             if !self.eat(',') {

@@ -60,7 +60,10 @@ impl Parser<'_> {
         if before(1) != Some(Kind::Punct(',')) {
             return false;
         }
-        (1..=64).map_while(before).take_while(|k| !matches!(k, Kind::Punct(';' | '{' | '}'))).any(|k| k == Kind::Ident("call"))
+        (1..=64)
+            .map_while(before)
+            .take_while(|k| !matches!(k, Kind::Punct(';' | '{' | '}')))
+            .any(|k| k == Kind::Ident("call"))
     }
 
     fn name_follows(&self) -> bool {

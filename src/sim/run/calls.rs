@@ -14,7 +14,13 @@ use crate::sim::warp::{Activation, Group, Warp};
 const MAX_STACK: u64 = 512 * 1024;
 const MAX_DEPTH: usize = 1 << 14;
 
-pub(super) fn call(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, call: &Call, mask: u32) -> Outcome<Step> {
+pub(super) fn call(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    call: &Call,
+    mask: u32,
+) -> Outcome<Step> {
     let code = cx.machine.code;
     for lane in lanes(mask) {
         let index = match call.target {
@@ -28,7 +34,12 @@ pub(super) fn call(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, call: &C
             continue;
         }
         enter(warp, lane, group.pc + 1, call, index, callee)?;
-        warp.groups.push(Group { pc: callee.start, mask: 1 << lane, depth: group.depth + 1, wait: group.wait });
+        warp.groups.push(Group {
+            pc: callee.start,
+            mask: 1 << lane,
+            depth: group.depth + 1,
+            wait: group.wait,
+        });
     }
     group.mask &= !mask;
     group.pc += 1;
@@ -51,7 +62,14 @@ fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u3
 }
 
 /// Makes a lane's activation of a function and gives it its arguments.
-fn enter(warp: &mut Warp, lane: usize, return_pc: u32, call: &Call, index: u32, callee: &Callee) -> Outcome<()> {
+fn enter(
+    warp: &mut Warp,
+    lane: usize,
+    return_pc: u32,
+    call: &Call,
+    index: u32,
+    callee: &Callee,
+) -> Outcome<()> {
     let depth = warp.stacks[lane].len();
     let top = u64::from(warp.sp[lane]) + u64::from(call.frame) + u64::from(callee.frame);
     if top > MAX_STACK || depth >= MAX_DEPTH {
@@ -68,7 +86,12 @@ fn enter(warp: &mut Warp, lane: usize, return_pc: u32, call: &Call, index: u32, 
     for ((from, to), value) in call.args.iter().zip(&callee.params).zip(values) {
         match (*from, *to) {
             (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
-                warp.local.copy(lane, caller + u64::from(offset), frame + u64::from(to), u64::from(size.min(room)));
+                warp.local.copy(
+                    lane,
+                    caller + u64::from(offset),
+                    frame + u64::from(to),
+                    u64::from(size.min(room)),
+                );
             }
             (Place::Frame { .. }, Place::Register(to)) => {
                 let value = builtin::read_place(warp, lane, *from);
@@ -135,7 +158,12 @@ fn leave(cx: &Cx<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
     for ((from, to), value) in callee.returns.iter().zip(&call.returns).zip(values) {
         match (*from, *to) {
             (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
-                warp.local.copy(lane, frame + u64::from(offset), caller + u64::from(to), u64::from(size.min(room)));
+                warp.local.copy(
+                    lane,
+                    frame + u64::from(offset),
+                    caller + u64::from(to),
+                    u64::from(size.min(room)),
+                );
             }
             (Place::Frame { .. }, Place::Register(to)) => {
                 let value = builtin::read_place(warp, lane, *from);

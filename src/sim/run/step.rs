@@ -51,7 +51,8 @@ pub(super) fn members(warp: &mut Warp, group: &mut Group, mask: u32, op: &WarpOp
     let stranger = mask & !needed;
     if stranger != 0 {
         let lane = stranger.trailing_zeros() as usize;
-        let message = format!("lane {lane} runs a .sync instruction whose member mask {needed:#010x} leaves it out");
+        let message =
+            format!("lane {lane} runs a .sync instruction whose member mask {needed:#010x} leaves it out");
         return Err(Fault::at(Kind::SyncMask, lane, message));
     }
     if needed & warp.live & !mask == 0 {
@@ -106,14 +107,17 @@ pub(super) fn control(
             Ok(Step::Choose)
         }
         Control::Trap => Err(Fault::at(Kind::Trap, mask.trailing_zeros() as usize, "trap")),
-        Control::Breakpoint => Err(Fault::at(Kind::Trap, mask.trailing_zeros() as usize, "brkpt without a debugger")),
+        Control::Breakpoint => {
+            Err(Fault::at(Kind::Trap, mask.trailing_zeros() as usize, "brkpt without a debugger"))
+        }
         Control::Barrier(barrier) => barrier_step(cx, warp, group, barrier, mask),
         Control::WarpSync(register) => {
             let needed = uniform(warp, *register, mask, "the mask of bar.warp.sync")?;
             let stranger = mask & !needed;
             if stranger != 0 {
                 let lane = stranger.trailing_zeros() as usize;
-                let message = format!("lane {lane} runs bar.warp.sync with mask {needed:#010x}, which leaves it out");
+                let message =
+                    format!("lane {lane} runs bar.warp.sync with mask {needed:#010x}, which leaves it out");
                 return Err(Fault::at(Kind::SyncMask, lane, message));
             }
             if needed & warp.live & !mask == 0 {
@@ -178,7 +182,9 @@ fn barrier_step(
     barrier: &Barrier,
     mask: u32,
 ) -> Outcome<Step> {
-    if barrier.aligned && let Some(step) = together(warp, group, mask) {
+    if barrier.aligned
+        && let Some(step) = together(warp, group, mask)
+    {
         return Ok(step);
     }
     let id = uniform(warp, barrier.id, mask, "the barrier's number")?;
@@ -196,7 +202,9 @@ fn barrier_step(
     // Counted barriers count whole warps.
     let threads = if barrier.threads.is_some() && barrier.aligned { 32 } else { mask.count_ones() };
     let votes = match barrier.kind {
-        BarrierKind::Popc(_, p, negated) | BarrierKind::And(_, p, negated) | BarrierKind::Or(_, p, negated) => {
+        BarrierKind::Popc(_, p, negated)
+        | BarrierKind::And(_, p, negated)
+        | BarrierKind::Or(_, p, negated) => {
             Some(((warp.regs.predicate(p, negated) & mask).count_ones(), mask.count_ones()))
         }
         BarrierKind::Sync | BarrierKind::Arrive => None,

@@ -1,37 +1,15 @@
-//! ptxas as a judge: no error, warning, spill or remark.
+//! Kernels of the tests: built and assembled, or refused.
 
-use std::{
-    io::Write,
-    process::{Command, Stdio},
-};
-
-use crate::require;
+use crate::ptxas;
 use warpwright::ptx::{BuildError, BuildErrorKind, K, Kernel, Params, Target};
-
-/// Assembles `ptx` for `target`: panics if ptxas has anything to complain of.
-pub(super) fn assemble(ptx: &str, target: Target) {
-    let Some(ptxas) = require::ptxas() else { return };
-    let mut child = Command::new(ptxas)
-        .args(["-v", "-warn-spills", &format!("-arch={target}"), "-o", "/dev/null", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("ptxas starts");
-    child.stdin.take().expect("a pipe").write_all(ptx.as_bytes()).expect("ptxas reads");
-    let output = child.wait_with_output().expect("ptxas ends");
-    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
-    let complains = !output.status.success() || ["warning", "error", "(C75"].iter().any(|w| said.contains(w));
-    assert!(!complains, "ptxas for {target}:\n{said}\n{ptx}");
-}
 
 /// Builds the same kernel for an old and a new target and assembles both; gives the text of the old.
 pub(super) fn built<A: Params>(signature: &str, write: impl for<'k> Fn(K<'k>, A::Handles<'k>)) -> String {
     let kernels = [Target::SM_80, Target::SM_90A].map(|target| {
         let kernel =
             Kernel::<A>::build(signature, target, |k, handles| write(k, handles)).expect("it builds");
-        assemble(&kernel.ptx(), target);
-        assemble(&kernel.ptx_with_lines(), target);
+        ptxas::kernel(&kernel);
+        ptxas::module(&kernel.ptx_with_lines(), target);
         kernel.ptx()
     });
     kernels.into_iter().next().expect("two")

@@ -1,0 +1,184 @@
+//! Damaged text is refused or runs; it never panics and never hangs.
+
+use proptest::prelude::*;
+
+use super::support::kernel;
+use warpwright::sim::{Arg, Launch, Memory, Module, Sim};
+
+/// A text with most kinds of statements in it.
+fn base() -> String {
+    kernel(
+        ".param .u64 out, .param .u64 in",
+        "    .reg .pred %p<4>;\n    .reg .b32 %r<16>;\n    .reg .f32 %f<8>;\n    .reg .b64 %rd<8>;\n    .reg .b16 %h<4>;
+    .shared .align 16 .b8 tile[512];
+    .local .align 8 .b8 stack[32];
+    ld.param.u64 %rd0, [out];
+    ld.param.u64 %rd1, [in];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %rd2, %r0, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r1, [%rd3];
+    setp.lt.u32 %p0, %r0, 16;
+    @%p0 add.u32 %r1, %r1, 7;
+    mov.u32 %r2, tile;
+    mad.lo.u32 %r3, %r0, 4, %r2;
+    st.shared.u32 [%r3], %r1;
+    bar.sync 0;
+    shfl.sync.bfly.b32 %r4|%p1, %r1, 1, 31, -1;
+    mov.u32 %r5, 0;
+LOOP:
+    add.u32 %r5, %r5, 1;
+    cvt.rn.f32.u32 %f0, %r5;
+    fma.rn.f32 %f1, %f0, %f0, 0f3F800000;
+    setp.ne.u32 %p2, %r5, 10;
+    @%p2 bra LOOP;
+    cp.async.ca.shared.global [%r3], [%rd3], 4;
+    cp.async.commit_group;
+    cp.async.wait_group 0;
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2];
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f2,%f3,%f4,%f5}, {%r1,%r1,%r1,%r1}, {%r1,%r1}, {%f2,%f3,%f4,%f5};
+    atom.shared.add.u32 %r7, [%r2], 1;
+    prmt.b32 %r8, %r1, %r4, 0x3210;
+    lop3.b32 %r9, %r1, %r4, %r5, 0x96;
+    add.s64 %rd4, %rd0, %rd2;
+    mov.b32 {%h0, %h1}, %r9;
+    st.local.u32 [stack+4], %r9;
+    st.global.u32 [%rd4], %r9;
+    bar.red.popc.u32 %r10, 1, %p0;
+    vote.sync.ballot.b32 %r11, %p0, -1;
+    red.global.add.u32 [%rd0], %r11;
+    ret;",
+    )
+}
+
+/// Parses and, if that works, runs.
+fn exercise(text: &str) {
+    let Ok(module) = Module::parse(text) else { return };
+    let printed = module.ast().to_string();
+    assert!(Module::parse(&printed).is_ok(), "printed text is refused:\n{printed}");
+    let entries: Vec<(String, usize)> =
+        module.entries().map(|e| (e.name().to_string(), e.params().len())).collect();
+    for (name, params) in entries {
+        let mut memory = Memory::new();
+        let buffer = memory.alloc(256);
+        let args = vec![Arg::from(buffer); params];
+        let launch = Launch { grid: [2, 1, 1], block: [48, 1, 1], dynamic_shared_bytes: 64, cluster: None };
+        // Whatever the outcome, it must come.
+        let _ = Sim::new().step_limit(20_000).launch(&module, &name, &launch, &args, &mut memory);
+    }
+}
+
+#[test]
+fn the_undamaged_text_runs() {
+    let module = Module::parse(&base()).unwrap_or_else(|e| panic!("{e}"));
+    let mut memory = Memory::new();
+    let args = [Arg::from(memory.alloc(256)), Arg::from(memory.alloc(256))];
+    let launch = Launch { block: [64, 1, 1], ..Launch::default() };
+    Sim::new().launch(&module, "k", &launch, &args, &mut memory).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Tokens that other places of PTX have.
+const TOKENS: [&str; 40] = [
+    "%r0",
+    "%rd0",
+    "%f0",
+    "%p0",
+    "%h0",
+    "0",
+    "1",
+    "-1",
+    "31",
+    "0x7fffffff",
+    "0xffffffffffffffff",
+    "tile",
+    "stack",
+    "out",
+    "LOOP",
+    ";",
+    ",",
+    "[",
+    "]",
+    "{",
+    "}",
+    "(",
+    ")",
+    ".b64",
+    ".u32",
+    ".f32",
+    ".shared",
+    ".global",
+    "ret",
+    "bra",
+    "@%p0",
+    "bar.sync",
+    ".reg",
+    "0f7F800000",
+    "%tid.x",
+    "+",
+    "-",
+    "|",
+    "!",
+    "1e400",
+];
+
+/// Cuts a text into words, numbers and single characters.
+fn tokens(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = vec![];
+    let word = |c: char| c.is_alphanumeric() || "_%$.".contains(c);
+    let mut last_word = false;
+    for c in text.chars() {
+        if word(c) && last_word {
+            if let Some(last) = out.last_mut() {
+                last.push(c);
+            }
+        } else {
+            out.push(c.to_string());
+        }
+        last_word = word(c);
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn changed_tokens(edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4u8, 0..TOKENS.len()), 1..4)) {
+        let mut all = tokens(&base());
+        for (at, how, with) in edits {
+            let at = at.index(all.len());
+            match how {
+                0 => { all.remove(at); }
+                1 => all[at] = TOKENS[with].to_string(),
+                2 => all.insert(at, format!(" {} ", TOKENS[with])),
+                _ => { let other = (at + with + 1) % all.len(); all.swap(at, other); }
+            }
+        }
+        exercise(&all.concat());
+    }
+
+    #[test]
+    fn changed_bytes(edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+        let mut bytes = base().into_bytes();
+        for (at, with) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = with;
+        }
+        exercise(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn truncated(at in any::<prop::sample::Index>()) {
+        let text = base();
+        let at = at.index(text.len());
+        if text.is_char_boundary(at) {
+            exercise(&text[..at]);
+        }
+    }
+
+    #[test]
+    fn any_text(text in "\\PC{0,200}") {
+        exercise(&text);
+        exercise(&format!(".version 7.0\n.target sm_80\n{text}"));
+    }
+}
