@@ -2,10 +2,13 @@
 
 #[path = "support/require.rs"]
 mod require;
+#[path = "sim_arith/truth.rs"]
+mod truth;
 
 mod ptx {
     mod assemble;
     mod emitters;
+    mod folding;
     mod operands;
     mod table;
 }

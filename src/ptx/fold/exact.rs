@@ -71,8 +71,9 @@ fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     if let Exact::Nan { .. } = number {
         return if mode.sat { T::ZERO } else { nan(number) };
     }
+    // Whether a result is subnormal is decided before it is rounded.
+    let number = if mode.ftz && T::FORMAT.is_subnormal(number) { zero(is_negative(number)) } else { number };
     let bits = T::FORMAT.write(number, mode.rounding);
-    let bits = if mode.ftz { flush::<T>(bits) } else { bits };
     let negative = bits >> (8 * T::BYTES - 1) == 1;
     match mode.sat {
         false => T::from_bits(bits),
@@ -86,6 +87,10 @@ fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
 fn nan<T: Numeric>(number: Exact) -> T {
     let canonical = Exact::Nan { negative: false, payload: u64::MAX };
     T::from_bits(T::FORMAT.write(if T::BYTES == 8 { number } else { canonical }, Rounding::Rz))
+}
+
+fn zero(negative: bool) -> Exact {
+    Exact::Finite { negative, significand: 0, exponent: 0 }
 }
 
 fn is_nan(number: Exact) -> bool {
@@ -111,10 +116,12 @@ pub(crate) fn mul<T: Numeric>(a: T, b: T, mode: Mode) -> T {
 pub(crate) fn fma<T: Numeric>(a: T, b: T, c: T, mode: Mode) -> T {
     let (a, b, c) = (operand(a, mode), operand(b, mode), operand(c, mode));
     // Of several NaNs b's goes on, then c's.
-    if is_nan(c) && !is_nan(b) {
-        return result(c, mode);
-    }
-    result(sum(product(a, b), c, mode.rounding), mode)
+    let exact = match (is_nan(b), is_nan(c)) {
+        (true, _) => b,
+        (false, true) => c,
+        (false, false) => sum(product(a, b), c, mode.rounding),
+    };
+    result(exact, mode)
 }
 
 /// `a / b`.
@@ -132,10 +139,10 @@ pub(crate) fn neg<T: Numeric>(a: T) -> T {
     result(negated(T::FORMAT.read(a.to_bits())), Mode::RN)
 }
 
-/// `|a|`.
+/// `|a|`; a NaN stays as it is.
 pub(crate) fn abs<T: Numeric>(a: T) -> T {
     match T::FORMAT.read(a.to_bits()) {
-        Exact::Nan { payload, .. } => nan(Exact::Nan { negative: false, payload }),
+        number @ Exact::Nan { .. } => nan(number),
         _ => T::from_bits(a.to_bits() & !(1 << (8 * T::BYTES - 1))),
     }
 }
@@ -144,7 +151,7 @@ pub(crate) fn abs<T: Numeric>(a: T) -> T {
 pub(crate) fn extremum<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) -> T {
     let (x, y) = (T::FORMAT.read(a.to_bits()), T::FORMAT.read(b.to_bits()));
     match (is_nan(x), is_nan(y)) {
-        (true, true) => nan(y),
+        (true, true) => nan(INVALID),
         (true, false) => b,
         (false, true) => a,
         // Equal numbers differ at most in the sign of zero, and the one with the sign is the lesser.
@@ -250,19 +257,18 @@ fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
 
 fn quotient(a: Exact, b: Exact) -> Exact {
     let negative = is_negative(a) != is_negative(b);
-    let zero = Exact::Finite { negative, significand: 0, exponent: 0 };
     match (a, b) {
         (_, Exact::Nan { .. }) => b,
         (Exact::Nan { .. }, _) => a,
         (Exact::Infinite { .. }, Exact::Infinite { .. }) => INVALID,
         (Exact::Infinite { .. }, _) => Exact::Infinite { negative },
-        (_, Exact::Infinite { .. }) => zero,
+        (_, Exact::Infinite { .. }) => zero(negative),
         (
             Exact::Finite { significand: a, exponent: i, .. },
             Exact::Finite { significand: b, exponent: j, .. },
         ) => match (a, b) {
             (0, 0) => INVALID,
-            (0, _) => zero,
+            (0, _) => zero(negative),
             (_, 0) => Exact::Infinite { negative },
             _ => {
                 let (a, i) = normalized(a, i);

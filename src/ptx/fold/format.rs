@@ -133,6 +133,16 @@ impl Format {
         }
     }
 
+    /// Whether a number other than zero is below the smallest normal one.
+    pub(super) fn is_subnormal(self, number: Exact) -> bool {
+        match number {
+            Exact::Finite { significand: 0, .. } | Exact::Infinite { .. } | Exact::Nan { .. } => false,
+            Exact::Finite { significand, exponent, .. } => {
+                leading(significand, exponent) < self.lowest_exponent()
+            }
+        }
+    }
+
     pub(super) fn write(self, number: Exact, rounding: Rounding) -> u64 {
         match self {
             Self::Integer { signed, bits } => integer(number, rounding, signed, bits),
@@ -151,7 +161,7 @@ impl Format {
             Exact::Finite { negative, significand: 0, .. } => sign(negative),
             Exact::Finite { negative, significand, exponent } => {
                 let lowest = self.lowest_exponent();
-                let leading = (exponent + 127 - significand.leading_zeros() as i32).max(lowest);
+                let leading = leading(significand, exponent).max(lowest);
                 let rounded = scale(negative, significand, exponent - (leading - digits as i32), rounding);
                 // The leading one of a normal number adds one to the exponent field, and so does a carry out of rounding.
                 let finite = u128::from((leading - lowest) as u32) << digits;
@@ -165,6 +175,11 @@ impl Format {
             }
         }
     }
+}
+
+/// The exponent of the leading one.
+fn leading(significand: u128, exponent: i32) -> i32 {
+    exponent + 127 - significand.leading_zeros() as i32
 }
 
 /// `significand · 2^exponent`, rounded to an integer; where it is too large for 127 bits, some number above 2^64.

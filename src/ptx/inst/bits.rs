@@ -84,8 +84,8 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// `into` with its `length` bits from `position` on replaced by the low bits of this. Position and length count
-    /// mod 256; bits beyond the width are dropped.
+    /// `into` with its `length` bits from `position` on replaced by the low bits of this. Position and length are
+    /// 0 to 255; bits beyond the width are dropped.
     #[doc(alias = "bfi")]
     #[track_caller]
     pub fn insert_bits(
@@ -96,13 +96,20 @@ impl<'k, T: WideBits> Val<'k, T> {
     ) -> Self {
         let (into, position, length) = (into.into(), position.into(), length.into());
         match (operands(self, into), operands(position, length)) {
-            (Known(a, b), Known(position, length)) => fold_insert(a, b, position & 255, length & 255).into(),
+            (Known(a, b), Known(position, length)) => {
+                fold_insert(a, b, in_field::<T>(position), in_field::<T>(length)).into()
+            }
             (In(k), _) | (_, In(k)) => {
                 let operands = [self.operand(k), into.operand(k), position.operand(k), length.operand(k)];
                 k.result(format_args!("bfi.{}", T::UNTYPED), &operands)
             }
         }
     }
+}
+
+/// A position or length of a bit field: 32-bit instructions see its low 8 bits alone.
+fn in_field<T: Scalar>(amount: u32) -> u32 {
+    if T::BYTES == 4 { amount & 255 } else { amount }
 }
 
 /// `length` ones from `position` on.
@@ -144,13 +151,15 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
     }
 
     /// The `length` bits from `position` on as a number; signed types repeat the highest of them. Position and length
-    /// count mod 256; bits beyond the width are 0, or the sign.
+    /// are 0 to 255; bits beyond the width are 0, or the sign.
     #[doc(alias = "bfe")]
     #[track_caller]
     pub fn extract_bits(self, position: impl Into<Val<'k, u32>>, length: impl Into<Val<'k, u32>>) -> Self {
         let (position, length) = (position.into(), length.into());
         match (self.as_constant(), operands(position, length), self.kernel()) {
-            (Some(a), Known(position, length), _) => fold_extract(a, position & 255, length & 255).into(),
+            (Some(a), Known(position, length), _) => {
+                fold_extract(a, in_field::<T>(position), in_field::<T>(length)).into()
+            }
             (_, In(k), _) | (.., Some(k)) => {
                 let operands = [self.operand(k), position.operand(k), length.operand(k)];
                 k.result(format_args!("bfe.{}", T::PTX), &operands)
@@ -169,7 +178,7 @@ fn sign_extended<T: Integer>(value: T) -> u64 {
 fn fold_extract<T: Integer>(a: T, position: u32, length: u32) -> T {
     let top = 8 * T::BYTES - 1;
     let bit = |i: u32| a.to_bits() >> i & 1 == 1;
-    let negative = T::SIGNED && length > 0 && bit((position + length - 1).min(top));
+    let negative = T::SIGNED && length > 0 && bit((position.saturating_add(length) - 1).min(top));
     let inside = length.min((top + 1).saturating_sub(position));
     let low = a.to_bits().checked_shr(position).unwrap_or(0) & field(0, inside);
     T::from_bits(if negative { low | !field(0, inside) } else { low })
@@ -241,7 +250,8 @@ fn fold_find_nth(mask: u32, base: u32, offset: i32) -> u32 {
     match offset {
         0 => Some(base).filter(set),
         1.. => (base..32).filter(set).nth(nth),
-        _ => (0..=base.min(31)).rev().filter(set).nth(nth),
+        _ if base > 31 => None,
+        _ => (0..=base).rev().filter(set).nth(nth),
     }
     .unwrap_or(u32::MAX)
 }

@@ -217,11 +217,8 @@ impl<'k> Val<'k, f32> {
 
 /// Half a unit of the last of the ten digits is added to the magnitude, and the rest is dropped.
 fn fold_tf32(x: f32) -> u32 {
-    match x.is_finite() {
-        true => x.to_bits().wrapping_add(1 << 12) & !0x1fff,
-        false if x.is_nan() => 0x7fff_e000,
-        false => x.to_bits(),
-    }
+    let half = if x.is_finite() { 1 << 12 } else { 0 };
+    (x.to_bits() + half) & !0x1fff
 }
 
 impl<'k, T: Scalar> Val<'k, T> {

@@ -241,6 +241,7 @@ pub(in crate::sim) enum R3 {
     Mad24LoS,
     Mad24HiU,
     Mad24HiS,
+    Mad24HiSSat,
     MadLo16,
     MadHiU16,
     MadHiS16,

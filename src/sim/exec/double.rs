@@ -51,9 +51,11 @@ pub(super) fn d2(regs: &mut Regs, m: u32, f: D2, d: D, a: D, b: D) {
                 },
             );
         }
-        D2::RemU => regs.map_dd(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(a)),
+        D2::RemU => regs.map_dd(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(u64::MAX)),
         D2::RemS => {
-            regs.map_dd(m, d, a, b, |a, b| if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 });
+            regs.map_dd(m, d, a, b, |a, b| {
+                if b == 0 { u64::MAX } else { (a as i64).wrapping_rem(b as i64) as u64 }
+            });
         }
         D2::MinU => regs.map_dd(m, d, a, b, u64::min),
         D2::MinS => regs.map_dd(m, d, a, b, |a, b| (a as i64).min(b as i64) as u64),
@@ -166,14 +168,14 @@ pub(super) fn shift(regs: &mut Regs, m: u32, f: DR, d: D, a: D, b: R) {
 pub(super) fn bfe(regs: &mut Regs, m: u32, signed: bool, d: D, a: D, position: R, length: R) {
     let (a, position, length) = (regs.d(a), regs.r(position), regs.r(length));
     let out: Lanes64 =
-        std::array::from_fn(|i| extract(a[i], 64, position[i] & 0xff, length[i] & 0xff, signed));
+        std::array::from_fn(|i| extract(a[i], 64, position[i], length[i], signed));
     regs.put_d(d, m, &out);
 }
 
 pub(super) fn bfi(regs: &mut Regs, m: u32, d: D, [a, b]: [D; 2], position: R, length: R) {
     let (a, b, position, length) = (regs.d(a), regs.d(b), regs.r(position), regs.r(length));
     let out: Lanes64 = std::array::from_fn(|i| {
-        let (position, length) = (position[i] & 0xff, length[i] & 0xff);
+        let (position, length) = (position[i], length[i]);
         if position > 63 || length == 0 {
             return b[i];
         }

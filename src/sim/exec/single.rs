@@ -1,7 +1,10 @@
 //! 32-bit and 16-bit arithmetic.
 
 use super::lanes::{Lanes32, Regs};
-use crate::sim::code::{DotOp, R, R1, R2, R3};
+use crate::sim::{
+    arith,
+    code::{DotOp, R, R1, R2, R3},
+};
 
 /// The bits of an f32 result, with the one NaN that f32 arithmetic gives (PTX ISA, "Floating Point Instructions").
 #[inline(always)]
@@ -84,7 +87,7 @@ pub(super) fn r2(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
         R2::Mul24HiS => regs.map_rr(m, d, a, b, |a, b| (mul24_s(a, b) >> 16) as u32),
         R2::DivU => regs.map_rr(m, d, a, b, |a, b| a.checked_div(b).unwrap_or(u32::MAX)),
         R2::DivS => regs.map_rr(m, d, a, b, div_s),
-        R2::RemU => regs.map_rr(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(a)),
+        R2::RemU => regs.map_rr(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(u32::MAX)),
         R2::RemS => regs.map_rr(m, d, a, b, rem_s),
         R2::MinU => regs.map_rr(m, d, a, b, u32::min),
         R2::MinS => regs.map_rr(m, d, a, b, |a, b| (a as i32).min(b as i32) as u32),
@@ -140,8 +143,8 @@ fn r2_half(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
         R2::MulWideS16 => regs.map_rr(m, d, a, b, |a, b| (s16(a) * s16(b)) as u32),
         R2::DivU16 => unsigned(regs, |a, b| a.checked_div(b).unwrap_or(u32::MAX)),
         R2::DivS16 => signed(regs, |a, b| a.checked_div(b).unwrap_or(-1)),
-        R2::RemU16 => unsigned(regs, |a, b| a.checked_rem(b).unwrap_or(a)),
-        R2::RemS16 => signed(regs, |a, b| a.checked_rem(b).unwrap_or(a)),
+        R2::RemU16 => unsigned(regs, |a, b| a.checked_rem(b).unwrap_or(u32::MAX)),
+        R2::RemS16 => signed(regs, |a, b| a.checked_rem(b).unwrap_or(-1)),
         R2::MinU16 => unsigned(regs, u32::min),
         R2::MinS16 => signed(regs, i32::min),
         R2::MaxU16 => unsigned(regs, u32::max),
@@ -188,7 +191,7 @@ fn div_s(a: u32, b: u32) -> u32 {
 }
 
 fn rem_s(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 }
+    if b == 0 { u32::MAX } else { (a as i32).wrapping_rem(b as i32) as u32 }
 }
 
 /// `b` ones from bit `a` on.
@@ -223,6 +226,9 @@ pub(super) fn r3(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3]) {
         R3::Mad24LoU => regs.map_rrr(m, d, s, |a, b, c| (mul24_u(a, b) as u32).wrapping_add(c)),
         R3::Mad24LoS => regs.map_rrr(m, d, s, |a, b, c| (mul24_s(a, b) as u32).wrapping_add(c)),
         R3::Mad24HiU => regs.map_rrr(m, d, s, |a, b, c| ((mul24_u(a, b) >> 16) as u32).wrapping_add(c)),
+        R3::Mad24HiSSat => {
+            regs.map_rrr(m, d, s, |a, b, c| ((mul24_s(a, b) >> 16) as i32).saturating_add(c as i32) as u32);
+        }
         R3::Mad24HiS => regs.map_rrr(m, d, s, |a, b, c| ((mul24_s(a, b) >> 16) as u32).wrapping_add(c)),
         R3::MadLo16 => regs.map_rrr(m, d, s, |a, b, c| u16x(a.wrapping_mul(b).wrapping_add(c))),
         R3::MadHiU16 => regs.map_rrr(m, d, s, |a, b, c| u16x(((u16x(a) * u16x(b)) >> 16).wrapping_add(c))),
@@ -253,7 +259,7 @@ pub(super) fn r3(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3]) {
             let half = (c & 1) * 2;
             pick(a, b, [half, half + 1, half, half + 1])
         }),
-        R3::Fns => regs.map_rrr(m, d, s, fns),
+        R3::Fns => regs.map_rrr(m, d, s, |a, b, c| arith::bits::fns(a, b, c as i32)),
     }
 }
 
@@ -308,7 +314,7 @@ pub(super) fn bfe(a: u64, width: u32, position: u32, length: u32, signed: bool) 
     }
     let field = shifted & ((1 << length) - 1);
     if signed {
-        let top = (position + length - 1).min(width - 1);
+        let top = (position.saturating_add(length) - 1).min(width - 1);
         let sign = (a >> top) & 1 == 1;
         return if sign { field | !((1 << length) - 1) } else { field };
     }
@@ -336,27 +342,6 @@ pub(super) fn lop3(lut: u8, a: u32, b: u32, c: u32) -> u32 {
         out |= all & term(a, 4) & term(b, 2) & term(c, 1);
     }
     out
-}
-
-/// The position of the n-th set bit from `base` on (PTX ISA, "fns").
-fn fns(mask: u32, base: u32, offset: u32) -> u32 {
-    let base = base & 31;
-    let offset = offset as i32;
-    if offset == 0 {
-        return if mask >> base & 1 == 1 { base } else { u32::MAX };
-    }
-    let (mut left, step, mut at) =
-        if offset > 0 { (offset - 1, 1, base as i32) } else { (-offset - 1, -1, base as i32) };
-    while (0..32).contains(&at) {
-        if mask >> at & 1 == 1 {
-            if left == 0 {
-                return at as u32;
-            }
-            left -= 1;
-        }
-        at += step;
-    }
-    u32::MAX
 }
 
 /// `dp4a`, `dp2a`.
