@@ -9,4 +9,5 @@ mod sim {
     mod speed;
     mod support;
     mod syntax;
+    mod truth;
 }

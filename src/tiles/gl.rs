@@ -87,7 +87,8 @@ impl<'k> K<'k> {
     pub fn global<T: Element, A>(self, pointer: Ptr<'k, T, Global, A>, layout: GlLayout<'k>) -> Gl<'k, T, A> {
         let GlLayout { rows, cols, row_stride, col_stride } = layout;
         if let Some(parameter) = pointer.parameter() {
-            let [rows, cols] = [[rows, row_stride], [cols, col_stride]].map(|mode| mode.map(IntoDim::into_dim));
+            let [rows, cols] =
+                [[rows, row_stride], [cols, col_stride]].map(|mode| mode.map(IntoDim::into_dim));
             self.promise_extent(Extent { parameter, rows, cols });
         }
         Gl { pointer, layout }

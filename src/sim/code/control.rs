@@ -27,6 +27,8 @@ pub(in crate::sim) enum Control {
     },
     /// `nanosleep`: lets others go first.
     Yield,
+    /// Nothing but being executed by the whole warp.
+    WarpAligned,
     /// Fences, prefetches, hints: nothing a single order of execution could observe.
     Nothing,
     /// `setmaxnreg`, with its register count.

@@ -85,6 +85,8 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             "ldmatrix" | "stmatrix" => self.matrix_access(name == "ldmatrix").map(Op::Memory),
             "movmatrix" => self.movmatrix().map(Op::Warp),
             "mma" => self.mma().map(|tensor| Op::Tensor(Box::new(tensor))),
+            "wmma" => self.wmma().map(|tensor| Op::Tensor(Box::new(tensor))),
+            "wgmma" => self.wgmma(),
             "shfl" => self.shfl().map(Op::Warp),
             "vote" => self.vote().map(Op::Warp),
             "match" => self.match_sync().map(Op::Warp),
