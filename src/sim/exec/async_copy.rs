@@ -38,11 +38,6 @@ impl AsyncCopies {
         self.spare.append(&mut self.pending);
         self.committed = [0; 32];
     }
-
-    /// Lanes of `m` with copies on their way.
-    pub(in crate::sim) fn in_flight(&self, m: u32) -> u32 {
-        self.pending.iter().fold(0, |lanes, p| lanes | (p.mask & m))
-    }
 }
 
 pub(super) fn issue<const CHECKED: bool>(
