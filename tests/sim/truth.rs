@@ -137,7 +137,7 @@ fn kernel(entry: &Json, operands: &[Operand], words_in: usize, words_out: usize)
                 "saddr" => line(format!("mov.u32 %w0, image; add.u32 {reg}, {reg}, %w0;")),
                 "goff" => line(format!("add.u64 {reg}, {reg}, %q2;")),
                 "desc" => {
-                    line(format!("mov.u64 %q4, image; shr.u64 %q4, %q4, 4; add.u64 {reg}, {reg}, %q4;"))
+                    line(format!("mov.u64 %q4, image; shr.u64 %q4, %q4, 4; add.u64 {reg}, {reg}, %q4;"));
                 }
                 _ => {}
             }
