@@ -62,15 +62,9 @@ impl<'m> Scope<'m> {
         symbols: &Symbols<'_>,
         registers: &'m Registers,
     ) -> Decoded<()> {
-        let ty = match Type::parse(&registers.ty) {
-            Some(ty) => ty,
-            None => {
-                return Err(symbols.error(
-                    registers.pos,
-                    4,
-                    format!("unknown register type `.{}`", registers.ty),
-                ));
-            }
+        let Some(ty) = Type::parse(&registers.ty) else {
+            let unknown = format!("unknown register type `.{}`", registers.ty);
+            return Err(symbols.error(registers.pos, 4, unknown));
         };
         for (name, count) in &registers.names {
             match count {

@@ -25,6 +25,7 @@ struct Pending {
 
 /// A warp's asynchronous copies.
 #[derive(Debug, Default)]
+#[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
 pub(in crate::sim) struct AsyncCopies {
     pending: Vec<Box<Pending>>,
     /// Emptied entries, kept for reuse.
