@@ -7,6 +7,7 @@ mod run {
     mod choice;
     mod kernels;
     mod launch;
+    mod matmul;
     mod matmul_example;
 
     #[cfg(feature = "cuda")]

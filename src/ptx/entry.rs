@@ -33,7 +33,8 @@ pub struct Extent {
 impl Extent {
     /// Elements from the buffer's start to the matrix's last; `parameter(i)` is the value of integer parameter `i`.
     pub fn elements(&self, parameter: &impl Fn(usize) -> u64) -> u64 {
-        let [rows, cols] = [&self.rows, &self.cols].map(|mode| mode.each_ref().map(|dim| dim.evaluate(parameter)));
+        let [rows, cols] =
+            [&self.rows, &self.cols].map(|mode| mode.each_ref().map(|dim| dim.evaluate(parameter)));
         match (rows[0].checked_sub(1), cols[0].checked_sub(1)) {
             (Some(row), Some(col)) => {
                 row.saturating_mul(rows[1]).saturating_add(col.saturating_mul(cols[1])).saturating_add(1)

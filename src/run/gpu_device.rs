@@ -19,7 +19,7 @@ use super::{
     device::{Backend, Device, Request},
     error::RunError,
     launched::{Details, Launched},
-    loaded::{Code, config},
+    loaded::{Code, WITH_LINES, config},
 };
 
 /// An NVIDIA GPU. Kernels stay loaded for later launches.
@@ -52,7 +52,7 @@ impl GpuDevice {
             return Ok((Arc::clone(code), Duration::ZERO));
         }
         let start = Instant::now();
-        let code = Arc::new(Code::load(&self.gpu, entry, &text)?);
+        let code = Arc::new(Code::load(&self.gpu, entry, &text, &WITH_LINES)?);
         loaded.insert(text, Arc::clone(&code));
         Ok((code, start.elapsed()))
     }

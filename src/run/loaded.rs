@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData};
 use cudarc::driver::CudaStream;
 
 use crate::{
-    gpu::{Args, Function, FunctionAttributes, Gpu, LaunchConfig, Module},
+    gpu::{Args, Function, FunctionAttributes, Gpu, LaunchConfig, LoadOptions, Module},
     ptx::{Entry, Kernel, Params},
 };
 
@@ -21,14 +21,15 @@ use super::{
 /// ```no_run
 /// use warpwright::{gpu::Gpu, prelude::*};
 ///
-/// # fn double() -> Result<Kernel<(In<f32>, Out<f32>, u32)>, warpwright::ptx::BuildError> { unimplemented!() }
+/// # fn run(kernel: &Kernel<(In<f32>, Out<f32>, u32)>) -> Result<(), Box<dyn std::error::Error>> {
 /// let gpu = Gpu::new(0)?;
-/// let double = gpu.load(&double()?)?;
+/// let double = gpu.load(kernel)?;
 /// let stream = gpu.stream();
 /// let x = stream.clone_htod(&[1.0f32, 2.0, 3.0])?;
 /// let mut y = stream.alloc_zeros::<f32>(3)?;
 /// double.launch(&stream, (&x, &mut y, 3))?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 pub struct Loaded<A> {
     entry: Entry,
@@ -43,13 +44,26 @@ impl<A> fmt::Debug for Loaded<A> {
 }
 
 impl Gpu {
-    /// Compiles a kernel with the driver's compiler and loads it.
+    /// Compiles a kernel with the driver's compiler and loads it; Nsight Compute and compute-sanitizer then speak of the
+    /// Rust lines that wrote it.
     ///
     /// # Errors
     /// If the device cannot run the kernel's target, or if the driver refuses the kernel: then the error names the PTX
     /// line and the Rust line that wrote it.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
-        let code = Code::load(self, kernel.entry(), &kernel.ptx_with_lines())?;
+        self.load_with(kernel, &WITH_LINES)
+    }
+
+    /// [`load`](Gpu::load) with other options than to keep the Rust lines for profilers.
+    ///
+    /// # Errors
+    /// As for [`load`](Gpu::load).
+    pub fn load_with<A: Params>(
+        &self,
+        kernel: &Kernel<A>,
+        options: &LoadOptions,
+    ) -> Result<Loaded<A>, RunError> {
+        let code = Code::load(self, kernel.entry(), &kernel.ptx_with_lines(), options)?;
         Ok(Loaded { entry: kernel.entry().clone(), code, parameters: PhantomData })
     }
 }
@@ -109,6 +123,10 @@ impl<A> Loaded<A> {
     }
 }
 
+/// What a typed kernel is compiled with unless told otherwise.
+pub(super) const WITH_LINES: LoadOptions =
+    LoadOptions { line_info: true, max_registers: None, optimization: None };
+
 /// A kernel as the driver holds it.
 #[derive(Debug)]
 pub(super) struct Code {
@@ -118,10 +136,15 @@ pub(super) struct Code {
 
 impl Code {
     /// Loads the one kernel of `text`.
-    pub(super) fn load(gpu: &Gpu, entry: &Entry, text: &str) -> Result<Self, RunError> {
+    pub(super) fn load(
+        gpu: &Gpu,
+        entry: &Entry,
+        text: &str,
+        options: &LoadOptions,
+    ) -> Result<Self, RunError> {
         check_target(entry, &gpu.facts().name, gpu.facts().capability)?;
         let refusal = |source| RunError::Load(Box::new(JitRefusal::new(&entry.name, text, source)));
-        let module = Module::load(gpu, text).map_err(refusal)?;
+        let module = Module::load_with(gpu, text, options).map_err(refusal)?;
         let function = module.function(&entry.name)?;
         Ok(Self { module, function })
     }

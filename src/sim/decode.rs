@@ -23,6 +23,9 @@ mod modifiers;
 mod operand;
 mod scope;
 mod special;
+mod tensor;
+mod wgmma;
+mod wmma;
 
 use std::collections::HashMap;
 

@@ -14,7 +14,7 @@ pub(super) mod lanes;
 pub(super) mod local;
 pub(super) mod matrix;
 pub(super) mod memory;
-pub(super) mod mma;
 pub(super) mod shared;
 pub(super) mod single;
+pub(super) mod tensor;
 pub(super) mod warp_ops;

@@ -3,6 +3,7 @@
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
 use super::code::{Code, Special, Value};
+use super::exec::tensor::Scratch;
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use super::report::Counts;
@@ -158,6 +159,7 @@ pub(super) struct Cx<'a> {
     pub(super) printed: Vec<String>,
     pub(super) cluster_barrier: ClusterBarrier,
     pub(super) counts: Counts,
+    pub(super) scratch: Scratch,
 }
 
 impl Cx<'_> {

@@ -39,6 +39,8 @@ pub enum Kind {
     ShflInactiveLane,
     /// An operand value the instruction does not allow.
     InvalidOperand,
+    /// A matrix descriptor or tensor map that no instruction accepts.
+    InvalidDescriptor,
     /// `trap` or `brkpt`.
     Trap,
     /// A failed device-side assertion.
@@ -64,6 +66,7 @@ impl Kind {
             Kind::AlignedDivergence => "aligned_divergence",
             Kind::ShflInactiveLane => "shfl_inactive_lane",
             Kind::InvalidOperand => "invalid_operand",
+            Kind::InvalidDescriptor => "invalid_descriptor",
             Kind::Trap => "trap",
             Kind::Assertion => "assertion",
         }

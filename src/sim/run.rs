@@ -4,7 +4,7 @@ mod calls;
 mod step;
 
 use super::code::{BarrierKind, Control, Memory, Op};
-use super::exec::{alu, memory, mma, warp_ops};
+use super::exec::{alu, memory, tensor, warp_ops};
 use super::fault::{Fault, Outcome};
 use super::machine::Cx;
 use super::warp::{Group, Wait, Warp};
@@ -159,6 +159,16 @@ fn run_group<const CHECKED: bool>(
                 alu::execute(&mut warp.regs, op, mask, cx.clock);
                 Step::Next
             }
+            Op::Memory(op @ (Memory::LdMatrix(_) | Memory::StMatrix(_))) => {
+                match step::together(warp, group, mask) {
+                    Some(step) => step,
+                    None => {
+                        step::full_warp(mask)?;
+                        memory::execute::<CHECKED>(cx, warp, op, mask)?;
+                        Step::Next
+                    }
+                }
+            }
             Op::Memory(op) => {
                 memory::execute::<CHECKED>(cx, warp, op, mask)?;
                 if !alone && talks(op) {
@@ -169,7 +179,8 @@ fn run_group<const CHECKED: bool>(
             Op::Tensor(op) => match step::together(warp, group, mask) {
                 Some(step) => step,
                 None => {
-                    mma::execute(&mut warp.regs, op, cx.machine.tensor, mask)?;
+                    step::full_warp(mask)?;
+                    tensor::execute::<CHECKED>(cx, warp, op)?;
                     Step::Next
                 }
             },

@@ -1,6 +1,7 @@
 //! A cluster of blocks (usually one block): what one host thread runs from start to end.
 
 use super::barrier::ClusterBarrier;
+use super::exec::tensor::Scratch;
 use super::fault::Fault;
 use super::launch::Checks;
 use super::machine::{Cta, Cx, Machine};
@@ -40,6 +41,7 @@ impl<'a> Unit<'a> {
             printed: vec![],
             cluster_barrier: ClusterBarrier::default(),
             counts: Counts::default(),
+            scratch: Scratch::default(),
         };
         Self { cx, warps: vec![], index: 0 }
     }

@@ -5,7 +5,7 @@ use crate::{
     ptx::{Element, Number, Ptr, Readable, Space, Val, Writable, bf16, bf16x2, f16, f16x2},
 };
 
-/// A type that a register tile can be made of: [`bf16`], [`f16`] (two to a register) or `f32` (one to a register).
+/// A type that a register tile can be made of: [`bf16`], [`struct@f16`] (two to a register) or `f32` (one to a register).
 #[diagnostic::on_unimplemented(
     message = "register tiles of `{Self}` do not exist",
     note = "a tile's elements are `bf16`, `f16` or `f32`"

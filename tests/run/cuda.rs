@@ -6,7 +6,7 @@ use super::{
 };
 use pretty_assertions::assert_eq;
 use warpwright::{
-    gpu::Gpu,
+    gpu::{Gpu, LoadOptions},
     prelude::*,
     ptx::B16,
     run::{Details, Device, GpuDevice, Holds, RunError, Simulator},
@@ -15,8 +15,9 @@ use warpwright::{
 fn run(test: &str, macros: &[&str]) -> Option<String> {
     let macros = [macros, &["MAP=0"]].concat();
     let printed = StandIn::build(&macros)?.run(&format!("run::cuda::{test}"));
-    let printed =
-        printed.into_iter().filter(|line| !line.starts_with("record") && !line.starts_with("unload"));
+    let printed = printed
+        .into_iter()
+        .filter(|line| !["record", "unload", "jit"].iter().any(|head| line.starts_with(head)));
     Some(printed.collect::<Vec<_>>().join("\n"))
 }
 
@@ -155,6 +156,25 @@ fn child_device() {
     println!("{}", device.launch(&kernel, (&elsewhere, &mut y, 1)).expect_err("refused"));
     println!("{}", device.download(&elsewhere).expect_err("refused"));
     println!("{}", simulator.download(&y).expect_err("refused"));
+}
+
+/// The lines in the text reach the machine code unless the caller wants otherwise.
+#[test]
+fn source_lines_are_kept() {
+    let macros = ["MAP=0"];
+    let Some(stand_in) = StandIn::build(&macros) else { return };
+    let printed = stand_in.run("run::cuda::child_lines");
+    assert_eq!(printed, ["jit line info 1", "unload ok", "jit max registers 40", "unload ok"]);
+}
+
+#[test]
+#[ignore = "run by source_lines_are_kept"]
+fn child_lines() {
+    let Some(gpu) = fake_gpu() else { return };
+    let kernel = double(Target::SM_80).expect("it builds");
+    drop(gpu.load(&kernel).expect("loaded"));
+    let options = LoadOptions { max_registers: Some(40), ..LoadOptions::default() };
+    drop(gpu.load_with(&kernel, &options).expect("loaded"));
 }
 
 #[test]

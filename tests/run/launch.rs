@@ -195,7 +195,7 @@ fn a_stray_access_names_the_rust_line() {
 type Numbers = (Out<i16>, Out<f16>, Out<bf16>, Out<f64>, Out<i64>, Out<f32>, i16, f16, bf16, f64, i64, f32);
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn numbers_arrive_as_they_are(a: i16, b: u16, c: u16, d: f64, e: i64, f: f32) {

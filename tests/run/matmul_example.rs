@@ -2,7 +2,7 @@
 //! run that was built at another time.
 
 #[path = "../../examples/matmul/check.rs"]
-mod check;
+pub(super) mod check;
 #[path = "../../examples/matmul/job.rs"]
 mod job;
 #[path = "../../examples/matmul/npy.rs"]
@@ -250,6 +250,8 @@ fn factor() -> impl Strategy<Value = bf16> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Whatever the factors, results of Ampere's and of Hopper's arithmetic hold, and one that is off by more than twice
     /// the bound does not.
     #[test]

@@ -440,7 +440,6 @@ pub(in crate::sim) enum FloatFn {
     Mul,
     Fma,
     FmaRelu,
-    FmaOob,
     Div,
     Rcp,
     Sqrt,
@@ -448,8 +447,12 @@ pub(in crate::sim) enum FloatFn {
     Abs,
     Copysign,
     MinMax(Extremum, MinMaxMode),
-    /// Three operands.
-    MinMax3(Extremum, MinMaxMode),
+    /// Three f32 operands, or their magnitudes.
+    MinMax3 {
+        which: Extremum,
+        nan: bool,
+        abs: bool,
+    },
     DivApprox,
     DivFull,
     RcpApprox,

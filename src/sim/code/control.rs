@@ -27,10 +27,10 @@ pub(in crate::sim) enum Control {
     },
     /// `nanosleep`: lets others go first.
     Yield,
+    /// Nothing but being executed by the whole warp.
+    WarpAligned,
     /// Fences, prefetches, hints: nothing a single order of execution could observe.
     Nothing,
-    /// `setmaxnreg`, with its register count.
-    SetMaxRegisters(u32),
 }
 
 /// Where an argument or result lies.

@@ -308,7 +308,7 @@ impl<'m> Cx<'_, '_, 'm> {
                 match ty {
                     Type::F32 if plain => self.r3(R3::FmaF32, ty),
                     Type::F64 if plain => self.d3(D3::FmaF64, ty),
-                    _ if words.has("oob") => self.float_op(FloatFn::FmaOob, ty, words, 3),
+                    // The out-of-bounds NaN, for which `.oob` gives 0, has no documented bits.
                     _ if words.has("relu") => self.float_op(FloatFn::FmaRelu, ty, words, 3),
                     _ => self.float_op(FloatFn::Fma, ty, words, 3),
                 }
@@ -352,15 +352,16 @@ impl<'m> Cx<'_, '_, 'm> {
                 _ => &["ftz", "NaN", "xorsign", "abs"],
             },
         )?;
+        let which = if name == "min" { Extremum::Min } else { Extremum::Max };
+        if self.count() == 4 && ty == Type::F32 && !words.has("xorsign") {
+            let (nan, abs) = (words.has("NaN"), words.has("abs"));
+            return self.float_op(FloatFn::MinMax3 { which, nan, abs }, ty, words, 3);
+        }
         if words.has("xorsign") != words.has("abs") {
             return Err(self.error("`.xorsign` and `.abs` go together"));
         }
         let mode =
             MinMaxMode { ftz: words.has("ftz"), nan: words.has("NaN"), xorsign_abs: words.has("xorsign") };
-        let which = if name == "min" { Extremum::Min } else { Extremum::Max };
-        if self.count() == 4 && ty == Type::F32 && !mode.xorsign_abs {
-            return self.float_op(FloatFn::MinMax3(which, mode), ty, words, 3);
-        }
         self.float_op(FloatFn::MinMax(which, mode), ty, words, 2)
     }
 

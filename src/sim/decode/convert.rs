@@ -161,7 +161,7 @@ impl Cx<'_, '_, '_> {
                 if a != b && int_rounds && !(a == Float::F32 || b == Float::F32) {
                     return fail("a rounding to integers keeps the type");
                 }
-                let narrows = a.bits() < b.bits() || (a.bits() == b.bits() && a != b);
+                let narrows = a.bits() < b.bits();
                 if narrows && !rounds && !int_rounds {
                     return fail("a conversion to a narrower type wants a rounding such as `.rn`");
                 }

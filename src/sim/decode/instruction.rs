@@ -27,14 +27,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             return Err(cx.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
         }
         let mnemonic = cx.body.builder.mnemonic(i.mnemonic());
-        let meta = Meta {
-            line: i.pos.line,
-            column: i.pos.column,
-            loc: cx.body.loc(),
-            mnemonic,
-            watched_uses: cx.uses.into_boxed_slice(),
-            watched_defs: cx.defs.into_boxed_slice(),
-        };
+        let meta = Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic };
         cx.body.builder.push(Instr { guard, op }, meta);
         Ok(())
     }
@@ -85,6 +78,8 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             "ldmatrix" | "stmatrix" => self.matrix_access(name == "ldmatrix").map(Op::Memory),
             "movmatrix" => self.movmatrix().map(Op::Warp),
             "mma" => self.mma().map(|tensor| Op::Tensor(Box::new(tensor))),
+            "wmma" => self.wmma().map(|tensor| Op::Tensor(Box::new(tensor))),
+            "wgmma" => self.wgmma(),
             "shfl" => self.shfl().map(Op::Warp),
             "vote" => self.vote().map(Op::Warp),
             "match" => self.match_sync().map(Op::Warp),

@@ -170,7 +170,7 @@ impl Cx<'_, '_, '_> {
         let hi = match &words.0[..] {
             ["lo"] => false,
             ["hi"] => true,
-            ["hi", "sat"] if name == "mad24" && signed => return self.r3(R3::Mad24HiSSat, ty),
+            ["hi", "sat"] if signed && name == "mad24" => return self.r3(R3::Mad24HiSSat, ty),
             _ => return Err(self.error(format!("`{name}` wants `.lo` or `.hi`"))),
         };
         if name == "mul24" {

@@ -1,11 +1,10 @@
-//! ldmatrix, stmatrix, movmatrix, mma.sync.
+//! ldmatrix, stmatrix, movmatrix.
 
 use super::Decoded;
 use super::instruction::Cx;
 use super::memory::space_of;
 use super::operand::Fit;
-use crate::sim::ast::Operand;
-use crate::sim::code::{MatrixAccess, Memory, Mma, R, Space, Tensor, WarpOp};
+use crate::sim::code::{MatrixAccess, Memory, R, Space, WarpOp};
 use crate::sim::types::Type;
 
 impl Cx<'_, '_, '_> {
@@ -47,54 +46,5 @@ impl Cx<'_, '_, '_> {
         }
         self.arity(2)?;
         Ok(WarpOp::MovMatrix(self.dst_r(0, Type::B32)?, self.src_r(1, Type::B32)?))
-    }
-
-    /// `mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.dtype.atype.btype.ctype d, a, b, c` on 16-bit floats.
-    pub(super) fn mma(&mut self) -> Decoded<Tensor> {
-        let unknown = self.error(format!("unknown instruction `{}`", self.i.mnemonic()));
-        self.want_word("sync")?;
-        self.want_word("aligned")?;
-        let k = match self.m.next() {
-            Some("m16n8k8") => 8,
-            Some("m16n8k16") => 16,
-            _ => return Err(unknown),
-        };
-        self.want_word("row")?;
-        self.want_word("col")?;
-        let (d, a, b, c) = (self.want_type()?, self.want_type()?, self.want_type()?, self.want_type()?);
-        let ty = match (a, b) {
-            (Type::F16, Type::F16) | (Type::Bf16, Type::Bf16) => self.float_ty(a)?,
-            _ => return Err(unknown),
-        };
-        let f16 = |ty: Type| match ty {
-            Type::F32 => Some(false),
-            Type::F16 if a == Type::F16 => Some(true),
-            _ => None,
-        };
-        let (Some(d_f16), Some(c_f16)) = (f16(d), f16(c)) else { return Err(unknown) };
-        self.arity(4)?;
-        let accumulator = |f16: bool| if f16 { (2, Type::B32) } else { (4, Type::F32) };
-        let (count, element) = accumulator(d_f16);
-        let d = self.destinations(0, count, element, Fit::Exact)?;
-        let d = self.registers(0, &d)?;
-        let pairs = usize::from(k) / 4;
-        let a = self.sources(1, pairs, Type::B32, Fit::Exact)?;
-        let a = self.registers(1, &a)?;
-        let b = self.sources(2, pairs / 2, Type::B32, Fit::Exact)?;
-        let b = self.registers(2, &b)?;
-        let (count, element) = accumulator(c_f16);
-        let c = self.sources(3, count, element, Fit::Exact)?;
-        let c = self.registers(3, &c)?;
-        Ok(Tensor::Mma(Mma { k, ty, c_f16, d_f16, d, a, b: [b[0], b[1]], c }))
-    }
-
-    /// Up to four registers; missing ones repeat the first.
-    fn registers(&self, n: usize, regs: &[crate::sim::code::Reg]) -> Decoded<[R; 4]> {
-        let operand: &Operand = self.operand(n);
-        let mut out = [R(0); 4];
-        for (i, slot) in out.iter_mut().enumerate() {
-            *slot = self.only_r(operand, *regs.get(i).unwrap_or(&regs[0]))?;
-        }
-        Ok(out)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::lanes::{Lanes32, Lanes64, Regs, mask_of};
 use super::{carry, convert, double, float, single};
+use crate::sim::arith::bits::bfi;
 use crate::sim::arith::compare::{Compare, compare, testp};
 use crate::sim::arith::{Float, Int, Ty};
 use crate::sim::code::{Alu, Clock, Logic, P, Reg, Set, Setp};
@@ -22,8 +23,9 @@ pub(in crate::sim) fn execute(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
         }
         Alu::Bfi(d, a, b, position, length) => {
             let (a, b, position, length) = (regs.r(a), regs.r(b), regs.r(position), regs.r(length));
-            let out: Lanes32 =
-                std::array::from_fn(|i| single::bfi(a[i], b[i], position[i] & 0xff, length[i] & 0xff));
+            let out: Lanes32 = std::array::from_fn(|i| {
+                bfi(Int::U32, a[i].into(), b[i].into(), position[i], length[i]) as u32
+            });
             regs.put_r(d, m, &out);
         }
         Alu::D1(f, d, a) => double::d1(regs, m, f, d, a),

@@ -1,51 +1,31 @@
-//! The approximate functions, by rounding a double-precision result once.
+//! The approximate functions, by type.
 
 use crate::sim::arith::Float;
+use crate::sim::arith::approx::{
+    cos, div, div_full, ex2, ex2_half, lg2, rcp, rcp_f64, rsqrt, rsqrt_f64, rsqrt_ftz_f64, sin, sqrt, tanh,
+    tanh_half,
+};
 use crate::sim::code::FloatFn;
 
-/// The value of a number's bits.
-fn value(ty: Float, bits: u64) -> f64 {
-    match ty {
-        Float::F16 => f64::from(half::f16::from_bits(bits as u16)),
-        Float::Bf16 => f64::from(half::bf16::from_bits(bits as u16)),
-        Float::F64 => f64::from_bits(bits),
-        _ => f64::from(f32::from_bits(bits as u32)),
-    }
-}
-
-/// `.ftz`: subnormals become zeros of their sign.
-fn flush(ty: Float, ftz: bool, bits: u64) -> u64 {
-    if ftz && ty.is_subnormal(bits) { bits & ty.sign_bit() } else { bits }
-}
-
-/// The bits of a value rounded to nearest.
-fn bits(ty: Float, x: f64) -> u64 {
-    if x.is_nan() {
-        return ty.canonical_nan();
-    }
-    match ty {
-        Float::F16 => u64::from(half::f16::from_f64(x).to_bits()),
-        Float::Bf16 => u64::from(half::bf16::from_f64(x).to_bits()),
-        Float::F64 => x.to_bits(),
-        _ => u64::from((x as f32).to_bits()),
-    }
-}
-
-/// One approximate function.
+/// One approximate function of the bits `a` (and `b`, for divisions).
 pub(super) fn one(f: FloatFn, ty: Float, ftz: bool, a: u64, b: u64) -> u64 {
-    let x = value(ty, flush(ty, ftz, a));
-    let y = value(ty, flush(ty, ftz, b));
-    let result = match f {
-        FloatFn::DivApprox | FloatFn::DivFull => x / y,
-        FloatFn::RcpApprox => 1.0 / x,
-        FloatFn::RsqrtApprox => 1.0 / x.sqrt(),
-        FloatFn::SqrtApprox => x.sqrt(),
-        FloatFn::SinApprox => x.sin(),
-        FloatFn::CosApprox => x.cos(),
-        FloatFn::Ex2Approx => x.exp2(),
-        FloatFn::Lg2Approx => x.log2(),
-        FloatFn::TanhApprox => x.tanh(),
-        _ => f64::NAN,
+    let (x, y) = (a as u32, b as u32);
+    let single = match (f, ty) {
+        (FloatFn::RcpApprox, Float::F64) => return rcp_f64(a),
+        (FloatFn::RsqrtApprox, Float::F64) if ftz => return rsqrt_ftz_f64(a),
+        (FloatFn::RsqrtApprox, Float::F64) => return rsqrt_f64(a),
+        (FloatFn::Ex2Approx, Float::F16 | Float::Bf16) => ex2_half(ty, x),
+        (FloatFn::TanhApprox, Float::F16 | Float::Bf16) => tanh_half(ty, x),
+        (FloatFn::DivApprox, _) => div(ftz, x, y),
+        (FloatFn::DivFull, _) => div_full(ftz, x, y),
+        (FloatFn::RcpApprox, _) => rcp(ftz, x),
+        (FloatFn::RsqrtApprox, _) => rsqrt(ftz, x),
+        (FloatFn::SqrtApprox, _) => sqrt(ftz, x),
+        (FloatFn::SinApprox, _) => sin(x),
+        (FloatFn::CosApprox, _) => cos(x),
+        (FloatFn::Ex2Approx, _) => ex2(ftz, x),
+        (FloatFn::Lg2Approx, _) => lg2(ftz, x),
+        _ => tanh(x),
     };
-    flush(ty, ftz, bits(ty, result))
+    u64::from(single)
 }

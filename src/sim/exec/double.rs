@@ -1,10 +1,12 @@
 //! 64-bit arithmetic.
 
 use super::lanes::{Lanes64, Regs, lanes};
-use super::single::{bfe as extract, bfind, shift_amount};
-use crate::sim::arith::{Float, Round, float};
+use crate::sim::arith::{Float, Int, Round, bits, float};
 use crate::sim::code::{D, D1, D2, D3, DR, Narrow, R, Widen};
 use crate::sim::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+
+/// What an H200 gives for a 64-bit remainder by zero: the low half's ones.
+const ALL_ONES: u64 = u64::MAX;
 
 pub(super) fn d1(regs: &mut Regs, m: u32, f: D1, d: D, a: D) {
     match f {
@@ -51,11 +53,15 @@ pub(super) fn d2(regs: &mut Regs, m: u32, f: D2, d: D, a: D, b: D) {
                 },
             );
         }
-        D2::RemU => regs.map_dd(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(u64::MAX)),
+        D2::RemU => regs.map_dd(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(ALL_ONES)),
         D2::RemS => {
-            regs.map_dd(m, d, a, b, |a, b| {
-                if b == 0 { u64::MAX } else { (a as i64).wrapping_rem(b as i64) as u64 }
-            });
+            regs.map_dd(
+                m,
+                d,
+                a,
+                b,
+                |a, b| if b == 0 { ALL_ONES } else { (a as i64).wrapping_rem(b as i64) as u64 },
+            );
         }
         D2::MinU => regs.map_dd(m, d, a, b, u64::min),
         D2::MinS => regs.map_dd(m, d, a, b, |a, b| (a as i64).min(b as i64) as u64),
@@ -167,22 +173,14 @@ pub(super) fn shift(regs: &mut Regs, m: u32, f: DR, d: D, a: D, b: R) {
 
 pub(super) fn bfe(regs: &mut Regs, m: u32, signed: bool, d: D, a: D, position: R, length: R) {
     let (a, position, length) = (regs.d(a), regs.r(position), regs.r(length));
-    let out: Lanes64 =
-        std::array::from_fn(|i| extract(a[i], 64, position[i], length[i], signed));
+    let ty = if signed { Int::S64 } else { Int::U64 };
+    let out: Lanes64 = std::array::from_fn(|i| bits::bfe(ty, a[i], position[i], length[i]));
     regs.put_d(d, m, &out);
 }
 
 pub(super) fn bfi(regs: &mut Regs, m: u32, d: D, [a, b]: [D; 2], position: R, length: R) {
     let (a, b, position, length) = (regs.d(a), regs.d(b), regs.r(position), regs.r(length));
-    let out: Lanes64 = std::array::from_fn(|i| {
-        let (position, length) = (position[i], length[i]);
-        if position > 63 || length == 0 {
-            return b[i];
-        }
-        let ones = if length > 63 { u64::MAX } else { (1 << length) - 1 };
-        let mask = ones << position;
-        (b[i] & !mask) | ((a[i] << position) & mask)
-    });
+    let out: Lanes64 = std::array::from_fn(|i| bits::bfi(Int::U64, a[i], b[i], position[i], length[i]));
     regs.put_d(d, m, &out);
 }
 
@@ -198,17 +196,16 @@ pub(super) fn widen(regs: &mut Regs, m: u32, f: Widen, d: D, a: R) {
 }
 
 pub(super) fn narrow(regs: &mut Regs, m: u32, f: Narrow, d: R, a: D) {
-    let magnitude = |a: u64| if (a as i64) < 0 { !a } else { a };
     match f {
         Narrow::Low => regs.narrow(m, d, a, |a| a as u32),
         Narrow::Low16 => regs.narrow(m, d, a, |a| u32::from(a as u16)),
         Narrow::Low8 => regs.narrow(m, d, a, |a| u32::from(a as u8)),
         Narrow::Clz => regs.narrow(m, d, a, u64::leading_zeros),
         Narrow::Popc => regs.narrow(m, d, a, u64::count_ones),
-        Narrow::BfindU => regs.narrow(m, d, a, bfind),
-        Narrow::BfindS => regs.narrow(m, d, a, |a| bfind(magnitude(a))),
-        Narrow::BfindShiftU => regs.narrow(m, d, a, |a| shift_amount(bfind(a), 63)),
-        Narrow::BfindShiftS => regs.narrow(m, d, a, |a| shift_amount(bfind(magnitude(a)), 63)),
+        Narrow::BfindU => regs.narrow(m, d, a, |a| bits::bfind(Int::U64, false, a)),
+        Narrow::BfindS => regs.narrow(m, d, a, |a| bits::bfind(Int::S64, false, a)),
+        Narrow::BfindShiftU => regs.narrow(m, d, a, |a| bits::bfind(Int::U64, true, a)),
+        Narrow::BfindShiftS => regs.narrow(m, d, a, |a| bits::bfind(Int::S64, true, a)),
     }
 }
 

@@ -15,8 +15,6 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
         FloatFn::Mul => float::mul(ty, round, ftz, sat, a, b),
         FloatFn::Fma => float::fma(ty, round, ftz, sat, a, b, c),
         FloatFn::FmaRelu => relu(ty, float::fma(ty, round, ftz, sat, a, b, c)),
-        // Out-of-bounds markers (NaN operands made by TMA) count as zero products.
-        FloatFn::FmaOob => float::fma(ty, round, ftz, sat, a, b, c),
         FloatFn::Div => float::div(ty, round, ftz, a, b),
         FloatFn::Rcp => float::rcp(ty, round, ftz, a),
         FloatFn::Sqrt => float::sqrt(ty, round, ftz, a),
@@ -24,7 +22,7 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
         FloatFn::Abs => sign::abs(ty, ftz, a),
         FloatFn::Copysign => sign::copysign(ty, a, b),
         FloatFn::MinMax(which, mode) => minmax(ty, which, mode, a, b),
-        FloatFn::MinMax3(which, mode) => minmax3(which, mode.ftz, mode.nan, mode.xorsign_abs, [a, b, c]),
+        FloatFn::MinMax3 { which, nan, abs } => minmax3(which, ftz, nan, abs, [a, b, c]),
         FloatFn::DivApprox
         | FloatFn::DivFull
         | FloatFn::RcpApprox

@@ -3,24 +3,17 @@
 //! Row i of a matrix is 16 bytes at the address that lane i (plus 8 per earlier matrix) gives. Lane l holds elements
 //! (l/4, 2(l mod 4)) and the one after it; transposed, (2(l mod 4), l/4) and the one below.
 
-use super::lanes::Lanes32;
+use super::lanes::{FULL, Lanes32};
 use super::memory::{addresses, aligned};
 use crate::sim::code::{MatrixAccess, R, Space};
-use crate::sim::fault::{Fault, Outcome};
+use crate::sim::fault::Outcome;
 use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
 use crate::sim::memory::SHARED_WINDOW;
-use crate::sim::report::Kind;
 use crate::sim::warp::Warp;
 
 /// The eight row addresses of each matrix, checked; lanes beyond the last row address are not looked at.
-fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, m: u32, what: &str) -> Outcome<[u64; 32]> {
-    if m != u32::MAX {
-        return Err(Fault::new(
-            Kind::AlignedDivergence,
-            format!("{what} runs in lanes {m:#010x} only; all 32 lanes of a warp must run it together"),
-        ));
-    }
+fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
     let given = addresses(warp, access.addr);
     let used = 8 * access.regs.len();
     let mut all = [given[0]; 32];
@@ -39,9 +32,8 @@ pub(super) fn load<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &MatrixAccess,
-    m: u32,
 ) -> Outcome<()> {
-    let all = rows(cx, warp, access, m, "a row of ldmatrix")?;
+    let all = rows(cx, warp, access, "a row of ldmatrix")?;
     let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
     let shared = &cx.cta().shared;
     if check {
@@ -56,7 +48,7 @@ pub(super) fn load<const CHECKED: bool>(
             words[4 * row..4 * row + 4].copy_from_slice(&shared.words[start..start + 4]);
         }
         let out = if access.transposed { transpose(&words) } else { words };
-        warp.regs.put_r(reg, m, &out);
+        warp.regs.put_r(reg, FULL, &out);
     }
     Ok(())
 }
@@ -65,9 +57,8 @@ pub(super) fn store<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &MatrixAccess,
-    m: u32,
 ) -> Outcome<()> {
-    let all = rows(cx, warp, access, m, "a row of stmatrix")?;
+    let all = rows(cx, warp, access, "a row of stmatrix")?;
     let check = CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_SHARED);
     let shared = &mut cx.cta().shared;
     for (i, &reg) in access.regs.iter().enumerate() {
@@ -94,14 +85,7 @@ fn transpose(words: &Lanes32) -> Lanes32 {
 }
 
 /// `movmatrix.sync.aligned.m8n8.trans.b16`.
-pub(super) fn movmatrix(warp: &mut Warp, d: R, a: R, m: u32) -> Outcome<()> {
-    if m != u32::MAX {
-        return Err(Fault::new(
-            Kind::AlignedDivergence,
-            format!("movmatrix runs in lanes {m:#010x} only; all 32 lanes of a warp must run it together"),
-        ));
-    }
+pub(super) fn movmatrix(warp: &mut Warp, d: R, a: R) {
     let out = transpose(warp.regs.r(a));
-    warp.regs.put_r(d, m, &out);
-    Ok(())
+    warp.regs.put_r(d, FULL, &out);
 }

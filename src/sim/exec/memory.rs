@@ -1,8 +1,8 @@
 //! Loads and stores: addresses, spaces, elements.
 
-use super::lanes::{Lanes64, Regs, lanes};
+use super::lanes::{FULL, Lanes64, Regs, lanes};
 use super::{async_copy, atomic, global, local, matrix, shared};
-use crate::sim::code::{Access, Addr, Base, Memory, R, Reg, Space};
+use crate::sim::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
 use crate::sim::memory::{GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
@@ -47,8 +47,8 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(
             warp.regs.put_p(*d, m, inside);
             Ok(())
         }
-        Memory::LdMatrix(access) => matrix::load::<CHECKED>(cx, warp, access, m),
-        Memory::StMatrix(access) => matrix::store::<CHECKED>(cx, warp, access, m),
+        Memory::LdMatrix(access) => matrix::load::<CHECKED>(cx, warp, access),
+        Memory::StMatrix(access) => matrix::store::<CHECKED>(cx, warp, access),
     }
 }
 
@@ -313,6 +313,49 @@ fn load_from<const CHECKED: bool>(
         }
         _ => global::load(cx, warp, access, d, all, m),
     }
+}
+
+/// Loads one element of `bytes` bytes for each lane into `temporary`, for instructions that move whole matrices.
+pub(super) fn load_elements<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    bytes: u8,
+    all: &Lanes64,
+    temporary: D,
+) -> Outcome<()> {
+    let access = element(space, bytes);
+    let regs = [Reg::D(temporary)];
+    if space == Space::Generic {
+        return by_space(all, FULL, |space, m, all| {
+            load_from::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+        });
+    }
+    load_from::<CHECKED>(cx, warp, space, &access, &regs, all, FULL)
+}
+
+/// Stores one element of `bytes` bytes for each lane from `temporary`.
+pub(super) fn store_elements<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    bytes: u8,
+    all: &Lanes64,
+    temporary: D,
+) -> Outcome<()> {
+    let access = element(space, bytes);
+    let regs = [Reg::D(temporary)];
+    if space == Space::Generic {
+        return by_space(all, FULL, |space, m, all| {
+            store_to::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+        });
+    }
+    store_to::<CHECKED>(cx, warp, space, &access, &regs, all, FULL)
+}
+
+fn element(space: Space, bytes: u8) -> Access {
+    let addr = Addr { base: Base::Frame, offset: 0 };
+    Access { space, bytes, count: 1, signed: false, half: false, strong: false, addr }
 }
 
 fn store<const CHECKED: bool>(

@@ -48,7 +48,7 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(warp: &mut Warp, op: &WarpOp,
             warp.regs.put_r(*d, m, &[leader; 32]);
             warp.regs.put_p(*p, m, 1 << (leader & 31));
         }
-        WarpOp::MovMatrix(d, a) => return matrix::movmatrix(warp, *d, *a, m),
+        WarpOp::MovMatrix(d, a) => matrix::movmatrix(warp, *d, *a),
     }
     Ok(())
 }

@@ -39,11 +39,24 @@ pub(super) fn together(warp: &mut Warp, group: &mut Group, mask: u32) -> Option<
     Some(hold(warp, group, mask, Wait::Aligned))
 }
 
+/// Matrix instructions need 32 lanes; a block's last warp may have fewer.
+pub(super) fn full_warp(mask: u32) -> Outcome<()> {
+    if mask == u32::MAX {
+        return Ok(());
+    }
+    let message =
+        format!("a matrix instruction runs in lanes {mask:#010x} only; it takes all 32 lanes of a warp");
+    Err(Fault::new(Kind::AlignedDivergence, message))
+}
+
 /// For instructions with a member mask: `None` when all members are here.
 pub(super) fn members(warp: &mut Warp, group: &mut Group, mask: u32, op: &WarpOp) -> Outcome<Option<Step>> {
     let Some(register) = member_mask(op) else {
         return Ok(match op {
-            WarpOp::MovMatrix(..) => together(warp, group, mask),
+            WarpOp::MovMatrix(..) => match together(warp, group, mask) {
+                Some(step) => Some(step),
+                None => full_warp(mask).map(|()| None)?,
+            },
             _ => None,
         });
     };
@@ -143,8 +156,9 @@ pub(super) fn control(
             let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
             Ok(hold(warp, group, mask, Wait::Cluster { phase }))
         }
+        Control::WarpAligned => Ok(together(warp, group, mask).unwrap_or(Step::Next)),
         Control::Yield => Ok(Step::Yield),
-        Control::Nothing | Control::SetMaxRegisters(_) => Ok(Step::Next),
+        Control::Nothing => Ok(Step::Next),
     }
 }
 

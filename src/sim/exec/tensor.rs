@@ -1,0 +1,39 @@
+//! Tensor-core instructions: fragments in and out, products by [`arith::mma`](crate::sim::arith::mma).
+
+mod descriptor;
+mod fragment;
+mod mma;
+mod product;
+mod quad_pair;
+mod sparse;
+mod wgmma;
+mod wmma;
+
+use crate::sim::code::Tensor;
+use crate::sim::fault::Outcome;
+use crate::sim::machine::Cx;
+use crate::sim::warp::Warp;
+
+/// Matrices being multiplied, kept so that no instruction allocates.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct Scratch {
+    a: Vec<u32>,
+    b: Vec<u32>,
+    c: Vec<u32>,
+}
+
+/// Runs an instruction that the whole warp executes.
+pub(in crate::sim) fn execute<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    tensor: &Tensor,
+) -> Outcome<()> {
+    match tensor {
+        Tensor::Mma(op) => mma::execute(cx, warp, op),
+        Tensor::QuadPair(op) => quad_pair::execute(cx, warp, op),
+        Tensor::WmmaLoad(op) => wmma::load::<CHECKED>(cx, warp, op),
+        Tensor::WmmaStore(op) => wmma::store::<CHECKED>(cx, warp, op),
+        Tensor::Wmma(op) => wmma::execute(cx, warp, op),
+        Tensor::Wgmma(op) => wgmma::execute::<CHECKED>(cx, warp, op),
+    }
+}
