@@ -10,6 +10,7 @@ mod truth;
 
 mod ptx {
     mod assemble;
+    mod coverage;
     mod emitters;
     mod folding;
     mod operands;

@@ -7,7 +7,10 @@
 mod pattern;
 mod rows;
 
-use std::{collections::HashMap, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{OnceLock, RwLock},
+};
 
 pub use pattern::Pattern;
 
@@ -56,12 +59,25 @@ pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
 
 /// The form that a mnemonic such as `mul.wide.u32` is of.
 pub fn find(mnemonic: &str) -> Option<&'static Form> {
+    // Kernels use few mnemonics, and the same ones: what was found once need not be searched for again. Only mnemonics
+    // that exist are kept, so that there is an end to them.
+    static FOUND: RwLock<BTreeMap<Box<str>, &'static Form>> = RwLock::new(BTreeMap::new());
+    if let Some(form) = FOUND.read().ok().and_then(|found| found.get(mnemonic).copied()) {
+        return Some(form);
+    }
+    let form = search(mnemonic)?;
+    if let Ok(mut found) = FOUND.write() {
+        found.insert(mnemonic.into(), form);
+    }
+    Some(form)
+}
+
+fn search(mnemonic: &str) -> Option<&'static Form> {
     static INDEX: OnceLock<HashMap<&'static str, Vec<(Pattern, &'static Form)>>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {
         let mut index: HashMap<_, Vec<_>> = HashMap::new();
         for form in forms() {
-            let root = root(form.mnemonic);
-            index.entry(root).or_default().push((Pattern::new(form.mnemonic), form));
+            index.entry(root(form.mnemonic)).or_default().push((Pattern::new(form.mnemonic), form));
         }
         index
     });

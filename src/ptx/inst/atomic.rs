@@ -180,6 +180,7 @@ macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
             /// Adds `value`. f16 from sm_70 on, bf16 from sm_90 on; floats round to the nearest.
+            #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!("{}", T::ADD), &[value.into()])
