@@ -29,7 +29,7 @@ fn text(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("text");
     group.throughput(Throughput::Elements(lines as u64));
     group.bench_function(format!("matmul, {lines} lines"), |bencher| {
-        bencher.iter(|| black_box(&kernel).ptx())
+        bencher.iter(|| black_box(&kernel).ptx());
     });
     group.finish();
 }

@@ -16,7 +16,7 @@ fn decode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decode");
     group.throughput(Throughput::Elements(lines as u64));
     group.bench_function(format!("matmul, {lines} lines"), |bencher| {
-        bencher.iter(|| sim::Module::parse(black_box(&text)))
+        bencher.iter(|| sim::Module::parse(black_box(&text)));
     });
     group.finish();
 }

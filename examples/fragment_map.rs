@@ -51,7 +51,7 @@ fn check(tile: &FragmentMap, a: &FragmentMap, col: &FragmentMap) -> Result<(), S
     runner
         .run(&elements, |(row, c)| {
             let owner = tile.owner(row, c).map_err(|why| TestCaseError::fail(why.to_string()))?;
-            prop_assert_eq!(a.owner(row, c), Ok(owner.clone()));
+            prop_assert_eq!(a.owner(row, c), Ok(owner));
             prop_assert_eq!(col.owner(c, row), Ok(owner));
             Ok(())
         })

@@ -42,8 +42,8 @@
 //!
 //! - A value ([`ptx::Val`]) is a constant that the host knows or a register of one kernel. Arithmetic on constants happens
 //!   on the host; anything else writes one instruction. A register of one kernel does not fit into another.
-//! - Rust's own `if` and `for` run while the kernel is built. [`K::if_`](ptx::K::if_), [`K::for_`](ptx::K::for_) and
-//!   [`K::fold`](ptx::K::fold) write branches and loops.
+//! - Rust's own `if` and `for` run while the kernel is built. [`Builder::if_`](ptx::Builder::if_), [`Builder::for_`](ptx::Builder::for_) and
+//!   [`Builder::fold`](ptx::Builder::fold) write branches and loops.
 //! - Builder calls return no `Result`. The first mistake is kept with the Rust line that made it, and
 //!   [`Kernel::build`](ptx::Kernel::build) returns it.
 //! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and one whose data are still under way
@@ -75,7 +75,7 @@ pub mod gpu;
 pub mod prelude {
     pub use crate::{
         ptx::{
-            BuildError, Global, In, InOut, K, Kernel, Out, Ptr, Shared, Steps, Target, Val, Var, bf16,
+            BuildError, Builder, Global, In, InOut, Kernel, Out, Ptr, Shared, Steps, Target, Val, Var, bf16,
             bf16x2, f16, f16x2,
         },
         tiles::{Col, Gl, GlTile, Row, Rt, St, col_major, row_major},

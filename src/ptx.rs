@@ -37,7 +37,7 @@ pub use inst::{
     Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Scope, Selector, Shuffle, Signed,
     Store, UnitMask, Whole, WideBits, WideProduct, Widen, Window, Word, lop3_table,
 };
-pub use kernel::{K, Kernel};
+pub use kernel::{Builder, Kernel};
 pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
 pub use print::{Print, PrintArgs, Shown};

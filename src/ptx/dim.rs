@@ -16,7 +16,7 @@ pub enum Dim {
     CeilDiv(Box<Dim>, u32),
     /// `a · b`.
     Product(Box<Dim>, Box<Dim>),
-    /// Made of a value that is no parameter: refused by [`K::grid`](super::K::grid).
+    /// Made of a value that is no parameter: refused by [`Builder::grid`](super::Builder::grid).
     Unknown,
 }
 

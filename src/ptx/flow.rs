@@ -9,7 +9,7 @@ use super::{
     divisor::gcd,
     error::BuildErrorKind,
     fold::Number,
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     state::{Slots, State},
     val::{Repr, Val},
@@ -71,11 +71,11 @@ impl<T: Counter> From<Range<T>> for Steps<'_, T> {
 /// The loop being written, for leaving it or going on to its next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
-    k: K<'k>,
+    k: Builder<'k>,
     label: u32,
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// Writes `then` so that it runs where `condition` holds.
     ///
     /// Values defined in it are unknown afterwards: carry results out in a [`Var`](super::Var).

@@ -45,7 +45,7 @@ pub use sign::{Class, Real, Signed};
 pub use warp::{FULL_MASK, Reduce, Shuffle};
 
 use super::{
-    kernel::K,
+    kernel::Builder,
     types::Scalar,
     val::{Repr, Val},
 };
@@ -53,7 +53,7 @@ use super::{
 /// Two operands: both known to the host, or at least one in a register of a kernel.
 pub(crate) enum Operands<'k, T, U> {
     Known(T, U),
-    In(K<'k>),
+    In(Builder<'k>),
 }
 
 /// Tells whether an instruction on `a` and `b` folds, and which kernel it belongs to if not.

@@ -1,4 +1,4 @@
-//! Kernels under construction ([`K`]) and finished ([`Kernel`]).
+//! Kernels under construction ([`Builder`]) and finished ([`Kernel`]).
 
 use std::{
     cell::{RefCell, RefMut},
@@ -25,19 +25,19 @@ use super::{
 /// It is `Copy`; all copies write into the same body. Nothing here returns a `Result`: the first mistake is recorded
 /// with the caller's source line, and [`Kernel::build`] returns it.
 #[derive(Clone, Copy)]
-pub struct K<'k> {
+pub struct Builder<'k> {
     ctx: &'k Ctx,
     /// Invariant in `'k`, so that no value of one kernel passes for one of another.
     brand: PhantomData<fn(&'k ()) -> &'k ()>,
 }
 
-impl fmt::Debug for K<'_> {
+impl fmt::Debug for Builder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("K").finish_non_exhaustive()
+        f.debug_struct("Builder").finish_non_exhaustive()
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     pub(crate) fn body(self) -> RefMut<'k, Body> {
         self.ctx.body.borrow_mut()
     }
@@ -274,12 +274,12 @@ impl<A: Params> Kernel<A> {
     pub fn build(
         signature: &str,
         target: Target,
-        write: impl for<'k> FnOnce(K<'k>, A::Handles<'k>),
+        write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>),
     ) -> Result<Self, BuildError> {
         let at = Location::caller();
         let (entry, problem) = Entry::new::<A>(signature, target);
         let ctx = Ctx { body: RefCell::new(Body::new(entry)) };
-        let k = K { ctx: &ctx, brand: PhantomData };
+        let k = Builder { ctx: &ctx, brand: PhantomData };
         if let Some(kind) = problem {
             k.body().fail(kind, at);
         }
@@ -319,7 +319,7 @@ impl<'k, T: Scalar> Val<'k, T>
 where
     Self: IntoDim,
 {
-    /// How many tiles of `size` it takes to cover so many elements: `⌈self / size⌉`, for [`K::grid`].
+    /// How many tiles of `size` it takes to cover so many elements: `⌈self / size⌉`, for [`Builder::grid`].
     pub fn tiles(self, size: u32) -> Dim {
         self.into_dim().ceil_div(size)
     }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{
-    kernel::K,
+    kernel::Builder,
     operand::{AddressBase, Operand},
     ptr::{Global, Ptr, Read, ReadWrite, Write},
     types::{Element, Scalar, bf16, f16},
@@ -62,7 +62,7 @@ pub trait Param: 'static {
     /// The declaration, named after its place.
     fn declaration(index: usize) -> ParamDecl;
     /// Loads parameter `index` of the kernel.
-    fn handle<'k>(k: K<'k>, index: usize) -> Self::Handle<'k>;
+    fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k>;
 }
 
 /// A tuple of parameters.
@@ -76,10 +76,10 @@ pub trait Params: 'static {
     /// The declarations, in order.
     fn declarations() -> Vec<ParamDecl>;
     /// Loads all parameters.
-    fn handles<'k>(k: K<'k>) -> Self::Handles<'k>;
+    fn handles<'k>(k: Builder<'k>) -> Self::Handles<'k>;
 }
 
-fn load<'k, T: Scalar>(k: K<'k>, index: usize) -> Val<'k, T> {
+fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
     let name = k.body().entry.param_symbol(index);
     let address = Operand::Address { base: AddressBase::Name(&name), offset: 0 };
     let value = k.result::<T>(format_args!("ld.param.{}", T::MEM), &[address]);
@@ -98,7 +98,7 @@ macro_rules! buffers {
                 ParamDecl { name: format!("p{index}"), kind: ParamKind::$marker, element: T::NAME, ptx: "u64", bytes: 8 }
             }
 
-            fn handle<'k>(k: K<'k>, index: usize) -> Self::Handle<'k> {
+            fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {
                 let generic = load::<u64>(k, index);
                 let global = k.result::<u64>(format_args!("cvta.to.global.u64"), &[generic.operand(k)]);
                 if let Some((reg, _)) = global.reg() {
@@ -126,7 +126,7 @@ macro_rules! scalars {
                 ParamDecl { name, kind: ParamKind::Scalar, element: stringify!($t), ptx: <$t as Scalar>::MEM, bytes: <$t as Scalar>::BYTES }
             }
 
-            fn handle<'k>(k: K<'k>, index: usize) -> Self::Handle<'k> {
+            fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {
                 load::<$t>(k, index)
             }
         }
@@ -145,7 +145,7 @@ macro_rules! tuples {
                 names.iter().enumerate().map(|(i, declare)| declare(i)).collect()
             }
 
-            fn handles<'k>(k: K<'k>) -> Self::Handles<'k> {
+            fn handles<'k>(k: Builder<'k>) -> Self::Handles<'k> {
                 let mut indices = 0..;
                 let mut next = || indices.next().unwrap_or_default();
                 ($($p::handle(k, next()),)*)
@@ -161,7 +161,7 @@ impl Params for () {
         Vec::new()
     }
 
-    fn handles(_: K<'_>) {}
+    fn handles(_: Builder<'_>) {}
 }
 
 tuples! { A }

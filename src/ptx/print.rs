@@ -13,7 +13,7 @@ pub use value::{Print, PrintArgs, Shown};
 use super::{
     entry::Declaration,
     error::BuildErrorKind,
-    kernel::K,
+    kernel::Builder,
     operand::{AddressBase, Operand},
     ptr::{Global, Read},
     val::Val,
@@ -23,7 +23,7 @@ use format::{Piece, pieces};
 /// Prototype of the system call.
 const VPRINTF: &str = ".extern .func (.param .b32 status) vprintf (.param .b64 format, .param .b64 args);\n";
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// Prints from every thread that comes here: `k.print("i = {}, x = {}\n", (i, x))`.
     ///
     /// Holes are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces
@@ -34,7 +34,7 @@ impl<'k> K<'k> {
     /// Text appears when the host synchronises with the device, and in the simulator at once. A newline is not added.
     ///
     /// Mistakes: a format that does not fit its values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]), and
-    /// printing in [`K::when`], which cannot guard a call.
+    /// printing in [`Builder::when`], which cannot guard a call.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData};
 use super::{
     divisor::gcd,
     error::BuildErrorKind,
-    kernel::K,
+    kernel::Builder,
     operand::{AddressBase, Operand},
     types::{Element, Scalar},
     val::Val,
@@ -24,12 +24,12 @@ pub trait AddressType: Scalar {
     /// `base + index · bytes`.
     #[doc(hidden)]
     #[track_caller]
-    fn element<'k>(k: K<'k>, base: Val<'k, Self>, index: Val<'k, u32>, bytes: u32) -> Val<'k, Self>;
+    fn element<'k>(k: Builder<'k>, base: Val<'k, Self>, index: Val<'k, u32>, bytes: u32) -> Val<'k, Self>;
 }
 
 impl AddressType for u32 {
     #[track_caller]
-    fn element<'k>(k: K<'k>, base: Val<'k, u32>, index: Val<'k, u32>, bytes: u32) -> Val<'k, u32> {
+    fn element<'k>(k: Builder<'k>, base: Val<'k, u32>, index: Val<'k, u32>, bytes: u32) -> Val<'k, u32> {
         let operands = [index.operand(k), Val::from(bytes).operand(k), base.operand(k)];
         k.result(format_args!("mad.lo.u32"), &operands)
     }
@@ -37,7 +37,7 @@ impl AddressType for u32 {
 
 impl AddressType for u64 {
     #[track_caller]
-    fn element<'k>(k: K<'k>, base: Val<'k, u64>, index: Val<'k, u32>, bytes: u32) -> Val<'k, u64> {
+    fn element<'k>(k: Builder<'k>, base: Val<'k, u64>, index: Val<'k, u32>, bytes: u32) -> Val<'k, u64> {
         let operands = [index.operand(k), Val::from(bytes).operand(k), base.operand(k)];
         k.result(format_args!("mad.wide.u32"), &operands)
     }
@@ -111,7 +111,7 @@ impl Writable for ReadWrite {}
 /// The address is a base plus a constant offset; the alignment that is known of it decides how wide a vector
 /// access may be.
 pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
-    k: K<'k>,
+    k: Builder<'k>,
     base: Val<'k, S::Address>,
     /// Constant part of the address, in bytes.
     offset: i64,
@@ -135,12 +135,12 @@ impl<T: Element, S: Space, A> fmt::Debug for Ptr<'_, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    pub(crate) fn new(k: K<'k>, base: Val<'k, S::Address>, align: u32) -> Self {
+    pub(crate) fn new(k: Builder<'k>, base: Val<'k, S::Address>, align: u32) -> Self {
         Self { k, base, offset: 0, align: align.into(), kind: PhantomData }
     }
 
     /// The kernel that the pointer belongs to.
-    pub fn kernel(self) -> K<'k> {
+    pub fn kernel(self) -> Builder<'k> {
         self.k
     }
 
@@ -234,7 +234,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     #[track_caller]
     pub(crate) fn check_aligned(self, bytes: u32) {
         let known = self.align();
-        if known % bytes != 0 {
+        if !known.is_multiple_of(bytes) {
             self.k.fail(BuildErrorKind::Misaligned { bytes, known });
         }
     }

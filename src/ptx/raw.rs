@@ -6,7 +6,7 @@ use super::{
     body::RegId,
     entry::is_identifier,
     error::BuildErrorKind,
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     ptr::{Ptr, Space},
     target::{Features, Version},
@@ -21,7 +21,7 @@ use super::{
 #[derive(Debug)]
 #[must_use = "nothing is written before `emit`"]
 pub struct Raw<'k, O = ()> {
-    k: K<'k>,
+    k: Builder<'k>,
     at: &'static Location<'static>,
     template: String,
     bindings: Vec<Binding>,
@@ -60,12 +60,12 @@ impl RawOperand {
 )]
 pub trait IntoRaw<'k> {
     /// The operand, in kernel `k`.
-    fn into_raw(self, k: K<'k>) -> RawOperand;
+    fn into_raw(self, k: Builder<'k>) -> RawOperand;
 }
 
 impl<'k, T: Scalar> IntoRaw<'k> for Val<'k, T> {
     #[track_caller]
-    fn into_raw(self, k: K<'k>) -> RawOperand {
+    fn into_raw(self, k: Builder<'k>) -> RawOperand {
         // A guard takes no immediate.
         let operand = if T::PTX == "pred" { Operand::Reg(self.in_register(k)) } else { self.operand(k) };
         RawOperand::new(&operand)
@@ -74,27 +74,27 @@ impl<'k, T: Scalar> IntoRaw<'k> for Val<'k, T> {
 
 impl<'k, T: Scalar> IntoRaw<'k> for T {
     #[track_caller]
-    fn into_raw(self, k: K<'k>) -> RawOperand {
+    fn into_raw(self, k: Builder<'k>) -> RawOperand {
         Val::from(self).into_raw(k)
     }
 }
 
 impl<'k, T: Scalar, const N: usize> IntoRaw<'k> for [Val<'k, T>; N] {
     #[track_caller]
-    fn into_raw(self, k: K<'k>) -> RawOperand {
+    fn into_raw(self, k: Builder<'k>) -> RawOperand {
         RawOperand::new(&Operand::Vector(&self.map(|v| v.operand(k))))
     }
 }
 
 impl<'k, T: Scalar> IntoRaw<'k> for Var<'k, T> {
-    fn into_raw(self, _: K<'k>) -> RawOperand {
+    fn into_raw(self, _: Builder<'k>) -> RawOperand {
         RawOperand::new(&Operand::Reg(self.register()))
     }
 }
 
 impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     #[track_caller]
-    fn into_raw(self, _: K<'k>) -> RawOperand {
+    fn into_raw(self, _: Builder<'k>) -> RawOperand {
         RawOperand::new(&self.operand())
     }
 }
@@ -152,7 +152,7 @@ append! { A B C D E }
 append! { A B C D E F }
 append! { A B C D E F G }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// Any PTX, for what the table lacks: named holes in braces, bound to typed operands.
     ///
     /// A hole is a name in braces; any other brace stands for itself, so a vector is `{{lo}, {hi}}`, and `{ … }` may
@@ -160,7 +160,7 @@ impl<'k> K<'k> {
     /// that the table knows is checked against the target as always; what others need, say with [`Raw::needs`].
     ///
     /// Mistakes ([`BuildErrorKind::BadRaw`]): a hole without a binding, a binding without a hole, a name bound twice,
-    /// text that does not end a statement, and, in [`K::when`], anything but one unguarded instruction.
+    /// text that does not end a statement, and, in [`Builder::when`], anything but one unguarded instruction.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -8,7 +8,7 @@ use std::panic::Location;
 use super::{
     entry::Declaration,
     error::BuildErrorKind,
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     ptr::{Ptr, ReadWrite, Shared},
     types::Element,
@@ -51,7 +51,7 @@ impl Arena {
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// An array of `count` elements in the block's shared memory, not initialised.
     ///
     /// The whole kernel's arrays must fit in what the target allows a block ([`Target::max_shared_bytes`](super::Target)).

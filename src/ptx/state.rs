@@ -5,7 +5,7 @@ use std::panic::Location;
 use super::{
     body::RegId,
     error::BuildErrorKind,
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     types::Scalar,
     val::{Repr, Untyped, Val},
@@ -22,7 +22,7 @@ pub trait State<'k>: Sized {
 /// Sees each register of a loop's state in turn.
 #[derive(Debug)]
 pub struct Visitor<'a, 'k> {
-    k: K<'k>,
+    k: Builder<'k>,
     step: Step<'a>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Slots(Vec<RegId>);
 impl Slots {
     /// Puts the state into registers of its own.
     #[track_caller]
-    pub(crate) fn enter<'k>(k: K<'k>, state: &mut impl State<'k>) -> Self {
+    pub(crate) fn enter<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
         let mut slots = Vec::new();
         k.located(Location::caller(), || state.visit(&mut Visitor { k, step: Step::Enter(&mut slots) }));
         Self(slots)
@@ -90,7 +90,7 @@ impl Slots {
 
     /// Moves what the body gave back into those registers; `state` names them afterwards.
     #[track_caller]
-    pub(crate) fn assign<'k>(&mut self, k: K<'k>, state: &mut impl State<'k>) {
+    pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();
         state.visit(&mut Visitor { k, step: Step::Collect(&mut values) });
         if values.len() != self.0.len() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     body::RegId,
-    kernel::K,
+    kernel::Builder,
     operand::{Immediate, Operand},
     types::Scalar,
 };
@@ -22,7 +22,7 @@ pub struct Val<'k, T: Scalar>(pub(crate) Repr<'k, T>);
 #[derive(Clone, Copy)]
 pub(crate) enum Repr<'k, T> {
     Const(T),
-    Reg(RegId, K<'k>),
+    Reg(RegId, Builder<'k>),
 }
 
 /// A value with its type forgotten, as loop state and raw lines see it.
@@ -46,24 +46,24 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    pub(crate) fn from_reg(reg: RegId, k: K<'k>) -> Self {
+    pub(crate) fn from_reg(reg: RegId, k: Builder<'k>) -> Self {
         Self(Repr::Reg(reg, k))
     }
 
-    pub(crate) fn reg(&self) -> Option<(RegId, K<'k>)> {
+    pub(crate) fn reg(&self) -> Option<(RegId, Builder<'k>)> {
         match self.0 {
             Repr::Const(_) => None,
             Repr::Reg(reg, k) => Some((reg, k)),
         }
     }
 
-    pub(crate) fn kernel(&self) -> Option<K<'k>> {
+    pub(crate) fn kernel(&self) -> Option<Builder<'k>> {
         self.reg().map(|(_, k)| k)
     }
 
     /// The value in a register of its own kernel, moved there if it is a constant.
     #[track_caller]
-    pub(crate) fn in_register(self, k: K<'k>) -> RegId {
+    pub(crate) fn in_register(self, k: Builder<'k>) -> RegId {
         match self.0 {
             Repr::Reg(reg, _) => reg,
             Repr::Const(value) => {
@@ -80,7 +80,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 
     /// The value as an operand: a register, or an immediate where the type allows one.
     #[track_caller]
-    pub(crate) fn operand(self, k: K<'k>) -> Operand<'static> {
+    pub(crate) fn operand(self, k: Builder<'k>) -> Operand<'static> {
         match self.0 {
             Repr::Const(value) if T::IMMEDIATE => Operand::Imm(Immediate::new(value)),
             _ => Operand::Reg(self.in_register(k)),
@@ -104,7 +104,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 
     /// Whether `divisor` surely divides this integer.
     pub fn is_multiple_of(&self, divisor: u32) -> bool {
-        self.divisor() % u64::from(divisor.max(1)) == 0
+        self.divisor().is_multiple_of(u64::from(divisor.max(1)))
     }
 
     /// Whether both are the same register or the same constant, and so surely equal.

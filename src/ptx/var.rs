@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::{
     body::RegId,
-    kernel::K,
+    kernel::Builder,
     operand::{Immediate, Operand},
     types::Scalar,
     val::{Repr, Val},
@@ -16,12 +16,12 @@ use super::{
 /// value that the loop changes: read it with [`get`](Self::get), write it with [`set`](Self::set).
 #[derive(Clone, Copy, Debug)]
 pub struct Var<'k, T: Scalar> {
-    k: K<'k>,
+    k: Builder<'k>,
     reg: RegId,
     kind: PhantomData<T>,
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// A variable with a first value.
     #[track_caller]
     pub fn var<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Var<'k, T> {

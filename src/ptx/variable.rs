@@ -5,7 +5,7 @@ use std::{fmt::Write, marker::PhantomData, panic::Location};
 use super::{
     entry::{Declaration, is_identifier},
     error::BuildErrorKind,
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     ptr::{Access, Const, Global, Local, Ptr, Read, ReadWrite, Space},
     types::{Element, RegClass},
@@ -38,7 +38,7 @@ impl VariableSpace for Const {
     const MAX_BYTES: u64 = MAX_CONSTANT_BYTES;
 }
 
-/// An array that a module declares once and its kernels reach by [`K::address_of`] (PTX ISA, "Variable Declarations").
+/// An array that a module declares once and its kernels reach by [`Builder::address_of`] (PTX ISA, "Variable Declarations").
 ///
 /// Global variables keep what kernels write from one launch to the next, for as long as the module is loaded.
 ///
@@ -153,7 +153,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// Pointer to the first element of a module variable, which is declared in the kernel's module.
     ///
     /// Two variables of one name in a module must be declared alike.

@@ -125,10 +125,6 @@ pub(super) struct Meta {
     pub(super) loc: u32,
     /// Index into [`Code::mnemonics`].
     pub(super) mnemonic: u32,
-    /// Registers that may be read before they are written, and so are watched: read here.
-    pub(super) watched_uses: Box<[Reg]>,
-    /// Watched registers written here.
-    pub(super) watched_defs: Box<[Reg]>,
 }
 
 /// A source line from `.loc`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ptx::{Element, Extent, Global, IntoDim, K, Ptr, Read, Readable, Val};
+use crate::ptx::{Builder, Element, Extent, Global, IntoDim, Ptr, Read, Readable, Val};
 
 /// Sizes and strides of a matrix, in elements; each a constant or a register.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl<T: Element, A> fmt::Debug for GlTile<'_, T, A> {
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// A matrix at `pointer`: `k.global(a, row_major(m, n))`. If that is a parameter, and the sizes are constants and
     /// parameters, a launch checks that the buffer holds the matrix.
     pub fn global<T: Element, A>(self, pointer: Ptr<'k, T, Global, A>, layout: GlLayout<'k>) -> Gl<'k, T, A> {

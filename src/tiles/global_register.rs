@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     atoms::TileLayout,
-    ptx::{Global, K, Ptr, Readable, Val, Writable},
+    ptx::{Builder, Global, Ptr, Readable, Val, Writable},
 };
 
 impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
@@ -23,7 +23,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
         k.located(Location::caller(), || Self::load_pairs(k, from))
     }
 
-    fn load_pairs(k: K<'k>, from: GlTile<'k, T, impl Readable>) -> Self {
+    fn load_pairs(k: Builder<'k>, from: GlTile<'k, T, impl Readable>) -> Self {
         let places = Places::new::<H, W, L>(k, from);
         let mut registers = Vec::with_capacity(Self::REGISTERS);
         for (line, along) in places.pairs::<H, W>() {
@@ -90,7 +90,10 @@ enum Pair<'k, T, A> {
 
 impl<'k, T: TileElement, A> Places<'k, T, A> {
     #[track_caller]
-    fn new<const H: usize, const W: usize, L: RegisterLayout>(k: K<'k>, tile: GlTile<'k, T, A>) -> Self {
+    fn new<const H: usize, const W: usize, L: RegisterLayout>(
+        k: Builder<'k>,
+        tile: GlTile<'k, T, A>,
+    ) -> Self {
         let (height, width) = (16 * H as u32, 16 * W as u32);
         let matrix: Gl<'k, T, A> = tile.matrix;
         let (row, col) = tile.origin(height, width);

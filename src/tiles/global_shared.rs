@@ -11,7 +11,7 @@ use super::{
     st::{Arrival, Pending, St, View},
     swizzle::SharedSwizzle,
 };
-use crate::ptx::{Features, Global, K, Ptr, Read, Readable, Shared, Val};
+use crate::ptx::{Builder, Features, Global, Ptr, Read, Readable, Shared, Val};
 
 impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Fills the tile from global memory with all threads of the block; elements past the matrix's edges become 0.
@@ -34,7 +34,7 @@ impl<'k, T: TileElement> View<'k, T> {
         let (row, col) = from.origin(height, width);
         let known = from.matrix.row_align(col).min(self.address.align());
         let asynchronous = k.target().features().contains(Features::AMPERE) && from.is_row_contiguous();
-        let bytes = [16, 8, 4].into_iter().find(|bytes| asynchronous && known % bytes == 0);
+        let bytes = [16, 8, 4].into_iter().find(|bytes| asynchronous && known.is_multiple_of(*bytes));
         let (origin, size) = ((row, col), (height, width));
         let walk =
             Walk { from, to: *self, origin, size, bytes: bytes.unwrap_or(16), asynchronous: bytes.is_some() };
@@ -83,12 +83,12 @@ enum Column<'k> {
 
 impl<'k, T: TileElement> Walk<'k, T> {
     #[track_caller]
-    fn each_chunk(&self, k: K<'k>, copy: impl Fn(Chunk<'k, T>)) {
+    fn each_chunk(&self, k: Builder<'k>, copy: impl Fn(Chunk<'k, T>)) {
         let threads = BlockThreads::new(k);
         let (count, index) = (threads.count(), threads.index());
         let per_row = self.size.1 * T::BYTES / self.bytes;
         let total = self.size.0 * per_row;
-        if count % per_row == 0 && total % count == 0 {
+        if count % per_row == 0 && total.is_multiple_of(count) {
             return self.each_row(index, count / per_row, per_row, copy);
         }
         for start in (0..total).step_by(count as usize) {
@@ -109,7 +109,7 @@ impl<'k, T: TileElement> Walk<'k, T> {
         let (row_stride, _) = self.from.matrix.strides();
         let stride = row_stride.mul_wide(step * T::BYTES);
         // The permutation of rows repeats every 8 rows.
-        let repeats = step % 8 == 0 || !self.to.address.swizzled;
+        let repeats = step.is_multiple_of(8) || !self.to.address.swizzled;
         let mut from = first.from;
         for i in 0..self.size.0 / step {
             if i > 0 {
@@ -154,7 +154,7 @@ impl<'k, T: TileElement> Chunk<'k, T> {
     fn copy_async<const BYTES: u32>(self) {
         match self.column {
             Column::Bytes(None) if self.row_exists.as_constant() == Some(true) => {
-                self.to.copy_async::<BYTES>(self.from)
+                self.to.copy_async::<BYTES>(self.from);
             }
             Column::Bytes(valid) => {
                 let valid = self.row_exists.select(valid.unwrap_or(BYTES.into()), 0);

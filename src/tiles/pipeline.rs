@@ -9,7 +9,7 @@ use super::{
     st::{Filled, LaneAddress, St},
     swizzle::SharedSwizzle,
 };
-use crate::ptx::{K, Ptr, Readable, Shared, State, Val};
+use crate::ptx::{Builder, Ptr, Readable, Shared, State, Val};
 
 /// A ring of `N` stages in shared memory, each holding one of every tile in the tuple `Tiles`.
 ///
@@ -27,7 +27,7 @@ use crate::ptx::{K, Ptr, Readable, Shared, State, Val};
 /// # Ok::<(), warpwright::ptx::BuildError>(())
 /// ```
 pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
-    k: K<'k>,
+    k: Builder<'k>,
     /// Stage 0; stage `s` lies `s` · [`STAGE_BYTES`](StageTiles::STAGE_BYTES) further on.
     base: Ptr<'k, u8, Shared>,
     lanes: Tiles::Lanes,
@@ -36,13 +36,13 @@ pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
 /// A stage whose tiles nobody reads any more.
 pub struct Stage<'k, Tiles: StageTiles<'k>> {
     tiles: Tiles,
-    k: PhantomData<K<'k>>,
+    k: PhantomData<Builder<'k>>,
 }
 
 /// A stage whose tiles are on their way. Only [`Pipeline::run`] waits for it.
 #[must_use = "give the filled stage back to the pipeline"]
 pub struct Filling<'k, Tiles> {
-    tiles: PhantomData<(Tiles, K<'k>)>,
+    tiles: PhantomData<(Tiles, Builder<'k>)>,
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize> fmt::Debug for Pipeline<'k, Tiles, N> {
@@ -79,7 +79,7 @@ pub trait StageTiles<'k>: Sized {
 
     #[doc(hidden)]
     #[track_caller]
-    fn lanes(k: K<'k>) -> Self::Lanes;
+    fn lanes(k: Builder<'k>) -> Self::Lanes;
     #[doc(hidden)]
     fn at(base: Ptr<'k, u8, Shared>, lanes: Self::Lanes) -> Self;
     #[doc(hidden)]
@@ -99,7 +99,7 @@ pub trait Sources<'k, Tiles> {
 /// Stages start at multiples of this, which suits every swizzle.
 const STAGE_ALIGN: u32 = 1024;
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// A pipeline of `N` stages (at least 2): `k.pipeline::<(St<bf16, 4, 2>, St<bf16, 2, 4>), 3>()`.
     #[track_caller]
     pub fn pipeline<Tiles: StageTiles<'k>, const N: usize>(self) -> Pipeline<'k, Tiles, N> {
@@ -200,7 +200,7 @@ macro_rules! stages {
             const STAGE_BYTES: u32 = 0 $(+ St::<'k, $t, $h, $w, $s>::BYTES.next_multiple_of(STAGE_ALIGN))*;
 
             #[track_caller]
-            fn lanes(k: K<'k>) -> Self::Lanes {
+            fn lanes(k: Builder<'k>) -> Self::Lanes {
                 [$({
                     St::<'k, $t, $h, $w, $s>::check_swizzle(k);
                     LaneAddress::new(k, St::<'k, $t, $h, $w, $s>::address())

@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData};
 use super::element::{RegisterLayout, Row, TileElement};
 use crate::{
     atoms::{self, FragmentMap},
-    ptx::{K, Scalar, State, Val, Visitor},
+    ptx::{Builder, Scalar, State, Val, Visitor},
 };
 
 /// A tile of `H`×`W` subtiles of 16×16 elements `T`, spread over the registers of one warp's 32 lanes.
@@ -17,7 +17,7 @@ use crate::{
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
 pub struct Rt<'k, T: TileElement, const H: usize, const W: usize, L = Row> {
-    pub(super) k: K<'k>,
+    pub(super) k: Builder<'k>,
     /// Row-major over (subtile row, subtile column, register).
     pub(super) registers: Vec<Val<'k, T::Packed>>,
     layout: PhantomData<L>,
@@ -37,7 +37,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     /// Registers of one lane.
     pub const REGISTERS: usize = H * W * T::REGISTERS;
 
-    pub(super) fn from_registers(k: K<'k>, registers: Vec<Val<'k, T::Packed>>) -> Self {
+    pub(super) fn from_registers(k: Builder<'k>, registers: Vec<Val<'k, T::Packed>>) -> Self {
         debug_assert_eq!(registers.len(), Self::REGISTERS);
         Self { k, registers, layout: PhantomData }
     }
@@ -78,7 +78,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
 
     /// Every element `value`.
     #[track_caller]
-    pub fn filled(k: K<'k>, value: T) -> Self {
+    pub fn filled(k: Builder<'k>, value: T) -> Self {
         let value = T::splat(value);
         let mut registers = Vec::with_capacity(Self::REGISTERS);
         for _ in 0..Self::REGISTERS {
@@ -100,13 +100,13 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     }
 }
 
-/// A tile type that a kernel can make with one value everywhere; see [`K::zeros`].
+/// A tile type that a kernel can make with one value everywhere; see [`Builder::zeros`].
 pub trait Fill<'k> {
     /// The element type.
     type Element;
     /// A tile full of `value`.
     #[track_caller]
-    fn fill(k: K<'k>, value: Self::Element) -> Self;
+    fn fill(k: Builder<'k>, value: Self::Element) -> Self;
     /// 0 of the element type.
     const ZERO: Self::Element;
 }
@@ -116,12 +116,12 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Fill
     const ZERO: T = T::ZERO;
 
     #[track_caller]
-    fn fill(k: K<'k>, value: T) -> Self {
+    fn fill(k: Builder<'k>, value: T) -> Self {
         Self::filled(k, value)
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// A tile of zeros: `k.zeros::<Rt<f32, 4, 4>>()`.
     #[track_caller]
     pub fn zeros<R: Fill<'k>>(self) -> R {
@@ -135,7 +135,7 @@ impl<'k> K<'k> {
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// A register that a tile may own: `value` moved to a fresh one if it is a constant or one of `others`.
     #[track_caller]
     pub(super) fn own<T: Scalar, U: Scalar>(self, value: Val<'k, T>, others: &[Val<'k, U>]) -> Val<'k, T> {

@@ -1,17 +1,17 @@
 //! The threads that work together on a tile.
 
-use crate::ptx::{Features, K, Val};
+use crate::ptx::{Builder, Features, Val};
 
-/// All threads of the block, whose number the kernel must have said with [`K::block`].
+/// All threads of the block, whose number the kernel must have said with [`Builder::block`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockThreads<'k> {
-    k: K<'k>,
+    k: Builder<'k>,
     shape: [u32; 3],
 }
 
 impl<'k> BlockThreads<'k> {
     #[track_caller]
-    pub(super) fn new(k: K<'k>) -> Self {
+    pub(super) fn new(k: Builder<'k>) -> Self {
         match k.block_shape() {
             Some(shape) => Self { k, shape },
             None => {
@@ -57,7 +57,7 @@ pub(super) fn divide<'k>(value: Val<'k, u32>, by: u32) -> (Val<'k, u32>, Val<'k,
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// This lane's number.
     #[track_caller]
     pub(super) fn lane(self) -> Val<'k, u32> {
@@ -82,7 +82,7 @@ impl<'k> K<'k> {
 
     /// This warp's place in a grid of `rows`×`cols` warps that the block is made of, row by row.
     ///
-    /// The block must be [declared](K::block) with 32 · `rows` · `cols` threads.
+    /// The block must be [declared](Builder::block) with 32 · `rows` · `cols` threads.
     #[track_caller]
     pub fn warp_grid(self, rows: u32, cols: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         let threads = BlockThreads::new(self);

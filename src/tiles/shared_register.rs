@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     atoms::TileLayout,
-    ptx::{K, Ptr, Shared, Val},
+    ptx::{Builder, Ptr, Shared, Val},
 };
 
 /// A rectangle of a [`Filled`] tile, as large as the register tile that it is loaded into.
@@ -128,7 +128,10 @@ impl<'k, T: TileElement> View<'k, T> {
 
     /// Where this lane's pairs lie, in register order.
     #[track_caller]
-    fn pairs<const H: usize, const W: usize, L: RegisterLayout>(&self, k: K<'k>) -> Vec<PairPlace<'k, T>> {
+    fn pairs<const H: usize, const W: usize, L: RegisterLayout>(
+        &self,
+        k: Builder<'k>,
+    ) -> Vec<PairPlace<'k, T>> {
         let lane = k.lane();
         let (group, within) = (lane >> 2, (lane & 3) << 1);
         let (row, col) = match L::LAYOUT {

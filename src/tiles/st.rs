@@ -15,7 +15,7 @@ use super::{
     scope::BlockThreads,
     swizzle::{Auto, SharedSwizzle, TileAddress},
 };
-use crate::ptx::{K, Ptr, Shared, Val};
+use crate::ptx::{Builder, Ptr, Shared, Val};
 
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` in shared memory, with nothing in it yet.
 ///
@@ -78,7 +78,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k
     }
 
     #[track_caller]
-    pub(super) fn check_swizzle(k: K<'k>) {
+    pub(super) fn check_swizzle(k: Builder<'k>) {
         let pitch = Self::address().pitch;
         if Self::COLS * T::BYTES % pitch != 0 {
             k.refuse(format!(
@@ -96,32 +96,32 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k
 
 impl<'k> LaneAddress<'k> {
     #[track_caller]
-    pub(super) fn new(k: K<'k>, address: TileAddress) -> Self {
+    pub(super) fn new(k: Builder<'k>, address: TileAddress) -> Self {
         let lane = k.lane();
         let row = lane & 15;
         Self { row: row * address.pitch, chunk: ((lane >> 4) << 4) ^ address.emit_permutation(row) }
     }
 }
 
-/// A shared tile that a kernel can allocate; see [`K::shared_tile`].
+/// A shared tile that a kernel can allocate; see [`Builder::shared_tile`].
 pub trait Allocate<'k> {
     /// Takes the tile's memory from the block's.
     #[track_caller]
-    fn allocate(k: K<'k>) -> Self;
+    fn allocate(k: Builder<'k>) -> Self;
 }
 
 impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> Allocate<'k>
     for St<'k, T, H, W, S>
 {
     #[track_caller]
-    fn allocate(k: K<'k>) -> Self {
+    fn allocate(k: Builder<'k>) -> Self {
         Self::check_swizzle(k);
         let base = k.shared_aligned(Self::ROWS * Self::COLS, Self::address().align());
         Self::at(base, LaneAddress::new(k, Self::address()))
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// A tile in shared memory: `k.shared_tile::<St<bf16, 4, 4>>()`.
     #[track_caller]
     pub fn shared_tile<A: Allocate<'k>>(self) -> A {

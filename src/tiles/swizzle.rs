@@ -76,7 +76,7 @@ impl TileAddress {
 
     /// What the offset of `row` is XORed with.
     pub fn permutation(&self, row: u32) -> u32 {
-        if self.swizzled { ((row * self.pitch) % (8 * self.pitch) >> 7) << 4 } else { 0 }
+        if self.swizzled { (((row * self.pitch) % (8 * self.pitch)) >> 7) << 4 } else { 0 }
     }
 
     /// [`offset`](Self::offset) for values of a kernel.

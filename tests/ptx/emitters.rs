@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warpwright::ptx::{
-    B16, B32, B64, B128, BuildError, Class, Comparison, Const, Excess, FULL_MASK, Global, In, InOut, K,
+    B16, B32, B64, B128, BuildError, Builder, Class, Comparison, Const, Excess, FULL_MASK, Global, In, InOut,
     Kernel, Load, Local, Mode, Order, Permute, Prefetch, Rounding, Scope, Shared, Shuffle, Store, Target,
     Val, bf16, bf16x2, f16, f16x2, lop3_table,
     table::{self, Pattern},
@@ -16,7 +16,7 @@ type Args = (InOut<u32>, In<f32>, u32, i32, u64, i64, f32, f64, f16, bf16);
 
 /// Values of every type in registers.
 struct Values<'k> {
-    k: K<'k>,
+    k: Builder<'k>,
     p: Val<'k, bool>,
     h: Val<'k, u16>,
     hs: Val<'k, i16>,
@@ -445,7 +445,14 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
         for order in [Order::Relaxed, Order::Release] {
             for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
                 let a = u.reduction().order(order).scope(scope);
-                (a.add(1), a.min(1), a.max(1), a.and(1), a.or(1), a.xor(1), a.inc(5), a.dec(5));
+                a.add(1);
+                a.min(1);
+                a.max(1);
+                a.and(1);
+                a.or(1);
+                a.xor(1);
+                a.inc(5);
+                a.dec(5);
                 bb.reduction().order(order).scope(scope).add(bb.load());
                 h.reduction().order(order).scope(scope).add(f16::ONE);
             }
@@ -523,7 +530,7 @@ fn every_row_has_an_emitter() {
         .flat_map(|line| line.split([' ', ',', ';']).filter(|word| !word.is_empty()))
         .collect();
     let silent: Vec<&str> = table::forms()
-        .filter(|form| form.rust != "K::raw")
+        .filter(|form| form.rust != "Builder::raw")
         .filter(|form| {
             let pattern = Pattern::new(form.mnemonic);
             !words.iter().any(|word| pattern.matches(word))

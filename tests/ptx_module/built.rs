@@ -1,10 +1,13 @@
 //! Kernels of the tests: built and assembled, or refused.
 
 use crate::ptxas;
-use warpwright::ptx::{BuildError, BuildErrorKind, K, Kernel, Params, Target};
+use warpwright::ptx::{BuildError, BuildErrorKind, Builder, Kernel, Params, Target};
 
 /// Builds the same kernel for an old and a new target and assembles both; gives the text of the old.
-pub(super) fn built<A: Params>(signature: &str, write: impl for<'k> Fn(K<'k>, A::Handles<'k>)) -> String {
+pub(super) fn built<A: Params>(
+    signature: &str,
+    write: impl for<'k> Fn(Builder<'k>, A::Handles<'k>),
+) -> String {
     let kernels = [Target::SM_80, Target::SM_90A].map(|target| {
         let kernel =
             Kernel::<A>::build(signature, target, |k, handles| write(k, handles)).expect("it builds");
@@ -16,7 +19,7 @@ pub(super) fn built<A: Params>(signature: &str, write: impl for<'k> Fn(K<'k>, A:
 }
 
 /// The mistake that a kernel is refused for.
-pub(super) fn refused<A: Params>(write: impl for<'k> FnOnce(K<'k>, A::Handles<'k>)) -> BuildErrorKind {
+pub(super) fn refused<A: Params>(write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>)) -> BuildErrorKind {
     let refused: BuildError =
         Kernel::<A>::build("refused", Target::SM_80, write).expect_err("it is a mistake");
     assert!(refused.location().file().ends_with(".rs") && refused.location().file().contains("ptx_module"));

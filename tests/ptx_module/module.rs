@@ -9,14 +9,14 @@ use warpwright::{
 use super::built::lines;
 use crate::ptxas;
 
-fn kernel(name: &str, write: impl for<'k> FnOnce(K<'k>)) -> Kernel<()> {
+fn kernel(name: &str, write: impl for<'k> FnOnce(Builder<'k>)) -> Kernel<()> {
     Kernel::build(name, Target::SM_90, |k, ()| write(k)).expect("it builds")
 }
 
 #[test]
 fn kernels_share_declarations_and_version() {
     let table = Variable::constant("table", &[1.0f32, 2.0]);
-    let show = |k: K<'_>| k.print("{}\n", k.address_of(&table).load());
+    let show = |k: Builder<'_>| k.print("{}\n", k.address_of(&table).load());
     let [a, b] = ["a", "b"].map(|name| kernel(name, show));
     let c = kernel("c", |k| {
         k.shared::<u32>(4);

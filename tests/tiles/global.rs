@@ -12,7 +12,7 @@ use crate::devices::everywhere;
 
 /// The registers of a tile that each lane writes out one after the other.
 pub(super) fn dump<'k, T: Coded, const H: usize, const W: usize, L: RegisterLayout>(
-    k: K<'k>,
+    k: Builder<'k>,
     tile: &Rt<'k, T, H, W, L>,
     words: Ptr<'k, u32, Global, warpwright::ptx::Write>,
 ) {
@@ -118,7 +118,7 @@ fn f32_cols() {
 /// A matrix with its own strides: the tile of its transpose, and of a part of a wider one.
 #[test]
 fn strides() {
-    fn check(layout: impl for<'k> Fn(K<'k>) -> GlLayout<'k>, element: impl Fn(u32, u32) -> bf16) {
+    fn check(layout: impl for<'k> Fn(Builder<'k>) -> GlLayout<'k>, element: impl Fn(u32, u32) -> bf16) {
         let kernel = Kernel::<(In<bf16>, Out<u32>)>::build("strides", Target::SM_80, |k, (a, words)| {
             k.block([32]);
             k.grid([]);

@@ -11,7 +11,7 @@ use warpwright::{
 fn refused<A: Params>(
     target: Target,
     line: u32,
-    write: impl for<'k> FnOnce(K<'k>, A::Handles<'k>),
+    write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>),
 ) -> (String, BuildErrorKind) {
     let error: BuildError =
         Kernel::<A>::build("mistake", target, write).expect_err("the kernel must be refused");

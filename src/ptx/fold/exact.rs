@@ -272,7 +272,7 @@ fn quotient(a: Exact, b: Exact) -> Exact {
             (_, 0) => Exact::Infinite { negative },
             _ => {
                 let (a, i) = normalized(a, i);
-                let significand = a / b | u128::from(a % b != 0);
+                let significand = (a / b) | u128::from(a % b != 0);
                 Exact::Finite { negative, significand, exponent: i - j }
             }
         },

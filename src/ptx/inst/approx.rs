@@ -4,14 +4,14 @@
 //! costs an instruction like any other.
 
 use crate::ptx::{
-    kernel::K,
+    kernel::Builder,
     types::{bf16, bf16x2, f16, f16x2},
     val::Val,
 };
 
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident: $t:ty = $ptx:literal;)*) => {
-        impl<'k> K<'k> {
+        impl<'k> Builder<'k> {
             $(
                 $(#[$doc])*
                 #[doc = ""]
@@ -83,7 +83,7 @@ unary! {
 
 macro_rules! quotients {
     ($($(#[$doc:meta])* $name:ident = $ptx:literal;)*) => {
-        impl<'k> K<'k> {
+        impl<'k> Builder<'k> {
             $(
                 $(#[$doc])*
                 #[doc = ""]

@@ -12,14 +12,14 @@ use super::{
 use crate::ptx::{
     divisor::{gcd, lcm},
     fold::{Integer, Mode, Number, Numeric, exact},
-    kernel::K,
+    kernel::Builder,
     target::Features,
     types::{Scalar, bf16, f16},
     val::Val,
 };
 
 /// bf16 `add`, `sub` and `mul`, and `setp`, came with sm_90; an `fma` gives the same number on sm_80.
-pub(super) fn lacks_bf16_arithmetic<T: Scalar>(k: K<'_>) -> bool {
+pub(super) fn lacks_bf16_arithmetic<T: Scalar>(k: Builder<'_>) -> bool {
     T::PTX.starts_with("bf16") && !k.target().features().contains(Features::HOPPER)
 }
 
@@ -34,7 +34,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     #[track_caller]
-    pub(super) fn binary(self, k: K<'k>, mnemonic: std::fmt::Arguments<'_>, other: Self) -> Self {
+    pub(super) fn binary(self, k: Builder<'k>, mnemonic: std::fmt::Arguments<'_>, other: Self) -> Self {
         k.result(mnemonic, &[self.operand(k), other.operand(k)])
     }
 
@@ -103,7 +103,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     #[track_caller]
-    fn emit_mad(self, k: K<'k>, factor: Self, addend: Self) -> Self {
+    fn emit_mad(self, k: Builder<'k>, factor: Self, addend: Self) -> Self {
         let divisor = gcd(self.divisor().saturating_mul(factor.divisor()), addend.divisor());
         let operands = [self.operand(k), factor.operand(k), addend.operand(k)];
         k.result::<T>(format_args!("{}.{}", T::MAD, T::PTX), &operands).with_divisor(divisor)

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ptx::{
     fold::{Float, Number, Numeric},
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     types::{B16, B32, B64, RegClass, Scalar, bf16, bf16x2, f16, f16x2},
     val::Val,
@@ -183,7 +183,7 @@ impl<'k, T: Number> Val<'k, T> {
 
     /// A bf16 as the f32 whose upper half it is.
     #[track_caller]
-    fn upper_half(self, k: K<'k>) -> Val<'k, f32> {
+    fn upper_half(self, k: Builder<'k>) -> Val<'k, f32> {
         let halves = [Val::from(0u16).operand(k), self.operand(k)];
         k.result(format_args!("mov.b32"), &[Operand::Vector(&halves)])
     }

@@ -1,8 +1,8 @@
 //! Ending, stopping and pausing a thread: `exit`, `trap`, `brkpt`, `nanosleep`.
 
-use crate::ptx::{kernel::K, val::Val};
+use crate::ptx::{kernel::Builder, val::Val};
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// Ends the thread.
     #[track_caller]
     pub fn exit(self) {

@@ -6,7 +6,7 @@ use super::Half;
 use crate::ptx::{
     divisor::gcd,
     fold::{self, Format, Integer, Numeric, Rounding},
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     target::Features,
     types::{B32, Element, RegClass, Scalar, bf16},
@@ -18,7 +18,7 @@ fn is_bf16<T: Scalar>() -> bool {
 }
 
 /// Whether the target's only conversion to and from bf16 is the one with f32.
-fn lacks_bf16(k: K<'_>) -> bool {
+fn lacks_bf16(k: Builder<'_>) -> bool {
     !k.target().features().contains(Features::HOPPER)
 }
 
@@ -118,13 +118,13 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 
     #[track_caller]
-    fn cvt<U: Scalar>(self, k: K<'k>, modifiers: fmt::Arguments<'_>) -> Val<'k, U> {
+    fn cvt<U: Scalar>(self, k: Builder<'k>, modifiers: fmt::Arguments<'_>) -> Val<'k, U> {
         k.result(format_args!("cvt{modifiers}.{}.{}", U::PTX, T::PTX), &[self.operand(k)])
     }
 
     /// A bf16 as the upper half of an f32, which is the same number: `cvt.f32.bf16` is for sm_90 and gives no other.
     #[track_caller]
-    fn widened<U: Scalar>(self, k: K<'k>) -> Val<'k, U> {
+    fn widened<U: Scalar>(self, k: Builder<'k>) -> Val<'k, U> {
         let halves = [Val::from(0u16).operand(k), self.operand(k)];
         k.result(format_args!("mov.b32"), &[Operand::Vector(&halves)])
     }
@@ -241,7 +241,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 
     /// The register under another type of its size, through a `mov` if the classes differ.
     #[track_caller]
-    fn renamed<U: Scalar>(self, k: K<'k>) -> Val<'k, U> {
+    fn renamed<U: Scalar>(self, k: Builder<'k>) -> Val<'k, U> {
         let reg = self.in_register(k);
         if T::CLASS == U::CLASS {
             return Val::from_reg(reg, k);

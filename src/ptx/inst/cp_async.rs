@@ -1,7 +1,7 @@
 //! `cp.async`: copies from global to shared memory that complete later (PTX ISA, "Asynchronous copy").
 
 use crate::ptx::{
-    kernel::K,
+    kernel::Builder,
     operand::{Immediate, Operand},
     ptr::{Global, Ptr, Readable, Shared, Writable},
     types::Element,
@@ -11,7 +11,7 @@ use crate::ptx::{
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     /// Begins to copy `BYTES` (4, 8 or 16) from global memory to here. Both addresses must be known to be aligned to so many.
     ///
-    /// The data arrive only at a [`K::cp_async_wait_group`] of this thread after a [`K::cp_async_commit_group`], and other
+    /// The data arrive only at a [`Builder::cp_async_wait_group`] of this thread after a [`Builder::cp_async_commit_group`], and other
     /// threads see them after a barrier that follows. 16 bytes bypass L1 (`.cg`); fewer go through it (`.ca`).
     #[doc(alias = "cp.async")]
     #[track_caller]
@@ -45,13 +45,13 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         match valid {
             None => k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes]),
             Some(valid) => {
-                k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes, valid.operand(k)])
+                k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes, valid.operand(k)]);
             }
         }
     }
 }
 
-impl K<'_> {
+impl Builder<'_> {
     /// Makes all copies that this thread began since the last commit into one group.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]

@@ -1,6 +1,6 @@
 //! Numbers of several words: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
 
-use crate::ptx::{fold::Integer, kernel::K, operand::Operand, val::Val};
+use crate::ptx::{fold::Integer, kernel::Builder, operand::Operand, val::Val};
 
 /// A word of multi-word numbers: `u32`, `u64`.
 pub trait Word: Integer {}
@@ -9,7 +9,7 @@ impl Word for u32 {}
 impl Word for u64 {}
 
 /// Extended-precision sums: numbers of `N` words, low word first. The carry stays inside.
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// `a + b`, mod 2 to the width of all words together.
     #[doc(alias = "add.cc")]
     #[doc(alias = "addc")]

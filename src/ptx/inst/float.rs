@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ptx::{
     fold::{self, Float, Mode, Number, Rounding, exact},
-    kernel::K,
+    kernel::Builder,
     types::{Scalar, bf16, bf16x2, f16, f16x2},
     val::Val,
 };
@@ -76,13 +76,13 @@ impl<'k, T: Float> Val<'k, T> {
 }
 
 /// The kernel of whichever value is in a register.
-pub(super) fn kernel_of<'k, T: Scalar, const N: usize>(values: [Val<'k, T>; N]) -> Option<K<'k>> {
+pub(super) fn kernel_of<'k, T: Scalar, const N: usize>(values: [Val<'k, T>; N]) -> Option<Builder<'k>> {
     values.iter().find_map(Val::kernel)
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
     #[track_caller]
-    pub(super) fn ternary(self, k: K<'k>, mnemonic: std::fmt::Arguments<'_>, b: Self, c: Self) -> Self {
+    pub(super) fn ternary(self, k: Builder<'k>, mnemonic: std::fmt::Arguments<'_>, b: Self, c: Self) -> Self {
         k.result(mnemonic, &[self.operand(k), b.operand(k), c.operand(k)])
     }
 }

@@ -119,7 +119,7 @@ fn fold_mul24_lo<T: Narrow24>(a: T, b: T) -> T {
 
 /// Bits 16 to 47 of a product of 24-bit numbers.
 fn fold_mul24_hi<T: Narrow24>(a: T, b: T) -> T {
-    T::from_bits((a.low24() * b.low24() >> 16) as u64)
+    T::from_bits(((a.low24() * b.low24()) >> 16) as u64)
 }
 
 impl<'k, T: Narrow24> Val<'k, T> {

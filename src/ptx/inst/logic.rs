@@ -137,7 +137,7 @@ impl<'k, T: Bits> Val<'k, T> {
             }
             In(k) => {
                 let divisor = match amount.as_constant().and_then(|n| 1u64.checked_shl(n)) {
-                    Some(unit) if self.divisor() % unit == 0 => self.divisor() / unit,
+                    Some(unit) if self.divisor().is_multiple_of(unit) => self.divisor() / unit,
                     _ => 1,
                 };
                 let result: Self =

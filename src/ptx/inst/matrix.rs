@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use super::pack::HalfPair;
 use crate::ptx::{
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     ptr::{Ptr, Readable, Shared, Writable},
     types::{Element, Scalar, bf16x2, f16x2},
@@ -62,7 +62,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
             assert!(
                 matches!(N, 1 | 2 | 4) && P::BYTES == 4,
                 "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers"
-            )
+            );
         };
         self.check_aligned(16);
         let k = self.kernel();
@@ -94,7 +94,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
             assert!(
                 matches!(N, 1 | 2 | 4) && P::BYTES == 4,
                 "stmatrix stores 1, 2 or 4 matrices from 32-bit registers"
-            )
+            );
         };
         self.check_aligned(16);
         let k = self.kernel();
@@ -104,7 +104,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// Transposes an 8×8 matrix of 16-bit elements that the warp holds.
     #[track_caller]
     pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {

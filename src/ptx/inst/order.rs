@@ -1,6 +1,6 @@
 //! Memory ordering: who sees it, how strongly, and the fences (PTX ISA, "Memory Consistency Model").
 
-use crate::ptx::kernel::K;
+use crate::ptx::kernel::Builder;
 
 /// The threads among whom an access is ordered (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +54,7 @@ impl Order {
     }
 }
 
-impl K<'_> {
+impl Builder<'_> {
     /// Orders this thread's earlier accesses before its later ones, for all threads of the scope that synchronize with it.
     #[doc(alias = "fence.acq_rel")]
     #[track_caller]

@@ -3,7 +3,7 @@
 use super::Half;
 use crate::ptx::{
     fold::{self, Numeric, Rounding},
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     target::Features,
     types::{B16, B32, B64, Scalar, bf16, bf16x2, f16, f16x2},
@@ -105,7 +105,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
     }
 
     #[track_caller]
-    fn cvt_pair(k: K<'k>, low: Val<'k, f32>, high: Val<'k, f32>) -> Self {
+    fn cvt_pair(k: Builder<'k>, low: Val<'k, f32>, high: Val<'k, f32>) -> Self {
         // The first source is the high half (PTX ISA, "cvt").
         k.result(format_args!("cvt.rn.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
     }

@@ -25,7 +25,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
                 let address = self.operand();
                 let mnemonic = format_args!("ld{}.{}", S::PTX, T::MEM);
                 k.located(Location::caller(), || {
-                    k.when(condition, || k.emit(mnemonic, &[value.operand(k), address]))
+                    k.when(condition, || k.emit(mnemonic, &[value.operand(k), address]));
                 });
                 value
             }

@@ -2,11 +2,11 @@
 
 use std::panic::Location;
 
-use crate::ptx::{kernel::K, operand::Operand, types::Scalar, val::Val};
+use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 macro_rules! special_registers {
     ($($(#[$doc:meta])* $name:ident: $t:ty = $ptx:literal;)*) => {
-        impl<'k> K<'k> {
+        impl<'k> Builder<'k> {
             $(
                 $(#[$doc])*
                 #[doc(alias = $ptx)]

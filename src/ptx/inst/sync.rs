@@ -1,8 +1,8 @@
 //! Barriers: of a block, of some of its warps, of a warp.
 
-use crate::ptx::{kernel::K, operand::Operand, types::Scalar, val::Val};
+use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// Waits until every thread of the block is here; what each wrote before, all see after: `bar.sync 0`.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]

@@ -4,7 +4,7 @@
 
 use super::logic::Bits;
 use crate::ptx::{
-    kernel::K,
+    kernel::Builder,
     operand::Operand,
     types::{RegClass, Scalar},
     val::Val,
@@ -13,7 +13,7 @@ use crate::ptx::{
 /// Every lane of a warp.
 pub const FULL_MASK: u32 = u32::MAX;
 
-/// Where a lane looks in [`K::shfl_with`] (PTX ISA, "shfl.sync").
+/// Where a lane looks in [`Builder::shfl_with`] (PTX ISA, "shfl.sync").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shuffle {
     /// So many lanes down: `lane − n`.
@@ -45,7 +45,7 @@ impl Shuffle {
     }
 }
 
-impl<'k> K<'k> {
+impl<'k> Builder<'k> {
     /// The value of the lane `delta` below, over the whole warp; lanes without one keep their own.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
@@ -206,7 +206,7 @@ impl Reduce for i32 {}
 
 macro_rules! reductions {
     ($($(#[$doc:meta])* $name:ident, $operation:literal, $type:ident;)*) => {
-        impl<'k> K<'k> {
+        impl<'k> Builder<'k> {
             $(
                 $(#[$doc])*
                 #[doc(alias = "redux.sync")]

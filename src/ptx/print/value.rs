@@ -136,7 +136,7 @@ impl<'k> Shown<'k> {
     }
 }
 
-/// A value that [`K::print`](crate::ptx::K::print) takes: a number, bits or a predicate, of the kernel or of the host, or a pointer.
+/// A value that [`Builder::print`](crate::ptx::Builder::print) takes: a number, bits or a predicate, of the kernel or of the host, or a pointer.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
     /// The value by its type.
@@ -188,7 +188,7 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// What [`K::print`](crate::ptx::K::print) takes: one value, or a tuple of up to 12.
+/// What [`Builder::print`](crate::ptx::Builder::print) takes: one value, or a tuple of up to 12.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be printed from a kernel",
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"

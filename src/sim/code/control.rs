@@ -31,8 +31,6 @@ pub(in crate::sim) enum Control {
     WarpAligned,
     /// Fences, prefetches, hints: nothing a single order of execution could observe.
     Nothing,
-    /// `setmaxnreg`, with its register count.
-    SetMaxRegisters(u32),
 }
 
 /// Where an argument or result lies.

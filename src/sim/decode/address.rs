@@ -122,7 +122,7 @@ impl<'m> Cx<'_, '_, 'm> {
                 }
                 Ok(Place::Frame(offset))
             }
-            Some(Symbol::KernelParam(start, _)) => {
+            Some(Symbol::KernelParam(start)) => {
                 let offset = i64::from(start) + offset;
                 let value = if generic { Value::ParamGeneric(offset) } else { Value::Bits(offset as u64) };
                 Ok(Place::Value(value, Space::Param))

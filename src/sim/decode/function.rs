@@ -56,10 +56,7 @@ impl<'b, 'm> Body<'b, 'm> {
     fn declare_params(&mut self, function: &'m Function, callee: Option<u32>) -> Decoded<()> {
         for (i, param) in function.params.iter().chain(&function.returns).enumerate() {
             let symbol = match callee {
-                None => {
-                    let size = size_of(self.builder.symbols, param)?.1 as u32;
-                    Symbol::KernelParam(self.builder.param_offset(&param.name).unwrap_or(0), size)
-                }
+                None => Symbol::KernelParam(self.builder.param_offset(&param.name).unwrap_or(0)),
                 Some(index) => {
                     let callee = &self.builder.code.callees[index as usize];
                     match *callee.params.iter().chain(&callee.returns).nth(i).unwrap_or(&callee.params[0]) {
@@ -80,14 +77,7 @@ impl<'b, 'm> Body<'b, 'm> {
     /// Falling off the end returns.
     fn close(&mut self, function: &'m Function) {
         let mnemonic = self.builder.mnemonic("ret".into());
-        let meta = Meta {
-            line: function.pos.line,
-            column: function.pos.column,
-            loc: self.loc,
-            mnemonic,
-            watched_uses: Box::default(),
-            watched_defs: Box::default(),
-        };
+        let meta = Meta { line: function.pos.line, column: function.pos.column, loc: self.loc, mnemonic };
         self.builder.push(Instr { guard: Guard::Always, op: Op::Control(Control::Return) }, meta);
     }
 

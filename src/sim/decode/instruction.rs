@@ -27,14 +27,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             return Err(cx.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
         }
         let mnemonic = cx.body.builder.mnemonic(i.mnemonic());
-        let meta = Meta {
-            line: i.pos.line,
-            column: i.pos.column,
-            loc: cx.body.loc(),
-            mnemonic,
-            watched_uses: cx.uses.into_boxed_slice(),
-            watched_defs: cx.defs.into_boxed_slice(),
-        };
+        let meta = Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic };
         cx.body.builder.push(Instr { guard, op }, meta);
         Ok(())
     }

@@ -22,7 +22,7 @@ pub(super) enum Symbol<'m> {
     /// A `.shared`, `.global` or `.const` variable declared in the function.
     Variable(&'m Variable),
     /// A kernel parameter.
-    KernelParam(u32, u32),
+    KernelParam(u32),
     Label(u32),
     /// `.branchtargets`, `.calltargets`.
     Targets(&'m [String]),

@@ -160,7 +160,7 @@ impl Cx<'_, '_, '_> {
         let metadata = self.src_r(4, Type::B32)?;
         let limit = match (numbers.bits().0, extents.k) {
             (16, 16) | (32, 8) => 4,
-            (16, 32) | (32, 16) | (8, 32) | (4, 64) => 2,
+            (16 | 8, 32) | (32, 16) | (4, 64) => 2,
             _ => 1,
         };
         match self.constant(5, "the sparsity selector")? {

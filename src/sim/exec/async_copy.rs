@@ -38,11 +38,6 @@ impl AsyncCopies {
         self.spare.append(&mut self.pending);
         self.committed = [0; 32];
     }
-
-    /// Lanes of `m` with copies on their way.
-    pub(in crate::sim) fn in_flight(&self, m: u32) -> u32 {
-        self.pending.iter().fold(0, |lanes, p| lanes | (p.mask & m))
-    }
 }
 
 pub(super) fn issue<const CHECKED: bool>(
@@ -92,7 +87,7 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
     if size == 0 {
         return Ok(data);
     }
-    if from % bytes != 0 {
+    if !from.is_multiple_of(bytes) {
         let message = format!(
             "misaligned access: the source of a cp.async of {bytes} bytes at global address {from:#x}, which is not a multiple of {bytes}"
         );

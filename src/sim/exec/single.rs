@@ -78,7 +78,7 @@ pub(super) fn r2(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
                 a,
                 b,
                 |a, b| if b == 0 { u32::MAX } else { (a as i32).wrapping_div(b as i32) as u32 },
-            )
+            );
         }
         R2::RemU => regs.map_rr(m, d, a, b, |a, b| a.checked_rem(b).unwrap_or(u32::MAX)),
         R2::RemS => {
@@ -88,7 +88,7 @@ pub(super) fn r2(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
                 a,
                 b,
                 |a, b| if b == 0 { u32::MAX } else { (a as i32).wrapping_rem(b as i32) as u32 },
-            )
+            );
         }
         R2::MinU => regs.map_rr(m, d, a, b, u32::min),
         R2::MinS => regs.map_rr(m, d, a, b, |a, b| (a as i32).min(b as i32) as u32),
@@ -184,10 +184,10 @@ pub(super) fn r3(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3]) {
             regs.map_rrr(m, d, s, |a, b, c| (mul_hi_s(a, b) as i32).saturating_add(c as i32) as u32);
         }
         R3::Mad24LoU => {
-            regs.map_rrr(m, d, s, |a, b, c| int::mad24_lo(Int::U32, a.into(), b.into(), c.into()) as u32)
+            regs.map_rrr(m, d, s, |a, b, c| int::mad24_lo(Int::U32, a.into(), b.into(), c.into()) as u32);
         }
         R3::Mad24LoS => {
-            regs.map_rrr(m, d, s, |a, b, c| int::mad24_lo(Int::S32, a.into(), b.into(), c.into()) as u32)
+            regs.map_rrr(m, d, s, |a, b, c| int::mad24_lo(Int::S32, a.into(), b.into(), c.into()) as u32);
         }
         R3::Mad24HiU => regs
             .map_rrr(m, d, s, |a, b, c| int::mad24_hi(Int::U32, false, a.into(), b.into(), c.into()) as u32),
@@ -205,10 +205,10 @@ pub(super) fn r3(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3]) {
         R3::SadU => regs.map_rrr(m, d, s, |a, b, c| int::sad(Int::U32, a.into(), b.into(), c.into()) as u32),
         R3::SadS => regs.map_rrr(m, d, s, |a, b, c| int::sad(Int::S32, a.into(), b.into(), c.into()) as u32),
         R3::SadU16 => {
-            regs.map_rrr(m, d, s, |a, b, c| int::sad(Int::U16, a.into(), b.into(), c.into()) as u32)
+            regs.map_rrr(m, d, s, |a, b, c| int::sad(Int::U16, a.into(), b.into(), c.into()) as u32);
         }
         R3::SadS16 => {
-            regs.map_rrr(m, d, s, |a, b, c| int::sad(Int::S16, a.into(), b.into(), c.into()) as u32)
+            regs.map_rrr(m, d, s, |a, b, c| int::sad(Int::S16, a.into(), b.into(), c.into()) as u32);
         }
         R3::BfeU => regs.map_rrr(m, d, s, |a, b, c| bits::bfe(Int::U32, a.into(), b, c) as u32),
         R3::BfeS => regs.map_rrr(m, d, s, |a, b, c| bits::bfe(Int::S32, a.into(), b, c) as u32),

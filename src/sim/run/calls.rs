@@ -52,7 +52,7 @@ fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u3
     let number = address.wrapping_sub(FUNCTION_WINDOW) / 16;
     let found = cx.machine.code.callees.iter().position(|c| u64::from(c.function) == number);
     match found {
-        Some(index) if address >= FUNCTION_WINDOW && address % 16 == 0 => Ok(index as u32),
+        Some(index) if address >= FUNCTION_WINDOW && address.is_multiple_of(16) => Ok(index as u32),
         _ => Err(Fault::at(
             Kind::InvalidAddress,
             lane,

@@ -158,7 +158,7 @@ pub(super) fn control(
         }
         Control::WarpAligned => Ok(together(warp, group, mask).unwrap_or(Step::Next)),
         Control::Yield => Ok(Step::Yield),
-        Control::Nothing | Control::SetMaxRegisters(_) => Ok(Step::Next),
+        Control::Nothing => Ok(Step::Next),
     }
 }
 

@@ -5,6 +5,6 @@ use super::{ANY, Form, row};
 #[rustfmt::skip]
 pub(super) static FORMS: &[Form] = &[
     //   mnemonic          operands    PTX     needs  PTX ISA  Rust
-    row("call{.uni}",      "call",     (2, 0), ANY,   "call").by("K::print"),
-    row("st.param.b64",    "[a] b:t",  (2, 0), ANY,   "st").by("K::print"),
+    row("call{.uni}",      "call",     (2, 0), ANY,   "call").by("Builder::print"),
+    row("st.param.b64",    "[a] b:t",  (2, 0), ANY,   "st").by("Builder::print"),
 ];

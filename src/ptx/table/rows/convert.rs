@@ -31,7 +31,7 @@ pub(super) static FORMS: &[Form] = &[
     row("cvt(.rn|.rz).relu(.bf16|.f16).f32",                                                             "d:t1 a:t",      (7, 0), SM_80, "cvt").by("Val::convert_relu"),
     row("cvt(.rn|.rz){.relu}(.f16x2|.bf16x2).f32",                                                       "d:t1 a:t b:t",  (7, 0), SM_80, "cvt").by("Val::pack_f32, Val::pack_f32_relu"),
     row("cvt.rna.tf32.f32",                                                                              "d:b32 a:t",     (7, 0), SM_80, "cvt").by("Val::to_tf32"),
-    row("cvt.f32.bf16",                                                                                  "d:t1 a:t",      (7, 1), SM_80, "cvt").by("K::raw"),
+    row("cvt.f32.bf16",                                                                                  "d:t1 a:t",      (7, 1), SM_80, "cvt").by("Builder::raw"),
     row("cvt(.f64.bf16|.bf16.f16|.f16.bf16)",                                                            "d:t1 a:t",      (7, 8), SM_90, "cvt").by("Val::cast"),
     row("cvt(.rn|.rz|.rm|.rp)(.bf16.f16|.bf16.f64|.f16.bf16)",                                           "d:t1 a:t",      (7, 8), SM_90, "cvt").by("Val::cast, Val::convert"),
     row("cvt(.rn|.rz|.rm|.rp).bf16(.u16|.u32|.u64|.s16|.s32|.s64)",                                      "d:t1 a:t",      (7, 8), SM_90, "cvt").by("Val::cast, Val::convert"),
