@@ -12,7 +12,7 @@ const HEAD: &str = "\
 # Instructions
 
 Every form of an instruction that the assembler writes, from its table (`src/ptx/table`). `{.a|.b}` is one of these or
-none, `(.a|.b)` is one of these; PTX is the lowest `.version` that has the form, target the lowest `.target`. `K::raw`
+none, `(.a|.b)` is one of these; PTX is the lowest `.version` that has the form, target the lowest `.target`. `Builder::raw`
 takes any other line of PTX.
 
 This file is written by `cargo test --test ptx coverage` with `WARPWRIGHT_BLESS=1`; the same test fails when it is stale.
@@ -54,7 +54,7 @@ fn the_document_is_up_to_date() {
     assert_eq!(found, wanted, "docs/instructions.md is stale: run this test with WARPWRIGHT_BLESS=1");
 }
 
-/// The names in a row's last column, such as `fence` and `fence_sc` of `K::fence, K::fence_sc`.
+/// The names in a row's last column, such as `fence` and `fence_sc` of `Builder::fence, Builder::fence_sc`.
 fn methods(form: &Form) -> impl Iterator<Item = &str> {
     let words =
         form.rust.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').filter(|w| w.len() > 1);

@@ -27,8 +27,8 @@ pub(super) static FORMS: &[Form] = &[
     row("max{.ftz}.NaN(.f16|.f16x2)",              "d:t a:t b:t",     (7, 0), SM_80, "max").by("Val::max_nan"),
     row("max(.bf16|.bf16x2)",                      "d:t a:t b:t",     (7, 0), SM_80, "max").by("Val::max"),
     row("max.NaN(.bf16|.bf16x2)",                  "d:t a:t b:t",     (7, 0), SM_80, "max").by("Val::max_nan"),
-    row("tanh.approx(.f16|.f16x2)",                "d:t a:t",         (7, 0), ANY,   "tanh").by("K::tanh_approx_f16, tanh_approx_f16x2"),
-    row("tanh.approx(.bf16|.bf16x2)",              "d:t a:t",         (7, 8), SM_90, "tanh").by("K::tanh_approx_bf16, tanh_approx_bf16x2"),
-    row("ex2.approx(.f16|.f16x2)",                 "d:t a:t",         (7, 0), ANY,   "ex2").by("K::ex2_approx_f16, ex2_approx_f16x2"),
-    row("ex2.approx.ftz(.bf16|.bf16x2)",           "d:t a:t",         (7, 8), SM_90, "ex2").by("K::ex2_approx_bf16, ex2_approx_bf16x2"),
+    row("tanh.approx(.f16|.f16x2)",                "d:t a:t",         (7, 0), ANY,   "tanh").by("Builder::tanh_approx_f16, tanh_approx_f16x2"),
+    row("tanh.approx(.bf16|.bf16x2)",              "d:t a:t",         (7, 8), SM_90, "tanh").by("Builder::tanh_approx_bf16, tanh_approx_bf16x2"),
+    row("ex2.approx(.f16|.f16x2)",                 "d:t a:t",         (7, 0), ANY,   "ex2").by("Builder::ex2_approx_f16, ex2_approx_f16x2"),
+    row("ex2.approx.ftz(.bf16|.bf16x2)",           "d:t a:t",         (7, 8), SM_90, "ex2").by("Builder::ex2_approx_bf16, ex2_approx_bf16x2"),
 ];
