@@ -9,6 +9,8 @@ mod ptx_module {
     mod built;
     mod module;
     mod print;
+    #[cfg(feature = "cuda")]
+    mod print_on_device;
     mod raw;
     mod run;
     mod variable;
