@@ -13,5 +13,6 @@ mod ptx {
     mod emitters;
     mod folding;
     mod operands;
+    mod running;
     mod table;
 }
