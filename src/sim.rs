@@ -46,6 +46,7 @@
 pub mod arith;
 pub mod ast;
 mod barrier;
+mod check;
 mod code;
 mod decode;
 mod error;

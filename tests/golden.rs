@@ -3,6 +3,8 @@
 
 #[path = "support/assemble.rs"]
 mod assemble;
+#[path = "support/require.rs"]
+mod require;
 
 use std::{env, fs, path::Path};
 

@@ -2,6 +2,8 @@
 
 #[path = "support/assemble.rs"]
 mod ptxas;
+#[path = "support/require.rs"]
+mod require;
 
 mod ptx_module {
     mod built;

@@ -4,6 +4,8 @@
 mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "support/require.rs"]
+mod require;
 
 mod tiles {
     mod arithmetic;

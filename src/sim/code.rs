@@ -19,19 +19,19 @@ pub(super) use tensor::*;
 pub(super) use warp::*;
 
 /// A slot of 32-bit lanes; narrower values lie in the low bits, zeros above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct R(pub(super) u32);
 
 /// A slot of 64-bit lanes. A 128-bit register is two consecutive slots, low half first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct D(pub(super) u32);
 
 /// A predicate slot: one bit per lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct P(pub(super) u32);
 
 /// A slot of any class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Reg {
     R(R),
     D(D),
@@ -125,6 +125,21 @@ pub(super) struct Meta {
     pub(super) loc: u32,
     /// Index into [`Code::mnemonics`].
     pub(super) mnemonic: u32,
+    /// What it does with watched registers, if anything.
+    pub(super) watch: Option<Box<Watch>>,
+}
+
+/// What an instruction does with watched registers: those that may be read before they are written, and those
+/// computed from them. Registers are numbers into [`Code::watched`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch {
+    pub(super) guard: Option<u32>,
+    pub(super) sources: Box<[u32]>,
+    /// Sources that decide something: addresses, stored values, targets.
+    pub(super) sinks: Box<[u32]>,
+    pub(super) writes: Box<[u32]>,
+    /// Undefined sources make undefined results, without a report.
+    pub(super) passes_on: bool,
 }
 
 /// A source line from `.loc`.
@@ -205,6 +220,8 @@ pub(super) struct Code {
     pub(super) param_bytes: u32,
     /// Blocks talk to each other through global memory, so they take turns in a fixed order.
     pub(super) communicates: bool,
+    /// Names of watched registers.
+    pub(super) watched: Vec<Arc<str>>,
 }
 
 /// A kernel parameter's place in the parameter space.

@@ -24,6 +24,7 @@ mod operand;
 mod scope;
 mod special;
 mod tensor;
+mod watch;
 mod wgmma;
 mod wmma;
 

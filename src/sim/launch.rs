@@ -53,6 +53,8 @@ bitflags::bitflags! {
         const SHUFFLES = 1 << 2;
         /// Counts of executed instructions.
         const COUNTS = 1 << 3;
+        /// Addresses, branches and values stored in global memory that come from registers nobody wrote.
+        const UNINITIALIZED_REGISTERS = 1 << 4;
     }
 }
 

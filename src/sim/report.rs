@@ -25,6 +25,8 @@ pub enum Kind {
     InvalidAddress,
     /// A read of shared memory that was never written.
     UninitializedSharedRead,
+    /// A decisive use of a register that was never written.
+    UninitializedRegister,
     /// Threads of a block that do not meet at a barrier.
     DivergentBarrier,
     /// Nobody can go on.
@@ -59,6 +61,7 @@ impl Kind {
             Kind::ReadOnly => "read_only",
             Kind::InvalidAddress => "invalid_address",
             Kind::UninitializedSharedRead => "uninitialized_shared_read",
+            Kind::UninitializedRegister => "uninitialized_register",
             Kind::DivergentBarrier => "divergent_barrier",
             Kind::Deadlock => "deadlock",
             Kind::StepLimit => "step_limit",

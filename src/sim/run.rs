@@ -3,9 +3,11 @@
 mod calls;
 mod step;
 
+use super::check::registers;
 use super::code::{BarrierKind, Control, Memory, Op};
 use super::exec::{alu, memory, tensor, warp_ops};
 use super::fault::{Fault, Outcome};
+use super::launch::Checks;
 use super::machine::Cx;
 use super::warp::{Group, Wait, Warp};
 use step::Step;
@@ -152,6 +154,11 @@ fn run_group<const CHECKED: bool>(
         cx.clock += 1;
         if CHECKED {
             cx.counts.thread_instructions += u64::from(mask.count_ones());
+            if let Some(watch) = &code.meta[group.pc as usize].watch
+                && cx.machine.checks.contains(Checks::UNINITIALIZED_REGISTERS)
+            {
+                registers::follow(cx.machine, warp, watch, group.mask, mask)?;
+            }
         }
         let step = match &instr.op {
             _ if mask == 0 => Step::Next,
@@ -187,7 +194,8 @@ fn run_group<const CHECKED: bool>(
             Op::Warp(op) => match step::members(warp, group, mask, op)? {
                 Some(step) => step,
                 None => {
-                    warp_ops::execute::<CHECKED>(warp, op, mask)?;
+                    let strict = cx.machine.checks.contains(Checks::SHUFFLES);
+                    warp_ops::execute(warp, op, mask, strict)?;
                     Step::Next
                 }
             },

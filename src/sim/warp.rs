@@ -81,6 +81,8 @@ pub(super) struct Warp {
     pub(super) impatience: u32,
     /// How often that has happened.
     pub(super) turns: u32,
+    /// For each watched register, the lanes in which it holds a defined value.
+    pub(super) defined: Vec<u32>,
 }
 
 impl Warp {
@@ -107,6 +109,8 @@ impl Warp {
         self.cluster_phase = [0; 32];
         self.impatience = 0;
         self.turns = 0;
+        self.defined.clear();
+        self.defined.resize(machine.code.watched.len(), 0);
     }
 
     /// Bytes of a lane's current frame.

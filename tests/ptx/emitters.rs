@@ -1,5 +1,11 @@
 //! Every typed emitter, called once: what it writes is in the table, ptxas takes it, and no row is without an emitter.
 
+#![allow(
+    clippy::eq_op,
+    clippy::type_complexity,
+    reason = "every operator and shape is written once, on whatever is at hand"
+)]
+
 use std::collections::BTreeSet;
 
 use warpwright::ptx::{

@@ -1,9 +1,6 @@
 //! ptxas as a judge of emitted modules.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-#[path = "require.rs"]
-mod require;
-
 use std::{
     env, fs,
     process::{self, Command},
@@ -11,6 +8,8 @@ use std::{
 };
 
 use warpwright::ptx::{Kernel, Target};
+
+use crate::require;
 
 /// Assembles a kernel for its target, or says that ptxas is missing.
 pub(crate) fn kernel<A>(kernel: &Kernel<A>) {

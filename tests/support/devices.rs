@@ -1,10 +1,9 @@
 //! The devices that a kernel is tried on: the simulator, and the GPU if there is one.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-#[path = "require.rs"]
-mod require;
-
 use warpwright::run::{AnyDevice, Choice, open};
+
+use crate::require;
 
 /// The simulator first, then the GPU if there is one.
 pub(crate) fn all() -> Vec<AnyDevice> {

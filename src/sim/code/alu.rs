@@ -394,13 +394,14 @@ pub(in crate::sim) enum Logic {
 
 /// Special registers that change while a warp runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "named like the registers")]
 pub(in crate::sim) enum Clock {
-    Clock,
-    ClockHi,
-    Clock64,
-    GlobalTimer,
-    GlobalTimerLo,
-    GlobalTimerHi,
+    /// `%clock`, `%globaltimer_lo`.
+    Low,
+    /// `%clock_hi`, `%globaltimer_hi`.
+    High,
+    /// `%clock64`, `%globaltimer`.
+    Whole,
 }
 
 /// `setp.cmp[.bool].type d|q, a, b, c`, for pairs one result per half.

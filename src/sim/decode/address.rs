@@ -51,7 +51,7 @@ impl<'m> Cx<'_, '_, 'm> {
                     ));
                 }
             };
-            self.uses.push(reg);
+            self.sinks.push(reg);
             return Ok((Addr { base, offset }, space));
         }
         match &address.base.kind {

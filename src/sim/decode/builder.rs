@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::function::Body;
+use super::watch::{self, Touches};
 use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
 use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space, Variable};
 use crate::sim::code::{
@@ -31,6 +32,9 @@ pub(super) struct Builder<'m> {
     /// Which callees each callee calls; `u32::MAX` stands for an indirect call.
     pub(super) calls: Vec<Vec<u32>>,
     pub(super) current: u32,
+    /// Registers each instruction touches, and what registers are called.
+    touches: Vec<Touches>,
+    pub(super) names: HashMap<Reg, Arc<str>>,
 }
 
 /// Decodes `root` and everything it can reach.
@@ -51,6 +55,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         params: vec![],
         param_bytes: 0,
         communicates: false,
+        watched: vec![],
     };
     let mut builder = Builder {
         symbols,
@@ -62,6 +67,8 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         shared: HashMap::new(),
         calls: vec![],
         current: u32::MAX,
+        touches: vec![],
+        names: HashMap::new(),
     };
     let mut entry_calls = vec![];
     if root.kind == FunctionKind::Entry {
@@ -76,6 +83,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
     builder.finish_queue()?;
     builder.mark_recursion();
     builder.code.communicates = builder.code.instrs.iter().any(|i| communicates(&i.op));
+    watch::mark(&mut builder.code, &builder.touches, &builder.names);
     Ok(builder.code)
 }
 
@@ -320,9 +328,10 @@ impl<'m> Builder<'m> {
         }
     }
 
-    pub(super) fn push(&mut self, instr: Instr, meta: Meta) {
+    pub(super) fn push(&mut self, instr: Instr, meta: Meta, touches: Touches) {
         self.code.instrs.push(instr);
         self.code.meta.push(meta);
+        self.touches.push(touches);
     }
 
     pub(super) fn mnemonic(&mut self, text: String) -> u32 {

@@ -45,8 +45,7 @@ fn int_round(word: &str) -> Option<Round> {
 
 impl Cx<'_, '_, '_> {
     fn cvt_head(&mut self) -> Decoded<(Head, Type, Type)> {
-        let mut head = Head::default();
-        head.float_round = self.m.take(round_of);
+        let mut head = Head { float_round: self.m.take(round_of), ..Head::default() };
         if head.float_round.is_none() {
             head.int_round = self.m.take(int_round);
         }

@@ -1,8 +1,11 @@
 //! The body of a function, statement by statement.
 
+use std::sync::Arc;
+
 use super::builder::Builder;
 use super::instruction::Cx;
 use super::scope::{Scope, Symbol, labels};
+use super::watch::Touches;
 use super::{Decoded, size_of};
 use crate::sim::ast::{Function, Space, Statement, Variable};
 use crate::sim::code::{Control, Guard, Instr, Meta, Op, P, Place, Reg, SourceLine};
@@ -77,8 +80,15 @@ impl<'b, 'm> Body<'b, 'm> {
     /// Falling off the end returns.
     fn close(&mut self, function: &'m Function) {
         let mnemonic = self.builder.mnemonic("ret".into());
-        let meta = Meta { line: function.pos.line, column: function.pos.column, loc: self.loc, mnemonic };
-        self.builder.push(Instr { guard: Guard::Always, op: Op::Control(Control::Return) }, meta);
+        let meta = Meta {
+            line: function.pos.line,
+            column: function.pos.column,
+            loc: self.loc,
+            mnemonic,
+            watch: None,
+        };
+        let op = Op::Control(Control::Return);
+        self.builder.push(Instr { guard: Guard::Always, op }, meta, Touches::default());
     }
 
     fn block(&mut self, statements: &'m [Statement]) -> Decoded<()> {
@@ -159,6 +169,9 @@ impl<'b, 'm> Body<'b, 'm> {
             return slots.clone();
         }
         let slots: Vec<Reg> = (0..vector).map(|_| self.builder.new_register(ty)).collect();
+        for &slot in &slots {
+            self.builder.names.insert(slot, Arc::from(name));
+        }
         self.scopes[depth].slots.insert(name.to_string(), slots.clone());
         slots
     }

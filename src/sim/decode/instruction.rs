@@ -3,8 +3,9 @@
 use super::Decoded;
 use super::function::Body;
 use super::modifiers::Modifiers;
+use super::watch::Touches;
 use crate::sim::ast::{Instruction, Operand};
-use crate::sim::code::{Alu, Control, Guard, Instr, Meta, Op, Reg};
+use crate::sim::code::{Alu, Control, Guard, Instr, Memory, Meta, Op, Reg, Space};
 use crate::sim::error::ParseError;
 use crate::sim::types::Type;
 
@@ -14,31 +15,50 @@ pub(super) struct Cx<'c, 'b, 'm> {
     pub(super) i: &'m Instruction,
     pub(super) m: Modifiers<'m>,
     pub(super) uses: Vec<Reg>,
+    /// Registers whose values decide where something happens.
+    pub(super) sinks: Vec<Reg>,
     pub(super) defs: Vec<Reg>,
 }
 
 impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
     /// Decodes an instruction and appends it to the code.
     pub(super) fn decode(body: &'c mut Body<'b, 'm>, i: &'m Instruction) -> Decoded<()> {
-        let mut cx = Cx { body, i, m: Modifiers::new(&i.modifiers), uses: vec![], defs: vec![] };
+        let mut cx =
+            Cx { body, i, m: Modifiers::new(&i.modifiers), uses: vec![], sinks: vec![], defs: vec![] };
         let guard = cx.guard()?;
         let op = cx.op()?;
         if let Some(word) = cx.m.peek() {
             return Err(cx.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
         }
         let mnemonic = cx.body.builder.mnemonic(i.mnemonic());
-        let meta = Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic };
-        cx.body.builder.push(Instr { guard, op }, meta);
+        let meta = Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic, watch: None };
+        let touches = cx.touches(&op);
+        cx.body.builder.push(Instr { guard, op }, meta, touches);
         Ok(())
+    }
+
+    /// Sorts the registers read by what an undefined value in them would mean.
+    fn touches(&mut self, op: &Op) -> Touches {
+        let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
+        let mut sources = vec![];
+        match op {
+            Op::Alu(_) => sources = uses,
+            Op::Control(_) | Op::Memory(Memory::Atom(_) | Memory::CpAsync(_)) => sinks.extend(uses),
+            Op::Memory(Memory::St(access, _) | Memory::StR(access, _))
+                if matches!(access.space, Space::Global | Space::Generic) =>
+            {
+                sinks.extend(uses);
+            }
+            // Exchanged between lanes, multiplied, or saved on the stack: not followed.
+            Op::Memory(_) | Op::Warp(_) | Op::Tensor(_) => {}
+        }
+        Touches { sources, sinks, writes: defs }
     }
 
     fn guard(&mut self) -> Decoded<Guard> {
         let Some(guard) = &self.i.guard else { return Ok(Guard::Always) };
         match self.register(&guard.name, guard.pos)? {
-            Some((Reg::P(p), _)) => {
-                self.uses.push(Reg::P(p));
-                Ok(if guard.negated { Guard::Unless(p) } else { Guard::If(p) })
-            }
+            Some((Reg::P(p), _)) => Ok(if guard.negated { Guard::Unless(p) } else { Guard::If(p) }),
             Some((_, ty)) => {
                 let message = format!("a guard is a predicate; `{}` is a {ty} register", guard.name);
                 Err(self.body.error(guard.pos, guard.name.len() as u32, message))

@@ -21,7 +21,7 @@ pub(super) enum Symbol<'m> {
     },
     /// A `.shared`, `.global` or `.const` variable declared in the function.
     Variable(&'m Variable),
-    /// A kernel parameter.
+    /// A kernel parameter at this offset.
     KernelParam(u32),
     Label(u32),
     /// `.branchtargets`, `.calltargets`.
@@ -62,15 +62,9 @@ impl<'m> Scope<'m> {
         symbols: &Symbols<'_>,
         registers: &'m Registers,
     ) -> Decoded<()> {
-        let ty = match Type::parse(&registers.ty) {
-            Some(ty) => ty,
-            None => {
-                return Err(symbols.error(
-                    registers.pos,
-                    4,
-                    format!("unknown register type `.{}`", registers.ty),
-                ));
-            }
+        let Some(ty) = Type::parse(&registers.ty) else {
+            let message = format!("unknown register type `.{}`", registers.ty);
+            return Err(symbols.error(registers.pos, 4, message));
         };
         for (name, count) in &registers.names {
             match count {

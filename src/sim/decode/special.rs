@@ -58,12 +58,9 @@ fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
 /// Special registers that change while a warp runs.
 pub(super) fn clock(name: &str) -> Option<(Clock, u32)> {
     Some(match name {
-        "%clock" => (Clock::Clock, 32),
-        "%clock_hi" => (Clock::ClockHi, 32),
-        "%clock64" => (Clock::Clock64, 64),
-        "%globaltimer" => (Clock::GlobalTimer, 64),
-        "%globaltimer_lo" => (Clock::GlobalTimerLo, 32),
-        "%globaltimer_hi" => (Clock::GlobalTimerHi, 32),
+        "%clock" | "%globaltimer_lo" => (Clock::Low, 32),
+        "%clock_hi" | "%globaltimer_hi" => (Clock::High, 32),
+        "%clock64" | "%globaltimer" => (Clock::Whole, 64),
         _ => return None,
     })
 }

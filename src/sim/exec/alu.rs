@@ -144,10 +144,9 @@ fn split(regs: &mut Regs, m: u32, parts: &[Reg], a: Reg, bits: u32) {
 /// Simulated clocks advance with the instructions executed.
 fn read_clock(which: Clock, clock: u64) -> u64 {
     match which {
-        Clock::Clock => clock & 0xffff_ffff,
-        Clock::ClockHi | Clock::GlobalTimerHi => clock >> 32,
-        Clock::Clock64 | Clock::GlobalTimer => clock,
-        Clock::GlobalTimerLo => clock & 0xffff_ffff,
+        Clock::Low => clock & 0xffff_ffff,
+        Clock::High => clock >> 32,
+        Clock::Whole => clock,
     }
 }
 

@@ -25,10 +25,13 @@ struct Pending {
 
 /// A warp's asynchronous copies.
 #[derive(Debug, Default)]
+#[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
 pub(in crate::sim) struct AsyncCopies {
-    pending: Vec<Box<Pending>>,
-    /// Emptied entries, kept for reuse.
-    spare: Vec<Box<Pending>>,
+    /// Entries in use and emptied ones, kept for reuse.
+    entries: Vec<Pending>,
+    /// Those in use, oldest first.
+    pending: Vec<usize>,
+    spare: Vec<usize>,
     /// How many groups each lane has committed.
     committed: Lanes32,
 }
@@ -67,17 +70,20 @@ pub(super) fn issue<const CHECKED: bool>(
             sizes[lane] = 0;
         }
     }
-    let mut entry = warp.copies.spare.pop().unwrap_or_else(|| {
-        Box::new(Pending { mask: 0, bytes: 0, to: [0; 32], group: [0; 32], data: [[0; 4]; 32] })
+    let copies = &mut warp.copies;
+    let at = copies.spare.pop().unwrap_or_else(|| {
+        copies.entries.push(Pending { mask: 0, bytes: 0, to: [0; 32], group: [0; 32], data: [[0; 4]; 32] });
+        copies.entries.len() - 1
     });
+    copies.pending.push(at);
+    let entry = &mut copies.entries[at];
     for lane in lanes(m) {
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
     entry.mask = m;
     entry.bytes = bytes;
     entry.to = to;
-    entry.group = warp.copies.committed;
-    warp.copies.pending.push(entry);
+    entry.group = copies.committed;
     Ok(())
 }
 
@@ -125,7 +131,7 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) 
     let shared = &mut cx.cta().shared;
     let mut at = 0;
     while at < warp.copies.pending.len() {
-        let entry = &mut warp.copies.pending[at];
+        let entry = &mut warp.copies.entries[warp.copies.pending[at]];
         let arrived =
             lanes(entry.mask).filter(|&l| ready(l, entry.group[l])).fold(0, |mask, l| mask | 1 << l);
         for lane in lanes(arrived) {

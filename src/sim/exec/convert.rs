@@ -34,7 +34,7 @@ fn fast(regs: &mut Regs, m: u32, op: &Cvt) -> bool {
         (Ty::Float(Float::F32), Ty::Int(Int::S32)) => regs.map_r(m, d, a, |a| (a as i32 as f32).to_bits()),
         (Ty::Float(Float::F32), Ty::Int(Int::U32)) => regs.map_r(m, d, a, |a| (a as f32).to_bits()),
         (Ty::Float(Float::F32), Ty::Float(Float::Bf16)) => {
-            regs.map_r(m, d, a, |a| if a & 0x7fff > 0x7f80 { 0x7fff_ffff } else { a << 16 });
+            regs.map_r(m, d, a, |a| a << 16);
         }
         _ => return false,
     }

@@ -18,9 +18,11 @@ pub(in crate::sim) fn member_mask(op: &WarpOp) -> Option<R> {
 }
 
 /// Runs one instruction; the lanes of `m` are all that its mask names and that still live.
-pub(in crate::sim) fn execute<const CHECKED: bool>(warp: &mut Warp, op: &WarpOp, m: u32) -> Outcome<()> {
+///
+/// `strict` refuses shuffles from lanes that take no part.
+pub(in crate::sim) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Outcome<()> {
     match op {
-        WarpOp::Shfl(op) => return shfl::<CHECKED>(warp, op, m),
+        WarpOp::Shfl(op) => return shfl(warp, op, m, strict),
         WarpOp::Vote(kind, d, a, negated, _) => vote(warp, *kind, *d, warp.regs.predicate(*a, *negated), m),
         WarpOp::Match { all, d, p, a, .. } => {
             let values = warp.regs.get(*a);
@@ -99,7 +101,7 @@ fn source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     }
 }
 
-fn shfl<const CHECKED: bool>(warp: &mut Warp, op: &Shfl, m: u32) -> Outcome<()> {
+fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
     let (a, b, c) = (*warp.regs.r(op.a), warp.regs.r(op.b), warp.regs.r(op.c));
     let mut out = [0; 32];
     let mut inside = 0;
@@ -107,11 +109,12 @@ fn shfl<const CHECKED: bool>(warp: &mut Warp, op: &Shfl, m: u32) -> Outcome<()> 
         let (from, ok) = source(op.mode, lane as u32, b[lane], c[lane]);
         let from = if ok { from & 31 } else { lane as u32 };
         inside |= u32::from(ok) << lane;
-        if CHECKED && m >> lane & 1 == 1 && m >> from & 1 == 0 {
+        if strict && m >> lane & 1 == 1 && m >> from & 1 == 0 {
             let message = format!("shfl reads lane {from}, which is inactive or not in the mask {m:#010x}");
             return Err(Fault::at(Kind::ShflInactiveLane, lane, message));
         }
-        out[lane] = a[from as usize];
+        // A lane that takes no part gives 0, as on an H200.
+        out[lane] = if m >> from & 1 == 1 { a[from as usize] } else { 0 };
     }
     warp.regs.put_r(op.d, m, &out);
     if let Some(p) = op.p {

@@ -29,16 +29,16 @@ fn spread(words: &Lanes32, bits: u32, mut f: impl FnMut(usize, usize, usize, u32
     match bits {
         32 => (0..32).for_each(|lane| f(lane, 0, 1, words[lane])),
         16 => {
-            for lane in 0..32 {
-                f(lane, 0, 2, words[lane] & 0xffff);
-                f(lane, 1, 2, words[lane] >> 16);
+            for (lane, word) in words.iter().enumerate() {
+                f(lane, 0, 2, word & 0xffff);
+                f(lane, 1, 2, word >> 16);
             }
         }
         _ => {
             let per = (32 / bits) as usize;
-            for lane in 0..32 {
+            for (lane, word) in words.iter().enumerate() {
                 for i in 0..per {
-                    f(lane, i, per, words[lane] >> (bits * i as u32) & ((1 << bits) - 1));
+                    f(lane, i, per, word >> (bits * i as u32) & ((1 << bits) - 1));
                 }
             }
         }
