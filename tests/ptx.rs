@@ -14,5 +14,6 @@ mod ptx {
     mod emitters;
     mod folding;
     mod operands;
+    mod running;
     mod table;
 }

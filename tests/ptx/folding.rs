@@ -191,13 +191,17 @@ fn folding_gives_what_the_instruction_gives(target: Target, at_least: usize) {
     let operations = available(target);
     assert!(operations.len() >= at_least, "{target} has only {} operations", operations.len());
     let mut runner = TestRunner::new(Config {
-        cases: 3,
+        cases: 2,
         max_shrink_iters: 0,
         failure_persistence: None,
         ..Config::default()
     });
     let registers = proptest::collection::vec(bits(), THREADS);
-    let constants = proptest::collection::vec(bits(), 4);
+    // Besides constants of any kind those that identities look for: 0, 1 and all ones, 1.0 and −0.0 of f32, a width.
+    let constants = proptest::collection::vec(bits(), 4).prop_map(|mut constants| {
+        constants.extend([0, 1, u64::MAX, 0x3f80_0000, 0x8000_0000, 32].map(|bits| [bits; 4]));
+        constants
+    });
     let property = |(registers, constants): (Vec<Bits>, Vec<Bits>)| {
         let results = simulate(target, &operations, &registers, &constants);
         let mut rows = results.chunks(THREADS);
