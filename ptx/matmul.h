@@ -57,7 +57,7 @@ static inline int matmul_runs_on(int major, int minor) {
 }
 
 /* Kernel matmul_bf16
- * D = A·B: A m×k, B k×n (bf16), D m×n (f32), row-major; 1 divides n and k
+ * D = A·B: A m×k, B k×n (bf16), D m×n (f32), row-major; any sizes
  */
 #define MATMUL_BF16_NAME "matmul_bf16"
 #define MATMUL_BF16_BLOCK_X 128u
@@ -121,7 +121,7 @@ static inline warpwright_result matmul_bf16_launch(
 }
 
 /* Kernel matmul_f16
- * D = A·B: A m×k, B k×n (f16), D m×n (f32), row-major; 1 divides n and k
+ * D = A·B: A m×k, B k×n (f16), D m×n (f32), row-major; any sizes
  */
 #define MATMUL_F16_NAME "matmul_f16"
 #define MATMUL_F16_BLOCK_X 128u

@@ -28,7 +28,7 @@
 //! [`CudaContext`]: cudarc::driver::CudaContext
 //! [`CudaStream`]: cudarc::driver::CudaStream
 //! [`CudaSlice`]: cudarc::driver::CudaSlice
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "the one room that calls the driver")]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod args;

@@ -27,10 +27,8 @@ where
     let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
     let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);
     Kernel::<MatmulArgs<T>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
-        k.describe(format!(
-            "D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {divisor} divides n and k",
-            T::NAME
-        ));
+        let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
+        k.describe(format!("D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {sizes}", T::NAME));
         k.block([128]);
         k.grid([n.tiles(128), m.tiles(128)]);
         let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));

@@ -43,6 +43,8 @@ struct RegFacts {
     divisor: u64,
     /// Kernel parameter that it was loaded from.
     parameter: Option<usize>,
+    /// The emitted loop that it belongs to: innermost where it was made, or the one that carries it.
+    in_loop: u32,
     /// Kernel parameter whose buffer it points to the start of.
     buffer: Option<usize>,
 }
@@ -64,6 +66,8 @@ pub(crate) struct Body {
     error: Option<BuildError>,
     registers: [Vec<RegFacts>; RegClass::ALL.len()],
     open_blocks: Vec<u32>,
+    /// Blocks among them that are the bodies of emitted loops; 0 stands for the kernel itself.
+    open_loops: Vec<u32>,
     blocks: u32,
     labels: u32,
     pub(crate) shared: Arena,
@@ -87,6 +91,7 @@ impl Body {
             error: None,
             registers: Default::default(),
             open_blocks: vec![0],
+            open_loops: vec![0],
             blocks: 1,
             labels: 0,
             shared: Arena::default(),
@@ -127,8 +132,9 @@ impl Body {
     /// A fresh register, defined in the innermost open block.
     pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
         let block = *self.open_blocks.last().unwrap_or(&0);
+        let in_loop = *self.open_loops.last().unwrap_or(&0);
         let regs = &mut self.registers[class.index()];
-        regs.push(RegFacts { block, writes: 0, divisor: 1, parameter: None, buffer: None });
+        regs.push(RegFacts { block, writes: 0, divisor: 1, parameter: None, buffer: None, in_loop });
         RegId { class, index: regs.len() as u32 - 1, writes: 0 }
     }
 
@@ -205,6 +211,32 @@ impl Body {
     pub(crate) fn open_block(&mut self) {
         self.open_blocks.push(self.blocks);
         self.blocks += 1;
+    }
+
+    /// Opens the body of an emitted loop.
+    pub(crate) fn open_loop(&mut self) {
+        self.open_loops.push(self.blocks);
+        self.open_block();
+    }
+
+    pub(crate) fn close_loop(&mut self) {
+        self.close_block();
+        self.open_loops.pop();
+    }
+
+    /// Whether what is written now is written into an emitted loop.
+    pub(crate) fn in_loop(&self) -> bool {
+        self.open_loops.len() > 1
+    }
+
+    /// Says that the innermost open loop carries the register, and may so overwrite it.
+    pub(crate) fn carry(&mut self, reg: RegId) {
+        self.facts_mut(reg).in_loop = *self.open_loops.last().unwrap_or(&0);
+    }
+
+    /// Whether the register belongs to the innermost open loop: overwriting any other would add up over its iterations.
+    pub(crate) fn is_carried(&self, reg: RegId) -> bool {
+        self.open_loops.last() == Some(&self.facts(reg).in_loop)
     }
 
     pub(crate) fn close_block(&mut self) {

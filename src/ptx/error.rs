@@ -48,7 +48,7 @@ impl std::error::Error for BuildError {}
 #[non_exhaustive]
 pub enum BuildErrorKind {
     /// The target lacks what an instruction needs.
-    #[error("`{mnemonic}` needs {needs:?}, found on {lowest} and later, but the target is {target}")]
+    #[error("`{mnemonic}` is found on {lowest} and its successors, but the target is {target}")]
     Unsupported {
         /// The instruction.
         mnemonic: String,
@@ -78,6 +78,14 @@ pub enum BuildErrorKind {
         "register {register} was overwritten after this handle to it was taken (by an accumulation in place, or by a loop that carries it)"
     )]
     Overwritten {
+        /// Name of the register.
+        register: String,
+    },
+    /// A tile from outside of an emitted loop is summed into inside of it.
+    #[error(
+        "register {register} is accumulated into inside an emitted loop that does not carry it: make the tile the loop's state"
+    )]
+    NotCarried {
         /// Name of the register.
         register: String,
     },

@@ -37,7 +37,7 @@ impl<'k, T: Counter> Steps<'k, T> {
         Self { start: start.into(), end: end.into(), step: T::ONE.into() }
     }
 
-    /// By steps of `step`, which must be above 0.
+    /// By steps of `step`, which must be above 0; `end + step` must not exceed the type's largest number.
     #[must_use]
     pub fn by(self, step: impl Into<Val<'k, T>>) -> Self {
         Self { step: step.into(), ..self }
@@ -129,6 +129,10 @@ impl<'k> Builder<'k> {
         body: impl FnOnce(Val<'k, T>, S) -> S,
     ) -> S {
         let Steps { start, end, step } = steps.into();
+        if step.as_constant().is_some_and(|step| step <= T::ZERO) {
+            self.refuse(format!("a loop's step must be above 0, but it is {step:?}"));
+            return state;
+        }
         let known = start.as_constant().zip(end.as_constant());
         if known.is_some_and(|(start, end)| start >= end) {
             return state;
@@ -141,7 +145,8 @@ impl<'k> Builder<'k> {
             self.branch_if(end.le(start), format_args!("$endfor{label}"));
         }
         self.place(format_args!("$for{label}"));
-        self.body().open_block();
+        self.body().open_loop();
+        slots.carry(self);
         let i = Val::from_reg(counter, self);
         i.set_divisor(gcd(start.divisor(), step.divisor()));
         state = body(i, state);
@@ -151,7 +156,8 @@ impl<'k> Builder<'k> {
             &[Operand::Reg(counter), Operand::Reg(counter), step.operand(self)],
         );
         self.branch_if(i.lt(end), format_args!("$for{label}"));
-        self.body().close_block();
+        self.body().close_loop();
+        slots.carry(self);
         // The counter is of no use after the loop: a handle to it that got out is refused.
         self.body().overwrite(counter);
         self.place(format_args!("$endfor{label}"));
@@ -163,7 +169,9 @@ impl<'k> Builder<'k> {
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
         let label = self.body().label();
         self.place(format_args!("$loop{label}"));
-        self.block_scope(|| body(Loop { k: self, label }));
+        self.body().open_loop();
+        body(Loop { k: self, label });
+        self.body().close_loop();
         self.branch(format_args!("$loop{label}"));
         self.place(format_args!("$endloop{label}"));
     }

@@ -100,6 +100,11 @@ impl<'k> Builder<'k> {
         body.fail(kind, at);
     }
 
+    /// Whether what is written now is written into an emitted loop.
+    pub(crate) fn in_loop(self) -> bool {
+        self.body().in_loop()
+    }
+
     /// Records that something was asked for that cannot be had.
     #[track_caller]
     pub(crate) fn refuse(self, why: String) {

@@ -88,6 +88,11 @@ impl Slots {
         Self(slots)
     }
 
+    /// Says that the innermost open loop carries the state.
+    pub(crate) fn carry(&self, k: Builder<'_>) {
+        self.0.iter().for_each(|&slot| k.body().carry(slot));
+    }
+
     /// Moves what the body gave back into those registers; `state` names them afterwards.
     #[track_caller]
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {

@@ -119,17 +119,17 @@ impl<'k, T: Element, A> Gl<'k, T, A> {
         (self.layout.row_stride, self.layout.col_stride)
     }
 
-    /// Whether `row` is a row of the matrix, given that it is one of a tile of `height` rows: known without an
-    /// instruction if `height` divides the number of rows.
+    /// Whether `row` is a row of the matrix, given that it is one of the `height` rows from `origin`: known without an
+    /// instruction if both the origin and the matrix's size are constants.
     #[track_caller]
-    pub(super) fn has_row(&self, row: Val<'k, u32>, height: u32) -> Val<'k, bool> {
-        within(row, self.layout.rows, height)
+    pub(super) fn has_row(&self, row: Val<'k, u32>, origin: Val<'k, u32>, height: u32) -> Val<'k, bool> {
+        within(row, self.layout.rows, origin, height)
     }
 
     /// [`has_row`](Self::has_row) for columns.
     #[track_caller]
-    pub(super) fn has_col(&self, col: Val<'k, u32>, width: u32) -> Val<'k, bool> {
-        within(col, self.layout.cols, width)
+    pub(super) fn has_col(&self, col: Val<'k, u32>, origin: Val<'k, u32>, width: u32) -> Val<'k, bool> {
+        within(col, self.layout.cols, origin, width)
     }
 
     /// Whether the matrix surely has rows by twos, so that a pair of them exists or does not.
@@ -149,8 +149,9 @@ impl<'k, T: Element, A> Gl<'k, T, A> {
 }
 
 #[track_caller]
-fn within<'k>(at: Val<'k, u32>, size: Val<'k, u32>, tile: u32) -> Val<'k, bool> {
-    if size.is_multiple_of(tile) { true.into() } else { at.lt(size) }
+fn within<'k>(at: Val<'k, u32>, size: Val<'k, u32>, origin: Val<'k, u32>, tile: u32) -> Val<'k, bool> {
+    let whole = |(origin, size): (u32, u32)| u64::from(origin) + u64::from(tile) <= size.into();
+    if origin.as_constant().zip(size.as_constant()).is_some_and(whole) { true.into() } else { at.lt(size) }
 }
 
 impl<'k, T: Element, A> GlTile<'k, T, A> {

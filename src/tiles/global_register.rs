@@ -96,31 +96,35 @@ impl<'k, T: TileElement, A> Places<'k, T, A> {
     ) -> Self {
         let (height, width) = (16 * H as u32, 16 * W as u32);
         let matrix: Gl<'k, T, A> = tile.matrix;
-        let (row, col) = tile.origin(height, width);
+        let (top, left) = tile.origin(height, width);
         let lane = k.lane();
         let (group, within) = (lane >> 2, (lane & 3) << 1);
         let (row_stride, col_stride) = matrix.strides();
         match L::LAYOUT {
             TileLayout::Row => {
-                let (row, col) = (row + group, col + within);
-                let exists = |i: u32| matrix.has_row(row + 8 * i, height);
+                let (row, col) = (top + group, left + within);
+                let exists = |i: u32| matrix.has_row(row + 8 * i, top, height);
                 Self {
                     layout: TileLayout::Row,
                     lines: lines(matrix.element(row, col), row_stride, 2 * H as u32, exists),
                     along: (0..2 * W as u32)
-                        .map(|j| both(matrix.has_even_cols(), |e| matrix.has_col(col + (8 * j + e), width)))
+                        .map(|j| {
+                            both(matrix.has_even_cols(), |e| matrix.has_col(col + (8 * j + e), left, width))
+                        })
                         .collect(),
                     stride: col_stride,
                 }
             }
             TileLayout::Col => {
-                let (row, col) = (row + within, col + group);
-                let exists = |j: u32| matrix.has_col(col + 8 * j, width);
+                let (row, col) = (top + within, left + group);
+                let exists = |j: u32| matrix.has_col(col + 8 * j, left, width);
                 Self {
                     layout: TileLayout::Col,
                     lines: lines(matrix.element(row, col), col_stride, 2 * W as u32, exists),
                     along: (0..2 * H as u32)
-                        .map(|i| both(matrix.has_even_rows(), |e| matrix.has_row(row + (8 * i + e), height)))
+                        .map(|i| {
+                            both(matrix.has_even_rows(), |e| matrix.has_row(row + (8 * i + e), top, height))
+                        })
                         .collect(),
                     stride: row_stride,
                 }

@@ -17,10 +17,12 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k
     /// Fills the tile from global memory with all threads of the block; elements past the matrix's edges become 0.
     ///
     /// The widest copy that the known alignment allows is taken: `cp.async` of 16, 8 or 4 bytes (sm_80), or else loads and
-    /// 16-byte stores. Whichever it is, the data are [`Pending`].
+    /// 16-byte stores. Whichever it is, the data are [`Pending`]. Inside an emitted loop a barrier comes first, as the
+    /// iteration before may still read the tile.
     #[track_caller]
     pub fn fill(self, from: GlTile<'k, T, impl Readable>) -> Pending<Self> {
         let k = self.view.base.kernel();
+        k.sync_in_loop();
         let by = k.located(Location::caller(), || self.view.fill(from.read_only(), Self::ROWS, Self::COLS));
         Pending { tile: self, by }
     }
@@ -122,7 +124,7 @@ impl<'k, T: TileElement> Walk<'k, T> {
             };
             let row_exists = match i {
                 0 => first.row_exists,
-                _ => self.from.matrix.has_row(first.row + i * step, self.size.0),
+                _ => self.from.matrix.has_row(first.row + i * step, self.origin.0, self.size.0),
             };
             copy(Chunk { from, to, row_exists, ..first.clone() });
         }
@@ -136,7 +138,7 @@ impl<'k, T: TileElement> Walk<'k, T> {
         Chunk {
             from: self.from.matrix.element(in_matrix, first),
             to: self.destination(row, place),
-            row_exists: self.from.matrix.has_row(in_matrix, self.size.0),
+            row_exists: self.from.matrix.has_row(in_matrix, self.origin.0, self.size.0),
             row: in_matrix,
             column: Column::new(self, first),
         }
@@ -188,9 +190,12 @@ impl<'k> Column<'k> {
         let elements = walk.bytes / T::BYTES;
         if !walk.asynchronous {
             let (_, stride) = matrix.strides();
-            return Self::Elements((0..elements).map(|e| matrix.has_col(first + e, width)).collect(), stride);
+            return Self::Elements(
+                (0..elements).map(|e| matrix.has_col(first + e, walk.origin.1, width)).collect(),
+                stride,
+            );
         }
-        let (exists, cols) = (matrix.has_col(first, width), matrix.cols());
+        let (exists, cols) = (matrix.has_col(first, walk.origin.1, width), matrix.cols());
         Self::Bytes(if exists.as_constant() == Some(true) {
             None
         } else if cols.is_multiple_of(elements) {

@@ -153,6 +153,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
             // A group even if nothing was copied, so that groups count stages.
             k.commit_copies();
         };
+        k.sync_in_loop();
         for i in 0..ahead {
             k.comment(format_args!("fill stage {i}"));
             begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));

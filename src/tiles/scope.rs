@@ -58,6 +58,15 @@ pub(super) fn divide<'k>(value: Val<'k, u32>, by: u32) -> (Val<'k, u32>, Val<'k,
 }
 
 impl<'k> Builder<'k> {
+    /// Waits for all threads of the block if this is written into an emitted loop, where the iteration before may still
+    /// read what is about to be filled.
+    #[track_caller]
+    pub(super) fn sync_in_loop(self) {
+        if self.in_loop() {
+            BlockThreads::new(self).sync();
+        }
+    }
+
     /// This lane's number.
     #[track_caller]
     pub(super) fn lane(self) -> Val<'k, u32> {

@@ -34,7 +34,9 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> Fille
     #[track_caller]
     pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
         let (row, col) = (row.into(), col.into());
-        let room = |size: u32, at: Val<'k, u32>| at.as_constant().map(|at| size.saturating_sub(16 * at));
+        let room = |size: u32, at: Val<'k, u32>| {
+            at.as_constant().map(|at| size.saturating_sub(at.saturating_mul(16)))
+        };
         let view = View { row: row * 16, byte: col * (16 * T::BYTES), ..self.tile.view };
         let room = (room(16 * H as u32, row), room(16 * W as u32, col));
         Subtile { view, room, tile: PhantomData }
@@ -65,6 +67,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k
     /// Stores a register tile of the same size; other threads may store the same values, or their own to other tiles.
     #[track_caller]
     pub fn store<L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) -> Pending<Self> {
+        tile.k.sync_in_loop();
         tile.k.located(Location::caller(), || self.view.store_pairs(tile));
         Pending { tile: self, by: Arrival::Stores }
     }

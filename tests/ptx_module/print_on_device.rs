@@ -16,7 +16,10 @@ fn print(device: &AnyDevice) -> Vec<String> {
         k.grid([]);
         k.if_(k.laneid().eq(3), || {
             k.print("i = {}, x = {:.3}, both = {}\n", (i, x, i.cast::<f32>() * x));
-            k.print("half {}, signed {}, wide {:x}, {}\n", (x.cast::<f16>(), -5i32, 0xdead_beef_u64, i.eq(7)));
+            k.print(
+                "half {}, signed {}, wide {:x}, {}\n",
+                (x.cast::<f16>(), -5i32, 0xdead_beef_u64, i.eq(7)),
+            );
         });
     })
     .expect("it builds");
@@ -41,7 +44,8 @@ fn a_gpu_prints_what_the_simulator_prints() {
         return;
     }
     let arguments = ["ptx_module::print_on_device::child", "--exact", "--ignored", "--nocapture"];
-    let child = Command::new(env::current_exe().expect("a path")).args(arguments).output().expect("it starts");
+    let child =
+        Command::new(env::current_exe().expect("a path")).args(arguments).output().expect("it starts");
     let printed = String::from_utf8_lossy(&child.stdout);
     assert!(child.status.success() && printed.contains(&simulated), "{printed}");
 }

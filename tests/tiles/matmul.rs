@@ -90,6 +90,15 @@ fn f16_inputs() {
     }
 }
 
+/// Warps whose whole tile lies past the matrix's edge, although the sizes are multiples of the tile's.
+#[test]
+fn tiles_past_the_edge() {
+    let problem = Problem::<bf16>::new(64, 64, 64, 3);
+    let kernel = matmul::<bf16>(Target::SM_80, 64).unwrap();
+    crate::assemble::kernel(&kernel);
+    problem.check(&everywhere(|device| problem.run(&kernel, device)), 1);
+}
+
 /// Sizes that only a GPU does in reasonable time; a sample of the elements is checked.
 #[test]
 fn large_on_the_gpu() {

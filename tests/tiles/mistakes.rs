@@ -103,3 +103,24 @@ fn a_tile_stays_in_its_block() {
     });
     assert!(matches!(kind, BuildErrorKind::NotDominated { .. }), "{kind}");
 }
+
+/// A product summed in place inside a loop, into a tile that the loop does not carry: it would add up over the iterations.
+#[test]
+fn an_accumulator_is_the_loops_state() {
+    let (_, kind) = refused::<()>(Target::SM_80, line!() + 4, |k, ()| {
+        let (a, b) = (k.zeros::<Rt<bf16, 1, 1>>(), k.zeros::<Rt<bf16, 1, 1, Col>>());
+        let sum = k.zeros::<Rt<f32, 1, 1>>();
+        k.for_(4u32, |_| {
+            let _ = sum.mma_ab(&a, &b);
+        });
+    });
+    assert!(matches!(kind, BuildErrorKind::NotCarried { .. }), "{kind}");
+}
+
+#[test]
+fn a_loop_goes_forward() {
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 1, |k, ()| {
+        k.for_(Steps::new(0u32, 4u32).by(0u32), |_| {});
+    });
+    assert!(text.contains("a loop's step must be above 0, but it is 0"), "{text}");
+}

@@ -53,3 +53,37 @@ fn every_depth_and_count() {
         }
     }
 }
+
+/// A pipeline that an emitted loop runs again and again, as a persistent kernel does: the stages are not filled anew before
+/// every warp is done with them.
+#[test]
+fn again_and_again() {
+    let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("again", Target::SM_80, |k, (a, d, rounds)| {
+        k.block([64]);
+        k.grid([]);
+        let (a, d) = (k.global(a, row_major(16, 320)), k.global(d, row_major(16, 32)));
+        let (_, half) = k.warp_grid(1, 2);
+        k.for_(rounds, |_| {
+            let total = k.pipeline::<(St<f32, 1, 2>,), 2>().run(
+                3,
+                k.zeros::<Rt<f32, 1, 1>>(),
+                |i, stage| stage.fill((a.tile(0, i),)),
+                |total, (tile,)| total.add(&tile.subtile(0, half).load()),
+            );
+            d.tile(0, half).store(&total);
+        });
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let barriers = kernel.ptx().lines().filter(|line| line.trim_start().starts_with("bar.sync")).count();
+    assert_eq!(barriers, 2, "one before the stages are filled again, one an iteration");
+    let a = coded::<f32>(16, 320);
+    let got = everywhere(|device| {
+        let a = device.upload(&a).unwrap();
+        let mut d = device.output::<f32>(16 * 32).unwrap();
+        device.launch(&kernel, (&a, &mut d, 3)).unwrap();
+        device.download(&d).unwrap()
+    });
+    let element = |i: usize| (0..3).map(|tile| a[i / 32 * 320 + tile * 32 + i % 32]).sum::<f32>();
+    assert_eq!(got, (0..16 * 32).map(element).collect::<Vec<_>>());
+}

@@ -10,7 +10,7 @@ use super::{
     operands,
 };
 use crate::ptx::{
-    divisor::{gcd, lcm},
+    divisor::{gcd, lcm, power_of_two},
     fold::{Integer, Mode, Number, Numeric, exact},
     kernel::Builder,
     target::Features,
@@ -28,8 +28,9 @@ impl<'k, T: Number> Val<'k, T> {
         self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
     }
 
+    /// The value with what surely divides it, less what wrapping around may take from it.
     fn with_divisor(self, divisor: u64) -> Self {
-        self.set_divisor(divisor);
+        self.set_divisor(power_of_two(divisor));
         self
     }
 
@@ -76,7 +77,7 @@ impl<'k, T: Number> Val<'k, T> {
                 self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO))
             }
             In(k) => {
-                let divisor = self.divisor().saturating_mul(other.divisor());
+                let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
                 self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other).with_divisor(divisor)
             }
         }
@@ -104,7 +105,7 @@ impl<'k, T: Number> Val<'k, T> {
 
     #[track_caller]
     fn emit_mad(self, k: Builder<'k>, factor: Self, addend: Self) -> Self {
-        let divisor = gcd(self.divisor().saturating_mul(factor.divisor()), addend.divisor());
+        let divisor = gcd(self.divisor().checked_mul(factor.divisor()).unwrap_or(1), addend.divisor());
         let operands = [self.operand(k), factor.operand(k), addend.operand(k)];
         k.result::<T>(format_args!("{}.{}", T::MAD, T::PTX), &operands).with_divisor(divisor)
     }
@@ -234,7 +235,7 @@ impl<'k, T: Widen> Val<'k, T> {
             In(_) if other.is_constant(T::ONE) => self.cast(),
             In(_) if self.is_constant(T::ONE) => other.cast(),
             In(k) => {
-                let divisor = self.divisor().saturating_mul(other.divisor());
+                let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
                 k.result::<T::Wide>(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)])
                     .with_divisor(divisor)
             }
@@ -251,7 +252,7 @@ impl<'k, T: Widen> Val<'k, T> {
             In(_) if addend.is_constant(T::Wide::ZERO) => self.mul_wide(other),
             In(_) if self.is_constant(T::ZERO) || other.is_constant(T::ZERO) => addend,
             In(k) => {
-                let divisor = gcd(self.divisor().saturating_mul(other.divisor()), addend.divisor());
+                let divisor = gcd(self.divisor().checked_mul(other.divisor()).unwrap_or(1), addend.divisor());
                 let operands = [self.operand(k), other.operand(k), addend.operand(k)];
                 k.result::<T::Wide>(format_args!("mad.wide.{}", T::PTX), &operands).with_divisor(divisor)
             }

@@ -7,7 +7,7 @@ use super::{
     operands,
 };
 use crate::ptx::{
-    divisor::gcd,
+    divisor::{gcd, power_of_two},
     types::{B16, B32, B64, Scalar},
     val::Val,
 };
@@ -44,11 +44,6 @@ bits! {
 /// All bits of the type set.
 fn ones<T: Bits>() -> T {
     T::from_bits(u64::MAX)
-}
-
-/// What power of two surely divides a value that `divisor` divides.
-fn power_of_two(divisor: u64) -> u64 {
-    if divisor == 0 { 0 } else { 1 << divisor.trailing_zeros() }
 }
 
 impl<'k, T: Bits> Val<'k, T> {

@@ -7,6 +7,7 @@ use arrayvec::ArrayVec;
 
 use super::pack::HalfPair;
 use crate::ptx::{
+    error::BuildErrorKind,
     kernel::Builder,
     operand::Operand,
     ptr::{Ptr, Readable, Shared, Writable},
@@ -159,7 +160,11 @@ impl<'k> Builder<'k> {
     ) {
         let mut registers = ArrayVec::<Val<'k, C>, 4>::new();
         for c in c.iter() {
-            registers.push(Val::from_reg(c.in_register(self), self));
+            let reg = c.in_register(self);
+            if !self.body().is_carried(reg) {
+                self.fail(BuildErrorKind::NotCarried { register: reg.to_string() });
+            }
+            registers.push(Val::from_reg(reg, self));
         }
         self.emit_mma("m16n8k16", &registers, &a, &b, &registers);
         for (c, register) in c.iter_mut().zip(registers) {
