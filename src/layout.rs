@@ -1,2 +1,42 @@
 //! CuTe-style layouts: nested shapes and strides, their algebra, and swizzles.
+//!
+//! A [`Layout`] is a function from 0-based coordinates to offsets. Functions of the algebra are its methods; each states its
+//! post-conditions, and refuses with a [`LayoutError`] what has no answer.
 #![forbid(unsafe_code)]
+
+mod access;
+mod basis;
+mod codomain;
+mod complement;
+mod compose;
+mod composed;
+mod construct;
+mod divide;
+mod error;
+mod evaluate;
+mod inverse;
+mod like;
+mod modes;
+mod product;
+mod recast;
+mod simplify;
+mod slice;
+#[cfg(feature = "proptest")]
+pub mod strategies;
+mod swizzle;
+mod text;
+mod tiler;
+mod tuple;
+
+pub use access::{AccessError, BankConflicts, Coalescing, bank_conflicts, coalescing, warp_accesses};
+pub use basis::BasisVector;
+pub use codomain::Codomain;
+pub use composed::ComposedLayout;
+pub use construct::Layout;
+pub use error::{ComposeFault, LayoutError, ModePath};
+pub use evaluate::{coord_of_index, coord_to_coord, index_of_coord};
+pub use inverse::domain_distribute;
+pub use slice::{Slicer, Slot};
+pub use swizzle::Swizzle;
+pub use tiler::{Tile, Tiler};
+pub use tuple::{Coord, IntTuple, Leaves, Shape, Stride, Tuple};

@@ -1,8 +1,87 @@
-//! Compose GPU kernels from typed warp tiles in stable Rust; get readable PTX text; run and check it
-//! with or without a GPU.
+//! Compose GPU kernels from typed warp tiles in stable Rust; get readable PTX text; run and check it with or without a GPU.
+//!
+//! A kernel is Rust code over typed values and tiles. Each call writes a line of PTX, which the NVIDIA driver compiles; the
+//! same text runs in a simulator on the CPU. Nothing of the CUDA toolkit is needed.
+//!
+//! ```
+//! use warpwright::{prelude::*, run::{self, Device}};
+//!
+//! // y = 2 x; one thread an element, 128 threads a block.
+//! let double = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
+//!     k.block([128]);
+//!     k.grid([n.tiles(128)]);
+//!     let i = k.ctaid_x() * 128 + k.tid_x();
+//!     k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+//! })?;
+//! println!("{}", double.ptx());
+//!
+//! let device = run::first(); // a GPU, or else the simulator
+//! let x = device.upload(&[1.0f32, 2.0, 3.0])?;
+//! let mut y = device.output::<f32>(3)?;
+//! device.launch(&double, (&x, &mut y, 3))?;
+//! assert_eq!(device.download(&y)?, [2.0, 4.0, 6.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! | for                                                                 | look in                                 |
+//! | ---                                                                 | ---                                     |
+//! | scalars, pointers, instructions, control flow, kernels              | [`ptx`]                                 |
+//! | tiles in registers, shared and global memory; pipelines             | [`tiles`]                               |
+//! | ready kernels                                                       | [`kernels`]                             |
+//! | launches with typed arguments on the simulator or a GPU             | [`run`]                                 |
+//! | running PTX text of any origin on the CPU, and finding its mistakes | [`sim`]                                 |
+//! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
+//! | PTX files with a header for C and C++                               | [`export`]                              |
+//! | which lane holds which element                                      | [`atoms`]                               |
+//! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
+//! | every instruction form with what it needs                           | [`ptx::table`]                          |
+//!
+//! # How kernels are built
+//!
+//! - A value ([`ptx::Val`]) is a constant that the host knows or a register of one kernel. Arithmetic on constants happens
+//!   on the host; anything else writes one instruction. A register of one kernel does not fit into another.
+//! - Rust's own `if` and `for` run while the kernel is built. [`Builder::if_`](ptx::Builder::if_), [`Builder::for_`](ptx::Builder::for_) and
+//!   [`Builder::fold`](ptx::Builder::fold) write branches and loops.
+//! - Builder calls return no `Result`. The first mistake is kept with the Rust line that made it, and
+//!   [`Kernel::build`](ptx::Kernel::build) returns it.
+//! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and one whose data are still under way
+//!   cannot be read.
+//!
+//! # What it does not do
+//!
+//! It does not optimise, allocate registers or schedule: ptxas does. It does not compile Rust code to PTX. It does not
+//! check on a GPU that a kernel stays inside its buffers; the simulator does.
+//!
+//! # Features
+//!
+//! - `cuda` (default): running on NVIDIA GPUs through cudarc. Compiles and runs without CUDA on the machine.
+//! - `proptest`: generators for lanes, coordinates, register tiles and layouts.
 
+pub mod atoms;
+pub mod export;
+pub mod kernels;
 pub mod layout;
+pub mod ptx;
+pub mod run;
 pub mod sim;
+pub mod tiles;
 
 #[cfg(feature = "cuda")]
 pub mod gpu;
+
+/// Everything that a kernel needs, for `use warpwright::prelude::*`.
+pub mod prelude {
+    pub use crate::{
+        ptx::{
+            BuildError, Builder, Global, In, InOut, Kernel, Out, Ptr, Shared, Steps, Target, Val, Var, bf16,
+            bf16x2, f16, f16x2,
+        },
+        tiles::{Col, Gl, GlTile, Row, Rt, St, col_major, row_major},
+    };
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,5 +1,8 @@
 //! Tests of the simulator, by subject.
 
+#[path = "support/npz.rs"]
+mod npz;
+
 mod sim {
     mod corpus;
     mod execution;

@@ -9,6 +9,8 @@ mod fragments;
 mod integer;
 #[path = "sim_arith/matrix.rs"]
 mod matrix;
+#[path = "support/npz.rs"]
+mod npz;
 #[path = "sim_arith/properties.rs"]
 mod properties;
 #[path = "sim_arith/recorded.rs"]

@@ -3,14 +3,13 @@
 //! `WARPWRIGHT_TRUTH` names a folder with more recordings of the same form, `WARPWRIGHT_TRUTH_ONLY` part of a name.
 
 use std::fmt::Write;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use warpwright::sim::{Arg, Checks, Launch, Memory, Module, Sim};
 
 use super::support::{bytes, words};
+use crate::npz::Npz;
 
 /// What a lane that did not execute the instruction leaves in its results.
 const SKIPPED: u32 = 0xdead_beef;
@@ -60,20 +59,14 @@ struct Recording {
     smem_out: Vec<u8>,
 }
 
-type Archive = npyz::npz::NpzArchive<BufReader<File>>;
-
-fn array<T: npyz::Deserialize>(archive: &mut Archive, key: &str) -> Vec<T> {
-    match archive.by_name(key).expect("a readable archive") {
-        Some(file) => file.into_vec().expect("an array"),
-        None => vec![],
-    }
+fn array<T: npyz::Deserialize>(archive: &mut Npz, key: &str) -> Vec<T> {
+    archive.array(key).expect("a readable archive").unwrap_or_default()
 }
 
 impl Recording {
     fn load(folder: &Path, entry: &Json) -> Self {
-        let open = |key: &str| {
-            entry[key].as_str().map(|file| Archive::open(folder.join(file)).expect("a recording"))
-        };
+        let open =
+            |key: &str| entry[key].as_str().map(|file| Npz::open(folder.join(file)).expect("a recording"));
         let mut own = open("file").expect("a file");
         let (regs_out, smem_out) = (array(&mut own, "regs_out"), array(&mut own, "smem_out"));
         let mut inputs = open("inputs").unwrap_or(own);

@@ -4,6 +4,8 @@ use std::{fs, io, path::Path};
 
 use serde_json::Value;
 
+use crate::npz::Npz;
+
 /// One operand of a recorded instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
@@ -76,18 +78,14 @@ fn entry(json: &Value) -> Entry {
 
 impl Entry {
     pub(crate) fn load(&self, folder: &Path) -> io::Result<Cases> {
-        let mut own = npyz::npz::NpzArchive::open(folder.join(&self.file))?;
-        let words = |archive: &mut npyz::npz::NpzArchive<_>, key: &str| -> io::Result<Option<Vec<u32>>> {
-            archive.by_name(key)?.map(npyz::NpyFile::into_vec::<u32>).transpose()
-        };
-        let regs_out = words(&mut own, "regs_out")?.unwrap_or_default();
+        let mut own = Npz::open(folder.join(&self.file))?;
+        let regs_out = own.array::<u32>("regs_out")?.unwrap_or_default();
         let mut source = match &self.shared_inputs {
-            Some(path) => npyz::npz::NpzArchive::open(folder.join(path))?,
+            Some(path) => Npz::open(folder.join(path))?,
             None => own,
         };
-        let regs_in = words(&mut source, "regs_in")?.unwrap_or_default();
-        let smem =
-            source.by_name("smem")?.map(npyz::NpyFile::into_vec::<u8>).transpose()?.unwrap_or_default();
+        let regs_in = source.array::<u32>("regs_in")?.unwrap_or_default();
+        let smem = source.array::<u8>("smem")?.unwrap_or_default();
         let per_case = self.lanes * self.outputs.iter().map(|o| o.regs * o.words()).sum::<usize>();
         let count = regs_out.len().checked_div(per_case).unwrap_or(0);
         Ok(Cases { regs_in, regs_out, smem, count })

@@ -400,6 +400,7 @@ pub(in crate::sim) enum Logic {
 
 /// Special registers that change while a warp runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "named like the registers")]
 pub(in crate::sim) enum Clock {
     /// `%clock`, `%globaltimer_lo`.
     Low,

@@ -28,6 +28,7 @@ struct Pending {
 
 /// A warp's asynchronous copies.
 #[derive(Debug, Default)]
+#[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
 pub(in crate::sim) struct AsyncCopies {
     /// Entries in use and emptied ones, kept for reuse.
     entries: Vec<Pending>,

@@ -1,0 +1,38 @@
+//! How fast kernels are built: the builder alone, in lines of PTX, with no device.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warpwright::{
+    kernels::matmul,
+    ptx::{Target, bf16},
+};
+
+/// The matrix product, with copies of 16 bytes and element by element: the latter has the most lines.
+fn build(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("build");
+    for divisor in [8, 1] {
+        let kernel = matmul::<bf16>(Target::SM_80, divisor).expect("the kernel is right");
+        let lines = kernel.ptx().lines().count();
+        group.throughput(Throughput::Elements(lines as u64));
+        group.bench_function(format!("matmul, sizes divisible by {divisor}, {lines} lines"), |bencher| {
+            bencher.iter(|| matmul::<bf16>(black_box(Target::SM_80), divisor));
+        });
+    }
+    group.finish();
+}
+
+/// The text of a kernel that is built.
+fn text(criterion: &mut Criterion) {
+    let kernel = matmul::<bf16>(Target::SM_80, 8).expect("the kernel is right");
+    let lines = kernel.ptx().lines().count();
+    let mut group = criterion.benchmark_group("text");
+    group.throughput(Throughput::Elements(lines as u64));
+    group.bench_function(format!("matmul, {lines} lines"), |bencher| {
+        bencher.iter(|| black_box(&kernel).ptx());
+    });
+    group.finish();
+}
+
+criterion_group!(benches, build, text);
+criterion_main!(benches);

@@ -1,0 +1,107 @@
+// The CUDA driver, opened at run time: no toolkit, no cuda.h, no link against libcuda.
+#pragma once
+
+#include "matmul.h" // warpwright_driver
+
+#include <cstddef>
+#include <cstdint>
+#include <dlfcn.h>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+// Anything that keeps the kernel from running: no driver, no device, a refused module.
+struct CannotRun : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Functions of the driver API (cuda.h), with its handles as pointers and its results as int.
+class Driver {
+public:
+    using Device = int;
+    using Context = struct CUctx_st *;
+    using Module = struct CUmod_st *;
+    using Function = struct CUfunc_st *;
+
+    Driver() {
+        load(init, "cuInit");
+        load(error_string, "cuGetErrorString");
+        load(device_get, "cuDeviceGet");
+        load(device_get_name, "cuDeviceGetName");
+        load(device_get_attribute, "cuDeviceGetAttribute");
+        load(primary_context_retain, "cuDevicePrimaryCtxRetain");
+        load(context_set_current, "cuCtxSetCurrent");
+        load(context_synchronize, "cuCtxSynchronize");
+        load(module_load_data_ex, "cuModuleLoadDataEx");
+        load(module_get_function, "cuModuleGetFunction");
+        load(mem_alloc, "cuMemAlloc_v2");
+        load(mem_free, "cuMemFree_v2");
+        load(memcpy_to_device, "cuMemcpyHtoD_v2");
+        load(memcpy_to_host, "cuMemcpyDtoH_v2");
+        load(launcher.launch_kernel, "cuLaunchKernel");
+        load(launcher.func_set_attribute, "cuFuncSetAttribute");
+    }
+
+    // Throws if a call failed.
+    void check(int result, const std::string &what) const {
+        if (result == 0) {
+            return;
+        }
+        const char *text = nullptr;
+        error_string(result, &text);
+        throw CannotRun(what + ": " + (text != nullptr ? text : "error " + std::to_string(result)));
+    }
+
+    int (*init)(unsigned);
+    int (*error_string)(int, const char **);
+    int (*device_get)(Device *, int);
+    int (*device_get_name)(char *, int, Device);
+    int (*device_get_attribute)(int *, int, Device);
+    int (*primary_context_retain)(Context *, Device);
+    int (*context_set_current)(Context);
+    int (*context_synchronize)();
+    int (*module_load_data_ex)(Module *, const void *, unsigned, int *, void **);
+    int (*module_get_function)(Function *, Module, const char *);
+    int (*mem_alloc)(std::uint64_t *, std::size_t);
+    int (*mem_free)(std::uint64_t);
+    int (*memcpy_to_device)(std::uint64_t, const void *, std::size_t);
+    int (*memcpy_to_host)(void *, std::uint64_t, std::size_t);
+    // What the exported header calls.
+    warpwright_driver launcher;
+
+private:
+    void *library = open();
+
+    static void *open() {
+        void *library = dlopen("libcuda.so.1", RTLD_NOW);
+        if (library == nullptr) {
+            throw CannotRun(std::string("no NVIDIA driver: ") + dlerror());
+        }
+        return library;
+    }
+
+    template <class F>
+    void load(F *&function, const char *name) {
+        void *address = dlsym(library, name);
+        if (address == nullptr) {
+            throw CannotRun(std::string("the NVIDIA driver has no ") + name);
+        }
+        function = reinterpret_cast<F *>(address);
+    }
+};
+
+// Device memory, freed at the end of its scope.
+class Buffer {
+public:
+    Buffer(const Driver &with, std::size_t bytes) : driver(with) {
+        driver.check(driver.mem_alloc(&address, bytes), "cuMemAlloc of " + std::to_string(bytes) + " bytes");
+    }
+    ~Buffer() { driver.mem_free(address); }
+    Buffer(const Buffer &) = delete;
+    Buffer &operator=(const Buffer &) = delete;
+
+    std::uint64_t address = 0;
+
+private:
+    const Driver &driver;
+};

@@ -1,0 +1,218 @@
+// Runs the exported matrix product on the first NVIDIA GPU and checks every element of its result: D = A B with
+// A m x k, B k x n (bf16) and D m x n (f32), all row-major.
+//
+//     matmul [matmul.ptx [m n k]]
+//
+// Exit codes: 0 verified, 1 wrong result, 2 it cannot run here (no driver, no GPU, too old) or bad usage.
+
+#include "bf16.h"
+#include "driver.h"
+#include "matmul.h"
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace {
+
+// Awkward unless told otherwise.
+struct Size {
+    std::uint32_t m = 203, n = 91, k = 139;
+};
+
+// A size as it stands on the command line, 1 to 65536.
+std::uint32_t parse_size(const char *text) {
+    char *end = nullptr;
+    const unsigned long value = std::strtoul(text, &end, 10);
+    if (end == text || *end != '\0' || value < 1 || value > 65536) {
+        throw CannotRun(std::string("`") + text + "` is not a size: wanted 1 to 65536");
+    }
+    return static_cast<std::uint32_t>(value);
+}
+
+// The exported kernel for any sizes, and the faster one for n and k that 8 divides.
+struct AnySize {
+    using Args = matmul_bf16_args;
+    static constexpr const char *name = MATMUL_BF16_NAME;
+    static constexpr auto prepare = matmul_bf16_prepare;
+    static constexpr auto check = matmul_bf16_check;
+    static constexpr auto launch = matmul_bf16_launch;
+};
+
+struct By8 {
+    using Args = matmul_bf16_by8_args;
+    static constexpr const char *name = MATMUL_BF16_BY8_NAME;
+    static constexpr auto prepare = matmul_bf16_by8_prepare;
+    static constexpr auto check = matmul_bf16_by8_check;
+    static constexpr auto launch = matmul_bf16_by8_launch;
+};
+
+bool suits_by8(const Size &size) {
+    return size.n % MATMUL_BF16_BY8_N_MULTIPLE_OF == 0 && size.k % MATMUL_BF16_BY8_K_MULTIPLE_OF == 0;
+}
+
+std::string read_file(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!file) {
+        throw CannotRun("cannot read " + path);
+    }
+    return text;
+}
+
+// Numbers from -1 to 1, the same on every machine.
+std::vector<std::uint16_t> random_matrix(std::size_t elements, std::uint32_t seed) {
+    std::vector<std::uint16_t> matrix(elements);
+    std::uint32_t state = seed;
+    for (auto &element : matrix) {
+        state = state * 1664525 + 1013904223; // Numerical Recipes, "Quick and Dirty Generators"
+        element = to_bf16(static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1.0f);
+    }
+    return matrix;
+}
+
+Driver::Module load_module(const Driver &driver, const std::string &ptx) {
+    constexpr int error_log = 5, error_log_bytes = 6; // CU_JIT_ERROR_LOG_BUFFER and its size
+    std::array<char, 4096> log{};
+    std::array<int, 2> options{error_log, error_log_bytes};
+    std::array<void *, 2> values{log.data(), reinterpret_cast<void *>(log.size())};
+    Driver::Module module = nullptr;
+    const int result = driver.module_load_data_ex(&module, ptx.c_str(), 2, options.data(), values.data());
+    driver.check(result, std::string("cuModuleLoadDataEx: ") + log.data());
+    return module;
+}
+
+// The first device, current in this thread; its name.
+std::string open_device(const Driver &driver) {
+    driver.check(driver.init(0), "cuInit");
+    Driver::Device device = 0;
+    driver.check(driver.device_get(&device, 0), "cuDeviceGet");
+    std::array<char, 256> name{};
+    driver.check(driver.device_get_name(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
+    int major = 0, minor = 0;
+    driver.check(driver.device_get_attribute(&major, 75, device), "compute capability, major");
+    driver.check(driver.device_get_attribute(&minor, 76, device), "compute capability, minor");
+    if (!matmul_runs_on(major, minor)) {
+        throw CannotRun(std::string(name.data()) + " does not run code for " MATMUL_TARGET);
+    }
+    Driver::Context context = nullptr;
+    driver.check(driver.primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
+    driver.check(driver.context_set_current(context), "cuCtxSetCurrent");
+    return name.data();
+}
+
+// Elements behind the end of D that the kernel must leave alone.
+constexpr std::size_t margin = 64;
+
+// D with its margin, as the device gives it.
+template <class Kernel>
+std::vector<float> multiply(const Driver &driver, const std::string &ptx, const Size &size,
+                            const std::vector<std::uint16_t> &a, const std::vector<std::uint16_t> &b) {
+    const Driver::Module module = load_module(driver, ptx);
+    Driver::Function function = nullptr;
+    driver.check(driver.module_get_function(&function, module, Kernel::name), "cuModuleGetFunction");
+    driver.check(Kernel::prepare(&driver.launcher, function), "cuFuncSetAttribute");
+
+    // NaN everywhere: an element that is not written shows.
+    std::vector<float> d(std::size_t{size.m} * size.n + margin, std::nanf(""));
+    const Buffer device_a(driver, a.size() * sizeof a[0]);
+    const Buffer device_b(driver, b.size() * sizeof b[0]);
+    const Buffer device_d(driver, d.size() * sizeof d[0]);
+    driver.check(driver.memcpy_to_device(device_a.address, a.data(), a.size() * sizeof a[0]), "copy of A");
+    driver.check(driver.memcpy_to_device(device_b.address, b.data(), b.size() * sizeof b[0]), "copy of B");
+    driver.check(driver.memcpy_to_device(device_d.address, d.data(), d.size() * sizeof d[0]), "copy to D");
+
+    typename Kernel::Args args{};
+    args.a = device_a.address;
+    args.b = device_b.address;
+    args.d = device_d.address;
+    args.m = size.m;
+    args.n = size.n;
+    args.k = size.k;
+    if (const char *problem = Kernel::check(&args)) {
+        throw CannotRun(std::string("these sizes do not suit the kernel: ") + problem);
+    }
+    driver.check(Kernel::launch(&driver.launcher, function, nullptr, &args), "cuLaunchKernel");
+    driver.check(driver.context_synchronize(), "the kernel");
+    driver.check(driver.memcpy_to_host(d.data(), device_d.address, d.size() * sizeof d[0]), "copy of D");
+    return d;
+}
+
+// Checks every element against its sum in double precision; prints the first that is wrong.
+bool verify(const Size &size, const std::vector<std::uint16_t> &a, const std::vector<std::uint16_t> &b,
+            const std::vector<float> &d, double &worst) {
+    for (std::uint32_t row = 0; row < size.m; ++row) {
+        for (std::uint32_t column = 0; column < size.n; ++column) {
+            double sum = 0, magnitude = 0;
+            for (std::uint32_t i = 0; i < size.k; ++i) {
+                const double product = from_bf16(a[std::size_t{row} * size.k + i]) *
+                                       from_bf16(b[std::size_t{i} * size.n + column]);
+                sum += product;
+                magnitude += std::abs(product);
+            }
+            // Products of bf16 are exact in f32; each of the k sums loses at most 2^-23 of what is summed.
+            const double bound = size.k * std::ldexp(magnitude, -23);
+            const float found = d[std::size_t{row} * size.n + column];
+            const double error = std::abs(found - sum);
+            if (!(error <= bound)) {
+                std::printf("wrong: D[%" PRIu32 "][%" PRIu32 "] is %.9g, wanted %.9g within %.3g\n", row, column,
+                            static_cast<double>(found), sum, bound);
+                return false;
+            }
+            worst = std::max(worst, error);
+        }
+    }
+    for (std::size_t i = d.size() - margin; i < d.size(); ++i) {
+        if (!std::isnan(d[i])) {
+            std::printf("wrong: element %zu, behind the end of D, was written\n", i);
+            return false;
+        }
+    }
+    return true;
+}
+
+int run(int argc, char **argv) {
+    if (argc != 1 && argc != 2 && argc != 5) {
+        throw CannotRun("usage: matmul [matmul.ptx [m n k]]");
+    }
+    const std::string path = argc > 1 ? argv[1] : MATMUL_PTX;
+    Size size;
+    if (argc == 5) {
+        size = {parse_size(argv[2]), parse_size(argv[3]), parse_size(argv[4])};
+    }
+    const std::string ptx = read_file(path);
+    const Driver driver;
+    const std::string device = open_device(driver);
+    const auto a = random_matrix(std::size_t{size.m} * size.k, 1);
+    const auto b = random_matrix(std::size_t{size.k} * size.n, 2);
+    const bool by8 = suits_by8(size);
+    const auto d = by8 ? multiply<By8>(driver, ptx, size, a, b) : multiply<AnySize>(driver, ptx, size, a, b);
+    double worst = 0;
+    const bool good = verify(size, a, b, d, worst);
+    std::printf("%s: %s (%s), m = %" PRIu32 ", n = %" PRIu32 ", k = %" PRIu32 ": ", device.c_str(),
+                by8 ? By8::name : AnySize::name, MATMUL_TARGET, size.m, size.n, size.k);
+    if (!good) {
+        std::printf("wrong\n");
+        return 1;
+    }
+    std::printf("worst error %.3g, verified\n", worst);
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "matmul: %s\n", error.what());
+        return 2;
+    }
+}

@@ -1,0 +1,167 @@
+//! Checks D = A·B against f64, within a bound that follows from the arithmetic of tensor cores.
+//!
+//! A tensor core adds a group of products and what was summed so far, c, by itself (H. Xie et al., "MMA-Sim", 2025): it
+//! aligns all of them to the largest exponent, cuts each off below F bits after that, adds exactly, and cuts the sum off
+//! to an f32. With M ≥ every |a·b| and ≥ |c|, a group of n products is thus wrong by at most
+//!
+//! ```text
+//! (n + 1) · 2⁻ᶠ · M  +  2⁻²³ · |sum|  +  2⁻¹⁴⁹
+//! ```
+//!
+//! Ampere and Ada take the 16 products of an instruction in two groups of n = 8 with F = 24; Hopper and Blackwell take
+//! them in one with F = 25, for which the bound of the two groups holds too: 17 · 2⁻²⁵ < 9 · 2⁻²⁴. So an element's bound
+//! is the sum over all groups of 8, in order, with M and |sum| enlarged by the error so far; and K · 2⁻⁵² · Σ|a·b| for the
+//! reference's own rounding. Products and c count as normal numbers at least in M, as their exponents do there.
+
+use rayon::prelude::*;
+use warpwright::ptx::bf16;
+
+/// Products in a group.
+const GROUP: usize = 8;
+const TWO_POW_M23: f64 = 1.0 / (1 << 23) as f64;
+const TWO_POW_M24: f64 = TWO_POW_M23 / 2.0;
+const TWO_POW_M52: f64 = f64::EPSILON;
+
+/// An element of D with its reference and the bound on their distance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Checked {
+    pub(crate) row: usize,
+    pub(crate) col: usize,
+    pub(crate) found: f32,
+    pub(crate) wanted: f64,
+    pub(crate) bound: f64,
+    /// A sum on the way may have left the range of f32, so that the element may be anything beyond it.
+    pub(crate) overflows: bool,
+}
+
+impl Checked {
+    /// How far off it is.
+    pub(crate) fn error(&self) -> f64 {
+        if self.is_special() { 0.0 } else { (f64::from(self.found) - self.wanted).abs() }
+    }
+
+    /// Whether it is right.
+    pub(crate) fn holds(&self) -> bool {
+        if self.wanted.is_nan() {
+            self.found.is_nan()
+        } else if self.wanted.is_infinite() {
+            f64::from(self.found) == self.wanted
+        } else {
+            self.error() <= self.bound || self.overflows && !self.found.is_finite()
+        }
+    }
+
+    /// How much of the bound is used up; above 1 it is wrong.
+    fn share(&self) -> f64 {
+        if self.holds() { self.error() / self.bound } else { f64::INFINITY }
+    }
+
+    /// Right, but with no distance from the reference.
+    fn is_special(&self) -> bool {
+        !self.wanted.is_finite() || self.overflows && !self.found.is_finite()
+    }
+}
+
+/// What the check found.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    /// The element that is closest to its bound, or furthest beyond.
+    pub(crate) worst: Option<Checked>,
+    /// How many elements are wrong.
+    pub(crate) wrong: usize,
+    /// The first of them.
+    pub(crate) first_wrong: Option<Checked>,
+}
+
+/// The factors, D = A·B with A m×k and B k×n, as the kernel got them.
+pub(crate) struct Factors<'a> {
+    pub(crate) a: &'a [bf16],
+    pub(crate) b: &'a [bf16],
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+}
+
+/// Checks every element of `d`.
+pub(crate) fn check(factors: &Factors<'_>, d: &[f32]) -> Verdict {
+    let &Factors { m, n, k, .. } = factors;
+    let a: Vec<Factor> = factors.a.iter().map(|&x| Factor::new(x)).collect();
+    // Column after column, so that both factors of a sum lie in order.
+    let b: Vec<Factor> = (0..n * k).map(|i| Factor::new(factors.b[i % k * n + i / k])).collect();
+    let rows = (0..m).into_par_iter().map(|row| {
+        let mut verdict = Verdict { worst: None, wrong: 0, first_wrong: None };
+        for col in 0..n {
+            verdict.add(element(&a[row * k..][..k], &b[col * k..][..k]).at(row, col, d[row * n + col]));
+        }
+        verdict
+    });
+    rows.reduce(|| Verdict { worst: None, wrong: 0, first_wrong: None }, Verdict::and)
+}
+
+impl Verdict {
+    fn add(&mut self, checked: Checked) {
+        if !checked.holds() {
+            self.wrong += 1;
+            self.first_wrong.get_or_insert(checked);
+        }
+        if self.worst.is_none_or(|worst| worst.share() < checked.share()) {
+            self.worst = Some(checked);
+        }
+    }
+
+    /// `other` is about later rows.
+    fn and(self, other: Self) -> Self {
+        let worst = match (self.worst, other.worst) {
+            (Some(a), Some(b)) => Some(if a.share() < b.share() { b } else { a }),
+            (a, b) => a.or(b),
+        };
+        Self { worst, wrong: self.wrong + other.wrong, first_wrong: self.first_wrong.or(other.first_wrong) }
+    }
+}
+
+/// A factor, and the magnitude that its exponent counts for: that of the smallest normal number for a subnormal.
+#[derive(Clone, Copy)]
+struct Factor {
+    value: f64,
+    magnitude: f64,
+}
+
+impl Factor {
+    fn new(x: bf16) -> Self {
+        let value = x.to_f64();
+        let magnitude = if value == 0.0 { 0.0 } else { value.abs().max(f32::MIN_POSITIVE.into()) };
+        Self { value, magnitude }
+    }
+}
+
+/// The reference for an element, and its bound.
+struct Reference {
+    sum: f64,
+    bound: f64,
+    overflows: bool,
+}
+
+impl Reference {
+    fn at(self, row: usize, col: usize, found: f32) -> Checked {
+        Checked { row, col, found, wanted: self.sum, bound: self.bound, overflows: self.overflows }
+    }
+}
+
+fn element(a: &[Factor], b: &[Factor]) -> Reference {
+    let (mut sum, mut error, mut total) = (0.0f64, 0.0f64, 0.0f64);
+    let mut overflows = false;
+    for (a, b) in a.chunks(GROUP).zip(b.chunks(GROUP)) {
+        let mut largest = (sum.abs() + error).max(f32::MIN_POSITIVE.into());
+        for (a, b) in a.iter().zip(b) {
+            let product = a.value * b.value;
+            largest = largest.max(a.magnitude * b.magnitude);
+            total += product.abs();
+            sum += product;
+        }
+        error += (GROUP + 1) as f64 * TWO_POW_M24 * largest;
+        error += TWO_POW_M23 * (sum.abs() + error) + f64::from(f32::from_bits(1));
+        overflows |= sum.abs() + error > f32::MAX.into();
+    }
+    let bound = error + a.len() as f64 * TWO_POW_M52 * total;
+    Reference { sum, bound, overflows }
+}

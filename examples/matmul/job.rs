@@ -1,0 +1,185 @@
+//! Read, build, run, check, write.
+
+use std::{
+    fmt::Display,
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use warpwright::{
+    kernels::{MatmulArgs, matmul, pitch_divisor},
+    prelude::*,
+    run::{self, AnyDevice, Choice, Details, Device, Launched, Simulator},
+};
+
+use super::{
+    check::{Factors, Verdict, check},
+    npy::{self, Matrix},
+    options::{Failure, Options},
+    progress,
+};
+
+/// The matrices that come with the example.
+const A: &[u8] = include_bytes!("../data/a_203x139_f16.npy");
+const B: &[u8] = include_bytes!("../data/b_139x91_f32.npy");
+
+/// Does what the command line asks for, and tells about it on `out`. Nothing is written before every input has proved
+/// good.
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    let (a, b) = read(options).map_err(Failure::Input)?;
+    let (m, n, k) = (a.rows, b.cols, a.cols);
+    let (device, target) = device(options)?;
+    let start = Instant::now();
+    let kernel =
+        matmul::<bf16>(target, pitch_divisor(n, k)).map_err(|why| Failure::Input(why.to_string()))?;
+    let ptx = kernel.ptx();
+    let build_time = start.elapsed();
+    let ptx_path = ptx_path(options);
+    for path in options.out.iter().chain([&ptx_path]) {
+        check_writable(path)?;
+    }
+
+    let entry = kernel.entry();
+    let mut say = |what: &str, text: &dyn Display| {
+        writeln!(out, "{what:<9} {text}").map_err(|why| Failure::Wrong(format!("cannot print: {why}")))
+    };
+    say("device", &device.describe())?;
+    say("problem", &format!("D = A·B, A {m}×{k}, B {k}×{n}, bf16 in, f32 sums"))?;
+    let (version, name) = (entry.version, &entry.name);
+    say("kernel", &format!("{name}, PTX {version} for {target}, {} instructions", entry.instructions))?;
+    let (registers, shared) = (entry.register_count(), entry.shared_bytes());
+    say("needs", &format!("{registers} registers declared, {shared} bytes of shared memory"))?;
+    write(&ptx_path, |path| fs::write(path, &ptx))?;
+    say("ptx", &ptx_path.display())?;
+    say("build", &format!("{build_time:.2?}"))?;
+
+    let a = to_bf16(&a.values);
+    let b = to_bf16(&b.values);
+    let (d, launched) =
+        multiply(&device, &kernel, [m, n, k], &a, &b).map_err(|why| Failure::Wrong(why.to_string()))?;
+    say("run", &run_line(&launched))?;
+
+    let factors = Factors { a: &a, b: &b, m: m as usize, n: n as usize, k: k as usize };
+    verdict(&check(&factors, &d), d.len(), &mut say)?;
+    if let Some(path) = &options.out {
+        let matrix = Matrix { rows: m, cols: n, values: d };
+        write(path, |path| npy::write(path, &matrix))?;
+        say("written", &path.display())?;
+    }
+    Ok(())
+}
+
+/// The two factors, and whether they fit.
+fn read(options: &Options) -> Result<(Matrix, Matrix), String> {
+    let (a, b) = match (&options.a, &options.b) {
+        (Some(a), Some(b)) => (npy::read(a)?, npy::read(b)?),
+        _ => (npy::parse("A", A)?, npy::parse("B", B)?),
+    };
+    if a.cols != b.rows {
+        let (m, k, l, n) = (a.rows, a.cols, b.rows, b.cols);
+        return Err(format!("A is {m}×{k} and B is {l}×{n}: A needs as many columns as B has rows"));
+    }
+    Ok((a, b))
+}
+
+/// The device and what to build for it. A GPU that is too old for the kernel counts as none unless it was asked for.
+fn device(options: &Options) -> Result<(AnyDevice, Target), Failure> {
+    let target = options.target.unwrap_or(Target::SM_80);
+    let mut device = run::open(options.device).map_err(|why| Failure::Input(why.to_string()))?;
+    if !runs(target, &device) && options.device == Choice::Auto && options.target.is_none() {
+        let why = format!("{} cannot run {target}", device.name());
+        device = AnyDevice::Sim(Simulator::new().because(&why));
+    }
+    if !runs(target, &device) {
+        let (name, (major, minor)) = (device.name(), device.capability());
+        return Err(Failure::Input(format!("--target {target}: {name} (sm_{major}{minor}) cannot run it")));
+    }
+    Ok(match device {
+        AnyDevice::Sim(simulator) => (AnyDevice::Sim(simulator.on_progress(progress::bar())), target),
+        other => (other, target),
+    })
+}
+
+fn runs(target: Target, device: &AnyDevice) -> bool {
+    let (major, minor) = device.capability();
+    target.runs_on(major as u16, minor as u16)
+}
+
+fn to_bf16(values: &[f32]) -> Vec<bf16> {
+    values.iter().map(|&x| bf16::from_f32(x)).collect()
+}
+
+fn multiply(
+    device: &AnyDevice,
+    kernel: &Kernel<MatmulArgs<bf16>>,
+    [m, n, k]: [u32; 3],
+    a: &[bf16],
+    b: &[bf16],
+) -> Result<(Vec<f32>, Launched), run::RunError> {
+    let a = device.upload(a)?;
+    let b = device.upload(b)?;
+    let mut d = device.output::<f32>(m as usize * n as usize)?;
+    let launched = device.launch(kernel, (&a, &b, &mut d, m, n, k))?;
+    Ok((device.download(&d)?, launched))
+}
+
+fn run_line(launched: &Launched) -> String {
+    let [x, y, _] = launched.grid;
+    let Launched { time, load_time, .. } = launched;
+    let compiled = match &launched.details {
+        Details::Nothing => return "nothing to do".to_string(),
+        #[cfg(feature = "cuda")]
+        Details::Compiled(made) => {
+            format!(", {} registers, {} bytes spilled", made.registers, made.local_bytes)
+        }
+        _ => String::new(),
+    };
+    format!("{time:.2?} on {x}×{y} blocks, loaded in {load_time:.2?}{compiled}")
+}
+
+fn verdict(
+    verdict: &Verdict,
+    elements: usize,
+    say: &mut dyn FnMut(&str, &dyn Display) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if let Some(bad) = verdict.first_wrong {
+        let (row, col, found, wanted, bound) = (bad.row, bad.col, bad.found, bad.wanted, bad.bound);
+        let wrong = verdict.wrong;
+        return Err(Failure::Wrong(format!(
+            "{wrong} of {elements} elements are wrong, the first at row {row}, column {col}: found {found:e}, wanted \
+             {wanted:e} within {bound:.1e}"
+        )));
+    }
+    if let Some(worst) = verdict.worst {
+        let (row, col, error, bound) = (worst.row, worst.col, worst.error(), worst.bound);
+        say("error", &format!("at worst {error:.1e} of {bound:.1e} allowed, at row {row}, column {col}"))?;
+    }
+    say("verified", &format!("{elements} elements against f64"))
+}
+
+/// Where the PTX goes: where the command line says, or beside the program, where Cargo puts what it builds.
+fn ptx_path(options: &Options) -> PathBuf {
+    let beside = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("matmul")).with_extension("ptx");
+    options.ptx.clone().unwrap_or_else(beside)
+}
+
+/// Finds what would keep a file from being written, without touching it.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let problem = if !parent.is_dir() {
+        format!("there is no folder {}", parent.display())
+    } else if path.is_dir() {
+        "it is a folder".to_string()
+    } else if fs::metadata(path).is_ok_and(|file| file.permissions().readonly()) {
+        "it is read-only".to_string()
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Input(format!("{} cannot be written: {problem}", path.display())))
+}
+
+fn write(path: &Path, how: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {
+    how(path).map_err(|why| Failure::Input(format!("{} cannot be written: {why}", path.display())))
+}

@@ -1,0 +1,150 @@
+//! Names as C and C++ take them.
+
+/// Words that cannot name a struct's field: keywords of C23 and C++23, and macros that compilers define.
+const RESERVED: &[&str] = &[
+    "NULL",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "errno",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "linux",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "typeof_unqual",
+    "union",
+    "unix",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+];
+
+/// Whether C takes `name` as an identifier.
+pub(super) fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Names of struct fields for parameters of these names: as they are, with `_` after one that C does not take or that
+/// is taken.
+pub(super) fn fields(names: &[String]) -> Vec<String> {
+    let mut fields: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        let mut field = name.clone();
+        while RESERVED.binary_search(&field.as_str()).is_ok() || fields.contains(&field) {
+            field.push('_');
+        }
+        fields.push(field);
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn reserved_words_are_sorted() {
+        assert!(RESERVED.is_sorted());
+    }
+
+    #[test]
+    fn fields_are_distinct_and_no_keywords() {
+        let names = ["x", "int", "int_", "x", "class", "NULL"].map(String::from);
+        assert_eq!(fields(&names), ["x", "int_", "int__", "x_", "class_", "NULL_"]);
+    }
+
+    #[test]
+    fn identifiers() {
+        assert!(is_identifier("matmul_2") && is_identifier("_"));
+        for bad in ["", "2d", "a-b", "a/b", "../a", "ä"] {
+            assert!(!is_identifier(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The arguments of one launch, as bytes, with the bookkeeping that cudarc does for its buffers.
+
+use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, SyncOnDrop};
+use std::ffi::c_void;
+use std::fmt;
+use std::mem::{MaybeUninit, size_of};
+use std::ptr;
+
+/// Each argument starts a fresh slot, so any alignment up to a tensor map's 128 bytes holds.
+#[derive(Clone, Copy)]
+#[repr(C, align(128))]
+struct Slot([MaybeUninit<u8>; 128]);
+
+/// The arguments of one launch on one stream, in the kernel's order.
+///
+/// A cudarc buffer that several streams use carries events of its last read and write. [`Args::read`] and
+/// [`Args::write`] make the stream wait for them, and record the launch in them once it is queued; the
+/// borrow lasts until then. An address taken out of a buffer by hand and passed to [`Args::value`] is
+/// invisible to that bookkeeping.
+///
+/// While a stream is captured into a graph, cudarc's event tracking must be off
+/// (`CudaContext::disable_event_tracking`): a captured stream cannot wait for events outside the graph.
+pub struct Args<'a> {
+    stream: &'a CudaStream,
+    slots: Vec<Slot>,
+    /// First slot and size in bytes of each argument.
+    entries: Vec<(usize, usize)>,
+    /// Record the use of a buffer when dropped.
+    guards: Vec<SyncOnDrop<'a>>,
+    /// The first argument that lives in another context.
+    foreign: Option<usize>,
+    /// Where the buffer that was added last begins.
+    last_address: Option<u64>,
+}
+
+impl<'a> Args<'a> {
+    /// No arguments yet, for a launch on `stream`.
+    pub fn new(stream: &'a CudaStream) -> Self {
+        Self {
+            stream,
+            slots: Vec::new(),
+            entries: Vec::new(),
+            guards: Vec::new(),
+            foreign: None,
+            last_address: None,
+        }
+    }
+
+    /// The stream of the launch.
+    pub fn stream(&self) -> &'a CudaStream {
+        self.stream
+    }
+
+    /// How many arguments there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds a scalar or a `#[repr(C)]` struct by value.
+    pub fn value<T: DeviceRepr + Copy>(&mut self, value: T) -> &mut Self {
+        // SAFETY: `value` is valid for reads of its size; padding stays uninitialised in the slots, as there.
+        unsafe { self.push(ptr::from_ref(&value).cast(), size_of::<T>()) };
+        self
+    }
+
+    /// Adds a value by its bytes: for types that cudarc knows nothing of, such as `half::bf16` or a
+    /// [`TensorMap`](super::TensorMap).
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        // SAFETY: the slice is valid for reads of its length.
+        unsafe { self.push(bytes.as_ptr().cast(), bytes.len()) };
+        self
+    }
+
+    /// Adds the address of a buffer that the kernel only reads: a `CudaSlice`, `CudaView` or `CudaViewMut`.
+    pub fn read<T>(&mut self, buffer: &'a impl DevicePtr<T>) -> &mut Self {
+        if self.is_foreign(buffer.stream()) {
+            return self.value(0u64);
+        }
+        let (address, guard) = buffer.device_ptr(self.stream);
+        self.guards.push(guard);
+        self.last_address = Some(address);
+        self.value(address)
+    }
+
+    /// Adds the address of a buffer that the kernel writes, or reads and writes: a `CudaSlice` or `CudaViewMut`.
+    pub fn write<T>(&mut self, buffer: &'a mut impl DevicePtrMut<T>) -> &mut Self {
+        if self.is_foreign(buffer.stream()) {
+            return self.value(0u64);
+        }
+        let (address, guard) = buffer.device_ptr_mut(self.stream);
+        self.guards.push(guard);
+        self.last_address = Some(address);
+        self.value(address)
+    }
+
+    /// Notes an argument of another context; the launch refuses it.
+    fn is_foreign(&mut self, home: &CudaStream) -> bool {
+        let foreign = home.context() != self.stream.context();
+        if foreign {
+            self.foreign.get_or_insert(self.entries.len());
+        }
+        foreign
+    }
+
+    /// # Safety
+    /// `source` must be valid for reads of `size` bytes.
+    unsafe fn push(&mut self, source: *const MaybeUninit<u8>, size: usize) {
+        let first = self.slots.len();
+        let count = size.div_ceil(size_of::<Slot>()).max(1);
+        self.slots.resize(first + count, Slot([MaybeUninit::uninit(); 128]));
+        // SAFETY: the slots from `first` on are contiguous and hold at least `size` bytes; the source is another
+        // allocation.
+        unsafe { ptr::copy_nonoverlapping(source, self.slots[first..].as_mut_ptr().cast(), size) };
+        self.entries.push((first, size));
+    }
+
+    /// Where the buffer begins that [`Args::read`] or [`Args::write`] added last.
+    pub(crate) fn last_address(&self) -> Option<u64> {
+        self.last_address
+    }
+
+    pub(crate) fn foreign(&self) -> Option<usize> {
+        self.foreign
+    }
+
+    /// Sizes in bytes, in order.
+    pub(crate) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.entries.iter().map(|&(_, size)| size)
+    }
+
+    /// What `kernelParams` takes: a pointer to each argument, valid until the next change.
+    pub(crate) fn pointers(&mut self) -> Vec<*mut c_void> {
+        let base = self.slots.as_mut_ptr();
+        // SAFETY: every entry's first slot is in bounds.
+        self.entries.iter().map(|&(first, _)| unsafe { base.add(first) }.cast()).collect()
+    }
+}
+
+impl fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Args").field("sizes", &self.sizes().collect::<Vec<_>>()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! A device with its context and the facts about it.
+
+use super::error::{CallFailed, GpuError};
+use super::probe::{CudaVersion, Driver, probe};
+use super::symbols::{Handle, device_attribute as attribute};
+use cudarc::driver::{CudaContext, CudaStream};
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a device is and what a launch on it may ask for. Sizes are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// The device's number, from 0.
+    pub ordinal: usize,
+    /// `NVIDIA H200`.
+    pub name: String,
+    /// Compute capability, `(9, 0)`.
+    pub capability: (u32, u32),
+    /// The CUDA version that the driver supports.
+    pub driver: CudaVersion,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Memory in all.
+    pub memory_bytes: usize,
+    /// Level-2 cache.
+    pub l2_bytes: u32,
+    /// Clock of the multiprocessors in kHz at most.
+    pub clock_khz: u32,
+    /// Shared memory of a multiprocessor.
+    pub shared_bytes_per_multiprocessor: u32,
+    /// Shared memory of a block, static and dynamic together, without opting in.
+    pub shared_bytes_per_block: u32,
+    /// Shared memory of a block when the kernel opts in (a [`Function`](super::Function) does it by itself).
+    pub shared_bytes_per_block_opt_in: u32,
+    /// 32-bit registers of a multiprocessor.
+    pub registers_per_multiprocessor: u32,
+    /// Threads of a block.
+    pub max_threads_per_block: u32,
+    /// Extents of a block in x, y, z.
+    pub max_block: [u32; 3],
+    /// Extents of a grid in x, y, z.
+    pub max_grid: [u32; 3],
+}
+
+impl DeviceFacts {
+    fn read(driver: &Driver, ordinal: usize, device: c_int) -> Result<Self, CallFailed> {
+        let api = &driver.api;
+        let get = |attribute: c_int| {
+            let mut value = 0;
+            // SAFETY: `value` is valid for the call, and `device` came from a live context.
+            unsafe { api.cuDeviceGetAttribute(&mut value, attribute, device) }?;
+            Ok::<u32, CallFailed>(value.unsigned_abs())
+        };
+        let xyz = |first: c_int| Ok::<_, CallFailed>([get(first)?, get(first + 1)?, get(first + 2)?]);
+
+        let mut name: [c_char; 256] = [0; 256];
+        // SAFETY: the buffer holds as many bytes as the call is told.
+        unsafe { api.cuDeviceGetName(name.as_mut_ptr(), name.len() as c_int - 1, device) }?;
+        let mut memory_bytes = 0;
+        // SAFETY: `memory_bytes` is valid for the call.
+        unsafe { api.cuDeviceTotalMem_v2(&mut memory_bytes, device) }?;
+
+        Ok(Self {
+            ordinal,
+            // SAFETY: the driver writes at most 255 of the 256 zeroed bytes, so a NUL follows.
+            name: unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned(),
+            capability: (
+                get(attribute::COMPUTE_CAPABILITY_MAJOR)?,
+                get(attribute::COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            driver: driver.version(),
+            multiprocessors: get(attribute::MULTIPROCESSOR_COUNT)?,
+            memory_bytes,
+            l2_bytes: get(attribute::L2_CACHE_SIZE)?,
+            clock_khz: get(attribute::CLOCK_RATE)?,
+            shared_bytes_per_multiprocessor: get(attribute::MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            shared_bytes_per_block: get(attribute::MAX_SHARED_MEMORY_PER_BLOCK)?,
+            shared_bytes_per_block_opt_in: get(attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            registers_per_multiprocessor: get(attribute::MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+            max_threads_per_block: get(attribute::MAX_THREADS_PER_BLOCK)?,
+            max_block: xyz(attribute::MAX_BLOCK_DIM_X)?,
+            max_grid: xyz(attribute::MAX_GRID_DIM_X)?,
+        })
+    }
+}
+
+/// `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
+impl fmt::Display for DeviceFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} (sm_{}{}, {} SMs, {:.1} GiB, driver for CUDA {})",
+            self.name,
+            self.capability.0,
+            self.capability.1,
+            self.multiprocessors,
+            self.memory_bytes as f64 / f64::from(1 << 30),
+            self.driver,
+        )
+    }
+}
+
+/// A device, through a cudarc context. Clones share the context.
+#[derive(Clone, Debug)]
+pub struct Gpu {
+    driver: &'static Driver,
+    context: Arc<CudaContext>,
+    facts: Arc<DeviceFacts>,
+}
+
+impl Gpu {
+    /// Takes the primary context of a device.
+    ///
+    /// # Errors
+    /// [`GpuError::Unavailable`] without a driver or device, [`GpuError::NoSuchDevice`], or what the driver
+    /// returned.
+    pub fn new(ordinal: usize) -> Result<Self, GpuError> {
+        let driver = probe()?;
+        let count = driver.device_count();
+        if ordinal >= count {
+            return Err(GpuError::NoSuchDevice { ordinal, count });
+        }
+        let context = CudaContext::new(ordinal).map_err(CallFailed::at("cuDevicePrimaryCtxRetain"))?;
+        Self::from_context(context)
+    }
+
+    /// Uses a context that the caller has already.
+    ///
+    /// # Errors
+    /// [`GpuError::Unavailable`] if the driver lacks something that this crate needs, or what the driver returned.
+    pub fn from_context(context: Arc<CudaContext>) -> Result<Self, GpuError> {
+        let driver = probe()?;
+        let facts = DeviceFacts::read(driver, context.ordinal(), context.cu_device())?;
+        Ok(Self { driver, context, facts: Arc::new(facts) })
+    }
+
+    /// The context.
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// The context's default stream.
+    pub fn stream(&self) -> Arc<CudaStream> {
+        self.context.default_stream()
+    }
+
+    /// What the device is.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// The driver behind it.
+    pub fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    /// Free and total memory in bytes, now.
+    #[doc(alias = "cuMemGetInfo")]
+    pub fn memory(&self) -> Result<(usize, usize), GpuError> {
+        Ok(self.context.mem_get_info().map_err(CallFailed::at("cuMemGetInfo"))?)
+    }
+
+    /// Waits for all work of the context; a kernel's fault shows here at the latest.
+    #[doc(alias = "cuCtxSynchronize")]
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)
+    }
+
+    /// Makes the context current on this thread, as cudarc does before each of its calls.
+    pub(crate) fn bind(&self) -> Result<(), CallFailed> {
+        self.context.bind_to_thread().map_err(CallFailed::at("cuCtxSetCurrent"))
+    }
+
+    /// Runs `body` with the context current and restores the thread's own afterwards. Unlike [`Gpu::bind`] it
+    /// leaves the errors alone that cudarc stored for its next fallible call, so it suits `Drop`.
+    pub(crate) fn within(&self, body: impl FnOnce()) {
+        let context: Handle = self.context.cu_ctx().cast();
+        // SAFETY: the context lives as long as `self`; the pop undoes this push and nothing else.
+        unsafe {
+            if self.driver.api.cuCtxPushCurrent_v2(context).is_ok() {
+                body();
+                let mut popped: Handle = std::ptr::null_mut();
+                let _ = self.driver.api.cuCtxPopCurrent_v2(&mut popped);
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Reads the compiler's log: messages with PTX lines, and each kernel's registers, spills and shared memory.
+
+use std::fmt;
+
+/// How serious a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// `info`: facts and advice, such as a serialised `wgmma` pipeline.
+    Info,
+    /// `warning`.
+    Warning,
+    /// `error`.
+    Error,
+    /// `fatal`: the compiler gave up.
+    Fatal,
+}
+
+impl Severity {
+    /// The word that ptxas prints.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Fatal => "fatal",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        [Self::Info, Self::Warning, Self::Error, Self::Fatal].into_iter().find(|s| s.name() == word)
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One message of ptxas, from the driver or the command line tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JitMessage {
+    /// 1-based line of the PTX text, where the message has one.
+    pub line: Option<u32>,
+    /// How serious it is.
+    pub severity: Severity,
+    /// What it says, without the line and the severity.
+    pub text: String,
+}
+
+impl JitMessage {
+    /// Reads one line of a log; `None` for lines that are no message.
+    ///
+    /// Messages look like `ptxas application ptx input, line 7; error   : Unknown symbol 'x'` or
+    /// `ptxas info    : 0 bytes gmem`, with a file's name in place of `application ptx input` from the tool.
+    pub fn parse(log_line: &str) -> Option<Self> {
+        let rest = log_line.trim().strip_prefix("ptxas")?;
+        let (head, text) = rest.split_once(" : ").or_else(|| rest.split_once(": "))?;
+        let (place, severity) = match head.rsplit_once(';') {
+            Some((place, severity)) => (Some(place), severity),
+            None => (None, head),
+        };
+        let severity = Severity::parse(severity.trim())?;
+        let line = match place {
+            Some(place) => Some(place.rsplit_once(", line ")?.1.trim().parse().ok()?),
+            None => None,
+        };
+        Some(Self { line, severity, text: text.trim().to_owned() })
+    }
+
+    /// Every message of a log, in order.
+    pub fn parse_all(log: &str) -> Vec<Self> {
+        log.lines().filter_map(Self::parse).collect()
+    }
+
+    /// The number of an advisory note such as `(C7510) Potential Performance Loss: wgmma.mma_async
+    /// instructions are serialized …`: `C7510`. ptxas prints these as mere `info`.
+    pub fn advisory(&self) -> Option<&str> {
+        let code = self.text.strip_prefix('(')?.split_once(')')?.0;
+        let digits = code.strip_prefix('C')?;
+        (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some(code)
+    }
+}
+
+impl fmt::Display for JitMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{}: {}", self.severity, self.text)
+    }
+}
+
+/// What the compiler said about one kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JitKernel {
+    /// The entry's name.
+    pub name: String,
+    /// The architecture compiled for, `sm_90a`.
+    pub target: String,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Barriers used.
+    pub barriers: u32,
+    /// Bytes of local memory stack per thread, with the functions it calls.
+    pub stack_bytes: u32,
+    /// Bytes stored to local memory because registers ran out, with the functions it calls.
+    pub spill_store_bytes: u32,
+    /// Bytes loaded back.
+    pub spill_load_bytes: u32,
+    /// Static shared memory per block, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// What the compiler said about a module that it accepted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JitInfo {
+    /// Compile time in milliseconds as the driver measured it; 0 when it took the code from its cache.
+    pub wall_ms: f32,
+    /// The kernels that the log mentions: none when the code came from the driver's cache, so take registers and
+    /// local memory from [`Function::attributes`](super::Function::attributes) where they must not be missing.
+    pub kernels: Vec<JitKernel>,
+    /// Every message.
+    pub messages: Vec<JitMessage>,
+    /// The log as it came.
+    pub log: String,
+}
+
+impl JitInfo {
+    /// Reads the log of `cuModuleLoadDataEx` with `CU_JIT_LOG_VERBOSE`, or of `ptxas -v`.
+    pub fn parse(log: &str) -> Self {
+        let mut kernels: Vec<JitKernel> = Vec::new();
+        for line in log.lines() {
+            if let Some((name, target)) = entry_line(line) {
+                kernels.push(JitKernel { name, target, ..JitKernel::default() });
+            } else if let Some(kernel) = kernels.last_mut() {
+                kernel.read_facts(line);
+            }
+        }
+        Self { wall_ms: 0.0, kernels, messages: JitMessage::parse_all(log), log: log.to_owned() }
+    }
+
+    /// The kernel of this name, if the log mentions it.
+    pub fn kernel(&self, name: &str) -> Option<&JitKernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// Warnings and advisory notes: what a clean compilation does not have.
+    pub fn complaints(&self) -> impl Iterator<Item = &JitMessage> {
+        self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
+    }
+}
+
+impl JitKernel {
+    /// Reads `Used 10 registers, used 1 barriers, 2048 bytes smem` and
+    /// `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`; the latter comes once for the kernel
+    /// and once for each function it calls.
+    fn read_facts(&mut self, line: &str) {
+        let facts = line.rsplit_once(" : ").map_or(line, |(_, facts)| facts);
+        for fact in facts.split(',') {
+            let mut words = fact.split_whitespace().skip_while(|word| word.parse::<u32>().is_err());
+            let Some(count) = words.next().and_then(|word| word.parse().ok()) else { continue };
+            match words.collect::<Vec<_>>().as_slice() {
+                ["registers"] => self.registers = count,
+                ["barriers"] => self.barriers = count,
+                ["bytes", "smem"] => self.shared_bytes = count,
+                ["bytes", "stack", "frame"] => self.stack_bytes += count,
+                ["bytes", "spill", "stores"] => self.spill_store_bytes += count,
+                ["bytes", "spill", "loads"] => self.spill_load_bytes += count,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// `ptxas info    : Compiling entry function 'k' for 'sm_90a'`.
+fn entry_line(line: &str) -> Option<(String, String)> {
+    let (_, rest) = line.split_once("Compiling entry function '")?;
+    let (name, rest) = rest.split_once('\'')?;
+    let target = rest.split('\'').nth(1)?;
+    Some((name.to_owned(), target.to_owned()))
+}

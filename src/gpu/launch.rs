@@ -1,0 +1,225 @@
+//! The shape of a launch, checked against device and kernel, and the launch itself.
+
+use super::args::Args;
+use super::device::DeviceFacts;
+use super::error::LaunchError;
+use super::function::{Function, FunctionAttributes};
+use super::symbols::{Handle, LaunchAttribute, RawLaunchConfig};
+use arrayvec::ArrayVec;
+use std::ptr;
+
+/// The most blocks in a cluster that hardware of compute capability 9.0 and later takes.
+const LARGEST_CLUSTER: u32 = 16;
+
+/// The shape of a launch. Extents are in x, y, z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LaunchConfig {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// Blocks per cluster. `None` leaves it to the kernel's `.reqnctapercluster`, or to no clusters.
+    pub cluster: Option<[u32; 3]>,
+    /// Dynamic shared memory per block in bytes, on top of what the kernel declares. Beyond the 48 KiB that
+    /// need no opting in, the launch opts in by itself.
+    pub dynamic_shared_bytes: u32,
+    /// All blocks must be resident at once, so that they may wait for each other.
+    pub cooperative: bool,
+}
+
+impl LaunchConfig {
+    /// A plain launch: no clusters, no dynamic shared memory.
+    pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false }
+    }
+
+    /// With clusters of this shape.
+    #[must_use]
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")]
+    pub const fn cluster(self, cluster: [u32; 3]) -> Self {
+        Self { cluster: Some(cluster), ..self }
+    }
+
+    /// With so much dynamic shared memory per block.
+    #[must_use]
+    pub const fn dynamic_shared(self, bytes: u32) -> Self {
+        Self { dynamic_shared_bytes: bytes, ..self }
+    }
+
+    /// With all blocks resident at once.
+    #[must_use]
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
+    pub const fn cooperative(self) -> Self {
+        Self { cooperative: true, ..self }
+    }
+
+    /// Threads per block.
+    pub fn threads(&self) -> u64 {
+        volume(self.block)
+    }
+
+    pub(crate) fn blocks_per_cluster(&self) -> u64 {
+        self.cluster.map_or(1, volume)
+    }
+
+    /// Checks the shape against a device and a kernel's attributes; `kernel` is its name for the message.
+    ///
+    /// # Errors
+    /// The first rule broken. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
+    pub fn check(
+        &self,
+        kernel: &str,
+        attributes: &FunctionAttributes,
+        device: &DeviceFacts,
+    ) -> Result<(), LaunchError> {
+        let shapes = [("grid", self.grid, device.max_grid), ("block", self.block, device.max_block)];
+        for (what, found, limit) in shapes {
+            check_extents(what, found, limit)?;
+        }
+        let limit = attributes.max_threads.min(device.max_threads_per_block);
+        if self.threads() > u64::from(limit) {
+            return Err(LaunchError::TooManyThreads {
+                kernel: kernel.to_owned(),
+                found: self.threads(),
+                limit,
+            });
+        }
+        self.check_cluster(kernel, attributes, device)?;
+        let (static_bytes, dynamic_bytes) = (attributes.shared_bytes, self.dynamic_shared_bytes);
+        let limit = device.shared_bytes_per_block_opt_in;
+        if u64::from(static_bytes) + u64::from(dynamic_bytes) > u64::from(limit) {
+            let kernel = kernel.to_owned();
+            return Err(LaunchError::SharedMemory { kernel, static_bytes, dynamic_bytes, limit });
+        }
+        Ok(())
+    }
+
+    fn check_cluster(
+        &self,
+        kernel: &str,
+        attributes: &FunctionAttributes,
+        device: &DeviceFacts,
+    ) -> Result<(), LaunchError> {
+        if let (Some(found), Some(wanted)) = (self.cluster, attributes.required_cluster)
+            && found != wanted
+        {
+            return Err(LaunchError::OtherCluster { kernel: kernel.to_owned(), wanted, found });
+        }
+        let Some(cluster) = self.cluster.or(attributes.required_cluster) else { return Ok(()) };
+        if device.capability < (9, 0) {
+            return Err(LaunchError::NoClusters { cluster, capability: device.capability });
+        }
+        check_extents("cluster", cluster, [u32::MAX; 3])?;
+        if volume(cluster) > u64::from(LARGEST_CLUSTER) {
+            let found = volume(cluster);
+            return Err(LaunchError::ClusterTooLarge { cluster, found, limit: LARGEST_CLUSTER });
+        }
+        if (0..3).any(|axis| !self.grid[axis].is_multiple_of(cluster[axis])) {
+            return Err(LaunchError::PartialCluster { grid: self.grid, cluster });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn attributes(&self) -> ArrayVec<LaunchAttribute, 2> {
+        let mut list = ArrayVec::new();
+        list.extend(self.cluster.map(LaunchAttribute::cluster));
+        if self.cooperative {
+            list.push(LaunchAttribute::cooperative());
+        }
+        list
+    }
+
+    /// `attributes` must outlive the driver call that takes the result.
+    pub(crate) fn raw(&self, stream: Handle, attributes: &mut [LaunchAttribute]) -> RawLaunchConfig {
+        RawLaunchConfig {
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared_bytes: self.dynamic_shared_bytes,
+            stream,
+            attributes: attributes.as_mut_ptr(),
+            attribute_count: attributes.len() as u32,
+        }
+    }
+}
+
+fn check_extents(what: &'static str, found: [u32; 3], limit: [u32; 3]) -> Result<(), LaunchError> {
+    if found.contains(&0) {
+        return Err(LaunchError::ZeroExtent { what, found });
+    }
+    if (0..3).any(|axis| found[axis] > limit[axis]) {
+        return Err(LaunchError::ExtentTooLarge { what, found, limit });
+    }
+    Ok(())
+}
+
+/// The product, held at the largest number where it would overflow.
+fn volume(extents: [u32; 3]) -> u64 {
+    extents.into_iter().map(u64::from).fold(1, u64::saturating_mul)
+}
+
+impl Function {
+    /// Queues the kernel on the arguments' stream and returns at once.
+    ///
+    /// The shape is checked first ([`LaunchConfig::check`]), then number and sizes of the arguments where the driver
+    /// can tell them ([`Function::parameters`]). Dynamic shared memory beyond 48 KiB and clusters of more than 8
+    /// blocks are opted into.
+    ///
+    /// # Errors
+    /// [`LaunchError`]. A kernel's own fault shows in a later call, [`Gpu::synchronize`](super::Gpu::synchronize)
+    /// for example.
+    ///
+    /// # Safety
+    /// The arguments must have the types that the kernel declares, in its order; every address the kernel forms
+    /// from them must lie in memory that stays allocated until it has run; it must write through no argument
+    /// added with [`Args::read`]; and what it shares with work on other streams must be ordered by the caller
+    /// unless it was passed through [`Args::read`] and [`Args::write`].
+    #[doc(alias = "cuLaunchKernelEx")]
+    pub unsafe fn launch(&self, config: &LaunchConfig, mut args: Args<'_>) -> Result<(), LaunchError> {
+        let gpu = &self.module.gpu;
+        config.check(self.name(), self.attributes(), gpu.facts())?;
+        self.check_args(&args)?;
+        gpu.bind()?;
+        self.allow_dynamic_shared(config.dynamic_shared_bytes)?;
+        self.allow_large_clusters(config)?;
+        let mut attributes = config.attributes();
+        let raw = config.raw(args.stream().cu_stream().cast(), &mut attributes);
+        let mut pointers = args.pointers();
+        // SAFETY: the context is current; function and stream are live and of that context; attributes, pointers and
+        // the arguments they point at outlive the call, which copies them. The rest is the caller's promise.
+        unsafe { gpu.driver().api.cuLaunchKernelEx(&raw, self.raw, pointers.as_mut_ptr(), ptr::null_mut()) }?;
+        // `args` is dropped here, after the launch is queued: its guards record it in the buffers' events.
+        Ok(())
+    }
+
+    /// [`Function::launch`] for the typed side, where the compiler matched the arguments with the kernel's declaration.
+    ///
+    /// That the kernel stays inside its buffers is left to whoever built it: one that does not changes memory of the
+    /// device or faults there.
+    pub(crate) fn launch_matched(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
+        // SAFETY: number, types and mutability of the arguments are those that the kernel declares, and every buffer came
+        // in through `Args::read` or `Args::write`, which order its uses and its release.
+        unsafe { self.launch(config, args) }
+    }
+
+    fn check_args(&self, args: &Args<'_>) -> Result<(), LaunchError> {
+        let kernel = || self.name().to_owned();
+        if args.stream().context() != self.module.gpu.context() {
+            return Err(LaunchError::OtherContext { kernel: kernel() });
+        }
+        if let Some(index) = args.foreign() {
+            return Err(LaunchError::OtherBuffer { kernel: kernel(), index });
+        }
+        let Some(parameters) = self.parameters() else { return Ok(()) };
+        let (wanted, found) = (parameters.len(), args.len());
+        if wanted != found {
+            return Err(LaunchError::ParameterCount { kernel: kernel(), wanted, found });
+        }
+        for (index, (parameter, found)) in parameters.iter().zip(args.sizes()).enumerate() {
+            let wanted = parameter.size;
+            if wanted != found {
+                return Err(LaunchError::ParameterSize { kernel: kernel(), index, wanted, found });
+            }
+        }
+        Ok(())
+    }
+}

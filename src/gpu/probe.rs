@@ -1,0 +1,259 @@
+//! Finds out whether there is a driver and a device, without ever panicking.
+
+use super::code::CudaCode;
+use super::error::CallFailed;
+use super::symbols::{CUDARC_SYMBOLS, OWN_SYMBOLS, Symbols};
+use libloading::Library;
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::ffi::c_int;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// A CUDA version, as drivers and toolkits number them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CudaVersion {
+    /// 12 of 12.8.
+    pub major: u32,
+    /// 8 of 12.8.
+    pub minor: u32,
+}
+
+impl CudaVersion {
+    /// From the driver's number, `1000·major + 10·minor`.
+    pub const fn from_raw(raw: u32) -> Self {
+        Self { major: raw / 1000, minor: raw % 1000 / 10 }
+    }
+}
+
+impl fmt::Display for CudaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// The oldest driver that this crate runs on: it has `cuLaunchKernelEx` and `cuTensorMapEncodeTiled`, and
+/// takes PTX ISA 8.0.
+const OLDEST: CudaVersion = CudaVersion { major: 12, minor: 0 };
+
+/// Why no GPU can be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// No driver library is installed, or none can be loaded.
+    #[error("no NVIDIA driver: none of {tried} could be loaded")]
+    NoDriver {
+        /// The names tried, in short.
+        tried: String,
+    },
+    /// A library was loaded that lacks a symbol which every supported driver has, as stub libraries do.
+    #[error("{library} is not a working NVIDIA driver: it has no symbol `{symbol}`")]
+    BrokenDriver {
+        /// The library's name or path.
+        library: String,
+        /// The first missing symbol.
+        symbol: &'static str,
+    },
+    /// The driver would not start.
+    #[error("the NVIDIA driver did not start: {0}{hint}", hint = start_hint(.0.code))]
+    Init(CallFailed),
+    /// The driver is there, but no device is (or `CUDA_VISIBLE_DEVICES` hides them).
+    #[error("the NVIDIA driver (CUDA {driver}) finds no device")]
+    NoDevice {
+        /// The CUDA version that the driver supports.
+        driver: CudaVersion,
+    },
+    /// The driver supports an older CUDA version than this crate needs.
+    #[error("the NVIDIA driver supports CUDA {have}, at least {need} is needed")]
+    TooOld {
+        /// The CUDA version that the driver supports.
+        have: CudaVersion,
+        /// The oldest one that would do.
+        need: CudaVersion,
+    },
+}
+
+fn start_hint(code: CudaCode) -> &'static str {
+    if code == CudaCode::STUB_LIBRARY {
+        "; the toolkit's stub library was found in place of the driver's"
+    } else {
+        ""
+    }
+}
+
+/// A loaded, started driver that has every symbol needed.
+pub struct Driver {
+    pub(crate) api: Symbols,
+    library: String,
+    version: CudaVersion,
+    device_count: usize,
+    /// Keeps the function pointers of `api` valid.
+    _handle: Library,
+}
+
+impl Driver {
+    /// The CUDA version that the driver supports.
+    #[doc(alias = "cuDriverGetVersion")]
+    pub fn version(&self) -> CudaVersion {
+        self.version
+    }
+
+    /// How many devices there are; at least 1.
+    #[doc(alias = "cuDeviceGetCount")]
+    pub fn device_count(&self) -> usize {
+        self.device_count
+    }
+
+    /// The name under which the library was found.
+    pub fn library(&self) -> &str {
+        &self.library
+    }
+
+    /// Every symbol that a driver must have to be used: the calls of this module, and those that cudarc makes.
+    pub fn required_symbols() -> impl Iterator<Item = &'static str> {
+        let mut names = ["cuDriverGetVersion", "cuEventElapsedTime"].to_vec();
+        names.extend(CUDARC_SYMBOLS.iter().chain(OWN_SYMBOLS));
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter()
+    }
+
+    /// Opens the first library of `names` that can be loaded and starts it: what [`probe`] does with the names
+    /// that cudarc uses. [`Gpu`](super::Gpu) always runs on the library that [`probe`] found, so this serves to
+    /// examine a particular file.
+    ///
+    /// # Errors
+    /// See [`Unavailable`].
+    ///
+    /// # Safety
+    /// Loading runs the library's initialisers, and symbols with the driver's names must have the driver's types.
+    pub unsafe fn open<S: AsRef<str>>(names: &[S]) -> Result<Self, Unavailable> {
+        for name in names.iter().map(AsRef::as_ref) {
+            // SAFETY: the caller vouches for the library's initialisers.
+            if let Ok(handle) = unsafe { Library::new(name) } {
+                // SAFETY: the caller vouches for the types of its symbols.
+                return unsafe { Self::start(name, handle) };
+            }
+        }
+        Err(Unavailable::NoDriver { tried: summary(names) })
+    }
+
+    /// # Safety
+    /// As for [`Driver::open`].
+    unsafe fn start(name: &str, handle: Library) -> Result<Self, Unavailable> {
+        let broken = |symbol| Unavailable::BrokenDriver { library: name.to_owned(), symbol };
+        // The version is asked first: in an old driver, a missing symbol is no defect.
+        // SAFETY: the type is that of `cuDriverGetVersion`, which may be called before `cuInit`.
+        let version = unsafe {
+            let get = handle
+                .get::<unsafe extern "system" fn(*mut c_int) -> CudaCode>("cuDriverGetVersion")
+                .map_err(|_| broken("cuDriverGetVersion"))?;
+            let mut raw = 0;
+            get(&mut raw).check("cuDriverGetVersion").map_err(Unavailable::Init)?;
+            CudaVersion::from_raw(raw.unsigned_abs())
+        };
+        if version < OLDEST {
+            return Err(Unavailable::TooOld { have: version, need: OLDEST });
+        }
+        // SAFETY: the caller vouches for the types of the symbols.
+        let api = unsafe { Symbols::load(&handle) }.map_err(broken)?;
+        // SAFETY: `cuInit` takes no other flags than 0.
+        match unsafe { api.cuInit(0) } {
+            Err(failed) if failed.code == CudaCode::NO_DEVICE => {
+                return Err(Unavailable::NoDevice { driver: version });
+            }
+            other => other.map_err(Unavailable::Init)?,
+        }
+        let mut count = 0;
+        // SAFETY: `count` is valid for the call.
+        unsafe { api.cuDeviceGetCount(&mut count) }.map_err(Unavailable::Init)?;
+        let device_count = usize::try_from(count).unwrap_or(0);
+        if device_count == 0 {
+            return Err(Unavailable::NoDevice { driver: version });
+        }
+        Ok(Self { api, library: name.to_owned(), version, device_count, _handle: handle })
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("library", &self.library)
+            .field("version", &self.version)
+            .field("device_count", &self.device_count)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Loads and starts the NVIDIA driver, once per process; a failure is tried anew on the next call.
+///
+/// The library is looked for under the names that cudarc uses and in its order, so both open the same file.
+///
+/// # Errors
+/// See [`Unavailable`]. It never panics.
+pub fn probe() -> Result<&'static Driver, Unavailable> {
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    if let Some(driver) = DRIVER.get() {
+        return Ok(driver);
+    }
+    // SAFETY: these are the names of NVIDIA's driver library, which cudarc opens just so.
+    let driver = unsafe { Driver::open(&candidates()) }?;
+    Ok(DRIVER.get_or_init(|| driver))
+}
+
+/// The file names under which cudarc 0.19.10 looks for the driver, in its order. (Its own list is public only
+/// when it was built to load libraries at run time, which another crate in the build may change.)
+fn candidates() -> Vec<String> {
+    let CudaVersion { major, minor } = CudaVersion::from_raw(cudarc::driver::sys::CUDA_VERSION);
+    let bits = usize::BITS;
+    let mut names = Vec::new();
+    for stem in ["cuda", "nvcuda"] {
+        let stem = format!("{DLL_PREFIX}{stem}");
+        names.push(format!("{stem}{DLL_SUFFIX}"));
+        names.push(format!("{stem}{bits}{DLL_SUFFIX}"));
+        for version in [
+            format!("{major}"),
+            format!("{major}{minor}"),
+            format!("{major}{minor}_0"),
+            format!("{major}0_{minor}"),
+            "10".into(),
+            "11".into(),
+            "12".into(),
+            format!("{major}0_0"),
+            "9".into(),
+        ] {
+            names.push(format!("{stem}{bits}_{version}{DLL_SUFFIX}"));
+        }
+        for version in [format!("{major}"), "12".into(), "11".into(), "10".into(), "9".into(), "1".into()] {
+            names.push(format!("{stem}{DLL_SUFFIX}.{version}"));
+        }
+    }
+    names
+}
+
+/// `libcuda.so … libnvcuda.so.1 (34 names)`.
+fn summary<S: AsRef<str>>(names: &[S]) -> String {
+    match names {
+        [] => "no names".to_owned(),
+        [only] => only.as_ref().to_owned(),
+        [first, .., last] => format!("{} … {} ({} names)", first.as_ref(), last.as_ref(), names.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn the_library_is_sought_as_cudarc_seeks_it() {
+        let cudarc = ["cuda", "nvcuda"].iter().flat_map(|stem| cudarc::get_lib_name_candidates(stem));
+        assert_eq!(candidates(), cudarc.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn versions_unpack_and_order() {
+        assert_eq!(CudaVersion::from_raw(12080).to_string(), "12.8");
+        assert_eq!(CudaVersion::from_raw(13000).to_string(), "13.0");
+        assert!(CudaVersion::from_raw(11080) < OLDEST && CudaVersion::from_raw(12000) >= OLDEST);
+    }
+}

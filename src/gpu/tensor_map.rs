@@ -1,0 +1,332 @@
+//! Checked tensor maps for `cp.async.bulk.tensor` (TMA, compute capability 9.0 and later).
+//!
+//! The driver answers any broken rule with `CUDA_ERROR_INVALID_VALUE`; here each rule has its own message.
+//! Rules: CUDA Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
+
+use super::device::Gpu;
+use super::error::CallFailed;
+use cudarc::driver::DeviceRepr;
+use std::ffi::c_void;
+
+/// Type of a tensor's elements; the order is that of `CUtensorMapDataType`.
+#[doc(alias = "CUtensorMapDataType")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+#[allow(missing_docs, reason = "the names say all")]
+pub enum ElementType {
+    U8 = 0,
+    U16 = 1,
+    U32 = 2,
+    I32 = 3,
+    U64 = 4,
+    I64 = 5,
+    F16 = 6,
+    F32 = 7,
+    F64 = 8,
+    Bf16 = 9,
+    /// `f32`, subnormals flushed to zero on the way.
+    F32Ftz = 10,
+    /// `f32` rounded to TF32 on the way.
+    Tf32 = 11,
+    /// Both.
+    Tf32Ftz = 12,
+}
+
+impl ElementType {
+    /// Bytes of one element.
+    pub const fn size(self) -> u32 {
+        match self {
+            Self::U8 => 1,
+            Self::U16 | Self::F16 | Self::Bf16 => 2,
+            Self::U32 | Self::I32 | Self::F32 | Self::F32Ftz | Self::Tf32 | Self::Tf32Ftz => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+        }
+    }
+
+    const fn is_float(self) -> bool {
+        !matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::I32 | Self::U64 | Self::I64)
+    }
+}
+
+/// How 16-byte chunks are permuted in shared memory.
+#[doc(alias = "CUtensorMapSwizzle")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Swizzle {
+    /// Not at all.
+    #[default]
+    None = 0,
+    /// Within 32 bytes.
+    B32 = 1,
+    /// Within 64 bytes.
+    B64 = 2,
+    /// Within 128 bytes.
+    B128 = 3,
+}
+
+impl Swizzle {
+    /// The longest box row in bytes that the pattern takes.
+    const fn span(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B32 => Some(32),
+            Self::B64 => Some(64),
+            Self::B128 => Some(128),
+        }
+    }
+}
+
+/// How much the level-2 cache fetches at least.
+#[doc(alias = "CUtensorMapL2promotion")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum L2Promotion {
+    /// What the copy asks for.
+    #[default]
+    None = 0,
+    /// 64 bytes.
+    B64 = 1,
+    /// 128 bytes.
+    B128 = 2,
+    /// 256 bytes.
+    B256 = 3,
+}
+
+/// What elements outside the tensor read as.
+#[doc(alias = "CUtensorMapFloatOOBfill")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum OutOfBounds {
+    /// Zero.
+    #[default]
+    Zero = 0,
+    /// A NaN that `fma` with zero turns into zero; for floating-point elements.
+    Nan = 1,
+}
+
+/// A tensor in global memory and the box that one copy moves. Dimension 0 is the fastest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TiledTensor {
+    /// Device address of the first element, a multiple of 16.
+    pub address: u64,
+    /// Type of the elements.
+    pub element: ElementType,
+    /// Elements along each of 1 to 5 dimensions, 1 to 2³².
+    pub dims: Vec<u64>,
+    /// Bytes from one index to the next along dimensions 1 and up (dimension 0 is dense): multiples of 16 below 2⁴⁰.
+    pub strides: Vec<u64>,
+    /// Elements of the box along each dimension, 1 to 256; a row of it is a multiple of 16 bytes.
+    pub box_dims: Vec<u32>,
+    /// Steps between the elements taken along each dimension, 1 to 8; 1 where all are.
+    pub element_strides: Vec<u32>,
+    /// Permutation in shared memory.
+    pub swizzle: Swizzle,
+    /// Fetch size of the level-2 cache.
+    pub l2_promotion: L2Promotion,
+    /// What the box reads past the tensor's edges.
+    pub out_of_bounds: OutOfBounds,
+}
+
+/// Why a tensor map was refused; all but `Call` are found before the driver is asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TensorMapError {
+    /// There must be 1 to 5 dimensions.
+    #[error("a tensor map has 1 to 5 dimensions, not {found}")]
+    Rank {
+        /// Dimensions given.
+        found: usize,
+    },
+    /// The lists must be as long as the number of dimensions says.
+    #[error("{what}: {wanted} values wanted for {rank} dimensions, {found} given")]
+    Length {
+        /// Which list.
+        what: &'static str,
+        /// Dimensions.
+        rank: usize,
+        /// Values wanted.
+        wanted: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// A value is out of its range.
+    #[error("{what} of dimension {dim} is {found}: it must be {least} to {most}")]
+    Range {
+        /// Which value.
+        what: &'static str,
+        /// The dimension.
+        dim: usize,
+        /// The value.
+        found: u64,
+        /// The least allowed.
+        least: u64,
+        /// The most allowed.
+        most: u64,
+    },
+    /// The address must be a multiple of 16.
+    #[error("the tensor's address {address:#x} is no multiple of 16")]
+    Address {
+        /// The address.
+        address: u64,
+    },
+    /// Strides must be multiples of 16 bytes.
+    #[error("the stride of dimension {dim} is {found} bytes: it must be a multiple of 16")]
+    Stride {
+        /// The dimension.
+        dim: usize,
+        /// The stride in bytes.
+        found: u64,
+    },
+    /// A row of the box must be a multiple of 16 bytes.
+    #[error("a row of the box has {found} bytes: it must be a multiple of 16")]
+    BoxRow {
+        /// Bytes of a row.
+        found: u32,
+    },
+    /// A row of the box must fit the swizzle.
+    #[error("a row of the box has {found} bytes: the swizzle takes at most {limit}")]
+    SwizzleRow {
+        /// Bytes of a row.
+        found: u32,
+        /// The swizzle's span.
+        limit: u32,
+    },
+    /// NaN fill needs floating-point elements.
+    #[error("{element:?} elements cannot be filled with NaN")]
+    NanFill {
+        /// The element type.
+        element: ElementType,
+    },
+    /// The device has no TMA.
+    #[error("tensor maps need compute capability 9.0 or higher, the device has {}.{}", .capability.0, .capability.1)]
+    NoTma {
+        /// The device's compute capability.
+        capability: (u32, u32),
+    },
+    /// A driver call failed.
+    #[error(transparent)]
+    Call(#[from] CallFailed),
+}
+
+impl TiledTensor {
+    /// Checks every rule that holds whatever the device.
+    ///
+    /// # Errors
+    /// The first rule broken.
+    pub fn check(&self) -> Result<(), TensorMapError> {
+        let rank = self.dims.len();
+        if rank == 0 || rank > 5 {
+            return Err(TensorMapError::Rank { found: rank });
+        }
+        for (what, wanted, found) in [
+            ("strides", rank - 1, self.strides.len()),
+            ("box extents", rank, self.box_dims.len()),
+            ("element strides", rank, self.element_strides.len()),
+        ] {
+            if wanted != found {
+                return Err(TensorMapError::Length { what, rank, wanted, found });
+            }
+        }
+        if !self.address.is_multiple_of(16) {
+            return Err(TensorMapError::Address { address: self.address });
+        }
+        check_range("the size", self.dims.iter().copied(), 1 << 32)?;
+        check_range("the box extent", self.box_dims.iter().copied().map(u64::from), 256)?;
+        check_range("the element stride", self.element_strides.iter().copied().map(u64::from), 8)?;
+        self.check_strides()?;
+        let row = self.box_dims[0] * self.element.size();
+        if !row.is_multiple_of(16) {
+            return Err(TensorMapError::BoxRow { found: row });
+        }
+        if let Some(limit) = self.swizzle.span()
+            && row > limit
+        {
+            return Err(TensorMapError::SwizzleRow { found: row, limit });
+        }
+        if self.out_of_bounds == OutOfBounds::Nan && !self.element.is_float() {
+            return Err(TensorMapError::NanFill { element: self.element });
+        }
+        Ok(())
+    }
+
+    fn check_strides(&self) -> Result<(), TensorMapError> {
+        for (i, &found) in self.strides.iter().enumerate() {
+            let dim = i + 1;
+            if !found.is_multiple_of(16) {
+                return Err(TensorMapError::Stride { dim, found });
+            }
+            let most = (1 << 40) - 16;
+            if found > most {
+                return Err(TensorMapError::Range { what: "the stride", dim, found, least: 0, most });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_range(
+    what: &'static str,
+    values: impl Iterator<Item = u64>,
+    most: u64,
+) -> Result<(), TensorMapError> {
+    for (dim, found) in values.enumerate() {
+        if found == 0 || found > most {
+            return Err(TensorMapError::Range { what, dim, found, least: 1, most });
+        }
+    }
+    Ok(())
+}
+
+/// An encoded tensor map, passed to a kernel by value through [`Args::value`](super::Args::value) into
+/// `.param .align 128 .b8 map[128]`.
+#[doc(alias = "CUtensorMap")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(128))]
+pub struct TensorMap([u8; 128]);
+
+// SAFETY: plain bytes, without padding, that the hardware reads as they are.
+unsafe impl DeviceRepr for TensorMap {}
+
+impl TensorMap {
+    /// Checks and encodes a map.
+    ///
+    /// The memory behind the address must stay allocated while kernels use the map, and its use is invisible to
+    /// cudarc's tracking: pass the buffer itself to the same launch too, or order the streams by hand.
+    ///
+    /// # Errors
+    /// [`TensorMapError`].
+    #[doc(alias = "cuTensorMapEncodeTiled")]
+    pub fn encode(gpu: &Gpu, tensor: &TiledTensor) -> Result<Self, TensorMapError> {
+        let capability = gpu.facts().capability;
+        if capability < (9, 0) {
+            return Err(TensorMapError::NoTma { capability });
+        }
+        tensor.check()?;
+        gpu.bind()?;
+        let mut map = Self([0; 128]);
+        // SAFETY: the lists have the lengths that the rank asks for, `map` has the size and more than the alignment of
+        // a `CUtensorMap`, and the address is only encoded, not read.
+        unsafe {
+            gpu.driver().api.cuTensorMapEncodeTiled(
+                (&raw mut map).cast(),
+                tensor.element as u32,
+                tensor.dims.len() as u32,
+                std::ptr::without_provenance_mut::<c_void>(tensor.address as usize),
+                tensor.dims.as_ptr(),
+                tensor.strides.as_ptr(),
+                tensor.box_dims.as_ptr(),
+                tensor.element_strides.as_ptr(),
+                0,
+                tensor.swizzle as u32,
+                tensor.l2_promotion as u32,
+                tensor.out_of_bounds as u32,
+            )
+        }?;
+        Ok(map)
+    }
+
+    /// The map's 128 bytes.
+    pub fn as_bytes(&self) -> &[u8; 128] {
+        &self.0
+    }
+}

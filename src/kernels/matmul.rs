@@ -1,0 +1,62 @@
+//! Matrix product on tensor cores with `mma.sync`: any sizes, sm_80 and later.
+
+use crate::{
+    ptx::{Accumulator, BuildError, HalfPair, In, Kernel, Out, Target},
+    tiles::{Col, Row, Rt, St, TileElement, row_major},
+};
+
+/// `(a, b, d, m, n, k)`: A m×k, B k×n, D m×n, all row-major.
+pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
+
+/// D = A·B: A m×k and B k×n of `T` (bf16 or f16), D m×n of f32, all row-major and of any size from 1; sums are in f32.
+///
+/// `divisor` is a number that divides both n and k of every launch, which a launch checks: 8 gives copies of 16 bytes, 4 of
+/// 8, 2 of 4, and 1 takes any sizes with copies element by element ([`pitch_divisor`] finds it).
+///
+/// The kernel is called `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
+///
+/// A block of 2×2 warps makes 128×128 of D from slabs 32 deep in three stages; each warp holds 64×64 in registers.
+///
+/// # Errors
+/// If the target is older than sm_80.
+pub fn matmul<T>(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<T>>, BuildError>
+where
+    T: TileElement<Packed: HalfPair>,
+    f32: Accumulator<T::Packed>,
+{
+    let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
+    let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);
+    Kernel::<MatmulArgs<T>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
+        let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
+        k.describe(format!("D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {sizes}", T::NAME));
+        k.block([128]);
+        k.grid([n.tiles(128), m.tiles(128)]);
+        let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));
+        let a = k.global(a, row_major(m, depth));
+        let b = k.global(b, row_major(depth, n));
+        let d = k.global(d, row_major(m, n));
+        let (bi, bj) = (k.ctaid_y(), k.ctaid_x());
+        let (wi, wj) = k.warp_grid(2, 2);
+
+        let stages = k.pipeline::<(St<T, 8, 2>, St<T, 2, 8>), 3>();
+        let sum = stages.run(
+            depth.ceil_div(32),
+            k.zeros::<Rt<f32, 4, 4>>(),
+            |i, stage| stage.fill((a.tile(bi, i), b.tile(i, bj))),
+            |mut sum, (a, b)| {
+                for step in 0..2 {
+                    let a: Rt<T, 4, 1, Row> = a.subtile(wi * 4, step).load();
+                    let b: Rt<T, 1, 4, Col> = b.subtile(step, wj * 4).load();
+                    sum = sum.mma_ab(&a, &b);
+                }
+                sum
+            },
+        );
+        d.tile(bi * 2 + wi, bj * 2 + wj).store(&sum);
+    })
+}
+
+/// The largest of 8, 4, 2 and 1 that divides both n and k: the `divisor` for a [`matmul`] of these sizes.
+pub fn pitch_divisor(n: u32, k: u32) -> u32 {
+    1 << (n | k).trailing_zeros().min(3)
+}

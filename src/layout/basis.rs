@@ -1,0 +1,124 @@
+//! Strides that are basis vectors: layouts whose values are coordinates.
+
+use std::fmt;
+
+use super::codomain::Codomain;
+use super::construct::Layout;
+use super::error::LayoutError;
+use super::tuple::{IntTuple, Shape};
+
+/// An integer vector: a coordinate, or the stride of an identity layout. Coefficients past the last given are 0.
+///
+/// Prints as CuTe's scaled basis, `4@1` for four steps along dimension 1, or as a tuple if several dimensions are involved.
+#[doc(alias = "ScaledBasis")]
+#[doc(alias = "ArithmeticTuple")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct BasisVector {
+    /// Without trailing zeros, so that equal vectors are equal.
+    coefficients: Vec<i64>,
+}
+
+impl BasisVector {
+    /// `scale` steps along `dimension`.
+    #[must_use]
+    pub fn along(dimension: usize, scale: i64) -> Self {
+        let mut coefficients = vec![0; dimension];
+        coefficients.push(scale);
+        BasisVector { coefficients }.trimmed()
+    }
+
+    /// The component along `dimension`.
+    #[must_use]
+    pub fn component(&self, dimension: usize) -> i64 {
+        self.coefficients.get(dimension).copied().unwrap_or(0)
+    }
+
+    /// The first `rank` components as a flat coordinate.
+    #[must_use]
+    pub fn coord(&self, rank: usize) -> IntTuple {
+        (0..rank).map(|dimension| self.component(dimension)).collect()
+    }
+
+    fn trimmed(mut self) -> Self {
+        while self.coefficients.last() == Some(&0) {
+            self.coefficients.pop();
+        }
+        self
+    }
+
+    fn each(&self, f: impl FnMut(&i64) -> Option<i64>) -> Option<Self> {
+        let coefficients: Option<Vec<i64>> = self.coefficients.iter().map(f).collect();
+        Some(BasisVector { coefficients: coefficients? }.trimmed())
+    }
+}
+
+impl Codomain for BasisVector {
+    fn zero() -> Self {
+        BasisVector::default()
+    }
+
+    fn step(&mut self, stride: &Self, times: i64) {
+        if self.coefficients.len() < stride.coefficients.len() {
+            self.coefficients.resize(stride.coefficients.len(), 0);
+        }
+        for (sum, stride) in self.coefficients.iter_mut().zip(&stride.coefficients) {
+            *sum = sum.wrapping_add(stride.wrapping_mul(times));
+        }
+        *self = std::mem::take(self).trimmed();
+    }
+
+    fn scaled(&self, times: i64) -> Option<Self> {
+        self.each(|coefficient| coefficient.checked_mul(times))
+    }
+
+    fn plus(&self, other: &Self) -> Option<Self> {
+        let rank = self.coefficients.len().max(other.coefficients.len());
+        let sums = (0..rank).map(|at| self.component(at).checked_add(other.component(at)));
+        Some(BasisVector { coefficients: sums.collect::<Option<_>>()? }.trimmed())
+    }
+
+    fn magnitude(&self) -> Option<Self> {
+        self.each(|coefficient| coefficient.checked_abs())
+    }
+}
+
+impl fmt::Display for BasisVector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.coefficients.as_slice() {
+            [] => write!(f, "0"),
+            [zeros @ .., last] if zeros.iter().all(|zero| *zero == 0) => write!(f, "{last}@{}", zeros.len()),
+            several => {
+                let text: Vec<String> = several.iter().map(i64::to_string).collect();
+                write!(f, "({})", text.join(","))
+            }
+        }
+    }
+}
+
+impl Layout<BasisVector> {
+    /// The layout that maps each coordinate of a shape to itself, one dimension for each leaf. Tiled like the data, it tells
+    /// which element of the whole each place of a tile is: for predicates, and for TMA's coordinates.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    ///
+    /// ```
+    /// use warpwright::layout::Layout;
+    /// let places = Layout::identity((100, 30))?.zipped_divide((16, 8))?;
+    /// assert_eq!(places.to_string(), "((16,8),(7,4)):((1@0,1@1),(16@0,8@1))");
+    /// let place = places.at(((3, 5), (6, 2)))?;
+    /// assert_eq!((place.component(0), place.component(1)), (99, 21));
+    /// # Ok::<(), warpwright::layout::LayoutError>(())
+    /// ```
+    #[doc(alias = "make_identity_layout")]
+    pub fn identity(shape: impl Into<Shape>) -> Result<Layout<BasisVector>, LayoutError> {
+        let shape = shape.into();
+        let mut dimension = 0;
+        let stride = shape.map(|_| {
+            let stride = BasisVector::along(dimension, 1);
+            dimension += 1;
+            stride
+        });
+        Layout::with_stride(shape, stride)
+    }
+}

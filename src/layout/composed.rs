@@ -1,0 +1,128 @@
+//! A swizzle over an offset over a layout.
+
+use super::construct::Layout;
+use super::error::LayoutError;
+use super::slice::Slicer;
+use super::swizzle::Swizzle;
+use super::tuple::{Coord, Shape};
+
+/// `swizzle ∘ offset ∘ layout`: coordinates go to `swizzle(offset + layout(c))`. In bytes throughout, so that shared tiles,
+/// TMA boxes and `wgmma` descriptors agree on the unit.
+///
+/// It has a shape but no strides. Operations on the domain (slices, divides, compositions) apply to the layout within:
+/// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as CuTe's: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
+///
+/// ```
+/// use warpwright::layout::{ComposedLayout, Layout, Swizzle};
+/// let rows = Layout::row_major((8, 64))?.scaled(2)?;
+/// let tile = ComposedLayout::new(Swizzle::BYTES_128, 0, rows);
+/// assert_eq!((tile.at((1, 0))?, tile.at((1, 8))?), (144, 128));
+/// # Ok::<(), warpwright::layout::LayoutError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ComposedLayout {
+    swizzle: Swizzle,
+    offset: i64,
+    layout: Layout,
+}
+
+impl ComposedLayout {
+    /// `swizzle ∘ offset ∘ layout`, offset and layout in bytes.
+    #[must_use]
+    pub fn new(swizzle: Swizzle, offset: i64, layout: Layout) -> Self {
+        ComposedLayout { swizzle, offset, layout }
+    }
+
+    /// The swizzle, applied last.
+    #[must_use]
+    pub fn swizzle(&self) -> Swizzle {
+        self.swizzle
+    }
+
+    /// Bytes added before the swizzle.
+    #[must_use]
+    pub fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// The layout within, in bytes.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The shape of the domain.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        self.layout.shape()
+    }
+
+    /// Number of coordinates.
+    #[must_use]
+    pub fn size(&self) -> i64 {
+        self.layout.size()
+    }
+
+    /// The byte at linear index `index`.
+    #[must_use]
+    pub fn index(&self, index: i64) -> i64 {
+        self.swizzle.apply(self.offset.wrapping_add(self.layout.index(index)))
+    }
+
+    /// The byte at a coordinate.
+    ///
+    /// # Errors
+    /// As [`Layout::at`].
+    pub fn at(&self, coord: impl Into<Coord>) -> Result<i64, LayoutError> {
+        Ok(self.swizzle.apply(self.offset.wrapping_add(self.layout.at(coord)?)))
+    }
+
+    /// The bytes at linear indices `0..size`, in order.
+    pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..self.size()).map(|index| self.index(index))
+    }
+
+    /// The modes kept by `at`; the others move into the offset, below the swizzle.
+    ///
+    /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
+    ///
+    /// # Errors
+    /// As [`Layout::slice_and_offset`].
+    pub fn slice(&self, at: impl Into<Slicer>) -> Result<ComposedLayout, LayoutError> {
+        let (layout, offset) = self.layout.slice_and_offset(at)?;
+        Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })
+    }
+
+    /// The same swizzle and offset over another view of the layout: `|l| l.zipped_divide((8, 64))`.
+    ///
+    /// # Errors
+    /// Those of `change`.
+    pub fn try_map(
+        &self,
+        change: impl FnOnce(&Layout) -> Result<Layout, LayoutError>,
+    ) -> Result<ComposedLayout, LayoutError> {
+        Ok(ComposedLayout { layout: change(&self.layout)?, ..*self })
+    }
+}
+
+/// A layout in bytes, not swizzled.
+impl From<Layout> for ComposedLayout {
+    fn from(layout: Layout) -> Self {
+        ComposedLayout::new(Swizzle::NONE, 0, layout)
+    }
+}
+
+impl std::fmt::Display for ComposedLayout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} o {} o {}", self.swizzle, self.offset, self.layout)
+    }
+}
+
+impl std::str::FromStr for ComposedLayout {
+    type Err = LayoutError;
+
+    /// Parses `Sw<3,4,3> o 0 o (8,64):(128,2)`.
+    fn from_str(text: &str) -> Result<Self, LayoutError> {
+        super::text::parse_composed(text)
+    }
+}

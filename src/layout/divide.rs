@@ -1,0 +1,133 @@
+//! Divides: a layout split into tiles and what steps from tile to tile.
+
+use super::codomain::Codomain;
+use super::construct::{Layout, Mode, flat_modes};
+use super::error::{LayoutError, ModePath};
+use super::tiler::{ByMode, Tile, Tiler};
+use super::tuple::Tuple;
+
+impl<D: Codomain> Layout<D> {
+    /// Each mode split in two: `(tile, rest)`, the elements the tiler picks and the starts of its copies. A tuple of tilers
+    /// divides mode by mode; further modes, and those marked `..`, stay whole.
+    ///
+    /// Sizes that do not divide are rounded up: the last tiles run past the end, for predicates to cut off.
+    ///
+    /// Post-conditions, for a layout as tiler: `result((i, 0)) = self(tiler(i))` and
+    /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` is hit.
+    ///
+    /// # Errors
+    /// As [`complement`](Layout::complement), also for a tiler whose copies leave a hole; [`LayoutError::Backwards`] for
+    /// negative strides in the tiler; as [`compose`](Self::compose).
+    ///
+    /// ```
+    /// use warpwright::layout::Layout;
+    /// let divided = Layout::new((4, 2, 3), (2, 1, 8))?.logical_divide(Layout::new(4, 2)?)?;
+    /// assert_eq!(divided.to_string(), "((2,2),(2,3)):((4,1),(2,8))");
+    /// # Ok::<(), warpwright::layout::LayoutError>(())
+    /// ```
+    pub fn logical_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
+        let by_mode = ByMode {
+            operation: "logical divide",
+            extent: Layout::column_major,
+            keep_rest: true,
+            whole: |layout: &Layout<D>, tile: &Layout| {
+                refuse_backwards(tile)?;
+                let copies = tile.fill(&layout.coalesce().shape)?;
+                match copies.hole {
+                    Some((offset, fault)) if offset < layout.size() => Err(fault),
+                    _ => layout.compose_layout(&Layout::concat([tile.clone(), copies.layout])),
+                }
+            },
+        };
+        by_mode.apply(self, &tiler.into())
+    }
+
+    /// [`logical_divide`](Self::logical_divide), gathered: `((tile, tile, …), (rest, rest, …))`.
+    ///
+    /// # Errors
+    /// As [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
+    pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
+        let tiler = tiler.into();
+        self.logical_divide(tiler.clone())?.tile_unzip(&tiler, "zipped divide")
+    }
+
+    /// [`zipped_divide`](Self::zipped_divide) with the rest unpacked: `((tile, tile, …), rest, rest, …)`.
+    ///
+    /// # Errors
+    /// As [`zipped_divide`](Self::zipped_divide).
+    pub fn tiled_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
+        self.zipped_divide(tiler)?.with_unpacked_rest()
+    }
+
+    /// [`zipped_divide`](Self::zipped_divide) with both unpacked: `(tile, tile, …, rest, rest, …)`.
+    ///
+    /// # Errors
+    /// As [`zipped_divide`](Self::zipped_divide).
+    pub fn flat_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
+        self.zipped_divide(tiler)?.with_unpacked_both()
+    }
+
+    /// Gathers the first halves of the pairs at the tiler's leaves, and the second halves.
+    pub(super) fn tile_unzip(
+        &self,
+        tiler: &Tiler,
+        operation: &'static str,
+    ) -> Result<Layout<D>, LayoutError> {
+        let (tiles, rests) = self.unzip_at(tiler, operation, &ModePath::default())?;
+        Ok(Layout::concat([tiles, rests]))
+    }
+
+    fn unzip_at(
+        &self,
+        tiler: &Tiler,
+        operation: &'static str,
+        path: &ModePath,
+    ) -> Result<(Layout<D>, Layout<D>), LayoutError> {
+        let parts = match tiler {
+            Tuple::Leaf(tile) => {
+                return match (self.rank(), tile) {
+                    (2, _) => Ok((self.mode(0)?, self.mode(1)?)),
+                    (_, Tile::Keep) => {
+                        let (mode, found) = (path.clone(), self.to_string());
+                        Err(LayoutError::Unsplit { operation, mode, found })
+                    }
+                    (found, _) => {
+                        let value = self.to_string();
+                        Err(LayoutError::Rank { operation, wanted: 2, found, value })
+                    }
+                };
+            }
+            Tuple::Node(parts) => parts,
+        };
+        let (mut tiles, mut rests) = (Vec::with_capacity(parts.len()), Vec::with_capacity(self.rank()));
+        for (index, mode) in self.modes().enumerate() {
+            match parts.get(index) {
+                Some(part) => {
+                    let (tile, rest) = mode.unzip_at(part, operation, &path.child(index))?;
+                    tiles.push(tile);
+                    rests.push(rest);
+                }
+                None => rests.push(mode),
+            }
+        }
+        Ok((Layout::concat(tiles), Layout::concat(rests)))
+    }
+
+    pub(super) fn with_unpacked_rest(&self) -> Result<Layout<D>, LayoutError> {
+        Ok(Layout::concat([self.mode(0)?].into_iter().chain(self.mode(1)?.unpacked())))
+    }
+
+    pub(super) fn with_unpacked_both(&self) -> Result<Layout<D>, LayoutError> {
+        Ok(Layout::concat(self.mode(0)?.unpacked().into_iter().chain(self.mode(1)?.unpacked())))
+    }
+}
+
+fn refuse_backwards(tiler: &Layout) -> Result<(), LayoutError> {
+    let modes = flat_modes(&tiler.shape, &tiler.stride);
+    match modes.into_iter().find(|mode| mode.stride < 0 && mode.extent > 1) {
+        None => Ok(()),
+        Some(Mode { extent, stride }) => {
+            Err(LayoutError::Backwards { tiler: tiler.to_string(), extent, stride })
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Coordinates to offsets and back.
+
+use super::codomain::Codomain;
+use super::construct::Layout;
+use super::error::{LayoutError, ModePath};
+use super::tuple::{Coord, IntTuple, Shape, Stride, Tuple};
+
+impl<D: Codomain> Layout<D> {
+    /// The shape.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The stride, nested like the shape.
+    #[must_use]
+    pub fn stride(&self) -> &Stride<D> {
+        &self.stride
+    }
+
+    /// Number of modes at the top; 1 for a layout whose shape is an integer.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.shape.rank()
+    }
+
+    /// Depth of nesting: 0 for a layout whose shape is an integer.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.shape.depth()
+    }
+
+    /// Number of coordinates.
+    #[must_use]
+    pub fn size(&self) -> i64 {
+        self.shape.size()
+    }
+
+    /// The value at linear index `index`. Past the end the last extent runs on, as in CuTe.
+    #[must_use]
+    pub fn index(&self, index: i64) -> D {
+        let mut value = D::zero();
+        accumulate(&self.shape, &self.stride, index, &mut value);
+        value
+    }
+
+    /// The value at a coordinate: an integer, or a tuple of integers each of which may stand for a whole nested mode.
+    /// Coordinates past an extent are not refused: they run on, which predicates rely on.
+    ///
+    /// # Errors
+    /// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
+    #[doc(alias = "crd2idx")]
+    pub fn at(&self, coord: impl Into<Coord>) -> Result<D, LayoutError> {
+        let mut value = D::zero();
+        let coord = coord.into();
+        accumulate_coord(&self.shape, &self.stride, &coord, &ModePath::default(), &mut value)?;
+        Ok(value)
+    }
+
+    /// The values at linear indices `0..size`, in order.
+    pub fn values(&self) -> impl Iterator<Item = D> + '_ {
+        (0..self.size()).map(|index| self.index(index))
+    }
+}
+
+impl Layout {
+    /// One more than the farthest offset from coordinate 0's, strides counted without their signs.
+    #[must_use]
+    pub fn cosize(&self) -> i64 {
+        // Construction checked that the reach fits.
+        self.reach().map_or(i64::MAX, |reach| reach.saturating_add(1))
+    }
+
+    /// Whether no two coordinates share an offset. Looks at every coordinate.
+    #[must_use]
+    pub fn is_injective(&self) -> bool {
+        let mut offsets: Vec<i64> = self.values().collect();
+        offsets.sort_unstable();
+        offsets.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
+    /// Whether the offsets are exactly `0..size`. Looks at every coordinate.
+    #[must_use]
+    pub fn is_bijective(&self) -> bool {
+        let mut offsets: Vec<i64> = self.values().collect();
+        offsets.sort_unstable();
+        offsets.iter().zip(0..).all(|(offset, index)| *offset == index)
+    }
+}
+
+/// The coordinate of linear index `index`, nested like `shape`; past the end the last leaf runs on. Extents of 0
+/// are no shape and give 0.
+///
+/// ```
+/// use warpwright::layout::{IntTuple, coord_of_index};
+/// assert_eq!(coord_of_index(9, &IntTuple::from((4, (2, 2)))).to_string(), "(1,(0,1))");
+/// ```
+#[doc(alias = "idx2crd")]
+#[must_use]
+pub fn coord_of_index(index: i64, shape: &Shape) -> Coord {
+    match shape {
+        Tuple::Leaf(_) => Tuple::Leaf(index),
+        Tuple::Node(modes) => {
+            let mut rest = index;
+            let last = modes.len().saturating_sub(1);
+            let split = |(position, mode): (usize, &Shape)| {
+                let size = mode.size();
+                let here = if position == last { rest } else { rest.checked_rem(size).unwrap_or(0) };
+                rest = rest.checked_div(size).unwrap_or(0);
+                coord_of_index(here, mode)
+            };
+            modes.iter().enumerate().map(split).collect()
+        }
+    }
+}
+
+/// The linear index of a coordinate of `shape`.
+///
+/// # Errors
+/// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
+#[doc(alias = "crd2idx")]
+pub fn index_of_coord(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> {
+    linear_index(coord, shape, &ModePath::default())
+}
+
+/// The coordinate of `from` as the coordinate of `to` with the same linear index.
+///
+/// # Errors
+/// [`LayoutError::Coordinate`] if the coordinate does not nest within `from`.
+#[doc(alias = "crd2crd")]
+pub fn coord_to_coord(coord: &Coord, from: &Shape, to: &Shape) -> Result<Coord, LayoutError> {
+    Ok(coord_of_index(index_of_coord(coord, from)?, to))
+}
+
+fn linear_index(coord: &Coord, shape: &Shape, path: &ModePath) -> Result<i64, LayoutError> {
+    match (coord, shape) {
+        (Tuple::Leaf(index), _) => Ok(*index),
+        (Tuple::Node(c), Tuple::Node(s)) if c.len() == s.len() => {
+            let (mut index, mut unit) = (0_i64, 1_i64);
+            for (position, (c, s)) in c.iter().zip(s).enumerate() {
+                let here = linear_index(c, s, &path.child(position))?;
+                index = index.wrapping_add(here.wrapping_mul(unit));
+                unit = unit.wrapping_mul(s.size());
+            }
+            Ok(index)
+        }
+        _ => Err(misfit(coord, shape, path)),
+    }
+}
+
+fn accumulate<D: Codomain>(shape: &Shape, stride: &Stride<D>, index: i64, value: &mut D) {
+    match (shape, stride) {
+        (_, Tuple::Leaf(stride)) => value.step(stride, index),
+        (shape, Tuple::Node(strides)) => {
+            let modes = shape.modes();
+            let mut rest = index;
+            for (position, (mode, stride)) in modes.iter().zip(strides).enumerate() {
+                if position + 1 == modes.len() {
+                    accumulate(mode, stride, rest, value);
+                } else {
+                    let size = mode.size();
+                    accumulate(mode, stride, rest % size, value);
+                    rest /= size;
+                }
+            }
+        }
+    }
+}
+
+fn accumulate_coord<D: Codomain>(
+    shape: &Shape,
+    stride: &Stride<D>,
+    coord: &Coord,
+    path: &ModePath,
+    value: &mut D,
+) -> Result<(), LayoutError> {
+    match (coord, shape, stride) {
+        (Tuple::Leaf(index), _, _) => {
+            accumulate(shape, stride, *index, value);
+            Ok(())
+        }
+        (Tuple::Node(c), Tuple::Node(s), Tuple::Node(d)) if c.len() == s.len() => {
+            for (position, ((c, s), d)) in c.iter().zip(s).zip(d).enumerate() {
+                accumulate_coord(s, d, c, &path.child(position), value)?;
+            }
+            Ok(())
+        }
+        _ => Err(misfit(coord, shape, path)),
+    }
+}
+
+fn misfit(coord: &IntTuple, shape: &Shape, path: &ModePath) -> LayoutError {
+    LayoutError::Coordinate { mode: path.clone(), coord: coord.to_string(), shape: shape.to_string() }
+}

@@ -1,0 +1,59 @@
+//! Compact layouts in the image of another.
+
+use super::construct::{Layout, Ties, compact_column_major, flat_modes, strides_by_order};
+use super::error::LayoutError;
+use super::tuple::{Shape, Stride};
+
+impl Layout {
+    /// Compact, of the same shape, with strides in the same order. Broadcast modes (stride 0) stay broadcast, and modes of
+    /// equal stride, which share offsets here, share them in the result.
+    #[doc(alias = "make_layout_like")]
+    #[must_use]
+    pub fn like(&self) -> Layout {
+        let filtered = filter_zeros(&self.shape, &self.stride);
+        Layout { shape: self.shape.clone(), stride: strides_like(&filtered, &self.stride) }
+    }
+
+    /// Compact, for registers that hold what this layout addresses: mode 0 (an instruction's values) fastest and
+    /// column-major, broadcast modes within it kept; the other modes in the order of their strides, broadcast ones first.
+    /// Modes of equal stride, which share offsets here, share registers in the result.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    ///
+    /// ```
+    /// use warpwright::layout::Layout;
+    /// let partition = Layout::new(((2, 2), 7, 4), ((336, 8), 48, 1))?;
+    /// assert_eq!(partition.fragment_like()?.to_string(), "((2,2),7,4):((1,2),16,4)");
+    /// # Ok::<(), warpwright::layout::LayoutError>(())
+    /// ```
+    #[doc(alias = "make_fragment_like")]
+    pub fn fragment_like(&self) -> Result<Layout, LayoutError> {
+        if self.rank() < 2 {
+            return Layout::column_major(&self.shape);
+        }
+        let first = self.mode(0)?;
+        let filtered = filter_zeros(&first.shape, &first.stride);
+        let first = Layout { stride: compact_column_major(&filtered, &mut 1), shape: first.shape };
+        let rest = self.take(1, self.rank())?;
+        let rest = Layout { stride: strides_like(&rest.shape, &rest.stride), shape: rest.shape };
+        first.tiled_product(rest)
+    }
+}
+
+/// Compact strides for `shape` in the order of `stride`, nested alike.
+fn strides_like(shape: &Shape, stride: &Stride) -> Stride {
+    let extents: Vec<i64> = shape.leaves().copied().collect();
+    let keys: Vec<i64> = stride.leaves().copied().collect();
+    let mut strides = strides_by_order(&extents, &keys, Ties::Share).into_iter();
+    shape.map(|_| strides.next().unwrap_or(0))
+}
+
+/// The shape with 1 in place of every extent that is broadcast.
+fn filter_zeros(shape: &Shape, stride: &Stride) -> Shape {
+    let mut modes = flat_modes(shape, stride).into_iter();
+    shape.map(|&extent| {
+        let broadcast = modes.next().is_some_and(|mode| mode.stride == 0);
+        if broadcast { 1 } else { extent }
+    })
+}

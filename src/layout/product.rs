@@ -1,0 +1,137 @@
+//! Products: a layout repeated over another.
+
+use super::construct::Layout;
+use super::error::{LayoutError, ModePath};
+use super::tiler::{ByMode, Tiler};
+use super::tuple::{IntTuple, Shape};
+
+impl Layout {
+    /// `(self, copies)`: this layout, and the starts of its copies in the order of the tiler. A tuple of tilers multiplies
+    /// mode by mode; further modes, and those marked `..`, stay as they are.
+    ///
+    /// Post-conditions, for a layout as tiler: mode 0 is `self`; the copies that mode 1 lists are disjoint if the tiler is
+    /// injective, and laid out in its order.
+    ///
+    /// # Errors
+    /// As [`complement`](Self::complement) and [`compose`](Self::compose).
+    ///
+    /// ```
+    /// use warpwright::layout::Layout;
+    /// let product = Layout::new((2, 2), (1, 2))?.logical_product(Layout::new((3, 4), (4, 1))?)?;
+    /// assert_eq!(product.to_string(), "((2,2),(3,4)):((1,2),(16,4))");
+    /// # Ok::<(), warpwright::layout::LayoutError>(())
+    /// ```
+    pub fn logical_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
+        let by_mode = ByMode {
+            operation: "logical product",
+            extent: Layout::column_major,
+            keep_rest: true,
+            whole: Layout::repeat_over,
+        };
+        by_mode.apply(self, &tiler.into())
+    }
+
+    fn repeat_over(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
+        let span = self
+            .size()
+            .checked_mul(tiler.cosize())
+            .ok_or_else(|| LayoutError::Overflow { what: format!("the product of {self} by {tiler}") })?;
+        let copies = self.complement(span)?.compose_layout(tiler)?;
+        Layout::concat([self.clone(), copies]).checked()
+    }
+
+    /// [`logical_product`](Self::logical_product), gathered: `((block, block, …), (copies, copies, …))`.
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
+    pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
+        let tiler = tiler.into();
+        self.logical_product(tiler.clone())?.tile_unzip(&tiler, "zipped product")
+    }
+
+    /// [`zipped_product`](Self::zipped_product) with the copies unpacked: `((block, block, …), copies, copies, …)`.
+    ///
+    /// # Errors
+    /// As [`zipped_product`](Self::zipped_product).
+    pub fn tiled_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
+        self.zipped_product(tiler)?.with_unpacked_rest()
+    }
+
+    /// [`zipped_product`](Self::zipped_product) with both unpacked: `(block, block, …, copies, copies, …)`.
+    ///
+    /// # Errors
+    /// As [`zipped_product`](Self::zipped_product).
+    pub fn flat_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
+        self.zipped_product(tiler)?.with_unpacked_both()
+    }
+
+    /// Copies of this layout side by side: mode `i` is `(self_i, tiler_i)`.
+    ///
+    /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product).
+    pub fn blocked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
+        let (block, copies) = self.padded_product(tiler)?;
+        Ok(block.zip(&copies))
+    }
+
+    /// Copies of this layout interleaved: mode `i` is `(tiler_i, self_i)`.
+    ///
+    /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product).
+    pub fn raked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
+        let (block, copies) = self.padded_product(tiler)?;
+        Ok(copies.zip(&block))
+    }
+
+    fn padded_product(&self, tiler: &Layout) -> Result<(Layout, Layout), LayoutError> {
+        let rank = self.rank().max(tiler.rank());
+        let product = self.append(rank).logical_product(tiler.append(rank))?;
+        Ok((product.mode(0)?, product.mode(1)?))
+    }
+
+    /// This layout repeated to fill `target`, along the first mode first, or in the order of the numbers in `order`.
+    ///
+    /// Post-conditions: the result's mode `i` has the size of `target`'s; its offsets below `size(self)` are `self`'s.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not
+    /// divide that of `target`; else as [`blocked_product`](Self::blocked_product).
+    pub fn tile_to_shape(
+        &self,
+        target: impl Into<Shape>,
+        order: Option<&IntTuple>,
+    ) -> Result<Layout, LayoutError> {
+        let target = target.into();
+        target.check_extents()?;
+        let rank = target.rank();
+        if self.rank() > rank {
+            let (wanted, found, value) = (self.rank(), rank, target.to_string());
+            return Err(LayoutError::Rank { operation: "tile to shape", wanted, found, value });
+        }
+        let block = self.append(rank);
+        let mut copies = Vec::with_capacity(rank);
+        for (index, (block, target)) in block.shape.modes().iter().zip(target.modes()).enumerate() {
+            let (found, target) = (block.size(), target.size());
+            if target % found != 0 {
+                let mode = ModePath::default().child(index);
+                return Err(LayoutError::Divides { mode, found, target });
+            }
+            copies.push(target / found);
+        }
+        let copies: Shape = copies.into_iter().collect();
+        let tiler = match order {
+            Some(order) => Layout::ordered(copies, order)?,
+            None => Layout::column_major(copies)?,
+        };
+        block.blocked_product(&tiler)
+    }
+
+    /// This layout, unless an offset passes 64 bits.
+    fn checked(self) -> Result<Layout, LayoutError> {
+        Layout::new(self.shape, self.stride)
+    }
+}

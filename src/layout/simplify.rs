@@ -1,0 +1,97 @@
+//! The same function with fewer modes.
+
+use super::codomain::Codomain;
+use super::construct::{Layout, Mode, flat_modes};
+use super::error::LayoutError;
+use super::tuple::Tuple;
+
+impl<D: Codomain> Layout<D> {
+    /// The simplest flat layout that is the same function on this one's domain: neighbouring modes merged where they run
+    /// on, extents of 1 dropped.
+    ///
+    /// Post-conditions: the size is kept; depth at most 1; `result(i) = self(i)` for all `i < size`.
+    #[must_use]
+    pub fn coalesce(&self) -> Layout<D> {
+        Layout::from_flat(merged(flat_modes(&self.shape, &self.stride)))
+    }
+
+    /// [`coalesce`](Self::coalesce) at each leaf of `profile`, so that the nesting above is kept; modes past the profile's
+    /// stay as they are.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] if the profile has more modes than the layout.
+    pub fn coalesce_by<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
+        self.by_profile("coalesce", profile, &Layout::coalesce)
+    }
+
+    /// Without broadcast modes (stride 0) and extents of 1, coalesced: the same offsets, each once if the rest is injective.
+    #[must_use]
+    pub fn filter(&self) -> Layout<D> {
+        let mut modes = flat_modes(&self.shape, &self.stride);
+        modes.retain(|mode| mode.stride != D::zero());
+        Layout::from_flat(merged(modes))
+    }
+
+    /// [`filter`](Self::filter) at each leaf of `profile`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] if the profile has more modes than the layout.
+    pub fn filter_by<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
+        self.by_profile("filter", profile, &Layout::filter)
+    }
+
+    fn by_profile<U>(
+        &self,
+        operation: &'static str,
+        profile: &Tuple<U>,
+        simplify: &dyn Fn(&Layout<D>) -> Layout<D>,
+    ) -> Result<Layout<D>, LayoutError> {
+        let Tuple::Node(parts) = profile else {
+            return Ok(simplify(self));
+        };
+        if parts.len() > self.rank() {
+            let value = format!("a profile for {}", self.shape);
+            return Err(LayoutError::Rank { operation, wanted: self.rank(), found: parts.len(), value });
+        }
+        let modes: Result<Vec<_>, _> = self
+            .modes()
+            .enumerate()
+            .map(|(index, mode)| match parts.get(index) {
+                Some(part) => mode.by_profile(operation, part, simplify),
+                None => Ok(mode),
+            })
+            .collect();
+        Ok(Layout::concat(modes?))
+    }
+}
+
+/// Flat modes of a layout as the left side of a composition: merged, but with the last mode kept even if its extent is 1,
+/// so that the function is the same past the end too. Never empty.
+pub(super) fn merged_with_tail<D: Codomain>(layout: &Layout<D>) -> Vec<Mode<D>> {
+    let mut modes = flat_modes(&layout.shape, &layout.stride);
+    let Some(tail) = modes.pop() else {
+        return vec![Mode { extent: 1, stride: D::zero() }];
+    };
+    let mut kept = merged(modes);
+    match kept.last_mut() {
+        Some(last) if runs_on(last, &tail) => last.extent *= tail.extent,
+        _ => kept.push(tail),
+    }
+    kept
+}
+
+fn merged<D: Codomain>(modes: Vec<Mode<D>>) -> Vec<Mode<D>> {
+    let mut kept: Vec<Mode<D>> = Vec::with_capacity(modes.len());
+    for mode in modes {
+        match kept.last_mut() {
+            _ if mode.extent == 1 => {}
+            Some(last) if runs_on(last, &mode) => last.extent *= mode.extent,
+            _ => kept.push(mode),
+        }
+    }
+    kept
+}
+
+fn runs_on<D: Codomain>(mode: &Mode<D>, next: &Mode<D>) -> bool {
+    mode.stride.scaled(mode.extent).is_some_and(|end| end == next.stride)
+}

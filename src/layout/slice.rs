@@ -1,0 +1,125 @@
+//! Slicing: fix some coordinates, keep the other modes.
+
+use std::ops::RangeFull;
+
+use super::codomain::Codomain;
+use super::construct::Layout;
+use super::error::LayoutError;
+use super::tuple::{Coord, Tuple, saturate};
+
+/// One place of a slicing coordinate: fixed, or kept (CuTe's `_`, here `..`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// Keep the mode.
+    #[doc(alias = "_")]
+    Keep,
+    /// Fix the mode at this coordinate.
+    At(i64),
+}
+
+/// A coordinate in which `..` marks the modes to keep: `(.., (1, ..))`.
+pub type Slicer = Tuple<Slot>;
+
+impl From<RangeFull> for Slicer {
+    fn from(_: RangeFull) -> Self {
+        Tuple::Leaf(Slot::Keep)
+    }
+}
+
+impl From<Coord> for Slicer {
+    fn from(coord: Coord) -> Self {
+        coord.map(|&index| Slot::At(index))
+    }
+}
+
+macro_rules! from_integers {
+    ($($integer:ty)+) => {$(
+        impl From<$integer> for Slicer {
+            fn from(value: $integer) -> Self {
+                Tuple::Leaf(Slot::At(saturate(value)))
+            }
+        }
+    )+};
+}
+
+from_integers!(i64 i32 u32 usize);
+
+impl Slicer {
+    /// The coordinate with 0 at the places that are kept.
+    fn fixed(&self) -> Coord {
+        self.map(|slot| match slot {
+            Slot::Keep => 0,
+            Slot::At(index) => *index,
+        })
+    }
+}
+
+impl<D: Codomain> Layout<D> {
+    /// The modes kept by `at`, without their offset; a layout of no modes if none is.
+    ///
+    /// # Errors
+    /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    pub fn slice(&self, at: impl Into<Slicer>) -> Result<Layout<D>, LayoutError> {
+        Ok(self.slice_and_offset(at)?.0)
+    }
+
+    /// The modes kept by `at`, and the value of the coordinates it fixes.
+    ///
+    /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    ///
+    /// ```
+    /// use warpwright::layout::Layout;
+    /// let (column, offset) = Layout::row_major((4, 8))?.slice_and_offset((.., 3))?;
+    /// assert_eq!((column.to_string().as_str(), offset), ("(4):(8)", 3));
+    /// # Ok::<(), warpwright::layout::LayoutError>(())
+    /// ```
+    pub fn slice_and_offset(&self, at: impl Into<Slicer>) -> Result<(Layout<D>, D), LayoutError> {
+        let at = at.into();
+        let offset = self.at(at.fixed())?;
+        Ok((self.pick(&at, |slot| slot == Slot::Keep), offset))
+    }
+
+    /// The modes that `at` fixes: the reverse of [`slice`](Self::slice).
+    ///
+    /// # Errors
+    /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    pub fn dice(&self, at: impl Into<Slicer>) -> Result<Layout<D>, LayoutError> {
+        let at = at.into();
+        self.at(at.fixed())?;
+        Ok(self.pick(&at, |slot| slot != Slot::Keep))
+    }
+
+    /// This layout and the value of `coord`: where a tile of the same layout begins.
+    ///
+    /// # Errors
+    /// [`LayoutError::Coordinate`] if `coord` does not nest within the shape.
+    pub fn domain_offset(&self, coord: impl Into<Coord>) -> Result<(Layout<D>, D), LayoutError> {
+        Ok((self.clone(), self.at(coord)?))
+    }
+
+    fn pick(&self, at: &Slicer, keep: fn(Slot) -> bool) -> Layout<D> {
+        match at {
+            Tuple::Leaf(slot) if keep(*slot) => self.clone(),
+            Tuple::Leaf(_) => Layout { shape: Tuple::default(), stride: Tuple::default() },
+            Tuple::Node(_) => Layout {
+                shape: Tuple::Node(picked(&self.shape, at, keep)),
+                stride: Tuple::Node(picked(&self.stride, at, keep)),
+            },
+        }
+    }
+}
+
+/// The parts of `tuple` whose slot is to be kept, in a flat list of modes. Nesting of `at` was checked before.
+fn picked<T: Clone>(tuple: &Tuple<T>, at: &Slicer, keep: fn(Slot) -> bool) -> Vec<Tuple<T>> {
+    match at {
+        Tuple::Leaf(slot) if keep(*slot) => vec![tuple.clone()],
+        Tuple::Leaf(_) => vec![],
+        Tuple::Node(slots) => {
+            let modes = tuple.modes().iter().zip(slots);
+            modes.flat_map(|(mode, slot)| picked(mode, slot, keep)).collect()
+        }
+    }
+}

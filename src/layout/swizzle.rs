@@ -1,0 +1,98 @@
+//! Swizzles: an exclusive or that spreads the rows of a tile over the banks of shared memory.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::LayoutError;
+
+/// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are exclusive-ored into bits `M .. M + B`. With a
+/// negative `S` the lower bits go into the upper ones.
+///
+/// A swizzle is its own inverse. The named ones act on bytes of the absolute shared-memory address, as TMA and `wgmma` do.
+///
+/// ```
+/// use warpwright::layout::Swizzle;
+/// assert_eq!(Swizzle::BYTES_128.apply(128), 128 + 16);
+/// assert_eq!(Swizzle::new(3, 4, 3)?, Swizzle::BYTES_128);
+/// # Ok::<(), warpwright::layout::LayoutError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Swizzle {
+    bits: u32,
+    base: u32,
+    shift: i32,
+}
+
+impl Swizzle {
+    /// Offsets as they are.
+    pub const NONE: Swizzle = Swizzle { bits: 0, base: 4, shift: 3 };
+    /// 16-byte chunks within 32 bytes: bit 7 into bit 4.
+    pub const BYTES_32: Swizzle = Swizzle { bits: 1, base: 4, shift: 3 };
+    /// 16-byte chunks within 64 bytes: bits 7 and 8 into bits 4 and 5.
+    pub const BYTES_64: Swizzle = Swizzle { bits: 2, base: 4, shift: 3 };
+    /// 16-byte chunks within 128 bytes: bits 7 to 9 into bits 4 to 6.
+    pub const BYTES_128: Swizzle = Swizzle { bits: 3, base: 4, shift: 3 };
+
+    /// `Swizzle<bits, base, shift>`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or pass bit 62.
+    pub const fn new(bits: u32, base: u32, shift: i32) -> Result<Swizzle, LayoutError> {
+        let reach = (bits as u64) + (base as u64) + (shift.unsigned_abs() as u64);
+        if shift.unsigned_abs() < bits || reach > 62 {
+            return Err(LayoutError::Swizzle { bits, base, shift });
+        }
+        Ok(Swizzle { bits, base, shift })
+    }
+
+    /// Number of bits exchanged.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.bits
+    }
+
+    /// Low bits that stay: runs of `2^base` units are kept whole.
+    #[must_use]
+    pub const fn base(self) -> u32 {
+        self.base
+    }
+
+    /// Distance from the bits changed up to the bits they are changed by.
+    #[must_use]
+    pub const fn shift(self) -> i32 {
+        self.shift
+    }
+
+    /// Units after which the pattern repeats: a tile that starts at a multiple of it may be swizzled by offset.
+    #[must_use]
+    pub const fn period(self) -> i64 {
+        if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
+    }
+
+    /// The swizzled offset.
+    #[must_use]
+    pub const fn apply(self, offset: i64) -> i64 {
+        let mask = ((1 << self.bits) - 1) << self.base;
+        if self.shift >= 0 {
+            offset ^ ((offset >> self.shift) & mask)
+        } else {
+            offset ^ ((offset & mask) << self.shift.unsigned_abs())
+        }
+    }
+}
+
+/// As CuTe prints it: `Sw<3,4,3>`.
+impl fmt::Display for Swizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)
+    }
+}
+
+impl FromStr for Swizzle {
+    type Err = LayoutError;
+
+    /// Parses `Sw<3,4,3>`.
+    fn from_str(text: &str) -> Result<Self, LayoutError> {
+        super::text::parse_swizzle(text)
+    }
+}

@@ -1,0 +1,323 @@
+//! Nested tuples: the shapes, strides, coordinates and tilers of layouts.
+
+use std::fmt;
+
+use super::error::{LayoutError, ModePath};
+
+/// A leaf or a tuple of tuples, to any depth.
+///
+/// As in CuTe, the leaf `4` and the tuple of one `(4)` differ. Modes are numbered from 0, leftmost first.
+///
+/// ```
+/// use warpwright::layout::IntTuple;
+/// let shape = IntTuple::from((4, (2, 2)));
+/// assert_eq!(shape.to_string(), "(4,(2,2))");
+/// assert_eq!((shape.rank(), shape.depth(), shape.size()), (2, 2, 16));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Tuple<T> {
+    /// A single value, of rank 1 and depth 0.
+    Leaf(T),
+    /// A tuple of modes; it may have one mode or none.
+    Node(Vec<Tuple<T>>),
+}
+
+/// An integer or a nested tuple of integers.
+#[doc(alias = "HTuple")]
+pub type IntTuple = Tuple<i64>;
+/// The extents of a layout, each at least 1.
+pub type Shape = IntTuple;
+/// The strides of a layout, nested like its shape.
+pub type Stride<D = i64> = Tuple<D>;
+/// A 0-based coordinate: an integer, or a tuple whose leaves may stand for whole nested modes.
+pub type Coord = IntTuple;
+
+impl<T> Tuple<T> {
+    /// Number of modes at the top; 1 for a leaf.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.modes().len()
+    }
+
+    /// Depth of nesting: 0 for a leaf, 1 for a flat tuple.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        match self {
+            Tuple::Leaf(_) => 0,
+            Tuple::Node(modes) => 1 + modes.iter().map(Tuple::depth).max().unwrap_or(0),
+        }
+    }
+
+    /// The modes at the top; a leaf is its own single mode.
+    #[must_use]
+    pub fn modes(&self) -> &[Tuple<T>] {
+        match self {
+            Tuple::Leaf(_) => std::slice::from_ref(self),
+            Tuple::Node(modes) => modes,
+        }
+    }
+
+    /// Mode `index`, if there is one.
+    #[must_use]
+    pub fn mode(&self, index: usize) -> Option<&Tuple<T>> {
+        self.modes().get(index)
+    }
+
+    /// The value, if this is a leaf.
+    #[must_use]
+    pub fn as_leaf(&self) -> Option<&T> {
+        match self {
+            Tuple::Leaf(value) => Some(value),
+            Tuple::Node(_) => None,
+        }
+    }
+
+    /// All leaves from left to right.
+    pub fn leaves(&self) -> Leaves<'_, T> {
+        Leaves { pending: vec![self] }
+    }
+
+    /// The same nesting with `f` applied to every leaf.
+    pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> Tuple<U> {
+        self.map_with(&mut f)
+    }
+
+    fn map_with<U>(&self, f: &mut impl FnMut(&T) -> U) -> Tuple<U> {
+        match self {
+            Tuple::Leaf(value) => Tuple::Leaf(f(value)),
+            Tuple::Node(modes) => Tuple::Node(modes.iter().map(|mode| mode.map_with(f)).collect()),
+        }
+    }
+
+    /// Whether both nest alike (CuTe's `congruent`).
+    #[must_use]
+    pub fn congruent<U>(&self, other: &Tuple<U>) -> bool {
+        match (self, other) {
+            (Tuple::Leaf(_), Tuple::Leaf(_)) => true,
+            (Tuple::Node(a), Tuple::Node(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.congruent(b))
+            }
+            _ => false,
+        }
+    }
+
+    /// A tuple of one unless it is a tuple already.
+    #[must_use]
+    pub fn wrap(self) -> Tuple<T> {
+        match self {
+            Tuple::Leaf(_) => Tuple::Node(vec![self]),
+            Tuple::Node(_) => self,
+        }
+    }
+
+    /// The sole mode of a tuple of one, unwrapped to any depth; anything else as it is.
+    #[must_use]
+    pub fn unwrap(self) -> Tuple<T> {
+        match self {
+            Tuple::Node(mut modes) if modes.len() == 1 => modes.remove(0).unwrap(),
+            other => other,
+        }
+    }
+}
+
+impl<T: Clone> Tuple<T> {
+    /// All leaves as one flat tuple; a leaf stays a leaf.
+    #[must_use]
+    pub fn flatten(&self) -> Tuple<T> {
+        match self {
+            Tuple::Leaf(_) => self.clone(),
+            Tuple::Node(_) => self.leaves().cloned().collect(),
+        }
+    }
+
+    /// The leaves folded into the nesting of `profile`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] if the number of leaves differs.
+    pub fn unflatten<U>(&self, profile: &Tuple<U>) -> Result<Tuple<T>, LayoutError>
+    where
+        T: fmt::Display,
+    {
+        let (found, wanted) = (self.leaves().count(), profile.leaves().count());
+        if found != wanted {
+            let value = self.to_string();
+            return Err(LayoutError::Rank { operation: "unflatten", wanted, found, value });
+        }
+        let mut leaves = self.leaves();
+        Ok(refold(profile, &mut leaves))
+    }
+
+    /// Modes `begin..end` gathered into one mode (CuTe's `group`).
+    ///
+    /// # Errors
+    /// [`LayoutError::ModeRange`] if the range is empty or passes the last mode.
+    pub fn group(&self, begin: usize, end: usize) -> Result<Tuple<T>, LayoutError> {
+        let modes = self.modes();
+        if begin >= end || end > modes.len() {
+            return Err(LayoutError::ModeRange { begin, end, rank: modes.len() });
+        }
+        let mut grouped = modes[..begin].to_vec();
+        grouped.push(Tuple::Node(modes[begin..end].to_vec()));
+        grouped.extend_from_slice(&modes[end..]);
+        Ok(Tuple::Node(grouped))
+    }
+}
+
+fn refold<T: Clone, U>(profile: &Tuple<U>, leaves: &mut Leaves<'_, T>) -> Tuple<T> {
+    match profile {
+        Tuple::Leaf(_) => leaves.next().map_or_else(|| Tuple::Node(vec![]), |leaf| Tuple::Leaf(leaf.clone())),
+        Tuple::Node(modes) => Tuple::Node(modes.iter().map(|mode| refold(mode, leaves)).collect()),
+    }
+}
+
+impl IntTuple {
+    /// Product of all leaves: the number of coordinates of a shape. Wraps past 64 bits; a [`Layout`](super::Layout)'s
+    /// shape never does.
+    #[doc(alias = "product")]
+    #[must_use]
+    pub fn size(&self) -> i64 {
+        match self {
+            Tuple::Leaf(extent) => *extent,
+            Tuple::Node(modes) => modes.iter().fold(1, |size, mode| size.wrapping_mul(mode.size())),
+        }
+    }
+
+    /// The product of each mode at the top, as a flat tuple.
+    #[must_use]
+    pub fn product_each(&self) -> IntTuple {
+        self.modes().iter().map(IntTuple::size).collect()
+    }
+
+    /// Whether every coordinate of this shape is one of `other` (CuTe's `compatible`): sizes agree wherever this one has a
+    /// leaf.
+    #[must_use]
+    pub fn compatible(&self, other: &IntTuple) -> bool {
+        match (self, other) {
+            (Tuple::Leaf(extent), _) => *extent == other.size(),
+            (Tuple::Node(a), Tuple::Node(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.compatible(b))
+            }
+            (Tuple::Node(_), Tuple::Leaf(_)) => false,
+        }
+    }
+
+    /// Refuses extents below 1 and sizes past 64 bits.
+    pub(super) fn check_extents(&self) -> Result<i64, LayoutError> {
+        self.check_extents_at(&ModePath::default())
+    }
+
+    fn check_extents_at(&self, path: &ModePath) -> Result<i64, LayoutError> {
+        match self {
+            Tuple::Leaf(extent) if *extent < 1 => {
+                Err(LayoutError::Extent { mode: path.clone(), extent: *extent })
+            }
+            Tuple::Leaf(extent) => Ok(*extent),
+            Tuple::Node(modes) => modes.iter().enumerate().try_fold(1_i64, |size, (index, mode)| {
+                let extent = mode.check_extents_at(&path.child(index))?;
+                size.checked_mul(extent)
+                    .ok_or_else(|| LayoutError::Overflow { what: format!("the size of shape {self}") })
+            }),
+        }
+    }
+}
+
+/// The leaves of a tuple from left to right; see [`Tuple::leaves`].
+#[derive(Debug, Clone)]
+pub struct Leaves<'a, T> {
+    pending: Vec<&'a Tuple<T>>,
+}
+
+impl<'a, T> Iterator for Leaves<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        loop {
+            match self.pending.pop()? {
+                Tuple::Leaf(value) => return Some(value),
+                Tuple::Node(modes) => self.pending.extend(modes.iter().rev()),
+            }
+        }
+    }
+}
+
+impl<T> FromIterator<T> for Tuple<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(leaves: I) -> Self {
+        Tuple::Node(leaves.into_iter().map(Tuple::Leaf).collect())
+    }
+}
+
+impl<T> FromIterator<Tuple<T>> for Tuple<T> {
+    fn from_iter<I: IntoIterator<Item = Tuple<T>>>(modes: I) -> Self {
+        Tuple::Node(modes.into_iter().collect())
+    }
+}
+
+impl<T> Default for Tuple<T> {
+    /// The empty tuple `()`.
+    fn default() -> Self {
+        Tuple::Node(vec![])
+    }
+}
+
+impl<T> From<()> for Tuple<T> {
+    fn from((): ()) -> Self {
+        Tuple::default()
+    }
+}
+
+impl<T> From<Vec<Tuple<T>>> for Tuple<T> {
+    fn from(modes: Vec<Tuple<T>>) -> Self {
+        Tuple::Node(modes)
+    }
+}
+
+impl<T, A: Into<Tuple<T>>, const N: usize> From<[A; N]> for Tuple<T> {
+    fn from(modes: [A; N]) -> Self {
+        modes.into_iter().map(Into::into).collect()
+    }
+}
+
+impl<T: Clone> From<&Tuple<T>> for Tuple<T> {
+    fn from(tuple: &Tuple<T>) -> Self {
+        tuple.clone()
+    }
+}
+
+macro_rules! from_tuples {
+    ($($($name:ident)+;)+) => {$(
+        impl<Leaf, $($name: Into<Tuple<Leaf>>),+> From<($($name,)+)> for Tuple<Leaf> {
+            #[allow(non_snake_case, reason = "the type parameters name the values too")]
+            fn from(($($name,)+): ($($name,)+)) -> Self {
+                Tuple::Node(vec![$($name.into()),+])
+            }
+        }
+    )+};
+}
+
+from_tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+}
+
+macro_rules! from_integers {
+    ($($integer:ty)+) => {$(
+        impl From<$integer> for IntTuple {
+            fn from(value: $integer) -> Self {
+                Tuple::Leaf(super::tuple::saturate(value))
+            }
+        }
+    )+};
+}
+
+from_integers!(i64 i32 u32 usize);
+
+/// As `i64`, or its maximum: no layout accepts that as an extent or a stride, so the mistake is reported there.
+pub(super) fn saturate(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}

@@ -1,0 +1,54 @@
+//! The assembler: typed values and instructions in, readable PTX text out.
+#![forbid(unsafe_code)]
+
+mod body;
+mod dim;
+mod divisor;
+mod entry;
+mod error;
+mod flow;
+mod fold;
+mod inst;
+mod kernel;
+mod module;
+mod operand;
+mod params;
+mod print;
+mod ptr;
+mod raw;
+mod render;
+mod shared;
+mod state;
+pub mod table;
+mod target;
+mod types;
+mod val;
+mod var;
+mod variable;
+
+pub use dim::{Dim, IntoDim};
+pub use entry::{Entry, Extent, Promise};
+pub use error::{BuildError, BuildErrorKind};
+pub use flow::{Counter, Loop, Steps};
+pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
+pub use inst::{
+    Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
+    Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order,
+    Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Scope, Selector, Shuffle, Signed,
+    Store, UnitMask, Whole, WideBits, WideProduct, Widen, Window, Word, lop3_table,
+};
+pub use kernel::{Builder, Kernel};
+pub use module::{Module, ModuleError};
+pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
+pub use print::{Print, PrintArgs, Shown};
+pub use ptr::{
+    Access, AddressType, Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, Space,
+    Writable, Write,
+};
+pub use raw::{Append, IntoRaw, Raw, RawOperand};
+pub use state::{State, Visitor};
+pub use target::{Features, Target, UnknownTarget, Version};
+pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f16, f16x2};
+pub use val::Val;
+pub use var::Var;
+pub use variable::{Variable, VariableSpace};

@@ -1,0 +1,289 @@
+//! Control flow that is emitted: branches, loops, guards, early return.
+//!
+//! A plain Rust `for` around builder calls is an unrolled loop; the functions here write labels and branches.
+
+use std::{fmt, ops::Range, panic::Location};
+
+use super::{
+    body::RegId,
+    divisor::gcd,
+    error::BuildErrorKind,
+    fold::Number,
+    kernel::Builder,
+    operand::Operand,
+    state::{Slots, State},
+    val::{Repr, Val},
+};
+
+/// An integer type that loops count in: `u32`, `i32`, `u64`, `i64`.
+pub trait Counter: Number + PartialOrd {}
+
+impl Counter for u32 {}
+impl Counter for i32 {}
+impl Counter for u64 {}
+impl Counter for i64 {}
+
+/// What a counted loop counts through: `n` (from 0), `start..end`, or either [`by`](Self::by) a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps<'k, T: Counter> {
+    start: Val<'k, T>,
+    end: Val<'k, T>,
+    step: Val<'k, T>,
+}
+
+impl<'k, T: Counter> Steps<'k, T> {
+    /// From `start` up to but not including `end`, by ones.
+    pub fn new(start: impl Into<Val<'k, T>>, end: impl Into<Val<'k, T>>) -> Self {
+        Self { start: start.into(), end: end.into(), step: T::ONE.into() }
+    }
+
+    /// By steps of `step`, which must be above 0; `end + step` must not exceed the type's largest number.
+    #[must_use]
+    pub fn by(self, step: impl Into<Val<'k, T>>) -> Self {
+        Self { step: step.into(), ..self }
+    }
+}
+
+impl<'k, T: Counter> From<Val<'k, T>> for Steps<'k, T> {
+    fn from(count: Val<'k, T>) -> Self {
+        Self::new(T::ZERO, count)
+    }
+}
+
+impl<T: Counter> From<T> for Steps<'_, T> {
+    fn from(count: T) -> Self {
+        Self::new(T::ZERO, count)
+    }
+}
+
+impl<'k, T: Counter> From<Range<Val<'k, T>>> for Steps<'k, T> {
+    fn from(range: Range<Val<'k, T>>) -> Self {
+        Self::new(range.start, range.end)
+    }
+}
+
+impl<T: Counter> From<Range<T>> for Steps<'_, T> {
+    fn from(range: Range<T>) -> Self {
+        Self::new(range.start, range.end)
+    }
+}
+
+/// The loop being written, for leaving it or going on to its next iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct Loop<'k> {
+    k: Builder<'k>,
+    label: u32,
+}
+
+impl<'k> Builder<'k> {
+    /// Writes `then` so that it runs where `condition` holds.
+    ///
+    /// Values defined in it are unknown afterwards: carry results out in a [`Var`](super::Var).
+    #[track_caller]
+    pub fn if_(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce()) {
+        match condition.into().0 {
+            Repr::Const(true) => then(),
+            Repr::Const(false) => {}
+            Repr::Reg(condition, _) => {
+                let label = self.body().label();
+                self.branch_unless(condition, format_args!("$endif{label}"));
+                self.block_scope(then);
+                self.place(format_args!("$endif{label}"));
+            }
+        }
+    }
+
+    /// Writes `then` and `otherwise` so that the first runs where `condition` holds and the second elsewhere.
+    #[track_caller]
+    pub fn if_else(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce(), otherwise: impl FnOnce()) {
+        match condition.into().0 {
+            Repr::Const(true) => then(),
+            Repr::Const(false) => otherwise(),
+            Repr::Reg(condition, _) => {
+                let label = self.body().label();
+                self.branch_unless(condition, format_args!("$else{label}"));
+                self.block_scope(then);
+                self.branch(format_args!("$endif{label}"));
+                self.place(format_args!("$else{label}"));
+                self.block_scope(otherwise);
+                self.place(format_args!("$endif{label}"));
+            }
+        }
+    }
+
+    /// Writes a loop that counts `i` through `steps`: `k.for_(n, |i| …)`, `k.for_(a..b, …)`, `k.for_(Steps::new(a, b).by(4), …)`.
+    #[track_caller]
+    pub fn for_<T: Counter>(self, steps: impl Into<Steps<'k, T>>, body: impl FnOnce(Val<'k, T>)) {
+        self.fold(steps, (), |i, ()| body(i));
+    }
+
+    /// Writes a loop that counts `i` through `steps` and carries `state` from one iteration to the next.
+    ///
+    /// `body` is written once. It takes the state by value and gives it back in the same type; what the loop gives
+    /// is the state after the last iteration, or as it went in if there is none.
+    #[track_caller]
+    pub fn fold<T: Counter, S: State<'k>>(
+        self,
+        steps: impl Into<Steps<'k, T>>,
+        mut state: S,
+        body: impl FnOnce(Val<'k, T>, S) -> S,
+    ) -> S {
+        let Steps { start, end, step } = steps.into();
+        if step.as_constant().is_some_and(|step| step <= T::ZERO) {
+            self.refuse(format!("a loop's step must be above 0, but it is {step:?}"));
+            return state;
+        }
+        let known = start.as_constant().zip(end.as_constant());
+        if known.is_some_and(|(start, end)| start >= end) {
+            return state;
+        }
+        let label = self.body().label();
+        let mut slots = Slots::enter(self, &mut state);
+        let counter = self.fresh(T::CLASS);
+        self.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(counter), start.operand(self)]);
+        if known.is_none() {
+            self.branch_if(end.le(start), format_args!("$endfor{label}"));
+        }
+        self.place(format_args!("$for{label}"));
+        self.body().open_loop();
+        slots.carry(self);
+        let i = Val::from_reg(counter, self);
+        i.set_divisor(gcd(start.divisor(), step.divisor()));
+        state = body(i, state);
+        slots.assign(self, &mut state);
+        self.emit(
+            format_args!("add.{}", T::PTX),
+            &[Operand::Reg(counter), Operand::Reg(counter), step.operand(self)],
+        );
+        self.branch_if(i.lt(end), format_args!("$for{label}"));
+        self.body().close_loop();
+        slots.carry(self);
+        // The counter is of no use after the loop: a handle to it that got out is refused.
+        self.body().overwrite(counter);
+        self.place(format_args!("$endfor{label}"));
+        state
+    }
+
+    /// Writes a loop that runs until it is left by [`Loop::break_if`] or [`Loop::break_`].
+    #[track_caller]
+    pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
+        let label = self.body().label();
+        self.place(format_args!("$loop{label}"));
+        self.body().open_loop();
+        body(Loop { k: self, label });
+        self.body().close_loop();
+        self.branch(format_args!("$loop{label}"));
+        self.place(format_args!("$endloop{label}"));
+    }
+
+    /// Writes a loop that runs while `condition`, evaluated before each iteration, holds.
+    #[track_caller]
+    pub fn while_<C: Into<Val<'k, bool>>>(self, condition: impl FnOnce() -> C, body: impl FnOnce(Loop<'k>)) {
+        let at = Location::caller();
+        self.loop_(|l| {
+            let condition = condition().into();
+            self.located(at, || l.break_if(!condition));
+            body(l);
+        });
+    }
+
+    /// Guards every instruction that `write` emits with a predicate: `@%p1 st.global.b32 …`.
+    ///
+    /// Cheaper than a branch for an instruction or two. Values defined in it are unknown afterwards, and it may not
+    /// contain branches.
+    #[track_caller]
+    pub fn when(self, condition: impl Into<Val<'k, bool>>, write: impl FnOnce()) {
+        match condition.into().0 {
+            Repr::Const(true) => write(),
+            Repr::Const(false) => {}
+            Repr::Reg(condition, _) => {
+                let outer = self.body().set_guard(Some((condition, false)));
+                if outer.is_some() {
+                    self.fail(BuildErrorKind::Refused(
+                        "a guard inside a guard: use `if_` or join the conditions".into(),
+                    ));
+                }
+                self.block_scope(write);
+                self.body().set_guard(outer);
+            }
+        }
+    }
+
+    /// Ends the thread here.
+    #[doc(alias = "ret")]
+    #[track_caller]
+    pub fn return_(self) {
+        self.emit(format_args!("ret"), &[]);
+    }
+
+    /// Ends the thread here where `condition` holds.
+    #[track_caller]
+    pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
+        self.located(Location::caller(), || self.when(condition, || self.return_()));
+    }
+
+    fn block_scope(self, write: impl FnOnce()) {
+        self.body().open_block();
+        write();
+        self.body().close_block();
+    }
+
+    fn place(self, label: fmt::Arguments<'_>) {
+        self.body().line(format_args!("{label}:"));
+    }
+
+    #[track_caller]
+    fn branch(self, label: fmt::Arguments<'_>) {
+        self.emit(format_args!("bra"), &[Operand::Name(&label.to_string())]);
+    }
+
+    #[track_caller]
+    fn branch_if(self, condition: Val<'k, bool>, label: fmt::Arguments<'_>) {
+        match condition.0 {
+            Repr::Const(true) => self.branch(label),
+            Repr::Const(false) => {}
+            Repr::Reg(condition, _) => self.guarded_branch((condition, false), label),
+        }
+    }
+
+    #[track_caller]
+    fn branch_unless(self, condition: RegId, label: fmt::Arguments<'_>) {
+        self.guarded_branch((condition, true), label);
+    }
+
+    #[track_caller]
+    fn guarded_branch(self, guard: (RegId, bool), label: fmt::Arguments<'_>) {
+        let outer = self.body().set_guard(Some(guard));
+        if outer.is_some() {
+            self.fail(BuildErrorKind::Refused("a branch inside a guard: use `if_` instead of `when`".into()));
+        }
+        self.branch(label);
+        self.body().set_guard(outer);
+    }
+}
+
+impl<'k> Loop<'k> {
+    /// Leaves the loop.
+    #[track_caller]
+    pub fn break_(self) {
+        self.k.branch(format_args!("$endloop{}", self.label));
+    }
+
+    /// Leaves the loop where `condition` holds.
+    #[track_caller]
+    pub fn break_if(self, condition: impl Into<Val<'k, bool>>) {
+        self.k.branch_if(condition.into(), format_args!("$endloop{}", self.label));
+    }
+
+    /// Goes on to the next iteration.
+    #[track_caller]
+    pub fn continue_(self) {
+        self.k.branch(format_args!("$loop{}", self.label));
+    }
+
+    /// Goes on to the next iteration where `condition` holds.
+    #[track_caller]
+    pub fn continue_if(self, condition: impl Into<Val<'k, bool>>) {
+        self.k.branch_if(condition.into(), format_args!("$loop{}", self.label));
+    }
+}

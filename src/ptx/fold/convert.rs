@@ -1,0 +1,96 @@
+//! Conversion of constants between number formats, as `cvt` does it.
+
+use super::format::{Exact, Format, Rounding, scale};
+
+/// NaN as an integer: 0, but 2^(width − 1) if either side has 64 bits (PTX ISA, "cvt").
+fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
+    match (from, to) {
+        (Format::Float { significand, .. }, Format::Integer { bits, .. }) => {
+            Some(if significand == 52 || bits == 64 { 1 << (bits - 1) } else { 0 })
+        }
+        _ => None,
+    }
+}
+
+/// A number type that `cvt` converts from and to.
+pub trait Numeric: super::Number {
+    /// How it lays out its bits.
+    const FORMAT: Format;
+}
+
+macro_rules! numerics {
+    ($($t:ty, $format:expr;)*) => {$(
+        impl Numeric for $t {
+            const FORMAT: Format = $format;
+        }
+    )*};
+}
+
+numerics! {
+    u16,          Format::Integer { signed: false, bits: 16 };
+    i16,          Format::Integer { signed: true, bits: 16 };
+    u32,          Format::Integer { signed: false, bits: 32 };
+    i32,          Format::Integer { signed: true, bits: 32 };
+    u64,          Format::Integer { signed: false, bits: 64 };
+    i64,          Format::Integer { signed: true, bits: 64 };
+    half::f16,    Format::Float { exponent: 5, significand: 10 };
+    half::bf16,   Format::Float { exponent: 8, significand: 7 };
+    f32,          Format::Float { exponent: 8, significand: 23 };
+    f64,          Format::Float { exponent: 11, significand: 52 };
+}
+
+/// The constant in another format: integers wrap into integers, floats saturate into integers, anything rounds into floats.
+pub(crate) fn convert<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U {
+    let number = T::FORMAT.read(value.to_bits());
+    let bits = match (T::FORMAT, U::FORMAT, number) {
+        (Format::Integer { .. }, Format::Integer { .. }, Exact::Finite { negative, significand, .. }) => {
+            (if negative { significand.wrapping_neg() } else { significand }) as u64
+        }
+        (from, to, Exact::Nan { .. }) => {
+            nan_as_integer(from, to).unwrap_or_else(|| nan(from, to, value.to_bits(), number))
+        }
+        (_, to, _) => to.write(number, rounding),
+    };
+    U::from_bits(bits)
+}
+
+/// NaN in another float format. A bf16 is the upper half of its f32; sign and payload survive from f64, and to f64 from
+/// f32 and bf16; anything else gives the canonical NaN. (The manual leaves the payload open; this is what an H200 does.)
+fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
+    let digits = |f| if let Format::Float { significand, .. } = f { significand } else { 0 };
+    let canonical = |digits: u32| Exact::Nan { negative: false, payload: u64::MAX << (64 - digits) };
+    match (digits(from), digits(to)) {
+        (7, 23) => value << 16,
+        (52, _) | (7 | 23, 52) => to.write(number, Rounding::Rz),
+        (_, 52) => to.write(canonical(23), Rounding::Rz),
+        (_, digits) => to.write(canonical(digits), Rounding::Rz),
+    }
+}
+
+/// The integer clamped into the range of another integer type, or the number clamped to 0 … 1 in a float format, NaN giving 0: `.sat`.
+pub(crate) fn saturate<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U {
+    let number = T::FORMAT.read(value.to_bits());
+    let bits = match (U::FORMAT, number) {
+        (Format::Integer { .. }, Exact::Nan { .. }) => return convert(value, rounding),
+        (to @ Format::Integer { .. }, _) => to.write(number, rounding),
+        (
+            Format::Float { .. },
+            Exact::Nan { .. } | Exact::Infinite { negative: true } | Exact::Finite { negative: true, .. },
+        ) => 0,
+        (Format::Float { .. }, Exact::Infinite { negative: false }) => U::ONE.to_bits(),
+        (to, number) => to.write(number, rounding).min(U::ONE.to_bits()),
+    };
+    U::from_bits(bits)
+}
+
+/// The float rounded to an integral value of its own format; a zero keeps its sign.
+pub(crate) fn round_to_integral<T: Numeric>(value: T, rounding: Rounding) -> T {
+    match T::FORMAT.read(value.to_bits()) {
+        Exact::Finite { negative, significand, exponent } if exponent < 0 => {
+            let significand = scale(negative, significand, exponent, rounding);
+            T::from_bits(T::FORMAT.write(Exact::Finite { negative, significand, exponent: 0 }, Rounding::Rz))
+        }
+        Exact::Nan { .. } => convert::<T, T>(value, rounding),
+        _ => value,
+    }
+}

@@ -1,0 +1,213 @@
+//! Number formats: bits read as exact numbers, exact numbers rounded into bits.
+
+/// How a result that does not fit its format is rounded (PTX ISA, "Rounding Modifiers").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// To the nearest, ties to the even one: `.rn`, `.rni`.
+    #[default]
+    #[doc(alias = ".rn")]
+    Rn,
+    /// Towards zero: `.rz`, `.rzi`.
+    #[doc(alias = ".rz")]
+    Rz,
+    /// Towards −∞: `.rm`, `.rmi`.
+    #[doc(alias = ".rm")]
+    Rm,
+    /// Towards +∞: `.rp`, `.rpi`.
+    #[doc(alias = ".rp")]
+    Rp,
+}
+
+impl Rounding {
+    /// Every mode.
+    pub const ALL: [Self; 4] = [Self::Rn, Self::Rz, Self::Rm, Self::Rp];
+
+    /// As the mnemonic has it: `".rn"`.
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Rn => ".rn",
+            Self::Rz => ".rz",
+            Self::Rm => ".rm",
+            Self::Rp => ".rp",
+        }
+    }
+
+    /// The modifier that rounds to an integer: `".rni"`.
+    pub(crate) const fn integer_suffix(self) -> &'static str {
+        match self {
+            Self::Rn => ".rni",
+            Self::Rz => ".rzi",
+            Self::Rm => ".rmi",
+            Self::Rp => ".rpi",
+        }
+    }
+
+    /// Whether `quotient`, with `remainder` of `unit` left over, goes up by one.
+    fn up(self, negative: bool, quotient: u128, remainder: u128, unit: u128) -> bool {
+        match self {
+            Self::Rn => remainder > unit / 2 || remainder == unit / 2 && quotient & 1 == 1,
+            Self::Rz => false,
+            Self::Rm => negative && remainder != 0,
+            Self::Rp => !negative && remainder != 0,
+        }
+    }
+
+    /// What a number too large for the format becomes: infinity, or the largest finite number.
+    fn overflows_to_infinity(self, negative: bool) -> bool {
+        match self {
+            Self::Rn => true,
+            Self::Rz => false,
+            Self::Rm => negative,
+            Self::Rp => !negative,
+        }
+    }
+}
+
+/// How a number type lays out its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Two's complement, or unsigned.
+    Integer {
+        /// Whether it has negative numbers.
+        signed: bool,
+        /// Width.
+        bits: u32,
+    },
+    /// IEEE 754 binary, and bf16 likewise.
+    Float {
+        /// Width of the exponent field.
+        exponent: u32,
+        /// Width of the significand field, without the leading one.
+        significand: u32,
+    },
+}
+
+/// A number without a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exact {
+    /// ± significand · 2^exponent; the significand is below 2^127.
+    Finite { negative: bool, significand: u128, exponent: i32 },
+    /// ± ∞.
+    Infinite { negative: bool },
+    /// Not a number, with its significand field at the top of 64 bits.
+    Nan { negative: bool, payload: u64 },
+}
+
+impl Format {
+    pub(super) fn read(self, bits: u64) -> Exact {
+        match self {
+            Self::Integer { signed, bits: width } => {
+                let unused = 64 - width;
+                let negative = signed && (bits >> (width - 1)) & 1 == 1;
+                let significand = match negative {
+                    true => ((bits << unused) as i64 >> unused).unsigned_abs(),
+                    false => bits << unused >> unused,
+                };
+                Exact::Finite { negative, significand: significand.into(), exponent: 0 }
+            }
+            Self::Float { exponent: width, significand: digits } => {
+                let negative = (bits >> (width + digits)) & 1 == 1;
+                let field = (bits >> digits) & ((1 << width) - 1);
+                let fraction = bits & ((1 << digits) - 1);
+                let lowest = self.lowest_exponent() - digits as i32;
+                let finite = |significand: u64, exponent| Exact::Finite {
+                    negative,
+                    significand: significand.into(),
+                    exponent,
+                };
+                match field {
+                    0 => finite(fraction, lowest),
+                    f if f < (1 << width) - 1 => finite(fraction | 1 << digits, lowest + f as i32 - 1),
+                    _ if fraction == 0 => Exact::Infinite { negative },
+                    _ => Exact::Nan { negative, payload: fraction << (64 - digits) },
+                }
+            }
+        }
+    }
+
+    /// Exponent of the smallest normal number: −126 for f32.
+    fn lowest_exponent(self) -> i32 {
+        match self {
+            Self::Float { exponent, .. } => 2 - (1 << (exponent - 1)),
+            Self::Integer { .. } => 0,
+        }
+    }
+
+    /// Whether a number other than zero is below the smallest normal one.
+    pub(super) fn is_subnormal(self, number: Exact) -> bool {
+        match number {
+            Exact::Finite { significand: 0, .. } | Exact::Infinite { .. } | Exact::Nan { .. } => false,
+            Exact::Finite { significand, exponent, .. } => {
+                leading(significand, exponent) < self.lowest_exponent()
+            }
+        }
+    }
+
+    pub(super) fn write(self, number: Exact, rounding: Rounding) -> u64 {
+        match self {
+            Self::Integer { signed, bits } => integer(number, rounding, signed, bits),
+            Self::Float { exponent, significand } => self.float(number, rounding, exponent, significand),
+        }
+    }
+
+    fn float(self, number: Exact, rounding: Rounding, width: u32, digits: u32) -> u64 {
+        let sign = |negative: bool| u64::from(negative) << (width + digits);
+        let infinity = ((1 << width) - 1) << digits;
+        match number {
+            Exact::Infinite { negative } => sign(negative) | infinity,
+            Exact::Nan { negative, payload } => {
+                sign(negative) | infinity | 1 << (digits - 1) | payload >> (64 - digits)
+            }
+            Exact::Finite { negative, significand: 0, .. } => sign(negative),
+            Exact::Finite { negative, significand, exponent } => {
+                let lowest = self.lowest_exponent();
+                let leading = leading(significand, exponent).max(lowest);
+                let rounded = scale(negative, significand, exponent - (leading - digits as i32), rounding);
+                // The leading one of a normal number adds one to the exponent field, and so does a carry out of rounding.
+                let finite = u128::from((leading - lowest) as u32) << digits;
+                let bits = finite + rounded;
+                sign(negative)
+                    | match bits >= u128::from(infinity) {
+                        false => bits as u64,
+                        true if rounding.overflows_to_infinity(negative) => infinity,
+                        true => infinity - 1,
+                    }
+            }
+        }
+    }
+}
+
+/// The exponent of the leading one.
+fn leading(significand: u128, exponent: i32) -> i32 {
+    exponent + 127 - significand.leading_zeros() as i32
+}
+
+/// `significand · 2^exponent`, rounded to an integer; where it is too large for 127 bits, some number above 2^64.
+pub(super) fn scale(negative: bool, significand: u128, exponent: i32, rounding: Rounding) -> u128 {
+    if exponent >= 0 {
+        return significand << exponent.min(significand.leading_zeros() as i32 - 1);
+    }
+    // The significand is below 2^127, so that any shift beyond leaves less than half.
+    let shift = exponent.unsigned_abs().min(127);
+    let unit = 1 << shift;
+    let (quotient, remainder) = (significand / unit, significand % unit);
+    quotient + u128::from(rounding.up(negative, quotient, remainder, unit))
+}
+
+/// The nearest integer that the type has; NaN as [`nan_as_integer`] has it.
+fn integer(number: Exact, rounding: Rounding, signed: bool, bits: u32) -> u64 {
+    let (least, most) = match signed {
+        true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        false => (0, (1i128 << bits) - 1),
+    };
+    let value = match number {
+        Exact::Infinite { negative: true } => least,
+        Exact::Infinite { negative: false } => most,
+        Exact::Nan { .. } => 0,
+        Exact::Finite { negative, significand, exponent } => {
+            let rounded = scale(negative, significand, exponent, rounding).min(1 << 100) as i128;
+            if negative { -rounded } else { rounded }
+        }
+    };
+    value.clamp(least, most) as u64
+}

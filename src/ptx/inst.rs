@@ -1,0 +1,65 @@
+//! The instructions as methods and operators, one file a chapter of the manual.
+
+mod address;
+mod approx;
+mod arithmetic;
+mod atomic;
+mod bits;
+mod compare;
+mod control;
+mod convert;
+mod cp_async;
+mod extended;
+mod float;
+mod integer;
+mod logic;
+mod matrix;
+mod memory;
+mod order;
+mod pack;
+mod permute;
+mod predicated;
+mod select;
+mod sign;
+mod special;
+mod sync;
+mod warp;
+
+pub use address::{Prefetch, Prefetchable, Window};
+pub use arithmetic::{Divide, Whole, WideProduct, Widen};
+pub use atomic::{Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Reduction};
+pub use bits::{Excess, Extend, WideBits};
+pub use compare::{CompareEach, Comparison, UnitMask};
+pub use convert::ByteSized;
+pub use extended::Word;
+pub use float::{Half, NanExtremum};
+pub use integer::{Narrow24, Packed};
+pub use logic::Bits;
+pub use matrix::Accumulator;
+pub use memory::{Load, Store};
+pub use order::{Order, Scope};
+pub use pack::{HalfPair, Pair};
+pub use permute::{Permute, lop3_table};
+pub use select::Selector;
+pub use sign::{Class, Real, Signed};
+pub use warp::{FULL_MASK, Reduce, Shuffle};
+
+use super::{
+    kernel::Builder,
+    types::Scalar,
+    val::{Repr, Val},
+};
+
+/// Two operands: both known to the host, or at least one in a register of a kernel.
+pub(crate) enum Operands<'k, T, U> {
+    Known(T, U),
+    In(Builder<'k>),
+}
+
+/// Tells whether an instruction on `a` and `b` folds, and which kernel it belongs to if not.
+pub(crate) fn operands<'k, T: Scalar, U: Scalar>(a: Val<'k, T>, b: Val<'k, U>) -> Operands<'k, T, U> {
+    match (a.0, b.0) {
+        (Repr::Const(a), Repr::Const(b)) => Operands::Known(a, b),
+        (Repr::Reg(_, k), _) | (_, Repr::Reg(_, k)) => Operands::In(k),
+    }
+}

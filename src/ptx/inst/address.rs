@@ -1,0 +1,117 @@
+//! Addresses: `prefetch`, `isspacep`, `cvta`.
+
+use crate::ptx::{
+    ptr::{Access, Const, Generic, Global, Local, Ptr, Readable, Shared, Space},
+    types::Element,
+    val::Val,
+};
+
+/// Where a prefetch puts the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Prefetch {
+    /// Into L1.
+    L1,
+    /// Into L2.
+    L2,
+    /// Into L2, to be evicted last. Global memory only, sm_80.
+    L2EvictLast,
+    /// Into L2, to be evicted as usual. Global memory only, sm_80.
+    L2EvictNormal,
+}
+
+impl Prefetch {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::L1 => ".L1",
+            Self::L2 => ".L2",
+            Self::L2EvictLast => ".L2::evict_last",
+            Self::L2EvictNormal => ".L2::evict_normal",
+        }
+    }
+}
+
+/// A space whose lines can be fetched ahead: global, local, generic.
+pub trait Prefetchable: Space {}
+
+impl Prefetchable for Global {}
+impl Prefetchable for Local {}
+impl Prefetchable for Generic {}
+
+impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
+    /// Brings the line that holds the element into a cache.
+    #[track_caller]
+    pub fn prefetch(self, into: Prefetch) {
+        self.kernel().emit(format_args!("prefetch{}{}", S::PTX, into.suffix()), &[self.operand()]);
+    }
+}
+
+/// A state space that a generic address may lie in.
+pub trait Window: Space {
+    /// The 64-bit address in the space that a generic one stands for.
+    #[doc(hidden)]
+    #[track_caller]
+    fn narrow(address: Val<'_, u64>) -> Val<'_, Self::Address>;
+    /// The address in the space in 64 bits.
+    #[doc(hidden)]
+    #[track_caller]
+    fn widen(address: Val<'_, Self::Address>) -> Val<'_, u64>;
+}
+
+macro_rules! windows {
+    ($($space:ident)*) => {$(
+        impl Window for $space {
+            #[track_caller]
+            fn narrow(address: Val<'_, u64>) -> Val<'_, u64> {
+                address
+            }
+            #[track_caller]
+            fn widen(address: Val<'_, u64>) -> Val<'_, u64> {
+                address
+            }
+        }
+    )*};
+}
+
+windows! { Global Local Const }
+
+impl Window for Shared {
+    #[track_caller]
+    fn narrow(address: Val<'_, u64>) -> Val<'_, u32> {
+        address.cast()
+    }
+    #[track_caller]
+    fn widen(address: Val<'_, u32>) -> Val<'_, u64> {
+        address.cast()
+    }
+}
+
+impl<'k, T: Element, S: Window, A: Access> Ptr<'k, T, S, A> {
+    /// The same place as a generic address, of which any kind of access finds the space by itself.
+    #[doc(alias = "cvta")]
+    #[track_caller]
+    pub fn generic(self) -> Ptr<'k, T, Generic, A> {
+        let k = self.kernel();
+        let address = S::widen(self.address());
+        let generic = k.result(format_args!("cvta{}.u64", S::PTX), &[address.operand(k)]);
+        Ptr::new(k, generic, self.align())
+    }
+}
+
+impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
+    /// Whether the address lies in space `S`.
+    #[doc(alias = "isspacep")]
+    #[track_caller]
+    pub fn is_in<S: Window>(self) -> Val<'k, bool> {
+        let k = self.kernel();
+        k.result(format_args!("isspacep{}", S::PTX), &[self.address().operand(k)])
+    }
+
+    /// The same place as an address in space `S`, which it must lie in.
+    #[doc(alias = "cvta.to")]
+    #[track_caller]
+    pub fn to_space<S: Window>(self) -> Ptr<'k, T, S, A> {
+        let k = self.kernel();
+        let address = k.result(format_args!("cvta.to{}.u64", S::PTX), &[self.address().operand(k)]);
+        Ptr::new(k, S::narrow(address), self.align())
+    }
+}

@@ -1,0 +1,340 @@
+//! Arithmetic that operators write: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`, and `min`, `max`, products in full.
+//!
+//! The operators `+ - * / %` emit, as do the methods. Float instructions name their rounding (`add.rn.f32`): without it
+//! ptxas may fuse a product and a sum, and the result would not be what was written.
+
+use std::ops::{Add, Div, Mul, Rem, Sub};
+
+use super::{
+    Operands::{In, Known},
+    operands,
+};
+use crate::ptx::{
+    divisor::{gcd, lcm, power_of_two},
+    fold::{Integer, Mode, Number, Numeric, exact},
+    kernel::Builder,
+    target::Features,
+    types::{Scalar, bf16, f16},
+    val::Val,
+};
+
+/// bf16 `add`, `sub` and `mul`, and `setp`, came with sm_90; an `fma` gives the same number on sm_80.
+pub(super) fn lacks_bf16_arithmetic<T: Scalar>(k: Builder<'_>) -> bool {
+    T::PTX.starts_with("bf16") && !k.target().features().contains(Features::HOPPER)
+}
+
+impl<'k, T: Number> Val<'k, T> {
+    pub(super) fn is_constant(self, value: T) -> bool {
+        self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
+    }
+
+    /// The value with what surely divides it, less what wrapping around may take from it.
+    fn with_divisor(self, divisor: u64) -> Self {
+        self.set_divisor(power_of_two(divisor));
+        self
+    }
+
+    #[track_caller]
+    pub(super) fn binary(self, k: Builder<'k>, mnemonic: std::fmt::Arguments<'_>, other: Self) -> Self {
+        k.result(mnemonic, &[self.operand(k), other.operand(k)])
+    }
+
+    #[track_caller]
+    pub(super) fn sum(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_add(b).into(),
+            In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
+            In(_) if T::EXACT && self.is_constant(T::ZERO) => other,
+            In(k) if lacks_bf16_arithmetic::<T>(k) => self.mad(T::ONE, other),
+            In(k) => {
+                let divisor = gcd(self.divisor(), other.divisor());
+                self.binary(k, format_args!("add{}.{}", T::ROUND, T::PTX), other).with_divisor(divisor)
+            }
+        }
+    }
+
+    #[track_caller]
+    fn difference(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_sub(b).into(),
+            In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
+            In(k) if lacks_bf16_arithmetic::<T>(k) => other.mad(T::ZERO.fold_sub(T::ONE), self),
+            In(k) => {
+                let divisor = gcd(self.divisor(), other.divisor());
+                self.binary(k, format_args!("sub{}.{}", T::ROUND, T::PTX), other).with_divisor(divisor)
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn product(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_mul(b).into(),
+            In(_) if T::EXACT && (self.is_constant(T::ZERO) || other.is_constant(T::ONE)) => self,
+            In(_) if T::EXACT && (other.is_constant(T::ZERO) || self.is_constant(T::ONE)) => other,
+            // −0, the sum's neutral element, keeps the sign of a zero product.
+            In(k) if lacks_bf16_arithmetic::<T>(k) => {
+                self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO))
+            }
+            In(k) => {
+                let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
+                self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other).with_divisor(divisor)
+            }
+        }
+    }
+
+    /// `self · factor + addend`: the low half for integers (`mad.lo`), rounded once for floats (`fma.rn`).
+    #[doc(alias = "fma")]
+    #[track_caller]
+    pub fn mad(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let (factor, addend) = (factor.into(), addend.into());
+        match (operands(self, factor), addend.as_constant()) {
+            (Known(a, b), Some(c)) => a.fold_mad(b, c).into(),
+            (Known(a, b), None) if T::EXACT => Self::from(a.fold_mul(b)).sum(addend),
+            (In(_), Some(c)) if T::EXACT && c == T::ZERO => self.product(factor),
+            (In(_), _) if T::EXACT && (self.is_constant(T::ZERO) || factor.is_constant(T::ZERO)) => addend,
+            (In(_), _) if T::EXACT && self.is_constant(T::ONE) => factor.sum(addend),
+            (In(_), _) if T::EXACT && factor.is_constant(T::ONE) => self.sum(addend),
+            (In(k), _) => self.emit_mad(k, factor, addend),
+            (Known(..), _) => match addend.kernel() {
+                Some(k) => self.emit_mad(k, factor, addend),
+                None => self,
+            },
+        }
+    }
+
+    #[track_caller]
+    fn emit_mad(self, k: Builder<'k>, factor: Self, addend: Self) -> Self {
+        let divisor = gcd(self.divisor().checked_mul(factor.divisor()).unwrap_or(1), addend.divisor());
+        let operands = [self.operand(k), factor.operand(k), addend.operand(k)];
+        k.result::<T>(format_args!("{}.{}", T::MAD, T::PTX), &operands).with_divisor(divisor)
+    }
+
+    /// The lesser; for floats −0 is below +0, and a number wins over NaN.
+    #[track_caller]
+    pub fn min(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.fold_min(b).into(),
+            In(k) => self.binary(k, format_args!("min.{}", T::PTX), other),
+        }
+    }
+
+    /// The greater; for floats +0 is above −0, and a number wins over NaN.
+    #[track_caller]
+    pub fn max(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.fold_max(b).into(),
+            In(k) => self.binary(k, format_args!("max.{}", T::PTX), other),
+        }
+    }
+}
+
+/// A type with an exact or correctly rounded quotient: the integers, f32 and f64.
+pub trait Divide: Numeric {
+    #[doc(hidden)]
+    fn fold_quotient(self, other: Self) -> Self;
+}
+
+/// An integer type that divides.
+pub trait Whole: Integer + Divide {}
+
+impl<T: Integer + Divide> Whole for T {}
+
+macro_rules! quotients {
+    ($($t:ty, $divide:expr;)*) => {$(
+        impl Divide for $t {
+            fn fold_quotient(self, other: Self) -> Self {
+                let divide: fn($t, $t) -> $t = $divide;
+                divide(self, other)
+            }
+        }
+    )*};
+}
+
+quotients! {
+    u16, Integer::fold_div;
+    i16, Integer::fold_div;
+    u32, Integer::fold_div;
+    i32, Integer::fold_div;
+    u64, Integer::fold_div;
+    i64, Integer::fold_div;
+    f32, |a, b| exact::div(a, b, Mode::RN);
+    f64, |a, b| exact::div(a, b, Mode::RN);
+}
+
+impl<'k, T: Whole> Val<'k, T> {
+    /// `⌈self / divisor⌉` for a divisor above 0.
+    #[track_caller]
+    pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
+        let divisor = divisor.into();
+        self.sum(divisor.difference(T::ONE.into())).quotient(divisor)
+    }
+}
+
+/// An integer type whose product the host can hold whole.
+pub trait WideProduct: Integer {
+    #[doc(hidden)]
+    fn fold_mul_hi(self, other: Self) -> Self;
+}
+
+macro_rules! wide_products {
+    ($($t:ty, $wide:ty;)*) => {$(
+        impl WideProduct for $t {
+            fn fold_mul_hi(self, other: Self) -> Self {
+                ((<$wide>::from(self) * <$wide>::from(other)) >> <$t>::BITS) as $t
+            }
+        }
+    )*};
+}
+
+wide_products! { u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128; }
+
+impl<'k, T: WideProduct> Val<'k, T> {
+    /// The upper half of the product.
+    #[doc(alias = "mul.hi")]
+    #[track_caller]
+    pub fn mul_hi(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.fold_mul_hi(b).into(),
+            In(k) => self.binary(k, format_args!("mul.hi.{}", T::PTX), other),
+        }
+    }
+}
+
+/// An integer type whose product has a type twice as wide.
+pub trait Widen: Integer + Numeric {
+    /// The type twice as wide.
+    type Wide: Integer + Numeric + From<Self>;
+}
+
+impl Widen for u16 {
+    type Wide = u32;
+}
+impl Widen for i16 {
+    type Wide = i32;
+}
+impl Widen for u32 {
+    type Wide = u64;
+}
+impl Widen for i32 {
+    type Wide = i64;
+}
+
+impl<'k, T: Widen> Val<'k, T> {
+    /// The whole product, in a type twice as wide.
+    #[doc(alias = "mul.wide")]
+    #[track_caller]
+    pub fn mul_wide(self, other: impl Into<Self>) -> Val<'k, T::Wide> {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => T::Wide::from(a).fold_mul(b.into()).into(),
+            In(_) if self.is_constant(T::ZERO) || other.is_constant(T::ZERO) => T::Wide::ZERO.into(),
+            In(_) if other.is_constant(T::ONE) => self.cast(),
+            In(_) if self.is_constant(T::ONE) => other.cast(),
+            In(k) => {
+                let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
+                k.result::<T::Wide>(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)])
+                    .with_divisor(divisor)
+            }
+        }
+    }
+
+    /// The whole product plus `addend`, in a type twice as wide.
+    #[doc(alias = "mad.wide")]
+    #[track_caller]
+    pub fn mad_wide(self, other: impl Into<Self>, addend: impl Into<Val<'k, T::Wide>>) -> Val<'k, T::Wide> {
+        let (other, addend) = (other.into(), addend.into());
+        match operands(self, other) {
+            Known(a, b) => Val::from(T::Wide::from(a).fold_mul(b.into())).sum(addend),
+            In(_) if addend.is_constant(T::Wide::ZERO) => self.mul_wide(other),
+            In(_) if self.is_constant(T::ZERO) || other.is_constant(T::ZERO) => addend,
+            In(k) => {
+                let divisor = gcd(self.divisor().checked_mul(other.divisor()).unwrap_or(1), addend.divisor());
+                let operands = [self.operand(k), other.operand(k), addend.operand(k)];
+                k.result::<T::Wide>(format_args!("mad.wide.{}", T::PTX), &operands).with_divisor(divisor)
+            }
+        }
+    }
+}
+
+impl<'k, T: Divide> Val<'k, T> {
+    #[track_caller]
+    fn quotient(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_quotient(b).into(),
+            In(_) if other.is_constant(T::ONE) => self,
+            In(k) => self.binary(k, format_args!("div{}.{}", T::ROUND, T::PTX), other),
+        }
+    }
+}
+
+impl<'k, T: Whole> Val<'k, T> {
+    #[track_caller]
+    fn remainder(self, other: Self) -> Self {
+        match operands(self, other) {
+            Known(a, b) => a.fold_rem(b).into(),
+            In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
+            In(k) => self.binary(k, format_args!("rem.{}", T::PTX), other),
+        }
+    }
+
+    /// The least multiple of `unit` that is not below this, for a unit above 0.
+    #[track_caller]
+    pub fn round_up(self, unit: impl Into<Self>) -> Self {
+        let unit = unit.into();
+        let rounded = self.ceil_div(unit).product(unit);
+        let divisor = lcm(rounded.divisor(), unit.divisor());
+        rounded.with_divisor(divisor)
+    }
+}
+
+macro_rules! operators {
+    ($($op:ident, $method:ident, $bound:ident, $body:ident;)*) => {$(
+        impl<'k, T: $bound, R: Into<Val<'k, T>>> $op<R> for Val<'k, T> {
+            type Output = Self;
+
+            #[track_caller]
+            fn $method(self, other: R) -> Self {
+                self.$body(other.into())
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add, add, Number,  sum;
+    Sub, sub, Number,  difference;
+    Mul, mul, Number,  product;
+    Div, div, Divide,  quotient;
+    Rem, rem, Whole,   remainder;
+}
+
+/// `constant + value` and the like: the constant stands on the left.
+macro_rules! constant_on_the_left {
+    ($($t:ty: $($op:ident $method:ident),*;)*) => {$($(
+        impl<'k> $op<Val<'k, $t>> for $t {
+            type Output = Val<'k, $t>;
+
+            #[track_caller]
+            fn $method(self, other: Val<'k, $t>) -> Val<'k, $t> {
+                $op::$method(Val::from(self), other)
+            }
+        }
+    )*)*};
+}
+
+constant_on_the_left! {
+    u16:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    i16:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    u32:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    i32:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    u64:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    i64:  Add add, Sub sub, Mul mul, Div div, Rem rem;
+    f32:  Add add, Sub sub, Mul mul, Div div;
+    f64:  Add add, Sub sub, Mul mul, Div div;
+    f16:  Add add, Sub sub, Mul mul;
+    bf16: Add add, Sub sub, Mul mul;
+}

@@ -1,0 +1,255 @@
+//! Atomic operations: `atom` with the old value as its result, `red` without.
+
+use super::order::{Order, Scope};
+use crate::ptx::{
+    operand::Operand,
+    ptr::{Generic, Global, Ptr, ReadWrite, Shared, Space},
+    types::{Element, Scalar, bf16, bf16x2, f16, f16x2},
+    val::Val,
+};
+
+/// A space with atomic operations: global, shared, generic.
+pub trait AtomicSpace: Space {}
+
+impl AtomicSpace for Global {}
+impl AtomicSpace for Shared {}
+impl AtomicSpace for Generic {}
+
+/// An element that memory can add to.
+#[diagnostic::on_unimplemented(message = "memory cannot add to `{Self}` atomically")]
+pub trait AtomicAdd: Element {
+    /// Operation and type: `".add.u32"`.
+    #[doc(hidden)]
+    const ADD: &'static str;
+}
+
+macro_rules! additions {
+    ($($t:ty, $add:literal;)*) => {$(
+        impl AtomicAdd for $t {
+            const ADD: &'static str = $add;
+        }
+    )*};
+}
+
+additions! {
+    u32,    ".add.u32";
+    i32,    ".add.s32";
+    u64,    ".add.u64";
+    // Two's complement: the sum has the same bits, and there is no `.s64`.
+    i64,    ".add.u64";
+    f32,    ".add.f32";
+    f64,    ".add.f64";
+    f16,    ".add.noftz.f16";
+    f16x2,  ".add.noftz.f16x2";
+    bf16,   ".add.noftz.bf16";
+    bf16x2, ".add.noftz.bf16x2";
+}
+
+/// An integer element that memory can compare and combine.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no integer of 32 or 64 bits")]
+pub trait AtomicInteger: Element<Reg: Scalar> {
+    /// The untyped name of its width: `"b32"`.
+    #[doc(hidden)]
+    const BITS: &'static str;
+}
+
+impl AtomicInteger for u32 {
+    const BITS: &'static str = "b32";
+}
+impl AtomicInteger for i32 {
+    const BITS: &'static str = "b32";
+}
+impl AtomicInteger for u64 {
+    const BITS: &'static str = "b64";
+}
+impl AtomicInteger for i64 {
+    const BITS: &'static str = "b64";
+}
+
+/// What `atom` and `red` say of their place in the memory order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ordering {
+    order: Option<Order>,
+    scope: Option<Scope>,
+}
+
+impl Ordering {
+    fn suffixes(self) -> (&'static str, &'static str) {
+        (self.order.map_or("", Order::suffix), self.scope.map_or("", Scope::suffix))
+    }
+}
+
+/// Atomic operations on one element, each of which gives the value from before: [`Ptr::atomic`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Atomic<'k, T: Element, S: Space> {
+    at: Ptr<'k, T, S, ReadWrite>,
+    ordering: Ordering,
+}
+
+/// Atomic operations on one element without a result: [`Ptr::reduction`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Reduction<'k, T: Element, S: Space> {
+    at: Ptr<'k, T, S, ReadWrite>,
+    ordering: Ordering,
+}
+
+impl<'k, T: Element, S: AtomicSpace> Ptr<'k, T, S, ReadWrite> {
+    /// Atomic operations on the element, relaxed and seen by the whole device unless said otherwise:
+    /// `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(Scope::System).exchange(1)`.
+    #[doc(alias = "atom")]
+    pub fn atomic(self) -> Atomic<'k, T, S> {
+        Atomic { at: self, ordering: Ordering::default() }
+    }
+
+    /// Atomic operations on the element that give no result, relaxed and seen by the whole device unless said otherwise:
+    /// `sum.reduction().add(x)`.
+    #[doc(alias = "red")]
+    pub fn reduction(self) -> Reduction<'k, T, S> {
+        Reduction { at: self, ordering: Ordering::default() }
+    }
+}
+
+macro_rules! ordering {
+    ($name:ident) => {
+        impl<'k, T: Element, S: AtomicSpace> $name<'k, T, S> {
+            /// Orders the operation with the thread's other accesses.
+            pub fn order(mut self, order: Order) -> Self {
+                self.ordering.order = Some(order);
+                self
+            }
+
+            /// Names the threads that see it as one operation.
+            pub fn scope(mut self, scope: Scope) -> Self {
+                self.ordering.scope = Some(scope);
+                self
+            }
+        }
+    };
+}
+
+ordering! { Atomic }
+ordering! { Reduction }
+
+impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
+    #[track_caller]
+    fn emit(self, operation: std::fmt::Arguments<'_>, operands: &[Val<'k, T::Reg>]) -> Val<'k, T::Reg> {
+        let k = self.at.kernel();
+        let (order, scope) = self.ordering.suffixes();
+        let mut all = arrayvec::ArrayVec::<Operand<'_>, 3>::new();
+        all.push(self.at.operand());
+        all.extend(operands.iter().map(|value| value.operand(k)));
+        k.result(format_args!("atom{order}{scope}{}{operation}", S::PTX), &all)
+    }
+
+    /// Stores `value`. Elements of 32 or 64 bits.
+    #[doc(alias = "atom.exch")]
+    #[track_caller]
+    pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
+        const { assert!(T::SIZE == 4 || T::SIZE == 8, "memory exchanges 32 or 64 bits") };
+        self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
+    }
+
+    /// Stores `value` if the element has the bits of `expected`. Elements of 16, 32 or 64 bits.
+    #[doc(alias = "atom.cas")]
+    #[track_caller]
+    pub fn compare_exchange(
+        self,
+        expected: impl Into<Val<'k, T::Reg>>,
+        value: impl Into<Val<'k, T::Reg>>,
+    ) -> Val<'k, T::Reg> {
+        const { assert!(T::SIZE == 2 || T::SIZE == 4 || T::SIZE == 8, "memory compares 16, 32 or 64 bits") };
+        self.emit(format_args!(".cas.b{}", 8 * T::SIZE), &[expected.into(), value.into()])
+    }
+}
+
+impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
+    #[track_caller]
+    fn emit(self, operation: std::fmt::Arguments<'_>, operands: &[Val<'k, T::Reg>]) {
+        let k = self.at.kernel();
+        let (order, scope) = self.ordering.suffixes();
+        let mut all = arrayvec::ArrayVec::<Operand<'_>, 2>::new();
+        all.push(self.at.operand());
+        all.extend(operands.iter().map(|value| value.operand(k)));
+        k.emit(format_args!("red{order}{scope}{}{operation}", S::PTX), &all);
+    }
+}
+
+macro_rules! operations {
+    ($name:ident $(-> $result:ty, $word:ty)?) => {
+        impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
+            /// Adds `value`. f16 from sm_70 on, bf16 from sm_90 on; floats round to the nearest.
+            #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
+            #[track_caller]
+            pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
+                self.emit(format_args!("{}", T::ADD), &[value.into()])
+            }
+        }
+
+        impl<'k, T: AtomicInteger, S: AtomicSpace> $name<'k, T, S> {
+            /// Stores the lesser of the element and `value`.
+            #[track_caller]
+            pub fn min(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
+                self.emit(format_args!(".min.{}", T::MEM), &[value.into()])
+            }
+
+            /// Stores the greater of the element and `value`.
+            #[track_caller]
+            pub fn max(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
+                self.emit(format_args!(".max.{}", T::MEM), &[value.into()])
+            }
+
+            /// Clears the bits that are 0 in `value`.
+            #[track_caller]
+            pub fn and(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
+                self.emit(format_args!(".and.{}", T::BITS), &[value.into()])
+            }
+
+            /// Sets the bits that are 1 in `value`.
+            #[track_caller]
+            pub fn or(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
+                self.emit(format_args!(".or.{}", T::BITS), &[value.into()])
+            }
+
+            /// Flips the bits that are 1 in `value`.
+            #[track_caller]
+            pub fn xor(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
+                self.emit(format_args!(".xor.{}", T::BITS), &[value.into()])
+            }
+        }
+
+        impl<'k, S: AtomicSpace> $name<'k, u32, S> {
+            /// Adds 1, or goes back to 0 from `last` and above.
+            #[track_caller]
+            pub fn inc(self, last: impl Into<Val<'k, u32>>) $(-> $word)? {
+                self.emit(format_args!(".inc.u32"), &[last.into()])
+            }
+
+            /// Takes 1 off, or goes back to `first` from 0 and from above `first`.
+            #[track_caller]
+            pub fn dec(self, first: impl Into<Val<'k, u32>>) $(-> $word)? {
+                self.emit(format_args!(".dec.u32"), &[first.into()])
+            }
+        }
+    };
+}
+
+operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
+operations! { Reduction }
+
+impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
+    /// Adds to `N` neighbouring elements, each atomically: 2 or 4 of f32, f16, bf16 or pairs, 8 of f16 or bf16. The
+    /// address must be known to be aligned to all of them. sm_90.
+    #[doc(alias = "red.v4")]
+    #[track_caller]
+    pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {
+        self.at.check_aligned(N as u32 * T::SIZE);
+        let k = self.at.kernel();
+        let registers = values.map(|value| Operand::Reg(value.in_register(k)));
+        let (order, scope) = self.ordering.suffixes();
+        let (operation, element) = T::ADD.rsplit_once('.').unwrap_or((T::ADD, ""));
+        let mnemonic = format_args!("red{order}{scope}.global{operation}.v{N}.{element}");
+        k.emit(mnemonic, &[self.at.operand(), Operand::Vector(&registers)]);
+    }
+}

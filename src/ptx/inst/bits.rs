@@ -1,0 +1,257 @@
+//! Counting, finding and moving bits: `popc`, `clz`, `bfind`, `fns`, `brev`, `bfe`, `bfi`, `szext`, `bmsk`.
+
+use super::{
+    Operands::{In, Known},
+    logic::Bits,
+    operands,
+};
+use crate::ptx::{
+    fold::Integer,
+    types::{B32, B64, Scalar},
+    val::Val,
+};
+
+/// A type of 32 or 64 bits whose bits can be counted.
+pub trait WideBits: Bits {}
+
+impl WideBits for u32 {}
+impl WideBits for i32 {}
+impl WideBits for u64 {}
+impl WideBits for i64 {}
+impl WideBits for B32 {}
+impl WideBits for B64 {}
+
+/// What an amount above the width does to a shift and the like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Excess {
+    /// It counts as the width.
+    #[doc(alias = ".clamp")]
+    Clamp,
+    /// Only its low bits count.
+    #[doc(alias = ".wrap")]
+    Wrap,
+}
+
+impl Excess {
+    pub(super) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Clamp => ".clamp",
+            Self::Wrap => ".wrap",
+        }
+    }
+
+    /// The amount as it counts for 32 bits.
+    pub(super) fn of(self, amount: u32) -> u32 {
+        match self {
+            Self::Clamp => amount.min(32),
+            Self::Wrap => amount % 32,
+        }
+    }
+}
+
+impl<'k, T: WideBits> Val<'k, T> {
+    #[track_caller]
+    fn count(self, ptx: &str, fold: impl Fn(u64) -> u32) -> Val<'k, u32> {
+        match self.reg() {
+            None => self.as_constant().map_or(0, |c| fold(c.to_bits())).into(),
+            Some((_, k)) => k.result(format_args!("{ptx}.{}", T::UNTYPED), &[self.operand(k)]),
+        }
+    }
+
+    /// How many bits are 1.
+    #[doc(alias = "popc")]
+    #[track_caller]
+    pub fn count_ones(self) -> Val<'k, u32> {
+        self.count("popc", u64::count_ones)
+    }
+
+    /// How many bits are 0 above the highest 1.
+    #[doc(alias = "clz")]
+    #[track_caller]
+    pub fn leading_zeros(self) -> Val<'k, u32> {
+        self.count("clz", |bits| bits.leading_zeros() - (64 - 8 * T::BYTES))
+    }
+
+    /// The bits in reverse order.
+    #[doc(alias = "brev")]
+    #[track_caller]
+    pub fn reverse_bits(self) -> Self {
+        match self.reg() {
+            None => self
+                .as_constant()
+                .map_or(self, |c| T::from_bits(c.to_bits().reverse_bits() >> (64 - 8 * T::BYTES)).into()),
+            Some((_, k)) => k.result(format_args!("brev.{}", T::UNTYPED), &[self.operand(k)]),
+        }
+    }
+
+    /// `into` with its `length` bits from `position` on replaced by the low bits of this. Position and length are
+    /// 0 to 255; bits beyond the width are dropped.
+    #[doc(alias = "bfi")]
+    #[track_caller]
+    pub fn insert_bits(
+        self,
+        into: impl Into<Self>,
+        position: impl Into<Val<'k, u32>>,
+        length: impl Into<Val<'k, u32>>,
+    ) -> Self {
+        let (into, position, length) = (into.into(), position.into(), length.into());
+        match (operands(self, into), operands(position, length)) {
+            (Known(a, b), Known(position, length)) => {
+                fold_insert(a, b, in_field::<T>(position), in_field::<T>(length)).into()
+            }
+            (In(k), _) | (_, In(k)) => {
+                let operands = [self.operand(k), into.operand(k), position.operand(k), length.operand(k)];
+                k.result(format_args!("bfi.{}", T::UNTYPED), &operands)
+            }
+        }
+    }
+}
+
+/// A position or length of a bit field: 32-bit instructions see its low 8 bits alone.
+fn in_field<T: Scalar>(amount: u32) -> u32 {
+    if T::BYTES == 4 { amount & 255 } else { amount }
+}
+
+/// `length` ones from `position` on.
+fn field(position: u32, length: u32) -> u64 {
+    let ones = if length >= 64 { u64::MAX } else { (1 << length) - 1 };
+    ones.checked_shl(position).unwrap_or(0)
+}
+
+fn fold_insert<T: Scalar>(a: T, b: T, position: u32, length: u32) -> T {
+    let mask = field(position, length);
+    T::from_bits(b.to_bits() & !mask | a.to_bits().checked_shl(position).unwrap_or(0) & mask)
+}
+
+impl<'k, T: WideBits + Integer> Val<'k, T> {
+    /// The number of the highest bit that is 1, or for a negative number 0; all ones if there is none.
+    #[doc(alias = "bfind")]
+    #[track_caller]
+    pub fn highest_bit(self) -> Val<'k, u32> {
+        self.find("", |bit, _| bit)
+    }
+
+    /// How far to shift left to bring the [`highest_bit`](Self::highest_bit) to the top; all ones if there is none.
+    #[doc(alias = "bfind.shiftamt")]
+    #[track_caller]
+    pub fn normalizing_shift(self) -> Val<'k, u32> {
+        self.find(".shiftamt", |bit, top| top - bit)
+    }
+
+    #[track_caller]
+    fn find(self, modifier: &str, found: impl Fn(u32, u32) -> u32) -> Val<'k, u32> {
+        match self.reg() {
+            None => {
+                let value = self.as_constant().map_or(0, sign_extended);
+                let bits = if T::SIGNED && (value as i64) < 0 { !value } else { value };
+                bits.checked_ilog2().map_or(u32::MAX, |bit| found(bit, 8 * T::BYTES - 1)).into()
+            }
+            Some((_, k)) => k.result(format_args!("bfind{modifier}.{}", T::PTX), &[self.operand(k)]),
+        }
+    }
+
+    /// The `length` bits from `position` on as a number; signed types repeat the highest of them. Position and length
+    /// are 0 to 255; bits beyond the width are 0, or the sign.
+    #[doc(alias = "bfe")]
+    #[track_caller]
+    pub fn extract_bits(self, position: impl Into<Val<'k, u32>>, length: impl Into<Val<'k, u32>>) -> Self {
+        let (position, length) = (position.into(), length.into());
+        match (self.as_constant(), operands(position, length), self.kernel()) {
+            (Some(a), Known(position, length), _) => {
+                fold_extract(a, in_field::<T>(position), in_field::<T>(length)).into()
+            }
+            (_, In(k), _) | (.., Some(k)) => {
+                let operands = [self.operand(k), position.operand(k), length.operand(k)];
+                k.result(format_args!("bfe.{}", T::PTX), &operands)
+            }
+            (None, Known(..), None) => self,
+        }
+    }
+}
+
+fn sign_extended<T: Integer>(value: T) -> u64 {
+    let unused = 64 - 8 * T::BYTES;
+    if T::SIGNED { ((value.to_bits() << unused) as i64 >> unused) as u64 } else { value.to_bits() }
+}
+
+/// PTX ISA, "bfe": the sign is the highest bit of the field that the number has.
+fn fold_extract<T: Integer>(a: T, position: u32, length: u32) -> T {
+    let top = 8 * T::BYTES - 1;
+    let bit = |i: u32| a.to_bits() >> i & 1 == 1;
+    let negative = T::SIGNED && length > 0 && bit((position.saturating_add(length) - 1).min(top));
+    let inside = length.min((top + 1).saturating_sub(position));
+    let low = a.to_bits().checked_shr(position).unwrap_or(0) & field(0, inside);
+    T::from_bits(if negative { low | !field(0, inside) } else { low })
+}
+
+/// A 32-bit number whose low bits can be taken as one: `u32`, `i32`.
+pub trait Extend: WideBits + Integer {}
+
+impl Extend for u32 {}
+impl Extend for i32 {}
+
+impl<'k, T: Extend> Val<'k, T> {
+    /// The low `bits` bits as a number: sign-extended for `i32`, zero-extended for `u32`.
+    #[doc(alias = "szext")]
+    #[track_caller]
+    pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, excess: Excess) -> Self {
+        let bits = bits.into();
+        match operands(self, bits) {
+            Known(a, n) => fold_extract(a, 0, excess.of(n)).into(),
+            In(k) => {
+                let operands = [self.operand(k), bits.operand(k)];
+                k.result(format_args!("szext{}.{}", excess.suffix(), T::PTX), &operands)
+            }
+        }
+    }
+}
+
+impl<'k> Val<'k, u32> {
+    /// `length` ones from bit `position` on.
+    #[doc(alias = "bmsk")]
+    #[track_caller]
+    pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, excess: Excess) -> Self {
+        let (position, length) = (position.into(), length.into());
+        match operands(position, length) {
+            Known(p, n) => (field(excess.of(p), excess.of(n)) as u32).into(),
+            In(k) => position.binary(k, format_args!("bmsk{}.b32", excess.suffix()), length),
+        }
+    }
+
+    /// The number of the `offset`-th bit that is 1, counted from bit `base` upwards (from 1), or downwards if negative;
+    /// 0 asks whether bit `base` is 1. All ones if there is none.
+    #[doc(alias = "fns")]
+    #[track_caller]
+    pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {
+        let (base, offset) = (base.into(), offset.into());
+        match (operands(self, base), offset.as_constant(), offset.kernel()) {
+            (Known(mask, base), Some(offset), _) => fold_find_nth(mask, base, offset).into(),
+            (In(k), ..) | (.., Some(k)) => {
+                k.result(format_args!("fns.b32"), &[self.operand(k), base.operand(k), offset.operand(k)])
+            }
+            (Known(..), None, None) => self,
+        }
+    }
+
+    /// 1 if this is 0, and 0 otherwise: C's `!x`.
+    #[track_caller]
+    pub fn cnot(self) -> Self {
+        match self.reg() {
+            None => self.as_constant().map_or(self, |c| u32::from(c == 0).into()),
+            Some((_, k)) => k.result(format_args!("cnot.b32"), &[self.operand(k)]),
+        }
+    }
+}
+
+/// PTX ISA, "fns".
+fn fold_find_nth(mask: u32, base: u32, offset: i32) -> u32 {
+    let set = |i: &u32| mask.checked_shr(*i).is_some_and(|bits| bits & 1 == 1);
+    let nth = offset.unsigned_abs().saturating_sub(1) as usize;
+    match offset {
+        0 => Some(base).filter(set),
+        1.. => (base..32).filter(set).nth(nth),
+        _ if base > 31 => None,
+        _ => (0..=base).rev().filter(set).nth(nth),
+    }
+    .unwrap_or(u32::MAX)
+}

@@ -1,0 +1,313 @@
+//! Comparison: `setp`, `set`.
+
+use std::cmp::Ordering;
+
+use super::{
+    Operands::{In, Known},
+    arithmetic::lacks_bf16_arithmetic,
+    operands,
+};
+use crate::ptx::{
+    fold::{Float, Number, Numeric},
+    kernel::Builder,
+    operand::Operand,
+    types::{B16, B32, B64, RegClass, Scalar, bf16, bf16x2, f16, f16x2},
+    val::Val,
+};
+
+/// How two numbers are compared (PTX ISA, "Comparisons").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `a == b`; false if either is NaN.
+    Eq,
+    /// `a != b`; false if either is NaN.
+    Ne,
+    /// `a < b`; false if either is NaN.
+    Lt,
+    /// `a <= b`; false if either is NaN.
+    Le,
+    /// `a > b`; false if either is NaN.
+    Gt,
+    /// `a >= b`; false if either is NaN.
+    Ge,
+    /// `a == b`, or either is NaN. Floats only, as all that follow.
+    Equ,
+    /// `a != b`, or either is NaN.
+    Neu,
+    /// `a < b`, or either is NaN.
+    Ltu,
+    /// `a <= b`, or either is NaN.
+    Leu,
+    /// `a > b`, or either is NaN.
+    Gtu,
+    /// `a >= b`, or either is NaN.
+    Geu,
+    /// Neither is NaN.
+    Num,
+    /// Either is NaN.
+    Nan,
+}
+
+impl Comparison {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+            Self::Lt => "lt",
+            Self::Le => "le",
+            Self::Gt => "gt",
+            Self::Ge => "ge",
+            Self::Equ => "equ",
+            Self::Neu => "neu",
+            Self::Ltu => "ltu",
+            Self::Leu => "leu",
+            Self::Gtu => "gtu",
+            Self::Geu => "geu",
+            Self::Num => "num",
+            Self::Nan => "nan",
+        }
+    }
+
+    /// The comparison of `b` with `a` that says the same as this one of `a` with `b`.
+    const fn mirrored(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+            Self::Ltu => Self::Gtu,
+            Self::Leu => Self::Geu,
+            Self::Gtu => Self::Ltu,
+            Self::Geu => Self::Leu,
+            Self::Eq | Self::Ne | Self::Equ | Self::Neu | Self::Num | Self::Nan => self,
+        }
+    }
+
+    /// Whether it holds of numbers that stand in `order`, none if either is NaN.
+    fn holds(self, order: Option<Ordering>) -> bool {
+        let Some(order) = order else {
+            return matches!(
+                self,
+                Self::Equ | Self::Neu | Self::Ltu | Self::Leu | Self::Gtu | Self::Geu | Self::Nan
+            );
+        };
+        match self {
+            Self::Eq | Self::Equ => order.is_eq(),
+            Self::Ne | Self::Neu => order.is_ne(),
+            Self::Lt | Self::Ltu => order.is_lt(),
+            Self::Le | Self::Leu => order.is_le(),
+            Self::Gt | Self::Gtu => order.is_gt(),
+            Self::Ge | Self::Geu => order.is_ge(),
+            Self::Num => true,
+            Self::Nan => false,
+        }
+    }
+}
+
+macro_rules! comparisons {
+    ($bound:ident: $($(#[$doc:meta])* $name:ident, $comparison:ident, $ptx:literal;)*) => {
+        impl<'k, T: $bound> Val<'k, T> {
+            $(
+                $(#[$doc])*
+                #[doc(alias = $ptx)]
+                #[track_caller]
+                pub fn $name(self, other: impl Into<Self>) -> Val<'k, bool> {
+                    self.compare(Comparison::$comparison, other)
+                }
+            )*
+        }
+    };
+}
+
+comparisons! { Number:
+    /// `self == other`; false if either is NaN.
+    eq, Eq, "setp.eq";
+    /// `self != other`; false if either is NaN, as PTX has it: Rust's `!=`, true then, is [`neu`](Self::neu).
+    ne, Ne, "setp.ne";
+    /// `self < other`; false if either is NaN.
+    lt, Lt, "setp.lt";
+    /// `self <= other`; false if either is NaN.
+    le, Le, "setp.le";
+    /// `self > other`; false if either is NaN.
+    gt, Gt, "setp.gt";
+    /// `self >= other`; false if either is NaN.
+    ge, Ge, "setp.ge";
+}
+
+comparisons! { Float:
+    /// `self == other`, or either is NaN.
+    equ, Equ, "setp.equ";
+    /// `self != other`, or either is NaN.
+    neu, Neu, "setp.neu";
+    /// `self < other`, or either is NaN.
+    ltu, Ltu, "setp.ltu";
+    /// `self <= other`, or either is NaN.
+    leu, Leu, "setp.leu";
+    /// `self > other`, or either is NaN.
+    gtu, Gtu, "setp.gtu";
+    /// `self >= other`, or either is NaN.
+    geu, Geu, "setp.geu";
+    /// Neither is NaN.
+    num, Num, "setp.num";
+    /// Either is NaN.
+    nan, Nan, "setp.nan";
+}
+
+/// Whether a type's name is that of a pair, of which halves are compared, not the whole.
+const fn is_pair(ptx: &str) -> bool {
+    matches!(ptx.as_bytes(), [.., b'x', b'2'])
+}
+
+impl<'k, T: Number> Val<'k, T> {
+    /// Compares: `x.compare(Comparison::Ltu, y)`.
+    ///
+    /// bf16 is compared as f32 below sm_90, which says the same.
+    #[doc(alias = "setp")]
+    #[track_caller]
+    pub fn compare(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, bool> {
+        const { assert!(!is_pair(T::PTX), "pairs have no order: use `compare_each`") };
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => comparison.holds(a.fold_compare(b)).into(),
+            // A constant stands on the right.
+            In(_) if self.as_constant().is_some() => other.compare(comparison.mirrored(), self),
+            In(k) if lacks_bf16_arithmetic::<T>(k) => {
+                self.upper_half(k).compare(comparison, other.upper_half(k))
+            }
+            In(k) => {
+                let mnemonic = format_args!("setp.{}.{}", comparison.suffix(), T::PTX);
+                k.result(mnemonic, &[self.operand(k), other.operand(k)])
+            }
+        }
+    }
+
+    /// A bf16 as the f32 whose upper half it is.
+    #[track_caller]
+    fn upper_half(self, k: Builder<'k>) -> Val<'k, f32> {
+        let halves = [Val::from(0u16).operand(k), self.operand(k)];
+        k.result(format_args!("mov.b32"), &[Operand::Vector(&halves)])
+    }
+}
+
+impl<'k, T: Numeric> Val<'k, T> {
+    /// All ones where the comparison holds and 0 elsewhere.
+    #[doc(alias = "set")]
+    #[track_caller]
+    pub fn compare_mask(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, u32> {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => if comparison.holds(a.fold_compare(b)) { u32::MAX } else { 0 }.into(),
+            In(k) => {
+                let mnemonic = format_args!("set.{}.u32.{}", comparison.suffix(), T::PTX);
+                k.result(mnemonic, &[self.operand(k), other.operand(k)])
+            }
+        }
+    }
+}
+
+/// A 16-bit float or a pair of such, which `set` can give a 1 or 0 of its own type for.
+pub trait UnitMask: Number {
+    #[doc(hidden)]
+    fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self;
+}
+
+/// A pair of 16-bit floats that are compared each with its own.
+pub trait CompareEach: UnitMask {
+    #[doc(hidden)]
+    fn fold_each(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> [bool; 2];
+}
+
+macro_rules! unit_masks {
+    ($($half:ident, $pair:ident;)*) => {$(
+        impl UnitMask for $half {
+            fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self {
+                if holds(self.fold_compare(other)) { Self::ONE } else { Self::ZERO }
+            }
+        }
+
+        impl UnitMask for $pair {
+            fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self {
+                Self(std::array::from_fn(|i| self.0[i].fold_unit(other.0[i], &holds)))
+            }
+        }
+
+        impl CompareEach for $pair {
+            fn fold_each(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> [bool; 2] {
+                std::array::from_fn(|i| holds(self.0[i].fold_compare(other.0[i])))
+            }
+        }
+    )*};
+}
+
+unit_masks! {
+    f16,  f16x2;
+    bf16, bf16x2;
+}
+
+impl<'k, T: UnitMask> Val<'k, T> {
+    /// 1 where the comparison holds and 0 elsewhere, in the type compared, each half of a pair for itself. bf16 needs sm_90.
+    #[doc(alias = "set")]
+    #[track_caller]
+    pub fn compare_unit(self, comparison: Comparison, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.fold_unit(b, |order| comparison.holds(order)).into(),
+            In(k) => self.binary(k, format_args!("set.{}.{1}.{1}", comparison.suffix(), T::PTX), other),
+        }
+    }
+}
+
+impl<'k, T: CompareEach> Val<'k, T> {
+    /// Compares the low halves and the high halves. bf16 needs sm_90.
+    #[doc(alias = "setp")]
+    #[track_caller]
+    pub fn compare_each(
+        self,
+        comparison: Comparison,
+        other: impl Into<Self>,
+    ) -> (Val<'k, bool>, Val<'k, bool>) {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => {
+                let [low, high] = a.fold_each(b, |order| comparison.holds(order));
+                (low.into(), high.into())
+            }
+            In(k) => {
+                let (low, high) = (k.fresh(RegClass::Pred), k.fresh(RegClass::Pred));
+                let operands = [Operand::Pair(low, high), self.operand(k), other.operand(k)];
+                k.emit(format_args!("setp.{}.{}", comparison.suffix(), T::PTX), &operands);
+                (Val::from_reg(low, k), Val::from_reg(high, k))
+            }
+        }
+    }
+}
+
+macro_rules! untyped {
+    ($($t:ident)*) => {$(
+        impl<'k> Val<'k, $t> {
+            /// Whether the bits are the same.
+            #[doc(alias = "setp.eq")]
+            #[track_caller]
+            pub fn eq(self, other: impl Into<Self>) -> Val<'k, bool> {
+                let other = other.into();
+                match operands(self, other) {
+                    Known(a, b) => (a == b).into(),
+                    In(k) => k.result(format_args!("setp.eq.{}", $t::PTX), &[self.operand(k), other.operand(k)]),
+                }
+            }
+
+            /// Whether the bits differ.
+            #[doc(alias = "setp.ne")]
+            #[track_caller]
+            pub fn ne(self, other: impl Into<Self>) -> Val<'k, bool> {
+                let other = other.into();
+                match operands(self, other) {
+                    Known(a, b) => (a != b).into(),
+                    In(k) => k.result(format_args!("setp.ne.{}", $t::PTX), &[self.operand(k), other.operand(k)]),
+                }
+            }
+        }
+    )*};
+}
+
+untyped! { B16 B32 B64 }

@@ -1,0 +1,75 @@
+//! `cp.async`: copies from global to shared memory that complete later (PTX ISA, "Asynchronous copy").
+
+use crate::ptx::{
+    kernel::Builder,
+    operand::{Immediate, Operand},
+    ptr::{Global, Ptr, Readable, Shared, Writable},
+    types::Element,
+    val::Val,
+};
+
+impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
+    /// Begins to copy `BYTES` (4, 8 or 16) from global memory to here. Both addresses must be known to be aligned to so many.
+    ///
+    /// The data arrive only at a [`Builder::cp_async_wait_group`] of this thread after a [`Builder::cp_async_commit_group`], and other
+    /// threads see them after a barrier that follows. 16 bytes bypass L1 (`.cg`); fewer go through it (`.ca`).
+    #[doc(alias = "cp.async")]
+    #[track_caller]
+    pub fn copy_async<const BYTES: u32>(self, from: Ptr<'k, T, Global, impl Readable>) {
+        self.cp_async::<BYTES, _>(from, None);
+    }
+
+    /// [`copy_async`](Self::copy_async) of only the first `valid` bytes; the rest of the `BYTES` become zero. With 0 nothing is read.
+    #[doc(alias = "cp.async")]
+    #[track_caller]
+    pub fn copy_async_zero_fill<const BYTES: u32>(
+        self,
+        from: Ptr<'k, T, Global, impl Readable>,
+        valid: impl Into<Val<'k, u32>>,
+    ) {
+        self.cp_async::<BYTES, _>(from, Some(valid.into()));
+    }
+
+    #[track_caller]
+    fn cp_async<const BYTES: u32, R: Readable>(
+        self,
+        from: Ptr<'k, T, Global, R>,
+        valid: Option<Val<'k, u32>>,
+    ) {
+        const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
+        self.check_aligned(BYTES);
+        from.check_aligned(BYTES);
+        let k = self.kernel();
+        let (to, from, bytes) = (self.operand(), from.operand(), Operand::Imm(Immediate::new(BYTES)));
+        let cache = if BYTES == 16 { "cg" } else { "ca" };
+        match valid {
+            None => k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes]),
+            Some(valid) => {
+                k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes, valid.operand(k)]);
+            }
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Makes all copies that this thread began since the last commit into one group.
+    #[doc(alias = "cp.async.commit_group")]
+    #[track_caller]
+    pub fn cp_async_commit_group(self) {
+        self.emit(format_args!("cp.async.commit_group"), &[]);
+    }
+
+    /// Waits until at most the `pending` newest groups of this thread are still under way.
+    #[doc(alias = "cp.async.wait_group")]
+    #[track_caller]
+    pub fn cp_async_wait_group(self, pending: u32) {
+        self.emit(format_args!("cp.async.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
+    }
+
+    /// Waits for all of this thread's copies, committed or not.
+    #[doc(alias = "cp.async.wait_all")]
+    #[track_caller]
+    pub fn cp_async_wait_all(self) {
+        self.emit(format_args!("cp.async.wait_all"), &[]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Numbers of several words: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+
+use crate::ptx::{fold::Integer, kernel::Builder, operand::Operand, val::Val};
+
+/// A word of multi-word numbers: `u32`, `u64`.
+pub trait Word: Integer {}
+
+impl Word for u32 {}
+impl Word for u64 {}
+
+/// Extended-precision sums: numbers of `N` words, low word first. The carry stays inside.
+impl<'k> Builder<'k> {
+    /// `a + b`, mod 2 to the width of all words together.
+    #[doc(alias = "add.cc")]
+    #[doc(alias = "addc")]
+    #[track_caller]
+    pub fn add_words<T: Word, const N: usize>(
+        self,
+        a: [Val<'k, T>; N],
+        b: [Val<'k, T>; N],
+    ) -> [Val<'k, T>; N] {
+        self.carry_chain("add", a, b)
+    }
+
+    /// `a − b`, mod 2 to the width of all words together.
+    #[doc(alias = "sub.cc")]
+    #[doc(alias = "subc")]
+    #[track_caller]
+    pub fn sub_words<T: Word, const N: usize>(
+        self,
+        a: [Val<'k, T>; N],
+        b: [Val<'k, T>; N],
+    ) -> [Val<'k, T>; N] {
+        self.carry_chain("sub", a, b)
+    }
+
+    #[track_caller]
+    fn carry_chain<T: Word, const N: usize>(
+        self,
+        operation: &str,
+        a: [Val<'k, T>; N],
+        b: [Val<'k, T>; N],
+    ) -> [Val<'k, T>; N] {
+        // Constants go into registers first: nothing may stand between the links of the chain.
+        let operands: [_; N] = std::array::from_fn(|i| [a[i].operand(self), b[i].operand(self)]);
+        std::array::from_fn(|i| {
+            let takes = if i > 0 { "c" } else { "" };
+            let gives = if i + 1 < N { ".cc" } else { "" };
+            self.result(format_args!("{operation}{takes}{gives}.{}", T::PTX), &operands[i])
+        })
+    }
+
+    /// `a · b + c`, mod 2 to the width of all words together, with a single word `b`.
+    #[doc(alias = "mad.lo.cc")]
+    #[doc(alias = "madc.hi.cc")]
+    #[track_caller]
+    pub fn mad_words<T: Word, const N: usize>(
+        self,
+        a: [Val<'k, T>; N],
+        b: Val<'k, T>,
+        c: [Val<'k, T>; N],
+    ) -> [Val<'k, T>; N] {
+        let a: [Operand<'static>; N] = a.map(|word| word.operand(self));
+        let b = b.operand(self);
+        let c = c.map(|word| word.operand(self));
+        // One chain for the low halves of the products, one for the high halves, a word further up.
+        let low: [Val<'k, T>; N] = std::array::from_fn(|i| {
+            let (takes, gives) = (if i > 0 { "c" } else { "" }, if i + 1 < N { ".cc" } else { "" });
+            self.result(format_args!("mad{takes}.lo{gives}.{}", T::PTX), &[a[i], b, c[i]])
+        });
+        let mut sum = low;
+        for i in 1..N {
+            let (takes, gives) = (if i > 1 { "c" } else { "" }, if i + 1 < N { ".cc" } else { "" });
+            let operands = [a[i - 1], b, low[i].operand(self)];
+            sum[i] = self.result(format_args!("mad{takes}.hi{gives}.{}", T::PTX), &operands);
+        }
+        sum
+    }
+}

@@ -1,0 +1,259 @@
+//! Integer arithmetic beyond the operators: saturation, upper halves, 24-bit products, sums of differences, dot products.
+
+use super::{
+    Operands::{In, Known},
+    arithmetic::WideProduct,
+    float::kernel_of,
+    operands,
+};
+use crate::ptx::{fold::Integer, val::Val};
+
+/// `mnemonic` on three values, or `fold` of three constants.
+macro_rules! ternary {
+    ($a:expr, $b:expr, $c:expr, $fold:expr, $($mnemonic:tt)+) => {{
+        let (a, b, c) = ($a, $b, $c);
+        match (a.as_constant(), b.as_constant(), c.as_constant(), kernel_of([a, b, c])) {
+            (Some(a), Some(b), Some(c), _) => $fold(a, b, c).into(),
+            (.., Some(k)) => a.ternary(k, format_args!($($mnemonic)+), b, c),
+            (.., None) => a,
+        }
+    }};
+}
+
+impl<'k> Val<'k, i32> {
+    /// `self + other`, clamped to the range of the type.
+    #[doc(alias = "add.sat")]
+    #[track_caller]
+    pub fn saturating_add(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.saturating_add(b).into(),
+            In(k) => self.binary(k, format_args!("add.sat.s32"), other),
+        }
+    }
+
+    /// `self − other`, clamped to the range of the type.
+    #[doc(alias = "sub.sat")]
+    #[track_caller]
+    pub fn saturating_sub(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.saturating_sub(b).into(),
+            In(k) => self.binary(k, format_args!("sub.sat.s32"), other),
+        }
+    }
+
+    /// The upper half of the product, plus `addend`, clamped to the range of the type.
+    #[doc(alias = "mad.hi.sat")]
+    #[track_caller]
+    pub fn saturating_mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let fold = |a: i32, b: i32, c: i32| a.fold_mul_hi(b).saturating_add(c);
+        ternary!(self, factor.into(), addend.into(), fold, "mad.hi.sat.s32")
+    }
+
+    /// The lesser, and 0 if that is negative. sm_90.
+    #[doc(alias = "min.relu")]
+    #[track_caller]
+    pub fn min_relu(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.min(b).max(0).into(),
+            In(k) => self.binary(k, format_args!("min.relu.s32"), other),
+        }
+    }
+
+    /// The greatest of both and 0. sm_90.
+    #[doc(alias = "max.relu")]
+    #[track_caller]
+    pub fn max_relu(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => a.max(b).max(0).into(),
+            In(k) => self.binary(k, format_args!("max.relu.s32"), other),
+        }
+    }
+}
+
+impl<'k, T: WideProduct> Val<'k, T> {
+    /// The upper half of the product, plus `addend`.
+    #[doc(alias = "mad.hi")]
+    #[track_caller]
+    pub fn mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let fold = |a: T, b: T, c: T| a.fold_mul_hi(b).fold_add(c);
+        ternary!(self, factor.into(), addend.into(), fold, "mad.hi.{}", T::PTX)
+    }
+}
+
+impl<'k, T: Integer> Val<'k, T> {
+    /// `|self − other| + addend`.
+    #[track_caller]
+    pub fn sad(self, other: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let fold = |a: T, b: T, c: T| a.fold_max(b).fold_sub(a.fold_min(b)).fold_add(c);
+        ternary!(self, other.into(), addend.into(), fold, "sad.{}", T::PTX)
+    }
+}
+
+/// A type with products of 24-bit numbers: `u32`, `i32`.
+pub trait Narrow24: Integer {
+    /// The low 24 bits as a number of the type.
+    #[doc(hidden)]
+    fn low24(self) -> i64;
+}
+
+impl Narrow24 for u32 {
+    fn low24(self) -> i64 {
+        i64::from(self & 0xff_ffff)
+    }
+}
+
+impl Narrow24 for i32 {
+    fn low24(self) -> i64 {
+        i64::from(self << 8 >> 8)
+    }
+}
+
+/// The low 32 bits of a product of 24-bit numbers.
+fn fold_mul24_lo<T: Narrow24>(a: T, b: T) -> T {
+    T::from_bits((a.low24() * b.low24()) as u64)
+}
+
+/// Bits 16 to 47 of a product of 24-bit numbers.
+fn fold_mul24_hi<T: Narrow24>(a: T, b: T) -> T {
+    T::from_bits(((a.low24() * b.low24()) >> 16) as u64)
+}
+
+impl<'k, T: Narrow24> Val<'k, T> {
+    /// The low 32 bits of the product of the low 24 bits of both.
+    #[doc(alias = "mul24.lo")]
+    #[track_caller]
+    pub fn mul24_lo(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => fold_mul24_lo(a, b).into(),
+            In(k) => self.binary(k, format_args!("mul24.lo.{}", T::PTX), other),
+        }
+    }
+
+    /// The high 32 of the 48 bits of the product of the low 24 bits of both.
+    #[doc(alias = "mul24.hi")]
+    #[track_caller]
+    pub fn mul24_hi(self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        match operands(self, other) {
+            Known(a, b) => fold_mul24_hi(a, b).into(),
+            In(k) => self.binary(k, format_args!("mul24.hi.{}", T::PTX), other),
+        }
+    }
+
+    /// [`mul24_lo`](Self::mul24_lo) plus `addend`.
+    #[doc(alias = "mad24.lo")]
+    #[track_caller]
+    pub fn mad24_lo(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let fold = |a: T, b: T, c: T| fold_mul24_lo(a, b).fold_add(c);
+        ternary!(self, factor.into(), addend.into(), fold, "mad24.lo.{}", T::PTX)
+    }
+
+    /// [`mul24_hi`](Self::mul24_hi) plus `addend`.
+    #[doc(alias = "mad24.hi")]
+    #[track_caller]
+    pub fn mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let fold = |a: T, b: T, c: T| fold_mul24_hi(a, b).fold_add(c);
+        ternary!(self, factor.into(), addend.into(), fold, "mad24.hi.{}", T::PTX)
+    }
+}
+
+impl<'k> Val<'k, i32> {
+    /// [`mad24_hi`](Self::mad24_hi) clamped to the range of the type.
+    #[doc(alias = "mad24.hi.sat")]
+    #[track_caller]
+    pub fn saturating_mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
+        let fold = |a: i32, b: i32, c: i32| fold_mul24_hi(a, b).saturating_add(c);
+        ternary!(self, factor.into(), addend.into(), fold, "mad24.hi.sat.s32")
+    }
+}
+
+/// Packed integers, four of 8 bits or two of 16: unsigned in a `u32`, signed in an `i32`.
+pub trait Packed: Integer {
+    /// Byte `i` as a number.
+    #[doc(hidden)]
+    fn byte(self, i: u32) -> i64;
+    /// 16-bit half `i` as a number.
+    #[doc(hidden)]
+    fn half(self, i: u32) -> i64;
+}
+
+impl Packed for u32 {
+    fn byte(self, i: u32) -> i64 {
+        i64::from((self >> (8 * i)) as u8)
+    }
+    fn half(self, i: u32) -> i64 {
+        i64::from((self >> (16 * i)) as u16)
+    }
+}
+
+impl Packed for i32 {
+    fn byte(self, i: u32) -> i64 {
+        i64::from((self >> (8 * i)) as i8)
+    }
+    fn half(self, i: u32) -> i64 {
+        i64::from((self >> (16 * i)) as i16)
+    }
+}
+
+impl<'k, A: Packed> Val<'k, A> {
+    /// `addend` plus the dot product of four bytes with four bytes, mod 2³²: each side signed or unsigned by its type.
+    #[track_caller]
+    pub fn dp4a<B: Packed, C: Packed>(
+        self,
+        other: impl Into<Val<'k, B>>,
+        addend: impl Into<Val<'k, C>>,
+    ) -> Val<'k, C> {
+        let fold = |a: A, b: B| (0..4).map(|i| a.byte(i) * b.byte(i)).sum();
+        self.dot(other.into(), addend.into(), "dp4a", fold)
+    }
+
+    /// `addend` plus the dot product of two 16-bit halves with the low two bytes of `other`, mod 2³².
+    #[doc(alias = "dp2a.lo")]
+    #[track_caller]
+    pub fn dp2a_lo<B: Packed, C: Packed>(
+        self,
+        other: impl Into<Val<'k, B>>,
+        addend: impl Into<Val<'k, C>>,
+    ) -> Val<'k, C> {
+        let fold = |a: A, b: B| (0..2).map(|i| a.half(i) * b.byte(i)).sum();
+        self.dot(other.into(), addend.into(), "dp2a.lo", fold)
+    }
+
+    /// `addend` plus the dot product of two 16-bit halves with the high two bytes of `other`, mod 2³².
+    #[doc(alias = "dp2a.hi")]
+    #[track_caller]
+    pub fn dp2a_hi<B: Packed, C: Packed>(
+        self,
+        other: impl Into<Val<'k, B>>,
+        addend: impl Into<Val<'k, C>>,
+    ) -> Val<'k, C> {
+        let fold = |a: A, b: B| (0..2).map(|i| a.half(i) * b.byte(i + 2)).sum();
+        self.dot(other.into(), addend.into(), "dp2a.hi", fold)
+    }
+
+    #[track_caller]
+    fn dot<B: Packed, C: Packed>(
+        self,
+        other: Val<'k, B>,
+        addend: Val<'k, C>,
+        ptx: &str,
+        fold: impl Fn(A, B) -> i64,
+    ) -> Val<'k, C> {
+        let kernel = self.kernel().or(other.kernel()).or(addend.kernel());
+        match (self.as_constant(), other.as_constant(), addend.as_constant(), kernel) {
+            (Some(a), Some(b), Some(c), _) => {
+                C::from_bits(c.to_bits().wrapping_add(fold(a, b) as u64)).into()
+            }
+            (.., Some(k)) => {
+                let operands = [self.operand(k), other.operand(k), addend.operand(k)];
+                k.result(format_args!("{ptx}.{}.{}", A::PTX, B::PTX), &operands)
+            }
+            (.., None) => addend,
+        }
+    }
+}

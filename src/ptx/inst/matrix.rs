@@ -1,0 +1,203 @@
+//! Matrix instructions of one warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`
+//! (PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions").
+//!
+//! All 32 lanes must execute them together. Which lane holds which element is in [`crate::atoms`].
+
+use arrayvec::ArrayVec;
+
+use super::pack::HalfPair;
+use crate::ptx::{
+    error::BuildErrorKind,
+    kernel::Builder,
+    operand::Operand,
+    ptr::{Ptr, Readable, Shared, Writable},
+    types::{Element, Scalar, bf16x2, f16x2},
+    val::Val,
+};
+
+/// An accumulator register of an `mma` whose inputs are pairs `P`: `f32`, or [`f16x2`] for f16 inputs.
+#[diagnostic::on_unimplemented(
+    message = "no `mma` accumulates products of `{P}` in `{Self}`",
+    note = "bf16 accumulates in f32; f16 in f32 or f16"
+)]
+pub trait Accumulator<P>: Scalar {
+    /// Name of the accumulator's element: `"f32"`.
+    const ELEMENT: &'static str;
+    /// Registers of a 16×8 accumulator.
+    const REGISTERS: usize;
+}
+
+impl Accumulator<f16x2> for f32 {
+    const ELEMENT: &'static str = "f32";
+    const REGISTERS: usize = 4;
+}
+
+impl Accumulator<bf16x2> for f32 {
+    const ELEMENT: &'static str = "f32";
+    const REGISTERS: usize = 4;
+}
+
+impl Accumulator<f16x2> for f16x2 {
+    const ELEMENT: &'static str = "f16";
+    const REGISTERS: usize = 2;
+}
+
+impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
+    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` gives the address of row `r` of matrix `i`,
+    /// 16-byte aligned; every lane gets elements `(lane / 4, 2 (lane % 4))` and the one to its right of each matrix.
+    #[track_caller]
+    pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
+        self.load_matrices("")
+    }
+
+    /// [`ldmatrix`](Self::ldmatrix) with each 8×8 matrix transposed on the way.
+    #[doc(alias = "ldmatrix.trans")]
+    #[track_caller]
+    pub fn ldmatrix_trans<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
+        self.load_matrices(".trans")
+    }
+
+    #[track_caller]
+    fn load_matrices<const N: usize, P: Scalar>(self, trans: &str) -> [Val<'k, P>; N] {
+        const {
+            assert!(
+                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
+                "ldmatrix loads 1, 2 or 4 matrices into 32-bit registers"
+            );
+        };
+        self.check_aligned(16);
+        let k = self.kernel();
+        let values: [Val<'k, P>; N] = std::array::from_fn(|_| Val::from_reg(k.fresh(P::CLASS), k));
+        let registers = values.map(|v| v.operand(k));
+        let mnemonic = format_args!("ldmatrix.sync.aligned.m8n8.x{N}{trans}.shared.b16");
+        k.emit(mnemonic, &[Operand::Vector(&registers), self.operand()]);
+        values
+    }
+}
+
+impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
+    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements as in [`ldmatrix`](Ptr::ldmatrix). sm_90.
+    #[track_caller]
+    pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
+        self.store_matrices("", values);
+    }
+
+    /// [`stmatrix`](Self::stmatrix) with each 8×8 matrix transposed on the way.
+    #[doc(alias = "stmatrix.trans")]
+    #[track_caller]
+    pub fn stmatrix_trans<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
+        self.store_matrices(".trans", values);
+    }
+
+    #[track_caller]
+    fn store_matrices<const N: usize, P: Scalar>(self, trans: &str, values: [Val<'k, P>; N]) {
+        const {
+            assert!(
+                matches!(N, 1 | 2 | 4) && P::BYTES == 4,
+                "stmatrix stores 1, 2 or 4 matrices from 32-bit registers"
+            );
+        };
+        self.check_aligned(16);
+        let k = self.kernel();
+        let registers = values.map(|v| v.operand(k));
+        let mnemonic = format_args!("stmatrix.sync.aligned.m8n8.x{N}{trans}.shared.b16");
+        k.emit(mnemonic, &[self.operand(), Operand::Vector(&registers)]);
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Transposes an 8×8 matrix of 16-bit elements that the warp holds.
+    #[track_caller]
+    pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {
+        self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
+    }
+
+    /// `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_80.
+    #[doc(alias = "mma.m16n8k16")]
+    #[track_caller]
+    pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
+        self,
+        a: [Val<'k, P>; 4],
+        b: [Val<'k, P>; 2],
+        c: [Val<'k, C>; N],
+    ) -> [Val<'k, C>; N] {
+        self.mma_into_fresh("m16n8k16", &a, &b, c)
+    }
+
+    /// `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_75, bf16 sm_80.
+    #[doc(alias = "mma.m16n8k8")]
+    #[track_caller]
+    pub fn mma_m16n8k8<P: HalfPair, C: Accumulator<P>, const N: usize>(
+        self,
+        a: [Val<'k, P>; 2],
+        b: [Val<'k, P>; 1],
+        c: [Val<'k, C>; N],
+    ) -> [Val<'k, C>; N] {
+        self.mma_into_fresh("m16n8k8", &a, &b, c)
+    }
+
+    #[track_caller]
+    fn mma_into_fresh<P: HalfPair, C: Accumulator<P>, const N: usize>(
+        self,
+        shape: &str,
+        a: &[Val<'k, P>],
+        b: &[Val<'k, P>],
+        c: [Val<'k, C>; N],
+    ) -> [Val<'k, C>; N] {
+        const { assert!(N == C::REGISTERS, "C takes four f32 or two f16x2 registers") };
+        let d: [Val<'k, C>; N] = std::array::from_fn(|_| Val::from_reg(self.fresh(C::CLASS), self));
+        self.emit_mma(shape, &d, a, b, &c);
+        d
+    }
+
+    /// `m16n8k16` that accumulates in place: `c` is overwritten with `A·B + C`.
+    #[track_caller]
+    pub(crate) fn mma_m16n8k16_in_place<P: HalfPair, C: Accumulator<P>>(
+        self,
+        a: [Val<'k, P>; 4],
+        b: [Val<'k, P>; 2],
+        c: &mut [Val<'k, C>],
+    ) {
+        let mut registers = ArrayVec::<Val<'k, C>, 4>::new();
+        for c in c.iter() {
+            let reg = c.in_register(self);
+            if !self.body().is_carried(reg) {
+                self.fail(BuildErrorKind::NotCarried { register: reg.to_string() });
+            }
+            registers.push(Val::from_reg(reg, self));
+        }
+        self.emit_mma("m16n8k16", &registers, &a, &b, &registers);
+        for (c, register) in c.iter_mut().zip(registers) {
+            *c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
+        }
+    }
+
+    #[track_caller]
+    fn emit_mma<P: HalfPair, C: Accumulator<P>>(
+        self,
+        shape: &str,
+        d: &[Val<'k, C>],
+        a: &[Val<'k, P>],
+        b: &[Val<'k, P>],
+        c: &[Val<'k, C>],
+    ) {
+        let (d, a, b, c) = (self.registers(d), self.registers(a), self.registers(b), self.registers(c));
+        self.emit(
+            format_args!(
+                "mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}",
+                acc = C::ELEMENT,
+                half = <P::Half as Scalar>::PTX
+            ),
+            &[Operand::Vector(&d), Operand::Vector(&a), Operand::Vector(&b), Operand::Vector(&c)],
+        );
+    }
+
+    #[track_caller]
+    fn registers<T: Scalar>(self, values: &[Val<'k, T>]) -> ArrayVec<Operand<'static>, 4> {
+        let mut registers = ArrayVec::new();
+        for value in values {
+            registers.push(Operand::Reg(value.in_register(self)));
+        }
+        registers
+    }
+}

@@ -1,0 +1,231 @@
+//! Any function of three bits, funnel shifts, and bytes in any order: `lop3`, `shf`, `prmt`.
+
+use super::{bits::Excess, float::kernel_of};
+use crate::ptx::{
+    operand::{Immediate, Operand},
+    types::RegClass,
+    val::Val,
+};
+
+/// How [`Val::permute_with`] chooses bytes (PTX ISA, "prmt"); its selector's low two bits say where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Permute {
+    /// Four bytes from there upwards.
+    F4e,
+    /// Four bytes from there downwards.
+    B4e,
+    /// One byte, four times.
+    Rc8,
+    /// Each byte its own, but none below there.
+    Ecl,
+    /// Each byte its own, but none above there.
+    Ecr,
+    /// One 16-bit half, twice.
+    Rc16,
+}
+
+impl Permute {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::F4e => ".f4e",
+            Self::B4e => ".b4e",
+            Self::Rc8 => ".rc8",
+            Self::Ecl => ".ecl",
+            Self::Ecr => ".ecr",
+            Self::Rc16 => ".rc16",
+        }
+    }
+
+    /// Which of the eight bytes byte `i` of the result is.
+    fn source(self, selector: u32, i: u32) -> u32 {
+        let at = selector & 3;
+        match self {
+            Self::F4e => (at + i) & 7,
+            Self::B4e => at.wrapping_sub(i) & 7,
+            Self::Rc8 => at,
+            Self::Ecl => at.max(i),
+            Self::Ecr => at.min(i),
+            Self::Rc16 => 2 * (at & 1) + i % 2,
+        }
+    }
+}
+
+/// The table of a function of three bits, for [`Val::lop3`]: `lop3_table(|a, b, c| a & b | c)`.
+pub fn lop3_table(f: impl Fn(u8, u8, u8) -> u8) -> u8 {
+    f(0xf0, 0xcc, 0xaa)
+}
+
+fn fold_lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
+    (0..8).filter(|row| table >> row & 1 == 1).fold(0, |result, row| {
+        let side = |x: u32, bit: u32| if row >> bit & 1 == 1 { x } else { !x };
+        result | side(a, 2) & side(b, 1) & side(c, 0)
+    })
+}
+
+fn byte_of(low: u32, high: u32, i: u32) -> u32 {
+    (u64::from(high) << 32 | u64::from(low)).to_le_bytes()[(i & 7) as usize].into()
+}
+
+/// Four bits of the selector a byte: which one, and whether its sign is repeated instead.
+fn fold_permute(low: u32, high: u32, selector: u32) -> u32 {
+    let byte = |i: u32| {
+        let select = selector >> (4 * i) & 15;
+        let byte = byte_of(low, high, select);
+        match (select & 8 != 0, byte & 0x80 != 0) {
+            (false, _) => byte,
+            (true, negative) => {
+                if negative {
+                    0xff
+                } else {
+                    0
+                }
+            }
+        }
+    };
+    (0..4).map(|i| byte(i) << (8 * i)).sum()
+}
+
+type Known3 = (Option<u32>, Option<u32>, Option<u32>);
+
+fn known(a: Val<'_, u32>, b: Val<'_, u32>, c: Val<'_, u32>) -> Known3 {
+    (a.as_constant(), b.as_constant(), c.as_constant())
+}
+
+impl<'k> Val<'k, u32> {
+    /// A function of three bits, in all bits: bit `4a + 2b + c` of `table` is its value; see [`lop3_table`].
+    #[track_caller]
+    pub fn lop3(self, b: impl Into<Self>, c: impl Into<Self>, table: u8) -> Self {
+        let (b, c) = (b.into(), c.into());
+        match (known(self, b, c), kernel_of([self, b, c])) {
+            ((Some(a), Some(b), Some(c)), _) => fold_lop3(a, b, c, table).into(),
+            (_, None) => self,
+            (_, Some(k)) => {
+                let operands = [self.operand(k), b.operand(k), c.operand(k), lookup(table)];
+                k.result(format_args!("lop3.b32"), &operands)
+            }
+        }
+    }
+
+    /// [`lop3`](Self::lop3), and whether the result is not 0 or `predicate` holds.
+    #[doc(alias = "lop3.or")]
+    #[track_caller]
+    pub fn lop3_or(
+        self,
+        b: impl Into<Self>,
+        c: impl Into<Self>,
+        table: u8,
+        predicate: impl Into<Val<'k, bool>>,
+    ) -> (Self, Val<'k, bool>) {
+        self.lop3_with("or", b.into(), c.into(), table, predicate.into(), |a, b| a | b)
+    }
+
+    /// [`lop3`](Self::lop3), and whether the result is not 0 and `predicate` holds.
+    #[doc(alias = "lop3.and")]
+    #[track_caller]
+    pub fn lop3_and(
+        self,
+        b: impl Into<Self>,
+        c: impl Into<Self>,
+        table: u8,
+        predicate: impl Into<Val<'k, bool>>,
+    ) -> (Self, Val<'k, bool>) {
+        self.lop3_with("and", b.into(), c.into(), table, predicate.into(), |a, b| a & b)
+    }
+
+    #[track_caller]
+    fn lop3_with(
+        self,
+        operator: &str,
+        b: Self,
+        c: Self,
+        table: u8,
+        predicate: Val<'k, bool>,
+        fold: fn(bool, bool) -> bool,
+    ) -> (Self, Val<'k, bool>) {
+        let kernel = kernel_of([self, b, c]).or(predicate.kernel());
+        match (known(self, b, c), predicate.as_constant(), kernel) {
+            ((Some(a), Some(b), Some(c)), Some(predicate), _) => {
+                let result = fold_lop3(a, b, c, table);
+                (result.into(), fold(result != 0, predicate).into())
+            }
+            (.., None) => (self, predicate),
+            (.., Some(k)) => {
+                let (result, holds) = (k.fresh(RegClass::B32), k.fresh(RegClass::Pred));
+                let predicate = Operand::Reg(predicate.in_register(k));
+                let operands = [
+                    Operand::Pair(result, holds),
+                    self.operand(k),
+                    b.operand(k),
+                    c.operand(k),
+                    lookup(table),
+                    predicate,
+                ];
+                k.emit(format_args!("lop3.{operator}.b32"), &operands);
+                (Val::from_reg(result, k), Val::from_reg(holds, k))
+            }
+        }
+    }
+
+    /// The upper word of `high:low` shifted left by `amount`, where this is `high`.
+    #[doc(alias = "shf.l")]
+    #[track_caller]
+    pub fn funnel_left(self, low: impl Into<Self>, amount: impl Into<Self>, excess: Excess) -> Self {
+        let fold = |low, high, n| ((u64::from(high) << 32 | u64::from(low)) << n >> 32) as u32;
+        self.funnel('l', low.into(), amount.into(), excess, fold)
+    }
+
+    /// The lower word of `high:low` shifted right by `amount`, where this is `high`.
+    #[doc(alias = "shf.r")]
+    #[track_caller]
+    pub fn funnel_right(self, low: impl Into<Self>, amount: impl Into<Self>, excess: Excess) -> Self {
+        let fold = |low, high, n| ((u64::from(high) << 32 | u64::from(low)) >> n) as u32;
+        self.funnel('r', low.into(), amount.into(), excess, fold)
+    }
+
+    #[track_caller]
+    fn funnel(
+        self,
+        side: char,
+        low: Self,
+        amount: Self,
+        excess: Excess,
+        fold: fn(u32, u32, u32) -> u32,
+    ) -> Self {
+        match (known(low, self, amount), kernel_of([low, self, amount])) {
+            ((Some(low), Some(high), Some(n)), _) => fold(low, high, excess.of(n)).into(),
+            (_, Some(k)) => low.ternary(k, format_args!("shf.{side}{}.b32", excess.suffix()), self, amount),
+            (_, None) => self,
+        }
+    }
+
+    /// Four of the eight bytes of `high:self`: four bits of `selector` say which byte each byte of the result is,
+    /// the low one first; 8 and above repeat the sign of byte `n − 8` instead.
+    #[doc(alias = "prmt")]
+    #[track_caller]
+    pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {
+        self.prmt("", high.into(), selector.into(), fold_permute)
+    }
+
+    /// Four of the eight bytes of `high:self`, chosen by a rule and the low two bits of `selector`.
+    #[doc(alias = "prmt")]
+    #[track_caller]
+    pub fn permute_with(self, high: impl Into<Self>, selector: impl Into<Self>, rule: Permute) -> Self {
+        let fold = |low, high, selector| {
+            (0..4).map(|i| byte_of(low, high, rule.source(selector, i)) << (8 * i)).sum()
+        };
+        self.prmt(rule.suffix(), high.into(), selector.into(), fold)
+    }
+
+    #[track_caller]
+    fn prmt(self, rule: &str, high: Self, selector: Self, fold: impl Fn(u32, u32, u32) -> u32) -> Self {
+        match (known(self, high, selector), kernel_of([self, high, selector])) {
+            ((Some(low), Some(high), Some(selector)), _) => fold(low, high, selector).into(),
+            (_, Some(k)) => self.ternary(k, format_args!("prmt.b32{rule}"), high, selector),
+            (_, None) => self,
+        }
+    }
+}
+
+fn lookup(table: u8) -> Operand<'static> {
+    Operand::Imm(Immediate::new(u32::from(table)))
+}

@@ -1,0 +1,111 @@
+//! Selection and logic on predicates: `selp`, `slct`, `and.pred` and the like.
+
+use std::ops::{BitAnd, BitOr, BitXor, Not};
+
+use super::{
+    Operands::{In, Known},
+    operands,
+};
+use crate::ptx::{fold::Number, operand::Operand, types::Scalar, val::Val};
+
+impl<'k> Val<'k, bool> {
+    /// `yes` where this holds and `no` elsewhere.
+    #[doc(alias = "selp")]
+    #[track_caller]
+    pub fn select<T: Scalar>(self, yes: impl Into<Val<'k, T>>, no: impl Into<Val<'k, T>>) -> Val<'k, T> {
+        let (yes, no) = (yes.into(), no.into());
+        match self.reg() {
+            None => {
+                if self.as_constant() == Some(true) {
+                    yes
+                } else {
+                    no
+                }
+            }
+            Some((reg, k)) => k.result(
+                format_args!("selp.{}", selected::<T>()),
+                &[yes.operand(k), no.operand(k), Operand::Reg(reg)],
+            ),
+        }
+    }
+
+    #[track_caller]
+    fn logic(self, operator: &str, other: Self, fold: fn(bool, bool) -> bool) -> Self {
+        match operands(self, other) {
+            Known(a, b) => fold(a, b).into(),
+            In(k) => match (self.as_constant(), other.as_constant()) {
+                (Some(c), None) if fold(c, false) == fold(c, true) => fold(c, false).into(),
+                (Some(c), None) if !fold(c, false) => other,
+                (None, Some(c)) if fold(false, c) == fold(true, c) => fold(false, c).into(),
+                (None, Some(c)) if !fold(false, c) => self,
+                _ => k.result(
+                    format_args!("{operator}.pred"),
+                    &[Operand::Reg(self.in_register(k)), Operand::Reg(other.in_register(k))],
+                ),
+            },
+        }
+    }
+}
+
+macro_rules! logic {
+    ($($op:ident, $method:ident, $ptx:literal, $fold:expr;)*) => {$(
+        impl<'k, R: Into<Val<'k, bool>>> $op<R> for Val<'k, bool> {
+            type Output = Self;
+
+            #[track_caller]
+            fn $method(self, other: R) -> Self {
+                self.logic($ptx, other.into(), $fold)
+            }
+        }
+    )*};
+}
+
+logic! {
+    BitAnd, bitand, "and", |a, b| a & b;
+    BitOr,  bitor,  "or",  |a, b| a | b;
+    BitXor, bitxor, "xor", |a, b| a ^ b;
+}
+
+impl Not for Val<'_, bool> {
+    type Output = Self;
+
+    #[track_caller]
+    fn not(self) -> Self {
+        match self.reg() {
+            None => (self.as_constant() != Some(true)).into(),
+            Some((reg, k)) => k.result(format_args!("not.pred"), &[Operand::Reg(reg)]),
+        }
+    }
+}
+
+/// A type whose sign selects: `i32`, `f32`.
+pub trait Selector: Number + PartialOrd {}
+
+impl Selector for i32 {}
+impl Selector for f32 {}
+
+impl<'k, C: Selector> Val<'k, C> {
+    /// `yes` where this is at least 0 (−0 is), `no` where it is less or NaN.
+    #[doc(alias = "slct")]
+    #[track_caller]
+    pub fn select_by_sign<T: Scalar>(
+        self,
+        yes: impl Into<Val<'k, T>>,
+        no: impl Into<Val<'k, T>>,
+    ) -> Val<'k, T> {
+        let (yes, no) = (yes.into(), no.into());
+        match self.reg() {
+            None if self.as_constant().is_some_and(|c| c >= C::ZERO) => yes,
+            None => no,
+            Some((_, k)) => {
+                let operands = [yes.operand(k), no.operand(k), self.operand(k)];
+                k.result(format_args!("slct.{}.{}", selected::<T>(), C::PTX), &operands)
+            }
+        }
+    }
+}
+
+/// The type that `selp` and `slct` take for `T`: they have no half types, but bits are bits.
+fn selected<T: Scalar>() -> &'static str {
+    if T::IMMEDIATE { T::PTX } else { T::CLASS.mov() }
+}

@@ -1,0 +1,147 @@
+//! Signs and classes of numbers: `neg`, `abs`, `copysign`, `testp`.
+
+use std::ops::Neg;
+
+use super::{
+    Operands::{In, Known},
+    operands,
+};
+use crate::ptx::{
+    fold::{Number, Numeric, exact},
+    types::{bf16, bf16x2, f16, f16x2},
+    val::Val,
+};
+
+/// A type that has negative numbers.
+pub trait Signed: Number {
+    #[doc(hidden)]
+    fn fold_neg(self) -> Self;
+    #[doc(hidden)]
+    fn fold_abs(self) -> Self;
+}
+
+macro_rules! signed {
+    ($($t:ty, $neg:expr, $abs:expr;)*) => {$(
+        impl Signed for $t {
+            fn fold_neg(self) -> Self {
+                let neg: fn($t) -> $t = $neg;
+                neg(self)
+            }
+            fn fold_abs(self) -> Self {
+                let abs: fn($t) -> $t = $abs;
+                abs(self)
+            }
+        }
+    )*};
+}
+
+signed! {
+    i16,    i16::wrapping_neg,                i16::wrapping_abs;
+    i32,    i32::wrapping_neg,                i32::wrapping_abs;
+    i64,    i64::wrapping_neg,                i64::wrapping_abs;
+    f16,    exact::neg,                       exact::abs;
+    bf16,   exact::neg,                       exact::abs;
+    f32,    exact::neg,                       exact::abs;
+    f64,    exact::neg,                       exact::abs;
+    f16x2,  |a| f16x2(a.0.map(exact::neg)),   |a| f16x2(a.0.map(exact::abs));
+    bf16x2, |a| bf16x2(a.0.map(exact::neg)),  |a| bf16x2(a.0.map(exact::abs));
+}
+
+impl<'k, T: Signed> Val<'k, T> {
+    /// The absolute value; the least integer stays as it is.
+    #[track_caller]
+    pub fn abs(self) -> Self {
+        match self.reg() {
+            None => self.as_constant().map_or(self, |c| c.fold_abs().into()),
+            Some((_, k)) => k.result(format_args!("abs.{}", T::PTX), &[self.operand(k)]),
+        }
+    }
+}
+
+impl<'k, T: Signed> Neg for Val<'k, T> {
+    type Output = Self;
+
+    #[track_caller]
+    fn neg(self) -> Self {
+        match self.reg() {
+            None => self.as_constant().map_or(self, |c| c.fold_neg().into()),
+            Some((_, k)) => k.result(format_args!("neg.{}", T::PTX), &[self.operand(k)]),
+        }
+    }
+}
+
+/// f32 or f64.
+pub trait Real: Numeric + Signed + PartialOrd {}
+
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// What kind of number a float is (PTX ISA, "testp").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Neither infinite nor NaN.
+    Finite,
+    /// ±∞.
+    Infinite,
+    /// Not NaN.
+    Number,
+    /// NaN.
+    NotANumber,
+    /// Neither zero, subnormal, infinite nor NaN.
+    Normal,
+    /// Below the smallest normal number, and not zero.
+    Subnormal,
+}
+
+impl Class {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Finite => "finite",
+            Self::Infinite => "infinite",
+            Self::Number => "number",
+            Self::NotANumber => "notanumber",
+            Self::Normal => "normal",
+            Self::Subnormal => "subnormal",
+        }
+    }
+
+    /// Whether an f32 or f64 of so many `bytes` is of this kind.
+    fn holds(self, bits: u64, bytes: u32) -> bool {
+        let digits = if bytes == 4 { 23 } else { 52 };
+        let most = (1 << (8 * bytes - 1 - digits)) - 1;
+        let field = bits >> digits & most;
+        let fraction = bits & ((1 << digits) - 1);
+        match self {
+            Self::Finite => field != most,
+            Self::Infinite => field == most && fraction == 0,
+            Self::Number => field != most || fraction == 0,
+            Self::NotANumber => field == most && fraction != 0,
+            Self::Normal => field != 0 && field != most,
+            Self::Subnormal => field == 0 && fraction != 0,
+        }
+    }
+}
+
+impl<'k, T: Real> Val<'k, T> {
+    /// Whether the number is of a kind: `x.is(Class::Finite)`.
+    #[doc(alias = "testp")]
+    #[track_caller]
+    pub fn is(self, class: Class) -> Val<'k, bool> {
+        match self.reg() {
+            None => self.as_constant().is_some_and(|c| class.holds(c.to_bits(), T::BYTES)).into(),
+            Some((_, k)) => k.result(format_args!("testp.{}.{}", class.suffix(), T::PTX), &[self.operand(k)]),
+        }
+    }
+
+    /// This number with the sign of `sign`.
+    #[track_caller]
+    pub fn copysign(self, sign: impl Into<Self>) -> Self {
+        let sign = sign.into();
+        let bit = 1 << (8 * T::BYTES - 1);
+        match operands(self, sign) {
+            Known(a, s) => T::from_bits(a.to_bits() & !bit | s.to_bits() & bit).into(),
+            // The first source gives the sign (PTX ISA, "copysign").
+            In(k) => sign.binary(k, format_args!("copysign.{}", T::PTX), self),
+        }
+    }
+}

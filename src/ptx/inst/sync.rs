@@ -1,0 +1,126 @@
+//! Barriers: of a block, of some of its warps, of a warp.
+
+use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
+
+impl<'k> Builder<'k> {
+    /// Waits until every thread of the block is here; what each wrote before, all see after: `bar.sync 0`.
+    #[doc(alias = "bar.sync")]
+    #[doc(alias = "__syncthreads")]
+    #[track_caller]
+    pub fn sync_threads(self) {
+        self.emit(format_args!("bar.sync"), &[Val::from(0u32).operand(self)]);
+    }
+
+    /// Waits at barrier `barrier`, 0 to 15, until `threads` threads, a multiple of 32, have arrived.
+    #[doc(alias = "bar.sync")]
+    #[track_caller]
+    pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
+        self.emit(format_args!("bar.sync"), &[barrier.into().operand(self), threads.into().operand(self)]);
+    }
+
+    /// Arrives at barrier `barrier`, 0 to 15, without waiting for the rest of the `threads` threads, a multiple of 32.
+    #[doc(alias = "bar.arrive")]
+    #[track_caller]
+    pub fn bar_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
+        self.emit(format_args!("bar.arrive"), &[barrier.into().operand(self), threads.into().operand(self)]);
+    }
+
+    /// [`sync_threads`](Self::sync_threads), and in how many threads `predicate` holds.
+    #[doc(alias = "bar.red.popc")]
+    #[doc(alias = "__syncthreads_count")]
+    #[track_caller]
+    pub fn sync_threads_count(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
+        self.bar_red("popc.u32", 0.into(), None, predicate.into())
+    }
+
+    /// [`sync_threads`](Self::sync_threads), and whether `predicate` holds in every thread.
+    #[doc(alias = "bar.red.and")]
+    #[doc(alias = "__syncthreads_and")]
+    #[track_caller]
+    pub fn sync_threads_and(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
+        self.bar_red("and.pred", 0.into(), None, predicate.into())
+    }
+
+    /// [`sync_threads`](Self::sync_threads), and whether `predicate` holds in any thread.
+    #[doc(alias = "bar.red.or")]
+    #[doc(alias = "__syncthreads_or")]
+    #[track_caller]
+    pub fn sync_threads_or(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
+        self.bar_red("or.pred", 0.into(), None, predicate.into())
+    }
+
+    /// [`bar_sync`](Self::bar_sync), and in how many of its threads `predicate` holds.
+    #[doc(alias = "bar.red.popc")]
+    #[track_caller]
+    pub fn bar_red_popc(
+        self,
+        barrier: impl Into<Val<'k, u32>>,
+        threads: impl Into<Val<'k, u32>>,
+        predicate: impl Into<Val<'k, bool>>,
+    ) -> Val<'k, u32> {
+        self.bar_red("popc.u32", barrier.into(), Some(threads.into()), predicate.into())
+    }
+
+    /// [`bar_sync`](Self::bar_sync), and whether `predicate` holds in all of its threads.
+    #[doc(alias = "bar.red.and")]
+    #[track_caller]
+    pub fn bar_red_and(
+        self,
+        barrier: impl Into<Val<'k, u32>>,
+        threads: impl Into<Val<'k, u32>>,
+        predicate: impl Into<Val<'k, bool>>,
+    ) -> Val<'k, bool> {
+        self.bar_red("and.pred", barrier.into(), Some(threads.into()), predicate.into())
+    }
+
+    /// [`bar_sync`](Self::bar_sync), and whether `predicate` holds in any of its threads.
+    #[doc(alias = "bar.red.or")]
+    #[track_caller]
+    pub fn bar_red_or(
+        self,
+        barrier: impl Into<Val<'k, u32>>,
+        threads: impl Into<Val<'k, u32>>,
+        predicate: impl Into<Val<'k, bool>>,
+    ) -> Val<'k, bool> {
+        self.bar_red("or.pred", barrier.into(), Some(threads.into()), predicate.into())
+    }
+
+    #[track_caller]
+    fn bar_red<T: Scalar>(
+        self,
+        operation: &str,
+        barrier: Val<'k, u32>,
+        threads: Option<Val<'k, u32>>,
+        predicate: Val<'k, bool>,
+    ) -> Val<'k, T> {
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 3>::new();
+        operands.push(barrier.operand(self));
+        operands.extend(threads.map(|threads| threads.operand(self)));
+        operands.push(Operand::Reg(predicate.in_register(self)));
+        self.result(format_args!("bar.red.{operation}"), &operands)
+    }
+
+    /// [`bar_sync`](Self::bar_sync) for warps whose lanes may have parted ways: each lane arrives for itself.
+    #[doc(alias = "barrier.sync")]
+    #[track_caller]
+    pub fn barrier_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
+        let operands = [barrier.into().operand(self), threads.into().operand(self)];
+        self.emit(format_args!("barrier.sync"), &operands);
+    }
+
+    /// [`bar_arrive`](Self::bar_arrive) for warps whose lanes may have parted ways: each lane arrives for itself.
+    #[doc(alias = "barrier.arrive")]
+    #[track_caller]
+    pub fn barrier_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
+        let operands = [barrier.into().operand(self), threads.into().operand(self)];
+        self.emit(format_args!("barrier.arrive"), &operands);
+    }
+
+    /// Waits until the lanes of `mask` are here; what each wrote before, all of them see after.
+    #[doc(alias = "bar.warp.sync")]
+    #[doc(alias = "__syncwarp")]
+    #[track_caller]
+    pub fn sync_warp(self, mask: impl Into<Val<'k, u32>>) {
+        self.emit(format_args!("bar.warp.sync"), &[mask.into().operand(self)]);
+    }
+}

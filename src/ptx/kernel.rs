@@ -1,0 +1,331 @@
+//! Kernels under construction ([`Builder`]) and finished ([`Kernel`]).
+
+use std::{
+    cell::{RefCell, RefMut},
+    fmt,
+    marker::PhantomData,
+    panic::Location,
+};
+
+use super::{
+    body::{Body, Ctx, RegId},
+    dim::{Dim, IntoDim},
+    entry::{Entry, Extent, Promise},
+    error::{BuildError, BuildErrorKind},
+    operand::Operand,
+    params::Params,
+    render,
+    target::Target,
+    types::{RegClass, Scalar},
+    val::Val,
+};
+
+/// A kernel under construction: the handle through which everything is emitted.
+///
+/// It is `Copy`; all copies write into the same body. Nothing here returns a `Result`: the first mistake is recorded
+/// with the caller's source line, and [`Kernel::build`] returns it.
+#[derive(Clone, Copy)]
+pub struct Builder<'k> {
+    ctx: &'k Ctx,
+    /// Invariant in `'k`, so that no value of one kernel passes for one of another.
+    brand: PhantomData<fn(&'k ()) -> &'k ()>,
+}
+
+impl fmt::Debug for Builder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").finish_non_exhaustive()
+    }
+}
+
+impl<'k> Builder<'k> {
+    pub(crate) fn body(self) -> RefMut<'k, Body> {
+        self.ctx.body.borrow_mut()
+    }
+
+    /// The target that the kernel is built for.
+    pub fn target(self) -> Target {
+        self.body().target
+    }
+
+    pub(crate) fn fresh(self, class: RegClass) -> RegId {
+        self.body().fresh(class)
+    }
+
+    /// Writes one instruction; `operands` in PTX order, results first.
+    #[track_caller]
+    pub(crate) fn emit(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) {
+        let mut body = self.body();
+        let at = body.located.unwrap_or(Location::caller());
+        body.instruction(mnemonic, operands, at);
+    }
+
+    /// Runs `write`, whose lines and mistakes are all attributed to `at`, as closures do not pass on their caller. If an
+    /// outer call is attributed already, that one stands.
+    pub(crate) fn located<R>(self, at: &'static Location<'static>, write: impl FnOnce() -> R) -> R {
+        let outer = self.body().located;
+        self.body().located = outer.or(Some(at));
+        let result = write();
+        self.body().located = outer;
+        result
+    }
+
+    /// Runs a closure of the caller's, whose lines speak for themselves.
+    pub(crate) fn unlocated<R>(self, write: impl FnOnce() -> R) -> R {
+        let outer = self.body().located.take();
+        let result = write();
+        self.body().located = outer;
+        result
+    }
+
+    /// Writes one instruction whose single result is a fresh register of type `T`.
+    #[track_caller]
+    pub(crate) fn result<T: Scalar>(
+        self,
+        mnemonic: fmt::Arguments<'_>,
+        operands: &[Operand<'_>],
+    ) -> Val<'k, T> {
+        let reg = self.fresh(T::CLASS);
+        let mut all = arrayvec::ArrayVec::<Operand<'_>, 8>::new();
+        all.push(Operand::Reg(reg));
+        all.extend(operands.iter().copied());
+        self.emit(mnemonic, &all);
+        Val::from_reg(reg, self)
+    }
+
+    /// Records a mistake of the caller's.
+    #[track_caller]
+    pub(crate) fn fail(self, kind: BuildErrorKind) {
+        let mut body = self.body();
+        let at = body.located.unwrap_or(Location::caller());
+        body.fail(kind, at);
+    }
+
+    /// Whether what is written now is written into an emitted loop.
+    pub(crate) fn in_loop(self) -> bool {
+        self.body().in_loop()
+    }
+
+    /// Records that something was asked for that cannot be had.
+    #[track_caller]
+    pub(crate) fn refuse(self, why: String) {
+        self.fail(BuildErrorKind::Refused(why));
+    }
+
+    /// Writes `// text` into the body.
+    pub fn comment(self, text: impl fmt::Display) {
+        for line in text.to_string().lines() {
+            self.body().line(format_args!("    // {}", render::ascii(line)));
+        }
+    }
+
+    /// Writes a blank line into the body.
+    pub fn blank(self) {
+        self.body().line(format_args!(""));
+    }
+
+    /// A special register that never changes, read once where the kernel first wants it and again only where that
+    /// reading may not have run.
+    #[track_caller]
+    pub(crate) fn unchanging(self, name: &'static str) -> Val<'k, u32> {
+        let known = self.body().unchanging(name);
+        match known {
+            Some(reg) => Val::from_reg(reg, self),
+            None => {
+                let value = self.result::<u32>(format_args!("mov.u32"), &[Operand::Name(name)]);
+                if let Some((reg, _)) = value.reg() {
+                    self.body().set_unchanging(name, reg);
+                }
+                value
+            }
+        }
+    }
+
+    /// `value` moved to a fresh register.
+    #[track_caller]
+    pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
+        let value = value.into();
+        match value.reg() {
+            None => Val::from_reg(value.in_register(self), self),
+            Some((reg, _)) => self.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(reg)]),
+        }
+    }
+
+    /// A constant of this kernel; `k.constant(1.5f32)` is `Val::from(1.5f32)`.
+    pub fn constant<T: Scalar>(self, value: T) -> Val<'k, T> {
+        Val::constant(value)
+    }
+
+    // ── Launch shape ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Threads of a block in x, y and z: `.reqntid`. Missing ones are 1.
+    #[doc(alias = ".reqntid")]
+    #[track_caller]
+    pub fn block<const N: usize>(self, threads: [u32; N]) {
+        let shape = fill(threads, 1);
+        let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
+        if total == 0 || total > 1024 || N > 3 {
+            self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
+        }
+        self.body().entry.block = Some(shape);
+    }
+
+    /// Threads of a block as declared so far.
+    pub(crate) fn block_shape(self) -> Option<[u32; 3]> {
+        self.body().entry.block
+    }
+
+    /// At most so many threads in a block, `.maxntid`, of which at least `blocks` should fit on a multiprocessor, `.minnctapersm`.
+    #[doc(alias = ".maxntid")]
+    #[doc(alias = ".minnctapersm")]
+    pub fn max_block<const N: usize>(self, threads: [u32; N], blocks: Option<u32>) {
+        let mut body = self.body();
+        body.entry.max_block = Some(fill(threads, 1));
+        body.entry.min_blocks = blocks;
+    }
+
+    /// At most so many 32-bit registers a thread: `.maxnreg`.
+    #[doc(alias = ".maxnreg")]
+    pub fn max_registers(self, registers: u32) {
+        self.body().entry.max_registers = Some(registers);
+    }
+
+    /// Blocks of a cluster in x, y and z: `.reqnctapercluster` (sm_90).
+    #[doc(alias = ".reqnctapercluster")]
+    #[track_caller]
+    pub fn cluster<const N: usize>(self, blocks: [u32; N]) {
+        let shape = fill(blocks, 1);
+        let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
+        if total == 0 || total > 8 || N > 3 {
+            self.fail(BuildErrorKind::BadShape { what: "blocks of a cluster", found: total, most: 8 });
+        }
+        let mut body = self.body();
+        body.require(".reqnctapercluster", Location::caller());
+        body.entry.cluster = Some(shape);
+    }
+
+    /// The grid rule: how many blocks a launch has in x, y and z, as constants or as functions of the integer
+    /// parameters: `k.grid([m.tiles(64), n.tiles(64)])`. Missing ones are 1. Launches and the exported header compute
+    /// the grid by this rule.
+    #[track_caller]
+    pub fn grid<const N: usize>(self, blocks: [Dim; N]) {
+        if blocks.iter().any(|d| !d.is_known()) || N > 3 {
+            self.fail(BuildErrorKind::NotAParameter { what: "the grid rule" });
+            return;
+        }
+        let mut blocks = blocks.into_iter();
+        self.body().entry.grid = Some(std::array::from_fn(|_| blocks.next().unwrap_or(Dim::Const(1))));
+    }
+
+    /// What the kernel does, in a line or two: goes to the head of the PTX and to the C header.
+    pub fn describe(self, text: impl Into<String>) {
+        self.body().entry.description = text.into();
+    }
+
+    /// Records that a matrix lies in a parameter's buffer, if its sizes are known to a launch.
+    pub(crate) fn promise_extent(self, extent: Extent) {
+        if extent.rows.iter().chain(&extent.cols).all(Dim::is_known) {
+            self.body().entry.extents.push(extent);
+        }
+    }
+
+    /// Records that `divisor` divides the value of `reg`; a promise to check at launch if it is a parameter.
+    #[track_caller]
+    pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32) {
+        let mut body = self.body();
+        let known = body.divisor(reg);
+        body.set_divisor(reg, super::divisor::lcm(known, divisor.into()));
+        if let Some(parameter) = body.parameter(reg) {
+            body.entry.promises.push(Promise { parameter, divisor });
+        }
+    }
+}
+
+fn fill<const N: usize>(given: [u32; N], rest: u32) -> [u32; 3] {
+    std::array::from_fn(|i| given.get(i).copied().unwrap_or(rest))
+}
+
+/// A finished kernel with parameters `A`, a tuple such as `(In<f32>, Out<f32>, u32)`.
+#[derive(Clone)]
+pub struct Kernel<A> {
+    entry: Entry,
+    parameters: PhantomData<fn(A)>,
+}
+
+impl<A> fmt::Debug for Kernel<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.entry.name).field("target", &self.entry.target).finish()
+    }
+}
+
+impl<A: Params> Kernel<A> {
+    /// Builds a kernel. `signature` is its name, or its name with names for its parameters: `"scale(x, y, n)"`.
+    ///
+    /// # Errors
+    /// The first mistake made in `write`, with the Rust line that made it.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
+    ///     k.block([128]);
+    ///     k.grid([n.tiles(128)]);
+    ///     let i = k.ctaid_x() * 128 + k.tid_x();
+    ///     k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+    /// })?;
+    /// println!("{}", kernel.ptx());
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn build(
+        signature: &str,
+        target: Target,
+        write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>),
+    ) -> Result<Self, BuildError> {
+        let at = Location::caller();
+        let (entry, problem) = Entry::new::<A>(signature, target);
+        let ctx = Ctx { body: RefCell::new(Body::new(entry)) };
+        let k = Builder { ctx: &ctx, brand: PhantomData };
+        if let Some(kind) = problem {
+            k.body().fail(kind, at);
+        }
+        let handles = k.located(at, || A::handles(k));
+        k.blank();
+        write(k, handles);
+        k.body().instruction(format_args!("ret"), &[], at);
+        let entry = ctx.body.into_inner().finish(at)?;
+        Ok(Self { entry, parameters: PhantomData })
+    }
+}
+
+impl<A> Kernel<A> {
+    /// Everything about the kernel but its parameter types.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Name of the entry.
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// The PTX module with this one kernel, without source lines: the same for the same calls, anywhere.
+    pub fn ptx(&self) -> String {
+        render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
+    }
+
+    /// The PTX module with `.file` and `.loc` that point at the Rust line of each builder call.
+    #[doc(alias = ".loc")]
+    pub fn ptx_with_lines(&self) -> String {
+        render::module(self.entry.target, &[&self.entry], render::Lines::Keep)
+    }
+}
+
+impl<'k, T: Scalar> Val<'k, T>
+where
+    Self: IntoDim,
+{
+    /// How many tiles of `size` it takes to cover so many elements: `⌈self / size⌉`, for [`Builder::grid`].
+    pub fn tiles(self, size: u32) -> Dim {
+        self.into_dim().ceil_div(size)
+    }
+}

@@ -1,0 +1,112 @@
+//! Modules: several kernels in one PTX text, with the variables they share.
+
+use thiserror::Error;
+
+use super::{entry::Entry, kernel::Kernel, render, target::Target};
+
+/// Several kernels of one target that are written, loaded and exported together.
+///
+/// Variables that more than one kernel uses are declared once, and are one variable.
+///
+/// ```
+/// use warpwright::{prelude::*, ptx::{Module, Variable}};
+///
+/// let total = Variable::global("total", &[0u32]);
+/// let reset = Kernel::<()>::build("reset", Target::SM_80, |k, ()| k.address_of(&total).store(0))?;
+/// let read = Kernel::<(Out<u32>,)>::build("read(y)", Target::SM_80, |k, (y,)| y.store(k.address_of(&total).load()))?;
+///
+/// let mut module = Module::new(Target::SM_80);
+/// module.add(&reset)?.add(&read)?;
+/// assert_eq!(module.ptx().matches(".global .align 4 .b32 total[1] = {0};").count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Module {
+    target: Target,
+    entries: Vec<Entry>,
+}
+
+/// Why a kernel cannot join a module.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// It is for another target.
+    #[error("kernel `{kernel}` is for {found}, but the module is for {wanted}")]
+    Target {
+        /// Name of the kernel.
+        kernel: String,
+        /// The kernel's target.
+        found: Target,
+        /// The module's target.
+        wanted: Target,
+    },
+    /// The module has another thing of that name, or a variable of that name that is declared otherwise.
+    #[error("kernel `{kernel}` brings the name `{name}`, which the module has for something else")]
+    DuplicateName {
+        /// Name of the kernel.
+        kernel: String,
+        /// The name.
+        name: String,
+    },
+}
+
+impl Module {
+    /// A module without kernels.
+    pub fn new(target: Target) -> Self {
+        Self { target, entries: Vec::new() }
+    }
+
+    /// Adds a kernel, after those that are there.
+    ///
+    /// # Errors
+    /// [`ModuleError`], and then the module is as it was.
+    pub fn add<A>(&mut self, kernel: &Kernel<A>) -> Result<&mut Self, ModuleError> {
+        let new = kernel.entry();
+        if new.target != self.target {
+            let (kernel, found, wanted) = (new.name.clone(), new.target, self.target);
+            return Err(ModuleError::Target { kernel, found, wanted });
+        }
+        if let Some(name) = self.entries.iter().find_map(|old| clash(old, new)) {
+            return Err(ModuleError::DuplicateName { kernel: new.name.clone(), name: name.to_string() });
+        }
+        self.entries.push(new.clone());
+        Ok(self)
+    }
+
+    /// `.target` of the module.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The kernels, in the order of their adding.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The PTX text without source lines: the same for the same calls, anywhere.
+    pub fn ptx(&self) -> String {
+        self.render(render::Lines::Omit)
+    }
+
+    /// The PTX text with `.file` and `.loc` that point at the Rust line of each builder call.
+    #[doc(alias = ".loc")]
+    pub fn ptx_with_lines(&self) -> String {
+        self.render(render::Lines::Keep)
+    }
+
+    fn render(&self, lines: render::Lines) -> String {
+        render::module(self.target, &self.entries.iter().collect::<Vec<_>>(), lines)
+    }
+}
+
+/// A name that both kernels bring for different things.
+fn clash<'a>(old: &Entry, new: &'a Entry) -> Option<&'a str> {
+    let declares = |entry: &Entry, name: &str| entry.module_declarations.iter().any(|d| d.name == name);
+    if old.name == new.name || declares(old, &new.name) {
+        return Some(&new.name);
+    }
+    let clashes = |d: &&'a super::entry::Declaration| {
+        d.name == old.name || old.module_declarations.iter().any(|o| o.name == d.name && o.text != d.text)
+    };
+    new.module_declarations.iter().find(clashes).map(|d| d.name.as_str())
+}

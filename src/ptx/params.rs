@@ -1,0 +1,178 @@
+//! Kernel parameters: what a signature says and what a kernel's body is handed.
+
+use std::marker::PhantomData;
+
+use super::{
+    kernel::Builder,
+    operand::{AddressBase, Operand},
+    ptr::{Global, Ptr, Read, ReadWrite, Write},
+    types::{Element, Scalar, bf16, f16},
+    val::Val,
+};
+
+/// A buffer that the kernel only reads.
+#[derive(Debug)]
+pub struct In<T>(PhantomData<fn() -> T>);
+/// A buffer that the kernel only writes.
+#[derive(Debug)]
+pub struct Out<T>(PhantomData<fn() -> T>);
+/// A buffer that the kernel reads and writes.
+#[derive(Debug)]
+pub struct InOut<T>(PhantomData<fn() -> T>);
+
+/// Every buffer starts at a multiple of so many bytes. Launches check it; device allocations are aligned to 256.
+pub const BUFFER_ALIGN: u32 = 16;
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// Pointer to a buffer that is read.
+    In,
+    /// Pointer to a buffer that is written.
+    Out,
+    /// Pointer to a buffer that is read and written.
+    InOut,
+    /// A number.
+    Scalar,
+}
+
+/// A parameter as declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamDecl {
+    /// Its name in PTX and in exported headers.
+    pub name: String,
+    /// What it is.
+    pub kind: ParamKind,
+    /// Element or number type, by its Rust name: `"bf16"`.
+    pub element: &'static str,
+    /// PTX type of the parameter itself: `"u64"` for a pointer.
+    pub ptx: &'static str,
+    /// Size of the parameter itself, in bytes.
+    pub bytes: u32,
+}
+
+/// A type that may stand in a kernel's parameter tuple.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a kernel parameter",
+    note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), and numbers such as `u32` or `f32`"
+)]
+pub trait Param: 'static {
+    /// What the kernel's body is handed for it.
+    type Handle<'k>;
+    /// The declaration, named after its place.
+    fn declaration(index: usize) -> ParamDecl;
+    /// Loads parameter `index` of the kernel.
+    fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k>;
+}
+
+/// A tuple of parameters.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a kernel's parameters",
+    note = "write a tuple of up to 12 parameters, such as `(In<f32>, Out<f32>, u32)`"
+)]
+pub trait Params: 'static {
+    /// What the kernel's body is handed.
+    type Handles<'k>;
+    /// The declarations, in order.
+    fn declarations() -> Vec<ParamDecl>;
+    /// Loads all parameters.
+    fn handles<'k>(k: Builder<'k>) -> Self::Handles<'k>;
+}
+
+fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
+    let name = k.body().entry.param_symbol(index);
+    let address = Operand::Address { base: AddressBase::Name(&name), offset: 0 };
+    let value = k.result::<T>(format_args!("ld.param.{}", T::MEM), &[address]);
+    if let Some((reg, _)) = value.reg() {
+        k.body().set_parameter(reg, index);
+    }
+    value
+}
+
+macro_rules! buffers {
+    ($($marker:ident, $access:ident;)*) => {$(
+        impl<T: Element> Param for $marker<T> {
+            type Handle<'k> = Ptr<'k, T, Global, $access>;
+
+            fn declaration(index: usize) -> ParamDecl {
+                ParamDecl { name: format!("p{index}"), kind: ParamKind::$marker, element: T::NAME, ptx: "u64", bytes: 8 }
+            }
+
+            fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {
+                let generic = load::<u64>(k, index);
+                let global = k.result::<u64>(format_args!("cvta.to.global.u64"), &[generic.operand(k)]);
+                if let Some((reg, _)) = global.reg() {
+                    k.body().set_buffer(reg, index);
+                }
+                Ptr::new(k, global, BUFFER_ALIGN)
+            }
+        }
+    )*};
+}
+
+buffers! {
+    In,    Read;
+    Out,   Write;
+    InOut, ReadWrite;
+}
+
+macro_rules! scalars {
+    ($($t:ty)*) => {$(
+        impl Param for $t {
+            type Handle<'k> = Val<'k, $t>;
+
+            fn declaration(index: usize) -> ParamDecl {
+                let name = format!("p{index}");
+                ParamDecl { name, kind: ParamKind::Scalar, element: stringify!($t), ptx: <$t as Scalar>::MEM, bytes: <$t as Scalar>::BYTES }
+            }
+
+            fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {
+                load::<$t>(k, index)
+            }
+        }
+    )*};
+}
+
+scalars! { u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 }
+
+macro_rules! tuples {
+    ($($p:ident)*) => {
+        impl<$($p: Param),*> Params for ($($p,)*) {
+            type Handles<'k> = ($($p::Handle<'k>,)*);
+
+            fn declarations() -> Vec<ParamDecl> {
+                let names: [fn(usize) -> ParamDecl; _] = [$($p::declaration),*];
+                names.iter().enumerate().map(|(i, declare)| declare(i)).collect()
+            }
+
+            fn handles<'k>(k: Builder<'k>) -> Self::Handles<'k> {
+                let mut indices = 0..;
+                let mut next = || indices.next().unwrap_or_default();
+                ($($p::handle(k, next()),)*)
+            }
+        }
+    };
+}
+
+impl Params for () {
+    type Handles<'k> = ();
+
+    fn declarations() -> Vec<ParamDecl> {
+        Vec::new()
+    }
+
+    fn handles(_: Builder<'_>) {}
+}
+
+tuples! { A }
+tuples! { A B }
+tuples! { A B C }
+tuples! { A B C D }
+tuples! { A B C D E }
+tuples! { A B C D E F }
+tuples! { A B C D E F G }
+tuples! { A B C D E F G H }
+tuples! { A B C D E F G H I }
+tuples! { A B C D E F G H I J }
+tuples! { A B C D E F G H I J L }
+tuples! { A B C D E F G H I J L M }

@@ -1,0 +1,166 @@
+//! Printing from a kernel, for debugging: `{}` formats over the device's `vprintf`.
+//!
+//! The format becomes a C one by the types of the values, the values go to a buffer in local memory, and `vprintf`
+//! gets the addresses of both (CUDA programming guide, "Formatted Output"; PTX ISA, "System Calls: vprintf").
+
+mod format;
+mod value;
+
+use std::{fmt::Write, panic::Location};
+
+pub use value::{Print, PrintArgs, Shown};
+
+use super::{
+    entry::Declaration,
+    error::BuildErrorKind,
+    kernel::Builder,
+    operand::{AddressBase, Operand},
+    ptr::{Global, Read},
+    val::Val,
+};
+use format::{Piece, pieces};
+
+/// Prototype of the system call.
+const VPRINTF: &str = ".extern .func (.param .b32 status) vprintf (.param .b64 format, .param .b64 args);\n";
+
+impl<'k> Builder<'k> {
+    /// Prints from every thread that comes here: `k.print("i = {}, x = {}\n", (i, x))`.
+    ///
+    /// Holes are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces
+    /// are written `{{` and `}}`. Values are integers, floats (halves too), bits such as [`B32`](super::B32) and
+    /// pointers, which are written in hexadecimal, and predicates, which are 0 or 1. A float without a precision is
+    /// written with six significant digits (`%g`).
+    ///
+    /// Text appears when the host synchronises with the device, and in the simulator at once. A newline is not added.
+    ///
+    /// Mistakes: a format that does not fit its values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]), and
+    /// printing in [`Builder::when`], which cannot guard a call.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// let kernel = Kernel::<(In<f32>,)>::build("show(x)", Target::SM_80, |k, (x,)| {
+    ///     let i = k.tid_x();
+    ///     k.print("x[{}] = {:.3}\n", (i, x.at(i).load()));
+    /// })?;
+    /// assert!(kernel.ptx().contains(r#"// "x[%u] = %.3f\n""#));
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[doc(alias = "printf")]
+    #[doc(alias = "vprintf")]
+    #[track_caller]
+    pub fn print(self, format: &str, values: impl PrintArgs<'k>) {
+        let values = values.shown();
+        match self.c_format(format, &values) {
+            Err(kind) => self.fail(kind),
+            Ok(c_format) => self.emit_print(format, &c_format, &values),
+        }
+    }
+
+    /// The format as C has it, or what is wrong with the call.
+    fn c_format(self, format: &str, values: &[Shown<'k>]) -> Result<String, BuildErrorKind> {
+        if self.body().is_guarded() {
+            return Err(BuildErrorKind::Refused(
+                "a print inside a guard: use `if_` instead of `when`".into(),
+            ));
+        }
+        let bad_hole = |hole: &str, value| BuildErrorKind::BadHole {
+            format: format.to_string(),
+            hole: hole.to_string(),
+            value,
+        };
+        let pieces = pieces(format).map_err(|hole| bad_hole(&hole, "any value"))?;
+        let want = pieces.iter().filter(|piece| matches!(piece, Piece::Hole { .. })).count();
+        if want != values.len() {
+            return Err(BuildErrorKind::BadPrint { format: format.to_string(), want, found: values.len() });
+        }
+        let mut values = values.iter();
+        let mut c_format = String::new();
+        for piece in &pieces {
+            match piece {
+                Piece::Text(text) => c_format.push_str(&text.replace('%', "%%")),
+                Piece::Hole { text, spec } => {
+                    // As many values as holes: counted above.
+                    let Some(value) = values.next() else { break };
+                    let conversion = value.conversion(spec).ok_or_else(|| bad_hole(text, value.name()))?;
+                    c_format.push_str(&conversion);
+                }
+            }
+        }
+        if c_format.contains('\0') {
+            return Err(BuildErrorKind::Refused(format!("print format {format:?} contains a NUL")));
+        }
+        Ok(c_format)
+    }
+
+    #[track_caller]
+    fn emit_print(self, format: &str, c_format: &str, values: &[Shown<'k>]) {
+        self.comment(format_args!("print \"{}\"", format.escape_default()));
+        let string = self.declare_string(c_format);
+        let string = self.symbol_address::<u8, Global, Read>(&string, 1).address();
+        let string = self.generic_address("global", string);
+        let args = if values.is_empty() { Val::from(0) } else { self.print_buffer(values) };
+
+        let line = |text: &str| self.body().line(format_args!("    {text}"));
+        line("{");
+        line(".param .b64 format;");
+        line(".param .b64 args;");
+        line(".param .b32 status;");
+        for (name, value) in [("format", string), ("args", args)] {
+            let address = Operand::Address { base: AddressBase::Name(name), offset: 0 };
+            self.emit(format_args!("st.param.b64"), &[address, value.operand(self)]);
+        }
+        let operands = ["(status)", "vprintf", "(format, args)"].map(Operand::Name);
+        self.emit(format_args!("call.uni"), &operands);
+        line("}");
+    }
+
+    /// Declares a string of the module, with the prototype of `vprintf`: the string's name.
+    #[track_caller]
+    fn declare_string(self, text: &str) -> String {
+        let at = Location::caller();
+        let mut body = self.body();
+        let name = format!("{}_format{}", body.entry.name, body.entry.print_formats);
+        body.entry.print_formats += 1;
+        let escaped = text.escape_default();
+        let mut declaration =
+            format!("// \"{escaped}\"\n.global .align 1 .b8 {name}[{}] = {{", text.len() + 1);
+        for (i, byte) in text.bytes().chain([0]).enumerate() {
+            declaration.push_str(match i {
+                0 => "",
+                _ if i % 24 == 0 => ",\n    ",
+                _ => ", ",
+            });
+            let _ = write!(declaration, "{byte}");
+        }
+        declaration.push_str("};\n");
+        body.declare(Declaration { name: "vprintf".to_string(), text: VPRINTF.to_string() }, at);
+        body.declare(Declaration { name: name.clone(), text: declaration }, at);
+        name
+    }
+
+    /// Writes the values one after the other, each at a multiple of its size, as C's variable arguments are passed.
+    #[track_caller]
+    fn print_buffer(self, values: &[Shown<'k>]) -> Val<'k, u64> {
+        let mut end = 0;
+        let offsets: Vec<u32> = values
+            .iter()
+            .map(|value| {
+                let offset = u32::next_multiple_of(end, value.bytes());
+                end = offset + value.bytes();
+                offset
+            })
+            .collect();
+        let buffer = self.local_array::<u8>(end);
+        for (value, offset) in values.iter().zip(offsets) {
+            value.store(buffer.byte_offset(offset.into()));
+        }
+        self.generic_address("local", buffer.address())
+    }
+
+    /// The address as one that `vprintf` takes.
+    #[track_caller]
+    fn generic_address(self, space: &str, address: Val<'k, u64>) -> Val<'k, u64> {
+        self.result(format_args!("cvta.{space}.u64"), &[address.operand(self)])
+    }
+}

@@ -1,0 +1,238 @@
+//! What can be printed, and how C's variable arguments carry it.
+
+use super::format::Spec;
+use crate::ptx::{
+    ptr::{Local, Ptr, ReadWrite, Space},
+    types::{B16, B32, B64, Element, RegClass, bf16, f16},
+    val::Val,
+};
+
+/// A value on its way to a print.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Shown<'k> {
+    /// 0 or 1.
+    Bool(Val<'k, bool>),
+    /// Decimal.
+    U16(Val<'k, u16>),
+    /// Decimal.
+    I16(Val<'k, i16>),
+    /// Decimal.
+    U32(Val<'k, u32>),
+    /// Decimal.
+    I32(Val<'k, i32>),
+    /// Decimal.
+    U64(Val<'k, u64>),
+    /// Decimal.
+    I64(Val<'k, i64>),
+    /// Hexadecimal, 4 digits.
+    B16(Val<'k, B16>),
+    /// Hexadecimal, 8 digits.
+    B32(Val<'k, B32>),
+    /// Hexadecimal, 16 digits.
+    B64(Val<'k, B64>),
+    /// As f64.
+    F16(Val<'k, f16>),
+    /// As f64.
+    Bf16(Val<'k, bf16>),
+    /// As f64.
+    F32(Val<'k, f32>),
+    /// As it is.
+    F64(Val<'k, f64>),
+    /// An address of 32 bits, hexadecimal.
+    Address32(Val<'k, u32>),
+    /// An address of 64 bits, hexadecimal.
+    Address64(Val<'k, u64>),
+}
+
+enum Class {
+    /// `printf` conversion for decimal, and whether it takes 64 bits.
+    Integer {
+        decimal: char,
+        long: bool,
+    },
+    Float,
+    Bits {
+        digits: u32,
+        long: bool,
+    },
+}
+
+impl<'k> Shown<'k> {
+    const fn class(&self) -> Class {
+        match self {
+            Self::Bool(_) | Self::U16(_) | Self::U32(_) => Class::Integer { decimal: 'u', long: false },
+            Self::I16(_) | Self::I32(_) => Class::Integer { decimal: 'd', long: false },
+            Self::U64(_) => Class::Integer { decimal: 'u', long: true },
+            Self::I64(_) => Class::Integer { decimal: 'd', long: true },
+            Self::F16(_) | Self::Bf16(_) | Self::F32(_) | Self::F64(_) => Class::Float,
+            Self::B16(_) => Class::Bits { digits: 4, long: false },
+            Self::B32(_) => Class::Bits { digits: 8, long: false },
+            Self::B64(_) => Class::Bits { digits: 16, long: true },
+            Self::Address32(_) => Class::Bits { digits: 1, long: false },
+            Self::Address64(_) => Class::Bits { digits: 1, long: true },
+        }
+    }
+
+    /// Size as an argument.
+    pub(super) const fn bytes(&self) -> u32 {
+        match self.class() {
+            Class::Float | Class::Integer { long: true, .. } | Class::Bits { long: true, .. } => 8,
+            Class::Integer { .. } | Class::Bits { .. } => 4,
+        }
+    }
+
+    /// What it is, for messages.
+    pub(super) const fn name(&self) -> &'static str {
+        match self.class() {
+            Class::Integer { .. } => "an integer",
+            Class::Float => "a float",
+            Class::Bits { .. } => "bits or an address",
+        }
+    }
+
+    /// The `printf` conversion, `None` if the hole asks for what the type has not.
+    pub(super) fn conversion(&self, spec: &Spec) -> Option<String> {
+        let Spec { flags, precision, conversion } = spec;
+        let size = |long: bool| if long { "ll" } else { "" };
+        match (self.class(), conversion.as_str(), precision) {
+            (Class::Integer { decimal, long }, "", None) => Some(format!("%{flags}{}{decimal}", size(long))),
+            // C's `+` is for signed conversions.
+            (Class::Integer { long, .. } | Class::Bits { long, .. }, "x" | "X", None)
+                if !flags.starts_with('+') =>
+            {
+                Some(format!("%{flags}{}{conversion}", size(long)))
+            }
+            (Class::Bits { digits, long }, "", None) if flags.is_empty() => {
+                Some(format!("0x%0{digits}{}x", size(long)))
+            }
+            (Class::Float, "", None) => Some(format!("%{flags}g")),
+            (Class::Float, "", Some(precision)) => Some(format!("%{flags}.{precision}f")),
+            (Class::Float, "e" | "E", None) => Some(format!("%{flags}{conversion}")),
+            (Class::Float, "e" | "E", Some(precision)) => Some(format!("%{flags}.{precision}{conversion}")),
+            _ => None,
+        }
+    }
+
+    /// Stores the value as C promotes an argument: integers to 32 bits at least, floats to f64.
+    #[track_caller]
+    pub(super) fn store(&self, to: Ptr<'k, u8, Local, ReadWrite>) {
+        match *self {
+            Self::Bool(v) => to.cast::<u32>().store(v.select(1u32, 0u32)),
+            Self::U16(v) => to.cast::<u32>().store(v.cast::<u32>()),
+            Self::I16(v) => to.cast::<i32>().store(v.cast::<i32>()),
+            Self::U32(v) | Self::Address32(v) => to.cast::<u32>().store(v),
+            Self::I32(v) => to.cast::<i32>().store(v),
+            Self::U64(v) | Self::Address64(v) => to.cast::<u64>().store(v),
+            Self::I64(v) => to.cast::<i64>().store(v),
+            Self::B16(v) => to.cast::<u32>().store(v.bits::<u16>().cast::<u32>()),
+            Self::B32(v) => to.cast::<B32>().store(v),
+            Self::B64(v) => to.cast::<B64>().store(v),
+            Self::F16(v) => to.cast::<f64>().store(v.cast::<f64>()),
+            Self::Bf16(v) => to.cast::<f64>().store(v.cast::<f64>()),
+            Self::F32(v) => to.cast::<f64>().store(v.cast::<f64>()),
+            Self::F64(v) => to.cast::<f64>().store(v),
+        }
+    }
+}
+
+/// A value that [`Builder::print`](crate::ptx::Builder::print) takes: a number, bits or a predicate, of the kernel or of the host, or a pointer.
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
+pub trait Print<'k>: Sized {
+    /// The value by its type.
+    fn shown(self) -> Shown<'k>;
+}
+
+macro_rules! print {
+    ($($t:ty, $variant:ident;)*) => {$(
+        impl<'k> Print<'k> for Val<'k, $t> {
+            fn shown(self) -> Shown<'k> {
+                Shown::$variant(self)
+            }
+        }
+
+        impl<'k> Print<'k> for $t {
+            fn shown(self) -> Shown<'k> {
+                Shown::$variant(Val::from(self))
+            }
+        }
+    )*};
+}
+
+print! {
+    bool, Bool;
+    u16,  U16;
+    i16,  I16;
+    u32,  U32;
+    i32,  I32;
+    u64,  U64;
+    i64,  I64;
+    B16,  B16;
+    B32,  B32;
+    B64,  B64;
+    f16,  F16;
+    bf16, Bf16;
+    f32,  F32;
+    f64,  F64;
+}
+
+impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
+    #[track_caller]
+    fn shown(self) -> Shown<'k> {
+        let k = self.kernel();
+        let register = self.address().in_register(k);
+        match register.class {
+            RegClass::B64 => Shown::Address64(Val::from_reg(register, k)),
+            _ => Shown::Address32(Val::from_reg(register, k)),
+        }
+    }
+}
+
+/// What [`Builder::print`](crate::ptx::Builder::print) takes: one value, or a tuple of up to 12.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be printed from a kernel",
+    note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"
+)]
+pub trait PrintArgs<'k> {
+    /// Each value by its type.
+    fn shown(self) -> Vec<Shown<'k>>;
+}
+
+impl<'k, T: Print<'k>> PrintArgs<'k> for T {
+    #[track_caller]
+    fn shown(self) -> Vec<Shown<'k>> {
+        vec![Print::shown(self)]
+    }
+}
+
+impl<'k> PrintArgs<'k> for () {
+    fn shown(self) -> Vec<Shown<'k>> {
+        Vec::new()
+    }
+}
+
+macro_rules! tuples {
+    ($($p:ident)*) => {
+        #[allow(non_snake_case, reason = "one name serves as type and binding")]
+        impl<'k, $($p: Print<'k>),*> PrintArgs<'k> for ($($p,)*) {
+            #[track_caller]
+            fn shown(self) -> Vec<Shown<'k>> {
+                let ($($p,)*) = self;
+                vec![$($p.shown()),*]
+            }
+        }
+    };
+}
+
+tuples! { A }
+tuples! { A B }
+tuples! { A B C }
+tuples! { A B C D }
+tuples! { A B C D E }
+tuples! { A B C D E F }
+tuples! { A B C D E F G }
+tuples! { A B C D E F G H }
+tuples! { A B C D E F G H I }
+tuples! { A B C D E F G H I J }
+tuples! { A B C D E F G H I J L }
+tuples! { A B C D E F G H I J L M }

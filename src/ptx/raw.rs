@@ -1,0 +1,378 @@
+//! The typed escape: PTX that the table lacks, with named holes for typed operands.
+
+use std::{fmt::Write, panic::Location};
+
+use super::{
+    body::RegId,
+    entry::is_identifier,
+    error::BuildErrorKind,
+    kernel::Builder,
+    operand::Operand,
+    ptr::{Ptr, Space},
+    target::{Features, Version},
+    types::{Element, Scalar},
+    val::Val,
+    var::Var,
+};
+
+/// A raw piece of PTX whose holes are being bound; [`emit`](Self::emit) writes it.
+///
+/// `O` is what it gives: `()`, one result, or a tuple of them.
+#[derive(Debug)]
+#[must_use = "nothing is written before `emit`"]
+pub struct Raw<'k, O = ()> {
+    k: Builder<'k>,
+    at: &'static Location<'static>,
+    template: String,
+    bindings: Vec<Binding>,
+    needs: (Version, Features),
+    results: O,
+}
+
+#[derive(Debug)]
+struct Binding {
+    hole: String,
+    operand: RawOperand,
+}
+
+/// An operand as it will stand in the raw text.
+#[derive(Clone, Debug)]
+pub struct RawOperand {
+    text: String,
+    registers: Vec<RegId>,
+}
+
+impl RawOperand {
+    fn new(operand: &Operand<'_>) -> Self {
+        let mut registers = Vec::new();
+        operand.for_each_register(&mut |reg| registers.push(reg));
+        Self { text: operand.to_string(), registers }
+    }
+}
+
+/// What a hole of a raw line can be bound to.
+///
+/// Values and host constants become a register or an immediate, a [`Var`] its register (which the line may write), a
+/// [`Ptr`] an address in square brackets, an array of values a vector in braces.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in a raw line",
+    note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
+)]
+pub trait IntoRaw<'k> {
+    /// The operand, in kernel `k`.
+    fn into_raw(self, k: Builder<'k>) -> RawOperand;
+}
+
+impl<'k, T: Scalar> IntoRaw<'k> for Val<'k, T> {
+    #[track_caller]
+    fn into_raw(self, k: Builder<'k>) -> RawOperand {
+        // A guard takes no immediate.
+        let operand = if T::PTX == "pred" { Operand::Reg(self.in_register(k)) } else { self.operand(k) };
+        RawOperand::new(&operand)
+    }
+}
+
+impl<'k, T: Scalar> IntoRaw<'k> for T {
+    #[track_caller]
+    fn into_raw(self, k: Builder<'k>) -> RawOperand {
+        Val::from(self).into_raw(k)
+    }
+}
+
+impl<'k, T: Scalar, const N: usize> IntoRaw<'k> for [Val<'k, T>; N] {
+    #[track_caller]
+    fn into_raw(self, k: Builder<'k>) -> RawOperand {
+        RawOperand::new(&Operand::Vector(&self.map(|v| v.operand(k))))
+    }
+}
+
+impl<'k, T: Scalar> IntoRaw<'k> for Var<'k, T> {
+    fn into_raw(self, _: Builder<'k>) -> RawOperand {
+        RawOperand::new(&Operand::Reg(self.register()))
+    }
+}
+
+impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
+    #[track_caller]
+    fn into_raw(self, _: Builder<'k>) -> RawOperand {
+        RawOperand::new(&self.operand())
+    }
+}
+
+/// The results of a raw line with one more: `()` and `T` give `T`, `A` and `T` give `(A, T)`, and so on up to eight.
+pub trait Append<T> {
+    /// All of them.
+    type Joined;
+    /// Appends one.
+    fn append(self, result: T) -> Self::Joined;
+}
+
+impl<T> Append<T> for () {
+    type Joined = T;
+
+    fn append(self, result: T) -> T {
+        result
+    }
+}
+
+impl<T, A: Scalar> Append<T> for Val<'_, A> {
+    type Joined = (Self, T);
+
+    fn append(self, result: T) -> (Self, T) {
+        (self, result)
+    }
+}
+
+impl<T, A: Scalar, const N: usize> Append<T> for [Val<'_, A>; N] {
+    type Joined = (Self, T);
+
+    fn append(self, result: T) -> (Self, T) {
+        (self, result)
+    }
+}
+
+macro_rules! append {
+    ($($r:ident)*) => {
+        #[allow(non_snake_case, reason = "one name serves as type and binding")]
+        impl<T, $($r),*> Append<T> for ($($r,)*) {
+            type Joined = ($($r,)* T);
+
+            fn append(self, result: T) -> Self::Joined {
+                let ($($r,)*) = self;
+                ($($r,)* result)
+            }
+        }
+    };
+}
+
+append! { A B }
+append! { A B C }
+append! { A B C D }
+append! { A B C D E }
+append! { A B C D E F }
+append! { A B C D E F G }
+
+impl<'k> Builder<'k> {
+    /// Any PTX, for what the table lacks: named holes in braces, bound to typed operands.
+    ///
+    /// A hole is a name in braces; any other brace stands for itself, so a vector is `{{lo}, {hi}}`, and `{ … }` may
+    /// open a scope with declarations of its own. Lines of raw PTX are marked `// raw` in the output. An instruction
+    /// that the table knows is checked against the target as always; what others need, say with [`Raw::needs`].
+    ///
+    /// Mistakes ([`BuildErrorKind::BadRaw`]): a hole without a binding, a binding without a hole, a name bound twice,
+    /// text that does not end a statement, and, in [`Builder::when`], anything but one unguarded instruction.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// let kernel = Kernel::<(Out<u32>, u64)>::build("f(y, x)", Target::SM_80, |k, (y, x)| {
+    ///     let (lo, hi) = k.raw("mov.b64 {{lo}, {hi}}, {x};").out::<u32>("lo").out::<u32>("hi").input("x", x).emit();
+    ///     let dot = k.raw("dp4a.u32.u32 {d}, {a}, {b}, 1;").out::<u32>("d").input("a", lo).input("b", hi).emit();
+    ///     y.store(dot);
+    /// })?;
+    /// assert!(kernel.ptx().contains("dp4a.u32.u32 %r2, %r0, %r1, 1; // raw"));
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn raw(self, template: &str) -> Raw<'k> {
+        Raw {
+            k: self,
+            at: Location::caller(),
+            template: template.to_string(),
+            bindings: Vec::new(),
+            needs: (self.target().lowest_version(), Features::empty()),
+            results: (),
+        }
+    }
+}
+
+impl<'k, O> Raw<'k, O> {
+    /// Binds a hole to an operand that the text reads.
+    #[track_caller]
+    pub fn input(mut self, hole: &str, operand: impl IntoRaw<'k>) -> Self {
+        let operand = operand.into_raw(self.k);
+        self.bindings.push(Binding { hole: hole.to_string(), operand });
+        self
+    }
+
+    /// Binds a hole to a fresh register that the text writes: a result of type `T`.
+    pub fn out<T: Scalar>(mut self, hole: &str) -> Raw<'k, O::Joined>
+    where
+        O: Append<Val<'k, T>>,
+    {
+        let value = Val::<T>::from_reg(self.k.fresh(T::CLASS), self.k);
+        let operand = RawOperand::new(&value.operand(self.k));
+        self.bindings.push(Binding { hole: hole.to_string(), operand });
+        self.with(|results| results.append(value))
+    }
+
+    /// Binds a hole to a vector of `N` fresh registers, `{%f0, %f1, …}`, that the text writes.
+    pub fn out_vector<T: Scalar, const N: usize>(mut self, hole: &str) -> Raw<'k, O::Joined>
+    where
+        O: Append<[Val<'k, T>; N]>,
+    {
+        let values = std::array::from_fn(|_| Val::<T>::from_reg(self.k.fresh(T::CLASS), self.k));
+        let operand = values.into_raw(self.k);
+        self.bindings.push(Binding { hole: hole.to_string(), operand });
+        self.with(|results| results.append(values))
+    }
+
+    /// States what the text needs: the lowest `.version`, and what the target must have.
+    pub fn needs(mut self, version: Version, features: Features) -> Self {
+        self.needs = (self.needs.0.max(version), self.needs.1 | features);
+        self
+    }
+
+    fn with<P>(self, f: impl FnOnce(O) -> P) -> Raw<'k, P> {
+        let Self { k, at, template, bindings, needs, results } = self;
+        Raw { k, at, template, bindings, needs, results: f(results) }
+    }
+
+    /// Writes the text and gives its results.
+    pub fn emit(self) -> O {
+        let mut body = self.k.body();
+        match self.fill() {
+            Ok((text, registers)) => {
+                let root = mnemonics(&text).next().unwrap_or_default();
+                body.require_support(root, self.needs, self.at);
+                if let Err(problem) = body.raw(&text, &registers, self.at) {
+                    body.fail(BuildErrorKind::BadRaw { line: self.template, problem }, self.at);
+                }
+            }
+            Err(problem) => body.fail(BuildErrorKind::BadRaw { line: self.template, problem }, self.at),
+        }
+        self.results
+    }
+
+    /// The text with its holes filled and the registers in it, or what is wrong.
+    fn fill(&self) -> Result<(String, Vec<RegId>), String> {
+        for (i, binding) in self.bindings.iter().enumerate() {
+            if self.bindings[..i].iter().any(|b| b.hole == binding.hole) {
+                return Err(format!("`{}` is bound twice", binding.hole));
+            }
+        }
+        let mut text = String::with_capacity(self.template.len() + 32);
+        let mut registers = Vec::new();
+        let mut used = vec![false; self.bindings.len()];
+        for piece in pieces(&self.template) {
+            match piece {
+                Piece::Text(literal) => text.push_str(literal),
+                Piece::Hole(hole) => {
+                    let bound = self.bindings.iter().position(|b| b.hole == hole);
+                    let index = bound.ok_or_else(|| format!("nothing is bound to the hole `{{{hole}}}`"))?;
+                    let operand = &self.bindings[index].operand;
+                    let _ = write!(text, "{}", operand.text);
+                    registers.extend_from_slice(&operand.registers);
+                    used[index] = true;
+                }
+            }
+        }
+        match self.bindings.iter().zip(used).find(|(_, used)| !used) {
+            Some((binding, _)) => Err(format!("it has no hole `{{{}}}`", binding.hole)),
+            None => Ok((text, registers)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Hole(&'a str),
+}
+
+/// Cuts a template at its holes.
+fn pieces(template: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut text = 0;
+    for (open, _) in template.match_indices('{') {
+        let inner = &template[open + 1..];
+        let Some(hole) = inner.find('}').map(|close| &inner[..close]).filter(|name| is_identifier(name))
+        else {
+            continue;
+        };
+        pieces.push(Piece::Text(&template[text..open]));
+        pieces.push(Piece::Hole(hole));
+        text = open + hole.len() + 2;
+    }
+    pieces.push(Piece::Text(&template[text..]));
+    pieces
+}
+
+/// The instructions of a piece of PTX: each one's mnemonic.
+pub(crate) fn mnemonics(text: &str) -> impl Iterator<Item = &str> {
+    statements(text).filter_map(|statement| {
+        let mut words =
+            statement.split_whitespace().filter(|word| !word.starts_with('@') && !word.ends_with(':'));
+        words.next().filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()))
+    })
+}
+
+/// The statements of a piece of PTX without comments, scope braces in front of one dropped.
+fn statements(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .flat_map(|line| line.split_inclusive(';'))
+        // What is before the last statement's end on a line of its own, such as an operand, begins no statement.
+        .scan(true, |begins, part| {
+            let part = part.trim();
+            let begun = *begins;
+            *begins =
+                part.is_empty() && begun || part.ends_with([';', '{', '}', ':']) && !part.ends_with("},");
+            Some(if begun { part } else { "" })
+        })
+        .map(|part| part.trim_start_matches(['{', '}', ' ']).trim_end_matches(';'))
+        .filter(|part| !part.is_empty())
+}
+
+/// What is wrong with the shape of a piece of PTX that is written under a guard or not.
+pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
+    if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
+        return Some(format!("PTX takes ASCII alone, even in comments, and it has `{bad}`"));
+    }
+    let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_string();
+    let last = text.lines().rev().map(code).find(|line| !line.is_empty()).unwrap_or_default();
+    if !last.ends_with([';', '}', ':']) {
+        return Some("it does not end a statement: `;` is missing".to_string());
+    }
+    let single =
+        text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()) && statements(text).count() == 1;
+    (guarded && !single)
+        .then(|| "under a guard it must be one instruction without a guard of its own".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::{Piece::*, *};
+
+    #[test]
+    fn a_hole_is_a_name_in_braces() {
+        assert_eq!(pieces("mov {d}, {a};"), [Text("mov "), Hole("d"), Text(", "), Hole("a"), Text(";")]);
+        assert_eq!(pieces("{{a}}{"), [Text("{"), Hole("a"), Text("}{")]);
+        assert_eq!(pieces("{ .reg .b32 t; }"), [Text("{ .reg .b32 t; }")]);
+        assert_eq!(pieces("{%r1} {} {a b}"), [Text("{%r1} {} {a b}")]);
+    }
+
+    #[test]
+    fn mnemonics_are_found_in_scopes_behind_guards_and_labels() {
+        let text =
+            "{ .reg .pred q; setp.eq.u32 q, %r0, 1; // add.u32 x;\n@q bra done;\n}\ndone: membar.gl;\n";
+        assert_eq!(mnemonics(text).collect::<Vec<_>>(), ["setp.eq.u32", "bra", "membar.gl"]);
+        let wrapped = "mma.sync.aligned\n  {%f0, %f1},\n  %r0;\nret;";
+        assert_eq!(mnemonics(wrapped).collect::<Vec<_>>(), ["mma.sync.aligned", "ret"]);
+        assert_eq!(mnemonics("").count(), 0);
+    }
+
+    #[test]
+    fn shapes() {
+        assert_eq!(shape_problem("add.u32 a, b, c;", true), None);
+        assert_eq!(shape_problem("{ add.u32 a, b, c; }", false), None);
+        assert!(shape_problem("add.u32 a, b, c", false).is_some());
+        assert!(shape_problem("", false).is_some());
+        assert!(shape_problem("ret; // \u{b5}", false).is_some());
+        assert!(shape_problem("ret; ret;", true).is_some());
+        assert!(shape_problem("@p ret;", true).is_some());
+        assert!(shape_problem("{ ret; }", true).is_some());
+    }
+}

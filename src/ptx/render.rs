@@ -1,0 +1,145 @@
+//! Modules as PTX text: header, declarations, entries, and source lines if wanted.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use super::{
+    entry::Entry,
+    params::{BUFFER_ALIGN, ParamDecl, ParamKind},
+    target::Target,
+    types::RegClass,
+};
+
+/// Whether `.file` and `.loc` directives are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lines {
+    Keep,
+    Omit,
+}
+
+/// One module with these entries, all of which are for `target`.
+pub(crate) fn module(target: Target, entries: &[&Entry], lines: Lines) -> String {
+    let mut out = String::with_capacity(entries.iter().map(|e| 2 * e.text.len() + 2048).sum());
+    let files = Files::of(entries, lines);
+    let version = entries.iter().map(|e| e.version).max().unwrap_or(target.lowest_version());
+
+    for entry in entries {
+        header_comment(&mut out, entry);
+    }
+    let _ = write!(out, "\n.version {version}\n.target {target}\n.address_size 64\n");
+    let mut declared: Vec<&str> = Vec::new();
+    for declaration in entries.iter().flat_map(|e| &e.module_declarations) {
+        if !declared.contains(&declaration.name.as_str()) {
+            declared.push(&declaration.name);
+            let _ = write!(out, "\n{}", declaration.text);
+        }
+    }
+    for entry in entries {
+        self::entry(&mut out, entry, &files);
+    }
+    for (path, number) in &files.numbers {
+        let _ = writeln!(out, ".file {number} \"{}\"", ascii(&path.replace('\\', "/")));
+    }
+    out
+}
+
+/// Text that PTX takes: ptxas refuses anything but ASCII, even in comments.
+pub(crate) fn ascii(text: &str) -> String {
+    let plain = |c| match c {
+        '·' => '*',
+        '×' => 'x',
+        '–' | '−' => '-',
+        c if c.is_ascii() && !c.is_ascii_control() => c,
+        _ => '?',
+    };
+    text.chars().map(plain).collect()
+}
+
+fn header_comment(out: &mut String, entry: &Entry) {
+    let _ = writeln!(out, "// {}: written by warpwright {}", entry.name, env!("CARGO_PKG_VERSION"));
+    for line in entry.description.lines() {
+        let _ = writeln!(out, "//   {}", ascii(line));
+    }
+    let _ = writeln!(
+        out,
+        "//   {} instructions, {} registers declared, {} bytes of shared memory",
+        entry.instructions,
+        entry.register_count(),
+        entry.shared_bytes()
+    );
+}
+
+fn entry(out: &mut String, entry: &Entry, files: &Files<'_>) {
+    let _ = write!(out, "\n.visible .entry {}(", entry.name);
+    for (i, param) in entry.params.iter().enumerate() {
+        out.push_str(if i == 0 { "\n" } else { ",\n" });
+        let _ = write!(out, "    .param {:<32}{}", param_type(param), entry.param_symbol(i));
+    }
+    out.push_str(if entry.params.is_empty() { ")\n" } else { "\n)\n" });
+    let shape = |[x, y, z]: [u32; 3]| format!("{x}, {y}, {z}");
+    let directives = [
+        (".reqntid", entry.block.map(shape)),
+        (".maxntid", entry.max_block.map(shape)),
+        (".minnctapersm", entry.min_blocks.map(|n| n.to_string())),
+        (".maxnreg", entry.max_registers.map(|n| n.to_string())),
+        (".reqnctapercluster", entry.cluster.map(shape)),
+    ];
+    for (directive, value) in directives {
+        if let Some(value) = value {
+            let _ = writeln!(out, "{directive} {value}");
+        }
+    }
+    out.push_str("{\n");
+    for class in RegClass::ALL {
+        let count = entry.registers[class.index()];
+        if count > 0 {
+            let _ = writeln!(out, "    .reg {:<6} {}<{count}>;", class.decl(), class.prefix());
+        }
+    }
+    out.push_str(&entry.declarations);
+    out.push('\n');
+    body(out, entry, files);
+    out.push_str("}\n");
+}
+
+/// The type of a parameter; pointers say what they point to (PTX ISA, "Kernel Parameter Attribute: .ptr").
+fn param_type(param: &ParamDecl) -> String {
+    match param.kind {
+        ParamKind::Scalar => format!(".{}", param.ptx),
+        _ => format!(".u64 .ptr .global .align {BUFFER_ALIGN}"),
+    }
+}
+
+fn body(out: &mut String, entry: &Entry, files: &Files<'_>) {
+    if files.numbers.is_empty() {
+        out.push_str(&entry.text);
+        return;
+    }
+    let mut start = 0;
+    let mut last = None;
+    for mark in &entry.marks {
+        if let Some(at) = mark.at.filter(|at| last != Some((at.file(), at.line(), at.column()))) {
+            last = Some((at.file(), at.line(), at.column()));
+            let _ = writeln!(out, "    .loc {} {} {}", files.numbers[at.file()], at.line(), at.column());
+        }
+        out.push_str(&entry.text[start..mark.end]);
+        start = mark.end;
+    }
+}
+
+/// Numbers of the Rust files that lines come from.
+struct Files<'a> {
+    numbers: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Files<'a> {
+    fn of(entries: &[&'a Entry], lines: Lines) -> Self {
+        let mut numbers = BTreeMap::new();
+        if lines == Lines::Keep {
+            for at in entries.iter().flat_map(|e| &e.marks).filter_map(|m| m.at) {
+                let next = numbers.len() + 1;
+                numbers.entry(at.file()).or_insert(next);
+            }
+        }
+        Self { numbers }
+    }
+}

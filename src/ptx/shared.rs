@@ -1,0 +1,85 @@
+//! Shared memory: one arena a kernel, from which typed arrays are taken.
+//!
+//! Up to 48 KiB the arena is declared with its size; beyond that it is dynamic (`.extern .shared`), as the driver wants,
+//! and the launch asks for it. Nobody has to know which: the kernel carries the number.
+
+use std::panic::Location;
+
+use super::{
+    entry::Declaration,
+    error::BuildErrorKind,
+    kernel::Builder,
+    operand::Operand,
+    ptr::{Ptr, ReadWrite, Shared},
+    types::Element,
+    val::Val,
+};
+
+/// Most shared memory that may be declared statically, in bytes (CUDA programming guide, "Shared Memory").
+const MAX_STATIC_BYTES: u64 = 48 << 10;
+
+/// The arena so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arena {
+    bytes: u64,
+    align: u32,
+}
+
+impl Arena {
+    /// Takes `bytes` at a multiple of `align`: where they begin.
+    fn take(&mut self, bytes: u64, align: u32) -> u64 {
+        let start = self.bytes.next_multiple_of(align.into());
+        self.bytes = start + bytes;
+        self.align = self.align.max(align);
+        start
+    }
+
+    /// Bytes to declare, bytes to ask for at launch, and the declaration.
+    pub(crate) fn declaration(self, symbol: &str) -> (u64, u64, Option<Declaration>) {
+        let (bytes, align) = (self.bytes, self.align);
+        if bytes == 0 {
+            return (0, 0, None);
+        }
+        let name = symbol.to_string();
+        if bytes <= MAX_STATIC_BYTES {
+            let text = format!(".shared .align {align} .b8 {symbol}[{bytes}];\n");
+            (bytes, 0, Some(Declaration { name, text }))
+        } else {
+            let text = format!(".extern .shared .align {align} .b8 {symbol}[];\n");
+            (0, bytes, Some(Declaration { name, text }))
+        }
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// An array of `count` elements in the block's shared memory, not initialised.
+    ///
+    /// The whole kernel's arrays must fit in what the target allows a block ([`Target::max_shared_bytes`](super::Target)).
+    #[doc(alias = ".shared")]
+    #[track_caller]
+    pub fn shared<T: Element>(self, count: u32) -> Ptr<'k, T, Shared, ReadWrite> {
+        self.shared_aligned(count, T::SIZE.max(16))
+    }
+
+    /// [`shared`](Self::shared) at a multiple of `align` bytes, a power of two up to 1024.
+    #[track_caller]
+    pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
+        if !align.is_power_of_two() || align > 1024 {
+            self.fail(BuildErrorKind::Refused(format!(
+                "shared memory aligned to {align} bytes: not a power of two up to 1024"
+            )));
+            return self.shared_aligned(count, 1024);
+        }
+        let align = align.max(T::SIZE);
+        let mut body = self.body();
+        let start = body.shared.take(u64::from(count) * u64::from(T::SIZE), align);
+        let symbol = body.shared_symbol();
+        let at = body.located.unwrap_or(Location::caller());
+        let reg = body.fresh(super::RegClass::B32);
+        let name = if start == 0 { symbol } else { format!("{symbol}+{start}") };
+        body.instruction(format_args!("mov.u32"), &[Operand::Reg(reg), Operand::Name(&name)], at);
+        body.set_divisor(reg, align.into());
+        drop(body);
+        Ptr::new(self, Val::from_reg(reg, self), align)
+    }
+}

@@ -1,0 +1,187 @@
+//! What emitted loops carry from one iteration to the next.
+
+use std::panic::Location;
+
+use super::{
+    body::RegId,
+    error::BuildErrorKind,
+    kernel::Builder,
+    operand::Operand,
+    types::Scalar,
+    val::{Repr, Untyped, Val},
+};
+
+/// A value that an emitted loop takes in and gives back: scalars, tiles, pending work, and tuples of such.
+///
+/// It goes in and comes back in the same type, so work that is pending in one iteration can be waited for in the next.
+pub trait State<'k>: Sized {
+    /// Shows every register of the value to `visitor`, always in the same order.
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);
+}
+
+/// Sees each register of a loop's state in turn.
+#[derive(Debug)]
+pub struct Visitor<'a, 'k> {
+    k: Builder<'k>,
+    step: Step<'a>,
+}
+
+#[derive(Debug)]
+enum Step<'a> {
+    /// Before the loop: give each value a register that the loop may overwrite.
+    Enter(&'a mut Vec<RegId>),
+    /// After the body: note what must go into those registers.
+    Collect(&'a mut Vec<Untyped>),
+    /// After the moves: name those registers again.
+    Leave(std::slice::Iter<'a, RegId>),
+}
+
+impl<'k> Visitor<'_, 'k> {
+    /// A value that others may hold too: the loop gets a register of its own for it.
+    #[track_caller]
+    pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
+        self.value(value, false);
+    }
+
+    /// A register that this value alone owns: the loop overwrites it in place.
+    #[track_caller]
+    pub fn owned<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
+        self.value(value, true);
+    }
+
+    #[track_caller]
+    fn value<T: Scalar>(&mut self, value: &mut Val<'k, T>, owned: bool) {
+        match &mut self.step {
+            Step::Enter(slots) => {
+                let reg = match value.0 {
+                    Repr::Reg(reg, _) if owned => self.k.body().overwrite(reg),
+                    Repr::Const(constant) => Val::constant(constant).in_register(self.k),
+                    Repr::Reg(reg, _) => {
+                        let fresh = self.k.fresh(T::CLASS);
+                        self.k
+                            .emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(fresh), Operand::Reg(reg)]);
+                        fresh
+                    }
+                };
+                slots.push(reg);
+                *value = Val::from_reg(reg, self.k);
+            }
+            Step::Collect(values) => values.push(value.untyped()),
+            Step::Leave(slots) => {
+                if let Some(&reg) = slots.next() {
+                    *value = Val::from_reg(reg, self.k);
+                }
+            }
+        }
+    }
+}
+
+/// The registers that hold a loop's state.
+pub(crate) struct Slots(Vec<RegId>);
+
+impl Slots {
+    /// Puts the state into registers of its own.
+    #[track_caller]
+    pub(crate) fn enter<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
+        let mut slots = Vec::new();
+        k.located(Location::caller(), || state.visit(&mut Visitor { k, step: Step::Enter(&mut slots) }));
+        Self(slots)
+    }
+
+    /// Says that the innermost open loop carries the state.
+    pub(crate) fn carry(&self, k: Builder<'_>) {
+        self.0.iter().for_each(|&slot| k.body().carry(slot));
+    }
+
+    /// Moves what the body gave back into those registers; `state` names them afterwards.
+    #[track_caller]
+    pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
+        let mut values = Vec::new();
+        state.visit(&mut Visitor { k, step: Step::Collect(&mut values) });
+        if values.len() != self.0.len() {
+            k.fail(BuildErrorKind::StateShape { want: self.0.len(), found: values.len() });
+            return;
+        }
+        let same = |a: RegId, b: RegId| a.class == b.class && a.index == b.index;
+        let moved: Vec<(Untyped, RegId)> = values
+            .iter()
+            .zip(&self.0)
+            .filter(|(value, slot)| !matches!(value, Untyped::Reg(r) if same(*r, **slot)))
+            .map(|(value, slot)| (*value, *slot))
+            .collect();
+        // A slot that another value still reads must not be overwritten first: such values go through a copy.
+        let reads_slot =
+            |value: &Untyped| matches!(value, Untyped::Reg(r) if self.0.iter().any(|s| same(*r, *s)));
+        let mut staged = Vec::with_capacity(moved.len());
+        for (value, slot) in moved {
+            let value = match value {
+                Untyped::Reg(reg) if reads_slot(&value) => {
+                    let copy = k.fresh(reg.class);
+                    k.emit(format_args!("mov.{}", reg.class.mov()), &[Operand::Reg(copy), Operand::Reg(reg)]);
+                    Untyped::Reg(copy)
+                }
+                _ => value,
+            };
+            staged.push((value, slot));
+        }
+        for (value, slot) in staged {
+            let operand = match value {
+                Untyped::Reg(reg) => Operand::Reg(reg),
+                Untyped::Const(immediate) => Operand::Imm(immediate),
+            };
+            k.emit(format_args!("mov.{}", slot.class.mov()), &[Operand::Reg(slot), operand]);
+        }
+        for slot in &mut self.0 {
+            *slot = k.body().overwrite(*slot);
+        }
+        state.visit(&mut Visitor { k, step: Step::Leave(self.0.iter()) });
+    }
+}
+
+impl<'k, T: Scalar> State<'k> for Val<'k, T> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        visitor.shared(self);
+    }
+}
+
+impl<'k, S: State<'k>> State<'k> for Vec<S> {
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.iter_mut().for_each(|s| s.visit(visitor));
+    }
+}
+
+impl<'k, S: State<'k>, const N: usize> State<'k> for [S; N] {
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.iter_mut().for_each(|s| s.visit(visitor));
+    }
+}
+
+impl<'k, S: State<'k>> State<'k> for Option<S> {
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.iter_mut().for_each(|s| s.visit(visitor));
+    }
+}
+
+macro_rules! tuples {
+    ($($s:ident)*) => {
+        #[allow(non_snake_case, reason = "one name serves as type and binding")]
+        impl<'k, $($s: State<'k>),*> State<'k> for ($($s,)*) {
+            fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+                let ($($s,)*) = self;
+                $($s.visit(visitor);)*
+            }
+        }
+    };
+}
+
+impl<'k> State<'k> for () {
+    fn visit(&mut self, _: &mut Visitor<'_, 'k>) {}
+}
+
+tuples! { A }
+tuples! { A B }
+tuples! { A B C }
+tuples! { A B C D }
+tuples! { A B C D E }
+tuples! { A B C D E F }

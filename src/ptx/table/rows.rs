@@ -1,0 +1,61 @@
+//! The rows of the table, in the order of the manual's chapters.
+
+mod async_copy;
+mod atomic;
+mod call;
+mod compare;
+mod control;
+mod convert;
+mod extended;
+mod float;
+mod half;
+mod integer;
+mod logic;
+mod matrix;
+mod memory;
+mod sync;
+
+use super::Form;
+use crate::ptx::target::{Features, Version};
+
+const fn row(
+    mnemonic: &'static str,
+    operands: &'static str,
+    ptx: (u8, u8),
+    needs: Features,
+    reference: &'static str,
+) -> Form {
+    Form { mnemonic, operands, version: Version::new(ptx.0, ptx.1), needs, reference, rust: "" }
+}
+
+impl Form {
+    /// Names the Rust method or operator that emits the form.
+    const fn by(self, rust: &'static str) -> Self {
+        Self { rust, ..self }
+    }
+}
+
+const ANY: Features = Features::empty();
+const SM_80: Features = Features::AMPERE;
+const SM_90: Features = Features::HOPPER;
+
+/// Chapters of the manual's instruction set.
+pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
+    ("Integer Arithmetic", integer::FORMS),
+    ("Extended-Precision Integer Arithmetic", extended::FORMS),
+    ("Floating-Point", float::FORMS),
+    ("Half-Precision Floating-Point", half::FORMS),
+    ("Comparison and Selection", compare::FORMS),
+    ("Logic and Shift", logic::FORMS),
+    ("Data Movement", memory::FORMS),
+    ("Conversion", convert::FORMS),
+    ("Asynchronous Copy", async_copy::FORMS),
+    ("Warp-Level Matrix", matrix::FORMS),
+    ("Parallel Synchronization and Communication", sync::FORMS),
+    ("Atomic Memory Operations", atomic::FORMS),
+    ("Control Flow", control::FLOW),
+    ("Calls", call::FORMS),
+    ("Miscellaneous", control::MISCELLANEOUS),
+    ("Special Registers", control::SPECIAL_REGISTERS),
+    ("Directives", control::DIRECTIVES),
+];

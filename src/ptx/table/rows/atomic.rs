@@ -1,0 +1,57 @@
+//! PTX ISA, "Parallel Synchronization and Communication Instructions: atom, red".
+
+use super::{ANY, Form, SM_90, row};
+
+/// `atom` with its ordering, a scope that every target has, and the space.
+macro_rules! atom {
+    ($operation:literal) => {
+        concat!("atom{.relaxed|.acquire|.release|.acq_rel}{.cta|.gpu|.sys}{.global|.shared}", $operation)
+    };
+    (cluster $operation:literal) => {
+        concat!("atom{.relaxed|.acquire|.release|.acq_rel}.cluster{.global|.shared}", $operation)
+    };
+}
+
+/// `red` likewise.
+macro_rules! red {
+    ($operation:literal) => {
+        concat!("red{.relaxed|.release}{.cta|.gpu|.sys}{.global|.shared}", $operation)
+    };
+    (cluster $operation:literal) => {
+        concat!("red{.relaxed|.release}.cluster{.global|.shared}", $operation)
+    };
+}
+
+#[rustfmt::skip]
+pub(super) static FORMS: &[Form] = &[
+    //   mnemonic                                                        operands             PTX     needs  PTX ISA  Rust
+    row(atom!(".add(.u32|.s32|.u64|.f32|.f64)"),                         "d:t [a] b:t",       (6, 0), ANY,   "atom").by("Atomic::add"),
+    row(atom!(".add.noftz(.f16|.f16x2)"),                                "d:t [a] b:t",       (6, 3), ANY,   "atom").by("Atomic::add"),
+    row(atom!(".add.noftz(.bf16|.bf16x2)"),                              "d:t [a] b:t",       (7, 8), SM_90, "atom").by("Atomic::add"),
+    row(atom!("(.min|.max)(.u32|.s32|.u64|.s64)"),                       "d:t [a] b:t",       (6, 0), ANY,   "atom").by("Atomic::min, Atomic::max"),
+    row(atom!("(.and|.or|.xor)(.b32|.b64)"),                             "d:t [a] b:t",       (6, 0), ANY,   "atom").by("Atomic::and, or, xor"),
+    row(atom!("(.inc|.dec).u32"),                                        "d:t [a] b:t",       (6, 0), ANY,   "atom").by("Atomic::inc, Atomic::dec"),
+    row(atom!(".exch(.b32|.b64)"),                                       "d:t [a] b:t",       (6, 0), ANY,   "atom").by("Atomic::exchange"),
+    row(atom!(".cas(.b16|.b32|.b64)"),                                   "d:t [a] b:t c:t",   (6, 3), ANY,   "atom").by("Atomic::compare_exchange"),
+    row(atom!(cluster ".add(.u32|.s32|.u64|.f32|.f64)"),                 "d:t [a] b:t",       (7, 8), SM_90, "atom").by("Atomic::add"),
+    row(atom!(cluster ".add.noftz(.f16|.f16x2|.bf16|.bf16x2)"),          "d:t [a] b:t",       (7, 8), SM_90, "atom").by("Atomic::add"),
+    row(atom!(cluster "(.min|.max)(.u32|.s32|.u64|.s64)"),               "d:t [a] b:t",       (7, 8), SM_90, "atom").by("Atomic::min, Atomic::max"),
+    row(atom!(cluster "(.and|.or|.xor)(.b32|.b64)"),                     "d:t [a] b:t",       (7, 8), SM_90, "atom").by("Atomic::and, or, xor"),
+    row(atom!(cluster "(.inc|.dec).u32"),                                "d:t [a] b:t",       (7, 8), SM_90, "atom").by("Atomic::inc, Atomic::dec"),
+    row(atom!(cluster ".exch(.b32|.b64)"),                               "d:t [a] b:t",       (7, 8), SM_90, "atom").by("Atomic::exchange"),
+    row(atom!(cluster ".cas(.b16|.b32|.b64)"),                           "d:t [a] b:t c:t",   (7, 8), SM_90, "atom").by("Atomic::compare_exchange"),
+    row(red!(".add(.u32|.s32|.u64|.f32|.f64)"),                          "[a] b:t",           (6, 0), ANY,   "red").by("Reduction::add"),
+    row(red!(".add.noftz(.f16|.f16x2)"),                                 "[a] b:t",           (6, 3), ANY,   "red").by("Reduction::add"),
+    row(red!(".add.noftz(.bf16|.bf16x2)"),                               "[a] b:t",           (7, 8), SM_90, "red").by("Reduction::add"),
+    row(red!("(.min|.max)(.u32|.s32|.u64|.s64)"),                        "[a] b:t",           (6, 0), ANY,   "red").by("Reduction::min, Reduction::max"),
+    row(red!("(.and|.or|.xor)(.b32|.b64)"),                              "[a] b:t",           (6, 0), ANY,   "red").by("Reduction::and, or, xor"),
+    row(red!("(.inc|.dec).u32"),                                         "[a] b:t",           (6, 0), ANY,   "red").by("Reduction::inc, Reduction::dec"),
+    row(red!(cluster ".add(.u32|.s32|.u64|.f32|.f64)"),                  "[a] b:t",           (7, 8), SM_90, "red").by("Reduction::add"),
+    row(red!(cluster ".add.noftz(.f16|.f16x2|.bf16|.bf16x2)"),           "[a] b:t",           (7, 8), SM_90, "red").by("Reduction::add"),
+    row(red!(cluster "(.min|.max)(.u32|.s32|.u64|.s64)"),                "[a] b:t",           (7, 8), SM_90, "red").by("Reduction::min, Reduction::max"),
+    row(red!(cluster "(.and|.or|.xor)(.b32|.b64)"),                      "[a] b:t",           (7, 8), SM_90, "red").by("Reduction::and, or, xor"),
+    row(red!(cluster "(.inc|.dec).u32"),                                 "[a] b:t",           (7, 8), SM_90, "red").by("Reduction::inc, Reduction::dec"),
+    row("red{.relaxed}{.cta|.cluster|.gpu|.sys}.global.add(.v2|.v4).f32",                     "[a] {v}b:t",  (8, 1), SM_90, "red").by("Reduction::add_vector"),
+    row("red{.relaxed}{.cta|.cluster|.gpu|.sys}.global.add.noftz(.v2|.v4)(.f16|.bf16|.f16x2|.bf16x2)", "[a] {v}b:t", (8, 1), SM_90, "red").by("Reduction::add_vector"),
+    row("red{.relaxed}{.cta|.cluster|.gpu|.sys}.global.add.noftz.v8(.f16|.bf16)",             "[a] {v}b:t",  (8, 1), SM_90, "red").by("Reduction::add_vector"),
+];

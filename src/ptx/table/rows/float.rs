@@ -1,0 +1,46 @@
+//! PTX ISA, "Floating Point Instructions".
+
+use super::{ANY, Form, SM_80, row};
+
+#[rustfmt::skip]
+pub(super) static FORMS: &[Form] = &[
+    //   mnemonic                                                             operands           PTX     needs  PTX ISA    Rust
+    row("testp(.finite|.infinite|.number|.notanumber|.normal|.subnormal)(.f32|.f64)", "d:pred a:t", (2, 0), ANY, "testp").by("Val::is"),
+    row("copysign(.f32|.f64)",                                                "d:t a:t b:t",     (2, 0), ANY,   "copysign").by("Val::copysign"),
+    row("add{.rn|.rz|.rm|.rp}{.ftz}{.sat}.f32",                               "d:t a:t b:t",     (1, 0), ANY,   "add").by("+, Val::add_with"),
+    row("add{.rn|.rz|.rm|.rp}.f64",                                           "d:t a:t b:t",     (1, 0), ANY,   "add").by("+, Val::add_with"),
+    row("sub{.rn|.rz|.rm|.rp}{.ftz}{.sat}.f32",                               "d:t a:t b:t",     (1, 0), ANY,   "sub").by("-, Val::sub_with"),
+    row("sub{.rn|.rz|.rm|.rp}.f64",                                           "d:t a:t b:t",     (1, 0), ANY,   "sub").by("-, Val::sub_with"),
+    row("mul{.rn|.rz|.rm|.rp}{.ftz}{.sat}.f32",                               "d:t a:t b:t",     (1, 0), ANY,   "mul").by("*, Val::mul_with"),
+    row("mul{.rn|.rz|.rm|.rp}.f64",                                           "d:t a:t b:t",     (1, 0), ANY,   "mul").by("*, Val::mul_with"),
+    row("fma(.rn|.rz|.rm|.rp){.ftz}{.sat}.f32",                               "d:t a:t b:t c:t", (2, 0), ANY,   "fma").by("Val::mad, Val::fma_with"),
+    row("fma(.rn|.rz|.rm|.rp).f64",                                           "d:t a:t b:t c:t", (1, 4), ANY,   "fma").by("Val::mad, Val::fma_with"),
+    row("div(.rn|.rz|.rm|.rp){.ftz}.f32",                                     "d:t a:t b:t",     (1, 4), ANY,   "div").by("/, Val::div_with"),
+    row("div(.approx|.full){.ftz}.f32",                                       "d:t a:t b:t",     (1, 4), ANY,   "div").by("Builder::div_approx, Builder::div_full"),
+    row("div(.rn|.rz|.rm|.rp).f64",                                           "d:t a:t b:t",     (1, 4), ANY,   "div").by("/, Val::div_with"),
+    row("abs{.ftz}.f32",                                                      "d:t a:t",         (1, 0), ANY,   "abs").by("Val::abs"),
+    row("abs.f64",                                                            "d:t a:t",         (1, 0), ANY,   "abs").by("Val::abs"),
+    row("neg{.ftz}.f32",                                                      "d:t a:t",         (1, 0), ANY,   "neg").by("unary -"),
+    row("neg.f64",                                                            "d:t a:t",         (1, 0), ANY,   "neg").by("unary -"),
+    row("min{.ftz}.f32",                                                      "d:t a:t b:t",     (1, 0), ANY,   "min").by("Val::min"),
+    row("min{.ftz}.NaN.f32",                                                  "d:t a:t b:t",     (7, 0), SM_80, "min").by("Val::min_nan"),
+    row("min.f64",                                                            "d:t a:t b:t",     (1, 0), ANY,   "min").by("Val::min"),
+    row("max{.ftz}.f32",                                                      "d:t a:t b:t",     (1, 0), ANY,   "max").by("Val::max"),
+    row("max{.ftz}.NaN.f32",                                                  "d:t a:t b:t",     (7, 0), SM_80, "max").by("Val::max_nan"),
+    row("max.f64",                                                            "d:t a:t b:t",     (1, 0), ANY,   "max").by("Val::max"),
+    row("rcp(.rn|.rz|.rm|.rp){.ftz}.f32",                                     "d:t a:t",         (1, 4), ANY,   "rcp").by("Val::rcp"),
+    row("rcp.approx{.ftz}.f32",                                               "d:t a:t",         (1, 4), ANY,   "rcp").by("Builder::rcp_approx"),
+    row("rcp(.rn|.rz|.rm|.rp).f64",                                           "d:t a:t",         (1, 4), ANY,   "rcp").by("Val::rcp"),
+    row("rcp.approx.ftz.f64",                                                 "d:t a:t",         (2, 1), ANY,   "rcp.approx.ftz.f64").by("Builder::rcp_approx_f64"),
+    row("sqrt(.rn|.rz|.rm|.rp){.ftz}.f32",                                    "d:t a:t",         (1, 4), ANY,   "sqrt").by("Val::sqrt"),
+    row("sqrt.approx{.ftz}.f32",                                              "d:t a:t",         (1, 4), ANY,   "sqrt").by("Builder::sqrt_approx"),
+    row("sqrt(.rn|.rz|.rm|.rp).f64",                                          "d:t a:t",         (1, 4), ANY,   "sqrt").by("Val::sqrt"),
+    row("rsqrt.approx{.ftz}.f32",                                             "d:t a:t",         (1, 4), ANY,   "rsqrt").by("Builder::rsqrt_approx"),
+    row("rsqrt.approx.f64",                                                   "d:t a:t",         (1, 4), ANY,   "rsqrt").by("Builder::rsqrt_approx_f64"),
+    row("rsqrt.approx.ftz.f64",                                               "d:t a:t",         (4, 0), ANY,   "rsqrt.approx.ftz.f64").by("Builder::rsqrt_approx_ftz_f64"),
+    row("sin.approx{.ftz}.f32",                                               "d:t a:t",         (1, 4), ANY,   "sin").by("Builder::sin_approx"),
+    row("cos.approx{.ftz}.f32",                                               "d:t a:t",         (1, 4), ANY,   "cos").by("Builder::cos_approx"),
+    row("lg2.approx{.ftz}.f32",                                               "d:t a:t",         (1, 4), ANY,   "lg2").by("Builder::lg2_approx"),
+    row("ex2.approx{.ftz}.f32",                                               "d:t a:t",         (1, 4), ANY,   "ex2").by("Builder::ex2_approx"),
+    row("tanh.approx.f32",                                                    "d:t a:t",         (7, 0), ANY,   "tanh").by("Builder::tanh_approx"),
+];

@@ -1,0 +1,215 @@
+//! Targets (`.target`), PTX versions (`.version`) and the features that tie instructions to them.
+
+use std::{fmt, str::FromStr};
+
+use bitflags::bitflags;
+use thiserror::Error;
+
+/// A PTX ISA version, as in `.version 7.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Number before the point.
+    pub major: u8,
+    /// Number after the point.
+    pub minor: u8,
+}
+
+impl Version {
+    /// `Version::new(7, 0)` is PTX 7.0.
+    pub const fn new(major: u8, minor: u8) -> Self {
+        Self { major, minor }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+bitflags! {
+    /// What a target can do beyond sm_75, the oldest target there is here.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Features: u32 {
+        /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80.
+        const AMPERE        = 1 << 0;
+        /// `.e4m3`/`.e5m2` conversions and fp8 `mma`: sm_89.
+        const FP8           = 1 << 1;
+        /// bf16 `add/sub/mul`, `stmatrix`, `mbarrier.try_wait`, clusters, `cp.async.bulk`, `elect`: sm_90.
+        const HOPPER        = 1 << 2;
+        /// `wgmma` and `setmaxnreg`: sm_90a alone.
+        const WGMMA         = 1 << 3;
+        /// Data-centre Blackwell's `tcgen05`: sm_100a and its family.
+        const TCGEN05       = 1 << 4;
+        /// Block-scaled `mma`: sm_120a and its family.
+        const MMA_BLOCK_SCALE = 1 << 5;
+        /// f32x2 arithmetic and 3-input `min/max`: sm_100.
+        const BLACKWELL     = 1 << 6;
+        /// `cp.async`-free Turing has `ldmatrix` and f16 `tanh`/`ex2`: sm_75.
+        const TURING        = 1 << 7;
+        /// `setmaxnreg`: sm_90a, sm_100a, sm_120a and their kin.
+        const SETMAXNREG    = 1 << 8;
+    }
+}
+
+impl Features {
+    /// The lowest target that has all of these, for messages: `"sm_80"`.
+    pub fn lowest_target(self) -> Target {
+        *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
+    }
+}
+
+/// A GPU architecture to emit for, as in `.target sm_90a`.
+///
+/// A plain target runs on every later GPU; one with an `a` only on exactly its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    sm: u16,
+    specific: bool,
+}
+
+impl Target {
+    /// Turing.
+    pub const SM_75: Self = Self::new(75, false);
+    /// Ampere A100.
+    pub const SM_80: Self = Self::new(80, false);
+    /// Ampere consumer.
+    pub const SM_86: Self = Self::new(86, false);
+    /// Ampere Orin.
+    pub const SM_87: Self = Self::new(87, false);
+    /// Ada.
+    pub const SM_89: Self = Self::new(89, false);
+    /// Hopper, portable part.
+    pub const SM_90: Self = Self::new(90, false);
+    /// Hopper with `wgmma` and `setmaxnreg`.
+    pub const SM_90A: Self = Self::new(90, true);
+    /// Data-centre Blackwell.
+    pub const SM_100A: Self = Self::new(100, true);
+    /// Consumer Blackwell.
+    pub const SM_120A: Self = Self::new(120, true);
+
+    /// Every target there is here, oldest first.
+    pub const ALL: [Self; 9] = [
+        Self::SM_75,
+        Self::SM_80,
+        Self::SM_86,
+        Self::SM_87,
+        Self::SM_89,
+        Self::SM_90,
+        Self::SM_90A,
+        Self::SM_100A,
+        Self::SM_120A,
+    ];
+
+    const fn new(sm: u16, specific: bool) -> Self {
+        Self { sm, specific }
+    }
+
+    /// The number of the architecture: 90 for sm_90a.
+    pub const fn sm(self) -> u16 {
+        self.sm
+    }
+
+    /// Whether code for this target runs on a device of compute capability `major.minor`.
+    ///
+    /// PTX ISA, "PTX Module Directives: .target".
+    pub const fn runs_on(self, major: u16, minor: u16) -> bool {
+        let device = major * 10 + minor;
+        if self.specific { device == self.sm } else { device >= self.sm }
+    }
+
+    /// What instructions this target has.
+    pub const fn features(self) -> Features {
+        let mut f = Features::TURING;
+        if self.sm >= 80 {
+            f = f.union(Features::AMPERE);
+        }
+        if self.sm >= 89 {
+            f = f.union(Features::FP8);
+        }
+        if self.sm >= 90 {
+            f = f.union(Features::HOPPER);
+        }
+        if self.sm >= 100 {
+            f = f.union(Features::BLACKWELL);
+        }
+        match (self.sm, self.specific) {
+            (90, true) => f.union(Features::WGMMA).union(Features::SETMAXNREG),
+            (100, true) => f.union(Features::TCGEN05).union(Features::SETMAXNREG),
+            (120, true) => f.union(Features::MMA_BLOCK_SCALE).union(Features::SETMAXNREG),
+            _ => f,
+        }
+    }
+
+    /// The lowest PTX version that knows this target (PTX ISA, "PTX Release Notes").
+    pub const fn lowest_version(self) -> Version {
+        match (self.sm, self.specific) {
+            (75, _) => Version::new(6, 3),
+            (80, _) => Version::new(7, 0),
+            (86, _) => Version::new(7, 1),
+            (87, _) => Version::new(7, 4),
+            (89 | 90, false) => Version::new(7, 8),
+            (90, true) => Version::new(8, 0),
+            (100, _) => Version::new(8, 6),
+            _ => Version::new(8, 7),
+        }
+    }
+
+    /// Most shared memory that one block may have, in bytes, static and dynamic together
+    /// (CUDA programming guide, "Technical Specifications per Compute Capability").
+    pub const fn max_shared_bytes(self) -> u32 {
+        1024 * match self.sm {
+            75 => 64,
+            80 | 87 => 163,
+            86 | 89 | 120 => 99,
+            _ => 227,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sm_{}{}", self.sm, if self.specific { "a" } else { "" })
+    }
+}
+
+/// A target's name that is not one of [`Target::ALL`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "unknown target `{found}`: wanted one of sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100a, sm_120a"
+)]
+pub struct UnknownTarget {
+    found: String,
+}
+
+impl FromStr for Target {
+    type Err = UnknownTarget;
+
+    fn from_str(s: &str) -> Result<Self, UnknownTarget> {
+        Self::ALL
+            .into_iter()
+            .find(|t| t.to_string() == s)
+            .ok_or_else(|| UnknownTarget { found: s.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back() {
+        for t in Target::ALL {
+            assert_eq!(t.to_string().parse(), Ok(t));
+        }
+        assert!("sm_99".parse::<Target>().unwrap_err().to_string().contains("sm_99"));
+    }
+
+    #[test]
+    fn specific_targets_run_on_their_own_device_alone() {
+        assert!(Target::SM_80.runs_on(9, 0));
+        assert!(Target::SM_90A.runs_on(9, 0));
+        assert!(!Target::SM_90A.runs_on(10, 0));
+        assert!(!Target::SM_100A.runs_on(9, 0));
+    }
+}

@@ -1,0 +1,238 @@
+//! Scalar types of PTX as Rust types.
+//!
+//! Rust's own numbers stand for PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and
+//! [`half::f16`]/[`half::bf16`] are `.f16`/`.bf16`. [`B16`] … [`B64`] are the untyped `.b16` … `.b64`;
+//! [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
+
+use std::fmt::{self, Debug};
+
+pub use half::{bf16, f16};
+
+/// A class of registers: registers of one class share a name prefix, a width and one `.reg` declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegClass {
+    /// Predicates, `%p`.
+    Pred,
+    /// 16-bit integers and bits, `%rs`.
+    B16,
+    /// f16 and bf16, `%h`.
+    Half,
+    /// 32-bit integers, bits and packed pairs, `%r`.
+    B32,
+    /// `%f`.
+    F32,
+    /// 64-bit integers, bits and addresses, `%rd`.
+    B64,
+    /// `%fd`.
+    F64,
+    /// 128 bits, `%rq`.
+    B128,
+}
+
+impl RegClass {
+    /// Every class, in the order of declaration.
+    pub const ALL: [Self; 8] =
+        [Self::Pred, Self::B16, Self::Half, Self::B32, Self::F32, Self::B64, Self::F64, Self::B128];
+
+    /// Prefix of the register's name: `%r`.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Pred => "%p",
+            Self::B16 => "%rs",
+            Self::Half => "%h",
+            Self::B32 => "%r",
+            Self::F32 => "%f",
+            Self::B64 => "%rd",
+            Self::F64 => "%fd",
+            Self::B128 => "%rq",
+        }
+    }
+
+    /// Type in the `.reg` declaration.
+    pub const fn decl(self) -> &'static str {
+        match self {
+            Self::Pred => ".pred",
+            Self::B16 | Self::Half => ".b16",
+            Self::B32 => ".b32",
+            Self::F32 => ".f32",
+            Self::B64 => ".b64",
+            Self::F64 => ".f64",
+            Self::B128 => ".b128",
+        }
+    }
+
+    /// The `mov` type that copies a register of this class.
+    pub const fn mov(self) -> &'static str {
+        match self {
+            Self::Pred => "pred",
+            Self::B16 | Self::Half => "b16",
+            Self::B32 => "b32",
+            Self::F32 => "f32",
+            Self::B64 => "b64",
+            Self::F64 => "f64",
+            Self::B128 => "b128",
+        }
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A type that a register can hold.
+pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sealed {
+    /// Name in PTX, without the point: `"s32"`.
+    const PTX: &'static str;
+    /// Class of the registers that hold it.
+    const CLASS: RegClass;
+    /// Type that `ld`, `st` and `mov` take for it: `"b16"` for an f16.
+    const MEM: &'static str;
+    /// Size in memory.
+    const BYTES: u32;
+    /// Whether an instruction of this type takes an immediate; halves and pairs must come from a register.
+    const IMMEDIATE: bool;
+
+    /// The value as raw bits.
+    fn to_bits(self) -> u64;
+    /// The value from raw bits; excess bits are dropped.
+    fn from_bits(bits: u64) -> Self;
+    /// Writes the value as a PTX immediate, exactly.
+    fn write_immediate(self, w: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+/// A type that memory can hold; [`Element::Reg`] is what a load of one gives.
+///
+/// 8-bit integers live in 32-bit registers: `ld.u8` extends, `st.u8` truncates.
+pub trait Element: Copy + Debug + PartialEq + Send + Sync + 'static {
+    /// Type of the register that a load gives.
+    type Reg: Scalar;
+    /// Type suffix of `ld` and `st`: `"u8"`.
+    const MEM: &'static str;
+    /// Type suffix of a declaration: `"b8"`.
+    const DECL: &'static str;
+    /// Size in memory, in bytes; also its alignment.
+    const SIZE: u32;
+    /// Name for people and manifests: `"bf16"`.
+    const NAME: &'static str;
+    /// The value's bytes in memory, little-endian, in the low bits.
+    fn to_mem_bits(self) -> u64;
+    /// The value whose bytes in memory are these; excess bits are dropped.
+    fn from_mem_bits(bits: u64) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! scalars {
+    ($($ty:ty, $ptx:literal, $class:ident, $mem:literal, $bytes:literal, $imm:literal, $to:expr, $from:expr, $write:expr;)*) => {$(
+        impl sealed::Sealed for $ty {}
+        impl Scalar for $ty {
+            const PTX: &'static str = $ptx;
+            const CLASS: RegClass = RegClass::$class;
+            const MEM: &'static str = $mem;
+            const BYTES: u32 = $bytes;
+            const IMMEDIATE: bool = $imm;
+            fn to_bits(self) -> u64 {
+                let to: fn($ty) -> u64 = $to;
+                to(self)
+            }
+            fn from_bits(bits: u64) -> Self {
+                let from: fn(u64) -> $ty = $from;
+                from(bits)
+            }
+            fn write_immediate(self, w: &mut dyn fmt::Write) -> fmt::Result {
+                let write: fn($ty, &mut dyn fmt::Write) -> fmt::Result = $write;
+                write(self, w)
+            }
+        }
+    )*};
+}
+
+macro_rules! elements {
+    ($($ty:ty, $reg:ty, $mem:literal, $decl:literal, $bytes:literal, $to:expr, $from:expr;)*) => {$(
+        impl Element for $ty {
+            type Reg = $reg;
+            const MEM: &'static str = $mem;
+            const DECL: &'static str = $decl;
+            const SIZE: u32 = $bytes;
+            const NAME: &'static str = stringify!($ty);
+            fn to_mem_bits(self) -> u64 {
+                let to: fn($ty) -> u64 = $to;
+                to(self)
+            }
+            fn from_mem_bits(bits: u64) -> Self {
+                let from: fn(u64) -> $ty = $from;
+                from(bits)
+            }
+        }
+    )*};
+}
+
+/// Untyped 16 bits, `.b16`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct B16(pub u16);
+/// Untyped 32 bits, `.b32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct B32(pub u32);
+/// Untyped 64 bits, `.b64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct B64(pub u64);
+/// Untyped 128 bits, `.b128`; a constant keeps the low 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct B128(pub u64);
+
+/// Two f16, the first in the low half: `.f16x2`.
+#[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct f16x2(pub [f16; 2]);
+/// Two bf16, the first in the low half: `.bf16x2`.
+#[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct bf16x2(pub [bf16; 2]);
+
+const fn pair(lo: u16, hi: u16) -> u64 {
+    lo as u64 | (hi as u64) << 16
+}
+
+scalars! {
+    // type   PTX       class  mov     B   imm    bits                                        from bits                              immediate
+    bool,   "pred",   Pred,  "pred", 1,  true,  |v| v.into(),                               |b| b & 1 == 1,                        |v, w| write!(w, "{}", u8::from(v));
+    u16,    "u16",    B16,   "u16",  2,  true,  |v| v.into(),                               |b| b as u16,                          |v, w| write!(w, "{v}");
+    i16,    "s16",    B16,   "s16",  2,  true,  |v| (v as u16).into(),                      |b| b as i16,                          |v, w| write!(w, "{v}");
+    u32,    "u32",    B32,   "u32",  4,  true,  |v| v.into(),                               |b| b as u32,                          |v, w| write!(w, "{v}");
+    i32,    "s32",    B32,   "s32",  4,  true,  |v| (v as u32).into(),                      |b| b as i32,                          |v, w| write!(w, "{v}");
+    u64,    "u64",    B64,   "u64",  8,  true,  |v| v,                                      |b| b,                                 |v, w| write!(w, "{v}");
+    i64,    "s64",    B64,   "s64",  8,  true,  |v| v as u64,                               |b| b as i64,                          |v, w| write!(w, "{v}");
+    B16,    "b16",    B16,   "b16",  2,  true,  |v| v.0.into(),                             |b| B16(b as u16),                     |v, w| write!(w, "{:#06x}", v.0);
+    B32,    "b32",    B32,   "b32",  4,  true,  |v| v.0.into(),                             |b| B32(b as u32),                     |v, w| write!(w, "{:#010x}", v.0);
+    B64,    "b64",    B64,   "b64",  8,  true,  |v| v.0,                                    B64,                                   |v, w| write!(w, "{:#018x}", v.0);
+    B128,   "b128",   B128,  "b128", 16, false, |v| v.0,                                    B128,                                  |v, w| write!(w, "{:#x}", v.0);
+    f16,    "f16",    Half,  "b16",  2,  false, |v| v.to_bits().into(),                     |b| f16::from_bits(b as u16),          |v, w| write!(w, "{:#06x}", v.to_bits());
+    bf16,   "bf16",   Half,  "b16",  2,  false, |v| v.to_bits().into(),                     |b| bf16::from_bits(b as u16),         |v, w| write!(w, "{:#06x}", v.to_bits());
+    f32,    "f32",    F32,   "f32",  4,  true,  |v| v.to_bits().into(),                     |b| f32::from_bits(b as u32),          |v, w| write!(w, "0f{:08X}", v.to_bits());
+    f64,    "f64",    F64,   "f64",  8,  true,  |v| v.to_bits(),                            f64::from_bits,                        |v, w| write!(w, "0d{:016X}", v.to_bits());
+    f16x2,  "f16x2",  B32,   "b32",  4,  false, |v| pair(v.0[0].to_bits(), v.0[1].to_bits()), |b| f16x2([f16::from_bits(b as u16), f16::from_bits((b >> 16) as u16)]),    |v, w| write!(w, "{:#010x}", v.to_bits());
+    bf16x2, "bf16x2", B32,   "b32",  4,  false, |v| pair(v.0[0].to_bits(), v.0[1].to_bits()), |b| bf16x2([bf16::from_bits(b as u16), bf16::from_bits((b >> 16) as u16)]), |v, w| write!(w, "{:#010x}", v.to_bits());
+}
+
+elements! {
+    // memory register ld/st   decl   B   bits                    from bits
+    u8,     u32,     "u8",   "b8",  1, |v| v.into(),              |b| b as u8;
+    i8,     i32,     "s8",   "b8",  1, |v| (v as u8).into(),      |b| b as i8;
+    u16,    u16,     "u16",  "b16", 2, |v| v.into(),              |b| b as u16;
+    i16,    i16,     "s16",  "b16", 2, |v| (v as u16).into(),     |b| b as i16;
+    u32,    u32,     "u32",  "b32", 4, |v| v.into(),              |b| b as u32;
+    i32,    i32,     "s32",  "b32", 4, |v| (v as u32).into(),     |b| b as i32;
+    u64,    u64,     "u64",  "b64", 8, |v| v,                     |b| b;
+    i64,    i64,     "s64",  "b64", 8, |v| v as u64,              |b| b as i64;
+    f16,    f16,     "b16",  "b16", 2, |v| v.to_bits().into(),    |b| f16::from_bits(b as u16);
+    bf16,   bf16,    "b16",  "b16", 2, |v| v.to_bits().into(),    |b| bf16::from_bits(b as u16);
+    f32,    f32,     "f32",  "f32", 4, |v| v.to_bits().into(),    |b| f32::from_bits(b as u32);
+    f64,    f64,     "f64",  "f64", 8, |v| v.to_bits(),           f64::from_bits;
+    f16x2,  f16x2,   "b32",  "b32", 4, Scalar::to_bits,           Scalar::from_bits;
+    bf16x2, bf16x2,  "b32",  "b32", 4, Scalar::to_bits,           Scalar::from_bits;
+    B16,    B16,     "b16",  "b16", 2, |v| v.0.into(),            |b| B16(b as u16);
+    B32,    B32,     "b32",  "b32", 4, |v| v.0.into(),            |b| B32(b as u32);
+    B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
+}

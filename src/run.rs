@@ -1,0 +1,70 @@
+//! Runs kernels: the typed side of the simulator and of NVIDIA GPUs.
+//!
+//! A [`Device`] is either; code written for one runs on the other. A launch passes arguments only: the kernel brings its
+//! block and cluster shape, its shared memory, the rule for its grid, and what it was promised about its arguments, which
+//! is checked first. Types and number of the arguments are checked by the compiler.
+//!
+//! ```
+//! use warpwright::{prelude::*, run::{Device, Simulator}};
+//!
+//! let double = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
+//!     k.block([128]);
+//!     k.grid([n.tiles(128)]);
+//!     let i = k.ctaid_x() * 128 + k.tid_x();
+//!     k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+//! })?;
+//!
+//! let device = Simulator::new();
+//! let x = device.upload(&[1.0f32, 2.0, 3.0])?;
+//! let mut y = device.output::<f32>(3)?;
+//! device.launch(&double, (&x, &mut y, 3))?;
+//! assert_eq!(device.download(&y)?, [2.0, 4.0, 6.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An application with cudarc buffers and streams of its own loads a kernel with `Gpu::load` and launches the `Loaded`
+//! kernel on those (feature `cuda`).
+//!
+//! # What a launch does not check
+//!
+//! That a kernel stays inside its buffers. The simulator finds every access that does not; a GPU reports some of them as
+//! an illegal address and lets others change its memory. Run a new kernel in the simulator first.
+#![forbid(unsafe_code)]
+
+mod argument;
+mod buffer;
+mod bytes;
+mod choice;
+mod device;
+mod error;
+mod launched;
+mod plan;
+mod simulator;
+
+#[cfg(feature = "cuda")]
+mod cuda_argument;
+#[cfg(feature = "cuda")]
+mod gpu_device;
+#[cfg(feature = "cuda")]
+mod loaded;
+#[cfg(feature = "cuda")]
+mod source_line;
+
+pub use argument::{Argument, Arguments, Value};
+pub use buffer::Buffer;
+pub use choice::{AnyDevice, Choice, UnknownChoice, first, open};
+pub use device::Device;
+pub use error::{RunError, Unclean};
+pub use launched::{Details, Launched};
+pub use simulator::Simulator;
+
+#[cfg(feature = "cuda")]
+pub use cuda_argument::{CudaArgument, CudaArguments, CudaPassed, Holds};
+#[cfg(feature = "cuda")]
+pub use error::{JitRefusal, LoadMessage};
+#[cfg(feature = "cuda")]
+pub use gpu_device::GpuDevice;
+#[cfg(feature = "cuda")]
+pub use loaded::Loaded;
+#[cfg(feature = "cuda")]
+pub use source_line::SourceLine;

@@ -1,0 +1,161 @@
+//! What may be passed for each kind of kernel parameter, checked by the compiler.
+
+use crate::ptx::{Element, In, InOut, Out, Param, Params, Scalar, bf16, f16};
+
+use super::buffer::{Buffer, Store};
+
+/// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for
+/// [`Out<T>`](Out) and [`InOut<T>`](InOut), a number for a number of its type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
+    label = "the kernel has `{P}` here",
+    note = "pass `&Buffer<T>` for `In<T>`, `&mut Buffer<T>` for `Out<T>` and `InOut<T>`, and numbers with exactly the \
+            parameter's type"
+)]
+pub trait Argument<P: Param> {
+    /// The value without its type.
+    fn value<'a>(self) -> Value<'a>
+    where
+        Self: 'a;
+}
+
+/// A tuple with one [`Argument`] for each parameter of `A`, in order.
+#[diagnostic::on_unimplemented(
+    message = "these are not as many arguments as the kernel has parameters: `{A}`",
+    label = "one argument is needed for each of `{A}`",
+    note = "pass a tuple: `&Buffer<T>` for `In<T>`, `&mut Buffer<T>` for `Out<T>` and `InOut<T>`, and numbers with exactly \
+            the parameter's type"
+)]
+pub trait Arguments<A: Params> {
+    /// The values without their types.
+    fn values<'a>(self) -> Vec<Value<'a>>
+    where
+        Self: 'a;
+}
+
+/// An argument without its type.
+#[derive(Debug)]
+pub struct Value<'a>(pub(super) Kind<'a>);
+
+/// Buffers come with their number of elements.
+#[derive(Debug)]
+pub(super) enum Kind<'a> {
+    Number(Number),
+    Read(&'a Store, usize),
+    Write(&'a mut Store, usize),
+}
+
+/// A scalar argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number {
+    pub(super) bits: u64,
+    pub(super) bytes: usize,
+    /// Its value, if it is an integer.
+    pub(super) integer: Option<i128>,
+}
+
+impl Number {
+    pub(super) fn bytes(&self) -> [u8; 8] {
+        self.bits.to_le_bytes()
+    }
+}
+
+impl<T: Element> Argument<In<T>> for &Buffer<T> {
+    fn value<'a>(self) -> Value<'a>
+    where
+        Self: 'a,
+    {
+        Value(Kind::Read(&self.store, self.len()))
+    }
+}
+
+macro_rules! written {
+    ($($marker:ident)*) => {$(
+        impl<T: Element> Argument<$marker<T>> for &mut Buffer<T> {
+            fn value<'a>(self) -> Value<'a>
+            where
+                Self: 'a,
+            {
+                let elements = self.len();
+                Value(Kind::Write(&mut self.store, elements))
+            }
+        }
+    )*};
+}
+
+written! { Out InOut }
+
+/// A number that may be an argument.
+pub(super) trait IntoNumber: Scalar {
+    fn number(self) -> Number;
+}
+
+macro_rules! numbers {
+    ($($t:ty: $integer:expr;)*) => {$(
+        impl IntoNumber for $t {
+            fn number(self) -> Number {
+                let integer: fn($t) -> Option<i128> = $integer;
+                Number { bits: Scalar::to_bits(self), bytes: <$t>::BYTES as usize, integer: integer(self) }
+            }
+        }
+
+        impl Argument<$t> for $t {
+            fn value<'a>(self) -> Value<'a>
+            where
+                Self: 'a,
+            {
+                Value(Kind::Number(self.number()))
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u16:  |n| Some(n.into());
+    i16:  |n| Some(n.into());
+    u32:  |n| Some(n.into());
+    i32:  |n| Some(n.into());
+    u64:  |n| Some(n.into());
+    i64:  |n| Some(n.into());
+    f16:  |_| None;
+    bf16: |_| None;
+    f32:  |_| None;
+    f64:  |_| None;
+}
+
+impl Arguments<()> for () {
+    fn values<'a>(self) -> Vec<Value<'a>>
+    where
+        Self: 'a,
+    {
+        Vec::new()
+    }
+}
+
+macro_rules! tuples {
+    ($($p:ident $x:ident)*) => {
+        impl<$($p: Param, $x: Argument<$p>),*> Arguments<($($p,)*)> for ($($x,)*) {
+            fn values<'a>(self) -> Vec<Value<'a>>
+            where
+                Self: 'a,
+            {
+                #[allow(non_snake_case, reason = "named like the types")]
+                let ($($x,)*) = self;
+                vec![$($x.value()),*]
+            }
+        }
+    };
+}
+
+tuples! { A XA }
+tuples! { A XA B XB }
+tuples! { A XA B XB C XC }
+tuples! { A XA B XB C XC D XD }
+tuples! { A XA B XB C XC D XD E XE }
+tuples! { A XA B XB C XC D XD E XE F XF }
+tuples! { A XA B XB C XC D XD E XE F XF G XG }
+tuples! { A XA B XB C XC D XD E XE F XF G XG H XH }
+tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI }
+tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ }
+tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL }
+tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM }

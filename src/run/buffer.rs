@@ -1,0 +1,88 @@
+//! Typed buffers in a device's memory.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{ptx::Element, sim};
+
+/// `len` elements of `T` in the memory of one device, which is freed when the buffer is dropped.
+///
+/// It begins at a multiple of 256 bytes. Kernels get it as `&buffer` for an `In<T>`, as `&mut buffer` for an `Out<T>`
+/// or `InOut<T>`.
+pub struct Buffer<T> {
+    pub(super) store: Store,
+    len: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> Buffer<T> {
+    pub(super) fn new(store: Store, len: usize) -> Self {
+        Self { store, len, element: PhantomData }
+    }
+
+    /// How many elements it holds.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<T: Element> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {} in {:?}", self.len, T::NAME, self.store)
+    }
+}
+
+/// Where a buffer lies.
+pub enum Store {
+    /// In a simulator.
+    Simulated(Simulated),
+    /// On a GPU, as bytes.
+    #[cfg(feature = "cuda")]
+    Cuda(cudarc::driver::CudaSlice<u8>),
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Simulated(allocation) => write!(f, "simulated memory at {:#x}", allocation.address),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(slice) => write!(f, "device {}", slice.context().ordinal()),
+        }
+    }
+}
+
+/// An allocation in a simulator's memory.
+#[derive(Debug)]
+pub struct Simulated {
+    pub(super) memory: SharedMemory,
+    pub(super) address: u64,
+}
+
+/// The memory that a simulator and its buffers share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedMemory(Arc<Mutex<sim::Memory>>);
+
+impl SharedMemory {
+    pub(super) fn lock(&self) -> MutexGuard<'_, sim::Memory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        // It was allocated here and is freed once, so there is nothing to report.
+        let _ = self.memory.lock().free(self.address);
+    }
+}

@@ -1,0 +1,56 @@
+//! Elements as the little-endian bytes that devices hold.
+
+use crate::ptx::Element;
+
+pub(super) fn to_bytes<T: Element>(values: &[T]) -> Vec<u8> {
+    let size = T::SIZE as usize;
+    let mut bytes = vec![0; values.len() * size];
+    for (value, to) in values.iter().zip(bytes.chunks_exact_mut(size)) {
+        to.copy_from_slice(&value.to_mem_bits().to_le_bytes()[..size]);
+    }
+    bytes
+}
+
+/// Trailing bytes that make no whole element are dropped.
+pub(super) fn from_bytes<T: Element>(bytes: &[u8]) -> Vec<T> {
+    let size = T::SIZE as usize;
+    let element = |from: &[u8]| {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(from);
+        T::from_mem_bits(u64::from_le_bytes(word))
+    };
+    bytes.chunks_exact(size).map(element).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx::{B64, bf16, bf16x2, f16};
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn bytes_are_little_endian() {
+        assert_eq!(to_bytes(&[0x0102_0304u32, 5]), [4, 3, 2, 1, 5, 0, 0, 0]);
+        assert_eq!(to_bytes(&[bf16::from_f32(1.0)]), [0x80, 0x3f]);
+        assert_eq!(to_bytes(&[-2i8]), [0xfe]);
+        assert_eq!(to_bytes(&[bf16x2([bf16::from_f32(1.0), bf16::ZERO])]), [0x80, 0x3f, 0, 0]);
+    }
+
+    fn there_and_back<T: Element>(values: &[T]) {
+        assert_eq!(from_bytes::<T>(&to_bytes(values)), values);
+    }
+
+    #[test]
+    fn every_width_comes_back() {
+        there_and_back(&[0u8, 1, 255]);
+        there_and_back(&[i8::MIN, -1, 0, i8::MAX]);
+        there_and_back(&[i16::MIN, -1, 0, i16::MAX]);
+        there_and_back(&[f16::MIN, f16::EPSILON, f16::NEG_ZERO]);
+        there_and_back(&[i32::MIN, -1, i32::MAX]);
+        there_and_back(&[f32::MIN_POSITIVE, -0.0, f32::INFINITY]);
+        there_and_back(&[i64::MIN, -1, i64::MAX]);
+        there_and_back(&[f64::MIN_POSITIVE, -1.5e300]);
+        there_and_back(&[B64(u64::MAX)]);
+        there_and_back::<u32>(&[]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Picks a device: the first GPU that can be used, or the simulator.
+
+use std::{fmt, str::FromStr};
+
+use super::{
+    buffer::Store,
+    device::{Backend, Device, Request},
+    error::RunError,
+    launched::Launched,
+    simulator::Simulator,
+};
+
+#[cfg(feature = "cuda")]
+use super::gpu_device::GpuDevice;
+
+/// What device is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// The first GPU that can be used, or else the simulator.
+    #[default]
+    Auto,
+    /// The simulator.
+    Sim,
+    /// The first GPU.
+    Gpu,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Sim => "sim",
+            Self::Gpu => "gpu",
+        })
+    }
+}
+
+/// A device's name that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown device `{found}`: wanted auto, sim or gpu")]
+pub struct UnknownChoice {
+    found: String,
+}
+
+impl FromStr for Choice {
+    type Err = UnknownChoice;
+
+    fn from_str(text: &str) -> Result<Self, UnknownChoice> {
+        let all = [Self::Auto, Self::Sim, Self::Gpu];
+        all.into_iter()
+            .find(|c| c.to_string() == text)
+            .ok_or_else(|| UnknownChoice { found: text.to_string() })
+    }
+}
+
+/// A device of any kind.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AnyDevice {
+    /// The simulator.
+    Sim(Simulator),
+    /// A GPU.
+    #[cfg(feature = "cuda")]
+    Gpu(GpuDevice),
+}
+
+/// The first GPU that can be used, or else the simulator; [`Device::describe`] then says why.
+pub fn first() -> AnyDevice {
+    match gpu() {
+        Ok(gpu) => gpu,
+        Err(why) => AnyDevice::Sim(Simulator::new().because(&why.to_string())),
+    }
+}
+
+/// The device that is wanted.
+///
+/// # Errors
+/// If a GPU is wanted and none can be used.
+pub fn open(choice: Choice) -> Result<AnyDevice, RunError> {
+    match choice {
+        Choice::Auto => Ok(first()),
+        Choice::Sim => Ok(AnyDevice::Sim(Simulator::new())),
+        Choice::Gpu => gpu(),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn gpu() -> Result<AnyDevice, RunError> {
+    Ok(AnyDevice::Gpu(GpuDevice::new(0)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn gpu() -> Result<AnyDevice, RunError> {
+    Err(RunError::NoCuda)
+}
+
+/// The same call on whichever device it is.
+macro_rules! delegate {
+    ($any:expr, $device:ident => $call:expr) => {
+        match $any {
+            AnyDevice::Sim($device) => $call,
+            #[cfg(feature = "cuda")]
+            AnyDevice::Gpu($device) => $call,
+        }
+    };
+}
+
+impl Device for AnyDevice {
+    fn name(&self) -> String {
+        delegate!(self, device => device.name())
+    }
+
+    fn describe(&self) -> String {
+        delegate!(self, device => device.describe())
+    }
+
+    fn capability(&self) -> (u32, u32) {
+        delegate!(self, device => device.capability())
+    }
+}
+
+impl Backend for AnyDevice {
+    fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError> {
+        delegate!(self, device => device.allocate(bytes))
+    }
+
+    fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError> {
+        delegate!(self, device => device.read(store, bytes))
+    }
+
+    fn address(&self, store: &Store) -> Option<u64> {
+        delegate!(self, device => device.address(store))
+    }
+
+    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
+        delegate!(self, device => device.run(request))
+    }
+}

@@ -1,0 +1,159 @@
+//! The one interface of simulator and GPU.
+
+use std::fmt;
+
+use crate::ptx::{Element, Entry, Kernel, Params};
+
+use super::{
+    argument::{Arguments, Kind, Value},
+    buffer::{Buffer, Store},
+    bytes::{from_bytes, to_bytes},
+    error::RunError,
+    launched::Launched,
+    plan::{Plan, Seen, parameter_name, plan},
+};
+
+/// Something that runs kernels: a [`Simulator`](super::Simulator), a `GpuDevice`, or either
+/// ([`AnyDevice`](super::AnyDevice)).
+///
+/// Every call waits until the device has done its part.
+pub trait Device: Backend + fmt::Debug {
+    /// The device's name: `NVIDIA H200`, `simulator`.
+    fn name(&self) -> String;
+
+    /// The device in a line: its name, what it is, and why it was chosen where that needs saying.
+    fn describe(&self) -> String;
+
+    /// The compute capability, which decides what targets run: `(9, 0)`.
+    fn capability(&self) -> (u32, u32);
+
+    /// Copies values into a fresh buffer.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    fn upload<T: Element>(&self, values: &[T]) -> Result<Buffer<T>, RunError> {
+        Ok(Buffer::new(self.allocate(&to_bytes(values))?, values.len()))
+    }
+
+    /// A fresh buffer whose bytes are all zero.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
+        Ok(Buffer::new(self.allocate(&vec![0; len * T::SIZE as usize])?, len))
+    }
+
+    /// A fresh buffer for results. Every byte of it is 0xFF, a NaN in every type of float, so that an element shows which
+    /// the kernel did not write.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    fn output<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
+        Ok(Buffer::new(self.allocate(&vec![0xFF; len * T::SIZE as usize])?, len))
+    }
+
+    /// Copies a buffer's elements back.
+    ///
+    /// # Errors
+    /// If the buffer belongs to another device, or an earlier kernel broke this one.
+    fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, RunError> {
+        if self.address(&buffer.store).is_none() {
+            return Err(RunError::OtherBuffer { device: self.name() });
+        }
+        Ok(from_bytes(&self.read(&buffer.store, buffer.len() * T::SIZE as usize)?))
+    }
+
+    /// Runs a kernel on the grid that its own rule gives, and waits for it. An empty grid is no error.
+    ///
+    /// # Errors
+    /// Before anything runs: if the device cannot run the kernel's target, if an argument breaks what the kernel was
+    /// promised (divisibility, alignment), or if the kernel has no grid rule or block shape. Then what the device finds.
+    fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
+        start(self, kernel, None, args.values())
+    }
+
+    /// [`launch`](Device::launch) on so many blocks in x, y and z, whatever the kernel's own rule.
+    ///
+    /// # Errors
+    /// As for [`launch`](Device::launch).
+    fn launch_grid<A: Params>(
+        &self,
+        kernel: &Kernel<A>,
+        grid: [u32; 3],
+        args: impl Arguments<A>,
+    ) -> Result<Launched, RunError> {
+        start(self, kernel, Some(grid), args.values())
+    }
+}
+
+/// What each kind of device does in its own way; sealed.
+pub trait Backend {
+    /// A fresh allocation with these bytes.
+    fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;
+    /// The first so many bytes of an allocation of this device.
+    fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
+    /// Where an allocation begins; `None` if it belongs to another device.
+    fn address(&self, store: &Store) -> Option<u64>;
+    /// Runs a kernel that can run here, on a grid that is not empty.
+    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError>;
+}
+
+/// A launch whose shape and arguments were checked.
+#[derive(Debug)]
+pub struct Request<'k, 'a> {
+    pub(super) entry: &'k Entry,
+    /// The module with its source lines.
+    pub(super) text: String,
+    pub(super) plan: Plan,
+    pub(super) args: Vec<Value<'a>>,
+}
+
+fn start<A: Params>(
+    device: &(impl Device + ?Sized),
+    kernel: &Kernel<A>,
+    grid: Option<[u32; 3]>,
+    args: Vec<Value<'_>>,
+) -> Result<Launched, RunError> {
+    let entry = kernel.entry();
+    check_target(entry, &device.name(), device.capability())?;
+    let seen = args.iter().enumerate().map(|(i, arg)| match &arg.0 {
+        Kind::Number(number) => Ok(number.integer.map_or(Seen::Float, Seen::Integer)),
+        Kind::Read(store, elements) => buffer(device, entry, i, store, *elements),
+        Kind::Write(store, elements) => buffer(device, entry, i, store, *elements),
+    });
+    let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;
+    let plan = plan(entry, &seen, grid)?;
+    if plan.is_empty() {
+        return Ok(Launched::nothing(plan.grid));
+    }
+    device.run(Request { entry, text: kernel.ptx_with_lines(), plan, args })
+}
+
+fn buffer(
+    device: &(impl Device + ?Sized),
+    entry: &Entry,
+    index: usize,
+    store: &Store,
+    elements: usize,
+) -> Result<Seen, RunError> {
+    let seen = device.address(store).map(|address| Seen::Buffer { address, elements: elements as u64 });
+    seen.ok_or_else(|| RunError::OtherDevice {
+        kernel: entry.name.clone(),
+        parameter: parameter_name(entry, index),
+        device: device.name(),
+    })
+}
+
+/// Refuses a kernel whose target a device of this capability cannot run.
+pub(super) fn check_target(entry: &Entry, device: &str, capability: (u32, u32)) -> Result<(), RunError> {
+    let number = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
+    if entry.target.runs_on(number(capability.0), number(capability.1)) {
+        return Ok(());
+    }
+    Err(RunError::WrongTarget {
+        kernel: entry.name.clone(),
+        target: entry.target,
+        device: device.to_string(),
+        capability,
+    })
+}

@@ -1,0 +1,144 @@
+//! A GPU as a [`Device`], with a stream and buffers of its own.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use cudarc::driver::{CudaStream, DevicePtr};
+
+use crate::{
+    gpu::{Args, CallFailed, Gpu, GpuError, time},
+    ptx::Entry,
+};
+
+use super::{
+    argument::{Kind, Value},
+    buffer::Store,
+    device::{Backend, Device, Request},
+    error::RunError,
+    launched::{Details, Launched},
+    loaded::{Code, WITH_LINES, config},
+};
+
+/// An NVIDIA GPU. Kernels stay loaded for later launches.
+#[derive(Debug)]
+pub struct GpuDevice {
+    gpu: Gpu,
+    stream: Arc<CudaStream>,
+    /// What was loaded, by its text.
+    loaded: Mutex<HashMap<String, Arc<Code>>>,
+}
+
+impl GpuDevice {
+    /// The device of this number, from 0.
+    ///
+    /// # Errors
+    /// Without a usable driver, or without such a device.
+    pub fn new(ordinal: usize) -> Result<Self, RunError> {
+        Ok(Self::from(Gpu::new(ordinal)?))
+    }
+
+    /// The GPU behind it.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The kernel, and how long it took to load if it was not loaded before.
+    fn code(&self, entry: &Entry, text: String) -> Result<(Arc<Code>, Duration), RunError> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = loaded.get(&text) {
+            return Ok((Arc::clone(code), Duration::ZERO));
+        }
+        let start = Instant::now();
+        let code = Arc::new(Code::load(&self.gpu, entry, &text, &WITH_LINES)?);
+        loaded.insert(text, Arc::clone(&code));
+        Ok((code, start.elapsed()))
+    }
+}
+
+/// A device on the GPU's default stream.
+impl From<Gpu> for GpuDevice {
+    fn from(gpu: Gpu) -> Self {
+        let stream = gpu.stream();
+        Self { gpu, stream, loaded: Mutex::default() }
+    }
+}
+
+impl Device for GpuDevice {
+    fn name(&self) -> String {
+        self.gpu.facts().name.clone()
+    }
+
+    fn describe(&self) -> String {
+        self.gpu.facts().to_string()
+    }
+
+    fn capability(&self) -> (u32, u32) {
+        self.gpu.facts().capability
+    }
+}
+
+impl Backend for GpuDevice {
+    fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError> {
+        // The driver gives no memory of no size.
+        let bytes = if bytes.is_empty() { &[0] } else { bytes };
+        let slice =
+            self.stream.clone_htod(bytes).map_err(|e| GpuError::from(CallFailed::at("clone_htod")(e)))?;
+        Ok(Store::Cuda(slice))
+    }
+
+    fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError> {
+        let Store::Cuda(slice) = store else {
+            return Err(RunError::OtherBuffer { device: self.name() });
+        };
+        let mut all =
+            self.stream.clone_dtoh(slice).map_err(|e| GpuError::from(CallFailed::at("clone_dtoh")(e)))?;
+        all.truncate(bytes);
+        Ok(all)
+    }
+
+    fn address(&self, store: &Store) -> Option<u64> {
+        match store {
+            Store::Cuda(slice) if slice.context() == self.gpu.context() => {
+                Some(slice.device_ptr(&self.stream).0)
+            }
+            _ => None,
+        }
+    }
+
+    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
+        let Request { entry, text, plan, args } = request;
+        let (code, load_time) = self.code(entry, text)?;
+        let mut passed = Args::new(&self.stream);
+        for arg in args {
+            pass(&mut passed, arg);
+        }
+        let mut passed = Some(passed);
+        let timings = time(&self.stream, 0, 1, |_| match passed.take() {
+            Some(args) => Ok(code.function.launch_matched(&config(&plan), args)?),
+            None => Ok::<(), RunError>(()),
+        });
+        let timings = timings.map_err(|error| match error {
+            RunError::Gpu(source) => RunError::Fault { kernel: entry.name.clone(), source },
+            other => other,
+        })?;
+        Ok(Launched {
+            grid: plan.grid,
+            time: Duration::from_secs_f64(timings.median() * 1e-6),
+            load_time,
+            details: Details::Compiled(*code.function.attributes()),
+        })
+    }
+}
+
+/// Adds an argument that is known to be a number or a buffer of this device.
+fn pass<'a>(args: &mut Args<'a>, arg: Value<'a>) {
+    match arg.0 {
+        Kind::Number(number) => args.bytes(&number.bytes()[..number.bytes]),
+        Kind::Read(Store::Cuda(slice), _) => args.read(slice),
+        Kind::Write(Store::Cuda(slice), _) => args.write(slice),
+        Kind::Read(..) | Kind::Write(..) => args,
+    };
+}

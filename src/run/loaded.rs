@@ -1,0 +1,156 @@
+//! Kernels loaded on a GPU, launched on an application's own streams and buffers.
+
+use std::{fmt, marker::PhantomData};
+
+use cudarc::driver::CudaStream;
+
+use crate::{
+    gpu::{Args, Function, FunctionAttributes, Gpu, LaunchConfig, LoadOptions, Module},
+    ptx::{Entry, Kernel, Params},
+};
+
+use super::{
+    cuda_argument::{CudaArguments, CudaPassed},
+    device::check_target,
+    error::{JitRefusal, RunError},
+    plan::{Plan, plan},
+};
+
+/// A kernel with parameters `A`, compiled by the driver and loaded on one GPU.
+///
+/// ```no_run
+/// use warpwright::{gpu::Gpu, prelude::*};
+///
+/// # fn run(kernel: &Kernel<(In<f32>, Out<f32>, u32)>) -> Result<(), Box<dyn std::error::Error>> {
+/// let gpu = Gpu::new(0)?;
+/// let double = gpu.load(kernel)?;
+/// let stream = gpu.stream();
+/// let x = stream.clone_htod(&[1.0f32, 2.0, 3.0])?;
+/// let mut y = stream.alloc_zeros::<f32>(3)?;
+/// double.launch(&stream, (&x, &mut y, 3))?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Loaded<A> {
+    entry: Entry,
+    code: Code,
+    parameters: PhantomData<fn(A)>,
+}
+
+impl<A> fmt::Debug for Loaded<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loaded").field("function", &self.code.function).finish_non_exhaustive()
+    }
+}
+
+impl Gpu {
+    /// Compiles a kernel with the driver's compiler and loads it; Nsight Compute and compute-sanitizer then speak of the
+    /// Rust lines that wrote it.
+    ///
+    /// # Errors
+    /// If the device cannot run the kernel's target, or if the driver refuses the kernel: then the error names the PTX
+    /// line and the Rust line that wrote it.
+    pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
+        self.load_with(kernel, &WITH_LINES)
+    }
+
+    /// [`load`](Gpu::load) with other options than to keep the Rust lines for profilers.
+    ///
+    /// # Errors
+    /// As for [`load`](Gpu::load).
+    pub fn load_with<A: Params>(
+        &self,
+        kernel: &Kernel<A>,
+        options: &LoadOptions,
+    ) -> Result<Loaded<A>, RunError> {
+        let code = Code::load(self, kernel.entry(), &kernel.ptx_with_lines(), options)?;
+        Ok(Loaded { entry: kernel.entry().clone(), code, parameters: PhantomData })
+    }
+}
+
+impl<A: Params> Loaded<A> {
+    /// Queues the kernel on `stream` and returns at once; the grid follows from the kernel's own rule, and an empty one
+    /// queues nothing.
+    ///
+    /// What a launch does not check is said in [`run`](crate::run).
+    ///
+    /// # Errors
+    /// If an argument breaks what the kernel was promised (divisibility, alignment), if the kernel has no grid rule or
+    /// block shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself shows in
+    /// a later call on the context.
+    pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
+        self.start(stream, None, args)
+    }
+
+    /// [`launch`](Loaded::launch) on so many blocks in x, y and z, whatever the kernel's own rule.
+    ///
+    /// # Errors
+    /// As for [`launch`](Loaded::launch).
+    pub fn launch_grid(
+        &self,
+        stream: &CudaStream,
+        grid: [u32; 3],
+        args: impl CudaArguments<A>,
+    ) -> Result<(), RunError> {
+        self.start(stream, Some(grid), args)
+    }
+
+    fn start(
+        &self,
+        stream: &CudaStream,
+        grid: Option<[u32; 3]>,
+        args: impl CudaArguments<A>,
+    ) -> Result<(), RunError> {
+        let mut passed = CudaPassed { args: Args::new(stream), seen: Vec::new() };
+        args.pass(&mut passed);
+        let plan = plan(&self.entry, &passed.seen, grid)?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        Ok(self.code.function.launch_matched(&config(&plan), passed.args)?)
+    }
+}
+
+impl<A> Loaded<A> {
+    /// What the driver's compiler made of it.
+    pub fn attributes(&self) -> &FunctionAttributes {
+        self.code.function.attributes()
+    }
+
+    /// The module that holds it, with what the compiler said.
+    pub fn module(&self) -> &Module {
+        &self.code.module
+    }
+}
+
+/// What a typed kernel is compiled with unless told otherwise.
+pub(super) const WITH_LINES: LoadOptions =
+    LoadOptions { line_info: true, max_registers: None, optimization: None };
+
+/// A kernel as the driver holds it.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) module: Module,
+    pub(super) function: Function,
+}
+
+impl Code {
+    /// Loads the one kernel of `text`.
+    pub(super) fn load(
+        gpu: &Gpu,
+        entry: &Entry,
+        text: &str,
+        options: &LoadOptions,
+    ) -> Result<Self, RunError> {
+        check_target(entry, &gpu.facts().name, gpu.facts().capability)?;
+        let refusal = |source| RunError::Load(Box::new(JitRefusal::new(&entry.name, text, source)));
+        let module = Module::load_with(gpu, text, options).map_err(refusal)?;
+        let function = module.function(&entry.name)?;
+        Ok(Self { module, function })
+    }
+}
+
+/// The cluster shape is the kernel's own, by its `.reqnctapercluster`.
+pub(super) fn config(plan: &Plan) -> LaunchConfig {
+    LaunchConfig::new(plan.grid, plan.block).dynamic_shared(plan.dynamic_shared_bytes)
+}

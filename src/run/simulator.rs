@@ -1,0 +1,166 @@
+//! The simulator as a [`Device`].
+
+use std::{
+    collections::HashMap,
+    mem,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::sim::{Arch, Arg, Checks, Launch, Module, Sim};
+
+use super::{
+    argument::{Kind, Value},
+    buffer::{SharedMemory, Simulated, Store},
+    device::{Backend, Device, Request},
+    error::{RunError, Unclean},
+    launched::{Details, Launched},
+};
+
+/// A simulated GPU with memory of its own. Kernels stay decoded for later launches.
+///
+/// Whatever the simulator finds wrong with a kernel is an error of the launch, also where the kernel ran to its end.
+#[derive(Debug, Default)]
+pub struct Simulator {
+    sim: Sim<'static>,
+    arch: Arch,
+    memory: SharedMemory,
+    /// What was decoded, by its text.
+    modules: Mutex<HashMap<String, Module>>,
+    because: Option<String>,
+}
+
+impl Simulator {
+    /// sm_90 with all checks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the architecture: whose arithmetic is simulated, and what targets run.
+    #[must_use]
+    pub fn arch(self, arch: Arch) -> Self {
+        Self { arch, ..self.with(|sim| sim.arch(arch)) }
+    }
+
+    /// Sets what is watched.
+    #[must_use]
+    pub fn checks(self, checks: Checks) -> Self {
+        self.with(|sim| sim.checks(checks))
+    }
+
+    /// Sets how many warp instructions a block (with its cluster) may execute before the run is given up.
+    #[must_use]
+    pub fn step_limit(self, instructions: u64) -> Self {
+        self.with(|sim| sim.step_limit(instructions))
+    }
+
+    /// Calls `listener` with the number of blocks that are done and of all blocks as a launch goes on, from any thread.
+    #[must_use]
+    pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
+        self.with(|sim| sim.on_progress(listener))
+    }
+
+    /// Adds to [`Device::describe`] why no GPU is used.
+    #[must_use]
+    pub fn because(self, why: &str) -> Self {
+        Self { because: Some(why.to_string()), ..self }
+    }
+
+    fn with(mut self, change: impl FnOnce(Sim<'static>) -> Sim<'static>) -> Self {
+        self.sim = change(mem::take(&mut self.sim));
+        self
+    }
+
+    /// The module, and how long it took to decode if it was not decoded before.
+    fn module(&self, kernel: &str, text: String) -> Result<(Module, Duration), RunError> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get(&text) {
+            return Ok((module.clone(), Duration::ZERO));
+        }
+        let start = Instant::now();
+        let refusal = |source| RunError::Parse { kernel: kernel.to_string(), source: Box::new(source) };
+        let module = Module::parse_file(&format!("{kernel}.ptx"), &text).map_err(refusal)?;
+        modules.insert(text, module.clone());
+        Ok((module, start.elapsed()))
+    }
+
+    /// The allocation, if it is one of this simulator's.
+    fn own<'s>(&self, store: &'s Store) -> Option<&'s Simulated> {
+        match store {
+            Store::Simulated(own) if own.memory.is(&self.memory) => Some(own),
+            _ => None,
+        }
+    }
+
+    fn argument(&self, value: &Value<'_>) -> Arg {
+        match &value.0 {
+            Kind::Number(number) => Arg::bytes(&number.bytes()[..number.bytes]),
+            Kind::Read(store, _) => Arg::from(self.address(store).unwrap_or_default()),
+            Kind::Write(store, _) => Arg::from(self.address(store).unwrap_or_default()),
+        }
+    }
+}
+
+impl Device for Simulator {
+    fn name(&self) -> String {
+        "simulator".to_string()
+    }
+
+    fn describe(&self) -> String {
+        let (major, minor) = self.capability();
+        let why = self.because.as_ref().map(|why| format!("; {why}"));
+        format!("simulator (sm_{major}{minor}{})", why.unwrap_or_default())
+    }
+
+    fn capability(&self) -> (u32, u32) {
+        match self.arch {
+            Arch::Sm75 => (7, 5),
+            Arch::Sm80 => (8, 0),
+            Arch::Sm89 => (8, 9),
+            Arch::Sm90 => (9, 0),
+            Arch::Sm100 => (10, 0),
+            Arch::Sm120 => (12, 0),
+        }
+    }
+}
+
+impl Backend for Simulator {
+    fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError> {
+        let mut memory = self.memory.lock();
+        let address = memory.alloc(bytes.len());
+        memory.write(address, bytes)?;
+        Ok(Store::Simulated(Simulated { memory: self.memory.clone(), address }))
+    }
+
+    fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError> {
+        let own = self.own(store).ok_or_else(|| RunError::OtherBuffer { device: self.name() })?;
+        let mut all = vec![0; bytes];
+        self.memory.lock().read(own.address, &mut all)?;
+        Ok(all)
+    }
+
+    fn address(&self, store: &Store) -> Option<u64> {
+        self.own(store).map(|own| own.address)
+    }
+
+    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
+        let Request { entry, text, plan, args } = request;
+        let (module, load_time) = self.module(&entry.name, text)?;
+        let args: Vec<Arg> = args.iter().map(|value| self.argument(value)).collect();
+        let shape = Launch {
+            grid: plan.grid,
+            block: plan.block,
+            dynamic_shared_bytes: plan.dynamic_shared_bytes,
+            cluster: None,
+        };
+        let mut memory = self.memory.lock();
+        let start = Instant::now();
+        let report = self.sim.launch(&module, &entry.name, &shape, &args, &mut memory);
+        let time = start.elapsed();
+        let report = Box::new(report.map_err(|error| RunError::Simulation(Box::new(error)))?);
+        if !report.findings.is_empty() {
+            return Err(RunError::Unclean(Unclean { kernel: entry.name.clone(), report }));
+        }
+        Ok(Launched { grid: plan.grid, time, load_time, details: Details::Simulated(report) })
+    }
+}

@@ -1,0 +1,237 @@
+//! Multi-stage pipelines: the next tiles are on their way while this one is worked on.
+
+use std::{fmt, marker::PhantomData, panic::Location};
+
+use super::{
+    element::TileElement,
+    gl::GlTile,
+    scope::BlockThreads,
+    st::{Filled, LaneAddress, St},
+    swizzle::SharedSwizzle,
+};
+use crate::ptx::{Builder, Ptr, Readable, Shared, State, Val};
+
+/// A ring of `N` stages in shared memory, each holding one of every tile in the tuple `Tiles`.
+///
+/// ```
+/// # use warpwright::prelude::*;
+/// # Kernel::<(In<bf16>, Out<f32>)>::build("p", Target::SM_80, |k, (a, d)| {
+/// # k.block([32]);
+/// # let a = k.global(a, row_major(16, 64));
+/// let stages = k.pipeline::<(St<bf16, 1, 1>,), 3>();
+/// let sum = stages.run(4, k.zeros::<Rt<bf16, 1, 1>>(),
+///     |i, stage| stage.fill((a.tile(0, i),)),   // runs ahead by two stages
+///     |sum, (tile,)| sum.add(&tile.load()));    // waited for
+/// # drop(sum);
+/// # })?;
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
+    k: Builder<'k>,
+    /// Stage 0; stage `s` lies `s` · [`STAGE_BYTES`](StageTiles::STAGE_BYTES) further on.
+    base: Ptr<'k, u8, Shared>,
+    lanes: Tiles::Lanes,
+}
+
+/// A stage whose tiles nobody reads any more.
+pub struct Stage<'k, Tiles: StageTiles<'k>> {
+    tiles: Tiles,
+    k: PhantomData<Builder<'k>>,
+}
+
+/// A stage whose tiles are on their way. Only [`Pipeline::run`] waits for it.
+#[must_use = "give the filled stage back to the pipeline"]
+pub struct Filling<'k, Tiles> {
+    tiles: PhantomData<(Tiles, Builder<'k>)>,
+}
+
+impl<'k, Tiles: StageTiles<'k>, const N: usize> fmt::Debug for Pipeline<'k, Tiles, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pipeline of {N} stages of {} bytes at {:?}", Tiles::STAGE_BYTES, self.base)
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>> fmt::Debug for Stage<'k, Tiles> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stage").finish_non_exhaustive()
+    }
+}
+
+impl<Tiles> fmt::Debug for Filling<'_, Tiles> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filling").finish_non_exhaustive()
+    }
+}
+
+/// A tuple of shared tiles that a stage holds.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a pipeline's stage",
+    note = "a stage is a tuple of one to four shared tiles, such as `(St<bf16, 4, 2>, St<bf16, 2, 4>)`"
+)]
+pub trait StageTiles<'k>: Sized {
+    /// The tiles once their data are there.
+    type Filled;
+    /// Lane addresses of each tile.
+    #[doc(hidden)]
+    type Lanes: Copy;
+    /// Bytes of one stage.
+    const STAGE_BYTES: u32;
+
+    #[doc(hidden)]
+    #[track_caller]
+    fn lanes(k: Builder<'k>) -> Self::Lanes;
+    #[doc(hidden)]
+    fn at(base: Ptr<'k, u8, Shared>, lanes: Self::Lanes) -> Self;
+    #[doc(hidden)]
+    fn filled(self) -> Self::Filled;
+}
+
+/// Tiles of global memory that fill a stage of `Tiles`, one for each.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fill a stage of `{Tiles}`",
+    note = "give one tile of global memory for each shared tile, of the same element type"
+)]
+pub trait Sources<'k, Tiles> {
+    #[doc(hidden)]
+    fn fill(self, tiles: Tiles, at: &'static Location<'static>);
+}
+
+/// Stages start at multiples of this, which suits every swizzle.
+const STAGE_ALIGN: u32 = 1024;
+
+impl<'k> Builder<'k> {
+    /// A pipeline of `N` stages (at least 2): `k.pipeline::<(St<bf16, 4, 2>, St<bf16, 2, 4>), 3>()`.
+    #[track_caller]
+    pub fn pipeline<Tiles: StageTiles<'k>, const N: usize>(self) -> Pipeline<'k, Tiles, N> {
+        const { assert!(N >= 2, "a pipeline has at least two stages: one to fill and one to work on") };
+        let base = self.shared_aligned(N as u32 * Tiles::STAGE_BYTES, STAGE_ALIGN);
+        Pipeline { k: self, base, lanes: Tiles::lanes(self) }
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
+    /// Begins to fill the stage with all threads of the block.
+    #[track_caller]
+    pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
+        from.fill(self.tiles, Location::caller());
+        Filling { tiles: PhantomData }
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
+    /// Fills and works on `count` stages in turn, `N − 1` of them ahead of the work.
+    ///
+    /// `fill` is called for the first stages and once in the loop; `work` is written once. All threads of the block must
+    /// come here. One barrier an iteration shows all threads' copies to all, and says that all are done with the stage
+    /// that is filled next.
+    #[track_caller]
+    pub fn run<S: State<'k>>(
+        self,
+        count: impl Into<Val<'k, u32>>,
+        state: S,
+        fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
+        work: impl FnOnce(S, Tiles::Filled) -> S,
+    ) -> S {
+        let count = count.into();
+        self.k.located(Location::caller(), || self.emit(count, state, fill, work))
+    }
+
+    fn emit<S: State<'k>>(
+        &self,
+        count: Val<'k, u32>,
+        state: S,
+        fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
+        work: impl FnOnce(S, Tiles::Filled) -> S,
+    ) -> S {
+        let k = self.k;
+        let ahead = N as u32 - 1;
+        let begin = |i: Val<'k, u32>, stage: Ptr<'k, u8, Shared>| {
+            k.if_(i.lt(count), || {
+                let stage = Stage { tiles: Tiles::at(stage, self.lanes), k: PhantomData };
+                let Filling { .. } = k.unlocated(|| fill(i, stage));
+            });
+            // A group even if nothing was copied, so that groups count stages.
+            k.commit_copies();
+        };
+        k.sync_in_loop();
+        for i in 0..ahead {
+            k.comment(format_args!("fill stage {i}"));
+            begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));
+        }
+        k.comment(format_args!("wait for a stage, fill the one {ahead} ahead, work"));
+        let first = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
+        let (state, ..) = k.fold(count, (state, first.0, first.1), |i, (state, read, write)| {
+            k.wait_copies(ahead - 1);
+            BlockThreads::new(k).sync();
+            begin(i + ahead, self.stage_at(write));
+            let tiles = Tiles::at(self.stage_at(read), self.lanes).filled();
+            let state = k.unlocated(|| work(state, tiles));
+            (state, self.next(read), self.next(write))
+        });
+        state
+    }
+
+    #[track_caller]
+    fn stage_at(&self, offset: Val<'k, u32>) -> Ptr<'k, u8, Shared> {
+        self.base.advance(offset).assume_aligned(STAGE_ALIGN)
+    }
+
+    /// The offset of the stage after the one at `offset`.
+    #[track_caller]
+    fn next(&self, offset: Val<'k, u32>) -> Val<'k, u32> {
+        let last = (N as u32 - 1) * Tiles::STAGE_BYTES;
+        offset.eq(last).select(0, offset + Tiles::STAGE_BYTES)
+    }
+}
+
+/// The next tile's place in a stage; `next` moves past its `bytes`.
+fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
+    let place = *next;
+    *next = place.byte_offset(bytes.next_multiple_of(STAGE_ALIGN).into());
+    place
+}
+
+macro_rules! stages {
+    ($($t:ident $a:ident $h:ident $w:ident $s:ident $n:tt),*) => {
+        impl<'k, $($t: TileElement, const $h: usize, const $w: usize, $s: SharedSwizzle),*> StageTiles<'k>
+            for ($(St<'k, $t, $h, $w, $s>,)*)
+        {
+            type Filled = ($(Filled<St<'k, $t, $h, $w, $s>>,)*);
+            type Lanes = [LaneAddress<'k>; [$($n),*].len()];
+            const STAGE_BYTES: u32 = 0 $(+ St::<'k, $t, $h, $w, $s>::BYTES.next_multiple_of(STAGE_ALIGN))*;
+
+            #[track_caller]
+            fn lanes(k: Builder<'k>) -> Self::Lanes {
+                [$({
+                    St::<'k, $t, $h, $w, $s>::check_swizzle(k);
+                    LaneAddress::new(k, St::<'k, $t, $h, $w, $s>::address())
+                }),*]
+            }
+
+            fn at(base: Ptr<'k, u8, Shared>, lanes: Self::Lanes) -> Self {
+                let mut next = base;
+                ($(St::at(take(&mut next, St::<'k, $t, $h, $w, $s>::BYTES).cast(), lanes[$n]),)*)
+            }
+
+            fn filled(self) -> Self::Filled {
+                ($(Filled { tile: self.$n },)*)
+            }
+        }
+
+        impl<'k, $($t: TileElement, $a: Readable, const $h: usize, const $w: usize, $s: SharedSwizzle),*>
+            Sources<'k, ($(St<'k, $t, $h, $w, $s>,)*)> for ($(GlTile<'k, $t, $a>,)*)
+        {
+            fn fill(self, tiles: ($(St<'k, $t, $h, $w, $s>,)*), at: &'static Location<'static>) {
+                $({
+                    let (view, from) = (tiles.$n.view, self.$n.read_only());
+                    view.base.kernel().located(at, || view.fill(from, 16 * $h as u32, 16 * $w as u32));
+                })*
+            }
+        }
+    };
+}
+
+stages! { T0 A0 H0 W0 S0 0 }
+stages! { T0 A0 H0 W0 S0 0, T1 A1 H1 W1 S1 1 }
+stages! { T0 A0 H0 W0 S0 0, T1 A1 H1 W1 S1 1, T2 A2 H2 W2 S2 2 }
+stages! { T0 A0 H0 W0 S0 0, T1 A1 H1 W1 S1 1, T2 A2 H2 W2 S2 2, T3 A3 H3 W3 S3 3 }

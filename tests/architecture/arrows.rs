@@ -1,0 +1,224 @@
+//! Which room may use which: arrows point only downwards.
+
+use super::{
+    files,
+    tokens::{Placed, Token, tokens},
+};
+
+/// A room, and the rooms that it may use.
+type Room = (&'static str, &'static [&'static str]);
+
+/// The rooms of the house, each below those that it uses (docs/design.md, "The rooms").
+#[rustfmt::skip]
+const ROOMS: &[Room] = &[
+    ("layout",  &[]),
+    ("ptx",     &[]),
+    ("sim",     &[]),
+    ("gpu",     &[]),
+    ("atoms",   &["layout", "ptx"]),
+    ("tensor",  &["layout", "ptx", "atoms"]),
+    ("tiles",   &["layout", "ptx", "atoms", "tensor"]),
+    ("kernels", &["layout", "ptx", "atoms", "tensor", "tiles"]),
+    ("run",     &["ptx", "tiles", "sim", "gpu"]),
+    ("export",  &["ptx"]),
+    ("draw",    &["layout", "atoms", "tensor"]),
+];
+
+/// Rooms that talk to the driver's own crate.
+const CUDARC: &[&str] = &["gpu", "run"];
+
+/// Files outside of all rooms, which may use every room.
+const ROOT: &[&str] = &["src/lib.rs"];
+const COMMAND_LINE: &[&str] = &["src/cli.rs", "src/cli/", "src/bin/"];
+
+/// The room that a file of the library belongs to.
+pub(super) fn room_of(name: &str) -> Option<&str> {
+    let inside = name.strip_prefix("src/")?;
+    let outside = ROOT.contains(&name) || COMMAND_LINE.iter().any(|part| name.starts_with(part));
+    (!outside).then(|| inside.split(['/', '.']).next()).flatten()
+}
+
+/// How many `super`s lead from the file's own module to the root of the crate.
+fn depth(name: &str) -> usize {
+    name.trim_end_matches(".rs").split('/').count() - 1
+}
+
+/// Every name at the root of the crate that the source reaches for, with its line.
+fn reached(name: &str, tokens: &[Placed]) -> Vec<(String, usize)> {
+    let mut out = Vec::new();
+    // How deep in braces we are, and at which depths inline modules began.
+    let (mut braces, mut modules) = (0, Vec::new());
+    for (at, (token, line)) in tokens.iter().enumerate() {
+        match token {
+            Token::Mark('{') => {
+                let header = at.checked_sub(2).map(|start| &tokens[start..at]);
+                if header.is_some_and(|h| h[0].0.is_word("mod") && h[1].0.word().is_some()) {
+                    modules.push(braces);
+                }
+                braces += 1;
+            }
+            Token::Mark('}') => {
+                braces -= 1;
+                if modules.last() == Some(&braces) {
+                    modules.pop();
+                }
+            }
+            Token::Word(_) if !at.checked_sub(1).is_some_and(|before| is_path(tokens, before)) => {
+                let climb = depth(name) + modules.len();
+                let below = below_root(tokens, at, climb);
+                out.extend(
+                    below.into_iter().flat_map(|at| first_names(tokens, at)).map(|found| (found, *line)),
+                );
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Where the path that begins at `at` goes on after the root of the crate, if it comes there: by `crate::`, or by `climb`
+/// times `super::`.
+fn below_root(tokens: &[Placed], at: usize, climb: usize) -> Option<usize> {
+    let is_step = |at: usize, word: &str| {
+        tokens.get(at).is_some_and(|(t, _)| t.is_word(word)) && is_path(tokens, at + 1)
+    };
+    if is_step(at, "crate") {
+        return Some(at + 2);
+    }
+    let supers = (at..).step_by(2).take_while(|&at| is_step(at, "super")).count();
+    (supers > 0 && supers == climb).then_some(at + 2 * supers)
+}
+
+fn is_path(tokens: &[Placed], at: usize) -> bool {
+    tokens.get(at).is_some_and(|(token, _)| *token == Token::Path)
+}
+
+/// The first name of each path at `at`: of `a::b`, or of every path in `{a::b, c::{d, e}}`.
+fn first_names(tokens: &[Placed], at: usize) -> Vec<String> {
+    match tokens.get(at) {
+        Some((Token::Word(word), _)) => vec![word.clone()],
+        Some((Token::Mark('*'), _)) => vec!["*".into()],
+        Some((Token::Mark('{'), _)) => {
+            let (mut depth, mut starts, mut out) = (1, true, Vec::new());
+            for (token, _) in &tokens[at + 1..] {
+                match token {
+                    Token::Mark('{') => depth += 1,
+                    Token::Mark('}') => depth -= 1,
+                    Token::Mark(',') if depth == 1 => starts = true,
+                    Token::Word(word) if depth == 1 && starts => {
+                        out.push(word.clone());
+                        starts = false;
+                    }
+                    _ => {}
+                }
+                if depth == 0 {
+                    break;
+                }
+            }
+            out
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn complaints(name: &str, source: &str) -> Vec<String> {
+    let Some(room) = room_of(name) else { return Vec::new() };
+    let Some((_, allowed)) = ROOMS.iter().find(|(known, _)| *known == room) else {
+        return vec![format!("{name}: `{room}` is no room of the house: give it a row in the table")];
+    };
+    let tokens = tokens(source);
+    let mut out = Vec::new();
+    for (found, line) in reached(name, &tokens) {
+        if found != room && !allowed.contains(&found.as_str()) {
+            out.push(format!("{name}:{line}: room `{room}` may not use `{found}`; it may use {allowed:?}"));
+        }
+    }
+    for (token, line) in &tokens {
+        if token.is_word("cudarc") && !CUDARC.contains(&room) {
+            out.push(format!("{name}:{line}: room `{room}` may not use `cudarc`"));
+        }
+        if token.is_word("warpwright") {
+            out.push(format!("{name}:{line}: the crate's own rooms are reached by `crate::`"));
+        }
+    }
+    out
+}
+
+#[test]
+fn rooms_use_only_rooms_below() {
+    let files = files::rust();
+    let found: Vec<_> = files.iter().flat_map(|(name, source)| complaints(name, source)).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_table_has_no_cycles_and_design_has_the_same_table() {
+    for (place, (room, uses)) in ROOMS.iter().enumerate() {
+        for used in *uses {
+            let below = ROOMS.iter().position(|(name, _)| name == used);
+            assert!(
+                below.is_some_and(|below| below < place),
+                "`{room}` may use `{used}`, which is not above it in the table"
+            );
+        }
+    }
+    let design = include_str!("../../docs/design.md");
+    for (room, uses) in ROOMS.iter().filter(|(room, _)| files::root().join(format!("src/{room}.rs")).exists())
+    {
+        let start = format!("| `{room}` |");
+        let row = design.lines().find(|line| line.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("docs/design.md has no row for the room `{room}`"));
+        let stated: Vec<&str> = row
+            .trim_end_matches('|')
+            .rsplit('|')
+            .next()
+            .unwrap_or_default()
+            .split(',')
+            .map(str::trim)
+            .collect();
+        let existing = |used: &&&str| files::root().join(format!("src/{used}.rs")).exists();
+        let wanted: Vec<&str> = uses.iter().filter(existing).copied().collect();
+        let wanted = if wanted.is_empty() { vec!["–"] } else { wanted };
+        assert_eq!(stated, wanted, "docs/design.md, room `{room}`");
+    }
+}
+
+#[test]
+fn arrows_that_point_upwards_are_found() {
+    let bad = [
+        ("src/ptx/val.rs", "use crate::tiles::Rt;"),
+        ("src/ptx/val.rs", "use crate::{\n    ptx::K,\n    tiles::{self, Rt},\n};"),
+        ("src/ptx.rs", "use super::sim::Memory;"),
+        ("src/ptx/inst/memory.rs", "use super::super::super::layout::Layout;"),
+        ("src/ptx/val.rs", "mod tests { use super::super::super::atoms::rt_base; }"),
+        ("src/sim/decode.rs", "fn f() { let form = crate::ptx::table::find(\"add\"); }"),
+        ("src/sim/decode.rs", "pub(crate) use crate::layout;"),
+        ("src/tiles/st.rs", "use crate::*;"),
+        ("src/atoms/mma.rs", "use warpwright::sim;"),
+        ("src/tiles/st.rs", "use cudarc::driver::CudaSlice;"),
+        ("src/cellar/wine.rs", ""),
+    ];
+    for (name, source) in bad {
+        assert_eq!(complaints(name, source).len(), 1, "{name}: {source}");
+    }
+}
+
+#[test]
+fn arrows_that_point_downwards_are_fine() {
+    let good = [
+        ("src/lib.rs", "pub mod prelude { pub use crate::{ptx::K, sim::Memory}; }"),
+        ("src/ptx/val.rs", "use super::{kernel::K, types};\n/// See [`crate::tiles`].\nuse crate::ptx::K;"),
+        (
+            "src/ptx/inst/memory.rs",
+            "use super::super::val::Val;\nmod tests { use super::super::super::val::Val; }",
+        ),
+        ("src/tiles/st.rs", "use crate::{atoms, ptx::{K, tiles::Never}};\nfn f() { Self::g() }"),
+        ("src/sim/arith.rs", "pub(crate) fn f() { self::g(\"crate::ptx\") }"),
+        ("src/run/loaded.rs", "use crate::{gpu, ptx::K};\nuse cudarc::driver::CudaSlice;"),
+        ("src/bin/warpwright.rs", "use warpwright::sim;"),
+        ("tests/sim.rs", "use warpwright::{ptx, sim};"),
+    ];
+    for (name, source) in good {
+        assert_eq!(complaints(name, source), [""; 0], "{name}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Nothing committed names a place on somebody's machine.
+
+use std::fs;
+
+use super::files;
+
+/// Beginnings of paths that exist on one machine. Put together here, so that this file does not hold them itself.
+fn places() -> Vec<String> {
+    let folders = ["work", "root", "home", "Users", "opt/ptxas", "tmp/wt", "tmp/target"];
+    let mut places: Vec<String> = folders.iter().map(|folder| ["/", folder, "/"].concat()).collect();
+    places.push(["..", "shared", ""].join("/"));
+    places
+}
+
+/// Kernels as other compilers wrote them, which name the source files of their authors.
+const FOREIGN: &str = "tests/data/sim/corpus/";
+
+/// `bytes` may be text or not; a place in either counts.
+fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+        let line = String::from_utf8_lossy(line);
+        for place in places() {
+            // The same letters inside a longer path or an address are something else.
+            let begins =
+                |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.)}".contains(c));
+            if line.match_indices(&place).any(|(at, _)| begins(at)) {
+                out.push(format!("{name}:{}: names `{place}`, a place on one machine", number + 1));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn no_committed_file_names_a_place_on_a_machine() {
+    let mut found = Vec::new();
+    for path in files::committed() {
+        let name = files::name(&path);
+        let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        if !name.starts_with(FOREIGN) {
+            found.extend(complaints(&name, &bytes));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_place_on_a_machine_is_found() {
+    for place in places() {
+        let line = format!("fn main() {{}}\nlet path = \"{place}x.npy\";\n");
+        assert_eq!(complaints("a.rs", line.as_bytes()).len(), 1, "{place}");
+    }
+    assert_eq!(complaints("a.bin", &[[0xff, 0].as_slice(), places()[0].as_bytes()].concat()).len(), 1);
+    let inside = ["see docs", &places()[0], "x.md and net", &places()[2]].concat();
+    assert_eq!(complaints("a.md", inside.as_bytes()), [""; 0]);
+}

@@ -1,0 +1,45 @@
+//! `unsafe` stands in the GPU room alone, and every other room says so itself.
+
+use super::{arrows::room_of, files, tokens::tokens};
+
+/// The room that talks to the driver.
+const ROOM: &str = "gpu";
+
+fn complaints(name: &str, source: &str) -> Vec<String> {
+    let room = room_of(name);
+    if room == Some(ROOM) {
+        return Vec::new();
+    }
+    let mut out: Vec<String> = tokens(source)
+        .iter()
+        .filter(|(token, _)| token.is_word("unsafe"))
+        .map(|(_, line)| format!("{name}:{line}: `unsafe` outside src/{ROOM}"))
+        .collect();
+    let is_room = room.is_some_and(|room| name == format!("src/{room}.rs"));
+    if is_room && !source.lines().any(|line| line == "#![forbid(unsafe_code)]") {
+        out.push(format!("{name}: a room without `#![forbid(unsafe_code)]`"));
+    }
+    out
+}
+
+#[test]
+fn unsafe_is_in_the_gpu_room_alone() {
+    let library = |name: &str| name.starts_with("src/") || name.starts_with("examples/");
+    let files = files::rust();
+    let found: Vec<_> = files
+        .iter()
+        .filter(|(name, _)| library(name))
+        .flat_map(|(name, source)| complaints(name, source))
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn misplaced_unsafe_is_found() {
+    let call = "fn f() {\n    unsafe { g() }\n}\n";
+    assert_eq!(complaints("src/sim/memory.rs", call), ["src/sim/memory.rs:2: `unsafe` outside src/gpu"]);
+    assert_eq!(complaints("src/gpu/launch.rs", call), [""; 0]);
+    assert_eq!(complaints("src/sim/memory.rs", "// unsafe\nfn f() -> &'static str { \"unsafe\" }"), [""; 0]);
+    assert_eq!(complaints("src/sim.rs", "mod memory;\n").len(), 1);
+    assert_eq!(complaints("src/sim.rs", "#![forbid(unsafe_code)]\nmod memory;\n"), [""; 0]);
+}

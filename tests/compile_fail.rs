@@ -1,0 +1,13 @@
+//! Mistakes that must not compile, with the messages that people see.
+
+#[test]
+fn mistakes_do_not_compile() {
+    let cases = trybuild::TestCases::new();
+    cases.pass("tests/compile_fail/pass.rs");
+    cases.pass("tests/compile_fail/pass_run.rs");
+    cases.compile_fail("tests/compile_fail/*/*.rs");
+    if cfg!(feature = "cuda") {
+        cases.pass("tests/compile_fail/pass_cuda.rs");
+        cases.compile_fail("tests/compile_fail/run/cuda/*.rs");
+    }
+}

@@ -1,0 +1,20 @@
+//! What is right where the cases of `run/cuda/` are wrong.
+
+use cudarc::driver::{CudaSlice, CudaStream, CudaView};
+use warpwright::{
+    prelude::*,
+    run::{Loaded, RunError},
+};
+
+fn main() {}
+
+pub fn run(
+    stream: &CudaStream,
+    kernel: &Loaded<(In<bf16>, In<bf16>, Out<f32>, InOut<f32>, u32)>,
+    x: CudaSlice<u16>,
+    x2: CudaView<'_, bf16>,
+    mut y: CudaSlice<f32>,
+    z: &mut CudaSlice<f32>,
+) -> Result<(), RunError> {
+    kernel.launch(stream, (&x, &x2, &mut y, &mut z.slice_mut(4..), 8))
+}

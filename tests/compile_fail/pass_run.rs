@@ -1,0 +1,19 @@
+//! What is right where the cases of `run/` are wrong.
+
+use warpwright::{
+    prelude::*,
+    run::{Buffer, Device, RunError},
+};
+
+fn main() {}
+
+pub fn run(
+    device: &impl Device,
+    kernel: &Kernel<(In<bf16>, Out<f32>, InOut<f16>, u32, f64)>,
+    x: &Buffer<bf16>,
+    mut y: Buffer<f32>,
+    z: &mut Buffer<f16>,
+) -> Result<(), RunError> {
+    device.launch(kernel, (x, &mut y, z, 8, 1.5))?;
+    Ok(())
+}

@@ -1,0 +1,8 @@
+// A branch takes a predicate, not a number.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {
+        k.if_(n, || y.store(1.0));
+        let _ = x;
+    });
+}

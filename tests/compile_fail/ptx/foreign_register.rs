@@ -1,0 +1,10 @@
+// A register of one kernel does not fit into another.
+use warpwright::prelude::*;
+
+fn main() {
+    let _ = Kernel::<(u32,)>::build("outer", Target::SM_90, |_, (n,)| {
+        let _ = Kernel::<(Out<u32>,)>::build("inner", Target::SM_90, |_, (y,)| {
+            y.store(n);
+        });
+    });
+}

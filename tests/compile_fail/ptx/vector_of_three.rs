@@ -1,0 +1,9 @@
+// Vector loads have 2 or 4 elements.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {
+        let [a, _, _] = x.load_vector::<3>();
+        y.at(n).store(a);
+        let _ = k;
+    });
+}

@@ -1,0 +1,16 @@
+use cudarc::driver::{CudaSlice, CudaStream};
+use warpwright::{
+    prelude::*,
+    run::{Loaded, RunError},
+};
+
+fn main() {}
+
+fn run(
+    stream: &CudaStream,
+    kernel: &Loaded<(In<bf16>, Out<f32>, u32)>,
+    x: CudaSlice<u16>,
+    y: CudaSlice<f32>,
+) -> Result<(), RunError> {
+    kernel.launch(stream, (&x, &y, 8))
+}

@@ -1,0 +1,16 @@
+use warpwright::{
+    prelude::*,
+    run::{Buffer, Device, RunError},
+};
+
+fn main() {}
+
+fn run(
+    device: &impl Device,
+    kernel: &Kernel<(In<f32>, Out<f32>, u32)>,
+    x: Buffer<f32>,
+    y: Buffer<f32>,
+) -> Result<(), RunError> {
+    device.launch(kernel, (&x, &y, 8))?;
+    Ok(())
+}

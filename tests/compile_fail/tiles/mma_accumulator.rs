@@ -1,0 +1,9 @@
+// bf16 products accumulate in f32.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(u32,)>::build("k", Target::SM_90, |k, (_n,)| {
+        let a = k.zeros::<Rt<bf16, 2, 2>>();
+        let b = k.zeros::<Rt<bf16, 2, 2, Col>>();
+        let _ = k.zeros::<Rt<f16, 2, 2>>().mma_ab(&a, &b);
+    });
+}

@@ -1,0 +1,9 @@
+// A and B have one element type.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(u32,)>::build("k", Target::SM_90, |k, (_n,)| {
+        let a = k.zeros::<Rt<bf16, 2, 2>>();
+        let b = k.zeros::<Rt<f16, 2, 2, Col>>();
+        let _ = k.zeros::<Rt<f32, 2, 2>>().mma_ab(&a, &b);
+    });
+}

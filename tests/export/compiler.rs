@@ -1,0 +1,56 @@
+//! The machine's C and C++ compilers.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use crate::require;
+
+const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
+
+/// A fresh folder of this test's own.
+pub(super) fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export").join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a folder for the test");
+    dir
+}
+
+/// A compiler that works; says that the test is skipped if there is none.
+fn compiler(name: &str) -> Option<&str> {
+    match Command::new(name).arg("--version").output() {
+        Ok(output) if output.status.success() => Some(name),
+        Ok(output) => {
+            require::skip(name, &format!("it exits with {}", output.status));
+            None
+        }
+        Err(error) => {
+            require::skip(name, &error.to_string());
+            None
+        }
+    }
+}
+
+/// Compiles with warnings as errors; `None` if there is no compiler.
+pub(super) fn compile(name: &str, arguments: &[&str]) -> Option<()> {
+    let compiler = compiler(name)?;
+    let output = Command::new(compiler).args(STRICT).args(arguments).output().expect("the compiler runs");
+    assert!(output.status.success(), "{name} {arguments:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    Some(())
+}
+
+/// Runs a program that a test compiled, with `library_path` as `LD_LIBRARY_PATH`.
+pub(super) fn run(program: &Path, arguments: &[&str], library_path: &Path) -> Output {
+    Command::new(program)
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", library_path)
+        .output()
+        .expect("the program runs")
+}
+
+/// A path as a command line takes it.
+pub(super) fn text(path: &Path) -> &str {
+    path.to_str().expect("test folders have plain names")
+}

@@ -1,0 +1,113 @@
+//! The files themselves: names, contents, replacing, errors.
+
+use std::fs;
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    export::{Export, ExportError},
+    ptx::{Kernel, Module, Target},
+};
+
+use super::{
+    compiler::{folder, text},
+    kernels,
+};
+use crate::ptxas;
+
+fn names(dir: &std::path::Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("the folder is there");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("plain")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn three_files_in_a_new_folder() {
+    let dir = folder("files").join("a/b");
+    let kernel = kernels::scale();
+    let files = kernel.export(&dir).expect("it is written");
+    assert_eq!(names(&dir), ["scale.h", "scale.json", "scale.ptx"]);
+    let ptx = fs::read_to_string(&files.ptx).expect("text");
+    assert_eq!(ptx, kernel.ptx());
+    assert!(!ptx.contains(".loc ") && !ptx.contains(".file "));
+    let export = Export::kernel(&kernel);
+    assert_eq!(fs::read_to_string(&files.header).expect("text"), export.header);
+    assert_eq!(fs::read_to_string(&files.manifest).expect("text"), export.manifest.to_json());
+}
+
+#[test]
+fn the_same_kernel_gives_the_same_bytes() {
+    assert_eq!(Export::kernel(&kernels::scale()), Export::kernel(&kernels::scale()));
+    let module = || Export::module(&kernels::module(), "both").expect("a name for C");
+    assert_eq!(module(), module());
+    // Nothing of this machine.
+    for (name, text) in Export::kernel(&kernels::scale()).files() {
+        assert!(!text.contains(env!("CARGO_MANIFEST_DIR")) && !text.contains(".rs"), "{name}");
+    }
+}
+
+#[test]
+fn old_files_are_replaced_whole() {
+    let dir = folder("replaced");
+    fs::write(dir.join("scale.ptx"), "x".repeat(1 << 20)).expect("written");
+    kernels::scale().export(&dir).expect("it is written");
+    assert_eq!(fs::read_to_string(dir.join("scale.ptx")).expect("text"), kernels::scale().ptx());
+    assert_eq!(names(&dir).len(), 3);
+}
+
+#[test]
+fn a_failure_names_the_path_and_leaves_no_part() {
+    let dir = folder("failed");
+    fs::write(dir.join("file"), "").expect("written");
+    let error = kernels::bare().export(dir.join("file")).expect_err("it is no folder");
+    assert!(error.to_string().starts_with(&format!("cannot write {}", text(&dir.join("file")))), "{error}");
+
+    // A folder in the header's place: it cannot be replaced by a file.
+    let dir = folder("blocked");
+    fs::create_dir(dir.join("bare.h")).expect("made");
+    let error = kernels::bare().export(&dir).expect_err("the header's place is taken");
+    let ExportError::Write { path, .. } = &error else { panic!("{error}") };
+    assert_eq!(*path, dir.join("bare.h"));
+    let left = names(&dir);
+    assert!(left.iter().all(|name| !name.ends_with(".tmp")), "{left:?}");
+    assert!(!left.contains(&"bare.json".to_string()), "{left:?}");
+}
+
+#[test]
+fn modules_need_a_name_for_c_and_distinct_macros() {
+    let dir = folder("modules");
+    for bad in ["", "two words", "../up", "1st"] {
+        let error = kernels::module().export(&dir, bad).expect_err("no name for C");
+        assert!(matches!(error, ExportError::BadName { .. }), "{bad}");
+    }
+    let mut module = Module::new(Target::SM_80);
+    for name in ["copy", "Copy"] {
+        let kernel = Kernel::<()>::build(name, Target::SM_80, |_, ()| ()).expect("it builds");
+        module.add(&kernel).expect("names that differ");
+    }
+    let error = module.export(&dir, "copies").expect_err("one macro for two kernels");
+    assert_eq!(
+        error.to_string(),
+        "kernels `copy` and `Copy` cannot share a header: their C macros differ in case alone"
+    );
+    assert!(names(&dir).is_empty());
+}
+
+#[test]
+fn exported_text_assembles() {
+    let dir = folder("assembled");
+    let exports = [
+        Export::kernel(&kernels::scale()),
+        Export::kernel(&kernels::bare()),
+        Export::kernel(&kernels::scalars()),
+        Export::kernel(&kernels::gridless()),
+        Export::kernel(&kernels::clustered()),
+        Export::module(&kernels::module(), "both").expect("a name for C"),
+    ];
+    for export in exports {
+        let files = export.write(&dir).expect("it is written");
+        let target = export.manifest.target.parse().expect("a target");
+        ptxas::module(&fs::read_to_string(files.ptx).expect("text"), target);
+    }
+}

@@ -1,0 +1,77 @@
+//! Kernels of every shape that a header must cope with.
+
+use warpwright::{
+    prelude::*,
+    ptx::{Dim, Module, Variable},
+};
+
+/// Grid in two axes, a promise, dynamic shared memory.
+pub(super) fn scale() -> Kernel<(In<f32>, Out<f32>, u32, f32)> {
+    Kernel::<(In<f32>, Out<f32>, u32, f32)>::build(
+        "scale(x, y, n, by)",
+        Target::SM_90A,
+        |k, (x, y, n, by)| {
+            k.describe("y = x * by\n/* and a comment that ends */ here: “quoted”, 100%");
+            k.block([128]);
+            k.grid([n.tiles(128), n.multiple_of(4).tiles(32), Dim::Const(2)]);
+            let slow = k.shared::<f32>(16 << 10);
+            let i = k.ctaid_x() * 128 + k.tid_x();
+            k.if_(i.lt(n), || {
+                slow.at(k.tid_x()).store(x.at(i).load());
+                y.at(i).store(slow.at(k.tid_x()).load() * by);
+            });
+        },
+    )
+    .expect("it builds")
+}
+
+/// No parameters, no block, no grid.
+pub(super) fn bare() -> Kernel<()> {
+    Kernel::build("bare", Target::SM_75, |_, ()| ()).expect("it builds")
+}
+
+type Scalars = (u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64);
+
+/// Every scalar type, with names that C reserves.
+pub(super) fn scalars() -> Kernel<Scalars> {
+    let signature = "int(int, class, NULL, linux, template, restrict, driver, args, grid, copy)";
+    Kernel::<Scalars>::build(signature, Target::SM_80, |k, (_, _, c, d, e, ..)| {
+        k.max_block([256], Some(2));
+        k.max_registers(64);
+        d.multiple_of(3);
+        e.multiple_of(2).multiple_of(3);
+        k.grid([c.tiles(7) * e.tiles(2), Dim::Const(1)]);
+    })
+    .expect("it builds")
+}
+
+/// A block shape but no grid rule.
+pub(super) fn gridless() -> Kernel<(InOut<bf16>,)> {
+    Kernel::build("gridless(values)", Target::SM_90, |k, _| k.block([8, 4])).expect("it builds")
+}
+
+/// Blocks in clusters.
+pub(super) fn clustered() -> Kernel<(u32, u32)> {
+    Kernel::<(u32, u32)>::build("clustered(m, n)", Target::SM_90, |k, (m, n)| {
+        k.block([32]);
+        k.cluster([2, 2]);
+        k.grid([m.tiles(1), n.tiles(1)]);
+    })
+    .expect("it builds")
+}
+
+/// Two kernels that share a variable.
+pub(super) fn module() -> Module {
+    let state = Variable::<u32, _>::zeroed("state", 4);
+    let kernel = |name: &str| {
+        Kernel::<(u32,)>::build(name, Target::SM_80, |k, (x,)| {
+            k.block([32]);
+            k.grid([Dim::Const(1)]);
+            k.address_of(&state).at(k.tid_x() & 3u32).store(x);
+        })
+        .expect("it builds")
+    };
+    let mut module = Module::new(Target::SM_80);
+    module.add(&kernel("first(x)")).and_then(|m| m.add(&kernel("second(y)"))).expect("they fit together");
+    module
+}

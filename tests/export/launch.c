@@ -1,0 +1,89 @@
+/* Launches through exported headers with a driver that prints what it is given; C and C++. */
+#include "bare.h"
+#include "both.h"
+#include "clustered.h"
+#include "gridless.h"
+#include "int.h"
+#include "scale.h"
+
+#include <stdio.h>
+
+static warpwright_result print_launch(struct CUfunc_st *function, unsigned int gx, unsigned int gy, unsigned int gz,
+                                      unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+                                      struct CUstream_st *stream, void **parameters, void **extra) {
+    printf("  grid %u %u %u, block %u %u %u, shared %u%s%s\n", gx, gy, gz, bx, by, bz, shared,
+           function == NULL && stream == NULL && extra == NULL ? "" : ", wrong handles",
+           parameters == NULL ? ", no parameters" : "");
+    if (parameters != NULL && shared == SCALE_DYNAMIC_SHARED_BYTES) {
+        printf("  x %llx, y %llx, n %u, by %g\n", (unsigned long long)*(uint64_t *)parameters[0],
+               (unsigned long long)*(uint64_t *)parameters[1], (unsigned)*(uint32_t *)parameters[2],
+               (double)*(float *)parameters[3]);
+    }
+    return 7;
+}
+
+static warpwright_result print_attribute(struct CUfunc_st *function, warpwright_attribute attribute, int value) {
+    printf("  attribute %d = %d%s\n", attribute, value, function == NULL ? "" : ", wrong handle");
+    return 9;
+}
+
+static const warpwright_driver driver = {print_launch, print_attribute};
+
+static void try_scale(uint64_t x, uint64_t y, uint32_t n) {
+    scale_args args;
+    const char *problem;
+    args.x = x;
+    args.y = y;
+    args.n = n;
+    args.by = 1.5f;
+    problem = scale_check(&args);
+    printf("scale of %u: %s\n", (unsigned)n, problem == NULL ? "good" : problem);
+    printf("  gives %d\n", (int)scale_launch(&driver, NULL, NULL, &args));
+}
+
+int main(void) {
+    const uint32_t grid[3] = {3, 2, 1};
+    const uint32_t no_grid[3] = {3, 0, 1};
+    const uint32_t block[3] = {64, 1, 1};
+    bare_args none = {0};
+    gridless_args values = {4096};
+    clustered_args cluster = {4, 6};
+    int_args all = {1, -1, 20, 6, 12, -1, 0x3c00, 0x3f80, 1.0f, 2.0};
+    uint64_t blocks[3];
+
+    printf("%s for %s, PTX %s: %d%d%d\n", SCALE_PTX, SCALE_TARGET, SCALE_PTX_VERSION, scale_runs_on(8, 0),
+           scale_runs_on(9, 0), scale_runs_on(10, 0));
+    printf("%s: %d%d%d\n", BARE_NAME, bare_runs_on(7, 0), bare_runs_on(7, 5), bare_runs_on(10, 0));
+
+    printf("prepare gives %d\n", (int)scale_prepare(&driver, NULL));
+    printf("prepare gives %d\n", (int)bare_prepare(&driver, NULL));
+
+    try_scale(256, 512, 1000);
+    try_scale(256, 512, 0);
+    try_scale(256, 520, 1000);
+    try_scale(256, 512, 1002);
+    try_scale(256, 512, 4294967292u);
+
+    printf("bare gives %d\n", (int)bare_launch(&driver, NULL, NULL, grid, block, &none));
+    printf("bare gives %d\n", (int)bare_launch(&driver, NULL, NULL, no_grid, block, &none));
+    printf("gridless gives %d\n", (int)gridless_launch(&driver, NULL, NULL, grid, &values));
+    values.values = 8;
+    printf("gridless: %s\n", gridless_check(&values));
+
+    printf("clustered gives %d\n", (int)clustered_launch(&driver, NULL, NULL, &cluster));
+    cluster.n = 5;
+    printf("clustered: %s\n", clustered_check(&cluster));
+
+    int_grid(&all, blocks);
+    printf("int: %u %u %u, %s\n", (unsigned)blocks[0], (unsigned)blocks[1], (unsigned)blocks[2],
+           int_check(&all) == NULL ? "good" : int_check(&all));
+    all.linux_ = 7;
+    printf("int: %s\n", int_check(&all));
+    all.linux_ = -9;
+    printf("int: %s\n", int_check(&all) == NULL ? "good" : int_check(&all));
+    all.template_ = 2;
+    printf("int: %s\n", int_check(&all));
+
+    printf("%s has %s and %s\n", BOTH_PTX, FIRST_NAME, SECOND_NAME);
+    return 0;
+}

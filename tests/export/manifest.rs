@@ -1,0 +1,83 @@
+//! The manifest against the kernel, through a JSON reader that knows nothing of the writer.
+
+use std::fs;
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use warpwright::{export::Manifest, prelude::*, ptx::Dim};
+
+use super::{compiler::folder, kernels};
+
+#[test]
+fn everything_a_launch_needs() {
+    let kernel = kernels::scale();
+    let files = kernel.export(folder("manifest")).expect("it is written");
+    let text = fs::read_to_string(files.manifest).expect("text");
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let entry = kernel.entry();
+    let buffer = |name: &str, kind: &str| json!({"name": name, "kind": kind, "element": "f32", "ptx_type": "u64", "bytes": 8});
+    assert_eq!(
+        value,
+        json!({
+            "generator": {"name": "warpwright", "version": env!("CARGO_PKG_VERSION")},
+            "files": {"ptx": "scale.ptx", "header": "scale.h", "manifest": "scale.json"},
+            "target": "sm_90a",
+            "ptx_version": "8.0",
+            "kernels": [{
+                "name": "scale",
+                "description": "y = x * by\n/* and a comment that ends */ here: “quoted”, 100%",
+                "parameters": [
+                    buffer("x", "in"),
+                    buffer("y", "out"),
+                    {"name": "n", "kind": "scalar", "element": "u32", "ptx_type": "u32", "bytes": 4},
+                    {"name": "by", "kind": "scalar", "element": "f32", "ptx_type": "f32", "bytes": 4},
+                ],
+                "promises": [{"parameter": "n", "multiple_of": 4}],
+                "block": [128, 1, 1],
+                "max_block": null,
+                "min_blocks_per_multiprocessor": null,
+                "max_registers": null,
+                "cluster": null,
+                "grid": ["(n + 127) / 128", "(n + 31) / 32", "2"],
+                "shared_bytes": {"static": 0, "dynamic": 65536},
+                "local_bytes": 0,
+                "registers": value["kernels"][0]["registers"],
+                "instructions": entry.instructions,
+            }],
+        })
+    );
+    let registers = value["kernels"][0]["registers"].as_object().expect("an object");
+    let total: u64 = registers.values().map(|n| n.as_u64().expect("a number")).sum();
+    assert_eq!(total, u64::from(entry.register_count()));
+    assert!(["pred", "b32", "f32", "b64"].iter().all(|class| registers.contains_key(*class)));
+}
+
+#[test]
+fn it_reads_back() {
+    let export = warpwright::export::Export::module(&kernels::module(), "both").expect("a name for C");
+    let read: Manifest = serde_json::from_str(&export.manifest.to_json()).expect("JSON");
+    assert_eq!(read, export.manifest);
+    assert_eq!(read.kernels.iter().map(|k| k.name.as_str()).collect::<Vec<_>>(), ["first", "second"]);
+}
+
+#[test]
+fn promises_about_one_parameter_are_one() {
+    let export = warpwright::export::Export::kernel(&kernels::scalars());
+    let promises: Vec<_> =
+        export.manifest.kernels[0].promises.iter().map(|p| (p.parameter.as_str(), p.multiple_of)).collect();
+    assert_eq!(promises, [("linux", 3), ("template", 6)]);
+    assert_eq!(export.manifest.kernels[0].max_block, Some([256, 1, 1]));
+    assert_eq!(export.manifest.kernels[0].min_blocks_per_multiprocessor, Some(2));
+}
+
+/// The grid rule as an expression says what the kernel's own rule says.
+#[test]
+fn grid_expressions_are_c_expressions_of_the_parameters() {
+    let kernel = Kernel::<(u32, u32)>::build("f(m, n)", Target::SM_80, |k, (m, n)| {
+        k.grid([m.tiles(16) * n.tiles(8), Dim::Const(3)]);
+    })
+    .expect("it builds");
+    let export = warpwright::export::Export::kernel(&kernel);
+    let grid = export.manifest.kernels[0].grid.clone().expect("a rule");
+    assert_eq!(grid, ["((m + 15) / 16) * ((n + 7) / 8)", "3", "1"]);
+}

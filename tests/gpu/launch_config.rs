@@ -1,0 +1,121 @@
+//! The checks of a launch's shape, against an H200's limits.
+
+use pretty_assertions::assert_eq;
+use warpwright::gpu::{CudaVersion, DeviceFacts, FunctionAttributes, LaunchConfig, LaunchError};
+
+fn h200() -> DeviceFacts {
+    DeviceFacts {
+        ordinal: 0,
+        name: "NVIDIA H200".to_owned(),
+        capability: (9, 0),
+        driver: CudaVersion { major: 13, minor: 0 },
+        multiprocessors: 132,
+        memory_bytes: 150_000_000_000,
+        l2_bytes: 62_914_560,
+        clock_khz: 1_980_000,
+        shared_bytes_per_multiprocessor: 233_472,
+        shared_bytes_per_block: 49_152,
+        shared_bytes_per_block_opt_in: 232_448,
+        registers_per_multiprocessor: 65_536,
+        max_threads_per_block: 1024,
+        max_block: [1024, 1024, 64],
+        max_grid: [2_147_483_647, 65_535, 65_535],
+    }
+}
+
+fn attributes() -> FunctionAttributes {
+    FunctionAttributes { max_threads: 512, shared_bytes: 2048, ..FunctionAttributes::default() }
+}
+
+fn check(config: LaunchConfig) -> Result<(), LaunchError> {
+    config.check("k", &attributes(), &h200())
+}
+
+#[test]
+fn shapes_up_to_the_limits_pass() {
+    for config in [
+        LaunchConfig::new([2_147_483_647, 65_535, 65_535], [512, 1, 1]),
+        LaunchConfig::new([1; 3], [1, 8, 64]),
+        LaunchConfig::new([1; 3], [32, 1, 1]).dynamic_shared(232_448 - 2048),
+        LaunchConfig::new([16, 1, 1], [32, 1, 1]).cluster([16, 1, 1]),
+        LaunchConfig::new([4, 6, 3], [32, 1, 1]).cluster([2, 3, 1]).cooperative(),
+    ] {
+        assert_eq!(check(config), Ok(()), "{config:?}");
+    }
+}
+
+#[test]
+fn each_rule_has_its_message() {
+    let base = LaunchConfig::new([4, 1, 1], [32, 1, 1]);
+    let text = |config| check(config).expect_err("this breaks a rule").to_string();
+    assert_eq!(
+        text(LaunchConfig { grid: [4, 0, 1], ..base }),
+        "the grid is [4, 0, 1]: every extent must be at least 1"
+    );
+    assert_eq!(
+        text(LaunchConfig { block: [0; 3], ..base }),
+        "the block is [0, 0, 0]: every extent must be at least 1"
+    );
+    assert_eq!(
+        text(LaunchConfig { grid: [1, 65_536, 1], ..base }),
+        "the grid is [1, 65536, 1]: the device allows at most [2147483647, 65535, 65535]"
+    );
+    assert_eq!(
+        text(LaunchConfig { block: [1, 1, 65], ..base }),
+        "the block is [1, 1, 65]: the device allows at most [1024, 1024, 64]"
+    );
+    assert_eq!(
+        text(LaunchConfig { block: [513, 1, 1], ..base }),
+        "513 threads per block: `k` can run with at most 512"
+    );
+    assert_eq!(
+        text(base.dynamic_shared(232_448 - 2047)),
+        "`k` needs 2048 static + 230401 dynamic bytes of shared memory: a block can have 232448"
+    );
+    assert!(matches!(check(base.dynamic_shared(u32::MAX)), Err(LaunchError::SharedMemory { .. })));
+    assert_eq!(text(base.cluster([2, 0, 1])), "the cluster is [2, 0, 1]: every extent must be at least 1");
+    assert_eq!(
+        text(base.cluster([17, 1, 1])),
+        "a cluster of [17, 1, 1] has 17 blocks: at most 16 are possible"
+    );
+    assert_eq!(
+        text(base.cluster([3, 1, 1])),
+        "a grid of [4, 1, 1] blocks does not divide into clusters of [3, 1, 1]"
+    );
+    // Three extents whose product passes u64.
+    let huge = [u32::MAX; 3];
+    assert!(matches!(check(base.cluster(huge)), Err(LaunchError::ClusterTooLarge { .. })));
+}
+
+#[test]
+fn threads_are_also_limited_by_the_device() {
+    let generous = FunctionAttributes { max_threads: 4096, ..attributes() };
+    let config = LaunchConfig::new([1; 3], [1024, 2, 1]);
+    let limit = config.check("k", &generous, &h200());
+    assert_eq!(limit, Err(LaunchError::TooManyThreads { kernel: "k".to_owned(), found: 2048, limit: 1024 }));
+}
+
+#[test]
+fn clusters_need_hopper() {
+    let a100 = DeviceFacts { capability: (8, 0), ..h200() };
+    let config = LaunchConfig::new([4, 1, 1], [32, 1, 1]).cluster([2, 1, 1]);
+    assert_eq!(
+        config.check("k", &attributes(), &a100).expect_err("no clusters").to_string(),
+        "a cluster of [2, 1, 1] needs compute capability 9.0 or higher, the device has 8.0"
+    );
+}
+
+#[test]
+fn a_compiled_in_cluster_binds_the_launch() {
+    let attributes = FunctionAttributes { required_cluster: Some([2, 1, 1]), ..attributes() };
+    let check = |config: LaunchConfig| config.check("k", &attributes, &h200());
+    let base = LaunchConfig::new([4, 1, 1], [32, 1, 1]);
+    assert_eq!(check(base), Ok(()));
+    assert_eq!(check(base.cluster([2, 1, 1])), Ok(()));
+    assert_eq!(
+        check(base.cluster([4, 1, 1])).expect_err("another").to_string(),
+        "`k` requires clusters of [2, 1, 1], the launch asks for [4, 1, 1]"
+    );
+    let odd = LaunchConfig::new([3, 1, 1], [32, 1, 1]);
+    assert!(matches!(check(odd), Err(LaunchError::PartialCluster { .. })));
+}

@@ -1,0 +1,141 @@
+//! What is refused says which mode, extent and stride.
+
+use pretty_assertions::assert_eq;
+use warpwright::layout::{IntTuple, Layout, LayoutError, Tiler, domain_distribute};
+
+fn layout(text: &str) -> Layout {
+    text.parse().expect("a layout")
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T, LayoutError>) -> String {
+    result.expect_err("no answer").to_string()
+}
+
+#[test]
+fn construction() {
+    assert_eq!(
+        refused(Layout::new((4, (2, 2)), (1, (2, (4, 8))))),
+        "mode 1.1: shape 2 and stride (4,8) must nest alike"
+    );
+    assert_eq!(
+        refused(Layout::new((4, (2, 0)), (1, (2, 4)))),
+        "mode 1.1: an extent must be at least 1, found 0"
+    );
+    assert_eq!(
+        refused(Layout::column_major((1_i64 << 40, 1_i64 << 40))),
+        "the size of shape (1099511627776,1099511627776) does not fit in 64 bits"
+    );
+    assert_eq!(
+        refused(Layout::new(3, i64::MAX)),
+        "the farthest offset of 3:9223372036854775807 does not fit in 64 bits"
+    );
+    assert_eq!(
+        refused(Layout::ordered(((2, 2), 4), ((0, 1, 2), 3))),
+        "mode 0: coordinate (0,1,2) does not fit shape (2,2)"
+    );
+}
+
+#[test]
+fn coordinates() {
+    let layout = layout("(4,(2,2)):(2,(1,8))");
+    assert_eq!(
+        refused(layout.at((1, 2, 3))),
+        "mode (whole): coordinate (1,2,3) does not fit shape (4,(2,2))"
+    );
+    assert_eq!(refused(layout.slice(((.., 1), ..))), "mode 0: coordinate (0,1) does not fit shape 4");
+    assert_eq!(
+        refused(layout.mode(2)),
+        "modes 2..3 of a layout of rank 2: wanted a non-empty range within it"
+    );
+    assert_eq!(
+        refused(layout.group(1, 1)),
+        "modes 1..1 of a layout of rank 2: wanted a non-empty range within it"
+    );
+    assert_eq!(
+        refused(layout.unflatten(&IntTuple::from((0, 0)))),
+        "unflatten: wanted 2 modes, found 3 in (4,(2,2))"
+    );
+}
+
+#[test]
+fn composition() {
+    let compose = |left: &str, right: &str| refused(layout(left).compose(layout(right)));
+    assert_eq!(
+        compose("(6,6,9):(54,9,1)", "(2,8):(1,4)"),
+        "(6,6,9):(54,9,1) ∘ (2,8):(1,4): mode 1 of the right side, 8:4: stride 4 in mode 0 of the left side must \
+         divide its extent 6 or be a multiple of it"
+    );
+    assert_eq!(
+        compose("(12,2):(2,1)", "6:3"),
+        "(12,2):(2,1) ∘ 6:3: mode (whole) of the right side, 6:3: extent 6 must be a multiple of 4, the steps that fill \
+         extent 12 of mode 0 of the left side"
+    );
+    assert_eq!(
+        compose("(8,10):(30,3)", "(4,6):(4,4)"),
+        "(8,10):(30,3) ∘ (4,6):(4,4): mode 1 of the right side, 6:4: with the modes before it, it reaches 8 in mode 0 of \
+         the left side, past its extent 8"
+    );
+    assert_eq!(
+        compose("(8,10):(30,3)", "(4,4):(1,-8)"),
+        "(8,10):(30,3) ∘ (4,4):(1,-8): mode 1 of the right side, 4:-8: strides of both signs borrow across the left \
+         side's modes"
+    );
+    assert_eq!(
+        compose("2:4611686018427387904", "3:2"),
+        "2:4611686018427387904 ∘ 3:2: mode (whole) of the right side, 3:2: the composed stride does not fit in 64 bits"
+    );
+}
+
+#[test]
+fn tilers() {
+    let matrix = layout("(8,6):(1,8)");
+    let too_many: Tiler = (2, 2, 2).into();
+    assert_eq!(
+        refused(matrix.logical_divide(too_many)),
+        "logical divide: wanted 2 modes, found 3 in (2,2,2)"
+    );
+    assert_eq!(
+        refused(matrix.zipped_divide((.., 2))),
+        "zipped divide: `_` at mode 0 wants a mode of rank 2 to split, found 8:1"
+    );
+    assert_eq!(
+        refused(layout("8:1").logical_divide(layout("(2,2):(2,5)"))),
+        "complement of (2,2):(2,5): stride 5 (extent 2) must be a multiple of 4, the span of the smaller strides"
+    );
+    assert_eq!(
+        refused(matrix.logical_divide((layout("4:-1"),))),
+        "tiler 4:-1: stride -1 (extent 4) steps below index 0"
+    );
+    assert_eq!(refused(matrix.compose((0, 1))), "mode (whole): an extent must be at least 1, found 0");
+}
+
+#[test]
+fn inverses_and_units() {
+    assert_eq!(
+        refused(layout("(2,8):(20,10)").left_inverse()),
+        "left inverse of (2,8):(20,10): stride 20 (extent 2) overlaps a smaller one"
+    );
+    assert_eq!(
+        refused(layout("(4,2):(10,12)").left_inverse()),
+        "left inverse of (4,2):(10,12): stride 12 (extent 2) must be a multiple of the next smaller stride"
+    );
+    assert_eq!(
+        refused(layout("4:-1").left_inverse()),
+        "left inverse of 4:-1: stride -1 (extent 4) is negative"
+    );
+    assert_eq!(
+        refused(layout("(4,(2,3)):(1,(4,6))").upcast(4)),
+        "upcast of (4,(2,3)):(1,(4,6)) by 4: mode 1.1 (extent 3): stride 6 must divide 4 or be a multiple of it"
+    );
+    assert_eq!(
+        refused(layout("4:2").downcast(2)),
+        "downcast of 4:2 by 2: wanted a mode of stride 1 whose elements can be split, found none"
+    );
+    assert_eq!(refused(layout("4:2").upcast(0)), "mode (whole): an extent must be at least 1, found 0");
+    assert_eq!(refused(layout("(3,2):(1,3)").tile_to_shape((8, 4), None)), "mode 0: extent 3 must divide 8");
+    assert_eq!(
+        refused(layout("(3,2):(1,3)").tile_to_shape(6, None)),
+        "tile to shape: wanted 2 modes, found 1 in 6"
+    );
+    assert!(domain_distribute(&IntTuple::from(4), 0).is_err());
+}

@@ -1,0 +1,104 @@
+//! Swizzles and composed layouts, against CuTe's own tables.
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use serde_json::Value;
+use warpwright::layout::strategies::{signed_layout, slicer, swizzle};
+use warpwright::layout::{ComposedLayout, Layout, Swizzle};
+
+/// CUTLASS 4.7.0: `Swizzle<B,M,S>` over 0..4096 as a checksum and samples, and `wgmma` shared tiles.
+const ORACLE: &str = include_str!("../data/layout/swizzle.json");
+
+fn integers(value: &Value) -> Vec<i64> {
+    value.as_array().expect("integers").iter().map(|n| n.as_i64().expect("an integer")).collect()
+}
+
+fn swizzle_of(parameters: &[i64]) -> Swizzle {
+    let [bits, base, shift] = parameters else { panic!("three parameters") };
+    Swizzle::new(*bits as u32, *base as u32, *shift as i32).expect("a swizzle")
+}
+
+#[test]
+fn swizzles_are_cutes() {
+    let oracle: Value = serde_json::from_str(ORACLE).expect("JSON");
+    let tables = oracle["swizzle"].as_object().expect("tables");
+    assert_eq!(tables.len(), 19);
+    for (name, table) in tables {
+        let parameters: Vec<i64> = name.split(',').map(|n| n.parse().expect("an integer")).collect();
+        let swizzle = swizzle_of(&parameters);
+        let found: Vec<i64> = (0..1024).map(|offset| swizzle.apply(offset)).collect();
+        assert_eq!(found, integers(table), "{swizzle}");
+    }
+}
+
+#[test]
+fn wgmma_tiles_are_cutes() {
+    let oracle: Value = serde_json::from_str(ORACLE).expect("JSON");
+    let tiles = oracle["tiles"].as_array().expect("tiles");
+    assert!(tiles.len() >= 8);
+    for tile in tiles {
+        let elements: Layout = tile["layout"].as_str().expect("a layout").parse().expect("a layout");
+        let bytes = elements.scaled(tile["bytes"].as_i64().expect("bytes")).expect("small");
+        let composed = ComposedLayout::new(swizzle_of(&integers(&tile["swizzle"])), 0, bytes);
+        for sample in tile["samples"].as_array().expect("samples") {
+            let sample = integers(sample);
+            assert_eq!(composed.at((sample[0], sample[1])), Ok(sample[2]), "{composed}");
+        }
+    }
+}
+
+#[test]
+fn named_swizzles() {
+    let named = [Swizzle::NONE, Swizzle::BYTES_32, Swizzle::BYTES_64, Swizzle::BYTES_128];
+    assert_eq!(named.map(Swizzle::period), [1, 256, 512, 1024]);
+    for (bits, swizzle) in (0_u32..).zip(named) {
+        assert_eq!(Swizzle::new(bits, 4, 3), Ok(swizzle));
+    }
+    let refused = Swizzle::new(3, 4, 2).unwrap_err().to_string();
+    assert_eq!(refused, "swizzle<3,4,2>: wanted |shift| ≥ bits and bits + base + |shift| ≤ 62");
+    assert!(Swizzle::new(1, 0, i32::MIN).is_err());
+}
+
+proptest! {
+    #[test]
+    fn a_swizzle_is_its_own_inverse_and_permutes_each_period(swizzle in swizzle(), block in 0..4_i64) {
+        let period = swizzle.period();
+        let start = block * period;
+        let mut seen: Vec<i64> = (start..start + period).map(|offset| swizzle.apply(offset)).collect();
+        for (offset, swizzled) in (start..).zip(&seen) {
+            prop_assert_eq!(swizzle.apply(*swizzled), offset);
+            // Runs of 2^base stay whole.
+            prop_assert_eq!((offset ^ swizzled) & ((1 << swizzle.base()) - 1), 0);
+        }
+        seen.sort_unstable();
+        prop_assert!(seen.into_iter().eq(start..start + period));
+    }
+
+    #[test]
+    fn a_swizzle_is_an_exclusive_or_of_bits(swizzle in swizzle(), offset in 0..1_i64 << 40) {
+        let bit = |value: i64, at: i64| (value >> at) & 1;
+        let (base, shift) = (i64::from(swizzle.base()), i64::from(swizzle.shift()));
+        let mut wanted = offset;
+        for i in 0..i64::from(swizzle.bits()) {
+            let (to, from) = if shift >= 0 { (base + i, base + shift + i) } else { (base - shift + i, base + i) };
+            wanted ^= bit(offset, from) << to;
+        }
+        prop_assert_eq!(swizzle.apply(offset), wanted);
+    }
+
+    #[test]
+    fn slices_of_composed_layouts_keep_the_function(
+        (layout, at) in signed_layout().prop_flat_map(|layout| (Just(layout.clone()), slicer(layout.shape()))),
+        swizzle in swizzle(),
+        offset in 0..2048_i64,
+    ) {
+        let composed = ComposedLayout::new(swizzle, offset, layout.clone());
+        let (rest, start) = layout.slice_and_offset(at.clone()).expect("nests alike");
+        let slice = composed.slice(at).expect("nests alike");
+        prop_assert_eq!(slice.size(), rest.size());
+        let wanted: Vec<i64> = rest.values().map(|value| swizzle.apply(offset + start + value)).collect();
+        prop_assert_eq!(slice.values().collect::<Vec<_>>(), wanted);
+        let flat = composed.try_map(|layout| Ok(layout.coalesce())).expect("no change");
+        prop_assert!(flat.values().eq(composed.values()));
+    }
+}

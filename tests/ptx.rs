@@ -1,0 +1,19 @@
+//! The assembler: the instruction table against ptxas, the emitters against the table, folding against the manual.
+
+#[path = "support/npz.rs"]
+mod npz;
+#[path = "support/require.rs"]
+mod require;
+#[path = "sim_arith/truth.rs"]
+#[allow(dead_code, reason = "folding looks at a part of each recording")]
+mod truth;
+
+mod ptx {
+    mod assemble;
+    mod coverage;
+    mod emitters;
+    mod folding;
+    mod operands;
+    mod running;
+    mod table;
+}

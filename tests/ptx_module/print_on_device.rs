@@ -1,0 +1,51 @@
+//! A kernel's print on a GPU: the driver writes it to the process's standard output, so a child process runs it.
+
+use std::{env, process::Command};
+
+use warpwright::{
+    prelude::*,
+    run::{AnyDevice, Choice, Details, Device, open},
+};
+
+use crate::require;
+
+/// One thread prints numbers of every kind.
+fn print(device: &AnyDevice) -> Vec<String> {
+    let kernel = Kernel::<(u32, f32)>::build("talk(i, x)", Target::SM_80, |k, (i, x)| {
+        k.block([32]);
+        k.grid([]);
+        k.if_(k.laneid().eq(3), || {
+            k.print("i = {}, x = {:.3}, both = {}\n", (i, x, i.cast::<f32>() * x));
+            k.print(
+                "half {}, signed {}, wide {:x}, {}\n",
+                (x.cast::<f16>(), -5i32, 0xdead_beef_u64, i.eq(7)),
+            );
+        });
+    })
+    .expect("it builds");
+    let launched = device.launch(&kernel, (7, 0.375)).expect("it runs");
+    match launched.details {
+        Details::Simulated(report) => report.printed,
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+#[ignore = "the child process of `a_gpu_prints_what_the_simulator_prints`"]
+fn child() {
+    print(&open(Choice::Gpu).expect("the parent has looked"));
+}
+
+#[test]
+fn a_gpu_prints_what_the_simulator_prints() {
+    let simulated = print(&open(Choice::Sim).expect("the simulator needs nothing")).concat();
+    assert_eq!(simulated, "i = 7, x = 0.375, both = 2.625\nhalf 0.375, signed -5, wide deadbeef, 1\n");
+    if require::gpu().is_none() {
+        return;
+    }
+    let arguments = ["ptx_module::print_on_device::child", "--exact", "--ignored", "--nocapture"];
+    let child =
+        Command::new(env::current_exe().expect("a path")).args(arguments).output().expect("it starts");
+    let printed = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && printed.contains(&simulated), "{printed}");
+}

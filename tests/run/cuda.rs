@@ -1,0 +1,202 @@
+//! Typed launches on the stand-in driver, each in a process of its own. Its kernel is `kernel(x, y, n)`: y[i] = 2·x[i].
+
+use super::{
+    kernels::{Double, double, double_eights},
+    stand_in::{StandIn, is_child},
+};
+use pretty_assertions::assert_eq;
+use warpwright::{
+    gpu::{Gpu, LoadOptions},
+    prelude::*,
+    ptx::B16,
+    run::{Details, Device, GpuDevice, Holds, RunError, Simulator},
+};
+
+fn run(test: &str, macros: &[&str]) -> Option<String> {
+    let macros = [macros, &["MAP=0"]].concat();
+    let printed = StandIn::build(&macros)?.run(&format!("run::cuda::{test}"));
+    let printed = printed
+        .into_iter()
+        .filter(|line| !["record", "unload", "jit"].iter().any(|head| line.starts_with(head)));
+    Some(printed.collect::<Vec<_>>().join("\n"))
+}
+
+/// `None` in a run that includes ignored tests but has no stand-in.
+fn fake_gpu() -> Option<Gpu> {
+    is_child().then(|| Gpu::new(0).expect("the stand-in works"))
+}
+
+#[test]
+fn loaded_kernels_take_cudarc_buffers() {
+    let Some(printed) = run("child_loaded", &[]) else { return };
+    assert_eq!(
+        printed,
+        "launch grid 2,1,1 block 32,1,1 shared 0
+[2.0, 4.0, 6.0]
+launch grid 1,1,1 block 32,1,1 shared 0
+[10.0, 0.0]
+launch grid 5,1,1 block 32,1,1 shared 0
+kernel `kernel`: the buffer for parameter `x` must begin at a multiple of 16 bytes, found address +0x4
+kernel `kernel`: parameter `n` must be a multiple of 8, found 12
+kernel `kernel` was built for sm_100a, which Fake GPU (sm_90) cannot run"
+    );
+}
+
+#[test]
+#[ignore = "run by loaded_kernels_take_cudarc_buffers"]
+fn child_loaded() {
+    let Some(gpu) = fake_gpu() else { return };
+    let stream = gpu.stream();
+    let kernel = gpu.load(&double(Target::SM_80).expect("it builds")).expect("loaded");
+    let mut host = [0.0f32; 33];
+    host[..5].copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+    let x = stream.clone_htod(&host).expect("copied");
+    let mut y = stream.alloc_zeros::<f32>(33).expect("allocated");
+    kernel.launch(&stream, (&x, &mut y, 33)).expect("launched");
+    println!("{:?}", &stream.clone_dtoh(&y).expect("copied")[..3]);
+
+    // Views, the second 16 bytes in; and an empty grid, which queues nothing.
+    let mut z = stream.alloc_zeros::<f32>(8).expect("allocated");
+    kernel.launch(&stream, (&x.slice(4..), &mut z.slice_mut(4..), 1)).expect("launched");
+    kernel.launch(&stream, (&x, &mut z, 0)).expect("nothing to do");
+    println!("{:?}", &stream.clone_dtoh(&z).expect("copied")[4..6]);
+    kernel.launch_grid(&stream, [5, 1, 1], (&x, &mut z, 1)).expect("launched");
+
+    let error = kernel.launch(&stream, (&x.slice(1..), &mut y, 1)).expect_err("misaligned");
+    let RunError::Misaligned { found, .. } = &error else { panic!("{error}") };
+    println!("{}", error.to_string().replace(&format!("{found:#x}"), &format!("+{:#x}", found % 16)));
+    let kernel = gpu.load(&double_eights().expect("it builds")).expect("loaded");
+    println!("{}", kernel.launch(&stream, (&x, &mut y, 12)).expect_err("refused"));
+    println!("{}", gpu.load(&double(Target::SM_100A).expect("it builds")).expect_err("refused"));
+}
+
+#[test]
+fn a_refused_kernel_names_the_rust_line() {
+    let bad = bad().expect("it builds");
+    let text = bad.ptx_with_lines();
+    let line = text.lines().position(|line| line.contains("mul.")).expect("the product") + 1;
+    let Some(printed) = run("child_refused", &[&format!("BAD_LINE={line}")]) else { return };
+    let (file, ptx) = (file!(), text.lines().nth(line - 1).expect("a line").trim());
+    let store = text.lines().nth(line + 1).expect("a line").trim();
+    let (mul, st) = (BAD_LINE, BAD_LINE + 1);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines[0], "kernel `kernel`: the driver did not load it: CUDA_ERROR_INVALID_PTX (218)");
+    let begins = |line: &str, place: &str| assert!(line.starts_with(&format!("  {file}:{place}:")), "{line}");
+    begins(lines[1], &mul.to_string());
+    assert!(
+        lines[1]
+            .ends_with(&format!("error: Arguments mismatch for instruction 'add' in PTX line {line}: {ptx}"))
+    );
+    begins(lines[2], &st.to_string());
+    assert!(lines[2].ends_with(&format!("error: Unknown symbol '%r9' in PTX line {}: {store}", line + 2)));
+    assert_eq!(lines[3..], ["  fatal: Ptx assembly aborted due to errors"]);
+}
+
+/// The line of the product in [`bad`]; the store is on the next.
+const BAD_LINE: u32 = line!() + 6;
+
+fn bad() -> Result<Kernel<Double>, warpwright::ptx::BuildError> {
+    Kernel::<Double>::build("kernel(x, y, n)", Target::SM_80, |k, (x, y, _)| {
+        let x = x.load();
+        k.comment("BAD");
+        let product = x * x;
+        y.store(product);
+    })
+}
+
+#[test]
+#[ignore = "run by a_refused_kernel_names_the_rust_line"]
+fn child_refused() {
+    let Some(gpu) = fake_gpu() else { return };
+    println!("{}", gpu.load(&bad().expect("it builds")).expect_err("refused"));
+}
+
+#[test]
+fn a_gpu_is_a_device() {
+    let Some(printed) = run("child_device", &[]) else { return };
+    assert_eq!(
+        printed,
+        "Fake GPU: Fake GPU (sm_90, 132 SMs, 3.0 GiB, driver for CUDA 13.0)
+launch grid 1,1,1 block 32,1,1 shared 0
+[2.0, 4.0] NaN
+250µs, loaded anew: true, 10 registers
+launch grid 1,1,1 block 32,1,1 shared 0
+loaded anew: false
+[]
+kernel `kernel`: the buffer for parameter `x` belongs to another device than Fake GPU
+the buffer belongs to another device than Fake GPU
+the buffer belongs to another device than simulator"
+    );
+}
+
+#[test]
+#[ignore = "run by a_gpu_is_a_device"]
+fn child_device() {
+    let Some(gpu) = fake_gpu() else { return };
+    let device = GpuDevice::from(gpu);
+    println!("{}: {}", device.name(), device.describe());
+    let kernel = double(Target::SM_80).expect("it builds");
+    let x = device.upload(&[1.0f32, 2.0]).expect("room");
+    let mut y = device.output(3).expect("room");
+    let launched = device.launch(&kernel, (&x, &mut y, 2)).expect("it runs");
+    let back: Vec<f32> = device.download(&y).expect("copied");
+    println!("{:?} {}", &back[..2], back[2]);
+    let Details::Compiled(attributes) = &launched.details else { panic!("{launched:?}") };
+    let anew = !launched.load_time.is_zero();
+    println!("{:?}, loaded anew: {anew}, {} registers", launched.time, attributes.registers);
+    let again = device.launch(&kernel, (&x, &mut y, 2)).expect("it runs");
+    println!("loaded anew: {}", !again.load_time.is_zero());
+
+    let empty = device.upload::<u8>(&[]).expect("room");
+    println!("{:?}", device.download(&empty).expect("copied"));
+    device.launch(&kernel, (&x, &mut y, 0)).expect("nothing to do");
+
+    let simulator = Simulator::new();
+    let elsewhere = simulator.upload(&[1.0f32]).expect("room");
+    println!("{}", device.launch(&kernel, (&elsewhere, &mut y, 1)).expect_err("refused"));
+    println!("{}", device.download(&elsewhere).expect_err("refused"));
+    println!("{}", simulator.download(&y).expect_err("refused"));
+}
+
+/// The lines in the text reach the machine code unless the caller wants otherwise.
+#[test]
+fn source_lines_are_kept() {
+    let macros = ["MAP=0"];
+    let Some(stand_in) = StandIn::build(&macros) else { return };
+    let printed = stand_in.run("run::cuda::child_lines");
+    assert_eq!(printed, ["jit line info 1", "unload ok", "jit max registers 40", "unload ok"]);
+}
+
+#[test]
+#[ignore = "run by source_lines_are_kept"]
+fn child_lines() {
+    let Some(gpu) = fake_gpu() else { return };
+    let kernel = double(Target::SM_80).expect("it builds");
+    drop(gpu.load(&kernel).expect("loaded"));
+    let options = LoadOptions { max_registers: Some(40), ..LoadOptions::default() };
+    drop(gpu.load_with(&kernel, &options).expect("loaded"));
+}
+
+#[test]
+fn a_device_too_old_for_the_kernel_is_named() {
+    let Some(printed) = run("child_too_old", &["CAPABILITY=7"]) else { return };
+    assert_eq!(printed, "kernel `kernel` was built for sm_80, which Fake GPU (sm_70) cannot run");
+}
+
+#[test]
+#[ignore = "run by a_device_too_old_for_the_kernel_is_named"]
+fn child_too_old() {
+    let Some(gpu) = fake_gpu() else { return };
+    println!("{}", gpu.load(&double(Target::SM_80).expect("it builds")).expect_err("refused"));
+}
+
+#[test]
+fn raw_words_hold_halves() {
+    fn holds<U: Holds<T>, T>() {}
+    holds::<u16, bf16>();
+    holds::<u16, f16>();
+    holds::<u16, B16>();
+    holds::<half::bf16, bf16>();
+    holds::<f32, f32>();
+    holds::<u32, bf16x2>();
+}

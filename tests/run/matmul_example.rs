@@ -1,0 +1,297 @@
+//! The matmul example: its products, its check, and what it says to bad input. Its modules are compiled in, so nothing is
+//! run that was built at another time.
+
+#[path = "../../examples/matmul/check.rs"]
+pub(super) mod check;
+#[path = "../../examples/matmul/job.rs"]
+mod job;
+#[path = "../../examples/matmul/npy.rs"]
+mod npy;
+#[path = "../../examples/matmul/options.rs"]
+mod options;
+#[path = "../../examples/matmul/progress.rs"]
+mod progress;
+
+use self::check::{Factors, check};
+use npyz::WriterBuilder;
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+use warpwright::prelude::*;
+
+/// A folder of its own, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = env::temp_dir().join(format!("warpwright-matmul-{}-{count}", process::id()));
+        fs::create_dir_all(&folder).expect("the temporary folder can be written");
+        Self(folder)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A `.npy` file of elements like these.
+    fn npy<T: npyz::AutoSerialize>(
+        &self,
+        name: &str,
+        shape: &[u64],
+        values: impl IntoIterator<Item = T>,
+    ) -> PathBuf {
+        let mut bytes = Vec::new();
+        let options = npyz::WriteOptions::new().default_dtype().shape(shape);
+        let mut writer = options.writer(&mut bytes).begin_nd().expect("a vector takes all");
+        writer.extend(values).expect("a vector takes all");
+        writer.finish().expect("as many values as the shape says");
+        self.write(name, &bytes)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        fs::write(self.file(name), bytes).expect("the temporary folder can be written");
+        self.file(name)
+    }
+
+    /// Names of the files in it.
+    fn names(&self) -> Vec<OsString> {
+        let mut names: Vec<_> = fs::read_dir(&self.0)
+            .expect("it exists")
+            .map(|entry| entry.expect("readable").file_name())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What the example prints, or its exit code and message.
+fn matmul(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Result<String, (u8, String)> {
+    let args = [OsString::from("matmul")].into_iter().chain(args.iter().map(|arg| arg.as_ref().to_owned()));
+    let mut out = Vec::new();
+    let outcome = options::parse(args).and_then(|options| job::run(&options, &mut out));
+    match outcome {
+        Ok(()) => Ok(String::from_utf8(out).expect("text")),
+        Err(failure) => {
+            let code = failure.code();
+            let (options::Failure::Help(text)
+            | options::Failure::Input(text)
+            | options::Failure::Wrong(text)) = failure;
+            Err((code, text))
+        }
+    }
+}
+
+/// The message of an input that is refused with exit code 2, in one line.
+fn refused(args: &[&dyn AsRef<std::ffi::OsStr>]) -> String {
+    let (code, message) = matmul(args).expect_err("it should be refused");
+    assert_eq!((code, message.lines().count()), (2, 1), "{message}");
+    message
+}
+
+#[test]
+fn the_shipped_matrices_are_multiplied_and_verified() {
+    let folder = Folder::new();
+    let (ptx, out) = (folder.file("m.ptx"), folder.file("d.npy"));
+    let printed = matmul(&[&"--device", &"sim", &"--ptx", &ptx, &"--out", &out]).expect("verified");
+    let heads: Vec<_> = printed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(
+        heads,
+        ["device", "problem", "kernel", "needs", "ptx", "build", "run", "error", "verified", "written"]
+    );
+    assert!(printed.contains("A 203×139, B 139×91") && printed.contains("18473 elements"), "{printed}");
+    let text = fs::read_to_string(ptx).expect("written");
+    assert!(text.contains(".target sm_80") && !text.contains(".loc"), "{text}");
+    let d = npy::read(&out).expect("written");
+    assert_eq!((d.rows, d.cols, d.values.len()), (203, 91, 203 * 91));
+}
+
+#[test]
+fn files_of_f32_and_f16_in_either_order() {
+    let folder = Folder::new();
+    // Small integers, so that the product is exact.
+    let a = folder.npy("a.npy", &[2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let b = folder.npy("b.npy", &[3, 1], [1u8, 10, 100].map(|x| f16::from_f32(x.into())));
+    let out = folder.file("d.npy");
+    let go = |a: &Path| {
+        matmul(&[&"--device", &"sim", &"--a", &a, &"--b", &b, &"--out", &out, &"--ptx", &folder.file("p")])
+            .expect("verified");
+        npy::read(&out).expect("written").values
+    };
+    assert_eq!(go(&a), [321.0, 654.0]);
+    let mut columns = Vec::new();
+    let options = npyz::WriteOptions::new().default_dtype().shape(&[2, 3]).order(npyz::Order::Fortran);
+    let mut writer = options.writer(&mut columns).begin_nd().expect("a vector takes all");
+    writer.extend([1.0f32, 4.0, 2.0, 5.0, 3.0, 6.0]).expect("a vector takes all");
+    writer.finish().expect("six values");
+    assert_eq!(go(&folder.write("columns.npy", &columns)), [321.0, 654.0]);
+}
+
+#[test]
+fn a_product_without_elements_is_right() {
+    let folder = Folder::new();
+    let a = folder.npy("a.npy", &[0, 3], [0.0f32; 0]);
+    let b = folder.npy("b.npy", &[3, 2], [1.0f32; 6]);
+    let printed = matmul(&[&"--device", &"sim", &"--a", &a, &"--b", &b, &"--ptx", &folder.file("p")])
+        .expect("verified");
+    assert!(printed.contains("nothing to do") && printed.contains("verified  0 elements"), "{printed}");
+}
+
+#[test]
+fn bad_input_is_refused_in_a_line_and_nothing_is_written() {
+    let folder = Folder::new();
+    let good = folder.npy("good.npy", &[2, 3], [1.0f32; 6]);
+    let flat = folder.npy("flat.npy", &[6], [1.0f32; 6]);
+    let cube = folder.npy("cube.npy", &[1, 2, 3], [1.0f32; 6]);
+    let double = folder.npy("double.npy", &[3, 2], [1.0f64; 6]);
+    let text = folder.write("text.npy", b"1 2 3\n4 5 6\n");
+    let cut = fs::read(&good).expect("written");
+    let cut = folder.write("cut.npy", &cut[..cut.len() - 1]);
+    let missing = folder.file("missing.npy");
+    let before = folder.names();
+
+    let (ptx, out) = (folder.file("m.ptx"), folder.file("d.npy"));
+    let with_b = |b: &Path| {
+        let args: [&dyn AsRef<std::ffi::OsStr>; 10] =
+            [&"--device", &"sim", &"--a", &good, &"--b", &b, &"--ptx", &ptx, &"--out", &out];
+        refused(&args).replace(&*folder.0.to_string_lossy(), "")
+    };
+    assert_eq!(with_b(&missing), "/missing.npy cannot be read: No such file or directory (os error 2)");
+    assert_eq!(with_b(&flat), "/flat.npy has 1 dimensions (6): a matrix with 2 is wanted");
+    assert_eq!(with_b(&cube), "/cube.npy has 3 dimensions (1×2×3): a matrix with 2 is wanted");
+    assert_eq!(
+        with_b(&double),
+        "/double.npy has elements of type '<f8': f32 ('<f4') or f16 ('<f2') is wanted"
+    );
+    assert_eq!(with_b(&good), "A is 2×3 and B is 2×3: A needs as many columns as B has rows");
+    assert!(with_b(&text).starts_with("/text.npy is no .npy file: "), "{}", with_b(&text));
+    assert!(with_b(&cut).starts_with("/cut.npy ends too early or is damaged: "), "{}", with_b(&cut));
+    assert_eq!(folder.names(), before);
+}
+
+#[test]
+fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
+    let folder = Folder::new();
+    let (ptx, none) = (folder.file("m.ptx"), folder.file("none/d.npy"));
+    let target = |target: &str| refused(&[&"--device", &"sim", &"--ptx", &ptx, &"--target", &target]);
+    assert_eq!(target("sm_100a"), "--target sm_100a: simulator (sm_90) cannot run it");
+    assert!(target("sm_75").contains("the target is sm_75"), "{}", target("sm_75"));
+    assert_eq!(
+        target("sm_1"),
+        "invalid value 'sm_1' for '--target <TARGET>': unknown target `sm_1`: wanted one of sm_75, sm_80, sm_86, sm_87, \
+         sm_89, sm_90, sm_90a, sm_100a, sm_120a"
+    );
+    assert_eq!(
+        refused(&[&"--device", &"tpu", &"--ptx", &ptx]),
+        "invalid value 'tpu' for '--device <DEVICE>': unknown device `tpu`: wanted auto, sim or gpu"
+    );
+    let unwritable = refused(&[&"--device", &"sim", &"--ptx", &ptx, &"--out", &none]);
+    assert!(unwritable.contains("d.npy cannot be written: there is no folder"), "{unwritable}");
+    let half = refused(&[&"--a", &none]);
+    assert_eq!(half, "the following required arguments were not provided: --b <FILE>");
+    assert!(folder.names().is_empty());
+    if let Err(why) = warpwright::run::open(warpwright::run::Choice::Gpu) {
+        assert_eq!(refused(&[&"--device", &"gpu", &"--ptx", &ptx]), why.to_string());
+        assert!(folder.names().is_empty());
+    }
+}
+
+#[test]
+fn help_is_no_error() {
+    let (code, text) = matmul(&[&"--help"]).expect_err("help");
+    assert_eq!(code, 0);
+    assert!(text.contains("--device <DEVICE>"), "{text}");
+}
+
+/// A sum of products by the rule that the bound stands for: groups, each aligned to its largest exponent and cut off after
+/// `bits`, the sum cut off to an f32.
+fn tensor_core(a: &[bf16], b: &[bf16], group: usize, bits: i32) -> f32 {
+    let mut sum = 0.0f32;
+    for (a, b) in a.chunks(group).zip(b.chunks(group)) {
+        let products = a.iter().zip(b).map(|(a, b)| (a.to_f64() * b.to_f64(), exponent(*a) + exponent(*b)));
+        let c = (f64::from(sum), f64::from(sum).abs().log2().floor().max(-126.0) as i32);
+        let terms: Vec<(f64, i32)> = products.chain([c]).filter(|term| term.0 != 0.0).collect();
+        let Some(largest) = terms.iter().map(|term| term.1).max() else { continue };
+        let unit = 2f64.powi(largest.max(-133) - bits);
+        let total: f64 = terms.iter().map(|term| (term.0 / unit).trunc() * unit).sum();
+        // Toward zero: an f32 that was rounded away from zero steps back.
+        let near = total as f32;
+        sum = if f64::from(near).abs() > total.abs() { f32::from_bits(near.to_bits() - 1) } else { near };
+    }
+    sum
+}
+
+/// The exponent of a number, that of the smallest normal one for a subnormal.
+fn exponent(x: bf16) -> i32 {
+    (i32::from(x.to_bits() >> 7 & 0xff)).max(1) - 127
+}
+
+fn factor() -> impl Strategy<Value = bf16> {
+    prop_oneof![
+        4 => (-4.0f32..4.0).prop_map(bf16::from_f32),
+        1 => (0u16..0x5f00).prop_map(bf16::from_bits),
+        1 => (0x8000u16..0xdf00).prop_map(bf16::from_bits),
+        1 => Just(bf16::ZERO),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the factors, results of Ampere's and of Hopper's arithmetic hold, and one that is off by more than twice
+    /// the bound does not.
+    #[test]
+    fn the_bound_holds(pairs in prop::collection::vec((factor(), factor()), 1..100)) {
+        let (a, b): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let factors = Factors { a: &a, b: &b, m: 1, n: 1, k: a.len() };
+        for (group, bits) in [(8, 24), (16, 25)] {
+            let d = tensor_core(&a, &b, group, bits);
+            let verdict = check(&factors, &[d]);
+            prop_assert!(verdict.wrong == 0, "{group} {bits}: {verdict:?}");
+        }
+        let worst = check(&factors, &[0.0]).worst.expect("one element");
+        let off = (worst.wanted + 2.0 * worst.bound + worst.wanted.abs() * 1e-6) as f32;
+        prop_assert_eq!(check(&factors, &[off]).wrong, 1, "{:?}", worst);
+    }
+}
+
+#[test]
+fn a_wrong_element_is_placed() {
+    let a = [1.0, 2.0, 3.0, 4.0].map(bf16::from_f32);
+    let b = [1.0, 0.0, 0.0, 1.0].map(bf16::from_f32);
+    let factors = Factors { a: &a, b: &b, m: 2, n: 2, k: 2 };
+    let verdict = check(&factors, &[1.0, 2.0, 3.0, 4.0]);
+    assert_eq!((verdict.wrong, verdict.first_wrong), (0, None));
+    let verdict = check(&factors, &[1.0, 2.0, f32::NAN, 4.001]);
+    let first = verdict.first_wrong.expect("two are wrong");
+    assert_eq!((verdict.wrong, first.row, first.col, first.wanted), (2, 1, 0, 3.0));
+    assert!(!verdict.worst.expect("four elements").holds());
+}
+
+#[test]
+fn special_values_are_what_ieee_says() {
+    let one = |a: [f32; 2], b: [f32; 2], d: f32| {
+        let (a, b) = (a.map(bf16::from_f32), b.map(bf16::from_f32));
+        check(&Factors { a: &a, b: &b, m: 1, n: 1, k: 2 }, &[d]).wrong == 0
+    };
+    let inf = f32::INFINITY;
+    assert!(one([inf, 1.0], [1.0, 1.0], inf) && !one([inf, 1.0], [1.0, 1.0], -inf));
+    assert!(one([inf, 1.0], [0.0, 1.0], f32::NAN) && !one([inf, 1.0], [0.0, 1.0], inf));
+    assert!(one([inf, inf], [1.0, -1.0], f32::NAN) && !one([inf, inf], [1.0, -1.0], 0.0));
+    // The sum of two numbers can leave the range of f32.
+    assert!(one([3e38, 3e38], [1.0, 1.0], inf) && !one([1e38, 1e38], [1.0, 1.0], inf));
+}

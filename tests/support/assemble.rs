@@ -1,0 +1,61 @@
+//! ptxas as a judge of emitted modules.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::{
+    env, fs,
+    process::{self, Command},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use warpwright::ptx::{Kernel, Target};
+
+use crate::require;
+
+/// Assembles a kernel for its target, or says that ptxas is missing.
+pub(crate) fn kernel<A>(kernel: &Kernel<A>) {
+    module(&kernel.ptx(), kernel.entry().target);
+}
+
+/// Assembles a module for its target and for all later ones that can run it.
+pub(crate) fn everywhere(ptx: &str, target: Target) {
+    for later in Target::ALL.into_iter().filter(|t| *t == target || target.runs_on(t.sm() / 10, t.sm() % 10))
+    {
+        module(ptx, later);
+    }
+}
+
+/// Assembles a module: a spill, a warning or an advisory such as "(C7510)", which ptxas prints without failing, is a failure.
+pub(crate) fn module(ptx: &str, target: Target) {
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let Some(ptxas) = require::ptxas() else { return };
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let path = env::temp_dir().join(format!("warpwright-{}-{number}.ptx", process::id()));
+    fs::write(&path, ptx).unwrap();
+    let run = Command::new(ptxas)
+        .args(["-v", &format!("-arch={target}"), "-o", "/dev/null"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    fs::remove_file(&path).unwrap();
+    let log = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{log}\n{ptx}");
+    if let Some(complaint) = log.lines().find(|line| is_complaint(line)) {
+        panic!("{complaint}\n{log}\n{ptx}");
+    }
+}
+
+fn is_complaint(line: &str) -> bool {
+    let spills = line.contains("spill") && !line.contains(" 0 bytes spill stores, 0 bytes spill loads");
+    spills || line.contains("warning") || line.contains("(C7")
+}
+
+#[test]
+fn complaints_are_seen() {
+    assert!(is_complaint("    0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads"));
+    assert!(is_complaint("ptxas warning : something"));
+    assert!(is_complaint(
+        "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized"
+    ));
+    assert!(!is_complaint("    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"));
+    assert!(!is_complaint("ptxas info    : Used 206 registers, used 1 barriers, 49152 bytes smem"));
+}

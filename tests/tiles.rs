@@ -1,0 +1,19 @@
+//! Tiles, run on every device there is.
+
+#[path = "support/assemble.rs"]
+mod assemble;
+#[path = "support/devices.rs"]
+mod devices;
+#[path = "support/require.rs"]
+mod require;
+
+mod tiles {
+    mod arithmetic;
+    mod codes;
+    mod global;
+    mod lines;
+    mod matmul;
+    mod mistakes;
+    mod pipeline;
+    mod shared;
+}

@@ -1,0 +1,76 @@
+//! Matrices whose elements tell where they are, and what lanes should hold of them.
+
+use warpwright::{
+    atoms::FragmentMap,
+    ptx::{bf16, f16},
+    tiles::TileElement,
+};
+
+/// An element type with small whole numbers.
+pub(super) trait Coded: TileElement {
+    /// The number in this type; exact up to 256.
+    fn code(number: u32) -> Self;
+    /// The number as f64, exactly.
+    fn to_f64(self) -> f64;
+    /// The nearest number.
+    fn from_f64(number: f64) -> Self;
+}
+
+impl Coded for bf16 {
+    fn code(number: u32) -> Self {
+        bf16::from_f32(number as f32)
+    }
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+    fn from_f64(number: f64) -> Self {
+        bf16::from_f64(number)
+    }
+}
+
+impl Coded for f16 {
+    fn code(number: u32) -> Self {
+        f16::from_f32(number as f32)
+    }
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+    fn from_f64(number: f64) -> Self {
+        f16::from_f64(number)
+    }
+}
+
+impl Coded for f32 {
+    fn code(number: u32) -> Self {
+        number as f32
+    }
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+    fn from_f64(number: f64) -> Self {
+        number as f32
+    }
+}
+
+/// Element (row, col): neighbours differ, and so do elements 8 or 16 apart in either direction.
+pub(super) fn code<T: Coded>(row: u32, col: u32) -> T {
+    T::code((row * 37 + col * 5) % 251 + 1)
+}
+
+/// A coded matrix, row by row.
+pub(super) fn coded<T: Coded>(rows: u32, cols: u32) -> Vec<T> {
+    (0..rows).flat_map(|row| (0..cols).map(move |col| code(row, col))).collect()
+}
+
+/// What each register of each lane must hold if element (row, col) of the tile is `element(row, col)`: lane-major.
+pub(super) fn expected<T: Coded>(map: &FragmentMap, element: impl Fn(u32, u32) -> T) -> Vec<u32> {
+    let registers = map.registers() as usize;
+    let mut words = vec![0u32; 32 * registers];
+    for lane in 0..32 {
+        for e in map.elements(lane) {
+            let bits = element(e.row, e.col).to_mem_bits() as u32;
+            words[lane as usize * registers + e.register as usize] |= bits << (16 * e.half);
+        }
+    }
+    words
+}

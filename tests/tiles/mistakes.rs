@@ -1,0 +1,126 @@
+//! Mistakes that the compiler cannot see: each is an error with the Rust line that made it.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    prelude::*,
+    ptx::{BuildError, BuildErrorKind, Params},
+    tiles::Swizzle128,
+};
+
+/// Builds a kernel that must be refused; the error's line must be `line`.
+fn refused<A: Params>(
+    target: Target,
+    line: u32,
+    write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>),
+) -> (String, BuildErrorKind) {
+    let error: BuildError =
+        Kernel::<A>::build("mistake", target, write).expect_err("the kernel must be refused");
+    assert_eq!((error.location().file(), error.location().line()), (file!(), line), "{error}");
+    (error.to_string(), error.kind().clone())
+}
+
+#[test]
+fn a_shared_tile_needs_the_blocks_shape() {
+    let (text, _) = refused::<(In<bf16>,)>(Target::SM_80, line!() + 2, |k, (a,)| {
+        let a = k.global(a, row_major(16, 16));
+        let _ = k.shared_tile::<St<bf16, 1, 1>>().fill(a.tile(0, 0));
+    });
+    assert!(text.ends_with("tiles in shared memory need the block's shape: call `block` first"), "{text}");
+}
+
+#[test]
+fn a_swizzle_must_divide_the_row() {
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 1, |k, ()| {
+        k.shared_tile::<St<bf16, 1, 3, Swizzle128>>();
+    });
+    assert!(text.contains("rows of 96 bytes cannot have a swizzle of 128"), "{text}");
+}
+
+#[test]
+fn a_rectangle_stays_in_its_tile() {
+    let (text, _) = refused::<(In<bf16>,)>(Target::SM_80, line!() + 4, |k, (a,)| {
+        k.block([32]);
+        let a = k.global(a, row_major(32, 32));
+        let tile = k.shared_tile::<St<bf16, 2, 2>>().fill(a.tile(0, 0)).wait();
+        let _: Rt<bf16, 2, 1> = tile.subtile(1, 0).load();
+    });
+    assert!(text.contains("2×1 subtiles reaches past the edge"), "{text}");
+}
+
+#[test]
+fn warps_must_make_up_the_block() {
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 2, |k, ()| {
+        k.block([96]);
+        k.warp_grid(2, 2);
+    });
+    assert!(text.contains("2×2 warps is 128 threads, but the block has 96"), "{text}");
+}
+
+#[test]
+fn bf16_products_need_sm_80() {
+    let (_, kind) = refused::<()>(Target::SM_75, line!() + 2, |k, ()| {
+        let (a, b) = (k.zeros::<Rt<bf16, 1, 1>>(), k.zeros::<Rt<bf16, 1, 1, Col>>());
+        let _ = k.zeros::<Rt<f32, 1, 1>>().mma_ab(&a, &b);
+    });
+    let BuildErrorKind::Unsupported { mnemonic, lowest, target, .. } = kind else { panic!("{kind}") };
+    assert_eq!(mnemonic, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
+    assert_eq!((lowest, target), (Target::SM_80, Target::SM_75));
+}
+
+#[test]
+fn a_pipeline_must_fit_into_shared_memory() {
+    let kernel = Kernel::<()>::build("large", Target::SM_80, |k, ()| {
+        k.pipeline::<(St<f32, 8, 8>,), 3>();
+    });
+    let error = kernel.expect_err("192 KiB do not fit");
+    let most = 163 << 10;
+    assert_eq!(
+        *error.kind(),
+        BuildErrorKind::TooMuchShared { bytes: 192 << 10, most, target: Target::SM_80 }
+    );
+}
+
+/// A handle to an accumulator's register, used after the product was summed into it.
+#[test]
+fn an_overwritten_register_is_not_read() {
+    let (_, kind) = refused::<(Out<f32>,)>(Target::SM_80, line!() + 5, |k, (y,)| {
+        let (a, b) = (k.zeros::<Rt<bf16, 1, 1>>(), k.zeros::<Rt<bf16, 1, 1, Col>>());
+        let sum = k.zeros::<Rt<f32, 1, 1>>();
+        let before = sum.registers()[0];
+        let _sum = sum.mma_ab(&a, &b);
+        y.store(before);
+    });
+    assert!(matches!(kind, BuildErrorKind::Overwritten { .. }), "{kind}");
+}
+
+/// A tile made inside a loop and used after it.
+#[test]
+fn a_tile_stays_in_its_block() {
+    let (_, kind) = refused::<(Out<f32>,)>(Target::SM_80, line!() + 3, |k, (y,)| {
+        let mut kept = None;
+        k.for_(4u32, |_| kept = Some(k.zeros::<Rt<f32, 1, 1>>()));
+        k.global(y, row_major(16, 16)).tile(0, 0).store(&kept.unwrap());
+    });
+    assert!(matches!(kind, BuildErrorKind::NotDominated { .. }), "{kind}");
+}
+
+/// A product summed in place inside a loop, into a tile that the loop does not carry: it would add up over the iterations.
+#[test]
+fn an_accumulator_is_the_loops_state() {
+    let (_, kind) = refused::<()>(Target::SM_80, line!() + 4, |k, ()| {
+        let (a, b) = (k.zeros::<Rt<bf16, 1, 1>>(), k.zeros::<Rt<bf16, 1, 1, Col>>());
+        let sum = k.zeros::<Rt<f32, 1, 1>>();
+        k.for_(4u32, |_| {
+            let _ = sum.mma_ab(&a, &b);
+        });
+    });
+    assert!(matches!(kind, BuildErrorKind::NotCarried { .. }), "{kind}");
+}
+
+#[test]
+fn a_loop_goes_forward() {
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 1, |k, ()| {
+        k.for_(Steps::new(0u32, 4u32).by(0u32), |_| {});
+    });
+    assert!(text.contains("a loop's step must be above 0, but it is 0"), "{text}");
+}

@@ -1,0 +1,89 @@
+//! Pipelines of every depth over every number of tiles, known on the host or not.
+
+use pretty_assertions::assert_eq;
+use warpwright::{prelude::*, run::Device};
+
+use super::codes::coded;
+use crate::devices::everywhere;
+
+/// The sum of the first `count` 16×32 tiles of a row of tiles, through `N` stages, by two warps of which each has a half.
+fn sum<const N: usize>(count: u32, known: bool) {
+    type Args = (In<f32>, Out<f32>, u32);
+    let kernel = Kernel::<Args>::build("sum", Target::SM_80, |k, (a, d, n)| {
+        k.block([64]);
+        k.grid([]);
+        let a = k.global(a, row_major(16, 320));
+        let (_, half) = k.warp_grid(1, 2);
+        let total = k.pipeline::<(St<f32, 1, 2>,), N>().run(
+            if known { count.into() } else { n },
+            k.zeros::<Rt<f32, 1, 1>>(),
+            |i, stage| stage.fill((a.tile(0, i),)),
+            |mut total, (tile,)| {
+                total += &tile.subtile(0, half).load();
+                total
+            },
+        );
+        k.global(d, row_major(16, 32)).tile(0, half).store(&total);
+    })
+    .unwrap();
+    let a = coded::<f32>(16, 320);
+    crate::assemble::kernel(&kernel);
+    let got = everywhere(|device| {
+        let a = device.upload(&a).unwrap();
+        let mut d = device.output::<f32>(16 * 32).unwrap();
+        device.launch(&kernel, (&a, &mut d, count)).unwrap();
+        device.download(&d).unwrap()
+    });
+    let element =
+        |i: usize| (0..count as usize).map(|tile| a[i / 32 * 320 + tile * 32 + i % 32]).sum::<f32>();
+    assert_eq!(
+        got,
+        (0..16 * 32).map(element).collect::<Vec<_>>(),
+        "{count} tiles through {N} stages, known: {known}"
+    );
+}
+
+#[test]
+fn every_depth_and_count() {
+    for count in [0, 1, 2, 3, 4, 5, 10] {
+        for known in [false, true] {
+            sum::<2>(count, known);
+            sum::<3>(count, known);
+            sum::<4>(count, known);
+        }
+    }
+}
+
+/// A pipeline that an emitted loop runs again and again, as a persistent kernel does: the stages are not filled anew before
+/// every warp is done with them.
+#[test]
+fn again_and_again() {
+    let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("again", Target::SM_80, |k, (a, d, rounds)| {
+        k.block([64]);
+        k.grid([]);
+        let (a, d) = (k.global(a, row_major(16, 320)), k.global(d, row_major(16, 32)));
+        let (_, half) = k.warp_grid(1, 2);
+        k.for_(rounds, |_| {
+            let total = k.pipeline::<(St<f32, 1, 2>,), 2>().run(
+                3,
+                k.zeros::<Rt<f32, 1, 1>>(),
+                |i, stage| stage.fill((a.tile(0, i),)),
+                |total, (tile,)| total.add(&tile.subtile(0, half).load()),
+            );
+            d.tile(0, half).store(&total);
+        });
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let barriers = kernel.ptx().lines().filter(|line| line.trim_start().starts_with("bar.sync")).count();
+    assert_eq!(barriers, 2, "one before the stages are filled again, one an iteration");
+    let a = coded::<f32>(16, 320);
+    let got = everywhere(|device| {
+        let a = device.upload(&a).unwrap();
+        let mut d = device.output::<f32>(16 * 32).unwrap();
+        device.launch(&kernel, (&a, &mut d, 3)).unwrap();
+        device.download(&d).unwrap()
+    });
+    let element = |i: usize| (0..3).map(|tile| a[i / 32 * 320 + tile * 32 + i % 32]).sum::<f32>();
+    assert_eq!(got, (0..16 * 32).map(element).collect::<Vec<_>>());
+}

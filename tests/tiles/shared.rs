@@ -1,0 +1,164 @@
+//! Shared tiles: filled from global memory in every way, loaded and stored in every layout and swizzle.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    prelude::*,
+    run::Device,
+    tiles::{Auto, Plain, RegisterLayout, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128},
+};
+
+use super::{
+    codes::{Coded, code, coded, expected},
+    global::dump,
+};
+use crate::devices::everywhere;
+
+/// Fills a shared tile with `threads` threads from a matrix whose columns `divisor` divides, and loads it with the first warp.
+fn fill<T: Coded, const H: usize, const W: usize, S: SharedSwizzle, L: RegisterLayout>(
+    threads: u32,
+    rows: u32,
+    cols: u32,
+    divisor: u32,
+    target: Target,
+) {
+    let kernel = Kernel::<(In<T>, Out<u32>, u32, u32)>::build("fill", target, |k, (a, words, m, n)| {
+        k.block([threads]);
+        k.grid([]);
+        let a = k.global(a, row_major(m, n.multiple_of(divisor)));
+        let tile = k.shared_tile::<St<T, H, W, S>>().fill(a.tile(1, 1)).wait();
+        k.if_(k.tid_x().lt(32), || dump(k, &tile.load::<L>(), words));
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let words = everywhere(|device| {
+        let a = device.upload(&coded::<T>(rows, cols)).unwrap();
+        let mut words = device.output::<u32>(32 * Rt::<T, H, W, L>::REGISTERS).unwrap();
+        device.launch(&kernel, (&a, &mut words, rows, cols)).unwrap();
+        device.download(&words).unwrap()
+    });
+    let want = expected::<T>(&Rt::<T, H, W, L>::fragment(), |row, col| {
+        let (row, col) = (row + 16 * H as u32, col + 16 * W as u32);
+        if row < rows && col < cols { code(row, col) } else { T::ZERO }
+    });
+    assert_eq!(words, want, "{}×{} of {rows}×{cols} by {threads} threads, {divisor} divides", 16 * H, 16 * W);
+}
+
+/// 16-, 8- and 4-byte copies and single elements; whole and ragged; one warp and several.
+fn fill_widths<T: Coded, L: RegisterLayout>() {
+    fill::<T, 2, 2, Auto, L>(32, 64, 64, 16, Target::SM_80);
+    fill::<T, 2, 2, Auto, L>(32, 50, 56, 8, Target::SM_80);
+    fill::<T, 2, 2, Auto, L>(64, 61, 44, 4, Target::SM_80);
+    fill::<T, 1, 4, Auto, L>(32, 31, 118, 2, Target::SM_80);
+    fill::<T, 2, 2, Auto, L>(128, 49, 57, 1, Target::SM_80);
+    fill::<T, 3, 1, Auto, L>(96, 90, 24, 8, Target::SM_80);
+    // Threads that do not come out even with the tile's chunks.
+    fill::<T, 2, 3, Auto, L>(160, 64, 96, 8, Target::SM_80);
+    fill::<T, 1, 3, Auto, L>(64, 20, 90, 2, Target::SM_80);
+    // No asynchronous copies at all.
+    fill::<T, 2, 2, Auto, L>(32, 50, 56, 8, Target::SM_75);
+}
+
+#[test]
+fn bf16_rows() {
+    fill_widths::<bf16, Row>();
+}
+
+#[test]
+fn f16_cols() {
+    fill_widths::<f16, Col>();
+}
+
+#[test]
+fn f32_rows() {
+    fill_widths::<f32, Row>();
+}
+
+#[test]
+fn f32_cols() {
+    fill_widths::<f32, Col>();
+}
+
+#[test]
+fn swizzles() {
+    fn every<T: Coded, L: RegisterLayout>() {
+        fill::<T, 2, 4, Plain, L>(32, 64, 128, 16, Target::SM_80);
+        fill::<T, 1, 3, Plain, L>(32, 32, 96, 16, Target::SM_80);
+        fill::<T, 2, 4, Swizzle32, L>(32, 64, 128, 16, Target::SM_80);
+        fill::<T, 2, 4, Swizzle64, L>(32, 64, 128, 16, Target::SM_80);
+        fill::<T, 2, 4, Swizzle128, L>(32, 64, 128, 16, Target::SM_80);
+        fill::<T, 1, 8, Swizzle128, L>(32, 32, 256, 16, Target::SM_80);
+    }
+    every::<bf16, Row>();
+    every::<bf16, Col>();
+    every::<f32, Row>();
+}
+
+/// A register tile stored to shared memory and loaded again in the other layout, and rectangles of it.
+#[test]
+fn store_and_load() {
+    fn through<T: Coded, S: SharedSwizzle, L: RegisterLayout, M: RegisterLayout>() {
+        let kernel =
+            Kernel::<(In<T>, Out<u32>, Out<u32>)>::build("through", Target::SM_80, |k, (a, whole, part)| {
+                k.block([32]);
+                k.grid([]);
+                let tile = Rt::<T, 2, 4, L>::load(k.global(a, row_major(32, 64)).tile(0, 0));
+                let tile = k.shared_tile::<St<T, 2, 4, S>>().store(&tile).wait();
+                dump(k, &tile.load::<M>(), whole);
+                // A place that is known only at run time.
+                let one = k.ntid_x() >> 5;
+                let corner: Rt<T, 1, 2, M> = tile.subtile(one, one + 1).load();
+                dump(k, &corner, part);
+            })
+            .unwrap();
+        crate::assemble::kernel(&kernel);
+        let words = everywhere(|device| {
+            let a = device.upload(&coded::<T>(32, 64)).unwrap();
+            let mut whole = device.output::<u32>(32 * Rt::<T, 2, 4, M>::REGISTERS).unwrap();
+            let mut part = device.output::<u32>(32 * Rt::<T, 1, 2, M>::REGISTERS).unwrap();
+            device.launch(&kernel, (&a, &mut whole, &mut part)).unwrap();
+            (device.download(&whole).unwrap(), device.download(&part).unwrap())
+        });
+        assert_eq!(words.0, expected::<T>(&Rt::<T, 2, 4, M>::fragment(), code));
+        assert_eq!(
+            words.1,
+            expected::<T>(&Rt::<T, 1, 2, M>::fragment(), |row, col| code(row + 16, col + 32))
+        );
+    }
+    through::<bf16, Auto, Row, Col>();
+    through::<bf16, Swizzle64, Col, Row>();
+    through::<f16, Swizzle32, Row, Row>();
+    through::<f16, Plain, Col, Col>();
+    through::<f32, Auto, Row, Col>();
+    through::<f32, Swizzle32, Col, Row>();
+    through::<f32, Plain, Row, Row>();
+}
+
+/// The address rule is a bijection, and equals the swizzle of the layout algebra.
+#[test]
+fn addresses_are_swizzled_layouts() {
+    use warpwright::layout::{ComposedLayout, Layout, Swizzle};
+    fn check<T: Coded, const H: usize, const W: usize, S: SharedSwizzle>(swizzle: Swizzle) {
+        let (rows, cols, size) = (16 * H as i64, 16 * W as i64, i64::from(T::SIZE));
+        let pitch = i64::from(St::<T, H, W, S>::address().pitch);
+        let per_block = pitch / size;
+        let layout =
+            Layout::new((rows, (per_block, cols / per_block)), (pitch, (size, rows * pitch))).unwrap();
+        let composed = ComposedLayout::new(swizzle, 0, layout);
+        let mut seen = vec![false; (rows * cols) as usize];
+        for row in 0..rows {
+            for col in 0..cols {
+                let offset = St::<T, H, W, S>::offset(row as u32, col as u32);
+                assert_eq!(i64::from(offset), composed.at((row, col)).unwrap(), "({row}, {col})");
+                assert!(!std::mem::replace(&mut seen[(offset / T::SIZE) as usize], true));
+            }
+        }
+    }
+    check::<bf16, 2, 4, Swizzle128>(Swizzle::BYTES_128);
+    check::<bf16, 2, 8, Auto>(Swizzle::BYTES_128);
+    check::<bf16, 4, 2, Auto>(Swizzle::BYTES_64);
+    check::<f16, 2, 1, Auto>(Swizzle::BYTES_32);
+    check::<f16, 1, 4, Swizzle32>(Swizzle::BYTES_32);
+    check::<f32, 2, 2, Auto>(Swizzle::BYTES_128);
+    check::<f32, 1, 1, Auto>(Swizzle::BYTES_64);
+    check::<bf16, 1, 3, Plain>(Swizzle::NONE);
+}
