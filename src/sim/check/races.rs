@@ -216,7 +216,7 @@ impl Races {
             let slot = &mut self.shadows[rank].units[unit];
             let Unit { write, read } = *slot;
             *slot = Unit { write: mine, read: NONE };
-            if read.time() >= floor && !(read.same_thread(mine) && !read.flag()) && found.is_none() {
+            if read.time() >= floor && (read.flag() || !read.same_thread(mine)) && found.is_none() {
                 found = self.unordered_read(rank, unit, read, warp, lane);
             }
             if write.time() >= floor && !write.same_thread(mine) && found.is_none() {
