@@ -57,6 +57,7 @@
 //! # Features
 //!
 //! - `cuda` (default): running on NVIDIA GPUs through cudarc. Compiles and runs without CUDA on the machine.
+//! - `cli`: the command `warpwright`.
 //! - `proptest`: generators for lanes, coordinates, register tiles and layouts.
 
 pub mod atoms;
@@ -67,6 +68,9 @@ pub mod ptx;
 pub mod run;
 pub mod sim;
 pub mod tiles;
+
+#[cfg(feature = "cli")]
+pub mod cli;
 
 #[cfg(feature = "cuda")]
 pub mod gpu;

@@ -1,0 +1,7 @@
+//! The command `warpwright`: see [`warpwright::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    warpwright::cli::main()
+}
