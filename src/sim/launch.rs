@@ -254,6 +254,8 @@ impl<'a> Sim<'a> {
             return Err(shape(code, reason));
         }
         let variables = memory.load(module);
+        let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
+        let clusters = blocks(launch.grid) / blocks(cluster.unwrap_or([1; 3]));
         let machine = Machine {
             code,
             memory,
@@ -270,7 +272,7 @@ impl<'a> Sim<'a> {
             step_limit: self.step_limit,
             keep_going: self.keep_going,
             seed: self.seed,
-            global: GlobalRaces::new(self.checks, code, memory, launch),
+            global: GlobalRaces::new(self.checks, code, memory, clusters),
             parallel: !code.communicates,
         };
         let nothing = |_: u64, _: u64| {};

@@ -4,6 +4,7 @@ use super::global::{Doing, reach};
 use super::lanes::{Lanes32, Lanes64, lanes};
 use super::memory::{View, aligned, safe_addresses};
 use super::shared::{Place, offsets};
+use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{CpAsync, Space};
 use crate::sim::fault::{Fault, Outcome};
@@ -96,6 +97,11 @@ pub(super) fn issue<const CHECKED: bool>(
     let entry = &mut copies.entries[at];
     for lane in lanes(m) {
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
+    }
+    if CHECKED {
+        for lane in lanes(m).filter(|&lane| sizes[lane] > 0) {
+            cx.check_global(&from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
+        }
     }
     entry.mask = m;
     entry.bytes = bytes;

@@ -123,7 +123,7 @@ fn one<const CHECKED: bool>(
         let offset = bytes * i as u64;
         let old = match shared {
             Some(at) => in_shared::<CHECKED>(cx, atom, lane, at, total, offset, &operands)?,
-            None => in_global(cx, atom, lane, address, total, offset, &operands)?,
+            None => in_global::<CHECKED>(cx, atom, lane, address, total, offset, &operands)?,
         };
         if let Some(&d) = atom.d.get(i) {
             set(warp, d, lane, old);
@@ -222,7 +222,7 @@ fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
 }
 
 /// f32 additions in global memory flush subnormals, those in shared memory do not (PTX ISA, "atom").
-fn in_global(
+fn in_global<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     atom: &Atom,
     lane: usize,
@@ -236,6 +236,9 @@ fn in_global(
         cx.races.clocks.atomic(cx.warp);
     }
     let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
+    if CHECKED && offset == 0 {
+        cx.check_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
+    }
     let mut words = &allocation.words[..];
     Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))
 }

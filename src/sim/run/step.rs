@@ -169,9 +169,12 @@ pub(super) fn control(
             let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
             Ok(hold(warp, group, mask, Wait::Cluster { phase }))
         }
-        Control::Fence => {
+        Control::Fence { device } => {
             if cx.racing() {
                 cx.races.clocks.fence(cx.warp);
+            }
+            if let (true, Some(mut order)) = (*device, cx.order()) {
+                order.fence(cx.unit);
             }
             Ok(Step::Next)
         }
