@@ -125,7 +125,8 @@ impl Module {
         Some(Entry { code, function })
     }
 
-    pub(super) fn file(&self) -> &str {
+    /// The name that reports give the text.
+    pub fn file(&self) -> &str {
         &self.inner.file
     }
 
@@ -149,8 +150,8 @@ impl Module {
         })
     }
 
-    /// A line of the text, for reports.
-    pub(super) fn line(&self, line: u32) -> &str {
+    /// A line of the text, from 1; empty past the end.
+    pub fn line(&self, line: u32) -> &str {
         self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
     }
 }
