@@ -66,6 +66,7 @@ mod run;
 mod tensor_map;
 mod types;
 mod unit;
+mod validate;
 mod warp;
 
 pub use error::{ParseError, SimError};
@@ -74,3 +75,4 @@ pub use memory::{Memory, MemoryError};
 pub use module::{Entry, Module, Param};
 pub use report::{Counts, Finding, Kind, Report, Site, SourceLocation};
 pub use tensor_map::{TensorMap, TensorMapError, TensorSwizzle, TensorType};
+pub use validate::validate;
