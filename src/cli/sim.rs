@@ -4,18 +4,21 @@ mod case;
 mod checks;
 mod dtype;
 mod finding;
+mod json;
 mod memory;
 mod npy;
 mod progress;
+mod table;
 mod tensor_map;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 
 use super::Error;
-use crate::sim::{Arch, Checks, Launch, Module, Sim, SimError};
+use crate::sim::{Arch, Arg, Checks, Launch, Module, Report, Sim};
 
 /// Runs a PTX kernel on the CPU and reports what is wrong with it.
 ///
@@ -40,7 +43,27 @@ pub(super) struct Args {
     /// The architecture whose arithmetic is simulated; the module's `.target` plays no part
     #[arg(long, value_name = "ARCH", default_value = "sm_90")]
     arch: ArchName,
+
+    /// Write counts and findings to standard output: where the time goes, bank conflicts, sectors per request
+    #[arg(long, value_name = "FORM")]
+    report: Option<Form>,
+
+    /// Interleave warps, and blocks that communicate, at random; the same seed gives the same run
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 }
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For programs
+    Json,
+    /// For people: the lines that were executed most come first
+    Table,
+}
+
+/// Findings of one run; the next one ends it.
+const MOST_FINDINGS: usize = 100;
 
 /// [`Arch`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -93,22 +116,44 @@ impl Args {
             dynamic_shared_bytes: case.dynamic_shared_bytes,
             cluster: case.cluster,
         };
+        let report = self.launch(&module, &case, &launch, &args, &mut device)?;
+        if !report.stopped {
+            memory::write(&device.outputs(&case, &module)?, &self.out)?;
+        }
+        self.tell(&case, &report, &module)?;
+        Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn launch(
+        &self,
+        module: &Module,
+        case: &case::Case,
+        launch: &Launch,
+        args: &[Arg],
+        device: &mut memory::Device<'_>,
+    ) -> Result<Report, Error> {
         let bar = progress::Bar::new();
-        let sim =
-            Sim::new().arch(self.arch.into()).checks(self.check).on_progress(|done, of| bar.set(done, of));
-        let outcome = sim.launch(&module, &case.entry, &launch, &args, &mut device.memory);
+        let mut sim = Sim::new().arch(self.arch.into()).checks(self.check).keep_going(MOST_FINDINGS);
+        if let Some(seed) = self.seed {
+            sim = sim.seed(seed);
+        }
+        let sim = sim.on_progress(|done, of| bar.set(done, of));
+        let outcome = sim.launch(module, &case.entry, launch, args, &mut device.memory);
         bar.clear();
-        let report = match outcome {
-            Ok(report) => report,
-            Err(SimError::Fault(found)) => {
-                finding::print(&found, &module, &self.case_dir);
-                return Ok(ExitCode::from(1));
+        outcome.map_err(|error| Error::of(self.case_dir.display(), error))
+    }
+
+    /// Findings to standard error, what the kernel printed and the report to standard output.
+    fn tell(&self, case: &case::Case, report: &Report, module: &Module) -> Result<(), Error> {
+        report.findings.iter().for_each(|found| finding::print(found, module, &self.case_dir));
+        let text = match self.report {
+            None => report.printed.concat(),
+            Some(Form::Table) => report.printed.concat() + &table::table(&case.entry, report, module),
+            Some(Form::Json) => {
+                let document = json::Document::new(&case.entry, report);
+                serde_json::to_string_pretty(&document).map_err(|e| Error::of("the report", e))? + "\n"
             }
-            Err(error) => return Err(Error::of(self.case_dir.display(), error)),
         };
-        report.printed.iter().for_each(|line| print!("{line}"));
-        memory::write(&device.outputs(&case, &module)?, &self.out)?;
-        report.findings.iter().for_each(|found| finding::print(found, &module, &self.case_dir));
-        Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        std::io::stdout().write_all(text.as_bytes()).map_err(|e| Error::of("standard output", e))
     }
 }

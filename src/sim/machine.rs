@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
+use super::check::global::GlobalRaces;
 use super::check::races::Races;
 use super::code::{Code, Special, Value};
 use super::exec::bulk::BulkCopies;
 use super::exec::mbarrier::Passing;
 use super::exec::tensor::Scratch;
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use super::report::Counts;
@@ -32,6 +33,12 @@ pub(super) struct Machine<'a> {
     pub(super) tensor: TensorArch,
     pub(super) checks: Checks,
     pub(super) step_limit: u64,
+    /// Findings to collect before the run ends; 0 ends it at the first.
+    pub(super) keep_going: usize,
+    /// Of a random interleaving.
+    pub(super) seed: Option<u64>,
+    /// Who accessed global memory; absent when nobody asks.
+    pub(super) global: Option<GlobalRaces>,
     /// Several blocks run at once.
     pub(super) parallel: bool,
 }
@@ -42,6 +49,12 @@ pub(super) const MULTIPROCESSORS: u32 = 132;
 impl Machine<'_> {
     pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
+    }
+
+    /// Room for the work of each instruction, if anybody counts.
+    pub(super) fn empty_profile(&self) -> Vec<Counts> {
+        let counting = self.checks.contains(Checks::COUNTS);
+        vec![Counts::default(); if counting { self.code.instrs.len() } else { 0 }]
     }
 
     /// Blocks in a cluster.
@@ -164,7 +177,12 @@ pub(super) struct Cx<'a> {
     pub(super) clock: u64,
     pub(super) printed: Vec<String>,
     pub(super) cluster_barrier: ClusterBarrier,
-    pub(super) counts: Counts,
+    /// Work by instruction; empty when nobody counts.
+    pub(super) profile: Vec<Counts>,
+    /// Mistakes after which the run goes on, with warp and instruction.
+    pub(super) noted: Vec<(Box<Fault>, usize, u32)>,
+    /// The cluster's number in the grid.
+    pub(super) unit: u64,
     pub(super) scratch: Scratch,
     pub(super) bulk: BulkCopies,
     /// How often something happened that a waiting thread might be waiting for.
@@ -181,5 +199,24 @@ pub(super) struct Cx<'a> {
 impl Cx<'_> {
     pub(super) fn cta(&mut self) -> &mut Cta {
         &mut self.ctas[self.at]
+    }
+
+    /// A mistake after which the run can go on: noted, or an error if nobody collects them.
+    pub(super) fn note(&mut self, fault: Box<Fault>) -> Outcome<()> {
+        let (warp, pc) = (self.warp, self.pc);
+        self.note_at(fault, warp, pc)
+    }
+
+    /// The same for another warp's instruction.
+    pub(super) fn note_at(&mut self, fault: Box<Fault>, warp: usize, pc: u32) -> Outcome<()> {
+        if self.machine.keep_going == 0 {
+            return Err(fault);
+        }
+        // One instruction may be wrong a million times.
+        let told = |(old, _, at): &(Box<Fault>, usize, u32)| *at == pc && old.kind == fault.kind;
+        if !self.noted.iter().any(told) {
+            self.noted.push((fault, warp, pc));
+        }
+        Ok(())
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ast::{Ast, Function, FunctionKind, Init, Item, Space, Statement, Variable};
-use super::code::Code;
+use super::code::{Code, Meta};
 use super::decode::{Symbols, decode, size_of};
 use super::error::ParseError;
 use super::memory::FUNCTION_WINDOW;
+use super::report::SourceLocation;
 use super::types::Type;
 use super::{lexer::Pos, parser};
 
@@ -155,6 +156,13 @@ impl Module {
             Item::File { index: i, name } if *i == index => Some(name.as_str()),
             _ => None,
         })
+    }
+
+    /// The line of the source that an instruction was compiled from, if the text says.
+    pub(super) fn source_of(&self, code: &Code, meta: &Meta) -> Option<SourceLocation> {
+        let loc = code.locs.get(meta.loc as usize)?;
+        let file = self.source_file(loc.file).unwrap_or("?").to_string();
+        Some(SourceLocation { file, line: loc.line, column: loc.column })
     }
 
     /// A line of the text, from 1; empty past the end.

@@ -8,7 +8,7 @@ use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{CpAsync, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -63,7 +63,7 @@ pub(super) fn issue<const CHECKED: bool>(
         for (lane, &size) in warp.regs.r(reg).iter().enumerate() {
             if size > u32::from(copy.bytes) && m >> lane & 1 == 1 {
                 let message = format!("cp.async of {bytes} bytes is told to read {size}");
-                return Err(Fault::at(Kind::InvalidOperand, lane, message));
+                return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
             }
             sizes[lane] = size.min(u32::from(copy.bytes)) as u8;
         }
@@ -115,7 +115,7 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
         let message = format!(
             "misaligned access: the source of a cp.async of {bytes} bytes at global address {from:#x}, which is not a multiple of {bytes}"
         );
-        return Err(Fault::at(Kind::MisalignedAccess, lane, message));
+        return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
     }
     let allocation = reach(cx.machine, lane, from, size, Doing::Load)?;
     let start = ((from - allocation.start) / 4) as usize;

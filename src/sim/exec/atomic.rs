@@ -12,7 +12,7 @@ use crate::sim::code::{Atom, AtomFn, D, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
 use crate::sim::memory::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// The operands of one lane's atomic on one element.
@@ -112,7 +112,7 @@ fn one<const CHECKED: bool>(
     };
     if shared.is_none() && address < GLOBAL_START && (LOCAL_WINDOW..).contains(&address) {
         return Err(Fault::at(
-            Kind::InvalidAddress,
+            FindingKind::InvalidAddress,
             lane,
             format!("an atomic in local memory, at {address:#x}"),
         ));
@@ -202,7 +202,7 @@ fn in_shared<const CHECKED: bool>(
         let message = format!(
             "shared memory out of bounds: {at:#x} is in block {rank} of the cluster, which has {blocks}"
         );
-        return Err(Fault::at(Kind::SharedOutOfBounds, lane, message));
+        return Err(Fault::at(FindingKind::SharedOutOfBounds, lane, message));
     };
     let address = at & ((1 << SHARED_BITS) - 1);
     let mut all = [address; 32];

@@ -14,7 +14,7 @@ use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{Bulk, BulkTensor, Completion, Reduction, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -96,7 +96,7 @@ impl BulkCopies {
 }
 
 fn check(what: bool, lane: usize, message: impl FnOnce() -> String) -> Outcome<()> {
-    if what { Ok(()) } else { Err(Fault::at(Kind::MisalignedAccess, lane, message())) }
+    if what { Ok(()) } else { Err(Fault::at(FindingKind::MisalignedAccess, lane, message())) }
 }
 
 /// The end of a plain copy, checked.
@@ -119,7 +119,7 @@ fn receivers(cx: &Cx<'_>, place: Place, mask: Option<u32>, lane: usize) -> Outco
     let Some(mask) = mask else { return Ok(vec![place]) };
     if mask >> cx.ctas.len() != 0 {
         let message = format!("multicast to blocks {mask:#x} of a cluster of {}", cx.ctas.len());
-        return Err(Fault::at(Kind::InvalidOperand, lane, message));
+        return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
     }
     Ok((0..cx.ctas.len()).filter(|rank| mask >> rank & 1 == 1).map(|rank| Place { rank, ..place }).collect())
 }

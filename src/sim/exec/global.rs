@@ -8,7 +8,7 @@ use crate::sim::code::{Access, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Machine};
 use crate::sim::memory::{Allocation, Found, same_region};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// What an access does, for messages.
@@ -60,7 +60,7 @@ pub(super) fn reach<'a>(
         Found::Live(allocation) if address.saturating_add(bytes) <= allocation.start + allocation.size => {
             if allocation.read_only && doing != Doing::Load {
                 return Err(Fault::at(
-                    Kind::ReadOnly,
+                    FindingKind::ReadOnly,
                     lane,
                     format!("{} to constant memory at {address:#x}, which is read only", doing.verb()),
                 ));
@@ -96,7 +96,7 @@ fn out_of_bounds(lane: usize, address: u64, bytes: u64, doing: Doing, found: &Fo
             )
         }
     };
-    Fault::at(Kind::GlobalOutOfBounds, lane, message)
+    Fault::at(FindingKind::GlobalOutOfBounds, lane, message)
 }
 
 struct Words<'a> {
