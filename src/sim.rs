@@ -67,6 +67,7 @@ mod run;
 mod tensor_map;
 mod types;
 mod unit;
+mod validate;
 mod warp;
 
 pub use error::{ParseError, SimError};
@@ -77,3 +78,4 @@ pub use report::{
     Bytes, Counts, Finding, FindingKind, InstructionClass, LineCounts, Report, Site, SourceLocation,
 };
 pub use tensor_map::{TensorMap, TensorMapError, TensorSwizzle, TensorType};
+pub use validate::validate;
