@@ -15,6 +15,7 @@ use super::Error;
 use report::Tables;
 
 pub(super) use evaluate::evaluate;
+pub(super) use value::Value;
 
 /// Evaluates expressions of the layout algebra, such as 'logical_divide((8,16):(16,1), (4:1, 8:1))'.
 ///
