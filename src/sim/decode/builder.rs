@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::function::Body;
+use super::products;
 use super::watch::{self, Touches};
 use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
 use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
@@ -49,6 +50,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         presets: vec![],
         callees: vec![],
         frame: 0,
+        used: 0,
         static_shared: 0,
         dynamic_align: 16,
         uses_dynamic_shared: false,
@@ -58,6 +60,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         param_bytes: 0,
         communicates: false,
         watched: vec![],
+        product_registers: 0,
     };
     let mut builder = Builder {
         symbols,
@@ -75,8 +78,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
     let mut entry_calls = vec![];
     if root.kind == FunctionKind::Entry {
         builder.params(root)?;
-        let frame = Body::decode(&mut builder, root, None)?;
-        builder.code.frame = frame;
+        (builder.code.frame, builder.code.used) = Body::decode(&mut builder, root, None)?;
     } else {
         builder.callee(root)?;
     }
@@ -93,6 +95,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
     let global = smallest(&[Space::Global, Space::Generic]);
     (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
+    products::mark(&mut builder.code, &builder.touches);
     Ok(builder.code)
 }
 
@@ -171,9 +174,9 @@ impl<'m> Builder<'m> {
             let before = self.code.slots;
             self.current = index;
             self.code.callees[index as usize].start = self.code.instrs.len() as u32;
-            let frame = Body::decode(self, function, Some(index))?;
+            let (frame, used) = Body::decode(self, function, Some(index))?;
             let callee = &mut self.code.callees[index as usize];
-            callee.frame = frame;
+            (callee.frame, callee.used) = (frame, used);
             callee.saved = Some((before, self.code.slots));
         }
         Ok(())
@@ -229,6 +232,7 @@ impl<'m> Builder<'m> {
             function: self.symbols.function_index(function),
             start: 0,
             frame: offset,
+            used: offset,
             params,
             returns,
             saved: None,
