@@ -23,6 +23,7 @@ mod mbarrier;
 mod memory;
 mod modifiers;
 mod operand;
+mod products;
 mod scope;
 mod special;
 mod tensor;
