@@ -61,6 +61,7 @@
 //! - `proptest`: generators for lanes, coordinates, register tiles and layouts.
 
 pub mod atoms;
+pub mod draw;
 pub mod export;
 pub mod kernels;
 pub mod layout;

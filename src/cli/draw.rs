@@ -1,16 +1,179 @@
-//! `warpwright draw`.
+//! `warpwright draw`: pictures of layouts, instructions, swizzles and bank conflicts.
+
+mod output;
 
 use std::process::ExitCode;
+use std::str::FromStr;
+
+use clap::Subcommand;
 
 use super::Error;
+use super::layout::{Value, evaluate};
+use crate::draw::{DrawError, Highlight, Picture};
+use output::Output;
 
-/// Draws layouts, atoms, swizzles and bank conflicts.
+/// Draws layouts, instructions, swizzles and bank conflicts.
 #[derive(clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// The offset at each coordinate of a layout; or, with --tile, who holds each element of a tile.
+    Layout {
+        /// An expression as `warpwright layout` takes it.
+        expression: String,
+
+        /// The layout maps (thread, value) to row + col·rows of a tile of this size: 16x8.
+        #[arg(long, value_name = "ROWSxCOLS")]
+        tile: Option<TileSize>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// Which chunk of a tile a swizzle puts where in shared memory.
+    Swizzle {
+        /// The swizzle, on bytes: S<3,4,3>.
+        expression: String,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The banks of shared memory that one access of a warp touches, and its conflicts.
+    Banks {
+        /// A layout of (thread, value) onto elements, or a swizzled one onto bytes.
+        expression: String,
+
+        /// Bytes of an element.
+        #[arg(long, default_value_t = 4)]
+        bytes: i64,
+
+        /// Elements that each thread moves at a time.
+        #[arg(long, default_value_t = 1)]
+        vector: i64,
+
+        /// Which access: those of warp 0 come first.
+        #[arg(long, default_value_t = 0)]
+        access: usize,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// What to highlight.
+#[derive(clap::Args)]
+struct Who {
+    /// Only this thread in colour.
+    #[arg(long, value_name = "N", conflicts_with = "warp")]
+    thread: Option<u32>,
+
+    /// Only this warp's threads in colour.
+    #[arg(long, value_name = "N")]
+    warp: Option<u32>,
+}
+
+impl Who {
+    fn highlight(&self) -> Highlight {
+        match (self.thread, self.warp) {
+            (Some(thread), _) => Highlight::Thread(thread),
+            (_, Some(warp)) => Highlight::Warp(warp),
+            _ => Highlight::All,
+        }
+    }
+}
+
+/// Rows and columns of a tile.
+#[derive(Debug, Clone, Copy)]
+struct TileSize(u32, u32);
+
+impl FromStr for TileSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = text
+            .split_once(['x', '×'])
+            .and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)));
+        match size {
+            Some((rows, cols)) if rows > 0 && cols > 0 => Ok(TileSize(rows, cols)),
+            _ => Err("wanted rows and columns, such as 16x8".to_owned()),
+        }
+    }
+}
 
 impl Args {
     /// Carries the command out.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
-        Err(Error::of("draw", "not there yet"))
+        let (picture, output) = match &self.what {
+            What::Layout { expression, tile, who, output } => {
+                (layout(expression, *tile, who.highlight())?, output)
+            }
+            What::Swizzle { expression, output } => (swizzle(expression)?, output),
+            What::Banks { expression, bytes, vector, access, who, output } => {
+                let layout = byte_layout(expression, *bytes)?;
+                let picture = Picture::of_banks(&layout, *bytes, *vector, *access, who.highlight());
+                (picture.map_err(|error| Error::of(expression, error))?, output)
+            }
+        };
+        output.write(&picture)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn read(expression: &str) -> Result<Value, Error> {
+    evaluate(expression)
+        .map_err(|mistake| Error(format!("{expression:?}, column {}: {}", mistake.column, mistake.problem)))
+}
+
+fn layout(expression: &str, tile: Option<TileSize>, highlight: Highlight) -> Result<Picture, Error> {
+    let wrong = |error: DrawError| Error::of(expression, error);
+    match (read(expression)?, tile) {
+        (Value::Layout(layout) | Value::Slice(layout, _), Some(TileSize(rows, cols))) => {
+            Picture::of_thread_values(&layout, (rows, cols), highlight).map_err(wrong)
+        }
+        (_, Some(_)) => Err(Error::of(expression, "--tile wants a layout of offsets")),
+        (_, None) if highlight != Highlight::All => {
+            Err(Error::of(expression, "--thread and --warp want --tile, which says what the threads hold"))
+        }
+        (Value::Layout(layout) | Value::Slice(layout, _), None) => {
+            Picture::of_layout(&layout.into()).map_err(wrong)
+        }
+        (Value::Composed(layout), None) => Picture::of_layout(&layout).map_err(wrong),
+        (Value::Places(layout) | Value::PlacesSlice(layout, _), None) => {
+            Picture::of_places(&layout).map_err(wrong)
+        }
+        (other, None) => Err(Error::of(expression, format_args!("wanted a layout, found {other}"))),
+    }
+}
+
+fn swizzle(expression: &str) -> Result<Picture, Error> {
+    match read(expression)? {
+        Value::Swizzle(swizzle) => Picture::of_swizzle(swizzle).map_err(|error| Error::of(expression, error)),
+        other => {
+            Err(Error::of(expression, format_args!("wanted a swizzle S<bits,base,shift>, found {other}")))
+        }
+    }
+}
+
+/// A layout in bytes.
+fn byte_layout(expression: &str, bytes: i64) -> Result<crate::layout::ComposedLayout, Error> {
+    match read(expression)? {
+        Value::Layout(layout) => {
+            layout.scaled(bytes).map(Into::into).map_err(|error| Error::of(expression, error))
+        }
+        Value::Composed(layout) => Ok(layout),
+        other => {
+            Err(Error::of(expression, format_args!("wanted a layout of (thread, value), found {other}")))
+        }
     }
 }

@@ -1,0 +1,5 @@
+//! The command line, run as people run it.
+
+mod cli {
+    mod layout;
+}
