@@ -61,16 +61,21 @@ mod memory;
 mod module;
 mod parser;
 mod print;
+mod random;
 mod report;
 mod run;
 mod tensor_map;
 mod types;
 mod unit;
+mod validate;
 mod warp;
 
 pub use error::{ParseError, SimError};
 pub use launch::{Arch, Arg, Checks, Launch, Sim};
 pub use memory::{Memory, MemoryError};
 pub use module::{Entry, Module, Param};
-pub use report::{Counts, Finding, Kind, Report, Site, SourceLocation};
+pub use report::{
+    Bytes, Counts, Finding, FindingKind, InstructionClass, LineCounts, Report, Site, SourceLocation,
+};
 pub use tensor_map::{TensorMap, TensorMapError, TensorSwizzle, TensorType};
+pub use validate::validate;

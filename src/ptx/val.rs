@@ -131,7 +131,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// Promises that `divisor` divides this integer.
     ///
     /// For a kernel parameter the promise is kept with the kernel and checked at every launch; for any other
-    /// register it is the caller's own word. The widths of vector accesses follow from it. A constant needs no promise.
+    /// register it is the caller's own word, and holds until the end of the branch or loop in which it is given. The widths of vector accesses follow from it. A constant needs no promise.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {

@@ -2,7 +2,7 @@
 
 use super::check::clocks::{Knowledge, Time};
 use super::fault::{Fault, Outcome};
-use super::report::Kind;
+use super::report::FindingKind;
 
 /// What the threads of one completed phase are told by `bar.red`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl BarrierState {
         if self.arrived > 0 && self.expected != expected {
             let say = |n: u32| if n == 0 { "all threads".to_string() } else { format!("{n} threads") };
             return Err(Fault::new(
-                Kind::DivergentBarrier,
+                FindingKind::DivergentBarrier,
                 format!(
                     "divergent barrier: {} are expected here, {} by those who already wait",
                     say(expected),

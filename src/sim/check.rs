@@ -1,6 +1,7 @@
 //! Checkers: what a checked run watches beyond the rules that every run enforces.
 
 pub(super) mod clocks;
+pub(super) mod global;
 pub(super) mod races;
 pub(super) mod registers;
 pub(super) mod shared;

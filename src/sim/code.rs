@@ -219,6 +219,8 @@ pub(super) struct Code {
     pub(super) uses_dynamic_shared: bool,
     /// Bytes of the smallest access that may go to shared memory: 1, 2 or 4.
     pub(super) shared_unit: u8,
+    /// The same for global memory.
+    pub(super) global_unit: u8,
     /// Kernel parameters in order.
     pub(super) params: Vec<ParamSlot>,
     pub(super) param_bytes: u32,

@@ -153,7 +153,7 @@ impl SimError {
     }
 
     /// The kind of that mistake.
-    pub fn kind(&self) -> Option<super::report::Kind> {
+    pub fn kind(&self) -> Option<super::report::FindingKind> {
         self.finding().map(|finding| finding.kind)
     }
 }

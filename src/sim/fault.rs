@@ -1,6 +1,7 @@
 //! What stops a run: found while executing, before it is known where in the text that was.
 
-use super::report::Kind;
+use super::check::global::Elsewhere;
+use super::report::FindingKind;
 
 /// An instruction of a lane of a warp of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,21 +14,23 @@ pub(super) struct Where {
 /// A fault of one instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
-    pub(super) kind: Kind,
+    pub(super) kind: FindingKind,
     pub(super) message: String,
     /// The first lane at fault, if it is a lane's doing.
     pub(super) lane: Option<usize>,
     /// The other side, where there are two.
     pub(super) other: Option<Where>,
+    /// The other side in another cluster.
+    pub(super) elsewhere: Option<Elsewhere>,
 }
 
 impl Fault {
-    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: None, other: None })
+    pub(super) fn new(kind: FindingKind, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self { kind, message: message.into(), lane: None, other: None, elsewhere: None })
     }
 
-    pub(super) fn at(kind: Kind, lane: usize, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: Some(lane), other: None })
+    pub(super) fn at(kind: FindingKind, lane: usize, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self { kind, message: message.into(), lane: Some(lane), other: None, elsewhere: None })
     }
 
     /// With another side.

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::check::global::races_between_blocks;
+use super::code::Code;
 use super::machine::{MULTIPROCESSORS, Machine};
 use super::module::Module;
-use super::report::{Counts, Finding, Report};
+use super::random::Random;
+use super::report::{Counts, Finding, InstructionClass, LineCounts, Report};
 use super::unit::{Progress, Unit};
 
 /// Reports blocks finished and blocks in all.
@@ -33,18 +36,24 @@ pub(super) fn run(
 #[derive(Default)]
 struct Results {
     printed: BTreeMap<u64, Vec<String>>,
-    counts: Counts,
+    warp_instructions: u64,
+    profile: Vec<Counts>,
+    /// What did not end the run, by cluster.
+    findings: BTreeMap<u64, Vec<Finding>>,
     /// The first cluster that failed.
     failed: Option<(u64, Box<Finding>)>,
 }
 
 impl Results {
-    fn finished(&mut self, unit: &mut Unit<'_>) {
-        let printed = unit.take_printed();
+    /// Takes over what a cluster found and printed.
+    fn take(&mut self, unit: &mut Unit<'_>) {
+        let (printed, findings) = (unit.take_printed(), unit.take_findings());
         if !printed.is_empty() {
             self.printed.insert(unit.index, printed);
         }
-        self.counts.add(unit.counts());
+        if !findings.is_empty() {
+            self.findings.insert(unit.index, findings);
+        }
     }
 
     fn failed(&mut self, index: u64, finding: Box<Finding>) {
@@ -53,16 +62,52 @@ impl Results {
         }
     }
 
-    fn report(self, blocks: u64) -> Result<Report, Box<Finding>> {
-        match self.failed {
-            Some((_, finding)) => Err(finding),
-            None => Ok(Report {
-                printed: self.printed.into_values().flatten().collect(),
-                blocks,
-                counts: self.counts,
-                findings: vec![],
-            }),
+    fn count(&mut self, warp_instructions: u64, profile: &[Counts]) {
+        self.warp_instructions += warp_instructions;
+        self.profile.resize(profile.len().max(self.profile.len()), Counts::default());
+        self.profile.iter_mut().zip(profile).for_each(|(all, more)| all.add(more));
+    }
+
+    fn report(self, machine: &Machine<'_>, module: &Module, blocks: u64) -> Result<Report, Box<Finding>> {
+        let stopped = self.failed.is_some();
+        let mut findings = vec![];
+        let last = self.failed.as_ref().map_or(u64::MAX, |(at, _)| *at);
+        let unordered = races_between_blocks(machine, module);
+        let known = self.findings.into_iter().filter(|(at, _)| *at <= last).flat_map(|(_, found)| found);
+        for finding in known.chain(self.failed.map(|(_, finding)| *finding)).chain(unordered) {
+            let told = findings.iter().any(|old: &Finding| old.same_place(&finding));
+            if machine.keep_going == 0 {
+                return Err(Box::new(finding));
+            }
+            if !told && findings.len() < machine.keep_going {
+                findings.push(finding);
+            }
         }
+        let mut counts = Counts::default();
+        self.profile.iter().for_each(|more| counts.add(more));
+        counts.warp_instructions = self.warp_instructions;
+        let lines = self.profile.iter().enumerate().filter(|(_, counts)| counts.warp_instructions != 0);
+        Ok(Report {
+            printed: self.printed.into_values().flatten().collect(),
+            blocks,
+            counts,
+            lines: lines.map(|(pc, counts)| line_counts(machine.code, module, pc, *counts)).collect(),
+            findings,
+            stopped,
+        })
+    }
+}
+
+fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineCounts {
+    let meta = &code.meta[pc];
+    let mnemonic = code.mnemonics[meta.mnemonic as usize].to_string();
+    LineCounts {
+        line: meta.line,
+        column: meta.column,
+        class: InstructionClass::of(&mnemonic),
+        mnemonic,
+        source: module.source_of(code, meta),
+        counts,
     }
 }
 
@@ -77,32 +122,32 @@ fn side_by_side(
     let done = AtomicU64::new(0);
     let first_failure = AtomicU64::new(u64::MAX);
     let results = Mutex::new(Results::default());
+    let lock = || results.lock().unwrap_or_else(|e| e.into_inner());
     let size = u64::from(machine.cluster_size());
     let work = || {
         let mut unit = Unit::new(machine);
-        let mut counts = Counts::default();
+        let mut profile = machine.empty_profile();
+        let mut warp_instructions = 0;
         loop {
             let index = next.fetch_add(1, Relaxed);
             if index >= units || index > first_failure.load(Relaxed) {
                 break;
             }
             unit.start(index);
+            unit.swap_profile(&mut profile);
             let outcome = unit.finish(module);
-            counts.add(unit.counts());
-            let printed = unit.take_printed();
-            if outcome.is_err() || !printed.is_empty() {
-                let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
-                if !printed.is_empty() {
-                    results.printed.insert(index, printed);
-                }
-                if let Err(finding) = outcome {
-                    first_failure.fetch_min(index, Relaxed);
-                    results.failed(index, finding);
-                }
+            unit.swap_profile(&mut profile);
+            warp_instructions += unit.warp_instructions();
+            if outcome.is_err() || unit.has_news() {
+                lock().take(&mut unit);
+            }
+            if let Err(finding) = outcome {
+                first_failure.fetch_min(index, Relaxed);
+                lock().failed(index, finding);
             }
             progress(size * (done.fetch_add(1, Relaxed) + 1), size * units);
         }
-        results.lock().unwrap_or_else(|e| e.into_inner()).counts.add(counts);
+        lock().count(warp_instructions, &profile);
     };
     let workers = (rayon::current_num_threads() as u64).min(units);
     if workers <= 1 {
@@ -110,7 +155,8 @@ fn side_by_side(
     } else {
         rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
     }
-    results.into_inner().unwrap_or_else(|e| e.into_inner()).report(size * units)
+    let results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    results.report(machine, module, size * units)
 }
 
 /// Communicating clusters: as many as a GPU would hold at once take turns in a fixed order.
@@ -124,40 +170,71 @@ fn in_turns(
     let blocks_per_processor = (RESIDENT_THREADS / machine.threads().max(1)).clamp(1, 32);
     let resident = (u64::from(MULTIPROCESSORS * blocks_per_processor) / size).max(1);
     let mut results = Results::default();
+    let mut profile = machine.empty_profile();
     let mut running: VecDeque<Unit<'_>> = VecDeque::new();
     let mut spare: Vec<Unit<'_>> = vec![];
-    let (mut next, mut done) = (0, 0);
+    let (mut next, mut done, mut warp_instructions) = (0, 0, 0);
+    let mut random = machine.seed.map(Random::new);
     // Units in a row that could not move.
     let mut stuck = 0;
     loop {
+        if let Some(random) = &mut random
+            && !running.is_empty()
+        {
+            running.rotate_left(random.below(running.len() as u64) as usize);
+        }
         let mut unit = match running.pop_front() {
             Some(unit) => unit,
             None if next < units => begin(machine, &mut spare, &mut next),
             None => break,
         };
-        match unit.round(module)? {
-            Progress::Finished => {
+        unit.swap_profile(&mut profile);
+        let outcome = unit.round(module);
+        unit.swap_profile(&mut profile);
+        let outcome = match outcome {
+            Ok(Progress::Stuck) => {
+                stuck += 1;
+                let alone = running.len() as u64 + 1;
+                // Taking turns at random, one that can move may be long in coming.
+                let patience = if random.is_some() { 64 * alone } else { alone };
+                if stuck >= patience && (next >= units || alone >= resident) {
+                    Err(unit.stuck(module))
+                } else {
+                    Ok(Progress::Stuck)
+                }
+            }
+            other => {
                 stuck = 0;
+                other
+            }
+        };
+        match outcome {
+            Err(finding) => {
+                results.take(&mut unit);
+                results.failed(u64::MAX, finding);
+                for unit in &mut running {
+                    results.take(unit);
+                }
+                warp_instructions += unit.warp_instructions();
+                break;
+            }
+            Ok(Progress::Finished) => {
                 done += 1;
-                results.finished(&mut unit);
+                warp_instructions += unit.warp_instructions();
+                results.take(&mut unit);
                 spare.push(unit);
                 progress(size * done, size * units);
                 continue;
             }
-            Progress::Moved => stuck = 0,
-            Progress::Stuck => stuck += 1,
+            Ok(_) => running.push_back(unit),
         }
-        let alone = running.len() as u64 + 1;
-        if stuck >= alone && (next >= units || alone >= resident) {
-            return Err(unit.stuck(module));
-        }
-        running.push_back(unit);
-        if next < units && alone < resident {
+        if next < units && (running.len() as u64) < resident {
             let unit = begin(machine, &mut spare, &mut next);
             running.push_front(unit);
         }
     }
-    results.report(size * units)
+    results.count(warp_instructions, &profile);
+    results.report(machine, module, size * units)
 }
 
 fn begin<'a>(machine: &'a Machine<'a>, spare: &mut Vec<Unit<'a>>, next: &mut u64) -> Unit<'a> {

@@ -1,6 +1,7 @@
 //! How a kernel is launched: [`Sim`], [`Launch`], [`Arg`], [`Checks`].
 
 use super::arith::mma::TensorArch;
+use super::check::global::GlobalRaces;
 use super::code::Code;
 use super::error::SimError;
 use super::grid::{self, OnProgress};
@@ -59,6 +60,16 @@ bitflags::bitflags! {
         const SHARED_RACES = 1 << 5;
         /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes.
         const PROXY_FENCES = 1 << 6;
+        /// Accesses of global memory by different blocks, at least one a write, with no order between them.
+        const GLOBAL_RACES = 1 << 7;
+        /// Reads of local memory that the thread has not written.
+        const UNINITIALIZED_LOCAL = 1 << 8;
+        /// Registers that a `wgmma` in flight writes or reads and that are touched before it was waited for.
+        const WGMMA_IN_FLIGHT = 1 << 9;
+        /// Asynchronous copies and products that nobody has waited for when their thread ends.
+        const LEAKED_GROUPS = 1 << 10;
+        /// Addresses converted to a state space in which they do not lie.
+        const ADDRESS_CONVERSIONS = 1 << 11;
     }
 }
 
@@ -112,6 +123,8 @@ pub struct Sim<'a> {
     arch: Arch,
     checks: Checks,
     step_limit: u64,
+    keep_going: usize,
+    seed: Option<u64>,
     progress: Option<Box<OnProgress<'a>>>,
 }
 
@@ -123,11 +136,13 @@ impl Default for Sim<'_> {
 
 impl std::fmt::Debug for Sim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { arch, checks, step_limit, .. } = self;
+        let Self { arch, checks, step_limit, keep_going, seed, progress: _ } = self;
         f.debug_struct("Sim")
             .field("arch", arch)
             .field("checks", checks)
             .field("step_limit", step_limit)
+            .field("keep_going", keep_going)
+            .field("seed", seed)
             .finish()
     }
 }
@@ -141,7 +156,14 @@ const MAX_SHARED: u32 = 227 * 1024;
 impl<'a> Sim<'a> {
     /// sm_90 with all checks.
     pub fn new() -> Self {
-        Self { arch: Arch::default(), checks: Checks::all(), step_limit: DEFAULT_STEP_LIMIT, progress: None }
+        Self {
+            arch: Arch::default(),
+            checks: Checks::all(),
+            step_limit: DEFAULT_STEP_LIMIT,
+            keep_going: 0,
+            seed: None,
+            progress: None,
+        }
     }
 
     /// Sets the architecture whose arithmetic is simulated.
@@ -162,6 +184,26 @@ impl<'a> Sim<'a> {
     #[must_use]
     pub fn step_limit(mut self, instructions: u64) -> Self {
         self.step_limit = instructions;
+        self
+    }
+
+    /// Goes on after mistakes that leave something to go on with (races, reads of what nobody wrote, missing waits),
+    /// and returns up to `limit` of them in [`Report::findings`], one for each kind and place in the text.
+    ///
+    /// A mistake that ends the run (such as an access outside every buffer) then is the last of them, and
+    /// [`Report::stopped`] is set. With 0, as at first, the first mistake is the error [`SimError::Fault`].
+    #[must_use]
+    pub fn keep_going(mut self, limit: usize) -> Self {
+        self.keep_going = limit;
+        self
+    }
+
+    /// Interleaves warps, and blocks that communicate, at random. The same seed gives the same run on every machine.
+    ///
+    /// Without a seed warps take turns in a fixed order.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
         self
     }
 
@@ -212,6 +254,8 @@ impl<'a> Sim<'a> {
             return Err(shape(code, reason));
         }
         let variables = memory.load(module);
+        let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
+        let clusters = blocks(launch.grid) / blocks(cluster.unwrap_or([1; 3]));
         let machine = Machine {
             code,
             memory,
@@ -226,6 +270,9 @@ impl<'a> Sim<'a> {
             tensor: self.arch.tensor(),
             checks: self.checks,
             step_limit: self.step_limit,
+            keep_going: self.keep_going,
+            seed: self.seed,
+            global: GlobalRaces::new(self.checks, code, memory, clusters),
             parallel: !code.communicates,
         };
         let nothing = |_: u64, _: u64| {};

@@ -1,18 +1,21 @@
 //! What all blocks of a launch share, and the state of one block.
 
 use std::collections::HashMap;
+use std::sync::MutexGuard;
 
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
+use super::check::global::{Elsewhere, GlobalRaces, Order};
 use super::check::races::Races;
 use super::code::{Code, Special, Value};
 use super::exec::bulk::BulkCopies;
 use super::exec::mbarrier::Passing;
 use super::exec::tensor::Scratch;
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
-use super::report::Counts;
+use super::module::Module;
+use super::report::{Counts, Site};
 
 /// A launch: everything that stays the same while it runs.
 pub(super) struct Machine<'a> {
@@ -32,6 +35,12 @@ pub(super) struct Machine<'a> {
     pub(super) tensor: TensorArch,
     pub(super) checks: Checks,
     pub(super) step_limit: u64,
+    /// Findings to collect before the run ends; 0 ends it at the first.
+    pub(super) keep_going: usize,
+    /// Of a random interleaving.
+    pub(super) seed: Option<u64>,
+    /// Who accessed global memory; absent when nobody asks.
+    pub(super) global: Option<GlobalRaces>,
     /// Several blocks run at once.
     pub(super) parallel: bool,
 }
@@ -42,6 +51,54 @@ pub(super) const MULTIPROCESSORS: u32 = 132;
 impl Machine<'_> {
     pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
+    }
+
+    /// Where an instruction of a warp stands; `block` is the block's coordinates.
+    pub(super) fn site(
+        &self,
+        module: &Module,
+        block: [u32; 3],
+        warp: u32,
+        pc: u32,
+        lane: Option<usize>,
+    ) -> Site {
+        let code = self.code;
+        let meta = &code.meta[(pc as usize).min(code.meta.len() - 1)];
+        Site {
+            kernel: code.entry.to_string(),
+            block,
+            thread: lane.map(|lane| self.thread(warp * 32 + lane as u32)),
+            warp,
+            lane: lane.map(|lane| lane as u32),
+            line: meta.line,
+            column: meta.column,
+            mnemonic: code.mnemonics[meta.mnemonic as usize].to_string(),
+            source: module.source_of(code, meta),
+            file: module.file().to_string(),
+            text: module.line(meta.line).to_string(),
+        }
+    }
+
+    /// The same for any cluster of the grid.
+    pub(super) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
+        let warps = self.threads().div_ceil(32) as usize;
+        let rank = (place.warp / warps) as u32;
+        self.site(module, self.block_of(place.cluster, rank), (place.warp % warps) as u32, place.pc, None)
+    }
+
+    /// The coordinates in the grid of a block of a cluster.
+    pub(super) fn block_of(&self, cluster: u64, rank: u32) -> [u32; 3] {
+        let [cx, cy, _] = self.clusters().map(u64::from);
+        let origin = [cluster % cx, cluster / cx % cy, cluster / cx / cy];
+        let [x, y, _] = self.cluster;
+        let within = [rank % x, rank / x % y, rank / x / y];
+        std::array::from_fn(|i| origin[i] as u32 * self.cluster[i] + within[i])
+    }
+
+    /// Room for the work of each instruction, if anybody counts.
+    pub(super) fn empty_profile(&self) -> Vec<Counts> {
+        let counting = self.checks.contains(Checks::COUNTS);
+        vec![Counts::default(); if counting { self.code.instrs.len() } else { 0 }]
     }
 
     /// Blocks in a cluster.
@@ -164,7 +221,12 @@ pub(super) struct Cx<'a> {
     pub(super) clock: u64,
     pub(super) printed: Vec<String>,
     pub(super) cluster_barrier: ClusterBarrier,
-    pub(super) counts: Counts,
+    /// Work by instruction; empty when nobody counts.
+    pub(super) profile: Vec<Counts>,
+    /// Mistakes after which the run goes on, with warp and instruction.
+    pub(super) noted: Vec<(Box<Fault>, usize, u32)>,
+    /// The cluster's number in the grid.
+    pub(super) unit: u64,
     pub(super) scratch: Scratch,
     pub(super) bulk: BulkCopies,
     /// How often something happened that a waiting thread might be waiting for.
@@ -178,8 +240,32 @@ pub(super) struct Cx<'a> {
     pub(super) postponed: Option<(Box<Fault>, usize, u32)>,
 }
 
-impl Cx<'_> {
+impl<'a> Cx<'a> {
     pub(super) fn cta(&mut self) -> &mut Cta {
         &mut self.ctas[self.at]
+    }
+
+    /// The order of clusters that take turns, where races in global memory are looked for.
+    pub(super) fn order(&self) -> Option<MutexGuard<'a, Order>> {
+        self.machine.global.as_ref()?.order()
+    }
+
+    /// A mistake after which the run can go on: noted, or an error if nobody collects them.
+    pub(super) fn note(&mut self, fault: Box<Fault>) -> Outcome<()> {
+        let (warp, pc) = (self.warp, self.pc);
+        self.note_at(fault, warp, pc)
+    }
+
+    /// The same for another warp's instruction.
+    pub(super) fn note_at(&mut self, fault: Box<Fault>, warp: usize, pc: u32) -> Outcome<()> {
+        if self.machine.keep_going == 0 {
+            return Err(fault);
+        }
+        // One instruction may be wrong a million times.
+        let told = |(old, _, at): &(Box<Fault>, usize, u32)| *at == pc && old.kind == fault.kind;
+        if !self.noted.iter().any(told) {
+            self.noted.push((fault, warp, pc));
+        }
+        Ok(())
     }
 }

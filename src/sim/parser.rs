@@ -13,10 +13,21 @@ use super::lexer::{Kind, Pos, Token, lex};
 /// How deep blocks, lists and expressions may nest.
 const MAX_DEPTH: u32 = 64;
 
-/// Parses a whole module.
-pub(super) fn parse(text: &str) -> Result<Ast, ParseError> {
-    let mut parser = Parser { text, tokens: lex(text)?, at: 0, depth: 0 };
-    parser.module()
+/// Mistakes after which parsing is given up.
+const MAX_ERRORS: usize = 64;
+
+/// Parses a whole module; after a mistake it goes on with the next statement, so that others are found too.
+pub(super) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
+    let tokens = lex(text).map_err(|error| vec![error])?;
+    let mut parser = Parser { text, tokens, at: 0, depth: 0, errors: vec![] };
+    match parser.module() {
+        Ok(ast) if parser.errors.is_empty() => Ok(ast),
+        Ok(_) => Err(parser.errors),
+        Err(error) => {
+            parser.errors.push(error);
+            Err(parser.errors)
+        }
+    }
 }
 
 pub(super) struct Parser<'s> {
@@ -24,6 +35,8 @@ pub(super) struct Parser<'s> {
     tokens: Vec<Token<'s>>,
     at: usize,
     depth: u32,
+    /// Mistakes after which parsing went on.
+    errors: Vec<ParseError>,
 }
 
 type Parsed<T> = Result<T, ParseError>;
@@ -157,11 +170,53 @@ impl<'s> Parser<'s> {
             }
         }
         while self.peek() != Kind::End {
-            if let Some(item) = self.item()? {
-                ast.items.push(item);
+            match self.item() {
+                Ok(item) => ast.items.extend(item),
+                Err(error) => {
+                    self.keep(error)?;
+                    self.skip_to_item();
+                }
             }
         }
         Ok(ast)
+    }
+
+    /// Keeps a mistake in order to go on, unless there are too many.
+    fn keep(&mut self, error: ParseError) -> Parsed<()> {
+        if self.errors.len() + 1 >= MAX_ERRORS {
+            return Err(error);
+        }
+        self.errors.push(error);
+        Ok(())
+    }
+
+    /// Skips to what can only stand at module level.
+    fn skip_to_item(&mut self) {
+        self.depth = 0;
+        loop {
+            self.at += 1;
+            match self.peek() {
+                Kind::End => return,
+                Kind::Dot(
+                    "visible" | "extern" | "weak" | "common" | "entry" | "func" | "file" | "section",
+                ) => return,
+                _ => {}
+            }
+        }
+    }
+
+    /// Skips past the end of the statement at hand, or to the end of its block.
+    fn skip_statement(&mut self) {
+        loop {
+            match self.peek() {
+                Kind::End | Kind::Punct('}') => return,
+                Kind::Punct(';') => {
+                    self.at += 1;
+                    return;
+                }
+                _ => self.at += 1,
+            }
+        }
     }
 
     fn version(&mut self) -> Parsed<(u32, u32)> {

@@ -166,7 +166,10 @@ fn run_group<const CHECKED: bool>(
         cx.clock += 1;
         if CHECKED {
             cx.pc = group.pc;
-            cx.counts.thread_instructions += u64::from(mask.count_ones());
+            if let Some(counts) = cx.profile.get_mut(group.pc as usize) {
+                counts.warp_instructions += 1;
+                counts.thread_instructions += u64::from(mask.count_ones());
+            }
             if let Some(watch) = &code.meta[group.pc as usize].watch
                 && cx.machine.checks.contains(Checks::UNINITIALIZED_REGISTERS)
             {

@@ -12,7 +12,8 @@ use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::machine::{Cta, Cx, Machine};
 use super::module::Module;
-use super::report::{Counts, Finding, Kind, Site, SourceLocation};
+use super::random::Random;
+use super::report::{Counts, Finding, FindingKind, Site};
 use super::run::{Faulted, Stop, run};
 use super::warp::{Group, Wait, Warp};
 
@@ -30,6 +31,10 @@ pub(super) struct Unit<'a> {
     pub(super) index: u64,
     /// Rounds in a row in which everybody waited or looked, and nothing changed.
     idle_rounds: u32,
+    /// Chooses who goes next, where a seed asks for it.
+    random: Option<Random>,
+    /// What was found and did not end the run.
+    findings: Vec<Finding>,
 }
 
 /// How far a unit got.
@@ -49,9 +54,11 @@ impl<'a> Unit<'a> {
             ctas: vec![],
             at: 0,
             clock: 0,
+            unit: 0,
             printed: vec![],
             cluster_barrier: ClusterBarrier::default(),
-            counts: Counts::default(),
+            profile: vec![],
+            noted: vec![],
             scratch: Scratch::default(),
             bulk: BulkCopies::default(),
             events: 0,
@@ -61,21 +68,21 @@ impl<'a> Unit<'a> {
             mbarriers: HashMap::new(),
             postponed: None,
         };
-        Self { cx, warps: vec![], index: 0, idle_rounds: 0 }
+        Self { cx, warps: vec![], index: 0, idle_rounds: 0, random: None, findings: vec![] }
     }
 
     /// Makes ready to run cluster `index`, reusing what memory there is.
     pub(super) fn start(&mut self, index: u64) {
         let machine = self.cx.machine;
         let size = machine.cluster_size();
-        let clusters = machine.clusters().map(u64::from);
-        let origin =
-            [index % clusters[0], index / clusters[0] % clusters[1], index / clusters[0] / clusters[1]];
         let warps = machine.threads().div_ceil(32);
         let track = machine.checks.contains(Checks::UNINITIALIZED_SHARED);
         self.index = index;
         self.cx.clock = 0;
-        self.cx.counts = Counts::default();
+        self.cx.unit = index;
+        self.cx.noted.clear();
+        self.random = machine.seed.map(|seed| Random::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        self.findings.clear();
         self.cx.printed.clear();
         self.cx.cluster_barrier = ClusterBarrier::default();
         self.cx.bulk.clear();
@@ -90,10 +97,8 @@ impl<'a> Unit<'a> {
         self.cx.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);
         for rank in 0..size {
-            let [x, y, _] = machine.cluster;
-            let within = [rank % x, rank / x % y, rank / x / y];
             let cta = &mut self.cx.ctas[rank as usize];
-            cta.id = std::array::from_fn(|i| origin[i] as u32 * machine.cluster[i] + within[i]);
+            cta.id = machine.block_of(index, rank);
             let [gx, gy, _] = machine.grid.map(u64::from);
             cta.linear = u64::from(cta.id[0]) + gx * (u64::from(cta.id[1]) + gy * u64::from(cta.id[2]));
             cta.rank = rank;
@@ -111,17 +116,23 @@ impl<'a> Unit<'a> {
         let mut progress = Progress::Finished;
         let events = self.cx.events;
         let mut idle = true;
-        for i in 0..self.warps.len() {
+        let count = self.warps.len();
+        let first = self.random.as_mut().map_or(0, |random| random.below(count as u64) as usize);
+        for i in (first..count).chain(0..first) {
             let warp = &mut self.warps[i];
             if warp.live == 0 {
                 continue;
             }
+            let turn = match &mut self.random {
+                Some(random) => 1 << random.below(8),
+                None => TURN,
+            };
             self.cx.at = warp.cta;
             let before = self.cx.clock;
             let stop = if self.cx.machine.checks.is_empty() {
-                run::<false>(&mut self.cx, warp, TURN)
+                run::<false>(&mut self.cx, warp, turn)
             } else {
-                run::<true>(&mut self.cx, warp, TURN)
+                run::<true>(&mut self.cx, warp, turn)
             };
             let stop = match stop {
                 Ok(stop) => stop,
@@ -145,6 +156,7 @@ impl<'a> Unit<'a> {
             } else if progress == Progress::Finished && warp.live != 0 {
                 progress = Progress::Stuck;
             }
+            self.tell(module);
             self.copies(module, i, bulk::pump)?;
         }
         if self.cx.clock > self.cx.machine.step_limit {
@@ -154,7 +166,11 @@ impl<'a> Unit<'a> {
         if self.warps.iter().all(|w| w.live == 0) {
             self.copies(module, 0, bulk::finish)?;
             return match self.postponed(module) {
-                Some(finding) => Err(finding),
+                Some(finding) if self.cx.machine.keep_going == 0 => Err(finding),
+                Some(finding) => {
+                    self.findings.push(*finding);
+                    Ok(Progress::Finished)
+                }
                 None => Ok(Progress::Finished),
             };
         }
@@ -202,33 +218,40 @@ impl<'a> Unit<'a> {
         std::mem::take(&mut self.cx.printed)
     }
 
-    pub(super) fn counts(&self) -> Counts {
-        Counts { warp_instructions: self.cx.clock, ..self.cx.counts }
+    /// Warp instructions executed since the cluster started.
+    pub(super) fn warp_instructions(&self) -> u64 {
+        self.cx.clock
+    }
+
+    /// Exchanges the counts by instruction with `profile`: clusters that take turns share one.
+    pub(super) fn swap_profile(&mut self, profile: &mut Vec<Counts>) {
+        std::mem::swap(&mut self.cx.profile, profile);
+    }
+
+    /// Whether something was printed or found.
+    pub(super) fn has_news(&self) -> bool {
+        !self.cx.printed.is_empty() || !self.findings.is_empty()
+    }
+
+    /// What was found and did not end the run.
+    pub(super) fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// Turns what was noted while executing into findings, one for each place.
+    fn tell(&mut self, module: &Module) {
+        for (fault, warp, pc) in std::mem::take(&mut self.cx.noted) {
+            let finding = self.finding(module, warp, &(fault, pc));
+            let limit = self.cx.machine.keep_going;
+            if self.findings.len() < limit && !self.findings.iter().any(|old| old.same_place(&finding)) {
+                self.findings.push(*finding);
+            }
+        }
     }
 
     fn site(&self, module: &Module, warp: usize, pc: u32, lane: Option<usize>) -> Site {
-        let code = self.cx.machine.code;
         let warp = &self.warps[warp];
-        let meta = &code.meta[(pc as usize).min(code.meta.len() - 1)];
-        let source = code.locs.get(meta.loc as usize).map(|loc| SourceLocation {
-            file: module.source_file(loc.file).unwrap_or("?").to_string(),
-            line: loc.line,
-            column: loc.column,
-        });
-        let thread = lane.map(|lane| self.cx.machine.thread(warp.index * 32 + lane as u32));
-        Site {
-            kernel: code.entry.to_string(),
-            block: self.cx.ctas[warp.cta].id,
-            thread,
-            warp: warp.index,
-            lane: lane.map(|lane| lane as u32),
-            line: meta.line,
-            column: meta.column,
-            mnemonic: code.mnemonics[meta.mnemonic as usize].to_string(),
-            source,
-            file: module.file().to_string(),
-            text: module.line(meta.line).to_string(),
-        }
+        self.cx.machine.site(module, self.cx.ctas[warp.cta].id, warp.index, pc, lane)
     }
 
     fn finding(&self, module: &Module, warp: usize, (fault, pc): &Faulted) -> Box<Finding> {
@@ -236,10 +259,13 @@ impl<'a> Unit<'a> {
             kind: fault.kind,
             message: fault.message.clone(),
             site: self.site(module, warp, *pc, fault.lane),
-            other: fault.other.map(|other| {
-                let lane = (other.warp < self.warps.len()).then_some(other.lane);
-                self.site(module, other.warp.min(self.warps.len() - 1), other.pc, lane)
-            }),
+            other: match (fault.other, fault.elsewhere) {
+                (Some(other), _) => {
+                    let lane = (other.warp < self.warps.len()).then_some(other.lane);
+                    Some(self.site(module, other.warp.min(self.warps.len() - 1), other.pc, lane))
+                }
+                (None, place) => place.map(|place| self.cx.machine.site_of(module, place)),
+            },
             notes: vec![],
         })
     }
@@ -249,7 +275,7 @@ impl<'a> Unit<'a> {
         let message = format!("step limit: a block executed more than {limit} warp instructions");
         let warp = self.warps.iter().position(|w| w.live != 0).unwrap_or(0);
         let pc = self.warps[warp].groups.first().map_or(0, |g| g.pc);
-        let mut finding = self.finding(module, warp, &(Fault::new(Kind::StepLimit, message), pc));
+        let mut finding = self.finding(module, warp, &(Fault::new(FindingKind::StepLimit, message), pc));
         finding.notes = self.standings(module);
         finding
     }
@@ -270,14 +296,14 @@ impl<'a> Unit<'a> {
                 let want = if expected == 0 { threads } else { expected };
                 if ended > 0 && expected == 0 {
                     Fault::new(
-                        Kind::DivergentBarrier,
+                        FindingKind::DivergentBarrier,
                         format!(
                             "divergent barrier: {arrived} threads wait at barrier {id}, {ended} of the block have ended"
                         ),
                     )
                 } else {
                     Fault::new(
-                        Kind::Deadlock,
+                        FindingKind::Deadlock,
                         format!(
                             "deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"
                         ),
@@ -285,27 +311,29 @@ impl<'a> Unit<'a> {
                 }
             }
             Wait::Aligned if mnemonic.starts_with("bar") => Fault::new(
-                Kind::DivergentBarrier,
+                FindingKind::DivergentBarrier,
                 format!(
                     "divergent barrier: only lanes {:#010x} of the warp come to this {mnemonic}",
                     group.mask
                 ),
             ),
             Wait::Aligned => Fault::new(
-                Kind::AlignedDivergence,
+                FindingKind::AlignedDivergence,
                 format!(
                     "{mnemonic} under divergence: only lanes {:#010x} of the warp come to it",
                     group.mask
                 ),
             ),
             Wait::Lanes(mask) | Wait::WarpBarrier(mask) => Fault::new(
-                Kind::Deadlock,
+                FindingKind::Deadlock,
                 format!("deadlock: lanes {:#010x} wait at {mnemonic} for lanes {mask:#010x}", group.mask),
             ),
             Wait::Cluster { .. } => {
-                Fault::new(Kind::Deadlock, "deadlock: the cluster barrier never completes".to_string())
+                Fault::new(FindingKind::Deadlock, "deadlock: the cluster barrier never completes".to_string())
             }
-            Wait::Ready => Fault::new(Kind::Deadlock, "deadlock: no thread makes progress".to_string()),
+            Wait::Ready => {
+                Fault::new(FindingKind::Deadlock, "deadlock: no thread makes progress".to_string())
+            }
         };
         let mut finding = self.finding(module, warp, &(fault, group.pc));
         finding.notes = self.standings(module);
@@ -327,7 +355,7 @@ impl<'a> Unit<'a> {
                 let message = format!(
                     "mbarrier never completes: the phase waits for {pending} more arrivals and {tx} more bytes"
                 );
-                let fault = Fault::at(Kind::MbarrierNeverCompletes, lane, message);
+                let fault = Fault::at(FindingKind::MbarrierNeverCompletes, lane, message);
                 let mut finding = self.finding(module, i, &(fault, pc));
                 finding.notes = self.standings(module);
                 return Some(finding);

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::support::{bytes, kernel, one_block, parse, run, run_on, words};
-use warpwright::sim::{Arg, Checks, Kind, Launch, Memory, Sim};
+use warpwright::sim::{Arg, Checks, FindingKind, Launch, Memory, Sim};
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in";
 
@@ -95,7 +95,7 @@ fn a_block_may_wait_for_a_later_one() {
 fn waiting_for_nobody_is_found() {
     let body = "W: ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p1, %r2, 0; @%p1 bra W;";
     let error = run(&text(body), &one_block(32), &[0], 32).expect_err("livelock");
-    assert_eq!(error.kind(), Some(Kind::Deadlock));
+    assert_eq!(error.kind(), Some(FindingKind::Deadlock));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_mbarrier_that_misses_bytes_never_completes() {
     assert_eq!(outputs(&body(64), 16, &input), input);
     let error = run(&text(&body(80)), &one_block(16), &input, 16).expect_err("80 bytes never come");
     let finding = error.finding().expect("a finding");
-    assert_eq!(finding.kind, Kind::MbarrierNeverCompletes);
+    assert_eq!(finding.kind, FindingKind::MbarrierNeverCompletes);
     assert!(finding.message.contains("0 more arrivals and 16 more bytes"), "{}", finding.message);
 }
 
@@ -162,7 +162,7 @@ fn endless_recursion_overflows_the_stack() {
             { .param .b32 x; st.param.b32 [x], %a; call.uni f, (x); } ret; }
         .visible .entry k(.param .u64 out, .param .u64 in) { { .param .b32 x; st.param.b32 [x], 1; call.uni f, (x); } ret; }\n";
     let error = run(module, &one_block(1), &[0], 1).expect_err("overflow");
-    assert_eq!(error.kind(), Some(Kind::LocalOutOfBounds));
+    assert_eq!(error.kind(), Some(FindingKind::LocalOutOfBounds));
     assert!(error.to_string().contains("the stack overflows in `f`"), "{error}");
 }
 

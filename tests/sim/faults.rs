@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::support::{kernel, one_block, parse, run, run_on};
-use warpwright::sim::{Arg, Checks, Finding, Kind, Launch, Memory, Sim, SimError};
+use warpwright::sim::{Arg, Checks, Finding, FindingKind, Launch, Memory, Sim, SimError};
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in";
 
@@ -40,7 +40,7 @@ fn clean(body: &str, threads: u32) -> Vec<u32> {
 #[test]
 fn global_out_of_bounds() {
     let fault = finding("ld.global.u32 %r1, [%rd4];\nret;", 33);
-    assert_eq!(fault.kind, Kind::GlobalOutOfBounds);
+    assert_eq!(fault.kind, FindingKind::GlobalOutOfBounds);
     assert_eq!((fault.site.warp, fault.site.lane, fault.site.thread), (1, Some(0), Some([32, 0, 0])));
     assert_eq!((fault.site.line, fault.site.column), (13, 1));
     assert_eq!(fault.site.mnemonic, "ld.global.u32");
@@ -52,14 +52,14 @@ fn global_out_of_bounds() {
 fn an_address_before_a_buffer_or_far_behind_it_is_in_no_other() {
     for offset in ["-4", "1048576", "1073741824", "-2147483648"] {
         let fault = finding(&format!("st.global.u32 [%rd4+{offset}], %r0;"), 1);
-        assert_eq!(fault.kind, Kind::GlobalOutOfBounds, "at {offset}");
+        assert_eq!(fault.kind, FindingKind::GlobalOutOfBounds, "at {offset}");
     }
 }
 
 #[test]
 fn a_vector_that_straddles_the_end() {
     let body = |at: u32| format!("ld.global.v2.u32 {{%r1, %r2}}, [%rd1+{at}];");
-    assert_eq!(finding(&body(128), 1).kind, Kind::GlobalOutOfBounds);
+    assert_eq!(finding(&body(128), 1).kind, FindingKind::GlobalOutOfBounds);
     clean(&body(120), 1);
 }
 
@@ -79,7 +79,7 @@ fn freed_memory_is_named() {
 #[test]
 fn a_null_pointer() {
     let fault = finding("mov.u64 %rd5, 0; ld.u32 %r1, [%rd5];", 1);
-    assert_eq!(fault.kind, Kind::GlobalOutOfBounds);
+    assert_eq!(fault.kind, FindingKind::GlobalOutOfBounds);
     assert!(fault.message.contains("in no buffer"), "{}", fault.message);
 }
 
@@ -103,7 +103,7 @@ fn misaligned() {
             ".shared .align 16 .b8 s[64]; cp.async.ca.shared.global [s], [%rd1+8], 8; cp.async.wait_all;",
         ),
     ] {
-        assert_eq!(finding(body, 1).kind, Kind::MisalignedAccess, "{body}");
+        assert_eq!(finding(body, 1).kind, FindingKind::MisalignedAccess, "{body}");
         clean(twin, 1);
     }
 }
@@ -115,7 +115,7 @@ fn shared_out_of_bounds() {
             ".shared .b8 s[128]; shl.b32 %r1, %r0, 2; mov.u32 %r2, s; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1+{extra}], %r0;"
         )
     };
-    assert_eq!(finding(&body(4), 32).kind, Kind::SharedOutOfBounds);
+    assert_eq!(finding(&body(4), 32).kind, FindingKind::SharedOutOfBounds);
     assert_eq!(finding(&body(4), 32).site.lane, Some(31));
     clean(&body(0), 32);
 }
@@ -123,16 +123,16 @@ fn shared_out_of_bounds() {
 #[test]
 fn local_out_of_bounds() {
     let body = |at: u32| format!(".local .b8 l[32]; mov.u64 %rd5, l; st.local.u32 [%rd5+{at}], %r0;");
-    assert_eq!(finding(&body(32), 1).kind, Kind::LocalOutOfBounds);
+    assert_eq!(finding(&body(32), 1).kind, FindingKind::LocalOutOfBounds);
     clean(&body(28), 1);
 }
 
 #[test]
 fn parameters_out_of_bounds_and_read_only() {
-    assert_eq!(finding("ld.param.u64 %rd5, [in+8];", 1).kind, Kind::ParamOutOfBounds);
+    assert_eq!(finding("ld.param.u64 %rd5, [in+8];", 1).kind, FindingKind::ParamOutOfBounds);
     clean("ld.param.u64 %rd5, [out+8];", 1);
     let store = "mov.u64 %rd5, in; cvta.param.u64 %rd5, %rd5; st.u32 [%rd5], 1;";
-    assert_eq!(finding(store, 1).kind, Kind::ReadOnly);
+    assert_eq!(finding(store, 1).kind, FindingKind::ReadOnly);
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn uninitialised_shared_memory() {
         )
     };
     let fault = finding(&body(40), 64);
-    assert_eq!((fault.kind, fault.site.thread), (Kind::UninitializedSharedRead, Some([40, 0, 0])));
+    assert_eq!((fault.kind, fault.site.thread), (FindingKind::UninitializedSharedRead, Some([40, 0, 0])));
     clean(&body(64), 64);
     // A byte at a time counts too.
     assert_eq!(
         finding(".shared .b8 s[4]; st.shared.u8 [s], %r0; ld.shared.u16 %h0, [s];", 1).kind,
-        Kind::UninitializedSharedRead
+        FindingKind::UninitializedSharedRead
     );
     clean(".shared .b8 s[4]; st.shared.u8 [s], %r0; st.shared.u8 [s+1], %r0; ld.shared.u16 %h0, [s];", 1);
 }
@@ -173,7 +173,7 @@ fn a_copy_that_nobody_waited_for_has_not_arrived() {
     // Checked, that is a finding; unchecked, the old value is read.
     for wait in ["", "cp.async.wait_group 1;"] {
         let fault = finding(&body(wait), 1);
-        assert_eq!(fault.kind, Kind::AsyncCopyUnwaited);
+        assert_eq!(fault.kind, FindingKind::AsyncCopyUnwaited);
         assert_eq!(fault.other.map(|site| site.mnemonic), Some("cp.async.ca.shared.global".to_string()));
         let sim = Sim::new().checks(Checks::empty());
         let (out, _) =
@@ -189,7 +189,7 @@ fn barriers_that_some_threads_miss() {
     let divergent = "setp.lt.u32 %p0, %r0, 16; @%p0 bra A; ret; A: bar.sync 0; ret;";
     // The rest of the warp has ended: the half that is left is the warp, but not the block.
     let fault = finding(divergent, 32);
-    assert_eq!(fault.kind, Kind::DivergentBarrier);
+    assert_eq!(fault.kind, FindingKind::DivergentBarrier);
     assert!(
         fault.message.contains("16 threads wait at barrier 0, 16 of the block have ended"),
         "{}",
@@ -198,7 +198,7 @@ fn barriers_that_some_threads_miss() {
     clean("bar.sync 0; ret;", 32);
     let inside = "setp.lt.u32 %p0, %r0, 16; @%p0 bra A; bar.sync 0; ret; A: bar.sync 1; ret;";
     let fault = finding(inside, 32);
-    assert_eq!(fault.kind, Kind::DivergentBarrier);
+    assert_eq!(fault.kind, FindingKind::DivergentBarrier);
     assert_eq!(fault.notes.len(), 2, "{:?}", fault.notes);
 }
 
@@ -215,7 +215,7 @@ fn hardware_lets_ended_threads_off_when_nobody_checks() {
 fn a_deadlock_says_where_everyone_stands() {
     let body = "shr.u32 %r1, %r0, 5; setp.eq.u32 %p0, %r1, 0; @%p0 bra A; bar.sync 2, 64; ret; A: bar.sync 1, 64; ret;";
     let fault = finding(body, 64);
-    assert_eq!(fault.kind, Kind::Deadlock);
+    assert_eq!(fault.kind, FindingKind::Deadlock);
     assert_eq!(fault.notes.len(), 2);
     assert!(
         fault.notes[1].contains("block (0, 0, 0), warp 1, lanes 0xffffffff waits at kernel.ptx:"),
@@ -228,16 +228,16 @@ fn a_deadlock_says_where_everyone_stands() {
 #[test]
 fn counts_that_disagree_or_make_no_sense() {
     let body = "shr.u32 %r1, %r0, 5; setp.eq.u32 %p0, %r1, 0; @%p0 bra A; bar.sync 1, 96; ret; A: bar.sync 1, 64; ret;";
-    assert_eq!(finding(body, 64).kind, Kind::DivergentBarrier);
-    assert_eq!(finding("bar.sync 1, 33;", 64).kind, Kind::InvalidOperand);
-    assert_eq!(finding("bar.sync 16;", 64).kind, Kind::InvalidOperand);
+    assert_eq!(finding(body, 64).kind, FindingKind::DivergentBarrier);
+    assert_eq!(finding("bar.sync 1, 33;", 64).kind, FindingKind::InvalidOperand);
+    assert_eq!(finding("bar.sync 16;", 64).kind, FindingKind::InvalidOperand);
 }
 
 #[test]
 fn endless_loops_end() {
     let sim = Sim::new().step_limit(100_000);
     let error = run_on(&sim, &text("L: bra L;"), &one_block(64), &[0], 64).expect_err("endless");
-    assert_eq!(error.kind(), Some(Kind::StepLimit));
+    assert_eq!(error.kind(), Some(FindingKind::StepLimit));
     let finding = error.finding().expect("a finding");
     assert_eq!(finding.notes.len(), 2);
 }
@@ -245,14 +245,14 @@ fn endless_loops_end() {
 #[test]
 fn masks_that_leave_their_own_lane_out() {
     let fault = finding("shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xffff;", 32);
-    assert_eq!((fault.kind, fault.site.lane), (Kind::SyncMask, Some(16)));
+    assert_eq!((fault.kind, fault.site.lane), (FindingKind::SyncMask, Some(16)));
     clean("setp.lt.u32 %p0, %r0, 16; @%p0 shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xffff;", 32);
 }
 
 #[test]
 fn shuffles_from_lanes_that_take_no_part() {
     let fault = finding("setp.lt.u32 %p0, %r0, 16; @%p0 shfl.sync.idx.b32 %r1, %r0, 20, 31, 0xffff;", 32);
-    assert_eq!(fault.kind, Kind::ShflInactiveLane);
+    assert_eq!(fault.kind, FindingKind::ShflInactiveLane);
     clean("setp.lt.u32 %p0, %r0, 16; @%p0 shfl.sync.idx.b32 %r1, %r0, 3, 31, 0xffff;", 32);
 }
 
@@ -261,14 +261,14 @@ fn aligned_instructions_under_divergence() {
     let mma = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r0}, {%r0}, {%f0,%f1,%f2,%f3};";
     let body =
         format!(".reg .f32 %f<4>; setp.lt.u32 %p0, %r0, 16; @!%p0 bra E; {mma} E: bar.warp.sync -1; ret;");
-    assert_eq!(finding(&body, 32).kind, Kind::AlignedDivergence);
+    assert_eq!(finding(&body, 32).kind, FindingKind::AlignedDivergence);
     clean(&format!(".reg .f32 %f<4>; {mma}"), 32);
 }
 
 #[test]
 fn traps() {
     let fault = finding("setp.eq.u32 %p0, %r0, 5; @%p0 trap; ret;", 32);
-    assert_eq!((fault.kind, fault.site.thread), (Kind::Trap, Some([5, 0, 0])));
+    assert_eq!((fault.kind, fault.site.thread), (FindingKind::Trap, Some([5, 0, 0])));
     clean("setp.eq.u32 %p0, %r0, 50; @%p0 trap; ret;", 32);
 }
 

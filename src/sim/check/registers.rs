@@ -3,7 +3,7 @@
 use crate::sim::code::Watch;
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Machine;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// Follows one instruction, executed by the lanes `mask` of `group`. Lanes whose guard is undefined count as
@@ -49,5 +49,5 @@ fn report(machine: &Machine<'_>, warp: &Warp, registers: &[u32], lanes: u32) -> 
     let message = format!(
         "uninitialized register: `{name}` holds a value that was never written, or computed from one"
     );
-    Fault::at(Kind::UninitializedRegister, lane, message)
+    Fault::at(FindingKind::UninitializedRegister, lane, message)
 }

@@ -6,7 +6,7 @@ use crate::sim::exec::shared::Place;
 use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 
 /// The bytes that a lane is about to write.
 pub(in crate::sim) type NewBytes<'a> = &'a dyn Fn(usize, usize) -> u8;
@@ -153,7 +153,7 @@ impl Cx<'_> {
                  instructions, with no fence.proxy.async between",
                 place.offset
             );
-            let fault = Fault::at(Kind::MissingProxyFence, lane, message);
+            let fault = Fault::at(FindingKind::MissingProxyFence, lane, message);
             return Err(fault.with(self.place_of(writer)));
         }
         if self.checks(Checks::SHARED_RACES)
@@ -208,10 +208,10 @@ impl Cx<'_> {
         let engine = other.warp == self.races.clocks.engine();
         let unwaited = (other.kind == AccessKind::Copy || engine) && kind == AccessKind::Read;
         let kind_of = match other.kind {
-            _ if unwaited => Kind::AsyncCopyUnwaited,
-            AccessKind::AsyncRead => Kind::AsyncProxyRace,
-            _ if bulk || engine => Kind::AsyncProxyRace,
-            _ => Kind::SharedRace,
+            _ if unwaited => FindingKind::AsyncCopyUnwaited,
+            AccessKind::AsyncRead => FindingKind::AsyncProxyRace,
+            _ if bulk || engine => FindingKind::AsyncProxyRace,
+            _ => FindingKind::SharedRace,
         };
         let verb = |kind: AccessKind| match kind {
             AccessKind::Read => "a load",
@@ -222,10 +222,10 @@ impl Cx<'_> {
         };
         let address = conflict.byte;
         let message = match kind_of {
-            Kind::AsyncCopyUnwaited => format!(
+            FindingKind::AsyncCopyUnwaited => format!(
                 "asynchronous copy not waited for: a load of shared address {address:#x} while a copy to it is in flight"
             ),
-            Kind::AsyncProxyRace => format!(
+            FindingKind::AsyncProxyRace => format!(
                 "async proxy race at shared address {address:#x}: {} conflicts with {}",
                 verb(kind),
                 verb(if engine { AccessKind::Copy } else { other.kind })

@@ -27,8 +27,10 @@ pub(in crate::sim) enum Control {
     },
     /// `nanosleep`: lets others go first.
     Yield,
-    /// `membar`, `fence`: orders what is before it and what is after.
-    Fence,
+    /// `membar`, `fence`: orders what is before it and what is after, also for other blocks if it says so.
+    Fence {
+        device: bool,
+    },
     /// `fence.proxy.async`.
     ProxyFence,
     /// `wgmma.commit_group`.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::function::Body;
 use super::watch::{self, Touches};
 use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
-use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space, Variable};
+use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
 use crate::sim::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
-    SourceLine, Target, Tensor, Value,
+    SourceLine, Space, Target, Tensor, Value,
 };
+use crate::sim::error::ParseError;
 use crate::sim::types::Type;
 
 /// Local memory a thread may have (CUDA C++ Programming Guide, "Technical Specifications").
@@ -35,10 +36,12 @@ pub(super) struct Builder<'m> {
     /// Registers each instruction touches, and what registers are called.
     touches: Vec<Touches>,
     pub(super) names: HashMap<Reg, Arc<str>>,
+    /// Mistakes in statements, after each of which decoding went on.
+    pub(super) errors: Vec<ParseError>,
 }
 
-/// Decodes `root` and everything it can reach.
-pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded<Code> {
+/// Decodes `root` and everything it can reach; every mistake is found, not the first alone.
+pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<Code, Vec<ParseError>> {
     let code = Code {
         entry: Arc::from(root.name.as_str()),
         instrs: vec![],
@@ -53,6 +56,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         dynamic_align: 16,
         uses_dynamic_shared: false,
         shared_unit: 4,
+        global_unit: 4,
         params: vec![],
         param_bytes: 0,
         communicates: false,
@@ -70,29 +74,30 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         current: u32::MAX,
         touches: vec![],
         names: HashMap::new(),
+        errors: vec![],
     };
-    let mut entry_calls = vec![];
-    if root.kind == FunctionKind::Entry {
-        builder.params(root)?;
-        let frame = Body::decode(&mut builder, root, None)?;
-        builder.code.frame = frame;
-    } else {
-        builder.callee(root)?;
+    if let Err(error) = builder.decode(root) {
+        builder.errors.push(error);
     }
-    std::mem::swap(&mut entry_calls, &mut builder.calls);
-    builder.calls.clear();
-    builder.finish_queue()?;
+    if !builder.errors.is_empty() {
+        return Err(builder.errors);
+    }
     builder.mark_recursion();
     builder.code.communicates = builder.code.instrs.iter().any(|i| communicates(&i.op));
-    builder.code.shared_unit =
-        builder.code.instrs.iter().filter_map(|i| shared_bytes(&i.op)).min().unwrap_or(4).min(4);
+    let smallest = |spaces: &[Space]| {
+        let all = builder.code.instrs.iter().filter_map(|i| accessed(&i.op, spaces));
+        all.min().unwrap_or(4).min(4)
+    };
+    let shared = smallest(&[Space::Shared, Space::SharedCluster, Space::Generic]);
+    let global = smallest(&[Space::Global, Space::Generic]);
+    (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
     Ok(builder.code)
 }
 
-/// Bytes of an element that an instruction may access in shared memory.
-fn shared_bytes(op: &Op) -> Option<u8> {
-    use crate::sim::code::{Memory, Space};
+/// Bytes of an element that an instruction may access in one of some spaces.
+fn accessed(op: &Op, spaces: &[Space]) -> Option<u8> {
+    use crate::sim::code::Memory;
     let access = match op {
         Op::Memory(
             Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
@@ -107,12 +112,12 @@ fn shared_bytes(op: &Op) -> Option<u8> {
         },
         _ => return None,
     };
-    matches!(access.space, Space::Shared | Space::SharedCluster | Space::Generic).then_some(access.bytes)
+    spaces.contains(&access.space).then_some(access.bytes)
 }
 
 /// Whether other blocks may see, or be seen through, what this instruction does.
 fn communicates(op: &Op) -> bool {
-    use crate::sim::code::{Memory, Space};
+    use crate::sim::code::Memory;
     let shared = |space: Space| matches!(space, Space::Generic | Space::Global);
     match op {
         Op::Memory(Memory::Atom(atom)) => shared(atom.access.space),
@@ -126,11 +131,21 @@ fn communicates(op: &Op) -> bool {
 }
 
 impl<'m> Builder<'m> {
+    fn decode(&mut self, root: &'m Function) -> Decoded<()> {
+        if root.kind == FunctionKind::Entry {
+            self.params(root)?;
+            self.code.frame = Body::decode(self, root, None)?;
+        } else {
+            self.callee(root)?;
+        }
+        self.finish_queue()
+    }
+
     fn params(&mut self, entry: &'m Function) -> Decoded<()> {
         let mut offset = 0u64;
         for param in &entry.params {
             let (_, size, align) = size_of(self.symbols, param)?;
-            if param.space != Space::Param {
+            if param.space != Declared::Param {
                 return Err(self.symbols.error(
                     param.pos,
                     param.name.len(),
@@ -260,7 +275,7 @@ impl<'m> Builder<'m> {
         let mut places = vec![];
         for param in params {
             let (ty, size, align) = match param.space {
-                Space::Reg => {
+                Declared::Reg => {
                     let ty = Type::parse(&param.ty).ok_or_else(|| {
                         self.symbols.error(
                             param.pos,
@@ -272,7 +287,7 @@ impl<'m> Builder<'m> {
                 }
                 _ => size_of(self.symbols, param)?,
             };
-            if param.space == Space::Reg {
+            if param.space == Declared::Reg {
                 places.push(Place::Register(self.new_register(ty)));
                 continue;
             }

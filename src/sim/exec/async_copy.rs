@@ -4,11 +4,12 @@ use super::global::{Doing, reach};
 use super::lanes::{Lanes32, Lanes64, lanes};
 use super::memory::{View, aligned, safe_addresses};
 use super::shared::{Place, offsets};
+use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{CpAsync, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -63,7 +64,7 @@ pub(super) fn issue<const CHECKED: bool>(
         for (lane, &size) in warp.regs.r(reg).iter().enumerate() {
             if size > u32::from(copy.bytes) && m >> lane & 1 == 1 {
                 let message = format!("cp.async of {bytes} bytes is told to read {size}");
-                return Err(Fault::at(Kind::InvalidOperand, lane, message));
+                return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
             }
             sizes[lane] = size.min(u32::from(copy.bytes)) as u8;
         }
@@ -97,6 +98,11 @@ pub(super) fn issue<const CHECKED: bool>(
     for lane in lanes(m) {
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
+    if CHECKED {
+        for lane in lanes(m).filter(|&lane| sizes[lane] > 0) {
+            cx.check_global(&from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
+        }
+    }
     entry.mask = m;
     entry.bytes = bytes;
     entry.pc = cx.pc;
@@ -115,7 +121,7 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
         let message = format!(
             "misaligned access: the source of a cp.async of {bytes} bytes at global address {from:#x}, which is not a multiple of {bytes}"
         );
-        return Err(Fault::at(Kind::MisalignedAccess, lane, message));
+        return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
     }
     let allocation = reach(cx.machine, lane, from, size, Doing::Load)?;
     let start = ((from - allocation.start) / 4) as usize;

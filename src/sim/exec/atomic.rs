@@ -12,7 +12,7 @@ use crate::sim::code::{Atom, AtomFn, D, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
 use crate::sim::memory::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// The operands of one lane's atomic on one element.
@@ -112,7 +112,7 @@ fn one<const CHECKED: bool>(
     };
     if shared.is_none() && address < GLOBAL_START && (LOCAL_WINDOW..).contains(&address) {
         return Err(Fault::at(
-            Kind::InvalidAddress,
+            FindingKind::InvalidAddress,
             lane,
             format!("an atomic in local memory, at {address:#x}"),
         ));
@@ -123,7 +123,7 @@ fn one<const CHECKED: bool>(
         let offset = bytes * i as u64;
         let old = match shared {
             Some(at) => in_shared::<CHECKED>(cx, atom, lane, at, total, offset, &operands)?,
-            None => in_global(cx, atom, lane, address, total, offset, &operands)?,
+            None => in_global::<CHECKED>(cx, atom, lane, address, total, offset, &operands)?,
         };
         if let Some(&d) = atom.d.get(i) {
             set(warp, d, lane, old);
@@ -202,7 +202,7 @@ fn in_shared<const CHECKED: bool>(
         let message = format!(
             "shared memory out of bounds: {at:#x} is in block {rank} of the cluster, which has {blocks}"
         );
-        return Err(Fault::at(Kind::SharedOutOfBounds, lane, message));
+        return Err(Fault::at(FindingKind::SharedOutOfBounds, lane, message));
     };
     let address = at & ((1 << SHARED_BITS) - 1);
     let mut all = [address; 32];
@@ -222,7 +222,7 @@ fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
 }
 
 /// f32 additions in global memory flush subnormals, those in shared memory do not (PTX ISA, "atom").
-fn in_global(
+fn in_global<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     atom: &Atom,
     lane: usize,
@@ -236,6 +236,9 @@ fn in_global(
         cx.races.clocks.atomic(cx.warp);
     }
     let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
+    if CHECKED && offset == 0 {
+        cx.check_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
+    }
     let mut words = &allocation.words[..];
     Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))
 }

@@ -4,7 +4,7 @@ use super::memory::generic_byte;
 use crate::sim::code::{Builtin, Call, Callee, Place};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// The longest string a format or a `%s` may be.
@@ -31,7 +31,7 @@ pub(in crate::sim) fn call(
             let file = string(cx, warp, lane, argument(warp, 1))?;
             let line = argument(warp, 2) as u32;
             return Err(Fault::at(
-                Kind::Assertion,
+                FindingKind::Assertion,
                 lane,
                 format!("assertion failed: {message} ({file}:{line})"),
             ));

@@ -10,11 +10,12 @@ use super::memory::addresses;
 use super::reduce::reduce;
 use super::shared::Place;
 use super::tensor_copy::{self, Tile};
+use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{Bulk, BulkTensor, Completion, Reduction, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,10 +49,34 @@ impl Transfer {
                 cx.check_copy(place, bytes, lane, true)?;
             }
         }
+        self.check_global(cx, lane)?;
         match self.from {
             End::Shared(place) => cx.check_async_read(place, bytes, lane),
             End::Global(_) => Ok(()),
         }
+    }
+
+    /// The same for what is read or written in global memory.
+    fn check_global(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+        if cx.machine.global.is_none() {
+            return Ok(());
+        }
+        let (address, manner) = match (self.from, self.to.first()) {
+            (End::Global(address), _) => (address, Manner::Read),
+            (_, Some(&End::Global(address))) if self.reduce.is_some() => (address, Manner::Atomic),
+            (_, Some(&End::Global(address))) => (address, Manner::Write),
+            _ => return Ok(()),
+        };
+        let runs = match &self.tile {
+            Some(tile) => tile.runs(),
+            None => vec![(address, u64::from(self.bytes))],
+        };
+        // Copies of different blocks are taken to bring different bytes.
+        let value = cx.unit as u32;
+        for (address, bytes) in runs {
+            cx.check_global(&[address; 32], bytes, 1 << lane, manner, &|_, _| value)?;
+        }
+        Ok(())
     }
 
     /// Tells the race checker that the copy has been made.
@@ -96,7 +121,7 @@ impl BulkCopies {
 }
 
 fn check(what: bool, lane: usize, message: impl FnOnce() -> String) -> Outcome<()> {
-    if what { Ok(()) } else { Err(Fault::at(Kind::MisalignedAccess, lane, message())) }
+    if what { Ok(()) } else { Err(Fault::at(FindingKind::MisalignedAccess, lane, message())) }
 }
 
 /// The end of a plain copy, checked.
@@ -119,7 +144,7 @@ fn receivers(cx: &Cx<'_>, place: Place, mask: Option<u32>, lane: usize) -> Outco
     let Some(mask) = mask else { return Ok(vec![place]) };
     if mask >> cx.ctas.len() != 0 {
         let message = format!("multicast to blocks {mask:#x} of a cluster of {}", cx.ctas.len());
-        return Err(Fault::at(Kind::InvalidOperand, lane, message));
+        return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
     }
     Ok((0..cx.ctas.len()).filter(|rank| mask >> rank & 1 == 1).map(|rank| Place { rank, ..place }).collect())
 }

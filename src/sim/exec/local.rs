@@ -4,7 +4,7 @@ use super::lanes::{Lanes32, Lanes64};
 use super::memory::{View, read, write};
 use crate::sim::code::{Access, Reg};
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// Local memory of a warp.
@@ -63,7 +63,7 @@ fn within(warp: &Warp, all: &Lanes64, bytes: u64, m: u32, what: &str) -> Outcome
                 "local memory out of bounds: {what} of {bytes} bytes at {:#x}; the thread has {limit} bytes",
                 all[lane]
             );
-            return Err(Fault::at(Kind::LocalOutOfBounds, lane, message));
+            return Err(Fault::at(FindingKind::LocalOutOfBounds, lane, message));
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::sim::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
 use crate::sim::mbarrier::{MAX_COUNT, State};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// Runs one instruction; true if all its lanes wait in vain, so that others should go first.
@@ -87,7 +87,7 @@ fn sound(cx: &Cx<'_>, place: Place, lane: usize) -> Outcome<State> {
 }
 
 fn misuse(lane: usize, what: String) -> Box<Fault> {
-    Fault::at(Kind::MbarrierMisuse, lane, format!("mbarrier misuse: {what}"))
+    Fault::at(FindingKind::MbarrierMisuse, lane, format!("mbarrier misuse: {what}"))
 }
 
 fn init(cx: &mut Cx<'_>, place: Place, lane: usize, count: u32) -> Outcome<()> {

@@ -10,7 +10,7 @@ use crate::sim::mbarrier::State;
 use crate::sim::memory::{
     FUNCTION_WINDOW, GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW,
 };
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -144,7 +144,7 @@ fn misaligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Box<Fault>
         space.name(),
         all[lane]
     );
-    Fault::at(Kind::MisalignedAccess, lane, message)
+    Fault::at(FindingKind::MisalignedAccess, lane, message)
 }
 
 /// Words of a space that loads read and stores write, by lane.
@@ -264,7 +264,7 @@ fn load_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     match access.space {
         Space::Shared => shared::load_word::<CHECKED>(cx, warp, access, d, m),
-        Space::Global => global::load_word(cx, warp, access, d, m),
+        Space::Global => global::load_word::<CHECKED>(cx, warp, access, d, m),
         _ => load::<CHECKED>(cx, warp, access, &[Reg::R(d)], m),
     }
 }
@@ -278,7 +278,7 @@ fn store_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     match access.space {
         Space::Shared => shared::store_word::<CHECKED>(cx, warp, access, value, m),
-        Space::Global => global::store_word(cx, warp, access, value, m),
+        Space::Global => global::store_word::<CHECKED>(cx, warp, access, value, m),
         _ => store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m),
     }
 }
@@ -336,7 +336,7 @@ fn load_from<const CHECKED: bool>(
             read(&view, &mut warp.regs, all, access, d, m);
             Ok(())
         }
-        _ => global::load(cx, warp, access, d, all, m),
+        _ => global::load::<CHECKED>(cx, warp, access, d, all, m),
     }
 }
 
@@ -380,7 +380,7 @@ pub(super) fn store_elements<const CHECKED: bool>(
 
 fn element(space: Space, bytes: u8) -> Access {
     let addr = Addr { base: Base::Frame, offset: 0 };
-    Access { space, bytes, count: 1, signed: false, half: false, strong: false, addr }
+    Access { space, bytes, count: 1, signed: false, half: false, strong: false, synchronizes: false, addr }
 }
 
 fn store<const CHECKED: bool>(
@@ -416,11 +416,11 @@ fn store_to<const CHECKED: bool>(
         }
         Space::Local => local::store::<CHECKED>(warp, access, values, all, m),
         Space::Param => Err(Fault::at(
-            Kind::ReadOnly,
+            FindingKind::ReadOnly,
             m.trailing_zeros() as usize,
             "a store to kernel parameters, which are read only",
         )),
-        _ => global::store(cx, warp, access, values, all, m),
+        _ => global::store::<CHECKED>(cx, warp, access, values, all, m),
     }
 }
 
@@ -435,7 +435,7 @@ impl<'a> Params<'a> {
         match all.iter().position(|&address| address.saturating_add(bytes) > limit) {
             None => Ok(Self { words: &cx.machine.params }),
             Some(lane) => Err(Fault::at(
-                Kind::ParamOutOfBounds,
+                FindingKind::ParamOutOfBounds,
                 lane,
                 format!(
                     "param space out of bounds: a load of {bytes} bytes at offset {} of {limit} bytes of parameters",
@@ -464,7 +464,7 @@ pub(super) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) 
             match shared.filter(|s| offset < u64::from(s.bytes)) {
                 Some(shared) => Ok((shared.words[(offset / 4) as usize] >> (8 * (offset % 4))) as u8),
                 None => Err(Fault::at(
-                    Kind::SharedOutOfBounds,
+                    FindingKind::SharedOutOfBounds,
                     lane,
                     format!("shared memory out of bounds: a load of 1 bytes at {offset:#x}"),
                 )),
@@ -481,7 +481,7 @@ pub(super) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) 
             match word {
                 Some(word) => Ok((word >> (8 * (at % 4))) as u8),
                 None => Err(Fault::at(
-                    Kind::ParamOutOfBounds,
+                    FindingKind::ParamOutOfBounds,
                     lane,
                     format!("param space out of bounds: a load of 1 bytes at offset {at}"),
                 )),

@@ -7,7 +7,7 @@ use crate::sim::code::{Access, Base, D, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Shared};
 use crate::sim::memory::{SHARED_BITS, SHARED_WINDOW};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 impl View for Shared {
@@ -40,7 +40,7 @@ impl Shared {
             "shared memory out of bounds: {what} of {bytes} bytes at {:#x}; the block has {limit} bytes",
             all[lane]
         );
-        Fault::at(Kind::SharedOutOfBounds, lane, message)
+        Fault::at(FindingKind::SharedOutOfBounds, lane, message)
     }
 
     /// Refuses a read of bytes that nobody wrote. The address is within bounds.
@@ -77,7 +77,7 @@ fn unwritten(start: usize, bytes: usize, word: usize, lane: usize, what: &str) -
     let message = format!(
         "uninitialized shared memory: {what} of {bytes} bytes at {start:#x} reads {at:#x}, which no thread has written"
     );
-    Fault::at(Kind::UninitializedSharedRead, lane, message)
+    Fault::at(FindingKind::UninitializedSharedRead, lane, message)
 }
 
 /// A checked place in the shared memory of a block of the cluster.
@@ -115,7 +115,7 @@ impl Place {
             let message = format!(
                 "misaligned access: {what} at shared address {address:#x}, which is not a multiple of {align}"
             );
-            return Err(Fault::at(Kind::MisalignedAccess, lane, message));
+            return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
         }
         let rank = address >> SHARED_BITS;
         let offset = address & ((1 << SHARED_BITS) - 1);
@@ -124,7 +124,7 @@ impl Place {
             Some(_) => Ok(Self { rank: rank as usize, offset: offset as usize }),
             None => {
                 let message = format!("shared memory out of bounds: {what} of {bytes} bytes at {address:#x}");
-                Err(Fault::at(Kind::SharedOutOfBounds, lane, message))
+                Err(Fault::at(FindingKind::SharedOutOfBounds, lane, message))
             }
         }
     }
@@ -251,7 +251,7 @@ fn by_block<'a>(
                 all[first],
                 cx.ctas.len()
             );
-            return Err(Fault::at(Kind::SharedOutOfBounds, first, message));
+            return Err(Fault::at(FindingKind::SharedOutOfBounds, first, message));
         }
         f(cx, rank as usize, &there, same)?;
         left &= !same;

@@ -6,7 +6,7 @@ use super::memory::generic_byte;
 use crate::sim::code::{BulkTensor, ReduceFn, Reduction, TensorReduce};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::tensor_map::{TensorMap, TensorType};
 use crate::sim::warp::Warp;
 
@@ -30,7 +30,7 @@ pub(super) fn tile(
     if !address.is_multiple_of(64) {
         let message =
             format!("misaligned access: a tensor map at {address:#x}, which is not a multiple of 64");
-        return Err(Fault::at(Kind::MisalignedAccess, lane, message));
+        return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
     }
     let mut bytes = [0; 128];
     for (i, byte) in (0..).zip(&mut bytes) {
@@ -38,7 +38,7 @@ pub(super) fn tile(
     }
     let Some(map) = TensorMap::decode(&bytes) else {
         let message = format!("invalid descriptor: the 128 bytes at {address:#x} are no tensor map");
-        return Err(Fault::at(Kind::InvalidDescriptor, lane, message));
+        return Err(Fault::at(FindingKind::InvalidDescriptor, lane, message));
     };
     if map.dims.len() != coordinates.len() {
         let message = format!(
@@ -46,7 +46,7 @@ pub(super) fn tile(
             map.dims.len(),
             coordinates.len()
         );
-        return Err(Fault::at(Kind::InvalidDescriptor, lane, message));
+        return Err(Fault::at(FindingKind::InvalidDescriptor, lane, message));
     }
     let inner = i64::from(coordinates[0]) * map.ty.bytes() as i64;
     if inner % 16 != 0 {
@@ -54,7 +54,7 @@ pub(super) fn tile(
             "the innermost tensor coordinate {} starts {inner} bytes into a row, which is not a multiple of 16",
             coordinates[0]
         );
-        return Err(Fault::at(Kind::TensorCoordinateMisaligned, lane, message));
+        return Err(Fault::at(FindingKind::TensorCoordinateMisaligned, lane, message));
     }
     let tile = Tile { map, coordinates };
     tile.check(cx, lane, if op.load { Doing::Load } else { Doing::Store })?;
@@ -77,7 +77,7 @@ pub(super) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome
         (TensorReduce::Xor, ..) => ReduceFn::Xor,
         _ => {
             return Err(Fault::at(
-                Kind::InvalidOperand,
+                FindingKind::InvalidOperand,
                 lane,
                 format!("there is no such reduction on {ty:?}"),
             ));
@@ -125,6 +125,20 @@ impl Tile {
             reach(cx.machine, lane, low, high - low, doing)?;
         }
         Ok(())
+    }
+
+    /// The stretches of global memory that it covers.
+    pub(super) fn runs(&self) -> Vec<(u64, u64)> {
+        let element = self.map.ty.bytes() as u64;
+        let mut runs: Vec<(u64, u64)> = vec![];
+        for index in 0..self.map.bytes() / self.map.ty.bytes() {
+            let Some(address) = self.address(&self.position(index)) else { continue };
+            match runs.last_mut() {
+                Some((start, bytes)) if *start + *bytes == address => *bytes += element,
+                _ => runs.push((address, element)),
+            }
+        }
+        runs
     }
 
     /// What an element outside the tensor reads as.

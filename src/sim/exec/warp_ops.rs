@@ -4,7 +4,7 @@ use super::lanes::{Lanes32, lanes, mask_of};
 use super::matrix;
 use crate::sim::code::{R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// The register with the lanes that must run an instruction together, if it names one.
@@ -111,7 +111,7 @@ fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
         inside |= u32::from(ok) << lane;
         if strict && m >> lane & 1 == 1 && m >> from & 1 == 0 {
             let message = format!("shfl reads lane {from}, which is inactive or not in the mask {m:#010x}");
-            return Err(Fault::at(Kind::ShflInactiveLane, lane, message));
+            return Err(Fault::at(FindingKind::ShflInactiveLane, lane, message));
         }
         // A lane that takes no part gives 0, as on an H200.
         out[lane] = if m >> from & 1 == 1 { a[from as usize] } else { 0 };

@@ -14,7 +14,14 @@ impl Parser<'_> {
             match self.peek() {
                 Kind::End => return Err(self.error_at(open, "this `{` is never closed")),
                 Kind::Punct(';') => self.at += 1,
-                _ => self.statement(&mut statements)?,
+                _ => {
+                    let depth = self.depth;
+                    if let Err(error) = self.statement(&mut statements) {
+                        self.keep(error)?;
+                        self.depth = depth;
+                        self.skip_statement();
+                    }
+                }
             }
         }
         Ok(statements)

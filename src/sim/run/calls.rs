@@ -7,7 +7,7 @@ use crate::sim::exec::lanes::lanes;
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
 use crate::sim::memory::FUNCTION_WINDOW;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::{Activation, Group, Warp};
 
 /// Local memory of a thread, and calls it may have open.
@@ -54,7 +54,7 @@ fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u3
     match found {
         Some(index) if address >= FUNCTION_WINDOW && address.is_multiple_of(16) => Ok(index as u32),
         _ => Err(Fault::at(
-            Kind::InvalidAddress,
+            FindingKind::InvalidAddress,
             lane,
             format!("a call through {address:#x}, which is not the address of a function"),
         )),
@@ -77,7 +77,7 @@ fn enter(
             "local memory out of bounds: the stack overflows in `{}`, {depth} calls deep with {top} bytes",
             callee.name
         );
-        return Err(Fault::at(Kind::LocalOutOfBounds, lane, message));
+        return Err(Fault::at(FindingKind::LocalOutOfBounds, lane, message));
     }
     let saved = callee.saved.map(|range| save(warp, lane, range));
     let caller = u64::from(warp.sp[lane]);

@@ -7,7 +7,7 @@ use crate::sim::exec::warp_ops::member_mask;
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::{Group, Wait, Warp};
 
 /// What comes after an instruction.
@@ -47,7 +47,7 @@ pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     }
     let message =
         format!("a matrix instruction runs in lanes {mask:#010x} only; it takes all 32 lanes of a warp");
-    Err(Fault::new(Kind::AlignedDivergence, message))
+    Err(Fault::new(FindingKind::AlignedDivergence, message))
 }
 
 /// For instructions with a member mask: `None` when all members are here.
@@ -73,7 +73,7 @@ pub(super) fn members(
         let lane = stranger.trailing_zeros() as usize;
         let message =
             format!("lane {lane} runs a .sync instruction whose member mask {needed:#010x} leaves it out");
-        return Err(Fault::at(Kind::SyncMask, lane, message));
+        return Err(Fault::at(FindingKind::SyncMask, lane, message));
     }
     if needed & warp.live & !mask == 0 {
         cx.sync_lanes();
@@ -89,7 +89,7 @@ fn uniform(warp: &Warp, register: crate::sim::code::R, mask: u32, what: &str) ->
     match lanes(mask).find(|&lane| values[lane] != first) {
         None => Ok(first),
         Some(lane) => Err(Fault::at(
-            Kind::SyncMask,
+            FindingKind::SyncMask,
             lane,
             format!("{what} differs between lanes that run together: {:#x} and {first:#x}", values[lane]),
         )),
@@ -110,7 +110,7 @@ pub(super) fn control(
             for lane in lanes(mask) {
                 let Some(&pc) = targets.get(index[lane] as usize) else {
                     let message = format!("brx.idx with index {} of {} targets", index[lane], targets.len());
-                    return Err(Fault::at(Kind::InvalidOperand, lane, message));
+                    return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
                 };
                 warp.groups.push(Group { pc, mask: 1 << lane, ..*group });
             }
@@ -127,9 +127,9 @@ pub(super) fn control(
             group.pc += 1;
             Ok(Step::Choose)
         }
-        Control::Trap => Err(Fault::at(Kind::Trap, mask.trailing_zeros() as usize, "trap")),
+        Control::Trap => Err(Fault::at(FindingKind::Trap, mask.trailing_zeros() as usize, "trap")),
         Control::Breakpoint => {
-            Err(Fault::at(Kind::Trap, mask.trailing_zeros() as usize, "brkpt without a debugger"))
+            Err(Fault::at(FindingKind::Trap, mask.trailing_zeros() as usize, "brkpt without a debugger"))
         }
         Control::Barrier(barrier) => barrier_step(cx, warp, group, barrier, mask),
         Control::WarpSync(register) => {
@@ -139,7 +139,7 @@ pub(super) fn control(
                 let lane = stranger.trailing_zeros() as usize;
                 let message =
                     format!("lane {lane} runs bar.warp.sync with mask {needed:#010x}, which leaves it out");
-                return Err(Fault::at(Kind::SyncMask, lane, message));
+                return Err(Fault::at(FindingKind::SyncMask, lane, message));
             }
             if needed & warp.live & !mask == 0 {
                 cx.sync_lanes();
@@ -169,9 +169,12 @@ pub(super) fn control(
             let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
             Ok(hold(warp, group, mask, Wait::Cluster { phase }))
         }
-        Control::Fence => {
+        Control::Fence { device } => {
             if cx.racing() {
                 cx.races.clocks.fence(cx.warp);
+            }
+            if let (true, Some(mut order)) = (*device, cx.order()) {
+                order.fence(cx.unit);
             }
             Ok(Step::Next)
         }
@@ -242,7 +245,10 @@ fn barrier_step(
     }
     let id = uniform(warp, barrier.id, mask, "the barrier's number")?;
     if id > 15 {
-        return Err(Fault::new(Kind::InvalidOperand, format!("barrier {id}: a block has barriers 0 to 15")));
+        return Err(Fault::new(
+            FindingKind::InvalidOperand,
+            format!("barrier {id}: a block has barriers 0 to 15"),
+        ));
     }
     let expected = match barrier.threads {
         None => 0,
@@ -250,7 +256,7 @@ fn barrier_step(
     };
     if expected % 32 != 0 || (barrier.threads.is_some() && expected == 0) {
         let message = format!("a barrier for {expected} threads: the count is a positive multiple of 32");
-        return Err(Fault::new(Kind::InvalidOperand, message));
+        return Err(Fault::new(FindingKind::InvalidOperand, message));
     }
     // Counted barriers count whole warps.
     let threads = if barrier.threads.is_some() && barrier.aligned { 32 } else { mask.count_ones() };

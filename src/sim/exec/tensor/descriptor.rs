@@ -1,7 +1,7 @@
 //! Matrices in shared memory as a wgmma descriptor lays them out (PTX ISA, "Matrix Descriptor Format", "Strides").
 
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 
 /// A decoded descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Descriptor {
         let base_offset = bits >> 49 & 7;
         if base_offset != 0 {
             return Err(Fault::new(
-                Kind::InvalidDescriptor,
+                FindingKind::InvalidDescriptor,
                 format!("invalid descriptor {bits:#018x}: base offset {base_offset} is not supported"),
             ));
         }

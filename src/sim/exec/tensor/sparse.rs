@@ -4,7 +4,7 @@ use crate::sim::arith::Float;
 use crate::sim::code::{Mma, Numbers};
 use crate::sim::exec::lanes::Lanes32;
 use crate::sim::fault::{Fault, Outcome};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 
 /// For each element of A, row by row, its k.
 pub(super) fn k_of(metadata: &Lanes32, selector: u32, op: &Mma) -> Outcome<Vec<u16>> {
@@ -53,5 +53,5 @@ pub(super) fn k_of(metadata: &Lanes32, selector: u32, op: &Mma) -> Outcome<Vec<u
 }
 
 fn invalid(message: String) -> Box<Fault> {
-    Fault::new(Kind::InvalidOperand, message)
+    Fault::new(FindingKind::InvalidOperand, message)
 }

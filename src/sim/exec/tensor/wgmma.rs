@@ -10,7 +10,7 @@ use crate::sim::exec::lanes::FULL;
 use crate::sim::exec::shared::Place;
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Shared};
-use crate::sim::report::Kind;
+use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// Rows of one warp.
@@ -99,7 +99,7 @@ impl Source {
                 let address = self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major);
                 if address + bytes > shared.bytes as usize {
                     return Err(Fault::new(
-                        Kind::SharedOutOfBounds,
+                        FindingKind::SharedOutOfBounds,
                         format!(
                             "shared memory out of bounds: wgmma reads {address:#x}; the block has {} bytes",
                             shared.bytes
