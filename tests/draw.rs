@@ -2,7 +2,9 @@
 
 mod draw {
     mod banks;
+    mod copies;
     mod forms;
     mod layouts;
+    mod products;
     mod thread_values;
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use warpwright::atoms::mma_fragments;
+use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
 use warpwright::draw::{DrawError, Highlight, Picture, Tint};
 use warpwright::layout::Layout;
 use warpwright::layout::strategies::compact;
@@ -14,7 +14,8 @@ use super::layouts::{cell, layout, only};
 /// The picture and the fragment map answer alike: who holds each element.
 #[test]
 fn owners_are_the_fragment_maps() {
-    for map in mma_fragments() {
+    for base in [TileLayout::Row, TileLayout::Col] {
+        let map = rt_base(base, ElementWidth::B16);
         let picture = Picture::of_thread_values(map.layout(), (map.rows(), map.cols()), Highlight::All)
             .expect("a picture");
         for row in 0..map.rows() {
