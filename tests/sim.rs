@@ -9,6 +9,7 @@ mod sim {
     mod faults;
     mod matmul;
     mod npy;
+    mod pairs;
     mod robust;
     mod speed;
     mod support;
