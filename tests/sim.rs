@@ -10,6 +10,7 @@ mod sim {
     mod matmul;
     mod mutated;
     mod npy;
+    mod pairs;
     mod robust;
     mod speed;
     mod support;
