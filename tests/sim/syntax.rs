@@ -186,7 +186,6 @@ fn operand() -> impl Strategy<Value = String> {
         any::<i32>().prop_map(|i| i.to_string()),
         any::<u32>().prop_map(|i| format!("{i:#x}")),
         Just("WARP_SZ".to_string()),
-        Just("%laneid".to_string()),
     ]
 }
 
