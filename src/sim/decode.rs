@@ -24,6 +24,7 @@ mod memory;
 mod modifiers;
 mod operand;
 mod order;
+mod products;
 mod scope;
 mod special;
 mod tensor;

@@ -1,5 +1,6 @@
 //! What stops a run: found while executing, before it is known where in the text that was.
 
+use super::check::global::Elsewhere;
 use super::report::FindingKind;
 
 /// An instruction of a lane of a warp of the cluster.
@@ -19,15 +20,17 @@ pub(super) struct Fault {
     pub(super) lane: Option<usize>,
     /// The other side, where there are two.
     pub(super) other: Option<Where>,
+    /// The other side in another cluster.
+    pub(super) elsewhere: Option<Elsewhere>,
 }
 
 impl Fault {
     pub(super) fn new(kind: FindingKind, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: None, other: None })
+        Box::new(Self { kind, message: message.into(), lane: None, other: None, elsewhere: None })
     }
 
     pub(super) fn at(kind: FindingKind, lane: usize, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: Some(lane), other: None })
+        Box::new(Self { kind, message: message.into(), lane: Some(lane), other: None, elsewhere: None })
     }
 
     /// With another side.

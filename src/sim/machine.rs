@@ -1,10 +1,11 @@
 //! What all blocks of a launch share, and the state of one block.
 
 use std::collections::HashMap;
+use std::sync::MutexGuard;
 
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
-use super::check::global::GlobalRaces;
+use super::check::global::{Elsewhere, GlobalRaces, Order};
 use super::check::races::Races;
 use super::code::{Code, Special, Value};
 use super::exec::bulk::BulkCopies;
@@ -13,7 +14,8 @@ use super::exec::tensor::Scratch;
 use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
-use super::report::Counts;
+use super::module::Module;
+use super::report::{Counts, Site};
 
 /// A launch: everything that stays the same while it runs.
 pub(super) struct Machine<'a> {
@@ -49,6 +51,48 @@ pub(super) const MULTIPROCESSORS: u32 = 132;
 impl Machine<'_> {
     pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
+    }
+
+    /// Where an instruction of a warp stands; `block` is the block's coordinates.
+    pub(super) fn site(
+        &self,
+        module: &Module,
+        block: [u32; 3],
+        warp: u32,
+        pc: u32,
+        lane: Option<usize>,
+    ) -> Site {
+        let code = self.code;
+        let meta = &code.meta[(pc as usize).min(code.meta.len() - 1)];
+        Site {
+            kernel: code.entry.to_string(),
+            block,
+            thread: lane.map(|lane| self.thread(warp * 32 + lane as u32)),
+            warp,
+            lane: lane.map(|lane| lane as u32),
+            line: meta.line,
+            column: meta.column,
+            mnemonic: code.mnemonics[meta.mnemonic as usize].to_string(),
+            source: module.source_of(code, meta),
+            file: module.file().to_string(),
+            text: module.line(meta.line).to_string(),
+        }
+    }
+
+    /// The same for any cluster of the grid.
+    pub(super) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
+        let warps = self.threads().div_ceil(32) as usize;
+        let rank = (place.warp / warps) as u32;
+        self.site(module, self.block_of(place.cluster, rank), (place.warp % warps) as u32, place.pc, None)
+    }
+
+    /// The coordinates in the grid of a block of a cluster.
+    pub(super) fn block_of(&self, cluster: u64, rank: u32) -> [u32; 3] {
+        let [cx, cy, _] = self.clusters().map(u64::from);
+        let origin = [cluster % cx, cluster / cx % cy, cluster / cx / cy];
+        let [x, y, _] = self.cluster;
+        let within = [rank % x, rank / x % y, rank / x / y];
+        std::array::from_fn(|i| origin[i] as u32 * self.cluster[i] + within[i])
     }
 
     /// Room for the work of each instruction, if anybody counts.
@@ -164,6 +208,8 @@ pub(super) struct Cta {
     pub(super) barriers: [BarrierState; 16],
     /// Threads that have not ended.
     pub(super) live: u32,
+    /// Registers of the warps that `setmaxnreg` gave a number.
+    pub(super) registers: u32,
 }
 
 /// What executing an instruction may touch beside its own warp.
@@ -196,9 +242,14 @@ pub(super) struct Cx<'a> {
     pub(super) postponed: Option<(Box<Fault>, usize, u32)>,
 }
 
-impl Cx<'_> {
+impl<'a> Cx<'a> {
     pub(super) fn cta(&mut self) -> &mut Cta {
         &mut self.ctas[self.at]
+    }
+
+    /// The order of clusters that take turns, where races in global memory are looked for.
+    pub(super) fn order(&self) -> Option<MutexGuard<'a, Order>> {
+        self.machine.global.as_ref()?.order()
     }
 
     /// A mistake after which the run can go on: noted, or an error if nobody collects them.

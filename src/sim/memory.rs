@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::module::Module;
 
 /// Each allocation has this many address bits to itself, so that no stray index reaches a neighbour.
-const REGION_BITS: u32 = 36;
+pub(super) const REGION_BITS: u32 = 36;
 
 /// The lowest address of any allocation; below lie the windows of the other state spaces.
 pub(super) const GLOBAL_START: u64 = 1 << REGION_BITS;
@@ -202,6 +202,32 @@ impl Memory {
         }
         self.modules.insert(module.id(), addresses.clone());
         addresses
+    }
+
+    /// Bytes of each allocation that kernels may write, in the order of their addresses; 0 for others.
+    pub(super) fn writable(&self) -> impl Iterator<Item = u64> {
+        self.slots.iter().map(|slot| match slot {
+            Slot::Live(allocation) if !allocation.read_only => allocation.size,
+            _ => 0,
+        })
+    }
+
+    /// Where an address lies, in words.
+    pub(super) fn describe(&self, address: u64) -> String {
+        match self.find(address) {
+            Found::Live(a) => match &a.name {
+                Some(name) => format!("{address:#x}, offset {} of variable `{name}`", address - a.start),
+                None => {
+                    format!(
+                        "{address:#x}, offset {} of the buffer of {} bytes at {:#x}",
+                        address - a.start,
+                        a.size,
+                        a.start
+                    )
+                }
+            },
+            _ => format!("{address:#x}"),
+        }
     }
 
     /// What lies at an address.

@@ -75,9 +75,6 @@ impl<'a> Unit<'a> {
     pub(super) fn start(&mut self, index: u64) {
         let machine = self.cx.machine;
         let size = machine.cluster_size();
-        let clusters = machine.clusters().map(u64::from);
-        let origin =
-            [index % clusters[0], index / clusters[0] % clusters[1], index / clusters[0] / clusters[1]];
         let warps = machine.threads().div_ceil(32);
         let track = machine.checks.contains(Checks::UNINITIALIZED_SHARED);
         self.index = index;
@@ -100,16 +97,15 @@ impl<'a> Unit<'a> {
         self.cx.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);
         for rank in 0..size {
-            let [x, y, _] = machine.cluster;
-            let within = [rank % x, rank / x % y, rank / x / y];
             let cta = &mut self.cx.ctas[rank as usize];
-            cta.id = std::array::from_fn(|i| origin[i] as u32 * machine.cluster[i] + within[i]);
+            cta.id = machine.block_of(index, rank);
             let [gx, gy, _] = machine.grid.map(u64::from);
             cta.linear = u64::from(cta.id[0]) + gx * (u64::from(cta.id[1]) + gy * u64::from(cta.id[2]));
             cta.rank = rank;
             cta.shared.reset(machine.shared_bytes, track);
             cta.barriers = Default::default();
             cta.live = machine.threads();
+            cta.registers = 0;
             for warp in 0..warps {
                 self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
             }
@@ -255,24 +251,8 @@ impl<'a> Unit<'a> {
     }
 
     fn site(&self, module: &Module, warp: usize, pc: u32, lane: Option<usize>) -> Site {
-        let code = self.cx.machine.code;
         let warp = &self.warps[warp];
-        let meta = &code.meta[(pc as usize).min(code.meta.len() - 1)];
-        let source = module.source_of(code, meta);
-        let thread = lane.map(|lane| self.cx.machine.thread(warp.index * 32 + lane as u32));
-        Site {
-            kernel: code.entry.to_string(),
-            block: self.cx.ctas[warp.cta].id,
-            thread,
-            warp: warp.index,
-            lane: lane.map(|lane| lane as u32),
-            line: meta.line,
-            column: meta.column,
-            mnemonic: code.mnemonics[meta.mnemonic as usize].to_string(),
-            source,
-            file: module.file().to_string(),
-            text: module.line(meta.line).to_string(),
-        }
+        self.cx.machine.site(module, self.cx.ctas[warp.cta].id, warp.index, pc, lane)
     }
 
     fn finding(&self, module: &Module, warp: usize, (fault, pc): &Faulted) -> Box<Finding> {
@@ -280,10 +260,13 @@ impl<'a> Unit<'a> {
             kind: fault.kind,
             message: fault.message.clone(),
             site: self.site(module, warp, *pc, fault.lane),
-            other: fault.other.map(|other| {
-                let lane = (other.warp < self.warps.len()).then_some(other.lane);
-                self.site(module, other.warp.min(self.warps.len() - 1), other.pc, lane)
-            }),
+            other: match (fault.other, fault.elsewhere) {
+                (Some(other), _) => {
+                    let lane = (other.warp < self.warps.len()).then_some(other.lane);
+                    Some(self.site(module, other.warp.min(self.warps.len() - 1), other.pc, lane))
+                }
+                (None, place) => place.map(|place| self.cx.machine.site_of(module, place)),
+            },
             notes: vec![],
         })
     }

@@ -1,23 +1,237 @@
 //! Races in global memory between clusters of blocks.
+//!
+//! Of every unit of memory (the smallest piece that the kernel accesses) a shadow cell remembers who wrote and read it.
+//!
+//! Clusters that run side by side have nothing to order them, so that any write and another access by two of them
+//! race. Cells then hold the least and the greatest writer and reader, which are the same in whatever order they came;
+//! they are looked at when the launch has ended. Clusters that communicate take turns, and cells hold the last
+//! writer and the last reader, which [`Order`] knows to be ordered before the next access or not.
+
+mod accesses;
+mod order;
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::sim::code::Code;
-use crate::sim::launch::{Checks, Launch};
+use crate::sim::launch::Checks;
 use crate::sim::machine::Machine;
-use crate::sim::memory::Memory;
+use crate::sim::memory::{Memory, REGION_BITS};
 use crate::sim::module::Module;
-use crate::sim::report::Finding;
+use crate::sim::report::{Finding, FindingKind};
 
-/// Who accessed global memory during a launch.
-#[derive(Debug)]
-pub(in crate::sim) struct GlobalRaces {}
+pub(in crate::sim) use order::Order;
 
-impl GlobalRaces {
-    pub(in crate::sim) fn new(_: Checks, _: &Code, _: &Memory, _: &Launch) -> Option<Self> {
-        None
+/// Units whose cells are made together, when one of them is accessed first.
+const PAGE: usize = 1 << 10;
+
+/// Clusters that can be told apart.
+const MAX_CLUSTERS: u64 = 1 << 22;
+
+/// Who made an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero is nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) struct Accessor(u64);
+
+const HASH_BITS: u32 = 16;
+const WARP_BITS: u32 = 9;
+const PC_BITS: u32 = 16;
+/// Instructions beyond the last number are not told apart.
+const LAST_PC: u64 = (1 << PC_BITS) - 1;
+
+impl Accessor {
+    pub(in crate::sim) fn new(cluster: u64, pc: u32, warp: usize) -> Self {
+        let pc = u64::from(pc).min(LAST_PC);
+        let warp = warp as u64 & ((1 << WARP_BITS) - 1);
+        Self((((cluster + 1) << PC_BITS | pc) << WARP_BITS | warp) << HASH_BITS)
+    }
+
+    /// With the value that is written.
+    #[inline(always)]
+    fn writing(self, value: u32) -> Self {
+        Self(self.0 | u64::from(value.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)))
+    }
+
+    fn cluster(self) -> u64 {
+        (self.0 >> (PC_BITS + WARP_BITS + HASH_BITS)).wrapping_sub(1)
+    }
+
+    fn pc(self) -> u32 {
+        (self.0 >> (WARP_BITS + HASH_BITS) & LAST_PC) as u32
+    }
+
+    fn warp(self) -> usize {
+        (self.0 >> HASH_BITS) as usize & ((1 << WARP_BITS) - 1)
+    }
+
+    fn same_value(self, other: Self) -> bool {
+        (self.0 ^ other.0) & ((1 << HASH_BITS) - 1) == 0
+    }
+
+    /// The other side of a finding: cluster, warp of the cluster, instruction if it is known.
+    pub(in crate::sim) fn place(self) -> Elsewhere {
+        Elsewhere { cluster: self.cluster(), warp: self.warp(), pc: self.pc() }
     }
 }
 
+/// An instruction of another cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) struct Elsewhere {
+    pub(in crate::sim) cluster: u64,
+    pub(in crate::sim) warp: usize,
+    pub(in crate::sim) pc: u32,
+}
+
+/// Side by side: least writer (inverted), greatest writer, least reader (inverted), greatest reader.
+/// In turns: last writer, its time and whether it was atomic, last reader, its time.
+#[derive(Debug, Default)]
+struct Cell([AtomicU64; 4]);
+
+type Page = Box<[Cell]>;
+
+/// Who accessed global memory during a launch.
+#[derive(Debug)]
+pub(in crate::sim) struct GlobalRaces {
+    /// Logarithm of the bytes of a unit.
+    shift: u32,
+    /// By allocation, then by page.
+    shadows: Vec<Box<[OnceLock<Page>]>>,
+    order: Option<Mutex<Order>>,
+}
+
+/// How an access looks to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum Manner {
+    Read,
+    Write,
+    /// Atomic, or a strong store.
+    Atomic,
+}
+
+impl GlobalRaces {
+    /// Shadows for all allocations, if anybody asks and there are clusters to race.
+    pub(in crate::sim) fn new(checks: Checks, code: &Code, memory: &Memory, clusters: u64) -> Option<Self> {
+        if !checks.contains(Checks::GLOBAL_RACES) || !(2..MAX_CLUSTERS).contains(&clusters) {
+            return None;
+        }
+        let shift = u32::from(code.global_unit).trailing_zeros();
+        let pages = |bytes: u64| (bytes >> shift).div_ceil(PAGE as u64) as usize + 1;
+        let shadows = memory.writable().map(|bytes| {
+            let count = if bytes == 0 { 0 } else { pages(bytes) };
+            (0..count).map(|_| OnceLock::new()).collect()
+        });
+        let order = code.communicates.then(|| Mutex::new(Order::new(clusters as usize)));
+        Some(Self { shift, shadows: shadows.collect(), order })
+    }
+
+    /// What is known of the order of clusters that take turns.
+    pub(in crate::sim) fn order(&self) -> Option<MutexGuard<'_, Order>> {
+        Some(self.order.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes an access of `bytes` bytes by one lane, `value` giving the word that begins at a byte of it. Returns
+    /// whom it races with, where that is known at once.
+    #[inline]
+    pub(in crate::sim) fn access(
+        &self,
+        order: &mut Option<MutexGuard<'_, Order>>,
+        address: u64,
+        bytes: u64,
+        who: Accessor,
+        manner: Manner,
+        value: impl Fn(u64) -> u32,
+    ) -> Option<Accessor> {
+        let shadow = self.shadows.get(((address >> REGION_BITS) as usize).wrapping_sub(1))?;
+        let offset = address & ((1 << REGION_BITS) - 1);
+        let mut found = None;
+        for unit in offset >> self.shift..(offset + bytes).div_ceil(1 << self.shift) {
+            let page = shadow.get(unit as usize / PAGE)?;
+            let page = page.get_or_init(|| (0..PAGE).map(|_| Cell::default()).collect());
+            let cell = &page[unit as usize % PAGE];
+            let who = match manner {
+                Manner::Read => who,
+                _ => {
+                    let bits = 8u32 << self.shift;
+                    who.writing(value((unit << self.shift).saturating_sub(offset)) & u32::MAX >> (32 - bits))
+                }
+            };
+            match order {
+                None => cell.note(who, manner),
+                Some(order) => found = found.or(order.access(&cell.0, who, manner)),
+            }
+        }
+        found
+    }
+
+    /// The races among clusters that ran side by side, one for each pair of instructions.
+    fn races(&self) -> Vec<(u64, Accessor, Accessor, bool)> {
+        let mut seen = HashSet::new();
+        let mut found = vec![];
+        for (slot, shadow) in self.shadows.iter().enumerate() {
+            for (number, page) in shadow.iter().enumerate() {
+                for (at, cell) in page.get().into_iter().flatten().enumerate() {
+                    let Some((one, other, writes)) = cell.race() else { continue };
+                    if seen.insert((one.pc(), other.pc())) {
+                        let unit = (number * PAGE + at) as u64;
+                        let address = ((slot as u64 + 1) << REGION_BITS) + (unit << self.shift);
+                        found.push((address, one, other, writes));
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Cell {
+    /// Keeps the least and the greatest.
+    #[inline(always)]
+    fn note(&self, who: Accessor, manner: Manner) {
+        let at = if manner == Manner::Read { 2 } else { 0 };
+        for (cell, key) in [(&self.0[at], !who.0), (&self.0[at + 1], who.0)] {
+            if cell.load(Relaxed) < key {
+                cell.fetch_max(key, Relaxed);
+            }
+        }
+    }
+
+    /// A writer and another accessor of two clusters, and whether both write.
+    fn race(&self) -> Option<(Accessor, Accessor, bool)> {
+        let [least, most] = [0, 2].map(|at| {
+            let inverted = self.0[at].load(Relaxed);
+            let least = Accessor(if inverted == 0 { 0 } else { !inverted });
+            (least, Accessor(self.0[at + 1].load(Relaxed)))
+        });
+        let ((first, last), (first_reader, last_reader)) = (least, most);
+        if last.0 == 0 {
+            return None;
+        }
+        if first.cluster() != last.cluster() {
+            return (!first.same_value(last)).then_some((last, first, true));
+        }
+        let foreign = |reader: &Accessor| reader.0 != 0 && reader.cluster() != last.cluster();
+        let reader = [first_reader, last_reader].into_iter().find(foreign)?;
+        Some(if reader.cluster() > last.cluster() { (reader, last, false) } else { (last, reader, false) })
+    }
+}
+
+/// What a race is called.
+pub(in crate::sim) fn message(address: u64, memory: &Memory, writes: bool) -> String {
+    let place = memory.describe(address);
+    let what =
+        if writes { "a block writes what another accesses" } else { "a block reads what another writes" };
+    format!("global memory race: {what} with nothing to order them, at {place}")
+}
+
 /// The races between blocks that run side by side.
-pub(in crate::sim) fn races_between_blocks(_: &Machine<'_>, _: &Module) -> Vec<Finding> {
-    vec![]
+pub(in crate::sim) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Vec<Finding> {
+    let Some(global) = machine.global.as_ref().filter(|global| global.order.is_none()) else { return vec![] };
+    let finding = |(address, one, other, writes): (u64, Accessor, Accessor, bool)| Finding {
+        kind: FindingKind::GlobalRace,
+        message: message(address, machine.memory, writes),
+        site: machine.site_of(module, one.place()),
+        other: Some(machine.site_of(module, other.place())),
+        notes: vec![],
+    };
+    global.races().into_iter().map(finding).collect()
 }

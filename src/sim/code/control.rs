@@ -27,16 +27,20 @@ pub(in crate::sim) enum Control {
     },
     /// `nanosleep`: lets others go first.
     Yield,
-    /// `membar`, `fence`: orders what is before it and what is after.
-    Fence,
+    /// `membar`, `fence`: orders what is before it and what is after, also for other blocks if it says so.
+    Fence {
+        device: bool,
+    },
     /// `fence.proxy.async`.
     ProxyFence,
     /// `wgmma.commit_group`.
     WgmmaCommit,
     /// `wgmma.wait_group`: all but the newest groups.
     WgmmaWait(u32),
-    /// Nothing but being executed by the whole warp.
-    WarpAligned,
+    /// `wgmma.fence`.
+    WgmmaFence,
+    /// `setmaxnreg`: from now on each thread has this many registers.
+    MaxRegisters(u32),
     /// Prefetches, hints: nothing a single order of execution could observe.
     Nothing,
 }

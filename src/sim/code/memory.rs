@@ -58,6 +58,8 @@ pub(in crate::sim) struct Access {
     pub(in crate::sim) half: bool,
     /// `.volatile`, `.relaxed`, `.acquire`, `.release`, `.mmio`: may be meant for other threads.
     pub(in crate::sim) strong: bool,
+    /// `.acquire`, `.release` or `.acq_rel`: orders other accesses without a fence.
+    pub(in crate::sim) synchronizes: bool,
     pub(in crate::sim) addr: Addr,
 }
 

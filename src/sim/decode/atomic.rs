@@ -15,7 +15,7 @@ impl Cx<'_, '_, '_> {
         if self.m.eat("async") {
             return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic())));
         }
-        self.m.eat_any(&["relaxed", "acquire", "release", "acq_rel"]);
+        let synchronizes = !self.m.eat("relaxed") && self.m.eat_any(&["acquire", "release", "acq_rel"]);
         self.m.eat_any(&SCOPES);
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
@@ -59,6 +59,7 @@ impl Cx<'_, '_, '_> {
             signed: false,
             half: false,
             strong: true,
+            synchronizes,
             addr,
         };
         Ok(Memory::Atom(Box::new(Atom { f, access, d, b, c })))

@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::function::Body;
+use super::products;
 use super::watch::{self, Touches};
 use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
-use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space, Variable};
+use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
 use crate::sim::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
-    SourceLine, Target, Tensor, Value,
+    SourceLine, Space, Target, Tensor, Value,
 };
 use crate::sim::error::ParseError;
 use crate::sim::types::Type;
@@ -52,14 +53,17 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         presets: vec![],
         callees: vec![],
         frame: 0,
+        used: 0,
         static_shared: 0,
         dynamic_align: 16,
         uses_dynamic_shared: false,
         shared_unit: 4,
+        global_unit: 4,
         params: vec![],
         param_bytes: 0,
         communicates: false,
         watched: vec![],
+        product_registers: 0,
     };
     let mut builder = Builder {
         symbols,
@@ -83,15 +87,21 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
     }
     builder.mark_recursion();
     builder.code.communicates = builder.code.instrs.iter().any(|i| communicates(&i.op));
-    builder.code.shared_unit =
-        builder.code.instrs.iter().filter_map(|i| shared_bytes(&i.op)).min().unwrap_or(4).min(4);
+    let smallest = |spaces: &[Space]| {
+        let all = builder.code.instrs.iter().filter_map(|i| accessed(&i.op, spaces));
+        all.min().unwrap_or(4).min(4)
+    };
+    let shared = smallest(&[Space::Shared, Space::SharedCluster, Space::Generic]);
+    let global = smallest(&[Space::Global, Space::Generic]);
+    (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
+    products::mark(&mut builder.code, &builder.touches);
     Ok(builder.code)
 }
 
-/// Bytes of an element that an instruction may access in shared memory.
-fn shared_bytes(op: &Op) -> Option<u8> {
-    use crate::sim::code::{Memory, Space};
+/// Bytes of an element that an instruction may access in one of some spaces.
+fn accessed(op: &Op, spaces: &[Space]) -> Option<u8> {
+    use crate::sim::code::Memory;
     let access = match op {
         Op::Memory(
             Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
@@ -106,12 +116,12 @@ fn shared_bytes(op: &Op) -> Option<u8> {
         },
         _ => return None,
     };
-    matches!(access.space, Space::Shared | Space::SharedCluster | Space::Generic).then_some(access.bytes)
+    spaces.contains(&access.space).then_some(access.bytes)
 }
 
 /// Whether other blocks may see, or be seen through, what this instruction does.
 fn communicates(op: &Op) -> bool {
-    use crate::sim::code::{Memory, Space};
+    use crate::sim::code::Memory;
     let shared = |space: Space| matches!(space, Space::Generic | Space::Global);
     match op {
         Op::Memory(Memory::Atom(atom)) => shared(atom.access.space),
@@ -128,7 +138,7 @@ impl<'m> Builder<'m> {
     fn decode(&mut self, root: &'m Function) -> Decoded<()> {
         if root.kind == FunctionKind::Entry {
             self.params(root)?;
-            self.code.frame = Body::decode(self, root, None)?;
+            (self.code.frame, self.code.used) = Body::decode(self, root, None)?;
         } else {
             self.callee(root)?;
         }
@@ -139,7 +149,7 @@ impl<'m> Builder<'m> {
         let mut offset = 0u64;
         for param in &entry.params {
             let (_, size, align) = size_of(self.symbols, param)?;
-            if param.space != Space::Param {
+            if param.space != Declared::Param {
                 return Err(self.symbols.error(
                     param.pos,
                     param.name.len(),
@@ -174,9 +184,9 @@ impl<'m> Builder<'m> {
             let before = self.code.slots;
             self.current = index;
             self.code.callees[index as usize].start = self.code.instrs.len() as u32;
-            let frame = Body::decode(self, function, Some(index))?;
+            let (frame, used) = Body::decode(self, function, Some(index))?;
             let callee = &mut self.code.callees[index as usize];
-            callee.frame = frame;
+            (callee.frame, callee.used) = (frame, used);
             callee.saved = Some((before, self.code.slots));
         }
         Ok(())
@@ -232,6 +242,7 @@ impl<'m> Builder<'m> {
             function: self.symbols.function_index(function),
             start: 0,
             frame: offset,
+            used: offset,
             params,
             returns,
             saved: None,
@@ -269,7 +280,7 @@ impl<'m> Builder<'m> {
         let mut places = vec![];
         for param in params {
             let (ty, size, align) = match param.space {
-                Space::Reg => {
+                Declared::Reg => {
                     let ty = Type::parse(&param.ty).ok_or_else(|| {
                         self.symbols.error(
                             param.pos,
@@ -281,7 +292,7 @@ impl<'m> Builder<'m> {
                 }
                 _ => size_of(self.symbols, param)?,
             };
-            if param.space == Space::Reg {
+            if param.space == Declared::Reg {
                 places.push(Place::Register(self.new_register(ty)));
                 continue;
             }

@@ -57,23 +57,23 @@ impl Cx<'_, '_, '_> {
         Ok(())
     }
 
-    /// `.weak`, `.volatile`, `.relaxed.scope` …: whether the access is strong.
-    fn ordering(&mut self, orders: &[&str]) -> Decoded<bool> {
+    /// `.weak`, `.volatile`, `.relaxed.scope` …: whether the access is strong, and whether it synchronizes.
+    fn ordering(&mut self, orders: &[&str]) -> Decoded<(bool, bool)> {
         if self.m.eat("weak") {
-            return Ok(false);
+            return Ok((false, false));
         }
         if self.m.eat("volatile") {
-            return Ok(true);
+            return Ok((true, false));
         }
         let mmio = self.m.eat("mmio");
         let Some(order) = self.m.peek().filter(|word| orders.contains(word)) else {
-            return if mmio { Err(self.error("`.mmio` wants `.relaxed.sys`")) } else { Ok(false) };
+            return if mmio { Err(self.error("`.mmio` wants `.relaxed.sys`")) } else { Ok((false, false)) };
         };
         self.m.eat(order);
         if !self.m.eat_any(&SCOPES) {
             return Err(self.error(format!("`.{order}` wants a scope such as `.gpu`")));
         }
-        Ok(true)
+        Ok((true, order != "relaxed"))
     }
 
     /// Cache operators and hints.
@@ -136,11 +136,12 @@ impl Cx<'_, '_, '_> {
         space: Space,
         ty: Type,
         count: usize,
-        strong: bool,
+        (strong, synchronizes): (bool, bool),
         addr: crate::sim::code::Addr,
     ) -> Access {
         let signed = matches!(ty, Type::Int(int) if int.signed());
-        Access { space, bytes: ty.bytes() as u8, count: count as u8, signed, half: false, strong, addr }
+        let (bytes, count) = (ty.bytes() as u8, count as u8);
+        Access { space, bytes, count, signed, half: false, strong, synchronizes, addr }
     }
 
     /// Bits of the first register of operand `n`.
@@ -151,10 +152,10 @@ impl Cx<'_, '_, '_> {
     }
 
     pub(super) fn ld(&mut self) -> Decoded<Memory> {
-        let strong = self.ordering(&["relaxed", "acquire"])?;
+        let order = self.ordering(&["relaxed", "acquire"])?;
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         let caching = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
-        self.check_access(strong, space, &caching)?;
+        self.check_access(order.0, space, &caching)?;
         let (count, ty) = self.elements_type()?;
         if caching.policy {
             self.arity(3)?;
@@ -164,7 +165,7 @@ impl Cx<'_, '_, '_> {
         }
         let d = self.destinations(0, count, ty, Fit::Wider)?;
         let (addr, space) = self.addr(1, space)?;
-        let mut access = self.access(space, ty, count, strong, addr);
+        let mut access = self.access(space, ty, count, order, addr);
         access.half = self.first_width(0)? == 16;
         match &d[..] {
             &[Reg::R(d)] if access.bytes == 4 => Ok(Memory::LdR(access, d)),
@@ -173,13 +174,13 @@ impl Cx<'_, '_, '_> {
     }
 
     pub(super) fn st(&mut self) -> Decoded<Memory> {
-        let strong = self.ordering(&["relaxed", "release"])?;
+        let order = self.ordering(&["relaxed", "release"])?;
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if space == Space::Const {
             return Err(self.error("constant space is read only"));
         }
         let caching = self.cache_hints(&["wb", "cg", "cs", "wt"]);
-        self.check_access(strong, space, &caching)?;
+        self.check_access(order.0, space, &caching)?;
         if caching.nc || caching.prefetch {
             return Err(
                 self.error(format!("`{}`: a store neither prefetches nor is it `.nc`", self.i.mnemonic()))
@@ -197,7 +198,7 @@ impl Cx<'_, '_, '_> {
             return Err(self.error("kernel parameters are read only"));
         }
         let values = self.sources(1, count, ty, Fit::Wider)?;
-        let access = self.access(space, ty, count, strong, addr);
+        let access = self.access(space, ty, count, order, addr);
         match &values[..] {
             &[Reg::R(value)] if access.bytes == 4 => Ok(Memory::StR(access, value)),
             _ => Ok(Memory::St(access, values)),

@@ -4,6 +4,7 @@ use super::global::{Doing, reach};
 use super::lanes::{Lanes32, Lanes64, lanes};
 use super::memory::{View, aligned, safe_addresses};
 use super::shared::{Place, offsets};
+use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{CpAsync, Space};
 use crate::sim::fault::{Fault, Outcome};
@@ -97,6 +98,11 @@ pub(super) fn issue<const CHECKED: bool>(
     for lane in lanes(m) {
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
+    if CHECKED {
+        for lane in lanes(m).filter(|&lane| sizes[lane] > 0) {
+            cx.check_global(&from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
+        }
+    }
     entry.mask = m;
     entry.bytes = bytes;
     entry.pc = cx.pc;
@@ -125,6 +131,12 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
         *word = allocation.words[start + i].load(Relaxed) & mask;
     }
     Ok(data)
+}
+
+/// A copy of some lanes that nobody has waited for: a lane and the instruction.
+pub(in crate::sim) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
+    entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()
 }
 
 pub(super) fn commit(warp: &mut Warp, m: u32) {

@@ -123,7 +123,7 @@ fn one<const CHECKED: bool>(
         let offset = bytes * i as u64;
         let old = match shared {
             Some(at) => in_shared::<CHECKED>(cx, atom, lane, at, total, offset, &operands)?,
-            None => in_global(cx, atom, lane, address, total, offset, &operands)?,
+            None => in_global::<CHECKED>(cx, atom, lane, address, total, offset, &operands)?,
         };
         if let Some(&d) = atom.d.get(i) {
             set(warp, d, lane, old);
@@ -209,7 +209,7 @@ fn in_shared<const CHECKED: bool>(
     all[lane] = address;
     cta.shared.within(&all, total, "an atomic").map_err(|fault| on_lane(fault, lane))?;
     if CHECKED {
-        cx.check_strong_load(rank, &all, total as usize, 1 << lane)?;
+        cx.check_strong_load(rank, &all, total as usize, 1 << lane, atom.access.synchronizes)?;
         cx.check_store(rank, &all, total as usize, 1 << lane, AccessKind::Atomic, &|_, _| 0)?;
     }
     let words = &mut cx.ctas[rank].shared.words;
@@ -222,7 +222,7 @@ fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
 }
 
 /// f32 additions in global memory flush subnormals, those in shared memory do not (PTX ISA, "atom").
-fn in_global(
+fn in_global<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     atom: &Atom,
     lane: usize,
@@ -232,10 +232,11 @@ fn in_global(
     o: &Operands,
 ) -> Outcome<u128> {
     let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
-    if cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
-    }
     let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
+    if CHECKED && offset == 0 {
+        cx.check_strong(atom.access.synchronizes);
+        cx.check_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
+    }
     let mut words = &allocation.words[..];
     Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))
 }

@@ -10,6 +10,7 @@ use super::memory::addresses;
 use super::reduce::reduce;
 use super::shared::Place;
 use super::tensor_copy::{self, Tile};
+use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{Bulk, BulkTensor, Completion, Reduction, Space};
 use crate::sim::fault::{Fault, Outcome};
@@ -48,10 +49,34 @@ impl Transfer {
                 cx.check_copy(place, bytes, lane, true)?;
             }
         }
+        self.check_global(cx, lane)?;
         match self.from {
             End::Shared(place) => cx.check_async_read(place, bytes, lane),
             End::Global(_) => Ok(()),
         }
+    }
+
+    /// The same for what is read or written in global memory.
+    fn check_global(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+        if cx.machine.global.is_none() {
+            return Ok(());
+        }
+        let (address, manner) = match (self.from, self.to.first()) {
+            (End::Global(address), _) => (address, Manner::Read),
+            (_, Some(&End::Global(address))) if self.reduce.is_some() => (address, Manner::Atomic),
+            (_, Some(&End::Global(address))) => (address, Manner::Write),
+            _ => return Ok(()),
+        };
+        let runs = match &self.tile {
+            Some(tile) => tile.runs(),
+            None => vec![(address, u64::from(self.bytes))],
+        };
+        // Copies of different blocks are taken to bring different bytes.
+        let value = cx.unit as u32;
+        for (address, bytes) in runs {
+            cx.check_global(&[address; 32], bytes, 1 << lane, manner, &|_, _| value)?;
+        }
+        Ok(())
     }
 
     /// Tells the race checker that the copy has been made.
@@ -208,6 +233,17 @@ pub(super) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> 
         Notify::Mbarriers(_) => false,
     };
     run(cx, due).map(|_| ())
+}
+
+/// A copy into shared memory of some lanes' bulk groups, or out of it, that nobody has waited for.
+pub(in crate::sim) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let me = (warp.cta, warp.index);
+    cx.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
+        Notify::Group { thread: (cta, index, lane), .. } if (*cta, *index) == me && m >> lane & 1 == 1 => {
+            Some((*lane, transfer.issuer.1))
+        }
+        _ => None,
+    })
 }
 
 /// Makes whatever is left when a cluster has ended.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::lanes::{Lanes64, lanes};
 use super::memory::{View, aligned, read, safe_addresses, write};
-use crate::sim::code::{Access, R, Reg, Space};
+use crate::sim::code::{Access, D, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Machine};
 use crate::sim::memory::{Allocation, Found, same_region};
@@ -125,12 +125,21 @@ impl View for Words<'_> {
 }
 
 #[inline(always)]
-pub(super) fn load_word(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: R, m: u32) -> Outcome<()> {
+pub(super) fn load_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: R,
+    m: u32,
+) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, "a load", Space::Global)?;
     let Some(allocation) = common(cx.machine, &all, 4).filter(|_| !access.strong) else {
-        return load(cx, warp, access, &[Reg::R(d)], &all, m);
+        return load::<CHECKED>(cx, warp, access, &[Reg::R(d)], &all, m);
     };
+    if CHECKED {
+        cx.check_global_load(access, &all, 4, m)?;
+    }
     let words = &allocation.words[..];
     let mut out = [0; 32];
     for lane in 0..32 {
@@ -141,22 +150,31 @@ pub(super) fn load_word(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, d: R,
 }
 
 #[inline(always)]
-pub(super) fn store_word(cx: &mut Cx<'_>, warp: &mut Warp, access: &Access, value: R, m: u32) -> Outcome<()> {
+pub(super) fn store_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    value: R,
+    m: u32,
+) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, "a store", Space::Global)?;
     let allocation = match common(cx.machine, &all, 4) {
         Some(allocation) if !access.strong && !allocation.read_only => allocation,
-        _ => return store(cx, warp, access, &[Reg::R(value)], &all, m),
+        _ => return store::<CHECKED>(cx, warp, access, &[Reg::R(value)], &all, m),
     };
     cx.events += 1;
     let (words, values) = (&allocation.words[..], warp.regs.r(value));
+    if CHECKED {
+        cx.check_global_store(access, &all, 4, m, |lane, byte| values[lane] >> (8 * byte))?;
+    }
     for lane in lanes(m) {
         words[((all[lane] - allocation.start) >> 2) as usize].store(values[lane], Relaxed);
     }
     Ok(())
 }
 
-pub(super) fn load(
+pub(super) fn load<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -166,21 +184,27 @@ pub(super) fn load(
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
-    if access.strong && cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
     }
     if let Some(allocation) = common(cx.machine, all, bytes) {
+        if CHECKED {
+            cx.check_global_load(access, all, bytes, m)?;
+        }
         read(&Words { allocation, parallel }, &mut warp.regs, all, access, d, m);
         return Ok(());
     }
     for lane in lanes(m) {
         let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Load)?;
+        if CHECKED {
+            cx.check_global_load(access, all, bytes, 1 << lane)?;
+        }
         read(&Words { allocation, parallel }, &mut warp.regs, &[all[lane]; 32], access, d, 1 << lane);
     }
     Ok(())
 }
 
-pub(super) fn store(
+pub(super) fn store<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -191,11 +215,16 @@ pub(super) fn store(
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
     cx.events += 1;
-    if access.strong && cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
     }
+    let regs = &warp.regs;
+    let value = |lane: usize, byte: u64| stored_word(regs, access, values, lane, byte);
     match common(cx.machine, all, bytes) {
         Some(allocation) if !allocation.read_only => {
+            if CHECKED {
+                cx.check_global_store(access, all, bytes, m, value)?;
+            }
             if parallel && access.bytes == 2 && access.count == 1 && m == u32::MAX {
                 return store_halves(allocation, &warp.regs, all, values[0]);
             }
@@ -204,11 +233,24 @@ pub(super) fn store(
         _ => {
             for lane in lanes(m) {
                 let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Store)?;
+                if CHECKED {
+                    cx.check_global_store(access, all, bytes, 1 << lane, value)?;
+                }
                 write(&mut Words { allocation, parallel }, &warp.regs, all, access, values, 1 << lane);
             }
         }
     }
     Ok(())
+}
+
+/// The bits that a lane stores from a byte of its elements on.
+fn stored_word(regs: &super::lanes::Regs, access: &Access, values: &[Reg], lane: usize, byte: u64) -> u32 {
+    let element = u64::from(access.bytes);
+    let bits = match values[(byte / element) as usize] {
+        Reg::Q(D(d)) if byte % element >= 8 => regs.d(D(d + 1))[lane],
+        reg => regs.lane(reg, lane),
+    };
+    (bits >> (8 * (byte % element % 8))) as u32
 }
 
 /// A full warp's 16-bit stores: two neighbours that make a word are stored as one.

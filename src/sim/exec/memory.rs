@@ -264,7 +264,7 @@ fn load_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     match access.space {
         Space::Shared => shared::load_word::<CHECKED>(cx, warp, access, d, m),
-        Space::Global => global::load_word(cx, warp, access, d, m),
+        Space::Global => global::load_word::<CHECKED>(cx, warp, access, d, m),
         _ => load::<CHECKED>(cx, warp, access, &[Reg::R(d)], m),
     }
 }
@@ -278,7 +278,7 @@ fn store_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     match access.space {
         Space::Shared => shared::store_word::<CHECKED>(cx, warp, access, value, m),
-        Space::Global => global::store_word(cx, warp, access, value, m),
+        Space::Global => global::store_word::<CHECKED>(cx, warp, access, value, m),
         _ => store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m),
     }
 }
@@ -330,13 +330,13 @@ fn load_from<const CHECKED: bool>(
     aligned(all, total, "a load", space)?;
     match space {
         Space::Shared | Space::SharedCluster => shared::load::<CHECKED>(cx, warp, space, access, d, all, m),
-        Space::Local => local::load::<CHECKED>(warp, access, d, all, m),
+        Space::Local => local::load::<CHECKED>(cx, warp, access, d, all, m),
         Space::Param => {
             let view = Params::reach(cx, all, total)?;
             read(&view, &mut warp.regs, all, access, d, m);
             Ok(())
         }
-        _ => global::load(cx, warp, access, d, all, m),
+        _ => global::load::<CHECKED>(cx, warp, access, d, all, m),
     }
 }
 
@@ -380,7 +380,7 @@ pub(super) fn store_elements<const CHECKED: bool>(
 
 fn element(space: Space, bytes: u8) -> Access {
     let addr = Addr { base: Base::Frame, offset: 0 };
-    Access { space, bytes, count: 1, signed: false, half: false, strong: false, addr }
+    Access { space, bytes, count: 1, signed: false, half: false, strong: false, synchronizes: false, addr }
 }
 
 fn store<const CHECKED: bool>(
@@ -420,7 +420,7 @@ fn store_to<const CHECKED: bool>(
             m.trailing_zeros() as usize,
             "a store to kernel parameters, which are read only",
         )),
-        _ => global::store(cx, warp, access, values, all, m),
+        _ => global::store::<CHECKED>(cx, warp, access, values, all, m),
     }
 }
 

@@ -127,6 +127,20 @@ impl Tile {
         Ok(())
     }
 
+    /// The stretches of global memory that it covers.
+    pub(super) fn runs(&self) -> Vec<(u64, u64)> {
+        let element = self.map.ty.bytes() as u64;
+        let mut runs: Vec<(u64, u64)> = vec![];
+        for index in 0..self.map.bytes() / self.map.ty.bytes() {
+            let Some(address) = self.address(&self.position(index)) else { continue };
+            match runs.last_mut() {
+                Some((start, bytes)) if *start + *bytes == address => *bytes += element,
+                _ => runs.push((address, element)),
+            }
+        }
+        runs
+    }
+
     /// What an element outside the tensor reads as.
     fn fill(&self) -> u64 {
         match (self.map.nan_fill, self.map.ty.float()) {
