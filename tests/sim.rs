@@ -8,6 +8,7 @@ mod sim {
     mod execution;
     mod faults;
     mod matmul;
+    mod mutate;
     mod mutated;
     mod npy;
     mod pairs;

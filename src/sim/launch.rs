@@ -365,6 +365,9 @@ fn shape(code: &Code, reason: impl Into<String>) -> SimError {
     SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
 }
 
+/// Blocks of a grid, so that no launch takes for ever.
+const MAX_BLOCKS: u64 = 1 << 26;
+
 /// The limits of CUDA C++ Programming Guide, "Technical Specifications", and the kernel's own directives.
 fn check_shape(
     code: &Code,
@@ -383,6 +386,11 @@ fn check_shape(
             code,
             format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit)),
         ));
+    }
+    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    if blocks > MAX_BLOCKS {
+        let reason = format!("a grid of {blocks} blocks; the simulator runs at most {MAX_BLOCKS}");
+        return Err(shape(code, reason));
     }
     let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
     if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {
