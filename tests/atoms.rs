@@ -2,8 +2,12 @@
 
 #[path = "support/atom_kernel.rs"]
 mod atom_kernel;
+#[path = "atoms/copies.rs"]
+mod copies;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "atoms/emission.rs"]
+mod emission;
 #[path = "atoms/execution.rs"]
 mod execution;
 #[path = "atoms/fragment.rs"]

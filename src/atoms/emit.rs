@@ -120,6 +120,16 @@ impl<'k> Builder<'k> {
         }
     }
 
+    /// Transposes the 2×2 words that this lane and the one whose number differs in `lane_bit` hold, a row each: the lane
+    /// without the bit gets both first words, the other both second ones.
+    #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
+    #[track_caller]
+    pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {
+        let upper = (self.laneid() & lane_bit).ne(0);
+        let received = self.shfl_bfly(upper.select(row[0], row[1]), lane_bit);
+        [upper.select(received, row[0]), upper.select(row[1], received)]
+    }
+
     #[track_caller]
     fn checked_product<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,
