@@ -201,7 +201,7 @@ fn check_scale(
     threads: u32,
 ) -> Result<(), String> {
     let count = vector.count();
-    if scale.byte % count != 0 || scale.byte + count > 4 {
+    if !scale.byte.is_multiple_of(count) || scale.byte > 4 - count {
         return Err(format!("{atom}: wanted the byte of {count} scales of {operand}, found {}", scale.byte));
     }
     if scale.thread >= threads {
