@@ -68,6 +68,7 @@ pub mod layout;
 pub mod ptx;
 pub mod run;
 pub mod sim;
+pub mod tensor;
 pub mod tiles;
 
 #[cfg(feature = "cli")]

@@ -53,3 +53,4 @@ pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f1
 pub use val::Val;
 pub use var::Var;
 pub use variable::{Variable, VariableSpace};
+pub(crate) use {body::RegId, operand::Operand};

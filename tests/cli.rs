@@ -1,5 +1,6 @@
 //! The command line, run as people run it.
 
 mod cli {
+    mod draw;
     mod layout;
 }

@@ -9,6 +9,7 @@ use clap::Subcommand;
 
 use super::Error;
 use super::layout::{Value, evaluate};
+use crate::atoms::{copy_atom, mma_atom};
 use crate::draw::{DrawError, Highlight, Picture};
 use output::Output;
 
@@ -29,6 +30,34 @@ enum What {
         /// The layout maps (thread, value) to row + col·rows of a tile of this size: 16x8.
         #[arg(long, value_name = "ROWSxCOLS")]
         tile: Option<TileSize>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The operands of a matrix instruction: A at the left, B on top, C in the corner.
+    Mma {
+        /// The atom's name, as `warpwright atoms` lists it.
+        name: String,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The source and the destination of a copy instruction.
+    Copy {
+        /// The atom's name, as `warpwright atoms` lists it.
+        name: String,
+
+        /// Bits of an element.
+        #[arg(long)]
+        bits: Option<u32>,
 
         #[command(flatten)]
         who: Who,
@@ -117,6 +146,16 @@ impl Args {
         let (picture, output) = match &self.what {
             What::Layout { expression, tile, who, output } => {
                 (layout(expression, *tile, who.highlight())?, output)
+            }
+            What::Mma { name, who, output } => {
+                let atom = mma_atom(name).map_err(|error| Error(error.to_string()))?;
+                let picture = Picture::of_mma(atom, who.highlight());
+                (picture.map_err(|error| Error::of(name, error))?, output)
+            }
+            What::Copy { name, bits, who, output } => {
+                let atom = copy_atom(name).map_err(|error| Error(error.to_string()))?;
+                let picture = Picture::of_copy(atom, *bits, who.highlight());
+                (picture.map_err(|error| Error::of(name, error))?, output)
             }
             What::Swizzle { expression, output } => (swizzle(expression)?, output),
             What::Banks { expression, bytes, vector, access, who, output } => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::DrawError;
 use super::grid::{Cell, Picture, Table, Tint};
+use super::layouts::{hue, name};
 use super::thread_values::Highlight;
 use crate::layout::{ComposedLayout, bank_conflicts, warp_accesses};
 
@@ -49,7 +50,7 @@ impl Picture {
             rows.push(vec![Some(phase_table(title, lanes, lane, width, highlight)?)]);
         }
         Ok(Picture {
-            title: format!("{layout}: access {access} of {count}, {width} bytes a lane"),
+            title: format!("{}: access {access} of {count}, {width} bytes a lane", name(layout)),
             tables: rows,
             notes: vec![format!(
                 "conflict degree {}, {} {} in all",
@@ -90,7 +91,7 @@ fn phase_table(
         if lanes.len() > 1 {
             lines.push(format!("+{}", lanes.len() - 1));
         }
-        let tint = if highlight.contains(shown) { Tint::Hue((shown % 8) as u8) } else { Tint::Dim };
+        let tint = if highlight.contains(shown) { hue(shown.into()) } else { Tint::Dim };
         Cell { lines, tint, alarm: words_of_bank.get(&bank).is_some_and(|words| *words > 1) }
     })?;
     Ok(table

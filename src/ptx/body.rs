@@ -208,6 +208,12 @@ impl Body {
         self.unchanging.insert(name, reg);
     }
 
+    /// Whether the register's definition has run here and the handle to it is current.
+    pub(crate) fn is_current(&self, reg: RegId) -> bool {
+        let facts = self.facts(reg);
+        facts.writes == reg.writes && self.open_blocks.contains(&facts.block)
+    }
+
     /// Checks that the register's definition has run here and that the handle to it is current.
     fn check_use(&mut self, reg: RegId, at: &'static Location<'static>) {
         let facts = *self.facts(reg);

@@ -87,6 +87,11 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
+    /// A constant as `mov` takes it, whatever its type.
+    pub(crate) fn immediate(self) -> Option<Operand<'static>> {
+        self.as_constant().map(|value| Operand::Imm(Immediate::new(value)))
+    }
+
     pub(crate) fn untyped(&self) -> Untyped {
         match self.0 {
             Repr::Const(value) => Untyped::Const(Immediate::new(value)),

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::select;
 use warpwright::layout::strategies::{compact, injective, layout, shape, signed_layout, tiler};
-use warpwright::layout::{Coord, Layout, LayoutError, Tile, Tiler, Tuple, coord_of_index, domain_distribute};
+use warpwright::layout::{
+    BasisVector, Coord, Layout, LayoutError, RUN_TIME_EXTENT, Tile, Tiler, Tuple, coord_of_index,
+    domain_distribute,
+};
 
 fn values(layout: &Layout) -> Vec<i64> {
     layout.values().collect()
@@ -360,6 +363,49 @@ proptest! {
                 _ => place.coord(flat.rank()),
             };
             prop_assert_eq!(flat.at(coord), Ok(offset));
+        }
+    }
+
+    #[test]
+    fn aligned_vectors_are_whole(layout in prop_oneof![layout(), compact(), injective()]) {
+        let length = layout.max_alignment();
+        let offsets: BTreeSet<i64> = layout.values().collect();
+        for offset in &offsets {
+            let start = offset - offset.rem_euclid(length);
+            prop_assert!((start..start + length).all(|offset| offsets.contains(&offset)), "{length}");
+        }
+        prop_assert_eq!(layout.right_inverse().size() % length, 0);
+    }
+
+    #[test]
+    fn offsets_have_the_bits_that_a_layout_tells(layout in prop_oneof![layout(), compact(), signed_layout()]) {
+        let bits = layout.bits();
+        prop_assert!(layout.values().all(|offset| offset & !bits == 0));
+        if layout.shape().leaves().all(|extent| extent.count_ones() == 1) && layout.is_bijective() {
+            prop_assert_eq!(bits, layout.size() - 1);
+        }
+    }
+
+    /// A matrix whose sizes and pitch only a launch knows, tiled by constants, has the same elements at the same places as one
+    /// whose sizes are known all along.
+    #[test]
+    fn tiles_of_run_time_matrices_are_those_of_static_ones(
+        (m, k, more) in (1..=40_i64, 1..=40_i64, 0..=5_i64),
+        (tile_m, tile_k) in (1..=16_i64, 1..=16_i64),
+        column_major in any::<bool>(),
+    ) {
+        let (pitch, inner) = (BasisVector::along(1, 1), BasisVector::along(0, 1));
+        let strides = if column_major { [inner, pitch] } else { [pitch, inner] };
+        let matrix = Layout::with_stride((RUN_TIME_EXTENT, RUN_TIME_EXTENT), strides.into_iter().collect());
+        let tiles = matrix.expect("a layout").zipped_divide((tile_m, tile_k)).expect("tiles");
+        let rows = more + if column_major { m } else { k };
+        let known = Layout::new((m, k), if column_major { (1, rows) } else { (rows, 1) }).expect("a layout");
+        let known = known.zipped_divide((tile_m, tile_k)).expect("tiles");
+        let bound = tiles.bind(&[1, rows]).expect("small");
+        for index in 0..known.size() {
+            let coord = coord_of_index(index, known.shape());
+            prop_assert_eq!(tiles.at(&coord).expect("nests alike").bind(&[1, rows]), known.index(index));
+            prop_assert_eq!(bound.at(&coord), Ok(known.index(index)));
         }
     }
 }

@@ -1,0 +1,10 @@
+//! Pictures as values and as files.
+
+mod draw {
+    mod banks;
+    mod copies;
+    mod forms;
+    mod layouts;
+    mod products;
+    mod thread_values;
+}
