@@ -2,6 +2,8 @@
 
 pub(super) mod clocks;
 pub(super) mod global;
+pub(super) mod look;
+pub(super) mod products;
 pub(super) mod races;
 pub(super) mod registers;
 pub(super) mod shared;

@@ -23,6 +23,8 @@ mod mbarrier;
 mod memory;
 mod modifiers;
 mod operand;
+mod order;
+mod products;
 mod scope;
 mod special;
 mod tensor;

@@ -160,8 +160,9 @@ impl<'s> Parser<'s> {
     }
 
     fn module(&mut self) -> Parsed<Ast> {
-        let mut ast =
-            Ast { version: self.version()?, target: self.target()?, address_size: 64, items: vec![] };
+        let (version, version_pos) = self.version()?;
+        let (target, target_pos) = self.target()?;
+        let mut ast = Ast { version, version_pos, target, target_pos, address_size: 64, items: vec![] };
         if self.eat_dot("address_size") {
             let token = self.token();
             ast.address_size = self.small("an address size")?;
@@ -219,33 +220,31 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn version(&mut self) -> Parsed<(u32, u32)> {
+    fn version(&mut self) -> Parsed<((u32, u32), Pos)> {
         if !self.eat_dot("version") {
             return Err(self.wanted("`.version` at the start of the module"));
         }
         let token = self.next();
         let text = &self.text[token.start..token.end];
         let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        parts.ok_or_else(|| self.error_at(token, "expected a version such as `8.0`"))
+        let parts = parts.ok_or_else(|| self.error_at(token, "expected a version such as `8.0`"))?;
+        Ok((parts, token.pos))
     }
 
-    fn target(&mut self) -> Parsed<Vec<String>> {
+    fn target(&mut self) -> Parsed<(Vec<String>, Pos)> {
         if !self.eat_dot("target") {
             return Err(self.wanted("`.target` after `.version`"));
         }
+        let pos = self.pos();
         let mut target = vec![self.ident("a target such as `sm_80`")?.to_string()];
         while self.eat(',') {
             target.push(self.ident("a target option")?.to_string());
         }
-        Ok(target)
+        Ok((target, pos))
     }
 
     fn item(&mut self) -> Parsed<Option<Item>> {
         match self.peek() {
-            Kind::Punct(';') => {
-                self.at += 1;
-                Ok(None)
-            }
             Kind::Punct('@') => self.skip_dwarf_line(),
             Kind::Dot("section") => self.skip_section(),
             Kind::Dot("file") => self.file().map(Some),
@@ -293,7 +292,6 @@ impl<'s> Parser<'s> {
             self.expect(',')?;
             self.number("a file size")?;
         }
-        self.eat(';');
         Ok(Item::File { index, name })
     }
 

@@ -105,6 +105,7 @@ impl<'a> Unit<'a> {
             cta.shared.reset(machine.shared_bytes, track);
             cta.barriers = Default::default();
             cta.live = machine.threads();
+            cta.registers = 0;
             for warp in 0..warps {
                 self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
             }

@@ -320,7 +320,7 @@ fn launches_that_do_not_fit() {
     let huge = Launch { grid: [1, 70_000, 1], ..one_block(32) };
     assert!(launch(&huge, &good).contains("a grid of (1, 70000, 1) blocks"));
     let greedy = Launch { dynamic_shared_bytes: 300_000, ..one_block(32) };
-    assert!(launch(&greedy, &good).contains("bytes of shared memory"));
+    assert!(launch(&greedy, &good).contains("shared memory budget exceeded"));
     let unknown = Sim::new().launch(&module, "q", &one_block(32), &good, &mut memory).expect_err("unknown");
     assert_eq!(unknown.to_string(), "the module has no kernel `q`; it has `k`");
 }

@@ -110,7 +110,8 @@ fn assembles(ptxas: &Path, text: &str, file: &Path) -> (bool, String) {
         .output()
         .expect("ptxas starts");
     let words = String::from_utf8_lossy(&output.stderr);
-    (output.status.success(), words.lines().next().unwrap_or("").to_string())
+    let complaint = words.lines().find(|line| line.contains("error") || line.contains("fatal"));
+    (output.status.success(), complaint.unwrap_or("").to_string())
 }
 
 fn kernels() -> Vec<(String, String)> {

@@ -67,7 +67,7 @@ impl Cx<'_, '_, '_> {
     /// `membar.level`, `fence.…`.
     pub(super) fn fence(&mut self, name: &str) -> Decoded<Control> {
         let words = self.m.all();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let words: Vec<&str> = words.to_vec();
         let known = match (name, &words[..]) {
             ("membar", ["cta" | "gl" | "sys"] | ["proxy", _]) => true,
             ("fence", ["cta" | "cluster" | "gpu" | "sys"]) => true,

@@ -133,6 +133,12 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
     Ok(data)
 }
 
+/// A copy of some lanes that nobody has waited for: a lane and the instruction.
+pub(in crate::sim) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
+    entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()
+}
+
 pub(super) fn commit(warp: &mut Warp, m: u32) {
     for lane in lanes(m) {
         warp.copies.committed[lane] += 1;

@@ -235,6 +235,17 @@ pub(super) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> 
     run(cx, due).map(|_| ())
 }
 
+/// A copy into shared memory of some lanes' bulk groups, or out of it, that nobody has waited for.
+pub(in crate::sim) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let me = (warp.cta, warp.index);
+    cx.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
+        Notify::Group { thread: (cta, index, lane), .. } if (*cta, *index) == me && m >> lane & 1 == 1 => {
+            Some((*lane, transfer.issuer.1))
+        }
+        _ => None,
+    })
+}
+
 /// Makes whatever is left when a cluster has ended.
 pub(in crate::sim) fn finish(cx: &mut Cx<'_>) -> Outcome<()> {
     run(cx, |_| true).map(|_| ())

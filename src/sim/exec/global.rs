@@ -184,8 +184,8 @@ pub(super) fn load<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
-    if access.strong && cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
     }
     if let Some(allocation) = common(cx.machine, all, bytes) {
         if CHECKED {
@@ -215,8 +215,8 @@ pub(super) fn store<const CHECKED: bool>(
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
     cx.events += 1;
-    if access.strong && cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
     }
     let regs = &warp.regs;
     let value = |lane: usize, byte: u64| stored_word(regs, access, values, lane, byte);

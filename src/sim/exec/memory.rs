@@ -330,7 +330,7 @@ fn load_from<const CHECKED: bool>(
     aligned(all, total, "a load", space)?;
     match space {
         Space::Shared | Space::SharedCluster => shared::load::<CHECKED>(cx, warp, space, access, d, all, m),
-        Space::Local => local::load::<CHECKED>(warp, access, d, all, m),
+        Space::Local => local::load::<CHECKED>(cx, warp, access, d, all, m),
         Space::Param => {
             let view = Params::reach(cx, all, total)?;
             read(&view, &mut warp.regs, all, access, d, m);

@@ -2,7 +2,6 @@
 
 use super::lanes::{FULL, Lanes64, Regs, lanes, spread};
 use super::memory::{View, aligned, read, safe_addresses, write};
-use crate::sim::check::races::AccessKind;
 use crate::sim::code::{Access, Base, D, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Shared};
@@ -175,7 +174,7 @@ pub(super) fn load_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     let all = word_offsets(cx, warp, access, m, "a load")?;
     if CHECKED && access.strong {
-        cx.check_strong_load(cx.at, &all.map(u64::from), 4, m)?;
+        cx.check_strong_load(cx.at, &all.map(u64::from), 4, m, access.synchronizes)?;
     } else if CHECKED {
         cx.check_load(cx.at, &all.map(u64::from), 4, m, "a load")?;
     }
@@ -200,7 +199,7 @@ pub(super) fn store_word<const CHECKED: bool>(
     let values = warp.regs.r(value);
     cx.events += 1;
     if CHECKED {
-        let kind = if access.strong { AccessKind::Atomic } else { AccessKind::Write };
+        let kind = cx.kind_of(access);
         let new = |lane: usize, i: usize| (values[lane] >> (8 * i)) as u8;
         cx.check_store(cx.at, &all.map(u64::from), 4, m, kind, &new)?;
     }
@@ -273,7 +272,7 @@ pub(super) fn load<const CHECKED: bool>(
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
         cx.ctas[rank].shared.within(all, bytes, "a load")?;
         if CHECKED && access.strong {
-            cx.check_strong_load(rank, all, bytes as usize, m)?;
+            cx.check_strong_load(rank, all, bytes as usize, m, access.synchronizes)?;
         } else if CHECKED {
             cx.check_load(rank, all, bytes as usize, m, "a load")?;
         }
@@ -297,7 +296,7 @@ pub(super) fn store<const CHECKED: bool>(
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
         cx.ctas[rank].shared.within(all, bytes, "a store")?;
         if CHECKED {
-            let kind = if access.strong { AccessKind::Atomic } else { AccessKind::Write };
+            let kind = cx.kind_of(access);
             let element = usize::from(access.bytes);
             let new = |lane: usize, i: usize| byte_of(regs, values[i / element], lane, i % element);
             cx.check_store(rank, all, bytes as usize, m, kind, &new)?;
