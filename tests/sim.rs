@@ -11,6 +11,7 @@ mod sim {
     mod mutate;
     mod mutated;
     mod npy;
+    mod pairs;
     mod robust;
     mod speed;
     mod support;
