@@ -1,6 +1,7 @@
 //! Checkers: what a checked run watches beyond the rules that every run enforces.
 
 pub(super) mod clocks;
+pub(super) mod counting;
 pub(super) mod global;
 pub(super) mod look;
 pub(super) mod products;

@@ -99,7 +99,13 @@ pub(super) fn issue<const CHECKED: bool>(
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
     if CHECKED {
-        for lane in lanes(m).filter(|&lane| sizes[lane] > 0) {
+        let reading = lanes(m).filter(|&lane| sizes[lane] > 0).fold(0, |reading, lane| reading | 1 << lane);
+        if reading != 0 {
+            cx.count_global(&from, bytes, reading, false);
+        }
+        let written = bytes * u64::from(m.count_ones());
+        cx.count_bytes(|moved| moved.shared_written += written);
+        for lane in lanes(reading) {
             cx.check_global(&from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
         }
     }

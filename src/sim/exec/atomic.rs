@@ -89,6 +89,18 @@ pub(super) fn execute<const CHECKED: bool>(
     let all = safe_addresses(warp, atom.access.addr, m);
     let total = u64::from(atom.access.bytes) * u64::from(atom.access.count);
     aligned(&all, total, "an atomic", atom.access.space)?;
+    if CHECKED {
+        let window = SHARED_WINDOW..LOCAL_WINDOW;
+        let shared = match atom.access.space {
+            Space::Generic => window.contains(&all[m.trailing_zeros() as usize & 31]),
+            space => space != Space::Global,
+        };
+        if shared {
+            cx.count_shared(&all, total, m, true);
+        } else {
+            cx.count_global(&all, total, m, true);
+        }
+    }
     for lane in lanes(m) {
         one::<CHECKED>(cx, warp, atom, &all, lane)?;
     }

@@ -44,6 +44,19 @@ impl Transfer {
     /// Asks the checkers about both ends when the copy is issued.
     fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
         let bytes = self.bytes as usize;
+        cx.count_bytes(|moved| {
+            let bytes = bytes as u64;
+            match self.from {
+                End::Global(_) => moved.global_read += bytes,
+                End::Shared(_) => moved.shared_read += bytes,
+            }
+            for to in &self.to {
+                match to {
+                    End::Global(_) => moved.global_written += bytes,
+                    End::Shared(_) => moved.shared_written += bytes,
+                }
+            }
+        });
         for &to in &self.to {
             if let End::Shared(place) = to {
                 cx.check_copy(place, bytes, lane, true)?;

@@ -101,6 +101,9 @@ pub(super) fn load<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     within(warp, all, bytes, m, "a load")?;
+    if CHECKED {
+        cx.count_bytes(|moved| moved.local_read += bytes * u64::from(m.count_ones()));
+    }
     if CHECKED && cx.machine.checks.contains(Checks::UNINITIALIZED_LOCAL) {
         let untouched = |lane: &usize| warp.local.untouched(*lane, all[*lane], bytes);
         if let Some(lane) = super::lanes::lanes(m).find(untouched) {
@@ -116,6 +119,7 @@ pub(super) fn load<const CHECKED: bool>(
 }
 
 pub(super) fn store<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
     values: &[Reg],
@@ -124,6 +128,9 @@ pub(super) fn store<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     within(warp, all, bytes, m, "a store")?;
+    if CHECKED {
+        cx.count_bytes(|moved| moved.local_written += bytes * u64::from(m.count_ones()));
+    }
     write(&mut warp.local, &warp.regs, all, access, values, m);
     Ok(())
 }

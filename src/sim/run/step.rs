@@ -105,7 +105,12 @@ pub(super) fn control(
     mask: u32,
 ) -> Outcome<Step> {
     match op {
-        Control::Branch(to) => Ok(branch(warp, group, mask, *to)),
+        Control::Branch(to) => {
+            if mask != group.mask {
+                cx.count_divergence();
+            }
+            Ok(branch(warp, group, mask, *to))
+        }
         Control::BranchIndexed(index, targets) => {
             let index = *warp.regs.r(*index);
             for lane in lanes(mask) {
