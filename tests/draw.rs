@@ -3,6 +3,7 @@
 mod draw {
     mod banks;
     mod copies;
+    mod docs;
     mod forms;
     mod layouts;
     mod products;

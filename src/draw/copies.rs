@@ -4,6 +4,8 @@ use super::error::DrawError;
 use super::grid::{Picture, Table};
 use super::thread_values::{Highlight, Owners};
 use crate::atoms::{CopyAtom, CopyKind, CopySide};
+use crate::layout::IntTuple;
+use crate::tensor::{TiledCopy, TvMap};
 
 /// Bits of a row of an 8×8 matrix of 16-bit elements.
 const ROW_BITS: i64 = 128;
@@ -34,6 +36,24 @@ impl Picture {
     }
 }
 
+impl Picture {
+    /// What each thread reads and writes of a tile in a tiled copy: the same element at the same place of both tables.
+    ///
+    /// # Errors
+    /// As [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.
+    pub fn of_tiled_copy(copy: &TiledCopy, highlight: Highlight) -> Result<Picture, DrawError> {
+        let table = |map: TvMap, title: &str| {
+            let rows = map.shape().mode(0).map_or(1, IntTuple::size);
+            Owners::new(map.layout(), (rows, map.shape().size() / rows), highlight).table(title)
+        };
+        let source = table(copy.source()?, "source")?;
+        let destination = table(copy.destination()?, "destination")?;
+        let (name, tv) = (copy.atom().name(), copy.layout_tv());
+        let title = format!("{name}, tile {}, {} threads: {tv}", copy.tile(), copy.threads());
+        Ok(Picture { title, tables: vec![vec![Some(source), Some(destination)]], notes: Vec::new() })
+    }
+}
+
 fn side_table(
     atom: &CopyAtom,
     side: CopySide,
@@ -46,6 +66,5 @@ fn side_table(
     let cols = (ROW_BITS / i64::from(bits)).clamp(1, total.max(1));
     let rows = total / cols;
     // Elements count along a row first.
-    let size = (u32::try_from(cols).unwrap_or(u32::MAX), u32::try_from(rows).unwrap_or(u32::MAX));
-    Owners::new(&layout, size, highlight).with_threads(atom.thread_ids()).transposed().table(title)
+    Owners::new(&layout, (cols, rows), highlight).with_threads(atom.thread_ids()).transposed().table(title)
 }

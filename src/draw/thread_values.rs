@@ -41,7 +41,10 @@ impl Picture {
         size: (u32, u32),
         highlight: Highlight,
     ) -> Result<Picture, DrawError> {
-        Ok(Picture::of_table(layout.to_string(), Owners::new(layout, size, highlight).table("")?))
+        Ok(Picture::of_table(
+            layout.to_string(),
+            Owners::new(layout, (size.0.into(), size.1.into()), highlight).table("")?,
+        ))
     }
 }
 
@@ -57,8 +60,8 @@ pub(super) struct Owners<'a> {
 
 impl<'a> Owners<'a> {
     /// `layout` maps (thread, value) to `row + col · rows`.
-    pub(super) fn new(layout: &'a Layout, (rows, cols): (u32, u32), highlight: Highlight) -> Self {
-        Owners { layout, size: (rows.into(), cols.into()), highlight, transposed: false, threads: None }
+    pub(super) fn new(layout: &'a Layout, size: (i64, i64), highlight: Highlight) -> Self {
+        Owners { layout, size, highlight, transposed: false, threads: None }
     }
 
     /// With rows drawn as columns.

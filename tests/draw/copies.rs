@@ -2,7 +2,9 @@
 
 use pretty_assertions::assert_eq;
 use warpwright::atoms::{copy_atom, copy_atoms};
-use warpwright::draw::{Highlight, Picture, Table};
+use warpwright::draw::{Highlight, Picture, Table, Tint};
+use warpwright::layout::Layout;
+use warpwright::tensor::TiledCopy;
 
 fn sides(picture: &Picture) -> (&Table, &Table) {
     let tables: Vec<_> = picture.all_tables().collect();
@@ -47,4 +49,30 @@ fn every_atom_can_be_drawn() {
     let wide = copy_atom("UniversalCopy<u128>").expect("an atom");
     let parts = Picture::of_copy(wide, Some(3), Highlight::All);
     assert!(parts.is_err());
+}
+
+/// MoYe's figures of the 4×9 copy by six threads, and of `ldmatrix` tiled.
+#[test]
+fn tiled_copies_are_moyes_tables() {
+    let tiled = |name: &str, bits, threads: &str, values: &str| {
+        let layout = |text: &str| text.parse::<Layout>().expect("a layout");
+        let atom = copy_atom(name).expect("an atom");
+        TiledCopy::new(atom, bits, &layout(threads), &layout(values)).expect("it tiles")
+    };
+    let six = tiled("UniversalCopy<u64>", 64, "(2,3):(3,1)", "(2,3):(1,2)");
+    let picture = Picture::of_tiled_copy(&six, Highlight::Thread(1)).expect("a picture");
+    let (source, destination) = sides(&picture);
+    assert_eq!((source.rows(), source.cols()), (4, 9));
+    for table in [source, destination] {
+        assert_eq!(line(table, 0), ["T0V0", "T0V2", "T0V4", "T1V0", "T1V2", "T1V4", "T2V0", "T2V2", "T2V4"]);
+        assert_eq!(line(table, 3)[0], "T3V1");
+        let lit = (0..9).filter(|&col| table.cell(1, col).is_some_and(|cell| cell.tint != Tint::Dim));
+        assert_eq!(lit.collect::<Vec<_>>(), [3, 4, 5]);
+    }
+
+    let ldmatrix = tiled("SM75_U32x4_LDSM_N", 16, "(16,2):(1,16)", "(2,4):(1,2)");
+    let picture = Picture::of_tiled_copy(&ldmatrix, Highlight::All).expect("a picture");
+    let (source, destination) = sides(&picture);
+    assert_eq!(line(source, 0), ["T0V0", "T8V0", "T16V0", "T24V0", "T4V0", "T12V0", "T20V0", "T28V0"]);
+    assert_eq!(line(destination, 0), ["T0V0", "T0V2", "T0V4", "T0V6", "T16V0", "T16V2", "T16V4", "T16V6"]);
 }

@@ -3,6 +3,8 @@
 use pretty_assertions::assert_eq;
 use warpwright::atoms::{Group, MmaOperand, Source, mma_atom, mma_atoms};
 use warpwright::draw::{Highlight, Picture, Table, Tint};
+use warpwright::layout::{Layout, Tiler};
+use warpwright::tensor::TiledMma;
 
 fn tables(picture: &Picture) -> [&Table; 3] {
     assert_eq!(picture.tables[0][0], None);
@@ -92,4 +94,32 @@ fn tables_meet_in_the_corner() {
         starts.iter().any(|a| a.1 == *y && a.0 < *x) && starts.iter().any(|b| b.0 == *x && b.1 < *y)
     });
     assert!(corner.count() > 0);
+}
+
+/// Every element of a tiled product is held by who its map says.
+#[test]
+fn tiled_products_show_all_warps() {
+    let atom = mma_atom("SM80_16x8x8_F32TF32TF32F32_TN").expect("an atom");
+    let atoms = Layout::new((2, 2, 1), (2, 1, 1)).expect("a layout");
+    let mma = TiledMma::new(atom, &atoms, Tiler::from((32, 32, 8))).expect("it tiles");
+    let picture = Picture::of_tiled_mma(&mma, Highlight::Warp(3)).expect("a picture");
+    let [a, b, c] = tables(&picture);
+    assert_eq!((a.rows(), a.cols(), b.rows(), b.cols(), c.rows(), c.cols()), (32, 8, 8, 32, 32, 32));
+    for (operand, table) in [(MmaOperand::A, a), (MmaOperand::B, b), (MmaOperand::C, c)] {
+        let map = mma.map(operand).expect("a map");
+        for row in 0..table.rows() {
+            for col in 0..table.cols() {
+                let cell = table.cell(row, col).expect("a cell");
+                let coord = if operand == MmaOperand::B { (col, row) } else { (row, col) };
+                let owners = map.owners((coord.0 as i64, coord.1 as i64)).expect("in the tile");
+                let shown = owners.iter().map(|(t, v)| [format!("T{t}"), format!("V{v}")]);
+                assert!(
+                    shown.into_iter().any(|lines| lines == cell.lines[..2]),
+                    "{operand:?} {row} {col} {cell:?}"
+                );
+                let lit = owners.iter().any(|(thread, _)| thread / 32 == 3);
+                assert_eq!(cell.tint != Tint::Dim, lit);
+            }
+        }
+    }
 }
