@@ -75,9 +75,9 @@ fn store<const N: usize>(transposed: bool) -> Kernel<Words> {
             std::array::from_fn(|i| x.at(lane * N as u32 + (32 + i as u32)).load());
         let row = tile.at(x.at(lane).load() * 4);
         if transposed {
-            row.stmatrix_trans(values)
+            row.stmatrix_trans(values);
         } else {
-            row.stmatrix(values)
+            row.stmatrix(values);
         }
         k.sync_threads();
         for i in 0..N as u32 {

@@ -141,7 +141,7 @@ fn bits(ty: MmaType, place: usize, random: &mut Random) -> u64 {
     let any = random.next();
     let near_one = |low: u64, high: u64| any & !high | low;
     match ty {
-        _ if place % 37 == 0 => any,
+        _ if place.is_multiple_of(37) => any,
         MmaType::F64 => near_one(0x3fe0_0000_0000_0000, 0x7fe0_0000_0000_0000),
         MmaType::F32 | MmaType::Tf32 => near_one(0x3e00_0000, 0x7e00_0000),
         MmaType::F16 => near_one(0x3000_3000, 0x7000_7000),
