@@ -29,6 +29,7 @@ mod text;
 mod tiler;
 mod tuple;
 
+pub(crate) use access::warp_accesses_of;
 pub use access::{AccessError, BankConflicts, Coalescing, bank_conflicts, coalescing, warp_accesses};
 pub use basis::BasisVector;
 pub use codomain::Codomain;

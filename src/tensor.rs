@@ -13,6 +13,7 @@ mod error;
 mod fragment;
 mod gemm;
 mod local;
+mod make;
 mod memory;
 mod moves;
 mod partition;

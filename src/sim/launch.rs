@@ -266,7 +266,11 @@ impl<'a> Sim<'a> {
                  {MAX_STATIC_SHARED} static and {most} in all",
                 code.static_shared
             );
-            return Err(SimError::Fault(Box::new(budget(code, module, message))));
+            let finding = budget(code, module, message);
+            return match self.keep_going {
+                0 => Err(SimError::Fault(Box::new(finding))),
+                _ => Ok(Report { findings: vec![finding], stopped: true, ..Report::default() }),
+            };
         }
         let variables = memory.load(module);
         let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
@@ -328,9 +332,14 @@ fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     Ok(words)
 }
 
-/// A finding about the kernel as a whole, at its first instruction.
+/// A finding about the kernel's shared memory, at the largest variable of it or else at the first instruction.
 fn budget(code: &Code, module: &Module, message: String) -> Finding {
     let meta = &code.meta[0];
+    let largest = module.largest_shared(&code.entry);
+    let (line, column, mnemonic) = match largest {
+        Some(pos) => (pos.line, pos.column, ".shared".to_string()),
+        None => (meta.line, meta.column, code.mnemonics[meta.mnemonic as usize].to_string()),
+    };
     Finding {
         kind: FindingKind::BudgetExceeded,
         message,
@@ -340,12 +349,12 @@ fn budget(code: &Code, module: &Module, message: String) -> Finding {
             thread: None,
             warp: 0,
             lane: None,
-            line: meta.line,
-            column: meta.column,
-            mnemonic: code.mnemonics[meta.mnemonic as usize].to_string(),
+            line,
+            column,
+            mnemonic,
             source: module.source_of(code, meta),
             file: module.file().to_string(),
-            text: module.line(meta.line).to_string(),
+            text: module.line(line).to_string(),
         },
         other: None,
         notes: vec![],
@@ -355,6 +364,9 @@ fn budget(code: &Code, module: &Module, message: String) -> Finding {
 fn shape(code: &Code, reason: impl Into<String>) -> SimError {
     SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
 }
+
+/// Blocks of a grid, so that no launch takes for ever.
+const MAX_BLOCKS: u64 = 1 << 26;
 
 /// The limits of CUDA C++ Programming Guide, "Technical Specifications", and the kernel's own directives.
 fn check_shape(
@@ -374,6 +386,11 @@ fn check_shape(
             code,
             format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit)),
         ));
+    }
+    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    if blocks > MAX_BLOCKS {
+        let reason = format!("a grid of {blocks} blocks; the simulator runs at most {MAX_BLOCKS}");
+        return Err(shape(code, reason));
     }
     let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
     if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {

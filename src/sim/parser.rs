@@ -6,6 +6,8 @@ mod operand;
 mod statement;
 mod variable;
 
+use std::collections::HashSet;
+
 use super::ast::{Ast, Item, Linkage};
 use super::error::ParseError;
 use super::lexer::{Kind, Pos, Token, lex};
@@ -19,7 +21,7 @@ const MAX_ERRORS: usize = 64;
 /// Parses a whole module; after a mistake it goes on with the next statement, so that others are found too.
 pub(super) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
     let tokens = lex(text).map_err(|error| vec![error])?;
-    let mut parser = Parser { text, tokens, at: 0, depth: 0, errors: vec![] };
+    let mut parser = Parser { text, tokens, at: 0, depth: 0, files: HashSet::new(), errors: vec![] };
     match parser.module() {
         Ok(ast) if parser.errors.is_empty() => Ok(ast),
         Ok(_) => Err(parser.errors),
@@ -35,6 +37,8 @@ pub(super) struct Parser<'s> {
     tokens: Vec<Token<'s>>,
     at: usize,
     depth: u32,
+    /// Numbers of the `.file` directives so far.
+    files: HashSet<u32>,
     /// Mistakes after which parsing went on.
     errors: Vec<ParseError>,
 }
@@ -285,7 +289,11 @@ impl<'s> Parser<'s> {
     /// `.file index "name" [, timestamp, size]`.
     fn file(&mut self) -> Parsed<Item> {
         self.at += 1;
+        let token = self.token();
         let index = self.small("a file number")?;
+        if !self.files.insert(index) {
+            return Err(self.error_at(token, format!("there is a file {index} already")));
+        }
         let name = self.string("a file name")?.to_string();
         if self.eat(',') {
             self.number("a time stamp")?;

@@ -125,24 +125,47 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         if let Some(inner) = inner.as_constant() {
             return self.pointer.byte_offset(swizzle.apply(i64::from(inner) + bytes));
         }
-        let period = swizzle.period();
-        // What the swizzle looks at repeats; what lies below its chunks stays.
-        let (repeats, rest) = (bytes - bytes.rem_euclid(period), bytes.rem_euclid(period));
         let chunk = 1 << swizzle.base();
-        let (chunks, below) = (rest - rest % chunk, rest % chunk);
+        let source_and_target = period_mask(swizzle);
+        if bytes >= 0 && self.inner_bits & bytes as u64 == 0 {
+            // No carries: the swizzle of the sum is that of both parts, and what no bit of the one part meets is an offset.
+            let constant = swizzle.apply(bytes);
+            let meets = constant & (self.inner_bits | targets(swizzle)) as i64;
+            let pointer = self.permuted_pointer(
+                vec![i64::MIN, meets],
+                || permuted(inner, swizzle) ^ meets as u32,
+                meets,
+            );
+            return pointer.byte_offset(constant - meets);
+        }
+        // What the swizzle looks at repeats; what lies below its chunks stays.
+        let repeats = bytes & !source_and_target;
+        let rest = bytes & source_and_target;
         let below_free = inner.divisor().is_multiple_of(chunk as u64);
-        let (chunks, below) = if below_free { (chunks, below) } else { (rest, 0) };
-        let key = vec![i64::MIN, chunks];
-        let known = self.made.borrow().get(&key).copied().filter(|pointer| pointer.is_current());
-        let pointer = known.unwrap_or_else(|| {
-            let linear = inner + chunks as u32;
-            let pointer = S::at_byte(self.pointer, permuted(linear, swizzle));
-            let align = gcd(gcd(inner.divisor(), chunks.unsigned_abs()), 1 << swizzle.base());
-            let pointer = pointer.assume_aligned(gcd(align, 16).max(1) as u32);
-            self.made.borrow_mut().insert(key, pointer);
-            pointer
-        });
+        let below = if below_free { rest % chunk } else { 0 };
+        let pointer = self.permuted_pointer(
+            vec![i64::MAX, rest - below],
+            || permuted(inner + (rest - below) as u32, swizzle),
+            rest - below,
+        );
         pointer.byte_offset(repeats + below)
+    }
+
+    /// The pointer to a permuted offset, made once.
+    #[track_caller]
+    fn permuted_pointer(
+        &self,
+        key: Vec<i64>,
+        offset: impl FnOnce() -> Val<'k, u32>,
+        constant: i64,
+    ) -> Ptr<'k, T, S, A> {
+        if let Some(known) = self.made.borrow().get(&key).copied().filter(|pointer| pointer.is_current()) {
+            return known;
+        }
+        let align = gcd(gcd(self.inner.divisor(), constant.unsigned_abs()), 1 << self.swizzle.base());
+        let pointer = S::at_byte(self.pointer, offset()).assume_aligned(gcd(align, 16).max(1) as u32);
+        self.made.borrow_mut().insert(key, pointer);
+        pointer
     }
 
     /// Whether the elements, which lie inside or outside together, lie inside.
@@ -157,6 +180,17 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
         inside
     }
+}
+
+/// The bits that a swizzle changes.
+fn targets(swizzle: Swizzle) -> u64 {
+    let mask = ((1_u64 << swizzle.bits()) - 1) << swizzle.base();
+    if swizzle.shift() >= 0 { mask } else { mask << swizzle.shift().unsigned_abs() }
+}
+
+/// All bits below the period of a swizzle.
+fn period_mask(swizzle: Swizzle) -> i64 {
+    swizzle.period() - 1
 }
 
 /// The swizzled byte offset of one in a register.

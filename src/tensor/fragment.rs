@@ -55,6 +55,11 @@ impl<'k> Builder<'k> {
             words
         };
         let words: Vec<Word> = (0..words).map(|_| Word(self.fresh(class))).collect();
+        if per_word::<T>() > 1 {
+            // Single elements are written into words whose other parts must have values.
+            let zero = Val::<u32>::from(0).operand(self);
+            words.iter().for_each(|word| self.emit(format_args!("mov.b32"), &[Operand::Reg(word.0), zero]));
+        }
         Fragment {
             k: self,
             words: words.into(),

@@ -50,6 +50,8 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) swizzle: Swizzle,
     /// Bytes that are added before the swizzle; without a swizzle they are in the pointer.
     pub(super) inner: Val<'k, u32>,
+    /// Bits that may be set in `inner`.
+    pub(super) inner_bits: u64,
     /// Pointers made so far for coordinates along axes of unknown stride.
     pub(super) made: Rc<RefCell<BTreeMap<Vec<i64>, Ptr<'k, T, S, A>>>>,
 }
@@ -63,6 +65,7 @@ impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {
             offset: self.offset.clone(),
             swizzle: self.swizzle,
             inner: self.inner,
+            inner_bits: self.inner_bits,
             made: Rc::default(),
         }
     }
@@ -155,6 +158,7 @@ impl<'k> Builder<'k> {
             offset: Step::default(),
             swizzle: Swizzle::NONE,
             inner: 0.into(),
+            inner_bits: 0,
             made: Rc::default(),
         }
     }
@@ -223,6 +227,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             offset: Step::default(),
             swizzle,
             inner: 0.into(),
+            inner_bits: 0,
             made: Rc::default(),
         }
     }
@@ -354,7 +359,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 let mut view = Self { layout, ..self.clone() };
                 view.offset.step(&offset, 1);
                 let mut moved = Moved::default();
-                walk(&self.layout, coord, &mut |mode, index| moved.add(k, &mode, index));
+                walk(&self.layout, coord, &mut |mode, index| moved.add(&mode, index));
                 view.advance(moved);
                 view
             }
@@ -458,10 +463,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Moves the view's start by what is in registers.
     #[track_caller]
     fn advance(&mut self, moved: Moved<'k>) {
-        for (component, by) in moved.0 {
+        let bits = moved.bits.map(|bits| bits * u64::from(T::SIZE));
+        for (component, by) in moved.by {
             if component == 0 {
                 if self.is_swizzled() {
                     self.inner = self.inner + by * T::SIZE;
+                    self.inner_bits = match bits {
+                        Some(bits) if bits & self.inner_bits == 0 => bits | self.inner_bits,
+                        _ => u64::MAX,
+                    };
                 } else {
                     self.pointer = self.pointer.at(by);
                 }
@@ -476,14 +486,24 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 }
 
-/// What moving a view's start adds, by component of a step.
-#[derive(Default)]
-pub(super) struct Moved<'k>(BTreeMap<usize, Val<'k, u32>>);
+/// What moving a view's start adds.
+pub(super) struct Moved<'k> {
+    /// By component of a step.
+    by: BTreeMap<usize, Val<'k, u32>>,
+    /// Bits that may be set in component 0, if each digit has bits of its own.
+    bits: Option<u64>,
+}
+
+impl Default for Moved<'_> {
+    fn default() -> Self {
+        Self { by: BTreeMap::new(), bits: Some(0) }
+    }
+}
 
 impl<'k> Moved<'k> {
     /// Adds the value of `mode` at `index`.
     #[track_caller]
-    fn add(&mut self, k: Builder<'k>, mode: &Layout<Step>, index: Val<'k, u32>) {
+    fn add(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {
         let flat = mode.flatten().coalesce();
         let leaves: Vec<_> = flat.shape().leaves().copied().zip(flat.stride().leaves()).collect();
         let mut rest = index;
@@ -495,7 +515,7 @@ impl<'k> Moved<'k> {
                 rest = quotient;
                 remainder
             };
-            self.step(k, step, digit);
+            self.step(step, digit, *extent);
         }
     }
 
@@ -518,21 +538,32 @@ impl<'k> Moved<'k> {
             let digit = if weight * extent >= threads { above } else { divide(above, extent).1 };
             // The part of the mode that this digit counts.
             match Layout::new(extent, unit).and_then(|digit| mode.compose(digit)) {
-                Ok(part) => self.add(k, &part, digit),
+                Ok(part) => self.add(&part, digit),
                 Err(error) => k.refuse(error.to_string()),
             }
             unit *= extent;
         }
     }
 
+    /// Adds `times` steps, of which there are less than `extent`.
     #[track_caller]
-    fn step(&mut self, _: Builder<'k>, step: &Step, times: Val<'k, u32>) {
+    fn step(&mut self, step: &Step, times: Val<'k, u32>, extent: i64) {
+        let elements = step.component(0);
+        if elements != 0 {
+            // Powers of two keep digits apart.
+            let bits = (elements > 0 && extent.is_positive() && (extent as u64).is_power_of_two())
+                .then(|| (extent as u64 - 1).wrapping_mul(elements as u64));
+            let apart = |(all, bits): (u64, u64)| {
+                ((elements as u64).is_power_of_two() && all & bits == 0).then_some(all | bits)
+            };
+            self.bits = self.bits.zip(bits).and_then(apart);
+        }
         for component in 0..8 {
             let by = step.component(component);
             if by != 0 {
                 let add = times * by as u32;
-                let sum = self.0.get(&component).map_or(add, |&sum| sum + add);
-                self.0.insert(component, sum);
+                let sum = self.by.get(&component).map_or(add, |&sum| sum + add);
+                self.by.insert(component, sum);
             }
         }
     }
@@ -661,6 +692,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
             offset: self.offset.clone(),
             swizzle: self.swizzle,
             inner: self.inner,
+            inner_bits: self.inner_bits,
             made: Rc::default(),
         }
     }
@@ -675,6 +707,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
             offset: self.offset.clone(),
             swizzle: self.swizzle,
             inner: self.inner,
+            inner_bits: self.inner_bits,
             made: Rc::default(),
         }
     }
@@ -691,6 +724,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
             offset: self.offset.clone(),
             swizzle: self.swizzle,
             inner: self.inner,
+            inner_bits: self.inner_bits,
             made: Rc::default(),
         }
     }

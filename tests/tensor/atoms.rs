@@ -3,7 +3,7 @@
 use warpwright::atoms::{CopyAtom, MmaAtom, copy_atom, mma_atom};
 
 /// By CuTe's name, MoYe's, or the width of a plain copy (`u64`).
-pub fn copy(name: &str) -> &'static CopyAtom {
+pub(super) fn copy(name: &str) -> &'static CopyAtom {
     let plain = format!("UniversalCopy<{name}>");
     let name = match name {
         "LDSM_U32x1_N" => "SM75_U32x1_LDSM_N",
@@ -19,7 +19,7 @@ pub fn copy(name: &str) -> &'static CopyAtom {
 }
 
 /// By CuTe's name or MoYe's.
-pub fn mma(name: &str) -> &'static MmaAtom {
+pub(super) fn mma(name: &str) -> &'static MmaAtom {
     let name = match name.strip_prefix("MMAOP_") {
         Some("16x8x16_F16F16F16F16_TN") => "SM80_16x8x16_F16F16F16F16_TN",
         Some("16x8x8_F16F16F16F16_TN") => "SM75_16x8x8_F32F16F16F32_TN",
@@ -32,7 +32,7 @@ pub fn mma(name: &str) -> &'static MmaAtom {
     mma_atom(name).unwrap()
 }
 
-pub fn bits(element: &str) -> u32 {
+pub(super) fn bits(element: &str) -> u32 {
     match element {
         "u8" => 8,
         "f16" => 16,

@@ -3,38 +3,38 @@
 use serde_json::Value;
 use warpwright::layout::{IntTuple, Layout, Slicer, Slot, Swizzle, Tiler, Tuple};
 
-pub fn read(file: &str, full: &str) -> Value {
+pub(super) fn read(file: &str, full: &str) -> Value {
     let kept = format!("{}/tests/data/tensor/{file}", env!("CARGO_MANIFEST_DIR"));
     let path = std::env::var(full).unwrap_or(kept);
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-pub fn int(value: &Value) -> i64 {
+pub(super) fn int(value: &Value) -> i64 {
     value.as_i64().unwrap()
 }
 
-pub fn ints(value: &Value) -> Vec<i64> {
+pub(super) fn ints(value: &Value) -> Vec<i64> {
     value.as_array().unwrap().iter().map(int).collect()
 }
 
-pub fn tuple(value: &Value) -> IntTuple {
+pub(super) fn tuple(value: &Value) -> IntTuple {
     match value {
         Value::Array(modes) => modes.iter().map(tuple).collect(),
         leaf => Tuple::Leaf(int(leaf)),
     }
 }
 
-pub fn layout(value: &Value) -> Layout {
+pub(super) fn layout(value: &Value) -> Layout {
     Layout::new(tuple(&value["shape"]), tuple(&value["stride"])).unwrap()
 }
 
 /// A layout, swizzled or not.
-pub struct Lies {
-    pub layout: Layout,
-    pub swizzle: Swizzle,
+pub(super) struct Lies {
+    pub(super) layout: Layout,
+    pub(super) swizzle: Swizzle,
 }
 
-pub fn lies(value: &Value) -> Lies {
+pub(super) fn lies(value: &Value) -> Lies {
     match value.get("swizzle") {
         None => Lies { layout: layout(value), swizzle: Swizzle::NONE },
         Some(swizzle) => {
@@ -46,7 +46,7 @@ pub fn lies(value: &Value) -> Lies {
     }
 }
 
-pub fn tiler(value: &Value) -> Tiler {
+pub(super) fn tiler(value: &Value) -> Tiler {
     match value {
         Value::Null => Tiler::from(..),
         Value::String(_) => Tiler::from(..),
@@ -59,7 +59,7 @@ pub fn tiler(value: &Value) -> Tiler {
     }
 }
 
-pub fn slicer(value: &Value) -> Slicer {
+pub(super) fn slicer(value: &Value) -> Slicer {
     match value {
         Value::Array(modes) => modes.iter().map(slicer).collect(),
         Value::String(_) | Value::Null => Tuple::Leaf(Slot::Keep),
@@ -68,7 +68,7 @@ pub fn slicer(value: &Value) -> Slicer {
 }
 
 /// `[thread] → values`, of all threads or of some by number.
-pub fn by_thread(value: &Value) -> Vec<(i64, Vec<i64>)> {
+pub(super) fn by_thread(value: &Value) -> Vec<(i64, Vec<i64>)> {
     match value {
         Value::Array(threads) => (0..).zip(threads.iter().map(ints)).collect(),
         Value::Object(threads) => {

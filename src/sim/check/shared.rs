@@ -190,6 +190,12 @@ impl Cx<'_> {
         bytes: usize,
         lane: usize,
     ) -> Outcome<()> {
+        if self.checks(Checks::SHARED_RACES)
+            && let Some(conflict) =
+                self.races.async_read(place.rank, place.offset, bytes, self.warp, lane, self.pc)
+        {
+            return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
+        }
         if self.checks(Checks::PROXY_FENCES)
             && let Some(writer) = self.races.unfenced(place.rank, place.offset, bytes, self.warp)
         {
@@ -200,11 +206,6 @@ impl Cx<'_> {
             );
             let fault = Fault::at(FindingKind::MissingProxyFence, lane, message);
             self.note(fault.with(self.place_of(writer)))?;
-        }
-        if self.checks(Checks::SHARED_RACES)
-            && let Some(conflict) = self.races.async_read(place.rank, place.offset, bytes, self.warp, self.pc)
-        {
-            self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true))?;
         }
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[place.rank].shared;
@@ -251,6 +252,11 @@ impl Cx<'_> {
         matches!(&self.machine.code.instrs[pc as usize].op, Op::Memory(Memory::CpAsync(_)))
     }
 
+    fn is_bulk(&self, pc: u32) -> bool {
+        let op = &self.machine.code.instrs[pc as usize].op;
+        matches!(op, Op::Memory(Memory::Bulk(_) | Memory::BulkTensor(_)))
+    }
+
     fn is_wgmma(&self, pc: u32) -> bool {
         matches!(&self.machine.code.instrs[pc as usize].op, Op::Tensor(_))
     }
@@ -259,18 +265,17 @@ impl Cx<'_> {
     fn conflict(&self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Box<Fault> {
         let other = conflict.other;
         let engine = other.warp == self.races.clocks.engine();
-        let unwaited = (other.kind == AccessKind::Copy || engine) && kind == AccessKind::Read;
+        let unwaited = (other.kind == AccessKind::Copy || engine)
+            && matches!(kind, AccessKind::Read | AccessKind::AsyncRead);
         let kind_of = match other.kind {
             _ if unwaited => FindingKind::AsyncCopyUnwaited,
             AccessKind::AsyncRead if self.is_wgmma(other.pc) => FindingKind::WgmmaInFlight,
+            _ if kind == AccessKind::AsyncRead && self.is_wgmma(self.pc) => FindingKind::WgmmaInFlight,
             AccessKind::AsyncRead => FindingKind::AsyncProxyRace,
-            _ if bulk || engine => FindingKind::AsyncProxyRace,
+            _ if bulk || engine || self.is_bulk(other.pc) => FindingKind::AsyncProxyRace,
             _ => FindingKind::SharedRace,
         };
         let verb = |kind: AccessKind| match kind {
-            AccessKind::Write if kind == other.kind && self.is_cp_async(other.pc) => {
-                "an asynchronous copy that only its own warp has waited for"
-            }
             AccessKind::Read => "a load",
             AccessKind::Write => "a store",
             AccessKind::Atomic => "an atomic",
@@ -283,8 +288,9 @@ impl Cx<'_> {
                 "asynchronous copy not waited for: a load of shared address {address:#x} races with a copy in flight"
             ),
             FindingKind::WgmmaInFlight => format!(
-                "wgmma in flight: async proxy race at shared address {address:#x}: {} overwrites what it may still read",
-                verb(kind)
+                "wgmma in flight: async proxy race at shared address {address:#x}: {} and {} with no order between them",
+                verb(kind),
+                verb(other.kind)
             ),
             FindingKind::AsyncProxyRace => format!(
                 "async proxy race at shared address {address:#x}: {} conflicts with {}",
@@ -294,7 +300,11 @@ impl Cx<'_> {
             _ => format!(
                 "shared memory race at {address:#x}: {} and {} with no order between them",
                 verb(kind),
-                verb(other.kind)
+                if other.kind == AccessKind::Write && self.is_cp_async(other.pc) {
+                    "an asynchronous copy that only its own warp has waited for"
+                } else {
+                    verb(other.kind)
+                }
             ),
         };
         Fault::at(kind_of, lane, message).with(self.place_of(other))

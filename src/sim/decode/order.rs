@@ -7,9 +7,18 @@
 use super::memory::{SCOPES, space_of};
 use crate::sim::types::Type;
 
+/// What ptxas takes more than once.
+const REPEATABLE: [&str; 6] = ["sat", "uni", "sync", "approx", "NaN", "cc"];
+
 /// The qualifiers of an instruction, ordered as the manual orders them.
 pub(super) fn canonical<'m>(opcode: &str, words: &'m [String]) -> Vec<&'m str> {
-    let mut ordered: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut ordered: Vec<&str> = Vec::with_capacity(words.len());
+    for word in words {
+        let twice = REPEATABLE.contains(&word.as_str()) && ordered.contains(&word.as_str());
+        if !twice {
+            ordered.push(word);
+        }
+    }
     let Some(rank) = ranking(opcode, &ordered) else { return ordered };
     // Most are in order already; the sort is stable and so keeps what has equal rank.
     if !ordered.is_sorted_by_key(|word| rank(word)) {

@@ -198,6 +198,7 @@ pub(super) fn control(
             for (place, bytes) in warp.wgmma.wait(*n) {
                 cx.races.read_done(place.rank, place.offset, bytes, cx.warp);
             }
+            cx.sync_lanes();
             Ok(Step::Next)
         }
         Control::WgmmaFence => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
