@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::DrawError;
-use super::grid::{Cell, Picture, Table, Tint};
+use super::grid::{Cell, Picture, Table, Tint, check_size};
 use super::layouts::{hue, name};
 use super::thread_values::Highlight;
 use crate::layout::{ComposedLayout, bank_conflicts, warp_accesses};
@@ -24,7 +24,8 @@ impl Picture {
     /// bank has several of them in one phase: it serves one after the other.
     ///
     /// # Errors
-    /// Those of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] beyond the last access.
+    /// Those of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] beyond the last access;
+    /// [`DrawError::TooLarge`] past 65 536 values of all threads.
     pub fn of_banks(
         layout: &ComposedLayout,
         element_bytes: i64,
@@ -32,10 +33,14 @@ impl Picture {
         access: usize,
         highlight: Highlight,
     ) -> Result<Picture, DrawError> {
+        if let [threads, values] = layout.shape().modes() {
+            check_size(&name(layout), threads.size(), values.size())?;
+        }
         let accesses = warp_accesses(layout, element_bytes, vector)?;
         let count = accesses.len();
         let addresses = accesses.get(access).ok_or(DrawError::Access { access, count })?;
-        let width = u64::try_from(element_bytes * vector).unwrap_or(0);
+        let width =
+            element_bytes.checked_mul(vector).and_then(|width| u64::try_from(width).ok()).unwrap_or(0);
         let cost = bank_conflicts(addresses.iter().copied(), width)?;
 
         let warps = layout.shape().modes()[0].size().max(1) as usize;

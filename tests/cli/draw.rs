@@ -72,6 +72,62 @@ fn a_png_is_scaled_and_dark_on_request() {
     assert_ne!(light, dark);
 }
 
+/// What is printed, without the spaces that align it.
+fn words(args: &[&str]) -> Vec<String> {
+    let output = draw(args);
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+        (Some(0), ""),
+        "{args:?}"
+    );
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn atoms_and_tiles_of_them_are_drawn() {
+    let mma = words(&["mma", "SM80_16x8x8_F32F16F16F32_TN", "--thread", "5"]);
+    assert_eq!(
+        mma[..5],
+        [
+            "SM80_16x8x8_F32F16F16F32_TN: mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
+            "B: f16",
+            r"k\n 0 1 2 3 4 5 6 7",
+            "0 · · · · · · · ·",
+            "1 · · · · · · · ·",
+        ]
+    );
+    assert!(mma.iter().any(|line| line == "9 · · T5V2 T5V3 · · · ·"));
+    let tiled = ["--atoms", "(2,2,1):(2,1,1)", "--permutation", "(32,32,8)"];
+    let tiled = words(&[&["mma", "SM80_16x8x8_F32TF32TF32F32_TN"][..], &tiled].concat());
+    assert_eq!(tiled[0], "SM80_16x8x8_F32TF32TF32F32_TN, tile 32×32×8, 128 threads");
+
+    let copy = words(&[
+        "copy",
+        "UniversalCopy<u64>",
+        "--bits",
+        "64",
+        "--threads",
+        "(2,3):(3,1)",
+        "--values",
+        "(2,3):(1,2)",
+    ]);
+    assert_eq!(copy[0], "UniversalCopy<u64>, tile (4,9), 6 threads: ((3,2),(2,3)):((12,2),(1,4))");
+    assert_eq!(copy[3], "0 T0V0 T0V2 T0V4 T1V0 T1V2 T1V4 T2V0 T2V2 T2V4");
+    let matrices = words(&["copy", "SM75_U32x4_LDSM_N", "--warp", "0"]);
+    assert_eq!(matrices[3], "0 T0V0 T0V1 T0V2 T0V3 T0V4 T0V5 T0V6 T0V7");
+}
+
+#[test]
+fn unknown_atoms_are_named() {
+    for what in ["mma", "copy"] {
+        let output = draw(&[what, "SM75_U32x4_LDSM"]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1));
+        assert!(stderr.starts_with(&format!("error: no {what} atom `SM75_U32x4_LDSM`")), "{stderr}");
+    }
+}
+
 #[test]
 fn mistakes_are_one_line_and_write_nothing() {
     let path = place("none.svg");

@@ -408,4 +408,66 @@ proptest! {
             prop_assert_eq!(bound.at(&coord), Ok(known.index(index)));
         }
     }
+
+    #[test]
+    fn products_regroup_one_another(block in prop_oneof![injective(), compact()], tiler in compact()) {
+        prop_assume!(block.size() * tiler.size() <= 4096);
+        let tiler: Tiler = tiler.modes().take(block.rank()).map(Tiler::from).collect();
+        let Ok(logical) = block.logical_product(tiler.clone()) else { return Ok(()); };
+        let zipped = block.zipped_product(tiler.clone()).expect("as logical");
+        prop_assert_eq!(zipped.rank(), 2);
+        prop_assert_eq!(zipped.size(), logical.size());
+        prop_assert_eq!(values(&block.tiled_product(tiler.clone()).expect("as logical")), values(&zipped));
+        prop_assert_eq!(values(&block.flat_product(tiler.clone()).expect("as logical")), values(&zipped));
+        let (blocks, copies) = (zipped.mode(0).expect("rank 2"), zipped.mode(1).expect("rank 2"));
+        for index in 0..tiler.rank() {
+            let mode = logical.mode(index).expect("as many modes");
+            prop_assert_eq!(blocks.mode(index), mode.mode(0));
+            prop_assert_eq!(copies.mode(index), mode.mode(1));
+        }
+    }
+
+    #[test]
+    fn coarser_units_gather_whole_ones(layout in compact(), factor in 1..=8_i64) {
+        let Ok(coarse) = layout.upcast(factor) else { return Ok(()); };
+        let modes = || layout.shape().leaves().zip(layout.stride().leaves());
+        let whole = |(extent, stride): (&i64, &i64)| *stride >= factor || extent % (factor / stride) == 0;
+        if modes().filter(|(extent, _)| **extent > 1).all(whole) && layout.size() >= factor {
+            prop_assume!(modes().all(|(extent, stride)| *extent > 1 || *stride >= factor));
+            prop_assert_eq!(coarse.size() * factor, layout.size());
+            prop_assert!(coarse.is_bijective());
+            // Each coarse element begins at the fine one with the same digits, times what a mode was shortened by.
+            for index in 0..coarse.size() {
+                let coord = coord_of_index(index, coarse.flatten().shape());
+                let fine: Coord = coord
+                    .leaves()
+                    .zip(coarse.shape().leaves().zip(layout.shape().leaves()))
+                    .map(|(digit, (coarse, fine))| digit * (fine / coarse))
+                    .collect();
+                let fine = if layout.depth() == 0 { fine.unwrap() } else { fine };
+                prop_assert_eq!(layout.flatten().at(fine).map(|offset| offset / factor), Ok(coarse.index(index)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tile_may_begin_anywhere(layout in signed_layout(), (from, by) in (any::<prop::sample::Index>(), any::<prop::sample::Index>())) {
+        let coord = |at: prop::sample::Index| coord_of_index(at.index(layout.size() as usize) as i64, layout.shape());
+        let (from, by) = (coord(from), coord(by));
+        let (same, offset) = layout.domain_offset(from.clone()).expect("nests alike");
+        prop_assert_eq!(&same, &layout);
+        let mut steps = by.leaves();
+        let sum = from.map(|digit| digit + steps.next().copied().unwrap_or(0));
+        prop_assert_eq!(layout.at(sum), same.at(by).map(|value| value + offset));
+    }
+
+    #[test]
+    fn transposed_coordinates_find_the_same(layout in signed_layout()) {
+        let transposed = layout.transpose();
+        for index in 0..layout.size() {
+            let coord = coord_of_index(index, layout.shape());
+            let turned: Coord = coord.modes().iter().rev().cloned().collect();
+            prop_assert_eq!(transposed.at(turned), Ok(layout.index(index)));
+        }
+    }
 }
