@@ -33,7 +33,8 @@ pub(crate) fn matmul(target: Target, copies: Copies) -> Result<Kernel<Args>, Bui
         let a = k.tensor(a, [m, depth], [1.into(), m]);
         let b = k.tensor(b, [n, depth], [1.into(), n]);
         let c = k.tensor(c, [m, n], [1.into(), m]).local_tile((128, 128), (row, col));
-        let (a_slab, b_slab) = (k.shared_tensor::<f32>(k.layout(slab)), k.shared_tensor::<f32>(k.layout(slab)));
+        let (a_slab, b_slab) =
+            (k.shared_tensor::<f32>(k.layout(slab)), k.shared_tensor::<f32>(k.layout(slab)));
 
         let tiled = k.tiled_copy::<f32>(atom, "(32,8):(1,32)", values);
         let part = tiled.thread(thread);

@@ -1,10 +1,6 @@
 //! Copy and transpose through shared memory, as MoYe's tutorial has them: 32×32 tiles, 32×8 threads.
 
-use warpwright::{
-    layout::Layout,
-    prelude::*,
-    tensor::copy,
-};
+use warpwright::{layout::Layout, prelude::*, tensor::copy};
 
 /// `(dst, src, m, n)`: column-major.
 pub(crate) type Args = (Out<f32>, In<f32>, u32, u32);

@@ -34,7 +34,8 @@ pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs
             k.tensor(x, [whole], [1.into()]).local_tile((tile,), (block,)),
             k.tensor(y, [whole], [1.into()]).local_tile((tile,), (block,)),
         );
-        let tiled = k.tiled_copy::<T>("UniversalCopy<u128>", &format!("({THREADS}):(1)"), &format!("({vector}):(1)"));
+        let tiled =
+            k.tiled_copy::<T>("UniversalCopy<u128>", &format!("({THREADS}):(1)"), &format!("({vector}):(1)"));
         let tiled = tiled.thread(thread);
         let (from, to) = (tiled.partition_s(&x_tile), tiled.partition_d(&y_tile));
         let held = k.fragment_of_shape::<T>(from.shape());

@@ -131,7 +131,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             // No carries: the swizzle of the sum is that of both parts, and what no bit of the one part meets is an offset.
             let constant = swizzle.apply(bytes);
             let meets = constant & (self.inner_bits | targets(swizzle)) as i64;
-            let pointer = self.permuted_pointer(vec![i64::MIN, meets], || permuted(inner, swizzle) ^ meets as u32, meets);
+            let pointer = self.permuted_pointer(
+                vec![i64::MIN, meets],
+                || permuted(inner, swizzle) ^ meets as u32,
+                meets,
+            );
             return pointer.byte_offset(constant - meets);
         }
         // What the swizzle looks at repeats; what lies below its chunks stays.

@@ -553,7 +553,9 @@ impl<'k> Moved<'k> {
             // Powers of two keep digits apart.
             let bits = (elements > 0 && extent.is_positive() && (extent as u64).is_power_of_two())
                 .then(|| (extent as u64 - 1).wrapping_mul(elements as u64));
-            let apart = |(all, bits): (u64, u64)| ((elements as u64).is_power_of_two() && all & bits == 0).then_some(all | bits);
+            let apart = |(all, bits): (u64, u64)| {
+                ((elements as u64).is_power_of_two() && all & bits == 0).then_some(all | bits)
+            };
             self.bits = self.bits.zip(bits).and_then(apart);
         }
         for component in 0..8 {

@@ -5,7 +5,9 @@ use warpwright::{
     layout::{Layout, Swizzle},
     prelude::*,
     run::{Device, Simulator},
-    tensor::{SharedLayout, axpby, copy, copy_if, copy_tiled, fill, load_matrices, store_matrices, sum, transform},
+    tensor::{
+        SharedLayout, axpby, copy, copy_if, copy_tiled, fill, load_matrices, store_matrices, sum, transform,
+    },
 };
 
 use super::support::{count, numbers};
@@ -84,7 +86,8 @@ fn through_shared<T: warpwright::tensor::TensorElement>(
         let x = k.tensor::<T, _, 2>(x, [m, n], [n, 1.into()]).local_tile((32, 32), at);
         let y = k.tensor::<T, _, 2>(y, [m, n], [n, 1.into()]).local_tile((32, 32), at);
         let tile = k.shared_tensor::<T>(layout);
-        let tiled = k.tiled_copy::<T>(&format!("UniversalCopy<u{}>", 8 * T::SIZE), "(16,8):(8,1)", "(1,4):(0,1)");
+        let tiled =
+            k.tiled_copy::<T>(&format!("UniversalCopy<u{}>", 8 * T::SIZE), "(16,8):(8,1)", "(1,4):(0,1)");
         let part = tiled.thread(k.tid_x());
         let arrived = copy(&part.partition_d(&tile), &part.partition_s(&x)).wait();
         copy(&part.partition_d(&y), &part.partition_s(&tile.filled(&arrived)));
@@ -192,20 +195,24 @@ fn predicates_by_element_and_by_vector() {
 
 #[test]
 fn elementwise() {
-    let kernel = Kernel::<(In<f32>, InOut<f32>, Out<f32>)>::build("ops(x, y, z)", Target::SM_80, |k, (x, y, z)| {
-        k.block([32]);
-        k.grid([1.into()]);
-        let rows = k.layout("(32,(2,3)):(6,(3,1))");
-        let thread = k.tid_x();
-        let (x, y) = (k.tensor_with_layout(x, &rows).slice((thread, ..)), k.tensor_with_layout(y, &rows).slice((thread, ..)));
-        let held = k.fragment_of_shape::<f32>(x.shape().size());
-        copy(&held, &x);
-        axpby(2.0, &held, 3.0, &y);
-        transform(&held, &held, |value| value * value);
-        let ones = k.fragment_of_shape::<f32>(6);
-        fill(&ones, 1.0);
-        z.at(thread).store(sum(&held) + sum(&ones));
-    });
+    let kernel =
+        Kernel::<(In<f32>, InOut<f32>, Out<f32>)>::build("ops(x, y, z)", Target::SM_80, |k, (x, y, z)| {
+            k.block([32]);
+            k.grid([1.into()]);
+            let rows = k.layout("(32,(2,3)):(6,(3,1))");
+            let thread = k.tid_x();
+            let (x, y) = (
+                k.tensor_with_layout(x, &rows).slice((thread, ..)),
+                k.tensor_with_layout(y, &rows).slice((thread, ..)),
+            );
+            let held = k.fragment_of_shape::<f32>(x.shape().size());
+            copy(&held, &x);
+            axpby(2.0, &held, 3.0, &y);
+            transform(&held, &held, |value| value * value);
+            let ones = k.fragment_of_shape::<f32>(6);
+            fill(&ones, 1.0);
+            z.at(thread).store(sum(&held) + sum(&ones));
+        });
     let device = Simulator::new();
     let (x, y) = (numbers(192), numbers(192));
     let (from, mut to, mut sums) =
@@ -228,7 +235,8 @@ fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &
         let tile = k.shared_tensor::<bf16>(&layout);
         let lanes = k.layout("32:1");
         let flat = x.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
-        let flat_tile = tile.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
+        let flat_tile =
+            tile.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
         let arrived = copy(&flat_tile, &flat).wait();
         let tiled = k.tiled_copy::<bf16>(atom, threads, values);
         let part = tiled.thread(k.tid_x());
@@ -250,10 +258,11 @@ fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &
 #[test]
 fn ldmatrix_round_trips() {
     for atom in ["SM75_U32x1_LDSM_N", "SM75_U32x2_LDSM_N", "SM75_U32x4_LDSM_N"] {
-        matrices_through_registers(atom, "(16,2):(1,16)", "(2,4):(1,2)", "(32,32):(32,1)");
+        matrices_through_registers(atom, "(16,2):(1,16)", "(2,4):(1,2)", "(32,32):(1,32)");
     }
-    for atom in ["SM75_U16x2_LDSM_T", "SM75_U16x4_LDSM_T", "SM75_U16x8_LDSM_T"] {
-        matrices_through_registers(atom, "(4,8):(8,1)", "(8,2):(1,8)", "(32,32):(1,32)");
+    for (atom, values) in [("SM75_U16x2_LDSM_T", 2), ("SM75_U16x4_LDSM_T", 4), ("SM75_U16x8_LDSM_T", 8)] {
+        let values = format!("({values},1):(1,0)");
+        matrices_through_registers(atom, "(4,8):(1,4)", &values, "(32,32):(32,1)");
     }
 }
 
@@ -263,7 +272,7 @@ fn stmatrix_stores_what_ldmatrix_loads() {
     let kernel = Kernel::<Args>::build("matrices(x, y)", Target::SM_90, |k, (x, y)| {
         k.block([32]);
         k.grid([1.into()]);
-        let layout = k.layout("(32,32):(32,1)");
+        let layout = k.layout("(32,32):(1,32)");
         let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
         let tile = k.shared_tensor::<bf16>(SharedLayout::swizzled(layout, Swizzle::BYTES_64));
         let tiled = k.tiled_copy::<bf16>("SM90_U32x4_STSM_N", "(16,2):(1,16)", "(2,4):(1,2)");
@@ -272,7 +281,7 @@ fn stmatrix_stores_what_ldmatrix_loads() {
         let held = k.fragment_of_shape::<bf16>(from.shape());
         copy(&held, &from);
         let arrived = store_matrices(&tiled, &part.partition_d(&tile), &held).wait();
-        copy(&y.slice((k.tid_x(), ..)), &tile.filled(&arrived).slice((k.tid_x(), ..)));
+        copy(&y.slice((.., k.tid_x())), &tile.filled(&arrived).slice((.., k.tid_x())));
     });
     let kernel = kernel.unwrap();
     assert_eq!(count(&kernel, "stmatrix"), 4);

@@ -33,7 +33,8 @@ fn transposes(
     let x = numbers(m * n);
     let (from, mut to) = (device.upload(&x)?, device.output::<f32>(m * n)?);
     device.launch(kernel, (&from, &mut to, m as u32, n as u32))?;
-    let expect: Vec<f32> = (0..n).flat_map(|j| (0..m).map(move |i| (i, j))).map(|(i, j)| x[i * n + j]).collect();
+    let expect: Vec<f32> =
+        (0..n).flat_map(|j| (0..m).map(move |i| (i, j))).map(|(i, j)| x[i * n + j]).collect();
     assert_eq!(device.download(&to)?, expect, "{m}×{n}");
     Ok(())
 }
