@@ -8,8 +8,9 @@ use super::{
     error::TensorError,
     fragment::Fragment,
     local::{Digit, thread_digits},
-    memory::{Tensor, TensorSpace},
+    memory::Tensor,
     pending::Pending,
+    space::TensorSpace,
     tiled_copy::TiledCopy,
     tiled_mma::{TiledMma, modes},
 };
