@@ -29,6 +29,7 @@
 //! | ---                                                                 | ---                                     |
 //! | scalars, pointers, instructions, control flow, kernels              | [`ptx`]                                 |
 //! | tiles in registers, shared and global memory; pipelines             | [`tiles`]                               |
+//! | tensors by layouts: tiled copies, tiled products, predicates         | [`tensor`]                              |
 //! | ready kernels                                                       | [`kernels`]                             |
 //! | launches with typed arguments on the simulator or a GPU             | [`run`]                                 |
 //! | running PTX text of any origin on the CPU, and finding its mistakes | [`sim`]                                 |

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod construct;
 mod copy;
 mod element;
 mod elementwise;
@@ -15,16 +16,20 @@ mod gemm;
 mod local;
 mod make;
 mod memory;
+mod moved;
 mod moves;
 mod partition;
 mod pending;
 mod pick;
 mod predicate;
+mod slice;
+mod space;
 mod tiled;
 mod tiled_copy;
 mod tiled_mma;
 mod tv;
 
+pub use construct::SharedLayout;
 pub use copy::{Destination, Source, copy, copy_if};
 pub use element::TensorElement;
 pub use elementwise::{Elements, axpby, fill, sum, transform};
@@ -32,11 +37,12 @@ pub use error::TensorError;
 pub use fragment::Fragment;
 pub use gemm::{GemmFactor, gemm};
 pub use local::{local_partition, local_partition_projected, local_tile, local_tile_projected};
-pub use memory::{SharedLayout, Tensor, TensorSpace};
+pub use memory::Tensor;
 pub use partition::Partition;
 pub use pending::{Arrived, Pending};
 pub use pick::{Pick, Picks};
 pub use predicate::Predicates;
+pub use space::TensorSpace;
 pub use tiled::{ThreadCopy, ThreadMma, copy_tiled, load_matrices, store_matrices};
 pub use tiled_copy::{ThrCopy, TiledCopy};
 pub use tiled_mma::{ThrMma, TiledMma};

@@ -6,9 +6,10 @@ use super::{
     copy::{Destination, Held, Source},
     element::{TensorElement, per_word, word_bytes},
     fragment::Fragment,
-    memory::{Tensor, TensorSpace},
+    memory::Tensor,
     moves::{Move, Place, Word},
     predicate::{both, zero},
+    space::TensorSpace,
 };
 use crate::{
     layout::Swizzle,

@@ -104,9 +104,20 @@ pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
 ) -> D::Done {
     let k = src.builder();
     k.located(Location::caller(), || {
-        let how = How { asynchronous: false, ..How::best(k) };
+        let how = How { asynchronous: None, ..How::best(k) };
         transfer(dst, src, Some(predicates), &how)
     })
+}
+
+/// What `cp.async` goes through (PTX ISA, "cp.async").
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cache {
+    /// 16 bytes past L1, fewer through it.
+    Best,
+    /// Through L1: `.ca`.
+    All,
+    /// Past L1: `.cg`, for 16 bytes.
+    L2,
 }
 
 /// How elements are to be moved.
@@ -115,8 +126,8 @@ pub(super) struct How {
     pub(super) widest: u32,
     /// Whether every access must have that width.
     pub(super) exactly: bool,
-    /// Whether `cp.async` may be used.
-    pub(super) asynchronous: bool,
+    /// Whether `cp.async` may be used, and how it uses the caches.
+    pub(super) asynchronous: Option<Cache>,
     /// Whether nothing else may.
     pub(super) always_asynchronous: bool,
     /// What asks for it, for errors.
@@ -125,7 +136,7 @@ pub(super) struct How {
 
 impl How {
     pub(super) fn best(k: Builder<'_>) -> Self {
-        let asynchronous = k.target().features().contains(Features::AMPERE);
+        let asynchronous = k.target().features().contains(Features::AMPERE).then_some(Cache::Best);
         Self { widest: 16, exactly: false, asynchronous, always_asynchronous: false, what: "copy".into() }
     }
 }
@@ -172,12 +183,12 @@ pub(super) fn transfer<'k, T: TensorElement, D: Destination<'k, T>>(
             condition = both(condition, predicates.of(&step));
         }
         let bytes = step.elements.len() as u32 * T::SIZE;
-        if how.asynchronous
+        if let Some(cache) = how.asynchronous
             && bytes >= 4
             && let (Some(to), Some(from)) = (dst.shared(step.elements[0]), src.global(step.elements[0]))
         {
             asynchronous = true;
-            copy_async(to, from, bytes, both(src.condition(&step), condition));
+            copy_async(to, from, (bytes, cache), both(src.condition(&step), condition));
             continue;
         }
         if how.always_asynchronous {
@@ -205,16 +216,18 @@ pub(super) fn transfer<'k, T: TensorElement, D: Destination<'k, T>>(
 fn copy_async<'k, T: TensorElement>(
     to: Ptr<'k, T, Shared, Write>,
     from: Ptr<'k, T, Global, Read>,
-    bytes: u32,
+    (bytes, cache): (u32, Cache),
     condition: Val<'k, bool>,
 ) {
-    let valid = (condition.as_constant() != Some(true)).then(|| condition.select(bytes, 0));
-    match (bytes, valid) {
-        (16, None) => to.copy_async::<16>(from),
-        (8, None) => to.copy_async::<8>(from),
-        (_, None) => to.copy_async::<4>(from),
-        (16, Some(valid)) => to.copy_async_zero_fill::<16>(from, valid),
-        (8, Some(valid)) => to.copy_async_zero_fill::<8>(from, valid),
-        (_, Some(valid)) => to.copy_async_zero_fill::<4>(from, valid),
+    let k = to.kernel();
+    to.check_aligned(bytes);
+    from.check_aligned(bytes);
+    let past_l1 = cache == Cache::L2 || (cache == Cache::Best && bytes == 16);
+    let level = if past_l1 { "cg" } else { "ca" };
+    let size = Val::<u32>::from(bytes).operand(k);
+    let mut operands = vec![to.operand(), from.operand(), size];
+    if condition.as_constant() != Some(true) {
+        operands.push(condition.select(bytes, 0).operand(k));
     }
+    k.emit(format_args!("cp.async.{level}.shared.global"), &operands);
 }

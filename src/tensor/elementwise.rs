@@ -2,11 +2,7 @@
 
 use std::panic::Location;
 
-use super::{
-    element::TensorElement,
-    fragment::Fragment,
-    memory::{Tensor, TensorSpace},
-};
+use super::{element::TensorElement, fragment::Fragment, memory::Tensor, space::TensorSpace};
 use crate::ptx::{Builder, Number, Readable, Scalar, Val, Writable};
 
 /// Elements that can be read and written one by one, in the order of the view's shape.

@@ -197,6 +197,22 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         words
     }
 
+    /// A fragment over registers that are there already, and that nobody else writes.
+    #[track_caller]
+    pub(crate) fn of_registers<W: Scalar>(k: Builder<'k>, words: &[Val<'k, W>], layout: Layout) -> Self {
+        let words = words.iter().map(|word| Word(word.in_register(k))).collect();
+        Self { k, words, layout, offset: 0, kind: std::marker::PhantomData }
+    }
+
+    /// Copies of the registers that the view's elements fill in order.
+    #[track_caller]
+    pub(crate) fn copies<W: Scalar>(&self) -> Vec<Val<'k, W>> {
+        let copy = |word: Word| {
+            self.k.result::<W>(format_args!("mov.b{}", 8 * word_bytes::<T>()), &[Operand::Reg(word.0)])
+        };
+        self.operand().into_iter().map(copy).collect()
+    }
+
     /// A copy of element `index`, counted through the view's shape.
     #[track_caller]
     pub fn get(&self, index: i64) -> Val<'k, T::Reg> {

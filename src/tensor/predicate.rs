@@ -1,10 +1,6 @@
 //! Predicates: which elements a copy moves.
 
-use super::{
-    element::TensorElement,
-    memory::{Tensor, TensorSpace},
-    moves::Move,
-};
+use super::{element::TensorElement, memory::Tensor, moves::Move, space::TensorSpace};
 use crate::{
     layout::Layout,
     ptx::{Builder, Scalar, Val},

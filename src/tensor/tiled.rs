@@ -3,13 +3,14 @@
 use std::panic::Location;
 
 use super::{
-    copy::{Destination, How, Source, transfer},
+    copy::{Cache, Destination, How, Source, transfer},
     element::TensorElement,
     error::TensorError,
     fragment::Fragment,
     local::{Digit, thread_digits},
-    memory::{Tensor, TensorSpace},
+    memory::Tensor,
     pending::Pending,
+    space::TensorSpace,
     tiled_copy::TiledCopy,
     tiled_mma::{TiledMma, modes},
 };
@@ -112,15 +113,21 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
                 let how = How {
                     widest: bytes,
                     exactly: true,
-                    asynchronous: false,
+                    asynchronous: None,
                     always_asynchronous: false,
                     what,
                 };
                 transfer(dst, src, None, &how)
             }
-            CopyKind::CpAsync { bytes, .. } => {
-                let how =
-                    How { widest: bytes, exactly: true, asynchronous: true, always_asynchronous: true, what };
+            CopyKind::CpAsync { bytes, bypass_l1, .. } => {
+                let cache = if bypass_l1 { Cache::L2 } else { Cache::All };
+                let how = How {
+                    widest: bytes,
+                    exactly: true,
+                    asynchronous: Some(cache),
+                    always_asynchronous: true,
+                    what,
+                };
                 transfer(dst, src, None, &how)
             }
             _ => {
@@ -393,11 +400,17 @@ impl<'a, 'k> ThreadMma<'a, 'k> {
         self.k.located(Location::caller(), || {
             let partition = self.partition(operand, tensor);
             let fragment = self.fragment_like(operand, &partition);
-            for atom in copy_atoms() {
-                if let Some(tiled) = self.matrices(atom, operand, tensor) {
-                    let thread = tiled.thread(self.thread);
-                    load_matrices(&tiled, &thread.retile(&fragment), &thread.partition_s(tensor));
-                    return fragment;
+            let matrices = |atom: &CopyAtom| match atom.kind() {
+                CopyKind::LdMatrix(matrices) => matrices.count,
+                _ => 0,
+            };
+            for count in [4, 2, 1] {
+                for atom in copy_atoms().filter(|atom| matrices(atom) == count) {
+                    if let Some(tiled) = self.matrices(atom, operand, tensor) {
+                        let thread = tiled.thread(self.thread);
+                        load_matrices(&tiled, &thread.retile(&fragment), &thread.partition_s(tensor));
+                        return fragment;
+                    }
                 }
             }
             super::copy::copy(&fragment, &partition);
@@ -425,17 +438,24 @@ impl<'a, 'k> ThreadMma<'a, 'k> {
         };
         let tiled = tiled.ok()?;
         // The rows of thread 0 and, by the layout, of all others.
-        let partition = tiled.get_slice(0).ok()?.partition_s(&tensor.layout).ok()?;
-        let all = tiled.divide_s(&tensor.layout).ok()?;
+        let divided = tiled.divide_s(&tensor.layout).ok()?;
         let row = 16 / i64::from(T::SIZE);
         let steps = |layout: &Layout<super::memory::Step>| {
             layout.values().map(|step| step.component(0)).collect::<Vec<_>>()
         };
-        let values = partition.layout.mode(0).ok()?.mode(0).ok()?;
-        let in_row = steps(&values).into_iter().eq(0..row);
-        let aligned = |offset: i64| (offset * i64::from(T::SIZE)) % 16 == 0;
-        let rests = partition.layout.values().step_by(row as usize).all(|step| aligned(step.component(0)));
-        let threads = steps(&all.mode(0).ok()?).into_iter().all(aligned);
-        (in_row && rests && threads && tensor.begins_aligned(16)).then_some(tiled)
+        let values = divided.mode(1).ok()?;
+        if !steps(&values.mode(0).ok()?).into_iter().eq(0..row) {
+            return None;
+        }
+        // Aligned wherever each mode goes, they are aligned in sum.
+        let aligned = |layout: Layout<super::memory::Step>| {
+            let steps = layout.shape().leaves().zip(layout.stride().leaves());
+            let whole =
+                |(&extent, step): (&i64, &super::memory::Step)| extent == 1 || step.component(0) % row == 0;
+            steps.into_iter().all(whole)
+        };
+        let rests = aligned(values.mode(1).ok()?) && aligned(divided.mode(2).ok()?);
+        let threads = aligned(divided.mode(0).ok()?);
+        (rests && threads && tensor.begins_aligned(16)).then_some(tiled)
     }
 }

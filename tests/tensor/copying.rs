@@ -258,10 +258,11 @@ fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &
 #[test]
 fn ldmatrix_round_trips() {
     for atom in ["SM75_U32x1_LDSM_N", "SM75_U32x2_LDSM_N", "SM75_U32x4_LDSM_N"] {
-        matrices_through_registers(atom, "(16,2):(1,16)", "(2,4):(1,2)", "(32,32):(32,1)");
+        matrices_through_registers(atom, "(16,2):(1,16)", "(2,4):(1,2)", "(32,32):(1,32)");
     }
-    for atom in ["SM75_U16x2_LDSM_T", "SM75_U16x4_LDSM_T", "SM75_U16x8_LDSM_T"] {
-        matrices_through_registers(atom, "(4,8):(8,1)", "(8,2):(1,8)", "(32,32):(1,32)");
+    for (atom, values) in [("SM75_U16x2_LDSM_T", 2), ("SM75_U16x4_LDSM_T", 4), ("SM75_U16x8_LDSM_T", 8)] {
+        let values = format!("({values},1):(1,0)");
+        matrices_through_registers(atom, "(4,8):(1,4)", &values, "(32,32):(32,1)");
     }
 }
 
@@ -271,7 +272,7 @@ fn stmatrix_stores_what_ldmatrix_loads() {
     let kernel = Kernel::<Args>::build("matrices(x, y)", Target::SM_90, |k, (x, y)| {
         k.block([32]);
         k.grid([1.into()]);
-        let layout = k.layout("(32,32):(32,1)");
+        let layout = k.layout("(32,32):(1,32)");
         let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
         let tile = k.shared_tensor::<bf16>(SharedLayout::swizzled(layout, Swizzle::BYTES_64));
         let tiled = k.tiled_copy::<bf16>("SM90_U32x4_STSM_N", "(16,2):(1,16)", "(2,4):(1,2)");
@@ -280,7 +281,7 @@ fn stmatrix_stores_what_ldmatrix_loads() {
         let held = k.fragment_of_shape::<bf16>(from.shape());
         copy(&held, &from);
         let arrived = store_matrices(&tiled, &part.partition_d(&tile), &held).wait();
-        copy(&y.slice((k.tid_x(), ..)), &tile.filled(&arrived).slice((k.tid_x(), ..)));
+        copy(&y.slice((.., k.tid_x())), &tile.filled(&arrived).slice((.., k.tid_x())));
     });
     let kernel = kernel.unwrap();
     assert_eq!(count(&kernel, "stmatrix"), 4);
