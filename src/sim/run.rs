@@ -35,11 +35,23 @@ pub(super) type Faulted = (Box<Fault>, u32);
 
 /// Runs a warp for at most `turn` instructions.
 pub(super) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u64) -> Result<Stop, Faulted> {
-    let both = (cx, warp);
-    let turns = std::cell::Cell::new(Some(both));
-    let fast = || turns.take().map(|(cx, warp)| run_turn::<CHECKED, true>(cx, warp, turn));
-    let plain = || turns.take().map(|(cx, warp)| run_turn::<CHECKED, false>(cx, warp, turn));
-    simd::on_best(fast, plain).unwrap_or(Ok(Stop::Turn))
+    simd::on_best(Turn::<CHECKED> { cx, warp, turn })
+}
+
+/// A turn of a warp.
+struct Turn<'t, 'a, const CHECKED: bool> {
+    cx: &'t mut Cx<'a>,
+    warp: &'t mut Warp,
+    turn: u64,
+}
+
+impl<const CHECKED: bool> simd::Work for Turn<'_, '_, CHECKED> {
+    type Out = Result<Stop, Faulted>;
+
+    #[inline(always)]
+    fn work<const FMA: bool>(self) -> Self::Out {
+        run_turn::<CHECKED, FMA>(self.cx, self.warp, self.turn)
+    }
 }
 
 #[inline(always)]
