@@ -4,7 +4,9 @@
 
 use std::hint::black_box;
 
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use criterion::{
+    BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
+};
 use warpwright::{
     kernels::matmul,
     ptx::{Target, bf16},
@@ -55,9 +57,8 @@ fn loops(criterion: &mut Criterion) {
     group.sample_size(10);
     let fma: String = (0..32).map(|i| format!("fma.rn.f32 %f{i}, %f{i}, %f32, %f33;\n")).collect();
     time(&mut group, "f32 fma", &fma);
-    let integer: String = (4..20)
-        .map(|i| format!("mad.lo.u32 %r{i}, %r0, %r2, %r1; xor.b32 %r0, %r0, %r{i};\n"))
-        .collect();
+    let integer: String =
+        (4..20).map(|i| format!("mad.lo.u32 %r{i}, %r0, %r2, %r1; xor.b32 %r0, %r0, %r{i};\n")).collect();
     time(&mut group, "integer", &integer);
     let shared: String = (4..12)
         .map(|i| format!("st.shared.u32 [%r2], %r0; ld.shared.u32 %r{i}, [%r2]; add.u32 %r0, %r0, %r{i};\n"))
@@ -81,7 +82,9 @@ fn products(criterion: &mut Criterion) {
         let mut d = device.output::<f32>(elements).expect("the simulator has room");
         group.throughput(Throughput::Elements(u64::from(size).pow(3)));
         group.bench_function(format!("bf16 {size}×{size}×{size}, all checks"), |bencher| {
-            bencher.iter(|| device.launch(&kernel, (&a, &b, &mut d, size, size, size)).expect("the kernel runs"));
+            bencher.iter(|| {
+                device.launch(&kernel, (&a, &b, &mut d, size, size, size)).expect("the kernel runs")
+            });
         });
     }
     group.finish();

@@ -163,6 +163,7 @@ fn run_group<const CHECKED: bool>(
             super::code::Guard::If(p) => group.mask & warp.regs.p(p),
             super::code::Guard::Unless(p) => group.mask & !warp.regs.p(p),
         };
+        let at = group.pc;
         cx.clock += 1;
         if CHECKED {
             cx.pc = group.pc;
@@ -220,6 +221,13 @@ fn run_group<const CHECKED: bool>(
             },
             Op::Control(op) => step::control(cx, warp, group, op, mask)?,
         };
+        if CHECKED
+            && mask != 0
+            && let Some(tracer) = &cx.machine.tracer
+            && (step != Step::Choose || matches!(instr.op, Op::Control(_)))
+        {
+            tracer.executed(cx, warp, at, mask);
+        }
         match step {
             Step::Next => group.pc += 1,
             Step::Jump(to) => {
