@@ -167,7 +167,14 @@ fn reports_count() {
     let (run, _) = corpus_run("mma_f16_exact", "table", &["--report", "table"]);
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert!(run.out.starts_with("kernel mma_m16n8k16_ldmatrix,"), "{}", run.out);
-    assert!(run.out.contains("mma.sync.aligned.m16n8k16"), "{}", run.out);
+    assert!(counts["tensor_flops"].as_u64().is_some_and(|flops| flops > 0));
+    assert!(run.out.contains(&format!("tensor cores  {} flop", counts["tensor_flops"])), "{}", run.out);
+    // The hottest line comes first.
+    let hottest = lines.iter().filter_map(|line| line["counts"]["warp_instructions"].as_u64()).max();
+    let rows = run.out.lines().skip_while(|line| !line.trim_start().starts_with("line"));
+    let first =
+        rows.skip(1).next().and_then(|row| row.split_whitespace().nth(1)).and_then(|n| n.parse().ok());
+    assert_eq!(first, hottest, "{}", run.out);
 }
 
 #[test]
