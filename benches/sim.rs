@@ -1,13 +1,17 @@
-//! How fast the simulator is: decoding the matrix product, and running it on 256×256×256 with all checks.
+//! How fast the simulator is: decoding, loops of one kind of instruction with and without checks, matrix products.
+//!
+//! Rates of loops are thread-instructions a second, those of products multiplications of two elements.
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{
+    BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
+};
 use warpwright::{
     kernels::matmul,
     ptx::{Target, bf16},
     run::{Device, Simulator},
-    sim,
+    sim::{Arg, Checks, Launch, Memory, Module, Sim},
 };
 
 fn decode(criterion: &mut Criterion) {
@@ -16,30 +20,75 @@ fn decode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decode");
     group.throughput(Throughput::Elements(lines as u64));
     group.bench_function(format!("matmul, {lines} lines"), |bencher| {
-        bencher.iter(|| sim::Module::parse(black_box(&text)));
+        bencher.iter(|| Module::parse(black_box(&text)));
     });
     group.finish();
 }
 
-/// The rate is in multiplications of two elements.
-fn run(criterion: &mut Criterion) {
-    const SIZE: u32 = 256;
+/// A kernel that repeats `body` 200 times; %r0 is the thread, %r2 its word in shared memory.
+fn repeated(body: &str) -> Module {
+    let text = format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out) {{
+         .reg .b32 %r<40>; .reg .f32 %f<40>; .reg .pred %p; .reg .b64 %rd<4>; .shared .align 16 .b8 s[4096];
+         mov.u32 %r0, %tid.x; shl.b32 %r2, %r0, 2; mov.u32 %r3, s; add.u32 %r2, %r2, %r3; mov.u32 %r1, 0;
+         mov.f32 %f32, 0f3F7FFFFE; mov.f32 %f33, 0f3A83126F; cvt.rn.f32.u32 %f0, %r0;
+         {} L: {body} add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 200; @%p bra L;
+         ld.param.u64 %rd0, [out]; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd0, %rd0, %rd1; st.global.f32 [%rd0], %f0; ret; }}",
+        (1..32).map(|i| format!("mov.f32 %f{i}, %f0;\n")).collect::<String>()
+    );
+    Module::parse(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn time(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, body: &str) {
+    let module = repeated(body);
+    let launch = Launch { grid: [64, 1, 1], block: [256, 1, 1], ..Launch::default() };
+    for (checked, checks) in [("no checks", Checks::empty()), ("all checks", Checks::all())] {
+        let mut memory = Memory::new();
+        let args = [Arg::from(memory.alloc(4 * 256))];
+        let sim = Sim::new().checks(checks);
+        let mut run = || sim.launch(&module, "k", &launch, &args, &mut memory).expect("it runs");
+        group.throughput(Throughput::Elements(32 * run().counts.warp_instructions));
+        group.bench_function(format!("{name}, {checked}"), |bencher| bencher.iter(&mut run));
+    }
+}
+
+fn loops(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("loop");
+    group.sample_size(10);
+    let fma: String = (0..32).map(|i| format!("fma.rn.f32 %f{i}, %f{i}, %f32, %f33;\n")).collect();
+    time(&mut group, "f32 fma", &fma);
+    let integer: String =
+        (4..20).map(|i| format!("mad.lo.u32 %r{i}, %r0, %r2, %r1; xor.b32 %r0, %r0, %r{i};\n")).collect();
+    time(&mut group, "integer", &integer);
+    let shared: String = (4..12)
+        .map(|i| format!("st.shared.u32 [%r2], %r0; ld.shared.u32 %r{i}, [%r2]; add.u32 %r0, %r0, %r{i};\n"))
+        .collect();
+    time(&mut group, "shared memory", &shared);
+    group.finish();
+}
+
+fn products(criterion: &mut Criterion) {
     let kernel = matmul::<bf16>(Target::SM_80, 8).expect("the kernel is right");
-    let device = Simulator::new();
-    let elements = (SIZE * SIZE) as usize;
-    // Neither zeros nor one number everywhere: every bit of the sums is at work.
-    let values: Vec<bf16> =
-        (0..elements).map(|i| bf16::from_f32(((i * 7919 % 1009) as f32 - 504.0) / 64.0)).collect();
-    let a = device.upload(&values).expect("the simulator has room");
-    let b = device.upload(&values).expect("the simulator has room");
-    let mut d = device.output::<f32>(elements).expect("the simulator has room");
-    let mut group = criterion.benchmark_group("run");
-    group.sample_size(10).throughput(Throughput::Elements(u64::from(SIZE).pow(3)));
-    group.bench_function(format!("matmul {SIZE}×{SIZE}×{SIZE}, all checks"), |bencher| {
-        bencher.iter(|| device.launch(&kernel, (&a, &b, &mut d, SIZE, SIZE, SIZE)).expect("the kernel runs"));
-    });
+    let mut group = criterion.benchmark_group("matmul");
+    group.sample_size(10);
+    for size in [256u32, 1024] {
+        let device = Simulator::new();
+        let elements = (size * size) as usize;
+        // Neither zeros nor one number everywhere: every bit of the sums is at work.
+        let values: Vec<bf16> =
+            (0..elements).map(|i| bf16::from_f32(((i * 7919 % 1009) as f32 - 504.0) / 64.0)).collect();
+        let a = device.upload(&values).expect("the simulator has room");
+        let b = device.upload(&values).expect("the simulator has room");
+        let mut d = device.output::<f32>(elements).expect("the simulator has room");
+        group.throughput(Throughput::Elements(u64::from(size).pow(3)));
+        group.bench_function(format!("bf16 {size}×{size}×{size}, all checks"), |bencher| {
+            bencher.iter(|| {
+                device.launch(&kernel, (&a, &b, &mut d, size, size, size)).expect("the kernel runs")
+            });
+        });
+    }
     group.finish();
 }
 
-criterion_group!(benches, decode, run);
+criterion_group!(benches, decode, loops, products);
 criterion_main!(benches);

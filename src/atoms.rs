@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod copy;
+mod emit;
 mod error;
 mod fragment;
 mod mma;
@@ -16,6 +17,7 @@ mod rt_base;
 pub mod strategies;
 
 pub use copy::{CopyAtom, CopyKind, CopySide, Matrices, copy_atom, copy_atoms};
+pub use emit::{Metadata, Scale};
 pub use error::FragmentError;
 pub use fragment::{Element, ElementWidth, FragmentMap, Owner};
 pub use mma::{

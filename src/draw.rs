@@ -23,11 +23,13 @@
 #![forbid(unsafe_code)]
 
 mod banks;
+mod copies;
 mod error;
 mod grid;
 mod layouts;
 #[cfg(feature = "cli")]
 mod png;
+mod products;
 mod scene;
 mod svg;
 mod swizzles;

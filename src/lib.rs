@@ -36,6 +36,7 @@
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
 //! | PTX files with a header for C and C++                               | [`export`]                              |
 //! | which lane holds which element                                      | [`atoms`]                               |
+//! | pictures of layouts, instructions and bank conflicts                | [`draw`]                                |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
 //! | every instruction form with what it needs                           | [`ptx::table`]                          |
 //!
@@ -92,3 +93,7 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/layouts.md")]
+mod layouts {}

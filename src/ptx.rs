@@ -31,6 +31,7 @@ pub use entry::{Entry, Extent, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
+pub(crate) use inst::Addition;
 pub use inst::{
     Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
     Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order,

@@ -8,8 +8,10 @@ mod sim {
     mod execution;
     mod faults;
     mod matmul;
+    mod mutate;
     mod mutated;
     mod npy;
+    mod pairs;
     mod robust;
     mod speed;
     mod support;

@@ -65,7 +65,8 @@ pub enum CopyKind {
     StMatrix(Matrices),
     /// `movmatrix`, from registers to registers: the 8×8 matrix transposed.
     MovMatrix,
-    /// Two `shfl.bfly` that exchange 2×2 blocks of 32 bits between lanes that differ in one bit.
+    /// A `shfl.bfly` between selections: transposes 2×2 blocks of 32 bits that two lanes hold, a row each
+    /// ([`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2)).
     Transpose2x2 {
         /// The bit in which the lanes differ: 1 or 4.
         lane_bit: u32,

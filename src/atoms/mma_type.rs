@@ -21,7 +21,8 @@ pub enum MmaType {
     S16,
     /// Signed, 32 bits.
     S32,
-    /// 4 bits, 2 of exponent and 1 of fraction.
+    /// 4 bits, 2 of exponent and 1 of fraction. Where a number takes a byte (`kind::f8f6f4`, `kind::mxf8f6f4`) it is bits 2 … 5
+    /// of it, while those of 6 bits are the low ones (as CUTLASS packs them).
     E2m1,
     /// 6 bits, 2 of exponent and 3 of fraction.
     E2m3,

@@ -9,7 +9,10 @@ use clap::Subcommand;
 
 use super::Error;
 use super::layout::{Value, evaluate};
+use crate::atoms::{copy_atom, mma_atom};
 use crate::draw::{DrawError, Highlight, Picture};
+use crate::layout::{ComposedLayout, Layout, Tiler};
+use crate::tensor::{TiledCopy, TiledMma};
 use output::Output;
 
 /// Draws layouts, instructions, swizzles and bank conflicts.
@@ -29,6 +32,50 @@ enum What {
         /// The layout maps (thread, value) to row + col·rows of a tile of this size: 16x8.
         #[arg(long, value_name = "ROWSxCOLS")]
         tile: Option<TileSize>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The operands of a matrix instruction, or of a tile of such: A at the left, B on top, C in the corner.
+    Mma {
+        /// The atom's name, as `warpwright atoms` lists it.
+        name: String,
+
+        /// How atoms lie side by side along M, N and K: (2,2,1), or a layout.
+        #[arg(long, value_name = "LAYOUT")]
+        atoms: Option<String>,
+
+        /// What the tile is divided by before the atom sees it: (32,32,16), or layouts.
+        #[arg(long, value_name = "TILER")]
+        permutation: Option<String>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The source and the destination of a copy instruction, or of a tile of such.
+    Copy {
+        /// The atom's name, as `warpwright atoms` lists it.
+        name: String,
+
+        /// Bits of an element.
+        #[arg(long)]
+        bits: Option<u32>,
+
+        /// How threads lie side by side: (32,8), or a layout such as (2,3):(3,1).
+        #[arg(long, value_name = "LAYOUT", requires = "values")]
+        threads: Option<String>,
+
+        /// How the values of a thread lie: (4,1), or a layout.
+        #[arg(long, value_name = "LAYOUT", requires = "threads")]
+        values: Option<String>,
 
         #[command(flatten)]
         who: Who,
@@ -118,6 +165,13 @@ impl Args {
             What::Layout { expression, tile, who, output } => {
                 (layout(expression, *tile, who.highlight())?, output)
             }
+            What::Mma { name, atoms, permutation, who, output } => {
+                (mma(name, atoms.as_deref(), permutation.as_deref(), who.highlight())?, output)
+            }
+            What::Copy { name, bits, threads, values, who, output } => {
+                let tile = threads.as_deref().zip(values.as_deref());
+                (copy(name, *bits, tile, who.highlight())?, output)
+            }
             What::Swizzle { expression, output } => (swizzle(expression)?, output),
             What::Banks { expression, bytes, vector, access, who, output } => {
                 let layout = byte_layout(expression, *bytes)?;
@@ -156,6 +210,55 @@ fn layout(expression: &str, tile: Option<TileSize>, highlight: Highlight) -> Res
     }
 }
 
+fn mma(
+    name: &str,
+    atoms: Option<&str>,
+    permutation: Option<&str>,
+    highlight: Highlight,
+) -> Result<Picture, Error> {
+    let atom = mma_atom(name).map_err(|error| Error(error.to_string()))?;
+    let wrong = |error: DrawError| Error::of(name, error);
+    if atoms.is_none() && permutation.is_none() {
+        return Picture::of_mma(atom, highlight).map_err(wrong);
+    }
+    let atoms = plain_layout(atoms.unwrap_or("1:0"))?;
+    let permutation: Tiler = match permutation {
+        None => Tiler::default(),
+        Some(text) => read(text)?
+            .tiler()
+            .ok_or_else(|| Error::of(text, "wanted a tuple of `_`, integers and layouts"))?,
+    };
+    let tiled = TiledMma::new(atom, &atoms, permutation).map_err(|error| wrong(error.into()))?;
+    Picture::of_tiled_mma(&tiled, highlight).map_err(wrong)
+}
+
+fn copy(
+    name: &str,
+    bits: Option<u32>,
+    tile: Option<(&str, &str)>,
+    highlight: Highlight,
+) -> Result<Picture, Error> {
+    let atom = copy_atom(name).map_err(|error| Error(error.to_string()))?;
+    let wrong = |error: DrawError| Error::of(name, error);
+    let Some((threads, values)) = tile else {
+        return Picture::of_copy(atom, bits, highlight).map_err(wrong);
+    };
+    let bits = bits.unwrap_or_else(|| atom.unit_bits().min(32));
+    let tiled = TiledCopy::new(atom, bits, &plain_layout(threads)?, &plain_layout(values)?);
+    let tiled = tiled.map_err(|error| wrong(error.into()))?;
+    Picture::of_tiled_copy(&tiled, highlight).map_err(wrong)
+}
+
+/// A layout, or the column-major one of a shape.
+fn plain_layout(expression: &str) -> Result<Layout, Error> {
+    let value = read(expression)?;
+    match (&value, value.int_tuple()) {
+        (Value::Layout(layout), _) => Ok(layout.clone()),
+        (_, Some(shape)) => Layout::column_major(shape).map_err(|error| Error::of(expression, error)),
+        _ => Err(Error::of(expression, format_args!("wanted a shape or a layout, found {value}"))),
+    }
+}
+
 fn swizzle(expression: &str) -> Result<Picture, Error> {
     match read(expression)? {
         Value::Swizzle(swizzle) => Picture::of_swizzle(swizzle).map_err(|error| Error::of(expression, error)),
@@ -166,7 +269,7 @@ fn swizzle(expression: &str) -> Result<Picture, Error> {
 }
 
 /// A layout in bytes.
-fn byte_layout(expression: &str, bytes: i64) -> Result<crate::layout::ComposedLayout, Error> {
+fn byte_layout(expression: &str, bytes: i64) -> Result<ComposedLayout, Error> {
     match read(expression)? {
         Value::Layout(layout) => {
             layout.scaled(bytes).map(Into::into).map_err(|error| Error::of(expression, error))

@@ -103,8 +103,7 @@ impl Args {
         }
         let case = case::Case::read(&self.case_dir)?;
         let path = self.case_dir.join(&case.ptx);
-        let text = std::fs::read(&path).map_err(|e| Error::of(path.display(), e))?;
-        let text = String::from_utf8(text).map_err(|_| Error::of(path.display(), "not UTF-8 text"))?;
+        let text = super::check::read(&path)?;
         let module = Module::parse_file(&case.ptx, &text).map_err(|e| {
             Error::of(format_args!("{}:{}:{}", path.display(), e.line(), e.column()), e.message())
         })?;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::DrawError;
-use super::grid::{Cell, Picture, Table, Tint};
+use super::grid::{Cell, Picture, Table, Tint, check_size};
+use super::layouts::{hue, name};
 use super::thread_values::Highlight;
 use crate::layout::{ComposedLayout, bank_conflicts, warp_accesses};
 
@@ -23,7 +24,8 @@ impl Picture {
     /// bank has several of them in one phase: it serves one after the other.
     ///
     /// # Errors
-    /// Those of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] beyond the last access.
+    /// Those of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] beyond the last access;
+    /// [`DrawError::TooLarge`] past 65 536 values of all threads.
     pub fn of_banks(
         layout: &ComposedLayout,
         element_bytes: i64,
@@ -31,10 +33,14 @@ impl Picture {
         access: usize,
         highlight: Highlight,
     ) -> Result<Picture, DrawError> {
+        if let [threads, values] = layout.shape().modes() {
+            check_size(&name(layout), threads.size(), values.size())?;
+        }
         let accesses = warp_accesses(layout, element_bytes, vector)?;
         let count = accesses.len();
         let addresses = accesses.get(access).ok_or(DrawError::Access { access, count })?;
-        let width = u64::try_from(element_bytes * vector).unwrap_or(0);
+        let width =
+            element_bytes.checked_mul(vector).and_then(|width| u64::try_from(width).ok()).unwrap_or(0);
         let cost = bank_conflicts(addresses.iter().copied(), width)?;
 
         let warps = layout.shape().modes()[0].size().max(1) as usize;
@@ -49,7 +55,7 @@ impl Picture {
             rows.push(vec![Some(phase_table(title, lanes, lane, width, highlight)?)]);
         }
         Ok(Picture {
-            title: format!("{layout}: access {access} of {count}, {width} bytes a lane"),
+            title: format!("{}: access {access} of {count}, {width} bytes a lane", name(layout)),
             tables: rows,
             notes: vec![format!(
                 "conflict degree {}, {} {} in all",
@@ -90,7 +96,7 @@ fn phase_table(
         if lanes.len() > 1 {
             lines.push(format!("+{}", lanes.len() - 1));
         }
-        let tint = if highlight.contains(shown) { Tint::Hue((shown % 8) as u8) } else { Tint::Dim };
+        let tint = if highlight.contains(shown) { hue(shown.into()) } else { Tint::Dim };
         Cell { lines, tint, alarm: words_of_bank.get(&bank).is_some_and(|words| *words > 1) }
     })?;
     Ok(table

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::layout::{AccessError, LayoutError};
+use crate::tensor::TensorError;
 
 /// A picture that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -61,6 +62,9 @@ pub enum DrawError {
     /// What was asked of the algebra has no answer.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// A tiled copy or product without an answer.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
     /// An access that no instruction can make.
     #[error(transparent)]
     Pattern(#[from] AccessError),

@@ -13,14 +13,12 @@ impl Picture {
     /// # Errors
     /// [`DrawError::TooLarge`] past 65 536 elements.
     pub fn of_layout(layout: &ComposedLayout) -> Result<Picture, DrawError> {
-        let plain = layout.swizzle() == Swizzle::NONE && layout.offset() == 0;
-        let title = if plain { layout.layout().to_string() } else { layout.to_string() };
-        let unit = if plain { 1 } else { 16 };
+        let unit = if is_plain(layout) { 1 } else { 16 };
         let cell = |index| {
             let offset = layout.index(index);
             Cell::new(offset.to_string(), hue(offset.div_euclid(unit)))
         };
-        Ok(Picture::of_table(title, table(layout.shape(), cell)?))
+        Ok(Picture::of_table(name(layout), table(layout.shape(), cell)?))
     }
 
     /// The coordinate at each coordinate of a layout of basis strides.
@@ -34,6 +32,15 @@ impl Picture {
         };
         Ok(Picture::of_table(layout.to_string(), table(layout.shape(), cell)?))
     }
+}
+
+/// The layout as text, without a swizzle that does nothing.
+pub(super) fn name(layout: &ComposedLayout) -> String {
+    if is_plain(layout) { layout.layout().to_string() } else { layout.to_string() }
+}
+
+fn is_plain(layout: &ComposedLayout) -> bool {
+    layout.swizzle() == Swizzle::NONE && layout.offset() == 0
 }
 
 /// One of eight hues, in turn.

@@ -131,6 +131,7 @@ impl Scene {
 
     fn cell(&mut self, cell: &Cell, at: (i32, i32), size: (i32, i32)) {
         let (paint, ink) = match cell.tint {
+            Tint::Plain if cell.lines.is_empty() => (Paint::Dim, Paint::DimInk),
             Tint::Plain => (Paint::Plain, Paint::CellInk),
             Tint::Hue(hue) => (Paint::Hue(hue % 8), Paint::CellInk),
             Tint::Dim => (Paint::Dim, Paint::DimInk),

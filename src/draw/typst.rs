@@ -12,7 +12,7 @@ impl Picture {
         let mut out = String::from(
             "#set page(width: auto, height: auto, margin: 12pt)\n\
              #set text(font: (\"DejaVu Sans Mono\", \"Menlo\", \"Consolas\"), size: 8pt)\n\
-             #set table(align: center + horizon, inset: 3pt)\n",
+             #set table(align: center + horizon, inset: 3pt, stroke: 0.4pt + rgb(\"8b949e\"))\n",
         );
         if !self.title.is_empty() {
             let _ = writeln!(out, "#strong({})\n", quoted(&self.title));
@@ -63,7 +63,7 @@ fn write_cell(cell: &Cell, out: &mut String) {
         Tint::Dim => (Paint::Dim, Paint::DimInk),
     };
     let [fill, ink, alarm] = [fill, ink, Paint::Alarm].map(|paint| hex(paint.rgb(Theme::Light)));
-    let stroke = if cell.alarm { format!(", stroke: 1.5pt + rgb(\"{alarm}\")") } else { String::new() };
+    let stroke = if cell.alarm { format!(", stroke: 1.2pt + rgb(\"{alarm}\")") } else { String::new() };
     let lines: Vec<String> = cell.lines.iter().map(|line| quoted(line)).collect();
     let body = if lines.is_empty() { "[]".to_owned() } else { lines.join(" + linebreak() + ") };
     let _ = write!(out, "table.cell(fill: rgb(\"{fill}\"){stroke}, text(fill: rgb(\"{ink}\"), {body})), ");

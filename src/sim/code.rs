@@ -127,8 +127,35 @@ pub(super) struct Meta {
     pub(super) loc: u32,
     /// Index into [`Code::mnemonics`].
     pub(super) mnemonic: u32,
-    /// What it does with watched registers, if anything.
-    pub(super) watch: Option<Box<Watch>>,
+    /// What a checked run looks at before it, if anything.
+    pub(super) look: Option<Box<Look>>,
+}
+
+/// What a checked run looks at before an instruction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    pub(super) watch: Option<Watch>,
+    pub(super) products: Option<ProductTouches>,
+    /// A generic address, and the space that it is converted to.
+    pub(super) converts: Option<(Space, D)>,
+}
+
+/// What an instruction does with registers of asynchronous products, which are numbered.
+#[derive(Clone, Debug)]
+pub(super) struct ProductTouches {
+    pub(super) role: ProductRole,
+    pub(super) reads: Box<[u32]>,
+    pub(super) writes: Box<[u32]>,
+}
+
+/// Which kind of instruction touches registers of products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProductRole {
+    /// A product: reads A, accumulates into the written ones.
+    Product,
+    /// `mov` of one register.
+    Copy,
+    Other,
 }
 
 /// What an instruction does with watched registers: those that may be read before they are written, and those
@@ -175,8 +202,9 @@ pub(super) struct Callee {
     pub(super) function: u32,
     /// Its first instruction.
     pub(super) start: u32,
-    /// Bytes of local memory of one activation.
+    /// Bytes of local memory of one activation, and those that belong to variables.
     pub(super) frame: u32,
+    pub(super) used: u32,
     /// Where it wants its parameters.
     pub(super) params: Vec<Place>,
     /// Where it leaves its results.
@@ -211,8 +239,9 @@ pub(super) struct Code {
     pub(super) slots: Slots,
     pub(super) presets: Vec<Preset>,
     pub(super) callees: Vec<Callee>,
-    /// Bytes of local memory of the entry itself.
+    /// Bytes of local memory of the entry itself, and those that belong to variables.
     pub(super) frame: u32,
+    pub(super) used: u32,
     /// Bytes of statically declared shared memory, and the alignment dynamic shared memory starts at.
     pub(super) static_shared: u32,
     pub(super) dynamic_align: u32,
@@ -228,6 +257,8 @@ pub(super) struct Code {
     pub(super) communicates: bool,
     /// Names of watched registers.
     pub(super) watched: Vec<Arc<str>>,
+    /// How many registers asynchronous products use.
+    pub(super) product_registers: u32,
 }
 
 /// A kernel parameter's place in the parameter space.

@@ -23,6 +23,8 @@ mod mbarrier;
 mod memory;
 mod modifiers;
 mod operand;
+mod order;
+mod products;
 mod scope;
 mod special;
 mod tensor;
@@ -47,6 +49,8 @@ const MAX_VARIABLE: u64 = 1 << 32;
 /// A module's names.
 pub(super) struct Symbols<'m> {
     pub(super) text: &'m str,
+    /// Bits of a global or generic address.
+    pub(super) address_size: u32,
     pub(super) variables: Vec<&'m Variable>,
     pub(super) names: HashMap<&'m str, Global>,
     pub(super) functions: Vec<&'m Function>,
@@ -66,7 +70,13 @@ type Decoded<T> = Result<T, ParseError>;
 impl<'m> Symbols<'m> {
     /// Collects the names of a module; a definition takes the place of its declarations.
     pub(super) fn new(text: &'m str, ast: &'m Ast) -> Decoded<Self> {
-        let mut symbols = Self { text, variables: vec![], names: HashMap::new(), functions: vec![] };
+        let mut symbols = Self {
+            text,
+            address_size: ast.address_size,
+            variables: vec![],
+            names: HashMap::new(),
+            functions: vec![],
+        };
         for item in &ast.items {
             match item {
                 Item::Variable(variable) => symbols.add_variable(variable)?,

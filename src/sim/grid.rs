@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::check::counting::complete;
 use super::check::global::races_between_blocks;
 use super::code::Code;
 use super::machine::{MULTIPROCESSORS, Machine};
@@ -83,10 +84,14 @@ impl Results {
                 findings.push(finding);
             }
         }
+        let mut profile = self.profile;
         let mut counts = Counts::default();
-        self.profile.iter().for_each(|more| counts.add(more));
+        for (line, instr) in profile.iter_mut().zip(&machine.code.instrs) {
+            complete(&instr.op, line);
+            counts.add(line);
+        }
         counts.warp_instructions = self.warp_instructions;
-        let lines = self.profile.iter().enumerate().filter(|(_, counts)| counts.warp_instructions != 0);
+        let lines = profile.iter().enumerate().filter(|(_, counts)| counts.warp_instructions != 0);
         Ok(Report {
             printed: self.printed.into_values().flatten().collect(),
             blocks,

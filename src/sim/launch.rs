@@ -8,7 +8,7 @@ use super::grid::{self, OnProgress};
 use super::machine::Machine;
 use super::memory::Memory;
 use super::module::Module;
-use super::report::Report;
+use super::report::{Finding, FindingKind, Report, Site};
 
 /// The architecture whose arithmetic is simulated; a module's `.target` plays no part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -30,6 +30,16 @@ pub enum Arch {
 }
 
 impl Arch {
+    /// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, "Technical Specifications").
+    fn shared_limit(self) -> u32 {
+        1024 * match self {
+            Arch::Sm75 => 64,
+            Arch::Sm80 => 163,
+            Arch::Sm89 | Arch::Sm120 => 99,
+            Arch::Sm90 | Arch::Sm100 => 227,
+        }
+    }
+
     fn tensor(self) -> TensorArch {
         match self {
             Arch::Sm75 => TensorArch::Sm75,
@@ -150,8 +160,8 @@ impl std::fmt::Debug for Sim<'_> {
 /// Warp instructions a block may execute unless told otherwise.
 const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 
-/// Shared memory of a block on the largest part, in bytes.
-const MAX_SHARED: u32 = 227 * 1024;
+/// Shared memory that a kernel may declare with its size; more is dynamic (CUDA C++ Programming Guide, "Shared Memory").
+const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
 impl<'a> Sim<'a> {
     /// sm_90 with all checks.
@@ -249,9 +259,18 @@ impl<'a> Sim<'a> {
             (false, 0) => code.static_shared,
             (_, dynamic) => dynamic_start.saturating_add(dynamic),
         };
-        if shared_bytes > MAX_SHARED {
-            let reason = format!("{shared_bytes} bytes of shared memory; a block has at most {MAX_SHARED}");
-            return Err(shape(code, reason));
+        let most = self.arch.shared_limit();
+        if code.static_shared > MAX_STATIC_SHARED || shared_bytes > most {
+            let message = format!(
+                "shared memory budget exceeded: {} bytes are static, {shared_bytes} in all; a block has at most \
+                 {MAX_STATIC_SHARED} static and {most} in all",
+                code.static_shared
+            );
+            let finding = budget(code, module, message);
+            return match self.keep_going {
+                0 => Err(SimError::Fault(Box::new(finding))),
+                _ => Ok(Report { findings: vec![finding], stopped: true, ..Report::default() }),
+            };
         }
         let variables = memory.load(module);
         let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
@@ -313,9 +332,41 @@ fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     Ok(words)
 }
 
+/// A finding about the kernel's shared memory, at the largest variable of it or else at the first instruction.
+fn budget(code: &Code, module: &Module, message: String) -> Finding {
+    let meta = &code.meta[0];
+    let largest = module.largest_shared(&code.entry);
+    let (line, column, mnemonic) = match largest {
+        Some(pos) => (pos.line, pos.column, ".shared".to_string()),
+        None => (meta.line, meta.column, code.mnemonics[meta.mnemonic as usize].to_string()),
+    };
+    Finding {
+        kind: FindingKind::BudgetExceeded,
+        message,
+        site: Site {
+            kernel: code.entry.to_string(),
+            block: [0; 3],
+            thread: None,
+            warp: 0,
+            lane: None,
+            line,
+            column,
+            mnemonic,
+            source: module.source_of(code, meta),
+            file: module.file().to_string(),
+            text: module.line(line).to_string(),
+        },
+        other: None,
+        notes: vec![],
+    }
+}
+
 fn shape(code: &Code, reason: impl Into<String>) -> SimError {
     SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
 }
+
+/// Blocks of a grid, so that no launch takes for ever.
+const MAX_BLOCKS: u64 = 1 << 26;
 
 /// The limits of CUDA C++ Programming Guide, "Technical Specifications", and the kernel's own directives.
 fn check_shape(
@@ -335,6 +386,11 @@ fn check_shape(
             code,
             format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit)),
         ));
+    }
+    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    if blocks > MAX_BLOCKS {
+        let reason = format!("a grid of {blocks} blocks; the simulator runs at most {MAX_BLOCKS}");
+        return Err(shape(code, reason));
     }
     let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
     if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {

@@ -208,6 +208,8 @@ pub(super) struct Cta {
     pub(super) barriers: [BarrierState; 16],
     /// Threads that have not ended.
     pub(super) live: u32,
+    /// Registers of the warps that `setmaxnreg` gave a number.
+    pub(super) registers: u32,
 }
 
 /// What executing an instruction may touch beside its own warp.

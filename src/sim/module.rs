@@ -158,6 +158,25 @@ impl Module {
         })
     }
 
+    /// The largest variable in shared memory that a kernel can name.
+    pub(super) fn largest_shared(&self, entry: &str) -> Option<Pos> {
+        let items = &self.inner.ast.items;
+        let function = items.iter().find_map(|item| match item {
+            Item::Function(f) if f.name == entry => f.body.as_deref(),
+            _ => None,
+        });
+        let outer = items.iter().filter_map(|item| match item {
+            Item::Variable(variable) => Some(variable),
+            _ => None,
+        });
+        let inner = function.unwrap_or(&[]).iter().filter_map(|statement| match statement {
+            Statement::Variable(variable) => Some(variable),
+            _ => None,
+        });
+        let bytes = |v: &&Variable| v.dims.iter().flatten().product::<u64>() * u64::from(v.vector);
+        outer.chain(inner).filter(|v| v.space == Space::Shared).max_by_key(bytes).map(|v| v.pos)
+    }
+
     /// The line of the source that an instruction was compiled from, if the text says.
     pub(super) fn source_of(&self, code: &Code, meta: &Meta) -> Option<SourceLocation> {
         let loc = code.locs.get(meta.loc as usize)?;

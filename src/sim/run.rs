@@ -3,7 +3,7 @@
 mod calls;
 mod step;
 
-use super::check::registers;
+use super::check::look;
 use super::code::{BarrierKind, Control, Memory, Op};
 use super::exec::{alu, mbarrier, memory, tensor, warp_ops};
 use super::fault::{Fault, Outcome};
@@ -170,10 +170,8 @@ fn run_group<const CHECKED: bool>(
                 counts.warp_instructions += 1;
                 counts.thread_instructions += u64::from(mask.count_ones());
             }
-            if let Some(watch) = &code.meta[group.pc as usize].watch
-                && cx.machine.checks.contains(Checks::UNINITIALIZED_REGISTERS)
-            {
-                registers::follow(cx.machine, warp, watch, group.mask, mask)?;
+            if let Some(asked) = &code.meta[group.pc as usize].look {
+                look::look(cx, warp, asked, group.mask, mask)?;
             }
         }
         let step = match &instr.op {

@@ -17,11 +17,14 @@ use super::report::{Counts, Finding, FindingKind, Site};
 use super::run::{Faulted, Stop, run};
 use super::warp::{Group, Wait, Warp};
 
+/// Instructions of a turn spent looking that count as one of those rounds.
+const LOOK: u64 = 64;
+
 /// Instructions a warp executes before the next one has its turn.
 const TURN: u64 = 2048;
 
 /// Rounds in which nothing happens before those who wait are taken to wait for ever.
-const IDLE_ROUNDS: u32 = 20_000;
+const IDLE_ROUNDS: u32 = 4_000;
 
 /// A cluster being executed.
 pub(super) struct Unit<'a> {
@@ -105,6 +108,7 @@ impl<'a> Unit<'a> {
             cta.shared.reset(machine.shared_bytes, track);
             cta.barriers = Default::default();
             cta.live = machine.threads();
+            cta.registers = 0;
             for warp in 0..warps {
                 self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
             }
@@ -115,7 +119,7 @@ impl<'a> Unit<'a> {
     pub(super) fn round(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
         let mut progress = Progress::Finished;
         let events = self.cx.events;
-        let mut idle = true;
+        let (mut idle, mut waited) = (true, 1);
         let count = self.warps.len();
         let first = self.random.as_mut().map_or(0, |random| random.below(count as u64) as usize);
         for i in (first..count).chain(0..first) {
@@ -124,7 +128,7 @@ impl<'a> Unit<'a> {
                 continue;
             }
             let turn = match &mut self.random {
-                Some(random) => 1 << random.below(8),
+                Some(random) => 1 << random.below(12),
                 None => TURN,
             };
             self.cx.at = warp.cta;
@@ -146,7 +150,11 @@ impl<'a> Unit<'a> {
             };
             let warp = &self.warps[i];
             idle &= match stop {
-                Stop::Turn => warp.polled,
+                Stop::Turn => {
+                    waited = waited.max((turn / LOOK) as u32);
+                    // Turns too short to look in tell nothing.
+                    warp.polled || turn < LOOK
+                }
                 Stop::Yielded | Stop::Blocked => true,
                 Stop::Finished => false,
             };
@@ -162,7 +170,7 @@ impl<'a> Unit<'a> {
         if self.cx.clock > self.cx.machine.step_limit {
             return Err(self.step_limit(module));
         }
-        self.idle_rounds = if idle && self.cx.events == events { self.idle_rounds + 1 } else { 0 };
+        self.idle_rounds = if idle && self.cx.events == events { self.idle_rounds + waited } else { 0 };
         if self.warps.iter().all(|w| w.live == 0) {
             self.copies(module, 0, bulk::finish)?;
             return match self.postponed(module) {
@@ -373,6 +381,7 @@ impl<'a> Unit<'a> {
         all.clone()
             .find_map(divergent)
             .or_else(|| all.clone().find_map(of))
+            .or_else(|| all.clone().find_map(|i| self.warps[i].groups.first().map(|group| (i, *group))))
             .unwrap_or((0, Group { pc: 0, mask: 0, depth: 0, wait: Wait::Ready }))
     }
 

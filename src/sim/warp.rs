@@ -4,6 +4,7 @@
 //! lowest in the text runs, so that lanes which took different ways meet again where the ways do; a group that has
 //! been passed over for long gets a turn all the same, so that lanes may wait for each other.
 
+use super::check::products::ProductRegisters;
 use super::exec::async_copy::AsyncCopies;
 use super::exec::lanes::Regs;
 use super::exec::local::Local;
@@ -89,6 +90,9 @@ pub(super) struct Warp {
     pub(super) wgmma: WgmmaGroups,
     /// For each watched register, the lanes in which it holds a defined value.
     pub(super) defined: Vec<u32>,
+    pub(super) products: ProductRegisters,
+    /// Registers of each thread as `setmaxnreg` set them; 0 where it did not.
+    pub(super) max_registers: u32,
 }
 
 impl Warp {
@@ -106,7 +110,7 @@ impl Warp {
         self.sp = [0; 32];
         self.stacks.resize_with(32, Vec::new);
         self.stacks.iter_mut().for_each(Vec::clear);
-        self.frames = [machine.code.frame; 32];
+        self.frames = [machine.code.used; 32];
         self.groups.clear();
         self.groups.push(Group { pc: 0, mask, depth: 0, wait: Wait::Ready });
         self.live = mask;
@@ -117,6 +121,8 @@ impl Warp {
         self.impatience = 0;
         self.turns = 0;
         self.wgmma = WgmmaGroups::default();
+        self.products.start(machine.code.product_registers);
+        self.max_registers = 0;
         self.defined.clear();
         self.defined.resize(machine.code.watched.len(), 0);
     }

@@ -4,97 +4,11 @@
 //! `WARPWRIGHT_CORPUS` names a folder of cases, `WARPWRIGHT_MUTATIONS` how many texts to try, `WARPWRIGHT_SEED` which.
 //! `cargo test --release --test sim -- --ignored --nocapture mutated`
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::mutate::{SplitMix, kernels, mutate, number, vocabulary};
 use warpwright::sim::validate;
-
-/// A generator of pseudo-random numbers (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-}
-
-/// Byte ranges of the tokens, but for comments and debug sections.
-fn tokens(text: &str) -> Vec<(usize, usize)> {
-    let bytes = text.as_bytes();
-    let word = |c: u8| c.is_ascii_alphanumeric() || b"_$%".contains(&c);
-    let end = text.find("\n\t.section").or(text.find("\n.section")).unwrap_or(text.len());
-    let mut found = vec![];
-    let mut at = 0;
-    while at < end {
-        let start = at;
-        match bytes[at] {
-            c if c.is_ascii_whitespace() => {
-                at += 1;
-                continue;
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                at = text[at..].find('\n').map_or(end, |n| at + n);
-                continue;
-            }
-            b'"' => at = text[at + 1..].find('"').map_or(end, |n| at + n + 2),
-            c if word(c) || (c == b'.' && bytes.get(at + 1).is_some_and(|&c| word(c))) => {
-                at += 1;
-                while at < end && (word(bytes[at]) || text[at..].starts_with("::")) {
-                    at += if bytes[at] == b':' { 2 } else { 1 };
-                }
-            }
-            _ => at += 1,
-        }
-        found.push((start, at));
-    }
-    found
-}
-
-/// What a token is, so that like replaces like.
-fn class(token: &str) -> u8 {
-    match token.as_bytes() {
-        [b'.', ..] => 0,
-        [b'%', ..] => 1,
-        [c, ..] if c.is_ascii_digit() => 2,
-        [c, ..] if c.is_ascii_alphabetic() || *c == b'$' || *c == b'_' => 3,
-        _ => 4,
-    }
-}
-
-/// The text with one token deleted, doubled, exchanged with its neighbour or replaced; how, and at which line.
-fn mutate(text: &str, vocabulary: &BTreeMap<u8, Vec<String>>, random: &mut SplitMix) -> (String, String) {
-    let tokens = tokens(text);
-    let (start, end) = tokens[random.below(tokens.len())];
-    let token = &text[start..end];
-    let of_class = |random: &mut SplitMix, class: u8| {
-        let words = &vocabulary[&class];
-        words[random.below(words.len())].clone()
-    };
-    let here = |random: &mut SplitMix| {
-        let like: Vec<&str> =
-            tokens.iter().map(|&(a, b)| &text[a..b]).filter(|t| class(t) == class(token)).collect();
-        like[random.below(like.len())].to_string()
-    };
-    let (how, with) = match random.below(10) {
-        0 => ("delete", String::new()),
-        1 => ("double", format!("{token} {token}")),
-        2..6 => ("replace by a like one of the kernel", here(random)),
-        6..9 => ("replace by a like one", of_class(random, class(token))),
-        _ => {
-            let any = random.below(5) as u8;
-            ("replace by any", of_class(random, any))
-        }
-    };
-    let line = text[..start].lines().count();
-    (
-        format!("{}{with}{}", &text[..start], &text[end..]),
-        format!("line {line}: {how}: `{token}` -> `{with}`"),
-    )
-}
 
 /// Whether ptxas takes the text, for the architecture it names.
 fn assembles(ptxas: &Path, text: &str, file: &Path) -> (bool, String) {
@@ -110,27 +24,8 @@ fn assembles(ptxas: &Path, text: &str, file: &Path) -> (bool, String) {
         .output()
         .expect("ptxas starts");
     let words = String::from_utf8_lossy(&output.stderr);
-    (output.status.success(), words.lines().next().unwrap_or("").to_string())
-}
-
-fn kernels() -> Vec<(String, String)> {
-    let folder = match std::env::var_os("WARPWRIGHT_CORPUS") {
-        Some(path) => PathBuf::from(path),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sim/corpus"),
-    };
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the corpus")
-        .map(|entry| entry.expect("an entry").path().join("kernel.ptx"))
-        .filter(|path| path.exists())
-        .collect();
-    paths.sort();
-    let name =
-        |path: &Path| path.parent().and_then(Path::file_name).unwrap_or_default().display().to_string();
-    paths.iter().map(|path| (name(path), std::fs::read_to_string(path).expect("text"))).collect()
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    let complaint = words.lines().find(|line| line.contains("error") || line.contains("fatal"));
+    (output.status.success(), complaint.unwrap_or("").to_string())
 }
 
 #[test]
@@ -140,16 +35,7 @@ fn mutated_kernels_are_judged_as_ptxas_judges_them() {
     let count = number("WARPWRIGHT_MUTATIONS", 2000);
     let seed = number("WARPWRIGHT_SEED", 1);
     let kernels = kernels();
-    let mut vocabulary: BTreeMap<u8, Vec<String>> = BTreeMap::new();
-    for (_, text) in &kernels {
-        for (a, b) in tokens(text) {
-            vocabulary.entry(class(&text[a..b])).or_default().push(text[a..b].to_string());
-        }
-    }
-    for words in vocabulary.values_mut() {
-        words.sort();
-        words.dedup();
-    }
+    let vocabulary = vocabulary(kernels.iter().map(|(_, text)| text.as_str()));
     let file = std::env::temp_dir().join(format!("warpwright_mutated_{}.ptx", std::process::id()));
     let (mut taken, mut lax, mut strict) = (0, 0, 0);
     for i in 0..count {

@@ -56,7 +56,7 @@ pub(super) fn list(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
 fn instruction(atom: &CopyAtom) -> String {
     match atom.kind() {
         CopyKind::Universal { bytes } => format!("ld and st of {bytes} bytes"),
-        CopyKind::Transpose2x2 { .. } => "shfl.sync.bfly.b32, twice".to_owned(),
+        CopyKind::Transpose2x2 { .. } => "shfl.sync.bfly.b32".to_owned(),
         CopyKind::CpAsync { zero_fill: true, .. } => format!("{}, zero fill", atom.mnemonic()),
         _ => atom.mnemonic().to_owned(),
     }

@@ -52,7 +52,7 @@ impl Value {
     }
 
     /// An integer tuple, if all leaves are integers.
-    pub(super) fn int_tuple(&self) -> Option<IntTuple> {
+    pub(in crate::cli) fn int_tuple(&self) -> Option<IntTuple> {
         self.tuple_of(&|leaf| match leaf {
             Value::Integer(value) => Some(*value),
             _ => None,
@@ -69,7 +69,7 @@ impl Value {
     }
 
     /// A tiler, if all leaves are integers, `_` or layouts.
-    pub(super) fn tiler(&self) -> Option<Tiler> {
+    pub(in crate::cli) fn tiler(&self) -> Option<Tiler> {
         self.tuple_of(&|leaf| match leaf {
             Value::Integer(value) => Some(Tile::Extent(*value)),
             Value::Keep => Some(Tile::Keep),

@@ -290,10 +290,11 @@ impl Races {
         start: usize,
         bytes: usize,
         warp: usize,
+        lane: usize,
         pc: u32,
     ) -> Option<Conflict> {
-        let found = self.read(rank, start, bytes, warp, 0, pc);
-        let pending = Record::new(PENDING, pc, warp, 0, true);
+        let found = self.read(rank, start, bytes, warp, lane, pc);
+        let pending = Record::new(PENDING, pc, warp, lane, true);
         for unit in self.units(start, bytes) {
             let shadow = &mut self.shadows[rank];
             let slot = warp * shadow.units.len() + unit;
@@ -303,7 +304,7 @@ impl Races {
         found
     }
 
-    /// The end of a read by an asynchronous operation.
+    /// The end of a read by an asynchronous operation, which the lane that began it has waited for.
     pub(in crate::sim) fn read_done(&mut self, rank: usize, start: usize, bytes: usize, warp: usize) {
         let now = self.clocks.now();
         for unit in self.units(start, bytes) {
@@ -311,9 +312,9 @@ impl Races {
             let slot = warp * shadow.units.len() + unit;
             let record = shadow.reads[slot];
             if record.time() == PENDING {
-                let done = Record::new(now, record.pc(), warp, 0, true);
+                let done = Record::new(now, record.pc(), warp, record.lane(), false);
                 shadow.reads[slot] = done;
-                shadow.units[unit].read = done;
+                shadow.units[unit].read = done.flagged(true);
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What a checked run asks of every access to shared memory: was it written, and is it ordered?
 
 use super::races::{Access, AccessKind, Conflict};
+use crate::sim::code::{Memory, Op};
 use crate::sim::exec::lanes::{Lanes64, lanes};
+use crate::sim::exec::mbarrier;
 use crate::sim::exec::shared::Place;
 use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::launch::Checks;
@@ -42,7 +44,7 @@ impl Cx<'_> {
         if self.racing() {
             for lane in lanes(m).filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit) {
                 if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc) {
-                    return Err(self.conflict(conflict, AccessKind::Read, lane, false));
+                    self.note(self.conflict(conflict, AccessKind::Read, lane, false))?;
                 }
             }
         }
@@ -63,10 +65,9 @@ impl Cx<'_> {
         all: &Lanes64,
         bytes: usize,
         m: u32,
+        synchronizes: bool,
     ) -> Outcome<()> {
-        if self.checks(Checks::SHARED_RACES) {
-            self.races.clocks.atomic(self.warp);
-        }
+        self.check_strong(synchronizes);
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             for lane in lanes(m) {
                 if let Err(fault) =
@@ -79,6 +80,30 @@ impl Cx<'_> {
         Ok(())
     }
 
+    /// How a store looks to the race checker; a strong one meets others.
+    pub(in crate::sim) fn kind_of(&mut self, access: &crate::sim::code::Access) -> AccessKind {
+        if !access.strong {
+            return AccessKind::Write;
+        }
+        self.check_strong(access.synchronizes);
+        AccessKind::Atomic
+    }
+
+    /// A strong access: what the warp's fences and others released to atomics meets here. One that synchronizes is a
+    /// fence itself.
+    pub(in crate::sim) fn check_strong(&mut self, synchronizes: bool) {
+        if !self.checks(Checks::SHARED_RACES) {
+            return;
+        }
+        if synchronizes {
+            self.races.clocks.fence(self.warp);
+        }
+        self.races.clocks.atomic(self.warp);
+        if synchronizes {
+            self.races.clocks.fence(self.warp);
+        }
+    }
+
     /// A store of `bytes` bytes by each lane of `m` to block `rank`; `new` gives byte i of a lane's value.
     pub(in crate::sim) fn check_store(
         &mut self,
@@ -89,6 +114,7 @@ impl Cx<'_> {
         kind: AccessKind,
         new: NewBytes<'_>,
     ) -> Outcome<()> {
+        self.check_objects(rank, all, bytes, m)?;
         if !self.checks(Checks::SHARED_RACES) {
             return Ok(());
         }
@@ -102,13 +128,32 @@ impl Cx<'_> {
             if let Some(conflict) = self.races.write(rank, start, bytes, access)
                 && !self.harmless(&conflict, rank, all, lane, new)
             {
-                return Err(self.conflict(conflict, kind, lane, false));
+                self.note(self.conflict(conflict, kind, lane, false))?;
             }
         }
-        if kind == AccessKind::Atomic {
-            self.races.clocks.atomic(self.warp);
-        }
         Ok(())
+    }
+
+    /// Refuses to overwrite an mbarrier in the middle of a phase.
+    fn check_objects(&mut self, rank: usize, all: &Lanes64, bytes: usize, m: u32) -> Outcome<()> {
+        if self.mbarriers.is_empty() {
+            return Ok(());
+        }
+        let hit = |offset: usize| {
+            lanes(m).find(|&lane| (all[lane] as usize) < offset + 8 && offset < all[lane] as usize + bytes)
+        };
+        let (low, high) = lanes(m).fold((u64::MAX, 0), |(low, high), l| (low.min(all[l]), high.max(all[l])));
+        let near = |offset: usize| offset + 8 > low as usize && offset < high as usize + bytes;
+        let place = |offset: usize| Place { rank, offset };
+        let found = self.mbarriers.keys().filter(|(at, offset)| *at == rank && near(*offset));
+        let found = found.filter(|(_, offset)| mbarrier::in_phase(self, place(*offset)));
+        let Some((lane, offset)) = found.filter_map(|&(_, offset)| Some((hit(offset)?, offset))).min() else {
+            return Ok(());
+        };
+        let message = format!(
+            "mbarrier misuse: a store overwrites the mbarrier at {offset:#x} in the middle of a phase"
+        );
+        self.note(Fault::at(FindingKind::MbarrierMisuse, lane, message))
     }
 
     /// Whether both write the same bytes.
@@ -145,6 +190,12 @@ impl Cx<'_> {
         bytes: usize,
         lane: usize,
     ) -> Outcome<()> {
+        if self.checks(Checks::SHARED_RACES)
+            && let Some(conflict) =
+                self.races.async_read(place.rank, place.offset, bytes, self.warp, lane, self.pc)
+        {
+            return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
+        }
         if self.checks(Checks::PROXY_FENCES)
             && let Some(writer) = self.races.unfenced(place.rank, place.offset, bytes, self.warp)
         {
@@ -154,12 +205,7 @@ impl Cx<'_> {
                 place.offset
             );
             let fault = Fault::at(FindingKind::MissingProxyFence, lane, message);
-            return Err(fault.with(self.place_of(writer)));
-        }
-        if self.checks(Checks::SHARED_RACES)
-            && let Some(conflict) = self.races.async_read(place.rank, place.offset, bytes, self.warp, self.pc)
-        {
-            return Err(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
+            self.note(fault.with(self.place_of(writer)))?;
         }
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[place.rank].shared;
@@ -183,7 +229,7 @@ impl Cx<'_> {
         }
         let access = Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
         match self.races.write(place.rank, place.offset, bytes, access) {
-            Some(conflict) => Err(self.conflict(conflict, AccessKind::Copy, lane, bulk)),
+            Some(conflict) => self.note(self.conflict(conflict, AccessKind::Copy, lane, bulk)),
             None => Ok(()),
         }
     }
@@ -191,7 +237,7 @@ impl Cx<'_> {
     /// A value nobody wrote. A race may turn out to be the cause: then that is reported, else this at the end.
     pub(in crate::sim) fn postpone(&mut self, fault: Box<Fault>) -> Outcome<()> {
         if !self.checks(Checks::SHARED_RACES) {
-            return Err(fault);
+            return self.note(fault);
         }
         let (warp, pc) = (self.warp, self.pc);
         self.postponed.get_or_insert((fault, warp, pc));
@@ -202,15 +248,31 @@ impl Cx<'_> {
         Some(Where { warp: access.warp, lane: access.lane, pc: access.pc })
     }
 
+    fn is_cp_async(&self, pc: u32) -> bool {
+        matches!(&self.machine.code.instrs[pc as usize].op, Op::Memory(Memory::CpAsync(_)))
+    }
+
+    fn is_bulk(&self, pc: u32) -> bool {
+        let op = &self.machine.code.instrs[pc as usize].op;
+        matches!(op, Op::Memory(Memory::Bulk(_) | Memory::BulkTensor(_)))
+    }
+
+    fn is_wgmma(&self, pc: u32) -> bool {
+        matches!(&self.machine.code.instrs[pc as usize].op, Op::Tensor(_))
+    }
+
     #[cold]
     fn conflict(&self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Box<Fault> {
         let other = conflict.other;
         let engine = other.warp == self.races.clocks.engine();
-        let unwaited = (other.kind == AccessKind::Copy || engine) && kind == AccessKind::Read;
+        let unwaited = (other.kind == AccessKind::Copy || engine)
+            && matches!(kind, AccessKind::Read | AccessKind::AsyncRead);
         let kind_of = match other.kind {
             _ if unwaited => FindingKind::AsyncCopyUnwaited,
+            AccessKind::AsyncRead if self.is_wgmma(other.pc) => FindingKind::WgmmaInFlight,
+            _ if kind == AccessKind::AsyncRead && self.is_wgmma(self.pc) => FindingKind::WgmmaInFlight,
             AccessKind::AsyncRead => FindingKind::AsyncProxyRace,
-            _ if bulk || engine => FindingKind::AsyncProxyRace,
+            _ if bulk || engine || self.is_bulk(other.pc) => FindingKind::AsyncProxyRace,
             _ => FindingKind::SharedRace,
         };
         let verb = |kind: AccessKind| match kind {
@@ -223,7 +285,12 @@ impl Cx<'_> {
         let address = conflict.byte;
         let message = match kind_of {
             FindingKind::AsyncCopyUnwaited => format!(
-                "asynchronous copy not waited for: a load of shared address {address:#x} while a copy to it is in flight"
+                "asynchronous copy not waited for: a load of shared address {address:#x} races with a copy in flight"
+            ),
+            FindingKind::WgmmaInFlight => format!(
+                "wgmma in flight: async proxy race at shared address {address:#x}: {} and {} with no order between them",
+                verb(kind),
+                verb(other.kind)
             ),
             FindingKind::AsyncProxyRace => format!(
                 "async proxy race at shared address {address:#x}: {} conflicts with {}",
@@ -233,7 +300,11 @@ impl Cx<'_> {
             _ => format!(
                 "shared memory race at {address:#x}: {} and {} with no order between them",
                 verb(kind),
-                verb(other.kind)
+                if other.kind == AccessKind::Write && self.is_cp_async(other.pc) {
+                    "an asynchronous copy that only its own warp has waited for"
+                } else {
+                    verb(other.kind)
+                }
             ),
         };
         Fault::at(kind_of, lane, message).with(self.place_of(other))

@@ -37,8 +37,10 @@ pub(in crate::sim) enum Control {
     WgmmaCommit,
     /// `wgmma.wait_group`: all but the newest groups.
     WgmmaWait(u32),
-    /// Nothing but being executed by the whole warp.
-    WarpAligned,
+    /// `wgmma.fence`.
+    WgmmaFence,
+    /// `setmaxnreg`: from now on each thread has this many registers.
+    MaxRegisters(u32),
     /// Prefetches, hints: nothing a single order of execution could observe.
     Nothing,
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::function::Body;
+use super::products;
 use super::watch::{self, Touches};
 use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
 use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
@@ -52,6 +53,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         presets: vec![],
         callees: vec![],
         frame: 0,
+        used: 0,
         static_shared: 0,
         dynamic_align: 16,
         uses_dynamic_shared: false,
@@ -61,6 +63,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         param_bytes: 0,
         communicates: false,
         watched: vec![],
+        product_registers: 0,
     };
     let mut builder = Builder {
         symbols,
@@ -92,6 +95,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
     let global = smallest(&[Space::Global, Space::Generic]);
     (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
+    products::mark(&mut builder.code, &builder.touches);
     Ok(builder.code)
 }
 
@@ -134,7 +138,7 @@ impl<'m> Builder<'m> {
     fn decode(&mut self, root: &'m Function) -> Decoded<()> {
         if root.kind == FunctionKind::Entry {
             self.params(root)?;
-            self.code.frame = Body::decode(self, root, None)?;
+            (self.code.frame, self.code.used) = Body::decode(self, root, None)?;
         } else {
             self.callee(root)?;
         }
@@ -180,9 +184,9 @@ impl<'m> Builder<'m> {
             let before = self.code.slots;
             self.current = index;
             self.code.callees[index as usize].start = self.code.instrs.len() as u32;
-            let frame = Body::decode(self, function, Some(index))?;
+            let (frame, used) = Body::decode(self, function, Some(index))?;
             let callee = &mut self.code.callees[index as usize];
-            callee.frame = frame;
+            (callee.frame, callee.used) = (frame, used);
             callee.saved = Some((before, self.code.slots));
         }
         Ok(())
@@ -238,6 +242,7 @@ impl<'m> Builder<'m> {
             function: self.symbols.function_index(function),
             start: 0,
             frame: offset,
+            used: offset,
             params,
             returns,
             saved: None,

@@ -28,12 +28,12 @@ pub(super) struct Body<'b, 'm> {
 }
 
 impl<'b, 'm> Body<'b, 'm> {
-    /// Decodes a function and returns the bytes of its frame. `callee` is its index unless it is the entry.
+    /// Decodes a function and returns the bytes of its frame, and those in use. `callee` is its index unless it is the entry.
     pub(super) fn decode(
         builder: &'b mut Builder<'m>,
         function: &'m Function,
         callee: Option<u32>,
-    ) -> Decoded<u32> {
+    ) -> Decoded<(u32, u32)> {
         let start = builder.code.instrs.len();
         let frame = callee.map_or(0, |i| builder.code.callees[i as usize].frame);
         let mut body = Body {
@@ -52,8 +52,9 @@ impl<'b, 'm> Body<'b, 'm> {
         }
         body.close(function);
         let (labels, frame) = (std::mem::take(&mut body.labels), body.frame.next_multiple_of(16));
+        let used = body.frame;
         builder.patch(start, &labels, frame);
-        Ok(frame)
+        Ok((frame, used))
     }
 
     fn declare_params(&mut self, function: &'m Function, callee: Option<u32>) -> Decoded<()> {
@@ -85,7 +86,7 @@ impl<'b, 'm> Body<'b, 'm> {
             column: function.pos.column,
             loc: self.loc,
             mnemonic,
-            watch: None,
+            look: None,
         };
         let op = Op::Control(Control::Return);
         self.builder.push(Instr { guard: Guard::Always, op }, meta, Touches::default());

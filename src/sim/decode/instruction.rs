@@ -5,7 +5,7 @@ use super::function::Body;
 use super::modifiers::Modifiers;
 use super::watch::Touches;
 use crate::sim::ast::{Instruction, Operand};
-use crate::sim::code::{Alu, Control, Guard, Instr, Memory, Meta, Op, Reg, Space};
+use crate::sim::code::{Alu, Control, D1, Guard, Instr, Look, Memory, Meta, Op, Reg, Space};
 use crate::sim::error::ParseError;
 use crate::sim::types::Type;
 
@@ -20,18 +20,35 @@ pub(super) struct Cx<'c, 'b, 'm> {
     pub(super) defs: Vec<Reg>,
 }
 
+/// The generic address that an instruction converts to a space of its own.
+fn converted(op: &Op) -> Option<(Space, crate::sim::code::D)> {
+    match *op {
+        Op::Alu(Alu::D1(D1::GenericToShared, _, a)) => Some((Space::Shared, a)),
+        Op::Alu(Alu::D1(D1::GenericToLocal, _, a)) => Some((Space::Local, a)),
+        _ => None,
+    }
+}
+
 impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
     /// Decodes an instruction and appends it to the code.
     pub(super) fn decode(body: &'c mut Body<'b, 'm>, i: &'m Instruction) -> Decoded<()> {
-        let mut cx =
-            Cx { body, i, m: Modifiers::new(&i.modifiers), uses: vec![], sinks: vec![], defs: vec![] };
+        let mut cx = Cx {
+            body,
+            i,
+            m: Modifiers::new(&i.opcode, &i.modifiers),
+            uses: vec![],
+            sinks: vec![],
+            defs: vec![],
+        };
         let guard = cx.guard()?;
         let op = cx.op()?;
         if let Some(word) = cx.m.peek() {
             return Err(cx.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
         }
         let mnemonic = cx.body.builder.mnemonic(i.mnemonic());
-        let meta = Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic, watch: None };
+        let look =
+            converted(&op).map(|converts| Box::new(Look { converts: Some(converts), ..Look::default() }));
+        let meta = Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic, look };
         let touches = cx.touches(&op);
         cx.body.builder.push(Instr { guard, op }, meta, touches);
         Ok(())
@@ -41,6 +58,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
     fn touches(&mut self, op: &Op) -> Touches {
         let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
         let mut sources = vec![];
+        let reads = [&uses[..], &sinks].concat();
         match op {
             Op::Alu(_) => sources = uses,
             Op::Control(_)
@@ -59,7 +77,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             // Exchanged between lanes, multiplied, or saved on the stack: not followed.
             Op::Memory(_) | Op::Warp(_) | Op::Tensor(_) => {}
         }
-        Touches { sources, sinks, writes: defs }
+        Touches { sources, sinks, writes: defs, reads }
     }
 
     fn guard(&mut self) -> Decoded<Guard> {

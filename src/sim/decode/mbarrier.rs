@@ -149,7 +149,9 @@ impl Cx<'_, '_, '_> {
         }
         self.arity(1)?;
         match self.constant(0, "a register count")? {
-            n if (24..=256).contains(&n) && n % 8 == 0 => Ok(crate::sim::code::Control::WarpAligned),
+            n if (24..=256).contains(&n) && n % 8 == 0 => {
+                Ok(crate::sim::code::Control::MaxRegisters(n as u32))
+            }
             n => Err(self.error_at(self.operand(0), format!("{n} is not a multiple of 8 in 24 … 256"))),
         }
     }

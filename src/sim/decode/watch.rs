@@ -17,12 +17,14 @@ pub(super) struct Touches {
     /// Read, and decisive.
     pub(super) sinks: Vec<Reg>,
     pub(super) writes: Vec<Reg>,
+    /// Read at all.
+    pub(super) reads: Vec<Reg>,
 }
 
 /// Bits of all registers and blocks together beyond which the analysis is not made.
 const MAX_WORK: usize = 1 << 30;
 
-/// Fills in [`Meta::watch`](crate::sim::code::Meta) of a complete code.
+/// Fills in [`Look::watch`](crate::sim::code::Look) of a complete code.
 pub(super) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Arc<str>>) {
     let mut starts: Vec<usize> =
         code.callees.iter().filter(|c| c.builtin.is_none()).map(|c| c.start as usize).collect();
@@ -51,7 +53,9 @@ pub(super) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Ar
         };
         let any = watch.guard.is_some()
             || [&watch.sources, &watch.sinks, &watch.writes].iter().any(|l| !l.is_empty());
-        code.meta[at].watch = any.then(|| Box::new(watch));
+        if any {
+            code.meta[at].look.get_or_insert_default().watch = Some(watch);
+        }
     }
     let mut all = vec![Arc::from("?"); watched.len()];
     for (reg, index) in watched {

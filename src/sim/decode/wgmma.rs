@@ -27,7 +27,7 @@ impl Cx<'_, '_, '_> {
         self.arity(groups)?;
         Ok(Op::Control(match word {
             "commit_group" => Control::WgmmaCommit,
-            "fence" => Control::WarpAligned,
+            "fence" => Control::WgmmaFence,
             _ => match self.constant(0, "the number of groups")? {
                 n @ 0..=7 => Control::WgmmaWait(n as u32),
                 _ => return Err(self.error_at(self.operand(0), "`wgmma.wait_group` takes 0 to 7")),

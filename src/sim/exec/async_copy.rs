@@ -99,7 +99,13 @@ pub(super) fn issue<const CHECKED: bool>(
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
     if CHECKED {
-        for lane in lanes(m).filter(|&lane| sizes[lane] > 0) {
+        let reading = lanes(m).filter(|&lane| sizes[lane] > 0).fold(0, |reading, lane| reading | 1 << lane);
+        if reading != 0 {
+            cx.count_global(&from, bytes, reading, false);
+        }
+        let written = bytes * u64::from(m.count_ones());
+        cx.count_bytes(|moved| moved.shared_written += written);
+        for lane in lanes(reading) {
             cx.check_global(&from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
         }
     }
@@ -131,6 +137,12 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
         *word = allocation.words[start + i].load(Relaxed) & mask;
     }
     Ok(data)
+}
+
+/// A copy of some lanes that nobody has waited for: a lane and the instruction.
+pub(in crate::sim) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
+    entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()
 }
 
 pub(super) fn commit(warp: &mut Warp, m: u32) {

@@ -89,6 +89,18 @@ pub(super) fn execute<const CHECKED: bool>(
     let all = safe_addresses(warp, atom.access.addr, m);
     let total = u64::from(atom.access.bytes) * u64::from(atom.access.count);
     aligned(&all, total, "an atomic", atom.access.space)?;
+    if CHECKED {
+        let window = SHARED_WINDOW..LOCAL_WINDOW;
+        let shared = match atom.access.space {
+            Space::Generic => window.contains(&all[m.trailing_zeros() as usize & 31]),
+            space => space != Space::Global,
+        };
+        if shared {
+            cx.count_shared(&all, total, m, true);
+        } else {
+            cx.count_global(&all, total, m, true);
+        }
+    }
     for lane in lanes(m) {
         one::<CHECKED>(cx, warp, atom, &all, lane)?;
     }
@@ -209,7 +221,7 @@ fn in_shared<const CHECKED: bool>(
     all[lane] = address;
     cta.shared.within(&all, total, "an atomic").map_err(|fault| on_lane(fault, lane))?;
     if CHECKED {
-        cx.check_strong_load(rank, &all, total as usize, 1 << lane)?;
+        cx.check_strong_load(rank, &all, total as usize, 1 << lane, atom.access.synchronizes)?;
         cx.check_store(rank, &all, total as usize, 1 << lane, AccessKind::Atomic, &|_, _| 0)?;
     }
     let words = &mut cx.ctas[rank].shared.words;
@@ -232,11 +244,9 @@ fn in_global<const CHECKED: bool>(
     o: &Operands,
 ) -> Outcome<u128> {
     let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
-    if cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
-    }
     let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
     if CHECKED && offset == 0 {
+        cx.check_strong(atom.access.synchronizes);
         cx.check_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
     }
     let mut words = &allocation.words[..];

@@ -44,6 +44,19 @@ impl Transfer {
     /// Asks the checkers about both ends when the copy is issued.
     fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
         let bytes = self.bytes as usize;
+        cx.count_bytes(|moved| {
+            let bytes = bytes as u64;
+            match self.from {
+                End::Global(_) => moved.global_read += bytes,
+                End::Shared(_) => moved.shared_read += bytes,
+            }
+            for to in &self.to {
+                match to {
+                    End::Global(_) => moved.global_written += bytes,
+                    End::Shared(_) => moved.shared_written += bytes,
+                }
+            }
+        });
         for &to in &self.to {
             if let End::Shared(place) = to {
                 cx.check_copy(place, bytes, lane, true)?;
@@ -233,6 +246,17 @@ pub(super) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> 
         Notify::Mbarriers(_) => false,
     };
     run(cx, due).map(|_| ())
+}
+
+/// A copy into shared memory of some lanes' bulk groups, or out of it, that nobody has waited for.
+pub(in crate::sim) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let me = (warp.cta, warp.index);
+    cx.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
+        Notify::Group { thread: (cta, index, lane), .. } if (*cta, *index) == me && m >> lane & 1 == 1 => {
+            Some((*lane, transfer.issuer.1))
+        }
+        _ => None,
+    })
 }
 
 /// Makes whatever is left when a cluster has ended.

@@ -138,6 +138,7 @@ pub(super) fn load_word<const CHECKED: bool>(
         return load::<CHECKED>(cx, warp, access, &[Reg::R(d)], &all, m);
     };
     if CHECKED {
+        cx.count_global_load(allocation.read_only, &all, 4, m);
         cx.check_global_load(access, &all, 4, m)?;
     }
     let words = &allocation.words[..];
@@ -166,6 +167,7 @@ pub(super) fn store_word<const CHECKED: bool>(
     cx.events += 1;
     let (words, values) = (&allocation.words[..], warp.regs.r(value));
     if CHECKED {
+        cx.count_global(&all, 4, m, true);
         cx.check_global_store(access, &all, 4, m, |lane, byte| values[lane] >> (8 * byte))?;
     }
     for lane in lanes(m) {
@@ -184,15 +186,19 @@ pub(super) fn load<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
-    if access.strong && cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
     }
     if let Some(allocation) = common(cx.machine, all, bytes) {
         if CHECKED {
+            cx.count_global_load(allocation.read_only, all, bytes, m);
             cx.check_global_load(access, all, bytes, m)?;
         }
         read(&Words { allocation, parallel }, &mut warp.regs, all, access, d, m);
         return Ok(());
+    }
+    if CHECKED {
+        cx.count_global(all, bytes, m, false);
     }
     for lane in lanes(m) {
         let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Load)?;
@@ -215,8 +221,11 @@ pub(super) fn store<const CHECKED: bool>(
     let bytes = u64::from(access.bytes) * u64::from(access.count);
     let parallel = cx.machine.parallel;
     cx.events += 1;
-    if access.strong && cx.racing() {
-        cx.races.clocks.atomic(cx.warp);
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
+    }
+    if CHECKED {
+        cx.count_global(all, bytes, m, true);
     }
     let regs = &warp.regs;
     let value = |lane: usize, byte: u64| stored_word(regs, access, values, lane, byte);

@@ -38,6 +38,7 @@ pub(super) fn load<const CHECKED: bool>(
     let all = rows(cx, warp, access, "a row of ldmatrix")?;
     if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
+        cx.count_shared(&all, 16, used, false);
         cx.check_load(cx.at, &all, 16, used, "a row of ldmatrix")?;
     }
     let shared = &cx.cta().shared;
@@ -70,6 +71,7 @@ pub(super) fn store<const CHECKED: bool>(
     }
     let used = 8 * access.regs.len();
     if CHECKED {
+        cx.count_shared(&all, 16, u32::MAX >> (32 - used), true);
         let new = |row: usize, i: usize| (rows[row][i / 4] >> (8 * (i % 4))) as u8;
         cx.check_store(cx.at, &all, 16, u32::MAX >> (32 - used), AccessKind::Write, &new)?;
     }

@@ -24,10 +24,11 @@ pub(in crate::sim) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m
             MbarrierFn::Inval => {
                 sound(cx, place, lane)?;
                 store(cx, place, 0);
+                cx.mbarriers.remove(&(place.rank, place.offset));
             }
             MbarrierFn::ExpectTx(bytes) => {
                 let mut state = sound(cx, place, lane)?;
-                state.tx += warp.regs.r(*bytes)[lane] as i32;
+                state.tx = expect(state.tx, warp.regs.r(*bytes)[lane], lane)?;
                 store(cx, place, state.pack());
             }
             MbarrierFn::CompleteTx(bytes) => complete_tx(cx, place, lane, warp.regs.r(*bytes)[lane])?,
@@ -86,6 +87,12 @@ fn sound(cx: &Cx<'_>, place: Place, lane: usize) -> Outcome<State> {
     Err(misuse(lane, format!("there is no initialized mbarrier at {:#x}", place.offset)))
 }
 
+/// Whether the object at a place waits for the rest of a phase that has begun.
+pub(in crate::sim) fn in_phase(cx: &Cx<'_>, place: Place) -> bool {
+    let state = State::unpack(load(cx, place));
+    state.is_sound() && (state.pending != state.expected || state.tx != 0)
+}
+
 fn misuse(lane: usize, what: String) -> Box<Fault> {
     Fault::at(FindingKind::MbarrierMisuse, lane, format!("mbarrier misuse: {what}"))
 }
@@ -97,8 +104,14 @@ fn init(cx: &mut Cx<'_>, place: Place, lane: usize, count: u32) -> Outcome<()> {
             format!("an mbarrier for {count} arrivals; the limits are 1 and {MAX_COUNT}"),
         ));
     }
+    let known = cx.mbarriers.contains_key(&(place.rank, place.offset));
+    if known && in_phase(cx, place) {
+        let what =
+            format!("the mbarrier at {:#x} is initialized again in the middle of a phase", place.offset);
+        cx.note(misuse(lane, what))?;
+    }
     store(cx, place, State::new(count).pack());
-    cx.mbarriers.remove(&(place.rank, place.offset));
+    cx.mbarriers.insert((place.rank, place.offset), Passing::default());
     Ok(())
 }
 
@@ -132,6 +145,16 @@ fn acquire(cx: &mut Cx<'_>, place: Place) {
     }
 }
 
+/// The bytes that a phase waits for with `bytes` more (PTX ISA, "mbarrier: Tracking asynchronous operations": the
+/// count stays within 2^20 - 1).
+fn expect(tx: i32, bytes: u32, lane: usize) -> Outcome<i32> {
+    let limit = 1 << 20;
+    match i64::from(tx) + i64::from(bytes) {
+        sum if sum < limit => Ok(sum as i32),
+        sum => Err(misuse(lane, format!("a phase waits for {sum} bytes; the limit is {}", limit - 1))),
+    }
+}
+
 /// Counts bytes that a copy brought.
 pub(super) fn complete_tx(cx: &mut Cx<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
     let mut state = sound(cx, place, lane)?;
@@ -149,7 +172,7 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, op: &Arrive, place: Place, lane: usi
         warp.regs.set_lane(crate::sim::code::Reg::D(token), lane, state.pack());
     }
     if let Some(bytes) = op.expect {
-        state.tx += warp.regs.r(bytes)[lane] as i32;
+        state.tx = expect(state.tx, warp.regs.r(bytes)[lane], lane)?;
     }
     let count = op.count.map_or(1, |count| warp.regs.r(count)[lane]);
     if count > state.pending || count == 0 {

@@ -330,8 +330,11 @@ fn load_from<const CHECKED: bool>(
     aligned(all, total, "a load", space)?;
     match space {
         Space::Shared | Space::SharedCluster => shared::load::<CHECKED>(cx, warp, space, access, d, all, m),
-        Space::Local => local::load::<CHECKED>(warp, access, d, all, m),
+        Space::Local => local::load::<CHECKED>(cx, warp, access, d, all, m),
         Space::Param => {
+            if CHECKED {
+                cx.count_bytes(|moved| moved.param_read += total * u64::from(m.count_ones()));
+            }
             let view = Params::reach(cx, all, total)?;
             read(&view, &mut warp.regs, all, access, d, m);
             Ok(())
@@ -414,7 +417,7 @@ fn store_to<const CHECKED: bool>(
         Space::Shared | Space::SharedCluster => {
             shared::store::<CHECKED>(cx, warp, space, access, values, all, m)
         }
-        Space::Local => local::store::<CHECKED>(warp, access, values, all, m),
+        Space::Local => local::store::<CHECKED>(cx, warp, access, values, all, m),
         Space::Param => Err(Fault::at(
             FindingKind::ReadOnly,
             m.trailing_zeros() as usize,

@@ -2,7 +2,6 @@
 
 use super::lanes::{FULL, Lanes64, Regs, lanes, spread};
 use super::memory::{View, aligned, read, safe_addresses, write};
-use crate::sim::check::races::AccessKind;
 use crate::sim::code::{Access, Base, D, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Shared};
@@ -174,10 +173,14 @@ pub(super) fn load_word<const CHECKED: bool>(
     m: u32,
 ) -> Outcome<()> {
     let all = word_offsets(cx, warp, access, m, "a load")?;
-    if CHECKED && access.strong {
-        cx.check_strong_load(cx.at, &all.map(u64::from), 4, m)?;
-    } else if CHECKED {
-        cx.check_load(cx.at, &all.map(u64::from), 4, m, "a load")?;
+    if CHECKED {
+        let wide = all.map(u64::from);
+        cx.count_shared(&wide, 4, m, false);
+        if access.strong {
+            cx.check_strong_load(cx.at, &wide, 4, m, access.synchronizes)?;
+        } else {
+            cx.check_load(cx.at, &wide, 4, m, "a load")?;
+        }
     }
     let words = &cx.cta().shared.words[..];
     let mut out = [0; 32];
@@ -200,9 +203,11 @@ pub(super) fn store_word<const CHECKED: bool>(
     let values = warp.regs.r(value);
     cx.events += 1;
     if CHECKED {
-        let kind = if access.strong { AccessKind::Atomic } else { AccessKind::Write };
+        let wide = all.map(u64::from);
+        cx.count_shared(&wide, 4, m, true);
+        let kind = cx.kind_of(access);
         let new = |lane: usize, i: usize| (values[lane] >> (8 * i)) as u8;
-        cx.check_store(cx.at, &all.map(u64::from), 4, m, kind, &new)?;
+        cx.check_store(cx.at, &wide, 4, m, kind, &new)?;
     }
     let shared = &mut cx.cta().shared;
     if m == FULL {
@@ -272,8 +277,11 @@ pub(super) fn load<const CHECKED: bool>(
     let regs = &mut warp.regs;
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
         cx.ctas[rank].shared.within(all, bytes, "a load")?;
+        if CHECKED {
+            cx.count_shared(all, bytes, m, false);
+        }
         if CHECKED && access.strong {
-            cx.check_strong_load(rank, all, bytes as usize, m)?;
+            cx.check_strong_load(rank, all, bytes as usize, m, access.synchronizes)?;
         } else if CHECKED {
             cx.check_load(rank, all, bytes as usize, m, "a load")?;
         }
@@ -297,7 +305,10 @@ pub(super) fn store<const CHECKED: bool>(
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
         cx.ctas[rank].shared.within(all, bytes, "a store")?;
         if CHECKED {
-            let kind = if access.strong { AccessKind::Atomic } else { AccessKind::Write };
+            cx.count_shared(all, bytes, m, true);
+        }
+        if CHECKED {
+            let kind = cx.kind_of(access);
             let element = usize::from(access.bytes);
             let new = |lane: usize, i: usize| byte_of(regs, values[i / element], lane, i % element);
             cx.check_store(rank, all, bytes as usize, m, kind, &new)?;

@@ -30,6 +30,9 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(
     warp: &mut Warp,
     tensor: &Tensor,
 ) -> Outcome<()> {
+    if CHECKED {
+        cx.count_product(tensor);
+    }
     match tensor {
         Tensor::Mma(op) => mma::execute(cx, warp, op),
         Tensor::QuadPair(op) => quad_pair::execute(cx, warp, op),

@@ -13,7 +13,6 @@ impl Parser<'_> {
         while !self.eat('}') {
             match self.peek() {
                 Kind::End => return Err(self.error_at(open, "this `{` is never closed")),
-                Kind::Punct(';') => self.at += 1,
                 _ => {
                     let depth = self.depth;
                     if let Err(error) = self.statement(&mut statements) {
@@ -145,7 +144,6 @@ impl Parser<'_> {
                 _ => return Err(self.wanted("`function_name` or `inlined_at`")),
             }
         }
-        self.eat(';');
         Ok(loc)
     }
 

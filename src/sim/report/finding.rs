@@ -63,6 +63,8 @@ pub enum FindingKind {
     UninitializedLocalRead,
     /// A register that a product in flight writes or reads was touched, or shared memory it reads was overwritten.
     WgmmaInFlight,
+    /// A `wgmma` whose registers other instructions wrote, with no `wgmma.fence` between.
+    MissingWgmmaFence,
     /// Asynchronous work that nobody waited for when its thread ended.
     AsyncGroupLeaked,
     /// An address outside the state space that it was converted to.
@@ -106,6 +108,7 @@ impl FindingKind {
             FindingKind::GlobalRace => "global_race",
             FindingKind::UninitializedLocalRead => "uninitialized_local_read",
             FindingKind::WgmmaInFlight => "wgmma_in_flight",
+            FindingKind::MissingWgmmaFence => "missing_wgmma_fence",
             FindingKind::AsyncGroupLeaked => "async_group_leaked",
             FindingKind::AddressConversion => "address_conversion",
             FindingKind::BudgetExceeded => "budget_exceeded",

@@ -82,6 +82,7 @@ fn enter(
     let saved = callee.saved.map(|range| save(warp, lane, range));
     let caller = u64::from(warp.sp[lane]);
     let frame = caller + u64::from(call.frame);
+    warp.local.forget(lane, frame, u64::from(callee.frame));
     let values: Vec<u64> = call.args.iter().map(|place| register_value(warp, lane, *place)).collect();
     for ((from, to), value) in call.args.iter().zip(&callee.params).zip(values) {
         match (*from, *to) {
@@ -102,7 +103,7 @@ fn enter(
     }
     warp.stacks[lane].push(Activation { return_pc, caller_frame: call.frame, callee: index, saved });
     warp.sp[lane] = frame as u32;
-    warp.set_frame(lane, callee.frame);
+    warp.set_frame(lane, callee.used);
     Ok(())
 }
 
@@ -173,8 +174,8 @@ fn leave(cx: &Cx<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
         }
     }
     warp.sp[lane] = caller as u32;
-    let below = warp.stacks[lane].last().map(|a| code.callees[a.callee as usize].frame);
-    warp.set_frame(lane, below.unwrap_or(code.frame));
+    let below = warp.stacks[lane].last().map(|a| code.callees[a.callee as usize].used);
+    warp.set_frame(lane, below.unwrap_or(code.used));
 }
 
 /// One lane's values of a function's registers.

@@ -4,7 +4,8 @@ use super::calls;
 use crate::sim::code::{Barrier, BarrierKind, Control, WarpOp};
 use crate::sim::exec::lanes::lanes;
 use crate::sim::exec::warp_ops::member_mask;
-use crate::sim::fault::{Fault, Outcome};
+use crate::sim::exec::{async_copy, bulk};
+use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
 use crate::sim::report::FindingKind;
@@ -104,7 +105,12 @@ pub(super) fn control(
     mask: u32,
 ) -> Outcome<Step> {
     match op {
-        Control::Branch(to) => Ok(branch(warp, group, mask, *to)),
+        Control::Branch(to) => {
+            if mask != group.mask {
+                cx.count_divergence();
+            }
+            Ok(branch(warp, group, mask, *to))
+        }
         Control::BranchIndexed(index, targets) => {
             let index = *warp.regs.r(*index);
             for lane in lanes(mask) {
@@ -186,21 +192,48 @@ pub(super) fn control(
         }
         Control::WgmmaCommit => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
             warp.wgmma.commit();
+            warp.products.commit();
             Step::Next
         })),
         Control::WgmmaWait(n) => {
             if let Some(step) = together(cx, warp, group, mask) {
                 return Ok(step);
             }
+            warp.products.wait(*n);
             for (place, bytes) in warp.wgmma.wait(*n) {
                 cx.races.read_done(place.rank, place.offset, bytes, cx.warp);
             }
+            cx.sync_lanes();
             Ok(Step::Next)
         }
-        Control::WarpAligned => Ok(together(cx, warp, group, mask).unwrap_or(Step::Next)),
+        Control::WgmmaFence => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
+            warp.products.fence();
+            Step::Next
+        })),
+        Control::MaxRegisters(n) => match together(cx, warp, group, mask) {
+            Some(step) => Ok(step),
+            None => max_registers(cx, warp, *n).map(|()| Step::Next),
+        },
         Control::Yield => Ok(Step::Yield),
         Control::Nothing => Ok(Step::Next),
     }
+}
+
+/// Registers of a multiprocessor.
+const REGISTERS: u32 = 1 << 16;
+
+/// `setmaxnreg`: the warps that asked must fit into the registers of a multiprocessor together.
+fn max_registers(cx: &mut Cx<'_>, warp: &mut Warp, n: u32) -> Outcome<()> {
+    let cta = &mut cx.ctas[warp.cta];
+    cta.registers = cta.registers - 32 * warp.max_registers + 32 * n;
+    warp.max_registers = n;
+    let asked = cta.registers;
+    if asked <= REGISTERS {
+        return Ok(());
+    }
+    let message =
+        format!("register budget exceeded: warps of the block ask for {asked} registers of {REGISTERS}");
+    cx.note(Fault::new(FindingKind::BudgetExceeded, message))
 }
 
 fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
@@ -213,8 +246,25 @@ fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
     Step::Choose
 }
 
+/// Refuses to end lanes with asynchronous work that nobody has waited for.
+fn leaked(cx: &mut Cx<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
+    if !cx.machine.checks.contains(Checks::LEAKED_GROUPS) {
+        return Ok(());
+    }
+    let copy = async_copy::unwaited(warp, mask).map(|(lane, pc)| ("cp.async", lane, pc));
+    let bulk = || bulk::unwaited(cx, warp, mask).map(|(lane, pc)| ("cp.async.bulk", lane, pc));
+    let product = || warp.products.unwaited().map(|pc| ("wgmma.mma_async", 0, pc));
+    let Some((what, lane, pc)) = copy.or_else(bulk).or_else(product) else { return Ok(()) };
+    let message =
+        format!("asynchronous group leaked: the thread ends with a {what} that it has not waited for");
+    let fault = Fault::at(FindingKind::AsyncGroupLeaked, lane, message);
+    let other = Where { warp: cx.warp, lane, pc };
+    cx.note(fault.with(Some(other)))
+}
+
 /// Lanes end.
 pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
+    leaked(cx, warp, mask)?;
     warp.live &= !mask;
     cx.events += 1;
     let strict = cx.machine.checks.contains(Checks::BARRIERS);

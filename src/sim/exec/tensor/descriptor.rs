@@ -16,12 +16,16 @@ pub(super) struct Descriptor {
 impl Descriptor {
     pub(super) fn new(bits: u64) -> Outcome<Self> {
         let field = |low: u32| (bits >> low & 0x3fff) as usize * 16;
+        let invalid = |what: String| {
+            Fault::new(FindingKind::InvalidDescriptor, format!("invalid descriptor {bits:#018x}: {what}"))
+        };
         let base_offset = bits >> 49 & 7;
+        let reserved = bits & !(0x3fff | 0x3fff << 16 | 0x3fff << 32 | 7 << 49 | 3 << 62);
+        if reserved != 0 {
+            return Err(invalid(format!("bits {reserved:#018x} must be zero")));
+        }
         if base_offset != 0 {
-            return Err(Fault::new(
-                FindingKind::InvalidDescriptor,
-                format!("invalid descriptor {bits:#018x}: base offset {base_offset} is not supported"),
-            ));
+            return Err(invalid(format!("base offset {base_offset} is not supported")));
         }
         let units = match bits >> 62 {
             0 => 1,
@@ -29,6 +33,15 @@ impl Descriptor {
             2 => 4,
             _ => 2,
         };
+        // The swizzle repeats every 8 rows; a step along K stays inside a row.
+        let row = field(0) >> 7 & (units - 1);
+        if row != 0 {
+            let repeat = 128 * units;
+            let start = field(0);
+            return Err(invalid(format!(
+                "the tile at {start:#x} starts in row {row} of a swizzle that repeats every {repeat} bytes"
+            )));
+        }
         Ok(Self { start: field(0), leading: field(16), stride: field(32), units })
     }
 

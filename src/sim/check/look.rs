@@ -1,0 +1,56 @@
+//! What a checked run asks before some instructions: those that touch watched registers, registers of products in
+//! flight, or convert addresses.
+
+use super::{products, registers};
+use crate::sim::code::{Look, Space};
+use crate::sim::exec::lanes::lanes;
+use crate::sim::fault::{Fault, Outcome};
+use crate::sim::launch::Checks;
+use crate::sim::machine::Cx;
+use crate::sim::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::sim::report::FindingKind;
+use crate::sim::warp::Warp;
+
+/// Looks at an instruction that the lanes `mask` of `group` are about to execute.
+pub(in crate::sim) fn look(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    look: &Look,
+    group: u32,
+    mask: u32,
+) -> Outcome<()> {
+    let checks = cx.machine.checks;
+    if let Some(watch) = &look.watch
+        && checks.contains(Checks::UNINITIALIZED_REGISTERS)
+        && let Err(fault) = registers::follow(cx.machine, warp, watch, group, mask)
+    {
+        cx.note(fault)?;
+    }
+    if mask == 0 {
+        return Ok(());
+    }
+    if let Some(touches) = &look.products
+        && checks.contains(Checks::WGMMA_IN_FLIGHT)
+    {
+        products::follow(cx, warp, touches)?;
+    }
+    if let Some((space, register)) = look.converts
+        && checks.contains(Checks::ADDRESS_CONVERSIONS)
+    {
+        let values = warp.regs.d(register);
+        let window = match space {
+            Space::Local => LOCAL_WINDOW..PARAM_WINDOW,
+            _ => SHARED_WINDOW..LOCAL_WINDOW,
+        };
+        // A null pointer stays one until it is used.
+        if let Some(lane) = lanes(mask).find(|&lane| values[lane] != 0 && !window.contains(&values[lane])) {
+            let message = format!(
+                "address conversion: {:#x} is converted to {} space, where it does not lie",
+                values[lane],
+                space.name()
+            );
+            cx.note(Fault::at(FindingKind::AddressConversion, lane, message))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Races in shared and global memory, and the proxies.
+
+use super::{Pair, pair};
+use warpwright::sim::FindingKind::{AsyncProxyRace, GlobalRace, MissingProxyFence, SharedRace};
+
+pub(super) const PAIRS: &[Pair] = &[
+    pair(
+        "a neighbour's word without a barrier",
+        SharedRace,
+        64,
+        "xor.b32 %r9, %r6, 128; add.u32 %r9, %r9, %r5; st.shared.u32 [%r2], %r0;
+         ld.shared.u32 %r10, [%r9]; // HERE
+         st.global.u32 [%rd3], %r10;",
+        "xor.b32 %r9, %r6, 128; add.u32 %r9, %r9, %r5; st.shared.u32 [%r2], %r0; bar.sync 0;
+         ld.shared.u32 %r10, [%r9]; st.global.u32 [%rd3], %r10;",
+    ),
+    pair(
+        "a tile overwritten while others still read it",
+        SharedRace,
+        64,
+        "xor.b32 %r9, %r6, 128; add.u32 %r9, %r9, %r5; st.shared.u32 [%r2], %r0; bar.sync 0;
+         ld.shared.u32 %r10, [%r9]; // HERE
+         st.shared.u32 [%r2], %r10; // HERE",
+        "xor.b32 %r9, %r6, 128; add.u32 %r9, %r9, %r5; st.shared.u32 [%r2], %r0; bar.sync 0;
+         ld.shared.u32 %r10, [%r9]; bar.sync 0; st.shared.u32 [%r2], %r10;",
+    ),
+    pair(
+        "lanes that exchange without bar.warp.sync",
+        SharedRace,
+        32,
+        "st.shared.u32 [%r2], %r0;
+         ld.shared.u32 %r10, [%r3]; // HERE",
+        "st.shared.u32 [%r2], %r0; bar.warp.sync 0xffffffff; ld.shared.u32 %r10, [%r3];",
+    ),
+    pair(
+        "each warp waits at a barrier of its own",
+        SharedRace,
+        64,
+        "xor.b32 %r9, %r6, 128; add.u32 %r9, %r9, %r5; st.shared.u32 [%r2], %r0;
+         shr.u32 %r11, %r0, 5; add.u32 %r11, %r11, 1; bar.sync %r11, 32;
+         ld.shared.u32 %r10, [%r9]; // HERE",
+        "xor.b32 %r9, %r6, 128; add.u32 %r9, %r9, %r5; st.shared.u32 [%r2], %r0; bar.sync 1, 64;
+         ld.shared.u32 %r10, [%r9];",
+    ),
+    pair(
+        "a counter that only some update atomically",
+        SharedRace,
+        64,
+        "@%p0 st.shared.u32 [%r5], 0; bar.sync 0; @%p2 bra A;
+         ld.shared.u32 %r10, [%r5]; add.u32 %r10, %r10, 1;
+         st.shared.u32 [%r5], %r10; // HERE
+         bra E; A:
+         red.shared.add.u32 [%r5], 1; // HERE
+         E:",
+        "@%p0 st.shared.u32 [%r5], 0; bar.sync 0; @%p2 bra A; red.shared.add.u32 [%r5], 1; bra E;
+         A: red.shared.add.u32 [%r5], 1; E:",
+    ),
+    pair(
+        "the last round of a sum without a barrier",
+        SharedRace,
+        64,
+        "st.shared.u32 [%r2], %r0; bar.sync 0; mov.u32 %r9, 128;
+         L: setp.lt.u32 %p4, %r6, %r9; add.u32 %r10, %r2, %r9;
+         @%p4 ld.shared.u32 %r11, [%r10]; // HERE
+         @%p4 ld.shared.u32 %r12, [%r2]; @%p4 add.u32 %r11, %r11, %r12; @%p4 st.shared.u32 [%r2], %r11;
+         shr.u32 %r9, %r9, 1; setp.ge.u32 %p5, %r9, 4; @%p5 bra L;",
+        "st.shared.u32 [%r2], %r0; bar.sync 0; mov.u32 %r9, 128;
+         L: setp.lt.u32 %p4, %r6, %r9; add.u32 %r10, %r2, %r9;
+         @%p4 ld.shared.u32 %r11, [%r10]; @%p4 ld.shared.u32 %r12, [%r2]; @%p4 add.u32 %r11, %r11, %r12;
+         @%p4 st.shared.u32 [%r2], %r11; bar.sync 0;
+         shr.u32 %r9, %r9, 1; setp.ge.u32 %p5, %r9, 4; @%p5 bra L;",
+    ),
+    Pair {
+        name: "a block reads what its neighbour writes",
+        kind: GlobalRace,
+        grid: 4,
+        block: 32,
+        bug: "xor.b32 %r9, %r8, 32; mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd0, %rd5;
+              st.global.u32 [%rd3], %r8; // HERE
+              ld.global.u32 %r10, [%rd5];",
+        twin: "st.global.u32 [%rd3], %r8; ld.global.u32 %r10, [%rd3];",
+    },
+    Pair {
+        name: "all blocks write one word",
+        kind: GlobalRace,
+        grid: 4,
+        block: 32,
+        bug: "@%p0 st.global.u32 [%rd0], %r1; // HERE",
+        // Equal values do no harm.
+        twin: "@%p0 st.global.u32 [%rd0], %r4;",
+    },
+    Pair {
+        name: "a counter of the grid without atomics",
+        kind: GlobalRace,
+        grid: 4,
+        block: 32,
+        bug: "@!%p0 bra E; ld.global.u32 %r10, [%rd0]; add.u32 %r10, %r10, 1;
+              st.global.u32 [%rd0], %r10; // HERE
+              E:",
+        twin: "@%p0 red.global.add.u32 [%rd0], 1;",
+    },
+    Pair {
+        name: "a message without a fence",
+        kind: GlobalRace,
+        grid: 2,
+        block: 1,
+        bug: "@!%p3 bra W;
+              st.global.u32 [%rd0], 7; // HERE
+              st.volatile.global.u32 [%rd0+4], 1; bra E;
+              W: ld.volatile.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd0]; // HERE
+              E:",
+        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7; membar.gl; st.volatile.global.u32 [%rd0+4], 1; bra E;
+              W: ld.volatile.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd0]; E:",
+    },
+    Pair {
+        name: "a release for the block only",
+        kind: GlobalRace,
+        grid: 2,
+        block: 1,
+        bug: "@!%p3 bra W;
+              st.global.u32 [%rd0], 7; // HERE
+              membar.cta; atom.relaxed.gpu.global.exch.b32 %r9, [%rd0+4], 1; bra E;
+              W: ld.acquire.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd0]; // HERE
+              E:",
+        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7;
+              atom.release.gpu.global.exch.b32 %r9, [%rd0+4], 1; bra E;
+              W: ld.acquire.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd0]; E:",
+    },
+    pair(
+        "a bulk store of what no proxy fence lets it see",
+        MissingProxyFence,
+        32,
+        "st.shared.u32 [%r2], %r0; // HERE
+         bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128; // HERE
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128; cp.async.bulk.commit_group;
+         cp.async.bulk.wait_group 0; E:",
+    ),
+    pair(
+        "a store to what a bulk copy still reads",
+        AsyncProxyRace,
+        32,
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128; // HERE
+         cp.async.bulk.commit_group;
+         st.shared.u32 [s], 5; // HERE
+         cp.async.bulk.wait_group.read 0; E:",
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128; cp.async.bulk.commit_group;
+         cp.async.bulk.wait_group.read 0; st.shared.u32 [s], 5; E:",
+    ),
+];
