@@ -216,7 +216,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 
     /// Whether the register that holds the address is known where the kernel is now.
     pub(crate) fn is_current(&self) -> bool {
-        self.base.reg().is_none_or(|(reg, k)| k.body().is_current(reg))
+        self.base.is_current()
     }
 
     /// The address as a number.

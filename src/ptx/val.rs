@@ -87,6 +87,11 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
+    /// Whether the value is a constant, or in a register that is known where the kernel is now.
+    pub(crate) fn is_current(&self) -> bool {
+        self.reg().is_none_or(|(reg, k)| k.body().is_current(reg))
+    }
+
     /// A constant as `mov` takes it, whatever its type.
     pub(crate) fn immediate(self) -> Option<Operand<'static>> {
         self.as_constant().map(|value| Operand::Imm(Immediate::new(value)))

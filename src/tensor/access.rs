@@ -174,10 +174,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     pub(super) fn contains(&self, elements: &[i64]) -> Val<'k, bool> {
         let step = self.step(elements[0]);
         let mut inside = Val::from(true);
-        for (axis, &coord) in self.axes.iter().zip(&step[1..]) {
-            if let Some(extent) = axis.extent {
-                inside = both(inside, (axis.at + coord as u32).lt(extent));
-            }
+        for (number, (axis, &coord)) in self.axes.iter().zip(&step[1..]).enumerate() {
+            let Some(extent) = axis.extent else { continue };
+            let known = self.compared.borrow().get(&(number, coord)).copied().filter(Val::is_current);
+            let exists = known.unwrap_or_else(|| {
+                let exists = (axis.at + coord as u32).lt(extent);
+                self.compared.borrow_mut().insert((number, coord), exists);
+                exists
+            });
+            inside = both(inside, exists);
         }
         inside
     }

@@ -98,6 +98,7 @@ impl<'k> Builder<'k> {
             inner: 0.into(),
             inner_bits: 0,
             made: Rc::default(),
+            compared: Rc::default(),
         }
     }
 
@@ -125,7 +126,7 @@ impl<'k> Builder<'k> {
         if let Some(aliases) = aliases(&layout) {
             self.refuse(aliases);
         }
-        if layout.values().any(|offset| offset < 0) {
+        if layout.stride().leaves().any(|&stride| stride < 0) {
             self.refuse(format!("the shared tensor {layout} has elements before its start"));
         }
         if swizzle.bits() > 0 && (1 << swizzle.base()) < i64::from(T::SIZE) {
@@ -142,8 +143,25 @@ impl<'k> Builder<'k> {
     }
 }
 
+/// Whether each stride is beyond what the smaller ones reach: then no two coordinates share an offset.
+fn strides_are_apart(layout: &Layout) -> bool {
+    let leaves = layout.shape().leaves().zip(layout.stride().leaves());
+    let mut modes: Vec<(i64, i64)> =
+        leaves.filter(|(extent, _)| **extent > 1).map(|(&extent, &stride)| (stride, extent)).collect();
+    modes.sort_unstable();
+    let mut reach = 0;
+    modes.into_iter().all(|(stride, extent)| {
+        let apart = stride > reach;
+        reach += stride * (extent - 1);
+        apart
+    })
+}
+
 /// Which two coordinates of a layout share an offset, if any do.
 fn aliases(layout: &Layout) -> Option<String> {
+    if strides_are_apart(layout) {
+        return None;
+    }
     let mut by_offset: Vec<(i64, i64)> = layout.values().zip(0..).collect();
     by_offset.sort_unstable();
     let pair = by_offset.windows(2).find(|pair| pair[0].0 == pair[1].0)?;

@@ -48,7 +48,7 @@ impl<'k> Builder<'k> {
     pub(super) fn fragment_in<T: TensorElement>(self, layout: &Layout, class: RegClass) -> Fragment<'k, T> {
         let words = layout.cosize().div_euclid(per_word::<T>() as i64)
             + i64::from(layout.cosize() % per_word::<T>() as i64 != 0);
-        let words = if words > 4096 || layout.values().any(|offset| offset < 0) {
+        let words = if words > 4096 || layout.stride().leaves().any(|&stride| stride < 0) {
             self.refuse(format!("a fragment cannot lie in registers as {layout}"));
             1
         } else {

@@ -24,6 +24,9 @@ pub(super) struct Axis<'k> {
     pub(super) stride: Option<Val<'k, u32>>,
 }
 
+/// Pointers by what they were made for.
+type Pointers<'k, S, T, A> = BTreeMap<Vec<i64>, Ptr<'k, T, S, A>>;
+
 /// Elements `T` in global or shared memory, seen through a layout.
 ///
 /// The layout is known to the host; extents and strides of a matrix may be registers. What a view begins at is in the pointer,
@@ -40,7 +43,9 @@ pub struct Tensor<'k, S: Space, T, A> {
     /// Bits that may be set in `inner`.
     pub(super) inner_bits: u64,
     /// Pointers made so far for coordinates along axes of unknown stride.
-    pub(super) made: Rc<RefCell<BTreeMap<Vec<i64>, Ptr<'k, T, S, A>>>>,
+    pub(super) made: Rc<RefCell<Pointers<'k, S, T, A>>>,
+    /// Comparisons made so far, by axis and coordinate.
+    pub(super) compared: Rc<RefCell<BTreeMap<(usize, i64), Val<'k, bool>>>>,
 }
 
 impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {
@@ -54,6 +59,7 @@ impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {
             inner: self.inner,
             inner_bits: self.inner_bits,
             made: Rc::default(),
+            compared: Rc::default(),
         }
     }
 }
@@ -75,6 +81,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             inner: 0.into(),
             inner_bits: 0,
             made: Rc::default(),
+            compared: Rc::default(),
         }
     }
 
@@ -202,6 +209,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
             inner: self.inner,
             inner_bits: self.inner_bits,
             made: Rc::default(),
+            compared: Rc::default(),
         }
     }
 
@@ -217,6 +225,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
             inner: self.inner,
             inner_bits: self.inner_bits,
             made: Rc::default(),
+            compared: Rc::default(),
         }
     }
 }
@@ -234,6 +243,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
             inner: self.inner,
             inner_bits: self.inner_bits,
             made: Rc::default(),
+            compared: Rc::default(),
         }
     }
 }

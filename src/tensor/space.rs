@@ -61,7 +61,10 @@ impl TensorSpace for Global {
         times: Val<'k, u32>,
         stride: Val<'k, u32>,
     ) -> Ptr<'k, T, Self, A> {
-        pointer.at_wide(times.mul_wide(stride))
+        match times.as_constant().and_then(|times| times.checked_mul(T::SIZE)) {
+            Some(bytes) => pointer.advance(stride.mul_wide(bytes)),
+            None => pointer.at_wide(times.mul_wide(stride)),
+        }
     }
 }
 

@@ -207,7 +207,7 @@ fn each_matrix(
             }
         }
         Ok((to, from)) => {
-            k.refuse(format!("matrices in registers {to} and in memory {from} differ in number"))
+            k.refuse(format!("matrices in registers {to} and in memory {from} differ in number"));
         }
         Err(error) => k.refuse(error.to_string()),
     }

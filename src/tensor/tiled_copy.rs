@@ -206,7 +206,7 @@ impl TiledCopy {
         let (inner, rest) = (seen.mode(0)?, seen.mode(1)?);
         let threads = Layout::concat([inner.mode(0)?, rest.mode(0)?]).coalesce();
         let values = Layout::concat([inner.mode(1)?.coalesce(), rest.mode(1)?.coalesce()]);
-        let tv = tiled.mode(0)?.compose(&Layout::concat([threads, values]))?;
+        let tv = tiled.mode(0)?.compose(Layout::concat([threads, values]))?;
         Ok(Layout::concat([tv.mode(0)?, tv.mode(1)?, tiled.mode(1)?]))
     }
 

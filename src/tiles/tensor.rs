@@ -10,7 +10,7 @@ use super::{
 use crate::{
     layout::{Layout, LayoutError, Swizzle},
     ptx::{Builder, Global, Read, Shared, Val, Write},
-    tensor::{Fragment, SharedLayout, Tensor, TensorElement},
+    tensor::{Arrived, Fragment, SharedLayout, Tensor, TensorElement},
 };
 
 impl<'k, T: TensorElement, A> Gl<'k, T, A> {
@@ -47,6 +47,11 @@ impl<'k, T: TileElement + TensorElement, const H: usize, const W: usize, S: Shar
             k.refuse(error.to_string());
             Layout::concat([]).into()
         })
+    }
+
+    /// The tile with the data that were copied to its [`tensor`](Self::tensor) and have arrived.
+    pub fn filled(self, _: &Arrived<'k>) -> Filled<Self> {
+        Filled { tile: self }
     }
 
     /// The tile as a tensor `(row, (col in block, block))` to write to.

@@ -13,6 +13,7 @@ use warpwright::{
 use super::support::{count, numbers};
 
 type OneToOne<T> = (In<T>, Out<T>);
+type Matrices<T> = (In<T>, Out<T>, u32, u32);
 
 /// A kernel in which each of 32 threads moves `values` elements of row `thread` from x to y, both with `pitch`.
 fn rows(values: u32, pitch: u32) -> Kernel<OneToOne<f32>> {
@@ -77,8 +78,8 @@ fn through_shared<T: warpwright::tensor::TensorElement>(
     target: Target,
     layout: impl Into<SharedLayout>,
     multiple: u32,
-) -> Result<Kernel<(In<T>, Out<T>, u32, u32)>, BuildError> {
-    Kernel::<(In<T>, Out<T>, u32, u32)>::build("edges(x, y, m, n)", target, |k, (x, y, m, n)| {
+) -> Result<Kernel<Matrices<T>>, BuildError> {
+    Kernel::<Matrices<T>>::build("edges(x, y, m, n)", target, |k, (x, y, m, n)| {
         k.block([128]);
         k.grid([m.tiles(32), n.tiles(32)]);
         let (m, n) = (m, n.multiple_of(multiple));
@@ -126,7 +127,7 @@ fn halves_too_small_for_asynchronous_copies_go_through_registers() {
 }
 
 fn refusal<A>(built: Result<Kernel<A>, BuildError>) -> String {
-    let error = built.err().expect("this must be refused");
+    let error = built.expect_err("this must be refused");
     assert!(error.location().file().ends_with("copying.rs"), "{error}");
     error.kind().to_string()
 }
