@@ -62,7 +62,7 @@ mod gpu {
             .map(|_| Pair::new(&stream, &x))
             .collect::<Fallible<_>>()?;
         let copy = gpu.load(&copy_elements::<f32>(target)?)?;
-        let divisor = if rows % 4 == 0 && cols % 4 == 0 { 4 } else { 1 };
+        let divisor = if rows.is_multiple_of(4) && cols.is_multiple_of(4) { 4 } else { 1 };
         let transposed = gpu.load(&transpose::<f32>(target, divisor)?)?;
         let turns = pairs.len();
 

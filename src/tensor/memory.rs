@@ -27,6 +27,9 @@ pub(super) struct Axis<'k> {
 /// Pointers by what they were made for.
 type Pointers<'k, S, T, A> = BTreeMap<Vec<i64>, Ptr<'k, T, S, A>>;
 
+/// Predicates by axis and coordinate.
+type Compared<'k> = BTreeMap<(usize, i64), Val<'k, bool>>;
+
 /// Elements `T` in global or shared memory, seen through a layout.
 ///
 /// The layout is known to the host; extents and strides of a matrix may be registers. What a view begins at is in the pointer,
@@ -45,7 +48,7 @@ pub struct Tensor<'k, S: Space, T, A> {
     /// Pointers made so far for coordinates along axes of unknown stride.
     pub(super) made: Rc<RefCell<Pointers<'k, S, T, A>>>,
     /// Comparisons made so far, by axis and coordinate.
-    pub(super) compared: Rc<RefCell<BTreeMap<(usize, i64), Val<'k, bool>>>>,
+    pub(super) compared: Rc<RefCell<Compared<'k>>>,
 }
 
 impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {
