@@ -89,3 +89,7 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/simulator.md")]
+mod simulator {}

@@ -10,8 +10,8 @@ mod sim {
     mod matmul;
     mod npy;
     mod pairs;
+    mod report;
     mod robust;
-    mod speed;
     mod support;
     mod syntax;
     mod truth;
