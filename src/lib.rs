@@ -97,3 +97,7 @@ mod readme {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/layouts.md")]
 mod layouts {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/simulator.md")]
+mod simulator {}
