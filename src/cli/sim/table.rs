@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::path::Path;
 
-use crate::sim::{Counts, LineCounts, Module, Report};
+use crate::sim::{Counts, LineCounts, Module, Report, SourceLocation};
 
 /// Lines of PTX in a table.
 const MOST_LINES: usize = 40;
@@ -88,15 +89,21 @@ fn lines(out: &mut String, report: &Report, module: &Module) -> fmt::Result {
 fn row(line: &LineCounts, all: f64, module: &Module) -> String {
     let counts = &line.counts;
     let blank = |n: u64, text: String| if n == 0 { String::new() } else { text };
-    let source = line.source.as_ref().map(|at| format!("  // {}:{}", at.file, at.line)).unwrap_or_default();
+    let source = |at: &SourceLocation| {
+        let file =
+            Path::new(&at.file).file_name().map_or(at.file.clone().into(), |name| name.to_string_lossy());
+        format!("  // {file}:{}", at.line)
+    };
+    let text: Vec<&str> = module.line(line.line).split_whitespace().collect();
     format!(
-        "{:>6} {:>12} {:>6.1} {:>6.1} {:>8} {:>9}  {}{source}",
+        "{:>6} {:>12} {:>6.1} {:>6.1} {:>8} {:>9}  {}{}",
         line.line,
         counts.warp_instructions,
         100.0 * counts.warp_instructions as f64 / all,
         32.0 * counts.active_lanes(),
         blank(counts.global_requests, format!("{:.1}", counts.sectors_per_request())),
         blank(counts.shared_requests, counts.bank_conflicts().to_string()),
-        module.line(line.line).trim(),
+        text.join(" "),
+        line.source.as_ref().map(source).unwrap_or_default(),
     )
 }

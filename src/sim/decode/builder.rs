@@ -62,6 +62,8 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         params: vec![],
         param_bytes: 0,
         communicates: false,
+        operands: vec![],
+        register_names: HashMap::new(),
         watched: vec![],
         product_registers: 0,
     };
@@ -96,6 +98,8 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
     (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
     products::mark(&mut builder.code, &builder.touches);
+    builder.code.operands = builder.touches.iter().map(Touches::registers).collect();
+    builder.code.register_names = builder.names;
     Ok(builder.code)
 }
 
