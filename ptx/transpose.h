@@ -60,10 +60,10 @@ static inline int transpose_runs_on(int major, int minor) {
  * y = x transposed: x m×n, y n×m (f32), row-major; any sizes
  */
 #define TRANSPOSE_F32_NAME "transpose_f32"
-#define TRANSPOSE_F32_BLOCK_X 256u
+#define TRANSPOSE_F32_BLOCK_X 512u
 #define TRANSPOSE_F32_BLOCK_Y 1u
 #define TRANSPOSE_F32_BLOCK_Z 1u
-#define TRANSPOSE_F32_STATIC_SHARED_BYTES 16636u
+#define TRANSPOSE_F32_STATIC_SHARED_BYTES 18720u
 #define TRANSPOSE_F32_DYNAMIC_SHARED_BYTES 0u
 
 typedef struct transpose_f32_args {
@@ -76,7 +76,7 @@ typedef struct transpose_f32_args {
 /* Blocks of a launch in x, y and z. */
 static inline void transpose_f32_grid(const transpose_f32_args *args, uint64_t grid[3]) {
     grid[0] = ((uint64_t)args->n + 63) / 64;
-    grid[1] = ((uint64_t)args->m + 63) / 64;
+    grid[1] = ((uint64_t)args->m + 7 + 63) / 64;
     grid[2] = 1;
 }
 

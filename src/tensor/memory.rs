@@ -24,11 +24,11 @@ pub(super) struct Axis<'k> {
     pub(super) stride: Option<Val<'k, u32>>,
 }
 
+/// Comparisons by axis and coordinate.
+type Comparisons<'k> = BTreeMap<(usize, i64), Val<'k, bool>>;
+
 /// Pointers by what they were made for.
 type Pointers<'k, S, T, A> = BTreeMap<Vec<i64>, Ptr<'k, T, S, A>>;
-
-/// Predicates by axis and coordinate.
-type Compared<'k> = BTreeMap<(usize, i64), Val<'k, bool>>;
 
 /// Elements `T` in global or shared memory, seen through a layout.
 ///
@@ -48,7 +48,7 @@ pub struct Tensor<'k, S: Space, T, A> {
     /// Pointers made so far for coordinates along axes of unknown stride.
     pub(super) made: Rc<RefCell<Pointers<'k, S, T, A>>>,
     /// Comparisons made so far, by axis and coordinate.
-    pub(super) compared: Rc<RefCell<Compared<'k>>>,
+    pub(super) compared: Rc<RefCell<Comparisons<'k>>>,
 }
 
 impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {

@@ -7,7 +7,7 @@ use warpwright::{
     run::{Device, Simulator},
 };
 
-use super::support::{count, numbers};
+use super::support::{count, counts, numbers};
 
 #[test]
 fn copies_of_any_length() -> Result<(), Box<dyn std::error::Error>> {
@@ -71,5 +71,18 @@ fn halves_are_transposed() -> Result<(), BuildError> {
     device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
     let found = device.download(&to).unwrap();
     assert!((0..n).all(|j| (0..m).all(|i| found[j * m + i] == x[i * n + j])));
+    Ok(())
+}
+
+#[test]
+fn wide_transposes_have_no_conflicts_and_whole_sectors() -> Result<(), Box<dyn std::error::Error>> {
+    let kernel = transpose::<f32>(Target::SM_80, 4)?;
+    let device = Simulator::new();
+    let (m, n) = (128, 192);
+    let (from, mut to) = (device.upload(&numbers(m * n))?, device.output::<f32>(m * n)?);
+    let counts = counts(&device.launch(&kernel, (&from, &mut to, m as u32, n as u32))?);
+    assert_eq!(counts.bank_conflicts(), 0);
+    // 4 bytes in and 4 out for each element, in sectors of 32.
+    assert_eq!(counts.global_sectors, (2 * 4 * m * n / 32) as u64);
     Ok(())
 }

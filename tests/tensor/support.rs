@@ -1,6 +1,10 @@
 //! What tests of kernels share.
 
-use warpwright::{ptx::Kernel, sim};
+use warpwright::{
+    ptx::Kernel,
+    run::{Details, Launched},
+    sim,
+};
 
 /// How many instructions of the kernel begin so.
 pub(super) fn count<A>(kernel: &Kernel<A>, mnemonic: &str) -> usize {
@@ -13,4 +17,12 @@ pub(super) fn count<A>(kernel: &Kernel<A>, mnemonic: &str) -> usize {
 /// Numbers that tell positions apart.
 pub(super) fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| i as f32 + 0.5).collect()
+}
+
+/// What the simulator counted.
+pub(super) fn counts(launched: &Launched) -> sim::Counts {
+    match &launched.details {
+        Details::Simulated(report) => report.counts.clone(),
+        other => panic!("not simulated: {other:?}"),
+    }
 }
