@@ -5,6 +5,7 @@
 
 mod atoms;
 mod check;
+mod diagnostic;
 mod draw;
 mod layout;
 mod sim;

@@ -65,8 +65,10 @@ mod random;
 mod report;
 mod run;
 mod tensor_map;
+mod trace;
 mod types;
 mod unit;
+mod validate;
 mod warp;
 
 pub use error::{ParseError, SimError};
@@ -77,3 +79,5 @@ pub use report::{
     Bytes, Counts, Finding, FindingKind, InstructionClass, LineCounts, Report, Site, SourceLocation,
 };
 pub use tensor_map::{TensorMap, TensorMapError, TensorSwizzle, TensorType};
+pub use trace::{Register, Step, Trace};
+pub use validate::validate;

@@ -8,6 +8,8 @@ mod sim {
     mod execution;
     mod faults;
     mod matmul;
+    mod mutate;
+    mod mutated;
     mod npy;
     mod pairs;
     mod report;

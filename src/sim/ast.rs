@@ -10,8 +10,12 @@ pub use super::lexer::Pos;
 pub struct Ast {
     /// `.version major.minor`.
     pub version: (u32, u32),
+    /// Where the version stands.
+    pub version_pos: Pos,
     /// `.target sm_90a, texmode_independent …`.
     pub target: Vec<String>,
+    /// Where the first target stands.
+    pub target_pos: Pos,
     /// `.address_size`, 64 when absent.
     pub address_size: u32,
     /// Everything else.

@@ -11,6 +11,7 @@ pub(super) mod memory;
 pub(super) mod tensor;
 pub(super) mod warp;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) use alu::*;
@@ -255,6 +256,9 @@ pub(super) struct Code {
     pub(super) param_bytes: u32,
     /// Blocks talk to each other through global memory, so they take turns in a fixed order.
     pub(super) communicates: bool,
+    /// The registers that each instruction writes, then reads, as far as they are followed; and what registers are called.
+    pub(super) operands: Vec<Box<[Reg]>>,
+    pub(super) register_names: HashMap<Reg, Arc<str>>,
     /// Names of watched registers.
     pub(super) watched: Vec<Arc<str>>,
     /// How many registers asynchronous products use.

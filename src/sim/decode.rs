@@ -23,6 +23,7 @@ mod mbarrier;
 mod memory;
 mod modifiers;
 mod operand;
+mod order;
 mod products;
 mod scope;
 mod special;
@@ -31,7 +32,7 @@ mod watch;
 mod wgmma;
 mod wmma;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ast::{Ast, Function, FunctionKind, Item, Linkage, Space, Statement, Variable};
 use super::code::Code;
@@ -48,6 +49,8 @@ const MAX_VARIABLE: u64 = 1 << 32;
 /// A module's names.
 pub(super) struct Symbols<'m> {
     pub(super) text: &'m str,
+    /// Bits of a global or generic address.
+    pub(super) address_size: u32,
     pub(super) variables: Vec<&'m Variable>,
     pub(super) names: HashMap<&'m str, Global>,
     pub(super) functions: Vec<&'m Function>,
@@ -67,7 +70,13 @@ type Decoded<T> = Result<T, ParseError>;
 impl<'m> Symbols<'m> {
     /// Collects the names of a module; a definition takes the place of its declarations.
     pub(super) fn new(text: &'m str, ast: &'m Ast) -> Decoded<Self> {
-        let mut symbols = Self { text, variables: vec![], names: HashMap::new(), functions: vec![] };
+        let mut symbols = Self {
+            text,
+            address_size: ast.address_size,
+            variables: vec![],
+            names: HashMap::new(),
+            functions: vec![],
+        };
         for item in &ast.items {
             match item {
                 Item::Variable(variable) => symbols.add_variable(variable)?,
@@ -188,24 +197,33 @@ fn extent_of_init(variable: &Variable) -> u64 {
     }
 }
 
-/// Decodes every entry, and every other function with a body, of a module.
-pub(super) fn decode(symbols: &Symbols<'_>) -> Decoded<Vec<Code>> {
+/// Mistakes after which decoding a module is given up.
+pub(super) const MAX_ERRORS: usize = 64;
+
+/// Decodes every entry, and every other function with a body, of a module. All mistakes of one function come together, and
+/// those of a function that several entries reach come once for each.
+pub(super) fn decode(symbols: &Symbols<'_>) -> Result<Vec<Code>, Vec<ParseError>> {
     let mut codes = vec![];
-    let mut reached: Vec<&str> = vec![];
-    for function in symbols.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some()) {
-        let code = builder::build(symbols, function)?;
-        reached.extend(
-            code.callees
-                .iter()
-                .filter_map(|c| symbols.functions.iter().find(|f| *f.name == *c.name))
-                .map(|f| &*f.name),
-        );
-        codes.push(code);
-    }
-    for function in symbols.functions.iter().filter(|f| f.kind == FunctionKind::Func && f.body.is_some()) {
-        if !reached.contains(&function.name.as_str()) {
-            builder::build(symbols, function)?;
+    let mut errors = vec![];
+    let mut reached: HashSet<u32> = HashSet::new();
+    let of_kind =
+        |kind| symbols.functions.iter().filter(move |f: &&&Function| f.kind == kind && f.body.is_some());
+    for function in of_kind(FunctionKind::Entry) {
+        match builder::build(symbols, function) {
+            Ok(code) => {
+                reached.extend(code.callees.iter().map(|callee| callee.function));
+                codes.push(code);
+            }
+            Err(found) => errors.extend(found),
+        }
+        if errors.len() >= MAX_ERRORS {
+            return Err(errors);
         }
     }
-    Ok(codes)
+    for function in of_kind(FunctionKind::Func) {
+        if !reached.contains(&symbols.function_index(function)) {
+            errors.extend(builder::build(symbols, function).err().into_iter().flatten());
+        }
+    }
+    if errors.is_empty() { Ok(codes) } else { Err(errors) }
 }

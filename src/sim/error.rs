@@ -45,6 +45,16 @@ impl ParseError {
         self.column
     }
 
+    /// Characters of the text that it is about, at least 1.
+    pub fn length(&self) -> u32 {
+        self.len
+    }
+
+    /// The line of the text, or the beginning of a very long one.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// What is wrong, in one line, without the place.
     pub fn message(&self) -> &str {
         &self.message

@@ -9,6 +9,7 @@ use super::machine::Machine;
 use super::memory::Memory;
 use super::module::Module;
 use super::report::{Finding, FindingKind, Report, Site};
+use super::trace::{OnStep, Step, Trace, Tracer};
 
 /// The architecture whose arithmetic is simulated; a module's `.target` plays no part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -136,6 +137,7 @@ pub struct Sim<'a> {
     keep_going: usize,
     seed: Option<u64>,
     progress: Option<Box<OnProgress<'a>>>,
+    trace: Option<(Trace, Box<OnStep<'a>>)>,
 }
 
 impl Default for Sim<'_> {
@@ -146,7 +148,7 @@ impl Default for Sim<'_> {
 
 impl std::fmt::Debug for Sim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { arch, checks, step_limit, keep_going, seed, progress: _ } = self;
+        let Self { arch, checks, step_limit, keep_going, seed, progress: _, trace: _ } = self;
         f.debug_struct("Sim")
             .field("arch", arch)
             .field("checks", checks)
@@ -173,6 +175,7 @@ impl<'a> Sim<'a> {
             keep_going: 0,
             seed: None,
             progress: None,
+            trace: None,
         }
     }
 
@@ -221,6 +224,13 @@ impl<'a> Sim<'a> {
     #[must_use]
     pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
         self.progress = Some(Box::new(f));
+        self
+    }
+
+    /// Calls `f` after each instruction that `what` asks for; blocks then run one after the other.
+    #[must_use]
+    pub fn on_step(mut self, what: Trace, f: impl Fn(&Step<'_>) + Send + Sync + 'a) -> Self {
+        self.trace = Some((what, Box::new(f)));
         self
     }
 
@@ -292,7 +302,8 @@ impl<'a> Sim<'a> {
             keep_going: self.keep_going,
             seed: self.seed,
             global: GlobalRaces::new(self.checks, code, memory, clusters),
-            parallel: !code.communicates,
+            tracer: self.trace.as_ref().map(|(what, tell)| Tracer { what: *what, tell, module }),
+            parallel: self.trace.is_none() && !code.communicates,
         };
         let nothing = |_: u64, _: u64| {};
         let progress: &OnProgress<'_> = match &self.progress {
@@ -365,6 +376,9 @@ fn shape(code: &Code, reason: impl Into<String>) -> SimError {
     SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
 }
 
+/// Blocks of a grid, so that no launch takes for ever.
+const MAX_BLOCKS: u64 = 1 << 26;
+
 /// The limits of CUDA C++ Programming Guide, "Technical Specifications", and the kernel's own directives.
 fn check_shape(
     code: &Code,
@@ -383,6 +397,11 @@ fn check_shape(
             code,
             format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit)),
         ));
+    }
+    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    if blocks > MAX_BLOCKS {
+        let reason = format!("a grid of {blocks} blocks; the simulator runs at most {MAX_BLOCKS}");
+        return Err(shape(code, reason));
     }
     let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
     if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {

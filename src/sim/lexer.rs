@@ -65,12 +65,15 @@ struct Lexer<'s> {
     at: usize,
     line: u32,
     line_start: usize,
+    /// A place of this line and its column, so that a long line is counted through once.
+    counted: (usize, u32),
     tokens: Vec<Token<'s>>,
 }
 
 /// All tokens of `text`, with a final [`Kind::End`].
 pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
-    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1, line_start: 0, tokens: Vec::new() };
+    let bytes = text.as_bytes();
+    let mut lexer = Lexer { text, bytes, at: 0, line: 1, line_start: 0, counted: (0, 1), tokens: Vec::new() };
     while lexer.skip_blank()? {
         let start = lexer.at;
         let kind = lexer.token()?;
@@ -86,12 +89,14 @@ impl<'s> Lexer<'s> {
     }
 
     fn pos_of(&self, start: usize) -> Pos {
-        let column = self.text[self.line_start..start].chars().count() as u32 + 1;
+        let (place, column) = if start >= self.counted.0 { self.counted } else { (self.line_start, 1) };
+        let column = column + self.text[place..start].chars().count() as u32;
         Pos { line: self.line, column }
     }
 
     fn push(&mut self, kind: Kind<'s>, start: usize) {
         let pos = self.pos_of(start);
+        self.counted = (start, pos.column);
         let len = self.text[start..self.at].chars().count().max(1) as u32;
         self.tokens.push(Token { kind, pos, len, start, end: self.at });
     }
@@ -105,6 +110,7 @@ impl<'s> Lexer<'s> {
         self.at += 1;
         self.line += 1;
         self.line_start = self.at;
+        self.counted = (self.at, 1);
     }
 
     /// Skips white space and comments; false at the end of the text.

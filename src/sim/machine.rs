@@ -16,6 +16,7 @@ use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use super::module::Module;
 use super::report::{Counts, Site};
+use super::trace::Tracer;
 
 /// A launch: everything that stays the same while it runs.
 pub(super) struct Machine<'a> {
@@ -41,6 +42,8 @@ pub(super) struct Machine<'a> {
     pub(super) seed: Option<u64>,
     /// Who accessed global memory; absent when nobody asks.
     pub(super) global: Option<GlobalRaces>,
+    /// Who wants to see instructions as they are executed.
+    pub(super) tracer: Option<Tracer<'a>>,
     /// Several blocks run at once.
     pub(super) parallel: bool,
 }
@@ -49,6 +52,11 @@ pub(super) struct Machine<'a> {
 pub(super) const MULTIPROCESSORS: u32 = 132;
 
 impl Machine<'_> {
+    /// Whether nobody wants to know more than results.
+    pub(super) fn is_unwatched(&self) -> bool {
+        self.checks.is_empty() && self.tracer.is_none()
+    }
+
     pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
     }

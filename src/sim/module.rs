@@ -89,16 +89,23 @@ impl Module {
     /// # Errors
     /// As [`Module::parse`].
     pub fn parse_file(file: &str, text: &str) -> Result<Self, ParseError> {
+        Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
+    }
+
+    /// Like [`Module::parse_file`], with every mistake rather than the first; there is at least one.
+    pub(super) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
         let build = || {
             let ast = parser::parse(text)?;
             let (codes, variables) = {
-                let symbols = Symbols::new(text, &ast)?;
-                (decode(&symbols)?, variables(&symbols)?)
+                let symbols = Symbols::new(text, &ast).map_err(|error| vec![error])?;
+                (decode(&symbols)?, variables(&symbols).map_err(|error| vec![error])?)
             };
             let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
             Ok(Inner { id, file: file.into(), text: text.into(), ast, codes, variables })
         };
-        build().map(|inner| Self { inner: Arc::new(inner) }).map_err(|error: ParseError| error.in_file(file))
+        build()
+            .map(|inner| Self { inner: Arc::new(inner) })
+            .map_err(|errors: Vec<ParseError>| errors.into_iter().map(|error| error.in_file(file)).collect())
     }
 
     /// The syntax tree.
@@ -126,7 +133,8 @@ impl Module {
         Some(Entry { code, function })
     }
 
-    pub(super) fn file(&self) -> &str {
+    /// The name that reports give the text.
+    pub fn file(&self) -> &str {
         &self.inner.file
     }
 
@@ -176,8 +184,8 @@ impl Module {
         Some(SourceLocation { file, line: loc.line, column: loc.column })
     }
 
-    /// A line of the text, for reports.
-    pub(super) fn line(&self, line: u32) -> &str {
+    /// A line of the text, from 1; empty past the end.
+    pub fn line(&self, line: u32) -> &str {
         self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
     }
 }

@@ -6,6 +6,8 @@ mod operand;
 mod statement;
 mod variable;
 
+use std::collections::HashSet;
+
 use super::ast::{Ast, Item, Linkage};
 use super::error::ParseError;
 use super::lexer::{Kind, Pos, Token, lex};
@@ -13,10 +15,21 @@ use super::lexer::{Kind, Pos, Token, lex};
 /// How deep blocks, lists and expressions may nest.
 const MAX_DEPTH: u32 = 64;
 
-/// Parses a whole module.
-pub(super) fn parse(text: &str) -> Result<Ast, ParseError> {
-    let mut parser = Parser { text, tokens: lex(text)?, at: 0, depth: 0 };
-    parser.module()
+/// Mistakes after which parsing is given up.
+const MAX_ERRORS: usize = 64;
+
+/// Parses a whole module; after a mistake it goes on with the next statement, so that others are found too.
+pub(super) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
+    let tokens = lex(text).map_err(|error| vec![error])?;
+    let mut parser = Parser { text, tokens, at: 0, depth: 0, files: HashSet::new(), errors: vec![] };
+    match parser.module() {
+        Ok(ast) if parser.errors.is_empty() => Ok(ast),
+        Ok(_) => Err(parser.errors),
+        Err(error) => {
+            parser.errors.push(error);
+            Err(parser.errors)
+        }
+    }
 }
 
 pub(super) struct Parser<'s> {
@@ -24,6 +37,10 @@ pub(super) struct Parser<'s> {
     tokens: Vec<Token<'s>>,
     at: usize,
     depth: u32,
+    /// Numbers of the `.file` directives so far.
+    files: HashSet<u32>,
+    /// Mistakes after which parsing went on.
+    errors: Vec<ParseError>,
 }
 
 type Parsed<T> = Result<T, ParseError>;
@@ -147,8 +164,9 @@ impl<'s> Parser<'s> {
     }
 
     fn module(&mut self) -> Parsed<Ast> {
-        let mut ast =
-            Ast { version: self.version()?, target: self.target()?, address_size: 64, items: vec![] };
+        let (version, version_pos) = self.version()?;
+        let (target, target_pos) = self.target()?;
+        let mut ast = Ast { version, version_pos, target, target_pos, address_size: 64, items: vec![] };
         if self.eat_dot("address_size") {
             let token = self.token();
             ast.address_size = self.small("an address size")?;
@@ -157,40 +175,80 @@ impl<'s> Parser<'s> {
             }
         }
         while self.peek() != Kind::End {
-            if let Some(item) = self.item()? {
-                ast.items.push(item);
+            match self.item() {
+                Ok(item) => ast.items.extend(item),
+                Err(error) => {
+                    self.keep(error)?;
+                    self.skip_to_item();
+                }
             }
         }
         Ok(ast)
     }
 
-    fn version(&mut self) -> Parsed<(u32, u32)> {
+    /// Keeps a mistake in order to go on, unless there are too many.
+    fn keep(&mut self, error: ParseError) -> Parsed<()> {
+        if self.errors.len() + 1 >= MAX_ERRORS {
+            return Err(error);
+        }
+        self.errors.push(error);
+        Ok(())
+    }
+
+    /// Skips to what can only stand at module level.
+    fn skip_to_item(&mut self) {
+        self.depth = 0;
+        loop {
+            self.at += 1;
+            match self.peek() {
+                Kind::End => return,
+                Kind::Dot(
+                    "visible" | "extern" | "weak" | "common" | "entry" | "func" | "file" | "section",
+                ) => return,
+                _ => {}
+            }
+        }
+    }
+
+    /// Skips past the end of the statement at hand, or to the end of its block.
+    fn skip_statement(&mut self) {
+        loop {
+            match self.peek() {
+                Kind::End | Kind::Punct('}') => return,
+                Kind::Punct(';') => {
+                    self.at += 1;
+                    return;
+                }
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn version(&mut self) -> Parsed<((u32, u32), Pos)> {
         if !self.eat_dot("version") {
             return Err(self.wanted("`.version` at the start of the module"));
         }
         let token = self.next();
         let text = &self.text[token.start..token.end];
         let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        parts.ok_or_else(|| self.error_at(token, "expected a version such as `8.0`"))
+        let parts = parts.ok_or_else(|| self.error_at(token, "expected a version such as `8.0`"))?;
+        Ok((parts, token.pos))
     }
 
-    fn target(&mut self) -> Parsed<Vec<String>> {
+    fn target(&mut self) -> Parsed<(Vec<String>, Pos)> {
         if !self.eat_dot("target") {
             return Err(self.wanted("`.target` after `.version`"));
         }
+        let pos = self.pos();
         let mut target = vec![self.ident("a target such as `sm_80`")?.to_string()];
         while self.eat(',') {
             target.push(self.ident("a target option")?.to_string());
         }
-        Ok(target)
+        Ok((target, pos))
     }
 
     fn item(&mut self) -> Parsed<Option<Item>> {
         match self.peek() {
-            Kind::Punct(';') => {
-                self.at += 1;
-                Ok(None)
-            }
             Kind::Punct('@') => self.skip_dwarf_line(),
             Kind::Dot("section") => self.skip_section(),
             Kind::Dot("file") => self.file().map(Some),
@@ -231,14 +289,17 @@ impl<'s> Parser<'s> {
     /// `.file index "name" [, timestamp, size]`.
     fn file(&mut self) -> Parsed<Item> {
         self.at += 1;
+        let token = self.token();
         let index = self.small("a file number")?;
+        if !self.files.insert(index) {
+            return Err(self.error_at(token, format!("there is a file {index} already")));
+        }
         let name = self.string("a file name")?.to_string();
         if self.eat(',') {
             self.number("a time stamp")?;
             self.expect(',')?;
             self.number("a file size")?;
         }
-        self.eat(';');
         Ok(Item::File { index, name })
     }
 

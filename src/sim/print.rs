@@ -128,7 +128,6 @@ impl Display for Signed {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),
-            n if n < 0 => write!(f, "{n}"),
             n => write!(f, "+{n}"),
         }
     }
@@ -312,7 +311,7 @@ impl Display for Operand {
             OperandKind::Int(value) => write!(f, "{value}"),
             OperandKind::Single(bits) => write!(f, "0f{bits:08X}"),
             OperandKind::Double(bits) => write!(f, "0d{bits:016X}"),
-            OperandKind::Offset(name, offset) => write!(f, "{name}{offset:+}"),
+            OperandKind::Offset(name, offset) => write!(f, "{name}+{offset}"),
             OperandKind::Not(inner) => write!(f, "!{inner}"),
             OperandKind::Negative(inner) => write!(f, "-{inner}"),
             OperandKind::Pair(a, b) => write!(f, "{a}|{b}"),

@@ -189,6 +189,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
             super::code::Guard::If(p) => group.mask & warp.regs.p(p),
             super::code::Guard::Unless(p) => group.mask & !warp.regs.p(p),
         };
+        let at = group.pc;
         cx.clock += 1;
         if CHECKED {
             cx.pc = group.pc;
@@ -246,6 +247,13 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
             },
             Op::Control(op) => step::control(cx, warp, group, op, mask)?,
         };
+        if CHECKED
+            && mask != 0
+            && let Some(tracer) = &cx.machine.tracer
+            && (step != Step::Choose || matches!(instr.op, Op::Control(_)))
+        {
+            tracer.executed(cx, warp, at, mask);
+        }
         match step {
             Step::Next => group.pc += 1,
             Step::Jump(to) => {

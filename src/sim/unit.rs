@@ -133,7 +133,7 @@ impl<'a> Unit<'a> {
             };
             self.cx.at = warp.cta;
             let before = self.cx.clock;
-            let stop = if self.cx.machine.checks.is_empty() {
+            let stop = if self.cx.machine.is_unwatched() {
                 run::<false>(&mut self.cx, warp, turn)
             } else {
                 run::<true>(&mut self.cx, warp, turn)

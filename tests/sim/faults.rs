@@ -229,8 +229,8 @@ fn a_deadlock_says_where_everyone_stands() {
 fn counts_that_disagree_or_make_no_sense() {
     let body = "shr.u32 %r1, %r0, 5; setp.eq.u32 %p0, %r1, 0; @%p0 bra A; bar.sync 1, 96; ret; A: bar.sync 1, 64; ret;";
     assert_eq!(finding(body, 64).kind, FindingKind::DivergentBarrier);
-    assert_eq!(finding("bar.sync 1, 33;", 64).kind, FindingKind::InvalidOperand);
-    assert_eq!(finding("bar.sync 16;", 64).kind, FindingKind::InvalidOperand);
+    assert_eq!(finding("mov.u32 %r1, 33; bar.sync 1, %r1;", 64).kind, FindingKind::InvalidOperand);
+    assert_eq!(finding("mov.u32 %r1, 16; bar.sync %r1;", 64).kind, FindingKind::InvalidOperand);
 }
 
 #[test]

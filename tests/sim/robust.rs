@@ -2,8 +2,11 @@
 
 use proptest::prelude::*;
 
+use std::time::{Duration, Instant};
+
+use super::mutate::{SplitMix, kernels, mutate, number, vocabulary};
 use super::support::kernel;
-use warpwright::sim::{Arg, Launch, Memory, Module, Sim};
+use warpwright::sim::{Arg, Launch, Memory, Module, Sim, validate};
 
 /// A text with most kinds of statements in it.
 fn base() -> String {
@@ -53,21 +56,103 @@ LOOP:
     )
 }
 
-/// Parses and, if that works, runs.
-fn exercise(text: &str) {
-    let Ok(module) = Module::parse(text) else { return };
+/// Parses and, if that works, runs; whether it did work.
+fn exercise(text: &str) -> bool {
+    let parsed = Module::parse(text);
+    let errors = validate("kernel.ptx", text);
+    assert!(parsed.is_ok() || !errors.is_empty(), "what cannot be parsed is not valid");
+    let Ok(module) = parsed else { return false };
     let printed = module.ast().to_string();
     assert!(Module::parse(&printed).is_ok(), "printed text is refused:\n{printed}");
-    let entries: Vec<(String, usize)> =
-        module.entries().map(|e| (e.name().to_string(), e.params().len())).collect();
-    for (name, params) in entries {
+    for entry in module.entries() {
         let mut memory = Memory::new();
-        let buffer = memory.alloc(256);
-        let args = vec![Arg::from(buffer); params];
-        let launch = Launch { grid: [2, 1, 1], block: [48, 1, 1], dynamic_shared_bytes: 64, cluster: None };
+        let buffer = memory.alloc(256).to_le_bytes();
+        let bytes =
+            |size: usize| buffer.iter().copied().chain(std::iter::repeat(0)).take(size).collect::<Vec<u8>>();
+        let args: Vec<Arg> = entry.params().iter().map(|param| Arg::bytes(bytes(param.size))).collect();
+        let block = entry.reqntid().unwrap_or([48, 1, 1]);
+        let launch = Launch { grid: [2, 1, 1], block, dynamic_shared_bytes: 64, cluster: None };
         // Whatever the outcome, it must come.
-        let _ = Sim::new().step_limit(20_000).launch(&module, &name, &launch, &args, &mut memory);
+        let sim = Sim::new().step_limit(20_000).keep_going(8);
+        let _ = sim.launch(&module, entry.name(), &launch, &args, &mut memory);
     }
+    true
+}
+
+/// Many damaged kernels of real compilers: `WARPWRIGHT_FUZZ` says how many, `WARPWRIGHT_SEED` which.
+#[test]
+#[ignore = "takes minutes; WARPWRIGHT_FUZZ=1000000 cargo test --release --test sim -- --ignored --nocapture damaged_kernels"]
+fn damaged_kernels_end_soon() {
+    let (count, seed) = (number("WARPWRIGHT_FUZZ", 20_000), number("WARPWRIGHT_SEED", 1));
+    let mut texts: Vec<String> = kernels().into_iter().map(|(_, text)| text).collect();
+    texts.push(base());
+    let vocabulary = vocabulary(texts.iter().map(String::as_str));
+    let (mut ran, mut slowest) = (0u64, Duration::ZERO);
+    for i in 0..count {
+        let mut random = SplitMix(seed << 32 | i);
+        let mut text = texts[random.below(texts.len())].clone();
+        for _ in 0..=random.below(3) {
+            text = mutate(&text, &vocabulary, &mut random).0;
+        }
+        let start = Instant::now();
+        ran += u64::from(exercise(&text));
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(300), "input {i} took {took:?}:\n{text}");
+        slowest = slowest.max(took);
+        if i % 100_000 == 0 {
+            println!("{i} inputs, {ran} ran, the slowest took {slowest:?}");
+        }
+    }
+    println!("{count} inputs, {ran} ran, the slowest took {slowest:?}");
+}
+
+/// The one-line reason why a module is refused.
+fn refusal(text: &str) -> String {
+    Module::parse(text).map(|_| ()).expect_err("refused").message().to_string()
+}
+
+#[test]
+fn hostile_sizes_are_refused() {
+    let body = |declaration: &str| kernel("", &format!("{declaration}\nret;"));
+    let refused = |declaration: &str| refusal(&body(declaration));
+    assert_eq!(refused(".shared .b8 x[1<<40];"), "`x` is larger than 4294967296 bytes");
+    assert_eq!(
+        refused(".shared .b8 x[1<<20]; .reg .b32 %r; mov.u32 %r, x;"),
+        "`x` takes 1048576 bytes of shared memory; a block has 232448"
+    );
+    assert_eq!(refused(".local .b8 x[1<<30];"), "local variables take more than 524288 bytes of a thread");
+    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(100_000), close.repeat(100_000));
+    assert_eq!(refusal(&kernel("", &deep("{", "}"))), "nested more than 64 levels deep");
+    let parentheses = deep("(", ")").replace("()", "(1)");
+    let refused = refusal(&kernel("", &format!(".reg .b32 %r; mov.u32 %r, {parentheses};")));
+    assert_eq!(refused, "nested more than 64 levels deep");
+    let signs = format!(".reg .b32 %r; mov.u32 %r, {}1;", "-".repeat(100_000));
+    assert_eq!(refusal(&kernel("", &signs)), "nested more than 64 levels deep");
+    let variables = ".global .b8 a[1<<32];\n".to_string() + ".global .b8 b[1<<32];\n.global .b8 c[1<<32];\n";
+    let module = format!(".version 8.8\n.target sm_90a\n.address_size 64\n{variables}");
+    assert_eq!(refusal(&module), "the module's variables take more than 8589934592 bytes");
+}
+
+#[test]
+fn enormous_launches_are_refused() {
+    let module = Module::parse(&kernel("", "ret;")).unwrap_or_else(|e| panic!("{e}"));
+    let refused = |launch: &Launch| {
+        let outcome = Sim::new().launch(&module, "k", launch, &[], &mut Memory::new());
+        outcome.expect_err("refused").to_string()
+    };
+    let message = refused(&Launch { grid: [0x7fff_ffff, 65535, 65535], ..Launch::default() });
+    assert!(message.contains("the simulator runs at most 67108864"), "{message}");
+    let message = refused(&Launch { block: [1024, 1024, 64], ..Launch::default() });
+    assert!(message.contains("1024 in all"), "{message}");
+}
+
+#[test]
+fn long_lines_are_read_in_linear_time() {
+    let line = "add.u32 %r0, %r0, 1; ".repeat(50_000);
+    let text = kernel("", &format!(".reg .b32 %r<2>; mov.u32 %r0, 0;\n{line}\nret;"));
+    let start = Instant::now();
+    assert!(Module::parse(&text).is_ok());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
 #[test]

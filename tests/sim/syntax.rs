@@ -185,8 +185,7 @@ fn operand() -> impl Strategy<Value = String> {
         register,
         any::<i32>().prop_map(|i| i.to_string()),
         any::<u32>().prop_map(|i| format!("{i:#x}")),
-        Just("%tid.x".to_string()),
-        Just("%laneid".to_string()),
+        Just("WARP_SZ".to_string()),
     ]
 }
 

@@ -5,7 +5,7 @@ use super::scope::Symbol;
 use super::{Decoded, Global, size_of};
 use crate::sim::ast::{Address, Operand, OperandKind, Space as Declared, Variable};
 use crate::sim::code::{Addr, Base, Reg, Space, Value};
-use crate::sim::types::Type;
+use crate::sim::types::{Meaning, Type};
 
 /// A symbol's address.
 pub(super) enum Place {
@@ -42,8 +42,8 @@ impl<'m> Cx<'_, '_, 'm> {
         })?;
         if let Some((reg, ty)) = self.register_of(&address.base)? {
             let base = match reg {
-                Reg::R(r) if ty.bits() == 32 => Base::R(r),
-                Reg::D(d) => Base::D(d),
+                Reg::R(r) if ty.bits() == 32 && ty.meaning() != Meaning::Float => Base::R(r),
+                Reg::D(d) if ty.meaning() != Meaning::Float => Base::D(d),
                 _ => {
                     return Err(self.error_at(
                         &address.base,
@@ -51,10 +51,23 @@ impl<'m> Cx<'_, '_, 'm> {
                     ));
                 }
             };
+            // ptxas lets those of copies and matrices pass.
+            if let (Base::R(_), Space::Global | Space::Generic, 64) =
+                (base, space, self.body.builder.symbols.address_size)
+                && !matches!(self.i.opcode.as_str(), "cp" | "ldmatrix" | "stmatrix" | "wmma")
+            {
+                return Err(self.error_at(
+                    &address.base,
+                    format!("an address in {} space has 64 bits; `{}` is {ty}", space.name(), address.base),
+                ));
+            }
             self.sinks.push(reg);
             return Ok((Addr { base, offset }, space));
         }
         match &address.base.kind {
+            OperandKind::Int(_) if !matches!(space, Space::Local) => {
+                Err(self.error_at(&address.base, "only addresses in local space can be constants"))
+            }
             OperandKind::Int(value) => {
                 let d = self.body.builder.preset_d(Value::Bits(*value as u64));
                 Ok((Addr { base: Base::D(d), offset }, space))
@@ -71,6 +84,20 @@ impl<'m> Cx<'_, '_, 'm> {
         offset: i64,
         space: Space,
     ) -> Decoded<(Addr, Space)> {
+        let in_params = match self.body.lookup(name) {
+            Some(Symbol::KernelParam(_)) => Some(true),
+            Some(Symbol::Frame { variable, .. }) => Some(variable.space == Declared::Param),
+            _ => None,
+        };
+        match in_params {
+            Some(true) if space != Space::Param => {
+                return Err(self.wrong_space(operand, name, Space::Param, space));
+            }
+            Some(false) if space == Space::Param => {
+                return Err(self.wrong_space(operand, name, Space::Local, space));
+            }
+            _ => {}
+        }
         match self.symbol(operand, name, offset, space == Space::Generic)? {
             Place::Frame(offset) if matches!(space, Space::Local | Space::Param) => {
                 Ok((Addr { base: Base::Frame, offset }, Space::Local))

@@ -27,7 +27,7 @@ impl Cx<'_, '_, '_> {
             return Err(self.error(format!("`{}` wants an operation", self.i.opcode)));
         };
         let noftz = self.m.eat("noftz");
-        let policy = self.cache_hints(&[]);
+        let policy = self.cache_hints(&[]).policy;
         let count = if self.m.eat("v2") {
             2
         } else if self.m.eat("v4") {

@@ -3,7 +3,8 @@
 use super::Decoded;
 use super::instruction::Cx;
 use crate::sim::arith::Int;
-use crate::sim::code::{Barrier, BarrierKind, Control};
+use crate::sim::ast::OperandKind;
+use crate::sim::code::{Barrier, BarrierKind, Control, R};
 use crate::sim::types::Type;
 
 const U32: Type = Type::Int(Int::U32);
@@ -30,8 +31,8 @@ impl Cx<'_, '_, '_> {
             _ => return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic()))),
         };
         self.arity_of(if kind == BarrierKind::Arrive { 2 } else { 1 }, 2)?;
-        let id = self.src_r(0, U32)?;
-        let threads = if self.count() == 2 { Some(self.src_r(1, U32)?) } else { None };
+        let id = self.barrier_id(0)?;
+        let threads = if self.count() == 2 { Some(self.barrier_threads(1)?) } else { None };
         Ok(Control::Barrier(Box::new(Barrier { kind, aligned, id, threads })))
     }
 
@@ -41,8 +42,8 @@ impl Cx<'_, '_, '_> {
         self.want_word(if f == "popc" { "u32" } else { "pred" })?;
         self.arity_of(3, 4)?;
         let last = self.count() - 1;
-        let id = self.src_r(1, U32)?;
-        let threads = if last == 3 { Some(self.src_r(2, U32)?) } else { None };
+        let id = self.barrier_id(1)?;
+        let threads = if last == 3 { Some(self.barrier_threads(2)?) } else { None };
         let (p, negated) = self.src_p(self.operand(last))?;
         let kind = match f {
             "popc" => BarrierKind::Popc(self.dst_r(0, U32)?, p, negated),
@@ -50,6 +51,24 @@ impl Cx<'_, '_, '_> {
             _ => BarrierKind::Or(self.dst_p(self.operand(0))?, p, negated),
         };
         Ok(Control::Barrier(Box::new(Barrier { kind, aligned, id, threads })))
+    }
+
+    fn barrier_id(&mut self, n: usize) -> Decoded<R> {
+        match self.operand(n).kind {
+            OperandKind::Int(id) if !(0..16).contains(&id) => {
+                Err(self.error_at(self.operand(n), format!("barrier {id}: a block has barriers 0 to 15")))
+            }
+            _ => self.src_r(n, U32),
+        }
+    }
+
+    fn barrier_threads(&mut self, n: usize) -> Decoded<R> {
+        match self.operand(n).kind {
+            OperandKind::Int(threads) if threads % 32 != 0 => {
+                Err(self.error_at(self.operand(n), format!("{threads} threads are no whole number of warps")))
+            }
+            _ => self.src_r(n, U32),
+        }
     }
 
     fn cluster_barrier(&mut self) -> Decoded<Control> {
@@ -67,7 +86,7 @@ impl Cx<'_, '_, '_> {
     /// `membar.level`, `fence.…`.
     pub(super) fn fence(&mut self, name: &str) -> Decoded<Control> {
         let words = self.m.all();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let words: Vec<&str> = words.to_vec();
         let known = match (name, &words[..]) {
             ("membar", ["cta" | "gl" | "sys"] | ["proxy", _]) => true,
             ("fence", ["cta" | "cluster" | "gpu" | "sys"]) => true,

@@ -12,6 +12,7 @@ use crate::sim::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
     SourceLine, Space, Target, Tensor, Value,
 };
+use crate::sim::error::ParseError;
 use crate::sim::types::Type;
 
 /// Local memory a thread may have (CUDA C++ Programming Guide, "Technical Specifications").
@@ -36,10 +37,12 @@ pub(super) struct Builder<'m> {
     /// Registers each instruction touches, and what registers are called.
     touches: Vec<Touches>,
     pub(super) names: HashMap<Reg, Arc<str>>,
+    /// Mistakes in statements, after each of which decoding went on.
+    pub(super) errors: Vec<ParseError>,
 }
 
-/// Decodes `root` and everything it can reach.
-pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded<Code> {
+/// Decodes `root` and everything it can reach; every mistake is found, not the first alone.
+pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<Code, Vec<ParseError>> {
     let code = Code {
         entry: Arc::from(root.name.as_str()),
         instrs: vec![],
@@ -59,6 +62,8 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         params: vec![],
         param_bytes: 0,
         communicates: false,
+        operands: vec![],
+        register_names: HashMap::new(),
         watched: vec![],
         product_registers: 0,
     };
@@ -74,17 +79,14 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
         current: u32::MAX,
         touches: vec![],
         names: HashMap::new(),
+        errors: vec![],
     };
-    let mut entry_calls = vec![];
-    if root.kind == FunctionKind::Entry {
-        builder.params(root)?;
-        (builder.code.frame, builder.code.used) = Body::decode(&mut builder, root, None)?;
-    } else {
-        builder.callee(root)?;
+    if let Err(error) = builder.decode(root) {
+        builder.errors.push(error);
     }
-    std::mem::swap(&mut entry_calls, &mut builder.calls);
-    builder.calls.clear();
-    builder.finish_queue()?;
+    if !builder.errors.is_empty() {
+        return Err(builder.errors);
+    }
     builder.mark_recursion();
     builder.code.communicates = builder.code.instrs.iter().any(|i| communicates(&i.op));
     let smallest = |spaces: &[Space]| {
@@ -96,6 +98,8 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Decoded
     (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
     products::mark(&mut builder.code, &builder.touches);
+    builder.code.operands = builder.touches.iter().map(Touches::registers).collect();
+    builder.code.register_names = builder.names;
     Ok(builder.code)
 }
 
@@ -135,6 +139,16 @@ fn communicates(op: &Op) -> bool {
 }
 
 impl<'m> Builder<'m> {
+    fn decode(&mut self, root: &'m Function) -> Decoded<()> {
+        if root.kind == FunctionKind::Entry {
+            self.params(root)?;
+            (self.code.frame, self.code.used) = Body::decode(self, root, None)?;
+        } else {
+            self.callee(root)?;
+        }
+        self.finish_queue()
+    }
+
     fn params(&mut self, entry: &'m Function) -> Decoded<()> {
         let mut offset = 0u64;
         for param in &entry.params {

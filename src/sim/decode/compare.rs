@@ -5,7 +5,7 @@ use super::instruction::Cx;
 use super::operand::Fit;
 use crate::sim::arith::compare::Compare;
 use crate::sim::arith::{Int, Ty};
-use crate::sim::ast::OperandKind;
+use crate::sim::ast::{Operand, OperandKind};
 use crate::sim::code::{Alu, Logic, P, Reg, Set, Setp};
 use crate::sim::types::{Meaning, Type};
 
@@ -189,12 +189,27 @@ impl Cx<'_, '_, '_> {
     /// A vector destination's registers, or the one register.
     pub(super) fn destinations(&mut self, n: usize, count: usize, ty: Type, fit: Fit) -> Decoded<Box<[Reg]>> {
         let elements = self.elements_of(self.operand(n), count)?;
+        self.check_elements(n, &elements, ty)?;
         elements.iter().map(|operand| self.dst_as(operand, ty, fit)).collect()
+    }
+
+    /// The registers of one vector are equally wide.
+    fn check_elements(&mut self, n: usize, elements: &[Operand], ty: Type) -> Decoded<()> {
+        let mut width = None;
+        for element in elements {
+            let Some((_, found)) = self.register_of(element)? else { continue };
+            if found.bits() != *width.get_or_insert(found.bits()) {
+                let message = format!("the registers of a vector of {ty} differ in width");
+                return Err(self.error_at(self.operand(n), message));
+            }
+        }
+        Ok(())
     }
 
     /// A vector source's registers, or the one register.
     pub(super) fn sources(&mut self, n: usize, count: usize, ty: Type, fit: Fit) -> Decoded<Box<[Reg]>> {
         let elements = self.elements_of(self.operand(n), count)?;
+        self.check_elements(n, &elements, ty)?;
         elements
             .iter()
             .map(|operand| match &operand.kind {

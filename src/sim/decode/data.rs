@@ -5,9 +5,9 @@ use super::instruction::Cx;
 use super::operand::Fit;
 use super::special::clock;
 use crate::sim::arith::Int;
-use crate::sim::ast::OperandKind;
+use crate::sim::ast::{Operand, OperandKind};
 use crate::sim::code::{Alu, Base, D1, Memory, Op, R1, Reg, Space, Value, Widen};
-use crate::sim::types::Type;
+use crate::sim::types::{Meaning, Type};
 
 impl<'m> Cx<'_, '_, 'm> {
     pub(super) fn mov(&mut self) -> Decoded<Op> {
@@ -41,6 +41,9 @@ impl<'m> Cx<'_, '_, 'm> {
             });
         }
         let a = match self.special(source) {
+            Ok(Some(_)) if ty.meaning() == Meaning::Float => {
+                return Err(self.error_at(source, "a special register is no floating-point number"));
+            }
             Ok(Some((a, found))) if found.bits() != ty.bits() => self.special_resized(ty, a, found)?,
             Ok(Some((a, _))) => a,
             _ => self.src(1, ty)?,
@@ -174,6 +177,13 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     /// `createpolicy…`: cache policies mean nothing here; any value stands for one.
+    fn check_fraction(&self, operand: &Operand, fraction: f64) -> Decoded<()> {
+        if fraction > 0.0 && fraction <= 1.0 {
+            return Ok(());
+        }
+        Err(self.error_at(operand, format!("the fraction {fraction} is not above 0 and up to 1")))
+    }
+
     pub(super) fn createpolicy(&mut self) -> Decoded<Alu> {
         let word = self.m.next().unwrap_or("");
         if !matches!(word, "fractional" | "range" | "cvt") {
@@ -186,8 +196,29 @@ impl<'m> Cx<'_, '_, 'm> {
         if ty != Type::B64 {
             return Err(self.no_such_type(ty));
         }
-        self.arity_of(1, 4)?;
+        let (least, most) = match word {
+            "fractional" => (1, 2),
+            "range" => (4, 4),
+            _ => (2, 2),
+        };
+        self.arity_of(least, most)?;
         let d = self.dst_d(0, ty)?;
+        match (word, self.i.operands.get(1).map(|o| (&o.kind, o))) {
+            ("fractional", Some((OperandKind::Single(bits), fraction))) => {
+                self.check_fraction(fraction, f64::from(f32::from_bits(*bits)))?;
+            }
+            ("fractional", Some((OperandKind::Double(bits), fraction))) => {
+                self.check_fraction(fraction, f64::from_bits(*bits))?;
+            }
+            ("fractional", Some(_)) => drop(self.src(1, Type::F32)?),
+            ("range", _) => {
+                self.addr(1, Space::Generic)?;
+                self.src(2, Type::Int(Int::U32))?;
+                self.src(3, Type::Int(Int::U32))?;
+            }
+            ("cvt", _) => drop(self.src(1, Type::B64)?),
+            _ => {}
+        }
         let zero = self.body.builder.preset_d(Value::Bits(0));
         Ok(Alu::D1(D1::Mov, d, zero))
     }

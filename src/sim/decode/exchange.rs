@@ -37,7 +37,7 @@ impl Cx<'_, '_, '_> {
         self.want_word("b32")?;
         self.arity(if sync { 5 } else { 4 })?;
         let (d, p) = self.result_pair(Type::B32)?;
-        let (a, b, c) = (self.src_r(1, Type::B32)?, self.src_r(2, U32)?, self.src_r(3, U32)?);
+        let (a, b, c) = (self.src_r(1, Type::B32)?, self.src_r(2, Type::B32)?, self.src_r(3, Type::B32)?);
         let mask = if sync { Some(self.src_r(4, U32)?) } else { None };
         Ok(WarpOp::Shfl(Box::new(Shfl { mode, d, p, a, b, c, mask })))
     }

@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::instruction::Cx;
 use super::scope::{Scope, Symbol, labels};
 use super::watch::Touches;
-use super::{Decoded, size_of};
+use super::{Decoded, MAX_ERRORS, size_of};
 use crate::sim::ast::{Function, Space, Statement, Variable};
 use crate::sim::code::{Control, Guard, Instr, Meta, Op, P, Place, Reg, SourceLine};
 use crate::sim::error::ParseError;
@@ -97,17 +97,36 @@ impl<'b, 'm> Body<'b, 'm> {
             let number = self.labels.len() as u32;
             self.labels.push(None);
             self.label_names.push((name, pos));
-            self.declare(name, Symbol::Label(number), pos)?;
+            let declared = self.declare(name, Symbol::Label(number), pos);
+            self.note(declared)?;
         }
         for statement in statements {
-            if let Statement::Targets { label, names, pos, .. } = statement {
-                self.declare(label, Symbol::Targets(names), *pos)?;
-            }
-            if let Statement::Prototype { label, returns, params, pos, .. } = statement {
-                self.declare(label, Symbol::Prototype { returns, params }, *pos)?;
-            }
+            let declared = match statement {
+                Statement::Targets { label, names, pos, .. } => {
+                    self.declare(label, Symbol::Targets(names), *pos)
+                }
+                Statement::Prototype { label, returns, params, pos, .. } => {
+                    self.declare(label, Symbol::Prototype { returns, params }, *pos)
+                }
+                _ => Ok(()),
+            };
+            self.note(declared)?;
         }
-        statements.iter().try_for_each(|statement| self.statement(statement))
+        statements.iter().try_for_each(|statement| {
+            let decoded = self.statement(statement);
+            self.note(decoded)
+        })
+    }
+
+    /// Keeps a mistake and goes on, unless there are too many.
+    fn note(&mut self, outcome: Decoded<()>) -> Decoded<()> {
+        match outcome {
+            Err(error) if self.builder.errors.len() + 1 < MAX_ERRORS => {
+                self.builder.errors.push(error);
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 
     fn declare(&mut self, name: &'m str, symbol: Symbol<'m>, pos: Pos) -> Decoded<()> {

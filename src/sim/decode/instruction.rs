@@ -32,8 +32,14 @@ fn converted(op: &Op) -> Option<(Space, crate::sim::code::D)> {
 impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
     /// Decodes an instruction and appends it to the code.
     pub(super) fn decode(body: &'c mut Body<'b, 'm>, i: &'m Instruction) -> Decoded<()> {
-        let mut cx =
-            Cx { body, i, m: Modifiers::new(&i.modifiers), uses: vec![], sinks: vec![], defs: vec![] };
+        let mut cx = Cx {
+            body,
+            i,
+            m: Modifiers::new(&i.opcode, &i.modifiers),
+            uses: vec![],
+            sinks: vec![],
+            defs: vec![],
+        };
         let guard = cx.guard()?;
         let op = cx.op()?;
         if let Some(word) = cx.m.peek() {

@@ -19,10 +19,44 @@ pub(super) fn space_of(word: &str) -> Option<Space> {
     })
 }
 
+/// What an access asks of the caches.
+#[derive(Debug, Default)]
+pub(super) struct Caching {
+    /// `.ca`, `.cg` …
+    operator: bool,
+    nc: bool,
+    eviction: bool,
+    prefetch: bool,
+    /// A cache policy is the last operand.
+    pub(super) policy: bool,
+}
+
 /// Scopes of strong operations.
 pub(super) const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
 impl Cx<'_, '_, '_> {
+    /// Space and caching that go with an access.
+    fn check_access(&self, strong: bool, space: Space, caching: &Caching) -> Decoded<()> {
+        let mnemonic = self.i.mnemonic();
+        if strong && !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
+            return Err(self.error(format!("`{mnemonic}`: a strong access is to global or shared space")));
+        }
+        if strong && (caching.operator || caching.nc) {
+            return Err(self.error(format!("`{mnemonic}`: a strong access takes no cache operator")));
+        }
+        if caching.nc && space != Space::Global {
+            return Err(self.error(format!("`{mnemonic}`: `.nc` wants `.global`")));
+        }
+        if caching.operator && caching.eviction {
+            return Err(self.error(format!("`{mnemonic}`: a cache operator and an eviction priority")));
+        }
+        let levels = caching.eviction || caching.prefetch || caching.policy;
+        if levels && !matches!(space, Space::Generic | Space::Global) {
+            return Err(self.error(format!("`{mnemonic}`: cache hints go with global space")));
+        }
+        Ok(())
+    }
+
     /// `.weak`, `.volatile`, `.relaxed.scope` …: whether the access is strong, and whether it synchronizes.
     fn ordering(&mut self, orders: &[&str]) -> Decoded<(bool, bool)> {
         if self.m.eat("weak") {
@@ -42,21 +76,29 @@ impl Cx<'_, '_, '_> {
         Ok((true, order != "relaxed"))
     }
 
-    /// Cache operators and hints; true when a cache policy operand follows.
-    pub(super) fn cache_hints(&mut self, operators: &[&str]) -> bool {
-        self.m.eat_any(operators);
-        let mut policy = false;
+    /// Cache operators and hints.
+    pub(super) fn cache_hints(&mut self, operators: &[&str]) -> Caching {
+        let mut caching = Caching::default();
         while let Some(word) = self.m.peek() {
-            match word {
-                "nc" => {}
-                "L2::cache_hint" => policy = true,
-                "unified" => {}
-                _ if word.starts_with("L1::") || word.starts_with("L2::") => {}
+            let found = match word {
+                "nc" => &mut caching.nc,
+                "L2::cache_hint" => &mut caching.policy,
+                "L1::evict_normal"
+                | "L1::evict_unchanged"
+                | "L1::evict_first"
+                | "L1::evict_last"
+                | "L1::no_allocate"
+                | "L2::evict_normal"
+                | "L2::evict_first"
+                | "L2::evict_last" => &mut caching.eviction,
+                "L2::64B" | "L2::128B" | "L2::256B" => &mut caching.prefetch,
+                _ if operators.contains(&word) && !caching.operator => &mut caching.operator,
                 _ => break,
-            }
+            };
+            *found = true;
             self.m.eat(word);
         }
-        policy
+        caching
     }
 
     /// `.v2`, `.v4`, `.v8`.
@@ -112,9 +154,10 @@ impl Cx<'_, '_, '_> {
     pub(super) fn ld(&mut self) -> Decoded<Memory> {
         let order = self.ordering(&["relaxed", "acquire"])?;
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
-        let policy = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
+        let caching = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
+        self.check_access(order.0, space, &caching)?;
         let (count, ty) = self.elements_type()?;
-        if policy {
+        if caching.policy {
             self.arity(3)?;
             self.src_d(2, Type::B64)?;
         } else {
@@ -136,9 +179,15 @@ impl Cx<'_, '_, '_> {
         if space == Space::Const {
             return Err(self.error("constant space is read only"));
         }
-        let policy = self.cache_hints(&["wb", "cg", "cs", "wt"]);
+        let caching = self.cache_hints(&["wb", "cg", "cs", "wt"]);
+        self.check_access(order.0, space, &caching)?;
+        if caching.nc || caching.prefetch {
+            return Err(
+                self.error(format!("`{}`: a store neither prefetches nor is it `.nc`", self.i.mnemonic()))
+            );
+        }
         let (count, ty) = self.elements_type()?;
-        if policy {
+        if caching.policy {
             self.arity(3)?;
             self.src_d(2, Type::B64)?;
         } else {

@@ -1,20 +1,22 @@
 //! Reads an instruction's qualifiers from left to right.
 
+use super::order::canonical;
 use crate::sim::types::Type;
 
 /// A cursor over the qualifiers of an instruction.
 pub(super) struct Modifiers<'m> {
-    words: &'m [String],
+    words: Vec<&'m str>,
     at: usize,
 }
 
 impl<'m> Modifiers<'m> {
-    pub(super) fn new(words: &'m [String]) -> Self {
-        Self { words, at: 0 }
+    /// The qualifiers `words` of an instruction, in the manual's order.
+    pub(super) fn new(opcode: &str, words: &'m [String]) -> Self {
+        Self { words: canonical(opcode, words), at: 0 }
     }
 
     pub(super) fn peek(&self) -> Option<&'m str> {
-        self.words.get(self.at).map(String::as_str)
+        self.words.get(self.at).copied()
     }
 
     /// Takes the next qualifier if it is `word`.
@@ -43,8 +45,8 @@ impl<'m> Modifiers<'m> {
         self.take(Type::parse)
     }
 
-    pub(super) fn all(&self) -> &'m [String] {
-        self.words
+    pub(super) fn all(&self) -> &[&'m str] {
+        &self.words
     }
 
     pub(super) fn next(&mut self) -> Option<&'m str> {

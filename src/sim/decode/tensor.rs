@@ -7,7 +7,7 @@ use crate::sim::arith::Float;
 use crate::sim::arith::mma::Accumulator;
 use crate::sim::arith::mma::integer::BitOp;
 use crate::sim::code::{Extents, Mma, Numbers, QuadPair, R, Reg, SmallInt, Sparse, Tensor};
-use crate::sim::types::Type;
+use crate::sim::types::{Meaning, Type};
 
 /// `m16n8k16` and the like.
 pub(super) fn extents(word: &str) -> Option<Extents> {
@@ -106,6 +106,9 @@ impl Cx<'_, '_, '_> {
         if shape == "m8n8k4" && types[1] == "f16" && !sparse {
             return self.quad_pair(layouts, types);
         }
+        if types == ["f64"; 4] {
+            self.m.eat("rn");
+        }
         let bit_op = self.bit_op();
         let (Some(mut extents), Some(numbers)) = (extents(shape), numbers(types, satfinite, bit_op)) else {
             return Err(self.unknown());
@@ -148,11 +151,26 @@ impl Cx<'_, '_, '_> {
         destination: bool,
     ) -> Decoded<Box<[Reg]>> {
         let count = elements * bits as usize / 32 / ty.bits() as usize;
+        self.check_fragment(n, ty)?;
         if destination {
             self.destinations(n, count, ty, Fit::Exact)
         } else {
             self.sources(n, count, ty, Fit::Exact)
         }
+    }
+
+    /// Registers of packed numbers are declared as bits, at least one of them.
+    fn check_fragment(&mut self, n: usize, ty: Type) -> Decoded<()> {
+        if ty != Type::B32 {
+            return Ok(());
+        }
+        for element in self.elements(self.operand(n))? {
+            match self.register_of(&element)? {
+                Some((_, found)) if found.meaning() != Meaning::Bits => {}
+                _ => return Ok(()),
+            }
+        }
+        Err(self.error_at(self.operand(n), "packed numbers are in registers of type .b32"))
     }
 
     /// `e, f`: the metadata and which lanes hold it.
@@ -215,7 +233,11 @@ impl Cx<'_, '_, '_> {
 
 /// The type of a register of A or B.
 fn factor_type(numbers: &Numbers) -> Type {
-    if *numbers == Numbers::F64 { Type::F64 } else { Type::B32 }
+    match numbers {
+        Numbers::F64 => Type::F64,
+        Numbers::Int { .. } => Type::Int(crate::sim::arith::Int::S32),
+        _ => Type::B32,
+    }
 }
 
 /// The type of a register of C or D.

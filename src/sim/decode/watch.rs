@@ -21,6 +21,19 @@ pub(super) struct Touches {
     pub(super) reads: Vec<Reg>,
 }
 
+impl Touches {
+    /// What is written, then what is read, each once.
+    pub(super) fn registers(&self) -> Box<[Reg]> {
+        let mut all: Vec<Reg> = vec![];
+        for &reg in self.writes.iter().chain(&self.sources).chain(&self.sinks) {
+            if !all.contains(&reg) {
+                all.push(reg);
+            }
+        }
+        all.into()
+    }
+}
+
 /// Bits of all registers and blocks together beyond which the analysis is not made.
 const MAX_WORK: usize = 1 << 30;
 

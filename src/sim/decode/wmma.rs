@@ -133,12 +133,14 @@ impl Cx<'_, '_, '_> {
             }
         }
         let shape = self.m.next().unwrap_or("");
-        self.m.eat_any(&["rn", "rz", "rm", "rp"]);
+        // The one rounding that is carried out; compilers print it last.
+        self.m.eat("rn");
         let mut words = vec![];
-        while let Some(word) = self.m.peek().filter(|word| *word != "satfinite") {
+        while let Some(word) = self.m.peek().filter(|word| !matches!(*word, "satfinite" | "rn")) {
             words.push(word);
             self.m.next();
         }
+        self.m.eat("rn");
         let satfinite = self.m.eat("satfinite");
         let types = match words[..] {
             [d, c] => [d, "f16", "f16", c],

@@ -99,7 +99,7 @@ impl Parser<'_> {
         let token = self.token();
         let operand = self.name()?;
         match (&operand.kind, self.peek()) {
-            (OperandKind::Name(name), Kind::Punct('+' | '-')) => {
+            (OperandKind::Name(name), Kind::Punct('+')) => {
                 let offset = self.signed_sum()?;
                 Ok(self.spanned(token, OperandKind::Offset(name.clone(), offset)))
             }
@@ -130,7 +130,7 @@ impl Parser<'_> {
             Kind::Ident(word) if word != "WARP_SZ" => {
                 let base = self.name()?;
                 let offset = match self.peek() {
-                    Kind::Punct('+' | '-') => self.signed_sum()?,
+                    Kind::Punct('+') => self.signed_sum()?,
                     _ => 0,
                 };
                 (base, offset)

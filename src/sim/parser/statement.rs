@@ -13,8 +13,14 @@ impl Parser<'_> {
         while !self.eat('}') {
             match self.peek() {
                 Kind::End => return Err(self.error_at(open, "this `{` is never closed")),
-                Kind::Punct(';') => self.at += 1,
-                _ => self.statement(&mut statements)?,
+                _ => {
+                    let depth = self.depth;
+                    if let Err(error) = self.statement(&mut statements) {
+                        self.keep(error)?;
+                        self.depth = depth;
+                        self.skip_statement();
+                    }
+                }
             }
         }
         Ok(statements)
@@ -138,7 +144,6 @@ impl Parser<'_> {
                 _ => return Err(self.wanted("`function_name` or `inlined_at`")),
             }
         }
-        self.eat(';');
         Ok(loc)
     }
 

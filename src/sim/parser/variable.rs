@@ -58,7 +58,7 @@ impl Parser<'_> {
                     self.at += 1;
                     variable.attributes = self.attributes()?;
                 }
-                Kind::Dot("ptr") => {
+                Kind::Dot("ptr") if variable.pointer.is_none() => {
                     self.at += 1;
                     variable.pointer = Some(self.pointer()?);
                 }

@@ -1,0 +1,67 @@
+//! Element types of buffers and scalars.
+
+use serde_json::Value as Json;
+
+/// An element type as `case.json` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum DType {
+    U8,
+    S8,
+    U16,
+    S16,
+    U32,
+    S32,
+    U64,
+    S64,
+    F16,
+    /// The bits stand in files as `u16`: numpy has no such type.
+    Bf16,
+    F32,
+    F64,
+}
+
+impl DType {
+    /// Bytes of an element.
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            DType::U8 | DType::S8 => 1,
+            DType::U16 | DType::S16 | DType::F16 | DType::Bf16 => 2,
+            DType::U32 | DType::S32 | DType::F32 => 4,
+            DType::U64 | DType::S64 | DType::F64 => 8,
+        }
+    }
+
+    /// The little-endian bytes of a number of JSON; floats may also be text, such as `"-inf"`.
+    pub(super) fn encode(self, value: &Json) -> Result<Vec<u8>, String> {
+        let bytes = match self {
+            DType::F16 => half::f16::from_f64(float(value)?).to_le_bytes().to_vec(),
+            DType::Bf16 => half::bf16::from_f64(float(value)?).to_le_bytes().to_vec(),
+            DType::F32 => (float(value)? as f32).to_le_bytes().to_vec(),
+            DType::F64 => float(value)?.to_le_bytes().to_vec(),
+            _ => self.integer(value)?,
+        };
+        Ok(bytes)
+    }
+
+    fn integer(self, value: &Json) -> Result<Vec<u8>, String> {
+        let bits = 8 * self.bytes() as u32;
+        let number = match value {
+            Json::Bool(b) => Some(i128::from(*b)),
+            Json::Number(n) => n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from)),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| format!("wanted an integer, found {value}"))?;
+        let signed = matches!(self, DType::S8 | DType::S16 | DType::S32 | DType::S64);
+        let (low, high) = if signed { (-(1i128 << (bits - 1)), 1 << (bits - 1)) } else { (0, 1 << bits) };
+        if !(low..high).contains(&number) {
+            return Err(format!("{number} does not fit in {bits} bits"));
+        }
+        Ok(number.to_le_bytes()[..self.bytes()].to_vec())
+    }
+}
+
+fn float(value: &Json) -> Result<f64, String> {
+    let text = || value.as_str().and_then(|text| text.trim().parse().ok());
+    value.as_f64().or_else(text).ok_or_else(|| format!("wanted a number, found {value}"))
+}
