@@ -21,4 +21,5 @@ pub(super) mod shared;
 pub(super) mod single;
 pub(super) mod tensor;
 pub(super) mod tensor_copy;
+pub(super) mod video;
 pub(super) mod warp_ops;
