@@ -1,5 +1,11 @@
 //! How fast kernels are built: the builder alone, in lines of PTX, with no device.
 
+#[path = "../examples/support/product.rs"]
+#[allow(dead_code, reason = "the example runs the product too")]
+mod product;
+#[path = "../examples/matmul_tensor_core/kernel.rs"]
+mod tensor_core;
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -19,6 +25,11 @@ fn build(criterion: &mut Criterion) {
             bencher.iter(|| matmul::<bf16>(black_box(Target::SM_80), divisor));
         });
     }
+    let lines = tensor_core::matmul(Target::SM_80).expect("the kernel is right").ptx().lines().count();
+    group.throughput(Throughput::Elements(lines as u64));
+    group.bench_function(format!("tf32 product of tensors, {lines} lines"), |bencher| {
+        bencher.iter(|| tensor_core::matmul(black_box(Target::SM_80)));
+    });
     group.finish();
 }
 

@@ -11,7 +11,7 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use warpwright::{
-    atoms::{FragmentMap, MmaOperand, MmaShape, mma_fragment, strategies},
+    atoms::{FragmentMap, mma_atom, strategies},
     prelude::*,
 };
 
@@ -28,8 +28,8 @@ fn main() -> ExitCode {
     }
 
     // It is operand A of `mma.m16n8k16`, and the column layout is the row layout of the transposed tile.
-    let a = mma_fragment(MmaShape::M16N8K16, MmaOperand::A, warpwright::atoms::ElementWidth::B16)
-        .expect("there is one");
+    let a =
+        mma_atom("SM80_16x8x16_F32BF16BF16F32_TN").expect("there is one").fragment_a().expect("in registers");
     let col = Rt::<bf16, 1, 1, Col>::fragment();
     match check(&tile, &a, &col) {
         Ok(()) => println!(

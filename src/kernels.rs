@@ -1,6 +1,10 @@
 //! Ready kernels, each a page of tile code with its tuning choices.
 #![forbid(unsafe_code)]
 
+mod copy;
 mod matmul;
+mod transpose;
 
+pub use copy::{CopyArgs, copy_elements};
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
+pub use transpose::{TransposeArgs, transpose};

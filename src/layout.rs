@@ -19,6 +19,7 @@ mod like;
 mod modes;
 mod product;
 mod recast;
+mod run_time;
 mod simplify;
 mod slice;
 #[cfg(feature = "proptest")]
@@ -28,6 +29,7 @@ mod text;
 mod tiler;
 mod tuple;
 
+pub(crate) use access::warp_accesses_of;
 pub use access::{AccessError, BankConflicts, Coalescing, bank_conflicts, coalescing, warp_accesses};
 pub use basis::BasisVector;
 pub use codomain::Codomain;
@@ -36,7 +38,8 @@ pub use construct::Layout;
 pub use error::{ComposeFault, LayoutError, ModePath};
 pub use evaluate::{coord_of_index, coord_to_coord, index_of_coord};
 pub use inverse::domain_distribute;
+pub use run_time::RUN_TIME_EXTENT;
 pub use slice::{Slicer, Slot};
-pub use swizzle::Swizzle;
+pub use swizzle::{SplitOffset, Swizzle};
 pub use tiler::{Tile, Tiler};
 pub use tuple::{Coord, IntTuple, Leaves, Shape, Stride, Tuple};

@@ -29,12 +29,14 @@
 //! | ---                                                                 | ---                                     |
 //! | scalars, pointers, instructions, control flow, kernels              | [`ptx`]                                 |
 //! | tiles in registers, shared and global memory; pipelines             | [`tiles`]                               |
+//! | tensors by layouts: tiled copies, tiled products, predicates         | [`tensor`]                              |
 //! | ready kernels                                                       | [`kernels`]                             |
 //! | launches with typed arguments on the simulator or a GPU             | [`run`]                                 |
 //! | running PTX text of any origin on the CPU, and finding its mistakes | [`sim`]                                 |
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
 //! | PTX files with a header for C and C++                               | [`export`]                              |
 //! | which lane holds which element                                      | [`atoms`]                               |
+//! | pictures of layouts, instructions and bank conflicts                | [`draw`]                                |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
 //! | every instruction form with what it needs                           | [`ptx::table`]                          |
 //!
@@ -61,12 +63,14 @@
 //! - `proptest`: generators for lanes, coordinates, register tiles and layouts.
 
 pub mod atoms;
+pub mod draw;
 pub mod export;
 pub mod kernels;
 pub mod layout;
 pub mod ptx;
 pub mod run;
 pub mod sim;
+pub mod tensor;
 pub mod tiles;
 
 #[cfg(feature = "cli")]
@@ -89,3 +93,11 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/layouts.md")]
+mod layouts {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/simulator.md")]
+mod simulator {}

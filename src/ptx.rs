@@ -31,6 +31,7 @@ pub use entry::{Entry, Extent, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
+pub(crate) use inst::Addition;
 pub use inst::{
     Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
     Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order,
@@ -52,3 +53,4 @@ pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f1
 pub use val::Val;
 pub use var::Var;
 pub use variable::{Variable, VariableSpace};
+pub(crate) use {body::RegId, operand::Operand};

@@ -17,6 +17,7 @@ mod scope;
 mod shared_register;
 mod st;
 mod swizzle;
+mod tensor;
 
 pub use element::{Col, RegisterLayout, Row, TileElement};
 pub use gl::{Gl, GlLayout, GlTile, col_major, row_major};

@@ -11,7 +11,7 @@ use std::{env, fs, path::Path};
 use pretty_assertions::assert_eq;
 use warpwright::{
     export::Export,
-    kernels::matmul,
+    kernels::{copy_elements, matmul, transpose},
     ptx::{Module, Target, bf16, f16},
 };
 
@@ -23,7 +23,13 @@ fn modules() -> Vec<(&'static str, Module)> {
         product.add(&matmul::<bf16>(target, divisor).unwrap()).unwrap();
         product.add(&matmul::<f16>(target, divisor).unwrap()).unwrap();
     }
-    vec![("matmul", product)]
+    let mut copies = Module::new(target);
+    copies.add(&copy_elements::<f32>(target).unwrap()).unwrap();
+    let mut transposes = Module::new(target);
+    for divisor in [1, 4] {
+        transposes.add(&transpose::<f32>(target, divisor).unwrap()).unwrap();
+    }
+    vec![("copy", copies), ("matmul", product), ("transpose", transposes)]
 }
 
 #[test]

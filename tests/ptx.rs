@@ -1,5 +1,7 @@
 //! The assembler: the instruction table against ptxas, the emitters against the table, folding against the manual.
 
+#[path = "support/atom_kernel.rs"]
+mod atom_kernel;
 #[path = "support/npz.rs"]
 mod npz;
 #[path = "support/require.rs"]

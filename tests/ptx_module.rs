@@ -11,6 +11,7 @@ mod ptx_module {
     mod print;
     #[cfg(feature = "cuda")]
     mod print_on_device;
+    mod promise;
     mod raw;
     mod run;
     mod variable;

@@ -1,5 +1,7 @@
 //! The run room: typed launches in the simulator, on a stand-in driver, and on a GPU where there is one.
 
+#[path = "support/devices.rs"]
+mod devices;
 #[path = "support/require.rs"]
 mod require;
 

@@ -13,8 +13,8 @@ mod sim {
     mod mutated;
     mod npy;
     mod pairs;
+    mod report;
     mod robust;
-    mod speed;
     mod support;
     mod syntax;
     mod truth;

@@ -16,4 +16,5 @@ mod tiles {
     mod mistakes;
     mod pipeline;
     mod shared;
+    mod tensor;
 }

@@ -53,11 +53,15 @@ impl Checked {
 
     /// How much of the bound is used up; above 1 it is wrong.
     fn share(&self) -> f64 {
-        if self.holds() { self.error() / self.bound } else { f64::INFINITY }
+        match self.holds() {
+            true if self.is_special() => 0.0,
+            true => self.error() / self.bound,
+            false => f64::INFINITY,
+        }
     }
 
-    /// Right, but with no distance from the reference.
-    fn is_special(&self) -> bool {
+    /// Not a number to measure a distance by: the reference or what was found is infinite or no number.
+    pub(crate) fn is_special(&self) -> bool {
         !self.wanted.is_finite() || self.overflows && !self.found.is_finite()
     }
 }

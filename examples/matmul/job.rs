@@ -40,6 +40,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
     for path in options.out.iter().chain([&ptx_path]) {
         check_writable(path)?;
     }
+    check_distinct(options, &ptx_path)?;
 
     let entry = kernel.entry();
     let mut say = |what: &str, text: &dyn Display| {
@@ -152,7 +153,7 @@ fn verdict(
              {wanted:e} within {bound:.1e}"
         )));
     }
-    if let Some(worst) = verdict.worst {
+    if let Some(worst) = verdict.worst.filter(|worst| !worst.is_special()) {
         let (row, col, error, bound) = (worst.row, worst.col, worst.error(), worst.bound);
         say("error", &format!("at worst {error:.1e} of {bound:.1e} allowed, at row {row}, column {col}"))?;
     }
@@ -178,6 +179,31 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::Input(format!("{} cannot be written: {problem}", path.display())))
+}
+
+/// Finds whether a file that is to be written is also named for something else.
+fn check_distinct(options: &Options, ptx: &Path) -> Result<(), Failure> {
+    let inputs = [("--a", &options.a), ("--b", &options.b)];
+    let read = inputs.iter().filter_map(|(name, path)| Some((*name, path.as_deref()?)));
+    let out = options.out.as_deref().map(|path| ("--out", path));
+    let written = out.into_iter().chain([("--ptx", ptx)]);
+    let named: Vec<(&str, &Path)> = read.chain(written).collect();
+    for (at, (name, path)) in
+        named.iter().enumerate().filter(|(_, (name, _))| ["--out", "--ptx"].contains(name))
+    {
+        if let Some((other, _)) = named[..at].iter().find(|(_, other)| place(other) == place(path)) {
+            return Err(Failure::Input(format!("{} is named for both {other} and {name}", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// One name for all ways to spell a file that may not exist yet, in a folder that does.
+fn place(path: &Path) -> Option<PathBuf> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    path.canonicalize()
+        .or_else(|_| Ok::<_, io::Error>(parent.canonicalize()?.join(path.file_name().unwrap_or_default())))
+        .ok()
 }
 
 fn write(path: &Path, how: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {

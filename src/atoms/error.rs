@@ -93,6 +93,12 @@ pub enum FragmentError {
         /// Another one.
         second: Owner,
     },
+    /// An operand that is no fragment: it lies in shared memory.
+    #[error("{map}: read from shared memory, so no lane holds its elements")]
+    InMemory {
+        /// The operand.
+        map: String,
+    },
     /// The tile would not fit the algebra.
     #[error(transparent)]
     Layout(#[from] LayoutError),

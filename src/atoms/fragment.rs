@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::FragmentError;
-use crate::layout::Layout;
+use crate::layout::{AccessError, BankConflicts, ComposedLayout, Layout, bank_conflicts, warp_accesses_of};
 
 /// How many bits an element has, and so how many share a 32-bit register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -230,6 +230,55 @@ impl FragmentMap {
                 Err(FragmentError::Unowned { map: self.name.clone(), row, col })
             }
         }
+    }
+
+    /// Whether every element of the tile is held at least once.
+    ///
+    /// # Errors
+    /// [`FragmentError::Unowned`], naming the first element that no lane holds.
+    pub fn check_covering(&self) -> Result<(), FragmentError> {
+        let elements = (0..self.cols).flat_map(|col| (0..self.rows).map(move |row| (row, col)));
+        elements.into_iter().try_for_each(|(row, col)| self.owner(row, col).map(|_| ()))
+    }
+
+    /// [`check_covering`](Self::check_covering) for tests.
+    ///
+    /// # Panics
+    /// If no lane holds an element; the message names it.
+    #[track_caller]
+    pub fn assert_covering(&self) {
+        if let Err(error) = self.check_covering() {
+            panic!("not covering: {error}");
+        }
+    }
+
+    /// What it costs a warp to move this fragment from or to shared memory, where `tile` gives the byte of each element
+    /// `row + col · rows`: for each warp and each access of `vector` elements of `element_bytes`, in order.
+    ///
+    /// # Errors
+    /// As [`warp_accesses`] and [`bank_conflicts`]: if a vector's elements do not lie side by side, or an address is not
+    /// aligned to the vector.
+    ///
+    /// ```
+    /// use warpwright::{atoms::mma_atom, layout::Layout};
+    /// let a = mma_atom("SM80_16x8x16_F32BF16BF16F32_TN")?.fragment_a()?;
+    /// // 16×16 bf16, row by row, 32 bytes a row: rows 4 apart share their banks.
+    /// let dense = Layout::new((16, 16), (32, 2))?.into();
+    /// assert_eq!(a.conflicts(&dense, 2, 2)?.iter().map(|access| access.degree()).max(), Some(2));
+    /// let padded = Layout::new((16, 16), (48, 2))?.into();
+    /// assert_eq!(a.conflicts(&padded, 2, 2)?.iter().map(|access| access.degree()).max(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn conflicts(
+        &self,
+        tile: &ComposedLayout,
+        element_bytes: i64,
+        vector: i64,
+    ) -> Result<Vec<BankConflicts>, AccessError> {
+        let bytes = |index: i64| tile.index(self.layout.index(index));
+        let accesses = warp_accesses_of(self.layout.shape(), bytes, element_bytes, vector)?;
+        let width = (element_bytes * vector) as u64;
+        accesses.into_iter().map(|addresses| bank_conflicts(addresses, width)).collect()
     }
 
     /// [`check_bijective`](Self::check_bijective) for tests.

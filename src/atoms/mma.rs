@@ -1,88 +1,368 @@
-//! Operand fragments of `mma.sync` (PTX ISA, "Matrix Fragments for mma").
+//! Matrix multiply-accumulate instructions as data: `mma.sync`, `mma.sp`, `wgmma`, and what one thread does alone.
 
-use ElementWidth::{B16, B32};
-use MmaOperand::{A, B, C};
-use MmaShape::{M16N8K8, M16N8K16};
+mod layouts;
+mod operand;
+mod scale;
+mod sparse;
+mod table;
 
-use super::fragment::{ElementWidth, FragmentMap};
+use std::{fmt, sync::OnceLock};
 
-/// Shape of a warp's matrix multiply-accumulate, D = A·B + C.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MmaShape {
-    /// A is 16×8, B 8×8, C and D 16×8.
-    #[doc(alias = "m16n8k8")]
-    M16N8K8,
-    /// A is 16×16, B 16×8, C and D 16×8.
-    #[doc(alias = "m16n8k16")]
-    M16N8K16,
-}
+use super::{error::FragmentError, fragment::FragmentMap, mma_type::MmaType};
+use crate::{
+    layout::Layout,
+    ptx::{RegClass, Target, Version, table as instructions},
+};
 
-/// An operand of `mma.sync`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MmaOperand {
-    /// Rows m, columns k.
-    A,
-    /// Rows n, columns k: as CuTe has it, B is seen transposed.
-    B,
-    /// C and D: rows m, columns n.
-    C,
-}
+pub use operand::{Major, MmaOperand, Source};
+pub use scale::{BlockScale, ScaleVector};
+pub use sparse::Sparsity;
+pub use table::{UnknownAtom, mma_atom, mma_atoms, mma_with_mnemonic};
 
-/// A row of the table: the (thread, value) layout onto `row + col · rows` in text form.
-struct Row {
-    shape: MmaShape,
-    operand: MmaOperand,
-    width: ElementWidth,
-    name: &'static str,
-    size: (u32, u32),
-    layout: &'static str,
-}
+use operand::Registers;
 
-const fn row(
-    shape: MmaShape,
-    operand: MmaOperand,
-    width: ElementWidth,
-    name: &'static str,
-    size: (u32, u32),
-    layout: &'static str,
-) -> Row {
-    Row { shape, operand, width, name, size, layout }
-}
-
-#[rustfmt::skip]
-const TABLE: [Row; 10] = [
-    row(M16N8K8,  A, B16, "m16n8k8 A, 16-bit",  (16,  8), "((4,8),(2,2)):((32,1),(16,8))"),
-    row(M16N8K8,  B, B16, "m16n8k8 B, 16-bit",  ( 8,  8), "((4,8),2):((16,1),8)"),
-    row(M16N8K8,  C, B16, "m16n8k8 C, 16-bit",  (16,  8), "((4,8),(2,2)):((32,1),(16,8))"),
-    row(M16N8K8,  A, B32, "m16n8k8 A, 32-bit",  (16,  8), "((4,8),(2,2)):((16,1),(8,64))"),
-    row(M16N8K8,  B, B32, "m16n8k8 B, 32-bit",  ( 8,  8), "((4,8),2):((8,1),32)"),
-    row(M16N8K8,  C, B32, "m16n8k8 C, 32-bit",  (16,  8), "((4,8),(2,2)):((32,1),(16,8))"),
-    row(M16N8K16, A, B16, "m16n8k16 A, 16-bit", (16, 16), "((4,8),(2,2,2)):((32,1),(16,8,128))"),
-    row(M16N8K16, B, B16, "m16n8k16 B, 16-bit", ( 8, 16), "((4,8),(2,2)):((16,1),(8,64))"),
-    row(M16N8K16, C, B16, "m16n8k16 C, 16-bit", (16,  8), "((4,8),(2,2)):((32,1),(16,8))"),
-    row(M16N8K16, C, B32, "m16n8k16 C, 32-bit", (16,  8), "((4,8),(2,2)):((32,1),(16,8))"),
-];
-
-/// The fragment map of an operand of `mma.sync`, or none if there is no such instruction (m16n8k16 takes no 32-bit A or B).
+/// An instruction that computes D = A·B + C, as data: shape, types, and which thread holds which element.
 ///
-/// 32-bit A and B are tf32, 32-bit C is f32 or s32; 16-bit operands are f16 or bf16.
-#[must_use]
-pub fn mma_fragment(shape: MmaShape, operand: MmaOperand, width: ElementWidth) -> Option<FragmentMap> {
-    let wanted = |row: &&Row| (row.shape, row.operand, row.width) == (shape, operand, width);
-    TABLE.iter().find(wanted).map(Row::map)
+/// A is M×K, B is seen as N×K, C and D are M×N. Layouts map (thread, value) to `row + col · rows`; values are in register
+/// order, lowest bits first. Every atom stands in one table, made of a few rules: [`mma_atoms`] lists it, [`mma_atom`] finds
+/// a name.
+///
+/// ```
+/// use warpwright::atoms::mma_atom;
+/// let atom = mma_atom("SM80_16x8x16_F32BF16BF16F32_TN")?;
+/// assert_eq!(atom.mnemonic(), "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
+/// assert_eq!(atom.shape(), (16, 8, 16));
+/// assert_eq!(atom.layout_a().to_string(), "((4,8),(2,2,2)):((32,1),(16,8,128))");
+/// let owner = atom.fragment_c().owner(9, 3)?;
+/// assert_eq!((owner.lane, owner.register), (5, 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "MMA_Atom")]
+#[doc(alias = "MMA_Traits")]
+pub struct MmaAtom {
+    name: String,
+    mnemonic: String,
+    cute_mnemonic: String,
+    shape: (u32, u32, u32),
+    group: Group,
+    operands: [Registers; 4],
+    saturates: bool,
+    bit_op: Option<BitOp>,
+    sparsity: Option<Sparsity>,
+    block_scale: Option<BlockScale>,
+    /// Where the instruction table does not have it.
+    support: Option<(Version, Target)>,
+    layouts: [OnceLock<Layout>; 4],
+    threads: OnceLock<Layout>,
 }
 
-/// All fragment maps of [`mma_fragment`].
-pub fn mma_fragments() -> impl Iterator<Item = FragmentMap> {
-    TABLE.iter().map(Row::map)
+/// The threads that execute an atom together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// A single thread.
+    Thread,
+    /// Eight threads of a warp, four of each half; four quad pairs compute four products with one instruction.
+    QuadPair,
+    /// 32 threads.
+    Warp,
+    /// Four warps.
+    Warpgroup,
 }
 
-impl Row {
-    fn map(&self) -> FragmentMap {
-        self.layout
-            .parse()
-            .map_err(Into::into)
-            .and_then(|layout| FragmentMap::new(self.name, self.size, self.width.per_register(), layout))
-            .expect("every row parses and lies within its operand, as the tests check")
+impl Group {
+    /// Threads in it.
+    #[must_use]
+    pub const fn threads(self) -> u32 {
+        match self {
+            Group::Thread => 1,
+            Group::QuadPair => 8,
+            Group::Warp => 32,
+            Group::Warpgroup => 128,
+        }
     }
 }
+
+/// What stands for the product of single bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BitOp {
+    /// Counts the bits in which the operands differ.
+    Xor,
+    /// Counts the bits that both have.
+    And,
+}
+
+impl MmaAtom {
+    /// CuTe's name where CuTe has the atom, or else one made in the same way.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The instruction as the PTX manual spells it; empty for an atom of several instructions (complex numbers).
+    #[must_use]
+    pub fn mnemonic(&self) -> &str {
+        &self.mnemonic
+    }
+
+    /// The instruction as CuTe spells it: some qualifiers stand elsewhere, which ptxas takes too.
+    #[must_use]
+    pub fn cute_mnemonic(&self) -> &str {
+        &self.cute_mnemonic
+    }
+
+    /// Rows of A, rows of B (columns of the product), and columns of both: (M, N, K).
+    #[must_use]
+    pub fn shape(&self) -> (u32, u32, u32) {
+        self.shape
+    }
+
+    /// The threads that execute it together.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        self.group
+    }
+
+    /// The lowest target that has it. Instructions of sm_70 are given for sm_75, the oldest target there is here.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        self.support().1
+    }
+
+    /// The lowest PTX version that has it.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.support().0
+    }
+
+    fn support(&self) -> (Version, Target) {
+        let stated = || (Version::new(6, 3), Target::SM_75);
+        self.support.unwrap_or_else(|| {
+            instructions::find(&self.mnemonic)
+                .map_or_else(stated, |form| (form.version, form.needs.lowest_target()))
+        })
+    }
+
+    /// Whether a target has it.
+    #[must_use]
+    pub fn is_on(&self, target: Target) -> bool {
+        match (self.support, instructions::find(&self.mnemonic)) {
+            (Some((_, lowest)), _) => target == lowest || !lowest.is_specific() && target.sm() >= lowest.sm(),
+            (None, form) => form.is_some_and(|form| target.features().contains(form.needs)),
+        }
+    }
+
+    /// Whether a kernel can emit it on registers: all but `wgmma`, complex numbers, and what no version of PTX up to 9.0 has.
+    #[must_use]
+    pub fn is_emitted(&self) -> bool {
+        self.group != Group::Warpgroup && instructions::find(&self.mnemonic).is_some()
+    }
+
+    /// Whether sums beyond s32 become its extreme instead of wrapping (`.satfinite`).
+    #[must_use]
+    pub fn saturates(&self) -> bool {
+        self.saturates
+    }
+
+    /// What multiplies single bits; none for numbers.
+    #[must_use]
+    pub fn bit_op(&self) -> Option<BitOp> {
+        self.bit_op
+    }
+
+    /// How A is compressed; none for a dense A.
+    #[must_use]
+    pub fn sparsity(&self) -> Option<&Sparsity> {
+        self.sparsity.as_ref()
+    }
+
+    /// How A and B are scaled in blocks; none for most.
+    #[must_use]
+    pub fn block_scale(&self) -> Option<&BlockScale> {
+        self.block_scale.as_ref()
+    }
+
+    // ── Operands ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn registers_of(&self, operand: MmaOperand) -> &Registers {
+        &self.operands[operand as usize]
+    }
+
+    /// The number format of an operand.
+    #[must_use]
+    pub fn operand_type(&self, operand: MmaOperand) -> MmaType {
+        self.registers_of(operand).ty
+    }
+
+    /// Where an operand is read from.
+    #[must_use]
+    pub fn source(&self, operand: MmaOperand) -> Source {
+        self.registers_of(operand).source
+    }
+
+    /// The orders in which A or B may lie: of a warp's `mma`, `.row` A and `.col` B are K-major. C and D have none.
+    #[must_use]
+    pub fn majors(&self, operand: MmaOperand) -> &'static [Major] {
+        self.registers_of(operand).majors
+    }
+
+    /// The class of an operand's registers.
+    #[must_use]
+    pub fn register_class(&self, operand: MmaOperand) -> RegClass {
+        self.registers_of(operand).class
+    }
+
+    /// Elements that one register holds; for a sparse A, stored ones.
+    #[must_use]
+    pub fn per_register(&self, operand: MmaOperand) -> u32 {
+        self.registers_of(operand).per_register
+    }
+
+    /// Registers of an operand in each thread; 1, the descriptor, for one in shared memory.
+    #[must_use]
+    pub fn registers(&self, operand: MmaOperand) -> u32 {
+        let registers = self.registers_of(operand);
+        if registers.source == Source::Shared {
+            return 1;
+        }
+        let (rows, cols) = self.stored_size(operand);
+        (rows * cols * registers.parts).div_ceil(self.group.threads() * registers.per_register)
+    }
+
+    /// Rows and columns of an operand: M×K, N×K or M×N.
+    #[must_use]
+    pub fn operand_size(&self, operand: MmaOperand) -> (u32, u32) {
+        let (m, n, k) = self.shape;
+        match operand {
+            MmaOperand::A => (m, k),
+            MmaOperand::B => (n, k),
+            MmaOperand::C | MmaOperand::D => (m, n),
+        }
+    }
+
+    /// As [`operand_size`](Self::operand_size), a sparse A compressed.
+    fn stored_size(&self, operand: MmaOperand) -> (u32, u32) {
+        let (rows, cols) = self.operand_size(operand);
+        let halves = operand == MmaOperand::A && self.sparsity.is_some();
+        (rows, if halves { cols / 2 } else { cols })
+    }
+
+    // ── Layouts ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Logical thread to lane: `32:1`, or `(4,2):(1,16)` for the quad pair of lanes 0–3 and 16–19.
+    #[doc(alias = "ThrID")]
+    #[must_use]
+    pub fn thread_ids(&self) -> &Layout {
+        self.threads.get_or_init(|| layouts::thread_ids(self.group))
+    }
+
+    /// An operand's (thread, value) layout onto `row + col · rows`.
+    ///
+    /// Of a sparse A it covers the uncompressed M×K matrix, as in CuTe: a register's values are all elements that its stored
+    /// ones may be. An operand in shared memory belongs to every thread.
+    #[must_use]
+    pub fn layout(&self, operand: MmaOperand) -> &Layout {
+        self.layouts[operand as usize].get_or_init(|| {
+            let registers = self.registers_of(operand);
+            let sparse = if operand == MmaOperand::A && self.sparsity.is_some() { 2 } else { 1 };
+            registers.layout(self.group, self.operand_size(operand), sparse)
+        })
+    }
+
+    /// Of A, onto `m + k · M`.
+    #[doc(alias = "ALayout")]
+    #[must_use]
+    pub fn layout_a(&self) -> &Layout {
+        self.layout(MmaOperand::A)
+    }
+
+    /// Of B, onto `n + k · N`.
+    #[doc(alias = "BLayout")]
+    #[must_use]
+    pub fn layout_b(&self) -> &Layout {
+        self.layout(MmaOperand::B)
+    }
+
+    /// Of C, onto `m + n · M`.
+    #[doc(alias = "CLayout")]
+    #[must_use]
+    pub fn layout_c(&self) -> &Layout {
+        self.layout(MmaOperand::C)
+    }
+
+    /// Of D, onto `m + n · M`: as C's, but for the quad-pair form with f16 C and f32 D.
+    #[must_use]
+    pub fn layout_d(&self) -> &Layout {
+        self.layout(MmaOperand::D)
+    }
+
+    /// Which register of which thread holds which element. Of a sparse A, the elements are those of the compressed M×K/2
+    /// matrix. Lanes are logical threads: [`thread_ids`](Self::thread_ids) has the lane of each.
+    ///
+    /// # Errors
+    /// [`FragmentError::InMemory`] for an operand in shared memory.
+    pub fn fragment(&self, operand: MmaOperand) -> Result<FragmentMap, FragmentError> {
+        let registers = self.registers_of(operand);
+        let name = format!("{} {operand:?}", self.name);
+        if registers.source == Source::Shared {
+            return Err(FragmentError::InMemory { map: name });
+        }
+        let size = self.stored_size(operand);
+        let layout = registers.layout(self.group, size, 1);
+        let values = layout.shape().modes().last().map_or(1, |values| values.size());
+        let per_register = u32::try_from(values).map_or(1, |values| values.min(registers.per_register));
+        FragmentMap::new(name, size, per_register, layout)
+    }
+
+    /// [`fragment`](Self::fragment) of A.
+    ///
+    /// # Errors
+    /// If A is in shared memory.
+    pub fn fragment_a(&self) -> Result<FragmentMap, FragmentError> {
+        self.fragment(MmaOperand::A)
+    }
+
+    /// [`fragment`](Self::fragment) of B.
+    ///
+    /// # Errors
+    /// If B is in shared memory.
+    pub fn fragment_b(&self) -> Result<FragmentMap, FragmentError> {
+        self.fragment(MmaOperand::B)
+    }
+
+    /// [`fragment`](Self::fragment) of C, which is always in registers.
+    #[must_use]
+    pub fn fragment_c(&self) -> FragmentMap {
+        self.sum_fragment(MmaOperand::C)
+    }
+
+    /// [`fragment`](Self::fragment) of D, which is always in registers.
+    #[must_use]
+    pub fn fragment_d(&self) -> FragmentMap {
+        self.sum_fragment(MmaOperand::D)
+    }
+
+    fn sum_fragment(&self, operand: MmaOperand) -> FragmentMap {
+        self.fragment(operand).expect("C and D are in registers, and the rule stays within them")
+    }
+}
+
+impl fmt::Debug for MmaAtom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MmaAtom").field(&self.name).finish()
+    }
+}
+
+impl fmt::Display for MmaAtom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl PartialEq for MmaAtom {
+    /// Atoms are told apart by their names.
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for MmaAtom {}

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{ElementWidth, FragmentMap, TileLayout, mma_fragments, rt_base};
+use super::{
+    CopyAtom, ElementWidth, FragmentMap, MmaAtom, MmaOperand, TileLayout, copy_atoms, mma_atoms, rt_base,
+};
 
 /// A lane of a warp.
 pub fn lane() -> impl Strategy<Value = u32> {
@@ -29,9 +31,20 @@ pub fn tile_map() -> impl Strategy<Value = FragmentMap> {
     })
 }
 
-/// An operand of `mma.sync`.
+/// Any atom of the table.
+pub fn mma_atom() -> impl Strategy<Value = &'static MmaAtom> {
+    select(mma_atoms().collect::<Vec<_>>())
+}
+
+/// Any copy atom of the table.
+pub fn copy_atom() -> impl Strategy<Value = &'static CopyAtom> {
+    select(copy_atoms().collect::<Vec<_>>())
+}
+
+/// An operand of any atom that is held in registers.
 pub fn mma_map() -> impl Strategy<Value = FragmentMap> {
-    select(mma_fragments().collect::<Vec<_>>())
+    (mma_atom(), select(MmaOperand::ALL.to_vec()))
+        .prop_filter_map("an operand in registers", |(atom, operand)| atom.fragment(operand).ok())
 }
 
 /// Any of the above.

@@ -1,16 +1,126 @@
-//! `warpwright layout`.
+//! `warpwright layout`: a calculator for layouts.
 
+mod arguments;
+mod evaluate;
+mod functions;
+mod json;
+mod parse;
+mod report;
+mod value;
+
+use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
 use super::Error;
+use report::Tables;
 
-/// Evaluates expressions of the layout algebra.
+pub(super) use evaluate::evaluate;
+pub(super) use value::Value;
+
+/// Evaluates expressions of the layout algebra, such as 'logical_divide((8,16):(16,1), (4:1, 8:1))'.
+///
+/// Functions have CuTe's names, layouts its text form: (4,(2,2)):(2,(1,8)). Swizzles are S<3,4,3>, swizzled layouts
+/// S<3,4,3> o 0 o (8,64):(128,2); `o` composes. Prints the result, its size and cosize, whether it is injective, and its table.
 #[derive(clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// The expressions; without any, one a line is read from standard input.
+    expressions: Vec<String>,
+
+    /// Reads lines {"id":…, "op":…, "in":[…]} from standard input and answers each with {"id":…, "result":…} or
+    /// {"id":…, "error":…}.
+    #[arg(long, conflicts_with_all = ["expressions", "table", "no_table"])]
+    jsonl: bool,
+
+    /// Prints tables of any size.
+    #[arg(long, conflicts_with = "no_table")]
+    table: bool,
+
+    /// Prints no table.
+    #[arg(long)]
+    no_table: bool,
+
+    /// Lists the functions.
+    #[arg(long)]
+    functions: bool,
+}
 
 impl Args {
     /// Carries the command out.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
-        Err(Error::of("layout", "not there yet"))
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let outcome = self.run_into(&mut out);
+        let flushed = out.flush().map_err(broken);
+        outcome.and_then(|code| flushed.map(|()| code))
     }
+
+    fn run_into(&self, out: &mut impl Write) -> Result<ExitCode, Error> {
+        if self.functions {
+            for function in functions::FUNCTIONS {
+                let mut names = function.names.split(' ');
+                let first = names.next().unwrap_or_default();
+                let others: String = names.map(|name| format!("  also {name}")).collect();
+                writeln!(out, "{first}({}){others}", function.arguments).map_err(broken)?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.jsonl {
+            return answer_lines(out);
+        }
+        let tables = match (self.table, self.no_table) {
+            (true, _) => Tables::All,
+            (_, true) => Tables::None,
+            _ => Tables::Small,
+        };
+        if self.expressions.is_empty() {
+            return evaluate_lines(tables, out);
+        }
+        for text in &self.expressions {
+            let value = evaluate(text).map_err(|mistake| {
+                Error(format!("{text:?}, column {}: {}", mistake.column, mistake.problem))
+            })?;
+            out.write_all(report::report(&value, tables).as_bytes()).map_err(broken)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// One expression a line; a bad one is reported and the next one read.
+fn evaluate_lines(tables: Tables, out: &mut impl Write) -> Result<ExitCode, Error> {
+    let mut code = ExitCode::SUCCESS;
+    for (number, line) in (1..).zip(io::stdin().lock().lines()) {
+        let line = line.map_err(unread)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match evaluate(&line) {
+            Ok(value) => {
+                out.write_all(report::report(&value, tables).as_bytes())
+                    .and_then(|()| out.flush())
+                    .map_err(broken)?;
+            }
+            Err(mistake) => {
+                eprintln!("error: line {number}, column {}: {}", mistake.column, mistake.problem);
+                code = ExitCode::from(2);
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn answer_lines(out: &mut impl Write) -> Result<ExitCode, Error> {
+    for line in io::stdin().lock().lines() {
+        let line = line.map_err(unread)?;
+        if !line.trim().is_empty() {
+            writeln!(out, "{}", json::answer(&line)).map_err(broken)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unread(error: io::Error) -> Error {
+    Error::of("standard input", error)
+}
+
+fn broken(error: io::Error) -> Error {
+    Error::of("standard output", error)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::composed::ComposedLayout;
+use super::{composed::ComposedLayout, tuple::Shape};
 
 /// Lanes of a warp.
 const WARP: usize = 32;
@@ -221,14 +221,27 @@ pub fn warp_accesses(
     element_bytes: i64,
     vector: i64,
 ) -> Result<Vec<Vec<u64>>, AccessError> {
-    let [threads, values] = layout.shape().modes() else {
+    if layout.shape().rank() != 2 {
         return Err(AccessError::Rank { layout: layout.to_string() });
+    }
+    warp_accesses_of(layout.shape(), |index| layout.index(index), element_bytes, vector)
+}
+
+/// [`warp_accesses`] of any function of the (thread, value) index to bytes.
+pub(crate) fn warp_accesses_of(
+    shape: &Shape,
+    byte_of: impl Fn(i64) -> i64,
+    element_bytes: i64,
+    vector: i64,
+) -> Result<Vec<Vec<u64>>, AccessError> {
+    let [threads, values] = shape.modes() else {
+        return Err(AccessError::Rank { layout: shape.to_string() });
     };
     let (threads, values) = (threads.size(), values.size());
     if vector < 1 || values % vector != 0 {
         return Err(AccessError::Vector { values, vector });
     }
-    let byte = |thread: i64, value: i64| layout.index(thread + value * threads);
+    let byte = |thread: i64, value: i64| byte_of(thread + value * threads);
     let mut accesses = Vec::new();
     for warp in (0..threads).step_by(WARP) {
         for first in (0..values).step_by(vector as usize) {

@@ -53,6 +53,8 @@ impl<D: Codomain> Layout<D> {
 
     /// [`zipped_divide`](Self::zipped_divide) with the rest unpacked: `((tile, tile, …), rest, rest, …)`.
     ///
+    /// Post-condition: the values are those of `zipped_divide`, in order.
+    ///
     /// # Errors
     /// As [`zipped_divide`](Self::zipped_divide).
     pub fn tiled_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
@@ -60,6 +62,8 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// [`zipped_divide`](Self::zipped_divide) with both unpacked: `(tile, tile, …, rest, rest, …)`.
+    ///
+    /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
     /// # Errors
     /// As [`zipped_divide`](Self::zipped_divide).

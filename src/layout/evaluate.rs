@@ -71,6 +71,32 @@ impl Layout {
         self.reach().map_or(i64::MAX, |reach| reach.saturating_add(1))
     }
 
+    /// The bits that any offset has: what a register with one of the offsets may hold.
+    ///
+    /// Post-condition: `self(i) & !bits = 0` for all `i`. Bits may be counted that no offset has, where modes carry into one
+    /// another or an extent is no power of 2.
+    #[must_use]
+    pub fn bits(&self) -> i64 {
+        let modes: Vec<(i64, i64)> = self
+            .shape
+            .leaves()
+            .zip(self.stride.leaves())
+            .map(|(extent, stride)| (*extent - 1, *stride))
+            .filter(|(steps, stride)| *steps > 0 && *stride != 0)
+            .collect();
+        if modes.iter().any(|(_, stride)| *stride < 0) {
+            return -1;
+        }
+        let apart = modes.iter().try_fold(0, |bits, (steps, stride)| {
+            let own = bits_between(*stride, steps * stride);
+            (bits & own == 0).then_some(bits | own)
+        });
+        apart.unwrap_or_else(|| {
+            let strides = modes.iter().fold(0, |all, (_, stride)| all | stride);
+            bits_between(strides, self.cosize() - 1)
+        })
+    }
+
     /// Whether no two coordinates share an offset. Looks at every coordinate.
     #[must_use]
     pub fn is_injective(&self) -> bool {
@@ -86,6 +112,12 @@ impl Layout {
         offsets.sort_unstable();
         offsets.iter().zip(0..).all(|(offset, index)| *offset == index)
     }
+}
+
+/// The bits from the lowest of one positive number to the highest of another.
+fn bits_between(low: i64, high: i64) -> i64 {
+    let below = |bits: u32| if bits == 0 { 0 } else { i64::MAX >> (63 - bits) };
+    below(i64::BITS - high.leading_zeros()) & !below(low.trailing_zeros())
 }
 
 /// The coordinate of linear index `index`, nested like `shape`; past the end the last leaf runs on. Extents of 0

@@ -94,6 +94,30 @@ impl Layout {
         self.common_run(&other.right_inverse())
     }
 
+    /// The longest aligned vector: the largest `n` such that modes that run from offset 0 on fill whole multiples of `n`, and
+    /// all other strides are multiples of it.
+    ///
+    /// Post-condition: with an offset, the layout takes all of the `n` offsets `n · q .. n · (q + 1)` around it. So memory
+    /// whose start is aligned to `n` elements can be moved `n` elements at a time.
+    ///
+    /// ```
+    /// use warpwright::layout::Layout;
+    /// assert_eq!(Layout::new((4, 8), (1, 6))?.max_alignment(), 2);
+    /// # Ok::<(), warpwright::layout::LayoutError>(())
+    /// ```
+    #[must_use]
+    pub fn max_alignment(&self) -> i64 {
+        let (mut run, mut others) = (1, 0);
+        for Mode { extent, stride: (stride, _) } in by_stride(self) {
+            if stride == run {
+                run *= extent;
+            } else {
+                others = gcd(others, stride.abs());
+            }
+        }
+        gcd(run, others)
+    }
+
     /// Length of the longest prefix of `inverse` that `self` maps to 0, 1, 2 …
     fn common_run(&self, inverse: &Layout) -> i64 {
         let mut prefix = flat_modes(&inverse.shape, &inverse.stride);

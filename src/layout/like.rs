@@ -7,6 +7,9 @@ use super::tuple::{Shape, Stride};
 impl Layout {
     /// Compact, of the same shape, with strides in the same order. Broadcast modes (stride 0) stay broadcast, and modes of
     /// equal stride, which share offsets here, share them in the result.
+    ///
+    /// Post-conditions: the shape is kept; of two modes with different strides the same one is the faster; exactly the
+    /// broadcast modes and those of extent 1 have stride 0; a compact layout keeps its function.
     #[doc(alias = "make_layout_like")]
     #[must_use]
     pub fn like(&self) -> Layout {
@@ -17,6 +20,8 @@ impl Layout {
     /// Compact, for registers that hold what this layout addresses: mode 0 (an instruction's values) fastest and
     /// column-major, broadcast modes within it kept; the other modes in the order of their strides, broadcast ones first.
     /// Modes of equal stride, which share offsets here, share registers in the result.
+    ///
+    /// Post-condition: of an injective layout, a bijection of the same size onto registers `0..size`.
     ///
     /// # Errors
     /// As [`Layout::new`].

@@ -47,6 +47,8 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// The modes in reverse: for a matrix, its transpose.
+    ///
+    /// Post-condition: `result((…, b, a)) = self((a, b, …))`.
     #[must_use]
     pub fn transpose(&self) -> Layout<D> {
         let mut modes: Vec<_> = self.modes().collect();
@@ -83,6 +85,8 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// All leaves side by side, nesting removed.
+    ///
+    /// Post-condition: `result(i) = self(i)` for all `i`.
     #[must_use]
     pub fn flatten(&self) -> Layout<D> {
         Layout { shape: self.shape.flatten(), stride: self.stride.flatten() }

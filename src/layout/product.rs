@@ -51,6 +51,8 @@ impl Layout {
 
     /// [`zipped_product`](Self::zipped_product) with the copies unpacked: `((block, block, …), copies, copies, …)`.
     ///
+    /// Post-condition: the values are those of `zipped_product`, in order.
+    ///
     /// # Errors
     /// As [`zipped_product`](Self::zipped_product).
     pub fn tiled_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
@@ -58,6 +60,8 @@ impl Layout {
     }
 
     /// [`zipped_product`](Self::zipped_product) with both unpacked: `(block, block, …, copies, copies, …)`.
+    ///
+    /// Post-condition: the values are those of `zipped_product`, in order.
     ///
     /// # Errors
     /// As [`zipped_product`](Self::zipped_product).

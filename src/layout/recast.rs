@@ -8,6 +8,9 @@ use super::tuple::{IntTuple, Shape, Stride, Tuple};
 impl Layout {
     /// In units of `factor` old ones: strides divided by it, and the extents of finer modes with them, rounded up.
     ///
+    /// Post-condition: a compact layout whose finer modes divide becomes a compact one of `size / factor` elements, and its
+    /// value at `i` is `self(j) / factor` at the `j` that `i` stands for.
+    ///
     /// # Errors
     /// [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::Extent`] for a
     /// factor below 1.
@@ -33,6 +36,8 @@ impl Layout {
     }
 
     /// In units that are `factor` times smaller: modes of stride 1 get longer, the others' strides grow.
+    ///
+    /// Post-condition: `result.upcast(factor) = self`, but for strides of extent-1 modes.
     ///
     /// # Errors
     /// [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] past 64 bits, [`LayoutError::Extent`] for

@@ -84,6 +84,8 @@ impl<D: Codomain> Layout<D> {
 
     /// The modes that `at` fixes: the reverse of [`slice`](Self::slice).
     ///
+    /// Post-condition: the sizes of `slice(at)` and `dice(at)` multiply to that of `self`.
+    ///
     /// # Errors
     /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
     pub fn dice(&self, at: impl Into<Slicer>) -> Result<Layout<D>, LayoutError> {
@@ -93,6 +95,8 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// This layout and the value of `coord`: where a tile of the same layout begins.
+    ///
+    /// Post-condition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///
     /// # Errors
     /// [`LayoutError::Coordinate`] if `coord` does not nest within the shape.

@@ -81,6 +81,51 @@ impl Swizzle {
     }
 }
 
+/// What is left to do for an offset beside one that only a register knows; see [`Swizzle::beside`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SplitOffset {
+    /// Exclusive-ored into the swizzled register.
+    pub xor: i64,
+    /// Added after that: the displacement of a load or a store.
+    pub add: i64,
+}
+
+impl Swizzle {
+    /// Slicing at run time: how to get from `swizzle(x)` to `swizzle(x + offset)`, for all `x ≥ 0` with bits only where
+    /// `bits` has some. The register is swizzled once, and every element beside it costs one exclusive or, or nothing.
+    ///
+    /// Post-condition: `apply(x + offset) = (apply(x) ^ xor) + add`.
+    ///
+    /// `None` if `offset`, up to whole periods, has bits of its own among `bits`: then the sum carries, and must be swizzled
+    /// itself. The bits of a partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
+    ///
+    /// ```
+    /// use warpwright::layout::{SplitOffset, Swizzle};
+    /// // Rows of 128 bytes from a register: the chunk at byte 48 of the row, then the same 16 rows below.
+    /// let rows = 0b1111 << 7;
+    /// assert_eq!(Swizzle::BYTES_128.beside(rows, 48), Some(SplitOffset { xor: 48, add: 0 }));
+    /// assert_eq!(Swizzle::BYTES_128.beside(rows, 2048 + 4), Some(SplitOffset { xor: 0, add: 2052 }));
+    /// assert_eq!(Swizzle::BYTES_128.beside(rows, 128), None);
+    /// ```
+    #[must_use]
+    pub const fn beside(self, bits: i64, offset: i64) -> Option<SplitOffset> {
+        let within = offset.rem_euclid(self.period());
+        if within & bits != 0 {
+            return None;
+        }
+        // Without carries a sum is an exclusive or, through which the swizzle passes.
+        let own = self.apply(within);
+        let mask = ((1 << self.bits) - 1) << self.base;
+        let moved = if self.shift >= 0 {
+            (bits >> self.shift) & mask
+        } else {
+            (bits & mask) << self.shift.unsigned_abs()
+        };
+        let shared = own & (bits | moved);
+        Some(SplitOffset { xor: shared, add: (own - shared).wrapping_add(offset - within) })
+    }
+}
+
 /// As CuTe prints it: `Sw<3,4,3>`.
 impl fmt::Display for Swizzle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -69,6 +69,8 @@ pub(crate) struct Body {
     /// Blocks among them that are the bodies of emitted loops; 0 stands for the kernel itself.
     open_loops: Vec<u32>,
     blocks: u32,
+    /// Divisors that registers had before one was assumed in an open block, which is named first.
+    assumed: Vec<(u32, RegId, u64)>,
     labels: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
@@ -93,6 +95,7 @@ impl Body {
             open_blocks: vec![0],
             open_loops: vec![0],
             blocks: 1,
+            assumed: Vec::new(),
             labels: 0,
             shared: Arena::default(),
             guard: None,
@@ -174,6 +177,16 @@ impl Body {
         self.facts(reg).buffer
     }
 
+    /// Records a number that divides the register's value until the open block is closed: a promise made in a branch holds
+    /// in that branch.
+    pub(crate) fn assume_divisor(&mut self, reg: RegId, divisor: u64) {
+        let block = *self.open_blocks.last().unwrap_or(&0);
+        if block != self.facts(reg).block {
+            self.assumed.push((block, reg, self.divisor(reg)));
+        }
+        self.set_divisor(reg, divisor);
+    }
+
     /// Records a number that surely divides the register's value.
     pub(crate) fn set_divisor(&mut self, reg: RegId, divisor: u64) {
         self.facts_mut(reg).divisor = divisor.max(1);
@@ -193,6 +206,12 @@ impl Body {
     /// Records that `reg` holds a special register.
     pub(crate) fn set_unchanging(&mut self, name: &'static str, reg: RegId) {
         self.unchanging.insert(name, reg);
+    }
+
+    /// Whether the register's definition has run here and the handle to it is current.
+    pub(crate) fn is_current(&self, reg: RegId) -> bool {
+        let facts = self.facts(reg);
+        facts.writes == reg.writes && self.open_blocks.contains(&facts.block)
     }
 
     /// Checks that the register's definition has run here and that the handle to it is current.
@@ -240,7 +259,10 @@ impl Body {
     }
 
     pub(crate) fn close_block(&mut self) {
-        self.open_blocks.pop();
+        let closed = self.open_blocks.pop();
+        while let Some((_, reg, known)) = self.assumed.pop_if(|(block, ..)| Some(*block) == closed) {
+            self.set_divisor(reg, known);
+        }
     }
 
     /// A number for a group of labels, unique in the kernel.

@@ -14,6 +14,8 @@ pub enum Dim {
     Param(usize),
     /// `⌈a / n⌉`.
     CeilDiv(Box<Dim>, u32),
+    /// `a + b`.
+    Sum(Box<Dim>, Box<Dim>),
     /// `a · b`.
     Product(Box<Dim>, Box<Dim>),
     /// Made of a value that is no parameter: refused by [`Builder::grid`](super::Builder::grid).
@@ -31,7 +33,7 @@ impl Dim {
         match self {
             Self::Const(_) | Self::Param(_) => true,
             Self::CeilDiv(a, _) => a.is_known(),
-            Self::Product(a, b) => a.is_known() && b.is_known(),
+            Self::Sum(a, b) | Self::Product(a, b) => a.is_known() && b.is_known(),
             Self::Unknown => false,
         }
     }
@@ -42,6 +44,7 @@ impl Dim {
             Self::Const(n) => (*n).into(),
             Self::Param(i) => parameter(*i),
             Self::CeilDiv(a, n) => a.evaluate(parameter).div_ceil((*n).into()),
+            Self::Sum(a, b) => a.evaluate(parameter).saturating_add(b.evaluate(parameter)),
             Self::Product(a, b) => a.evaluate(parameter).saturating_mul(b.evaluate(parameter)),
             Self::Unknown => 0,
         }
@@ -53,6 +56,7 @@ impl Dim {
             Self::Const(n) => n.to_string(),
             Self::Param(i) => names.get(*i).cloned().unwrap_or_default(),
             Self::CeilDiv(a, n) => format!("({} + {}) / {n}", a.expression(names), n - 1),
+            Self::Sum(a, b) => format!("{} + {}", a.expression(names), b.expression(names)),
             Self::Product(a, b) => format!("({}) * ({})", a.expression(names), b.expression(names)),
             Self::Unknown => String::new(),
         }
@@ -64,6 +68,14 @@ impl std::ops::Mul for Dim {
 
     fn mul(self, other: Self) -> Self {
         Self::Product(self.into(), other.into())
+    }
+}
+
+impl<D: Into<Dim>> std::ops::Add<D> for Dim {
+    type Output = Self;
+
+    fn add(self, other: D) -> Self {
+        Self::Sum(self.into(), other.into().into())
     }
 }
 

@@ -232,10 +232,13 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32) {
         let mut body = self.body();
-        let known = body.divisor(reg);
-        body.set_divisor(reg, super::divisor::lcm(known, divisor.into()));
-        if let Some(parameter) = body.parameter(reg) {
-            body.entry.promises.push(Promise { parameter, divisor });
+        let both = super::divisor::lcm(body.divisor(reg), divisor.into());
+        match body.parameter(reg) {
+            Some(parameter) => {
+                body.set_divisor(reg, both);
+                body.entry.promises.push(Promise { parameter, divisor });
+            }
+            None => body.assume_divisor(reg, both),
         }
     }
 }

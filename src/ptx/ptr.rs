@@ -209,6 +209,16 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
     }
 
+    /// The same address with other rights: for tensors, whose types say when memory may be read.
+    pub(crate) fn assume_access<B>(self) -> Ptr<'k, T, S, B> {
+        Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
+    }
+
+    /// Whether the register that holds the address is known where the kernel is now.
+    pub(crate) fn is_current(&self) -> bool {
+        self.base.is_current()
+    }
+
     /// The address as a number.
     #[track_caller]
     pub fn address(self) -> Val<'k, S::Address> {

@@ -32,6 +32,7 @@ pub struct Form {
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
     /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
+    /// | `{#0,#0}`      | constants in braces                                                                |
     /// | `label`        | a label; `call`: a function, with what it takes and gives                          |
     /// | `?a:u32`       | may be left out, with all that follow                                              |
     ///

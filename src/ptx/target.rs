@@ -110,6 +110,11 @@ impl Target {
         self.sm
     }
 
+    /// Whether code for this target runs on its own devices alone: those with an `a`.
+    pub const fn is_specific(self) -> bool {
+        self.specific
+    }
+
     /// Whether code for this target runs on a device of compute capability `major.minor`.
     ///
     /// PTX ISA, "PTX Module Directives: .target".

@@ -87,6 +87,16 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
+    /// Whether the value is a constant, or in a register that is known where the kernel is now.
+    pub(crate) fn is_current(&self) -> bool {
+        self.reg().is_none_or(|(reg, k)| k.body().is_current(reg))
+    }
+
+    /// A constant as `mov` takes it, whatever its type.
+    pub(crate) fn immediate(self) -> Option<Operand<'static>> {
+        self.as_constant().map(|value| Operand::Imm(Immediate::new(value)))
+    }
+
     pub(crate) fn untyped(&self) -> Untyped {
         match self.0 {
             Repr::Const(value) => Untyped::Const(Immediate::new(value)),
@@ -131,7 +141,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// Promises that `divisor` divides this integer.
     ///
     /// For a kernel parameter the promise is kept with the kernel and checked at every launch; for any other
-    /// register it is the caller's own word. The widths of vector accesses follow from it. A constant needs no promise.
+    /// register it is the caller's own word, and holds until the end of the branch or loop in which it is given. The widths of vector accesses follow from it. A constant needs no promise.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {

@@ -18,6 +18,7 @@ pub(super) mod mbarrier;
 pub(super) mod memory;
 pub(super) mod reduce;
 pub(super) mod shared;
+pub(super) mod simd;
 pub(super) mod single;
 pub(super) mod tensor;
 pub(super) mod tensor_copy;

@@ -5,7 +5,7 @@ mod step;
 
 use super::check::look;
 use super::code::{BarrierKind, Control, Memory, Op};
-use super::exec::{alu, mbarrier, memory, tensor, warp_ops};
+use super::exec::{alu, mbarrier, memory, simd, tensor, warp_ops};
 use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::machine::Cx;
@@ -35,6 +35,31 @@ pub(super) type Faulted = (Box<Fault>, u32);
 
 /// Runs a warp for at most `turn` instructions.
 pub(super) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u64) -> Result<Stop, Faulted> {
+    simd::on_best(Turn::<CHECKED> { cx, warp, turn })
+}
+
+/// A turn of a warp.
+struct Turn<'t, 'a, const CHECKED: bool> {
+    cx: &'t mut Cx<'a>,
+    warp: &'t mut Warp,
+    turn: u64,
+}
+
+impl<const CHECKED: bool> simd::Work for Turn<'_, '_, CHECKED> {
+    type Out = Result<Stop, Faulted>;
+
+    #[inline(always)]
+    fn work<const FMA: bool>(self) -> Self::Out {
+        run_turn::<CHECKED, FMA>(self.cx, self.warp, self.turn)
+    }
+}
+
+#[inline(always)]
+fn run_turn<const CHECKED: bool, const FMA: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    turn: u64,
+) -> Result<Stop, Faulted> {
     let end = cx.clock + turn;
     warp.polled = false;
     cx.warp = warp.cta * cx.machine.threads().div_ceil(32) as usize + warp.index as usize;
@@ -43,7 +68,7 @@ pub(super) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u
             return Ok(if warp.live == 0 { Stop::Finished } else { Stop::Blocked });
         };
         let mut group = warp.groups.swap_remove(chosen);
-        let stop = run_group::<CHECKED>(cx, warp, &mut group, end).map_err(|fault| (fault, group.pc))?;
+        let stop = run_group::<CHECKED, FMA>(cx, warp, &mut group, end).map_err(|fault| (fault, group.pc))?;
         if group.mask != 0 {
             warp.groups.push(group);
         }
@@ -137,7 +162,8 @@ fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
 
 /// Executes one group until it ends, waits, meets or splits, or the turn is over. What is left of it stays in
 /// `group`; `Some` ends the warp's turn.
-fn run_group<const CHECKED: bool>(
+#[inline(always)]
+fn run_group<const CHECKED: bool, const FMA: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     group: &mut Group,
@@ -178,7 +204,7 @@ fn run_group<const CHECKED: bool>(
         let step = match &instr.op {
             _ if mask == 0 => Step::Next,
             Op::Alu(op) => {
-                alu::execute(&mut warp.regs, op, mask, cx.clock);
+                alu::execute::<FMA>(&mut warp.regs, op, mask, cx.clock);
                 Step::Next
             }
             Op::Memory(op @ (Memory::LdMatrix(_) | Memory::StMatrix(_))) => {

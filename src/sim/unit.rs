@@ -140,12 +140,9 @@ impl<'a> Unit<'a> {
             };
             let stop = match stop {
                 Ok(stop) => stop,
-                // A race explains what was read too early; anything else came later.
-                Err((fault, pc)) if fault.other.is_some() => {
-                    return Err(self.finding(module, i, &(fault, pc)));
-                }
                 Err(faulted) => {
-                    return Err(self.postponed(module).unwrap_or_else(|| self.finding(module, i, &faulted)));
+                    self.tell(module);
+                    return Err(self.explained(module, i, &faulted));
                 }
             };
             let warp = &self.warps[i];
@@ -186,6 +183,22 @@ impl<'a> Unit<'a> {
             return Ok(Progress::Stuck);
         }
         Ok(progress)
+    }
+
+    /// The finding of a fault. What was read before anybody wrote it explains what went wrong later; a race explains both.
+    fn explained(&mut self, module: &Module, warp: usize, faulted: &Faulted) -> Box<Finding> {
+        let finding = self.finding(module, warp, faulted);
+        if faulted.0.other.is_some() {
+            return finding;
+        }
+        match self.postponed(module) {
+            Some(earlier) if self.cx.machine.keep_going == 0 => earlier,
+            Some(earlier) => {
+                self.findings.push(*earlier);
+                finding
+            }
+            None => finding,
+        }
     }
 
     /// A read of shared memory nobody wrote, if nothing has explained it since.

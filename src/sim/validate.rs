@@ -65,7 +65,7 @@ impl<'t> Features<'t> {
             match item {
                 Item::Function(function) => features.function(function),
                 Item::Alias { .. } => {
-                    features.demand(ast.target_pos, 6, "`.alias`", Version(6, 3), Needs::Sm(30))
+                    features.demand(ast.target_pos, 6, "`.alias`", Version(6, 3), Needs::Sm(30));
                 }
                 _ => {}
             }

@@ -142,6 +142,11 @@ impl<'k, T: Element, A> Gl<'k, T, A> {
         self.layout.cols.is_multiple_of(2)
     }
 
+    /// Rows of the matrix.
+    pub(super) fn rows(&self) -> Val<'k, u32> {
+        self.layout.rows
+    }
+
     /// Columns of the matrix.
     pub(super) fn cols(&self) -> Val<'k, u32> {
         self.layout.cols

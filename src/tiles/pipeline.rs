@@ -104,7 +104,8 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn pipeline<Tiles: StageTiles<'k>, const N: usize>(self) -> Pipeline<'k, Tiles, N> {
         const { assert!(N >= 2, "a pipeline has at least two stages: one to fill and one to work on") };
-        let base = self.shared_aligned(N as u32 * Tiles::STAGE_BYTES, STAGE_ALIGN);
+        let bytes = u32::try_from(N as u64 * u64::from(Tiles::STAGE_BYTES)).unwrap_or(u32::MAX);
+        let base = self.shared_aligned(bytes, STAGE_ALIGN);
         Pipeline { k: self, base, lanes: Tiles::lanes(self) }
     }
 }

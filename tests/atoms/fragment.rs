@@ -3,7 +3,10 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use warpwright::atoms::strategies::{any_map, base_map, coordinate, lane, tile_map};
-use warpwright::atoms::{Element, ElementWidth, FragmentError, FragmentMap, Owner, TileLayout, rt_base};
+use warpwright::atoms::{
+    Element, ElementWidth, FragmentError, FragmentMap, MmaOperand, Owner, Source, TileLayout, mma_atoms,
+    rt_base,
+};
 use warpwright::layout::Layout;
 
 /// Row and column of part `e` of pair `k` of a lane in the row layout.
@@ -139,4 +142,49 @@ proptest! {
         prop_assert_eq!((twice.rows(), twice.cols(), twice.registers()), (2 * map.rows(), map.cols(), 2 * map.registers()));
         twice.assert_bijective();
     }
+}
+
+#[test]
+fn every_operand_of_every_atom_is_whole() {
+    let (mut fragments, mut shared) = (0, 0);
+    for atom in mma_atoms() {
+        for operand in MmaOperand::ALL {
+            let Ok(map) = atom.fragment(operand) else {
+                // Every thread reads all of what is in shared memory.
+                assert_eq!(atom.source(operand), Source::Shared, "{atom} {operand:?}");
+                let (rows, cols) = atom.operand_size(operand);
+                let values = atom.layout(operand).mode(1).expect("values");
+                assert!(
+                    values.is_bijective() && values.size() == i64::from(rows * cols),
+                    "{atom} {operand:?}"
+                );
+                shared += 1;
+                continue;
+            };
+            map.assert_bijective();
+            // CuTe's layout of a sparse A covers the uncompressed matrix.
+            assert!(atom.layout(operand).is_bijective(), "{atom} {operand:?}");
+            let (rows, cols) = atom.operand_size(operand);
+            assert_eq!(atom.layout(operand).size(), i64::from(rows * cols), "{atom} {operand:?}");
+            fragments += 1;
+        }
+        if let Some(sparsity) = atom.sparsity() {
+            let layout = sparsity.metadata_layout();
+            assert!(layout.is_bijective(), "{atom}: each bit of metadata is held once");
+            assert_eq!(layout.size(), i64::from(16 * sparsity.metadata_bits()), "{atom}");
+            assert!(sparsity.metadata_threads().is_injective(), "{atom}");
+        }
+        if let Some(scale) = atom.block_scale() {
+            let (m, n, k) = atom.shape();
+            for (layout, rows, lanes) in [(scale.layout_a(), m, 2), (scale.layout_b(), n, 4)] {
+                let mut held = vec![0; (rows * k) as usize];
+                layout.values().for_each(|place| held[place as usize] += 1);
+                assert!(
+                    held.iter().all(|&times| times == lanes),
+                    "{atom}: every element's scale, in {lanes} lanes"
+                );
+            }
+        }
+    }
+    assert_eq!((fragments, shared), (3974, 1638));
 }

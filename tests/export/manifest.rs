@@ -4,7 +4,7 @@ use std::fs;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use warpwright::{export::Manifest, prelude::*, ptx::Dim};
+use warpwright::{export::Manifest, prelude::*, ptx::IntoDim};
 
 use super::{compiler::folder, kernels};
 
@@ -74,10 +74,10 @@ fn promises_about_one_parameter_are_one() {
 #[test]
 fn grid_expressions_are_c_expressions_of_the_parameters() {
     let kernel = Kernel::<(u32, u32)>::build("f(m, n)", Target::SM_80, |k, (m, n)| {
-        k.grid([m.tiles(16) * n.tiles(8), Dim::Const(3)]);
+        k.grid([m.tiles(16) * n.tiles(8), (n.into_dim() + 7).ceil_div(64)]);
     })
     .expect("it builds");
     let export = warpwright::export::Export::kernel(&kernel);
     let grid = export.manifest.kernels[0].grid.clone().expect("a rule");
-    assert_eq!(grid, ["((m + 15) / 16) * ((n + 7) / 8)", "3", "1"]);
+    assert_eq!(grid, ["((m + 15) / 16) * ((n + 7) / 8)", "(n + 7 + 63) / 64", "1"]);
 }

@@ -2,7 +2,9 @@
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use warpwright::layout::strategies::{compact, coordinate, layout, order, shape, signed_layout, slicer};
+use warpwright::layout::strategies::{
+    compact, coordinate, injective, layout, order, shape, signed_layout, slicer,
+};
 use warpwright::layout::{
     Coord, IntTuple, Layout, Shape, Slicer, Slot, Tuple, coord_of_index, coord_to_coord, index_of_coord,
 };
@@ -118,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn likenesses_keep_the_order_of_strides(layout in layout(), compact in compact()) {
+    fn likenesses_keep_the_order_of_strides(layout in layout(), compact in compact(), apart in injective()) {
         let like = layout.like();
         prop_assert_eq!(like.shape(), layout.shape());
         for (mode, stride) in layout.stride().leaves().enumerate() {
@@ -126,9 +128,14 @@ proptest! {
             let extent = layout.shape().leaves().nth(mode);
             prop_assert_eq!(*stride == 0 || extent == Some(&1), ours == Some(&0));
         }
+        let modes = layout.shape().leaves().zip(layout.stride().leaves().zip(like.stride().leaves()));
+        let mut strides: Vec<_> = modes.filter(|(extent, _)| **extent > 1).map(|(_, strides)| strides).collect();
+        strides.sort();
+        prop_assert!(strides.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{like}");
         // A compact layout is its own likeness, up to strides of extent-1 modes.
         prop_assert!(compact.like().values().eq(compact.values()));
-        prop_assert!(compact.fragment_like().expect("a layout").is_bijective());
+        let fragment = apart.fragment_like().expect("a layout");
+        prop_assert!(fragment.is_bijective() && fragment.size() == apart.size());
     }
 
     #[test]

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::select;
 use warpwright::layout::strategies::{compact, injective, layout, shape, signed_layout, tiler};
-use warpwright::layout::{Coord, Layout, LayoutError, Tile, Tiler, Tuple, coord_of_index, domain_distribute};
+use warpwright::layout::{
+    BasisVector, Coord, Layout, LayoutError, RUN_TIME_EXTENT, Tile, Tiler, Tuple, coord_of_index,
+    domain_distribute,
+};
 
 fn values(layout: &Layout) -> Vec<i64> {
     layout.values().collect()
@@ -360,6 +363,111 @@ proptest! {
                 _ => place.coord(flat.rank()),
             };
             prop_assert_eq!(flat.at(coord), Ok(offset));
+        }
+    }
+
+    #[test]
+    fn aligned_vectors_are_whole(layout in prop_oneof![layout(), compact(), injective()]) {
+        let length = layout.max_alignment();
+        let offsets: BTreeSet<i64> = layout.values().collect();
+        for offset in &offsets {
+            let start = offset - offset.rem_euclid(length);
+            prop_assert!((start..start + length).all(|offset| offsets.contains(&offset)), "{length}");
+        }
+        prop_assert_eq!(layout.right_inverse().size() % length, 0);
+    }
+
+    #[test]
+    fn offsets_have_the_bits_that_a_layout_tells(layout in prop_oneof![layout(), compact(), signed_layout()]) {
+        let bits = layout.bits();
+        prop_assert!(layout.values().all(|offset| offset & !bits == 0));
+        if layout.shape().leaves().all(|extent| extent.count_ones() == 1) && layout.is_bijective() {
+            prop_assert_eq!(bits, layout.size() - 1);
+        }
+    }
+
+    /// A matrix whose sizes and pitch only a launch knows, tiled by constants, has the same elements at the same places as one
+    /// whose sizes are known all along.
+    #[test]
+    fn tiles_of_run_time_matrices_are_those_of_static_ones(
+        (m, k, more) in (1..=40_i64, 1..=40_i64, 0..=5_i64),
+        (tile_m, tile_k) in (1..=16_i64, 1..=16_i64),
+        column_major in any::<bool>(),
+    ) {
+        let (pitch, inner) = (BasisVector::along(1, 1), BasisVector::along(0, 1));
+        let strides = if column_major { [inner, pitch] } else { [pitch, inner] };
+        let matrix = Layout::with_stride((RUN_TIME_EXTENT, RUN_TIME_EXTENT), strides.into_iter().collect());
+        let tiles = matrix.expect("a layout").zipped_divide((tile_m, tile_k)).expect("tiles");
+        let rows = more + if column_major { m } else { k };
+        let known = Layout::new((m, k), if column_major { (1, rows) } else { (rows, 1) }).expect("a layout");
+        let known = known.zipped_divide((tile_m, tile_k)).expect("tiles");
+        let bound = tiles.bind(&[1, rows]).expect("small");
+        for index in 0..known.size() {
+            let coord = coord_of_index(index, known.shape());
+            prop_assert_eq!(tiles.at(&coord).expect("nests alike").bind(&[1, rows]), known.index(index));
+            prop_assert_eq!(bound.at(&coord), Ok(known.index(index)));
+        }
+    }
+
+    #[test]
+    fn products_regroup_one_another(block in prop_oneof![injective(), compact()], tiler in compact()) {
+        prop_assume!(block.size() * tiler.size() <= 4096);
+        let tiler: Tiler = tiler.modes().take(block.rank()).map(Tiler::from).collect();
+        let Ok(logical) = block.logical_product(tiler.clone()) else { return Ok(()); };
+        let zipped = block.zipped_product(tiler.clone()).expect("as logical");
+        prop_assert_eq!(zipped.rank(), 2);
+        prop_assert_eq!(zipped.size(), logical.size());
+        prop_assert_eq!(values(&block.tiled_product(tiler.clone()).expect("as logical")), values(&zipped));
+        prop_assert_eq!(values(&block.flat_product(tiler.clone()).expect("as logical")), values(&zipped));
+        let (blocks, copies) = (zipped.mode(0).expect("rank 2"), zipped.mode(1).expect("rank 2"));
+        for index in 0..tiler.rank() {
+            let mode = logical.mode(index).expect("as many modes");
+            prop_assert_eq!(blocks.mode(index), mode.mode(0));
+            prop_assert_eq!(copies.mode(index), mode.mode(1));
+        }
+    }
+
+    #[test]
+    fn coarser_units_gather_whole_ones(layout in compact(), factor in 1..=8_i64) {
+        let Ok(coarse) = layout.upcast(factor) else { return Ok(()); };
+        let modes = || layout.shape().leaves().zip(layout.stride().leaves());
+        let whole = |(extent, stride): (&i64, &i64)| *stride >= factor || extent % (factor / stride) == 0;
+        if modes().filter(|(extent, _)| **extent > 1).all(whole) && layout.size() >= factor {
+            prop_assume!(modes().all(|(extent, stride)| *extent > 1 || *stride >= factor));
+            prop_assert_eq!(coarse.size() * factor, layout.size());
+            prop_assert!(coarse.is_bijective());
+            // Each coarse element begins at the fine one with the same digits, times what a mode was shortened by.
+            for index in 0..coarse.size() {
+                let coord = coord_of_index(index, coarse.flatten().shape());
+                let fine: Coord = coord
+                    .leaves()
+                    .zip(coarse.shape().leaves().zip(layout.shape().leaves()))
+                    .map(|(digit, (coarse, fine))| digit * (fine / coarse))
+                    .collect();
+                let fine = if layout.depth() == 0 { fine.unwrap() } else { fine };
+                prop_assert_eq!(layout.flatten().at(fine).map(|offset| offset / factor), Ok(coarse.index(index)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tile_may_begin_anywhere(layout in signed_layout(), (from, by) in (any::<prop::sample::Index>(), any::<prop::sample::Index>())) {
+        let coord = |at: prop::sample::Index| coord_of_index(at.index(layout.size() as usize) as i64, layout.shape());
+        let (from, by) = (coord(from), coord(by));
+        let (same, offset) = layout.domain_offset(from.clone()).expect("nests alike");
+        prop_assert_eq!(&same, &layout);
+        let mut steps = by.leaves();
+        let sum = from.map(|digit| digit + steps.next().copied().unwrap_or(0));
+        prop_assert_eq!(layout.at(sum), same.at(by).map(|value| value + offset));
+    }
+
+    #[test]
+    fn transposed_coordinates_find_the_same(layout in signed_layout()) {
+        let transposed = layout.transpose();
+        for index in 0..layout.size() {
+            let coord = coord_of_index(index, layout.shape());
+            let turned: Coord = coord.modes().iter().rev().cloned().collect();
+            prop_assert_eq!(transposed.at(turned), Ok(layout.index(index)));
         }
     }
 }

@@ -101,4 +101,33 @@ proptest! {
         let flat = composed.try_map(|layout| Ok(layout.coalesce())).expect("no change");
         prop_assert!(flat.values().eq(composed.values()));
     }
+
+    #[test]
+    fn a_register_is_swizzled_once_for_all_elements_beside_it(
+        swizzle in swizzle(),
+        bits in 0..1_i64 << 13,
+        (register, offset) in (0..1_i64 << 13, -5000..5000_i64),
+    ) {
+        let register = register & bits;
+        let clear = offset - (offset.rem_euclid(swizzle.period()) & bits);
+        let split = swizzle.beside(bits, clear).expect("no bit in common");
+        prop_assert_eq!(swizzle.apply(register + clear), (swizzle.apply(register) ^ split.xor) + split.add);
+        // Refused only where a sum may carry.
+        prop_assert_eq!(swizzle.beside(bits, offset).is_none(), offset.rem_euclid(swizzle.period()) & bits != 0);
+    }
+
+    /// A tile that threads share, each thread's part behind an offset in a register.
+    #[test]
+    fn partitions_of_swizzled_tiles_split(swizzle in swizzle(), (rows, chunks) in (0..=4_u32, 0..=3_u32)) {
+        let (rows, chunks) = (1 << rows, 1 << chunks);
+        let tile = Layout::new((rows, chunks), (16 * chunks, 16)).expect("a layout");
+        let threads = tile.mode(0).expect("rows");
+        for thread in threads.values() {
+            for offset in tile.mode(1).expect("chunks").values() {
+                let split = swizzle.beside(threads.bits(), offset).expect("rows and chunks have bits of their own");
+                let wanted = swizzle.apply(thread + offset);
+                prop_assert_eq!((swizzle.apply(thread) ^ split.xor) + split.add, wanted);
+            }
+        }
+    }
 }

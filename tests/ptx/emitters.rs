@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use warpwright::atoms::mma_atoms;
 use warpwright::ptx::{
     B16, B32, B64, B128, BuildError, Builder, Class, Comparison, Const, Excess, FULL_MASK, Global, In, InOut,
     Kernel, Load, Local, Mode, Order, Permute, Prefetch, Rounding, Scope, Shared, Shuffle, Store, Target,
@@ -16,7 +17,7 @@ use warpwright::ptx::{
 };
 
 use super::assemble::check;
-use crate::require;
+use crate::{atom_kernel, require};
 
 type Args = (InOut<u32>, In<f32>, u32, i32, u64, i64, f32, f64, f16, bf16);
 
@@ -519,6 +520,12 @@ fn texts() -> Vec<String> {
     texts
 }
 
+/// A module for each matrix instruction.
+fn products() -> Vec<(Target, String)> {
+    let atoms = mma_atoms().filter(|atom| atom.is_emitted());
+    atoms.map(|atom| (atom.target(), atom_kernel::ptx(atom))).collect()
+}
+
 #[test]
 fn ptxas_takes_what_every_emitter_writes() {
     let Some(ptxas) = require::ptxas() else { return };
@@ -528,10 +535,20 @@ fn ptxas_takes_what_every_emitter_writes() {
 }
 
 #[test]
+fn ptxas_takes_every_product() {
+    let Some(ptxas) = require::ptxas() else { return };
+    for (target, text) in products() {
+        check(&ptxas, &text, &target.to_string());
+    }
+}
+
+#[test]
 fn every_row_has_an_emitter() {
     let texts = texts();
+    let products = products();
     let words: BTreeSet<&str> = texts
         .iter()
+        .chain(products.iter().map(|(_, text)| text))
         .flat_map(|text| text.lines())
         .flat_map(|line| line.split([' ', ',', ';']).filter(|word| !word.is_empty()))
         .collect();

@@ -41,6 +41,9 @@ impl Registers {
         if let Some(constants) = operand.strip_prefix('#') {
             return constants.split('|').map(|c| if c == "n" { "1" } else { c }.to_string()).collect();
         }
+        if operand.starts_with("{#") {
+            return vec![operand.replace('#', "")];
+        }
         if let Some(address) = operand.strip_prefix('[') {
             let space = address.trim_end_matches(']').split_once(':').map(|(_, space)| space);
             let param =

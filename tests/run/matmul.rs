@@ -93,26 +93,8 @@ proptest! {
 #[cfg(feature = "cuda")]
 mod on_device {
     use super::*;
-    use crate::require;
+    use crate::devices::{gpu, pair};
     use proptest::test_runner::{Config, TestRunner};
-    use warpwright::run::GpuDevice;
-
-    /// The first GPU, and a simulator of its arithmetic.
-    fn devices() -> Option<(GpuDevice, Simulator)> {
-        let gpu = GpuDevice::from(require::gpu()?);
-        let arch = match gpu.capability() {
-            (8, 9) => Arch::Sm89,
-            (8, _) => Arch::Sm80,
-            (9, _) => Arch::Sm90,
-            (10, _) => Arch::Sm100,
-            (12, _) => Arch::Sm120,
-            (major, minor) => {
-                require::skip("gpu", &format!("no simulator has the arithmetic of sm_{major}{minor}"));
-                return None;
-            }
-        };
-        Some((gpu, Simulator::new().arch(arch)))
-    }
 
     fn bits(d: &[f32]) -> Vec<u32> {
         d.iter().map(|d| d.to_bits()).collect()
@@ -120,7 +102,7 @@ mod on_device {
 
     #[test]
     fn any_sizes_give_the_same_bits_as_in_the_simulator() {
-        let Some((gpu, simulator)) = devices() else { return };
+        let Some((gpu, simulator)) = pair() else { return };
         let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
         let outcome =
             TestRunner::new(config).run(&(size(), size(), size(), any::<u64>()), |(m, n, k, seed)| {
@@ -135,7 +117,7 @@ mod on_device {
 
     #[test]
     fn large_sizes_are_right() {
-        let Some((gpu, _)) = devices() else { return };
+        let Some(gpu) = gpu() else { return };
         let odd = Problem::new(Sizes { m: 1000, n: 1001, k: 1003 }, 1);
         odd.assert_right(&odd.on(&gpu));
         let even = Problem::new(Sizes { m: 4096, n: 4096, k: 4096 }, 2);

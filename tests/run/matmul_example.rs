@@ -142,6 +142,16 @@ fn files_of_f32_and_f16_in_either_order() {
 }
 
 #[test]
+fn a_product_without_numbers_is_right() {
+    let folder = Folder::new();
+    let a = folder.npy("a.npy", &[1, 1], [f32::NAN]);
+    let b = folder.npy("b.npy", &[1, 1], [1.0f32]);
+    let printed = matmul(&[&"--device", &"sim", &"--a", &a, &"--b", &b, &"--ptx", &folder.file("p")])
+        .expect("verified");
+    assert!(printed.contains("verified  1 elements") && !printed.contains("NaN"), "{printed}");
+}
+
+#[test]
 fn a_product_without_elements_is_right() {
     let folder = Folder::new();
     let a = folder.npy("a.npy", &[0, 3], [0.0f32; 0]);
@@ -149,6 +159,24 @@ fn a_product_without_elements_is_right() {
     let printed = matmul(&[&"--device", &"sim", &"--a", &a, &"--b", &b, &"--ptx", &folder.file("p")])
         .expect("verified");
     assert!(printed.contains("nothing to do") && printed.contains("verified  0 elements"), "{printed}");
+}
+
+#[test]
+fn a_file_has_one_use() {
+    let folder = Folder::new();
+    let a = folder.npy("a.npy", &[2, 3], [1.0f32; 6]);
+    let b = folder.npy("b.npy", &[3, 2], [1.0f32; 6]);
+    let before = fs::read(&a).expect("written");
+    let again = folder.0.join(".").join("a.npy");
+    let fresh = folder.file("d");
+    let both = |out: &Path, ptx: &Path| {
+        refused(&[&"--device", &"sim", &"--a", &a, &"--b", &b, &"--out", &out, &"--ptx", &ptx])
+    };
+    assert!(both(&again, &fresh).ends_with("a.npy is named for both --a and --out"));
+    assert!(both(&fresh, &b).ends_with("b.npy is named for both --b and --ptx"));
+    assert!(both(&fresh, &fresh).ends_with("d is named for both --out and --ptx"));
+    assert_eq!(fs::read(&a).expect("still there"), before);
+    assert_eq!(folder.names(), ["a.npy", "b.npy"]);
 }
 
 #[test]

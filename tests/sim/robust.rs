@@ -128,7 +128,7 @@ fn hostile_sizes_are_refused() {
     assert_eq!(refused, "nested more than 64 levels deep");
     let signs = format!(".reg .b32 %r; mov.u32 %r, {}1;", "-".repeat(100_000));
     assert_eq!(refusal(&kernel("", &signs)), "nested more than 64 levels deep");
-    let variables = ".global .b8 a[1<<32];\n".repeat(1) + ".global .b8 b[1<<32];\n.global .b8 c[1<<32];\n";
+    let variables = ".global .b8 a[1<<32];\n".to_string() + ".global .b8 b[1<<32];\n.global .b8 c[1<<32];\n";
     let module = format!(".version 8.8\n.target sm_90a\n.address_size 64\n{variables}");
     assert_eq!(refusal(&module), "the module's variables take more than 8589934592 bytes");
 }

@@ -1,27 +1,43 @@
 //! The devices that a kernel is tried on: the simulator, and the GPU if there is one.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use warpwright::run::{AnyDevice, Choice, open};
+use warpwright::{
+    run::{AnyDevice, Choice, Device, Simulator, open},
+    sim::Arch,
+};
 
 use crate::require;
-
-/// The simulator first, then the GPU if there is one.
-pub(crate) fn all() -> Vec<AnyDevice> {
-    let simulator = open(Choice::Sim).expect("the simulator needs nothing");
-    std::iter::once(simulator).chain(open(Choice::Gpu)).collect()
-}
 
 /// The GPU; says that the test is skipped if there is none.
 pub(crate) fn gpu() -> Option<AnyDevice> {
     open(Choice::Gpu).map_err(|why| require::skip("gpu", &why.to_string())).ok()
 }
 
+/// The GPU, and a simulator of its arithmetic.
+pub(crate) fn pair() -> Option<(AnyDevice, Simulator)> {
+    let gpu = gpu()?;
+    let arch = match gpu.capability() {
+        (7, 5) => Arch::Sm75,
+        (8, 9) => Arch::Sm89,
+        (8, _) => Arch::Sm80,
+        (9, _) => Arch::Sm90,
+        (10, _) => Arch::Sm100,
+        (12, _) => Arch::Sm120,
+        (major, minor) => {
+            require::skip("gpu", &format!("no simulator has the arithmetic of sm_{major}{minor}"));
+            return None;
+        }
+    };
+    Some((gpu, Simulator::new().arch(arch)))
+}
+
 /// What `on` gives on every device, which must be the same to the bit.
 pub(crate) fn everywhere<R: PartialEq + std::fmt::Debug>(on: impl Fn(&AnyDevice) -> R) -> R {
-    let mut results = all().into_iter().map(|device| on(&device));
-    let first = results.next().expect("there is always the simulator");
-    for other in results {
-        assert!(other == first, "the simulator and the GPU differ");
+    let (gpu, simulator) =
+        pair().map_or_else(|| (None, Simulator::new()), |(gpu, simulator)| (Some(gpu), simulator));
+    let simulated = on(&AnyDevice::Sim(simulator));
+    if let Some(gpu) = gpu {
+        assert!(on(&gpu) == simulated, "the simulator and the GPU differ");
     }
-    first
+    simulated
 }

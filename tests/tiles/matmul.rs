@@ -1,6 +1,5 @@
-//! The matrix product kernel against a sum in f64, for any shape, on every device.
+//! The matrix product kernel's corners, on every device; any shape is tested in the run room.
 
-use proptest::prelude::*;
 use warpwright::{
     kernels::{MatmulArgs, matmul, pitch_divisor},
     prelude::*,
@@ -55,15 +54,15 @@ where
         device.download(&d).unwrap().into_iter().map(f32::to_bits).collect()
     }
 
-    /// Checks every `stride`-th element.
+    /// Checks every element.
     ///
     /// One `mma` over 16 products truncates each of 17 terms at 2⁻²⁵ of the largest and the sum at 2⁻²³ (on sm_80: twice 9
     /// terms at 2⁻²⁴), so with s = Σ|a·b| each of the ⌈k/16⌉ steps is off by at most 2⁻²³·(18/2 + 2)·s, a little more for
     /// the error that s itself has grown by.
-    fn check(&self, d: &[u32], stride: usize) {
+    fn check(&self, d: &[u32]) {
         let [_, n, k] = self.sizes.map(|size| size as usize);
         let bound = 11.5 * (k.div_ceil(16)) as f64 / f64::from(1 << 23);
-        for (i, &got) in d.iter().enumerate().step_by(stride) {
+        for (i, &got) in d.iter().enumerate() {
             let terms = (0..k).map(|p| self.a[i / n * k + p].to_f64() * self.b[p * n + i % n].to_f64());
             let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
             let error = (f64::from(f32::from_bits(got)) - sum).abs();
@@ -72,21 +71,11 @@ where
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
-
-    #[test]
-    fn any_shape((m, n, k) in (1..=300u32, 1..=300u32, 1..=300u32), seed: u64) {
-        let problem = Problem::<bf16>::new(m, n, k, seed);
-        problem.check(&problem.everywhere(), 1);
-    }
-}
-
 #[test]
 fn f16_inputs() {
     for (m, n, k) in [(1, 1, 1), (65, 130, 33), (128, 64, 96)] {
         let problem = Problem::<f16>::new(m, n, k, 7);
-        problem.check(&problem.everywhere(), 1);
+        problem.check(&problem.everywhere());
     }
 }
 
@@ -96,16 +85,5 @@ fn tiles_past_the_edge() {
     let problem = Problem::<bf16>::new(64, 64, 64, 3);
     let kernel = matmul::<bf16>(Target::SM_80, 64).unwrap();
     crate::assemble::kernel(&kernel);
-    problem.check(&everywhere(|device| problem.run(&kernel, device)), 1);
-}
-
-/// Sizes that only a GPU does in reasonable time; a sample of the elements is checked.
-#[test]
-fn large_on_the_gpu() {
-    let Some(gpu) = crate::devices::gpu() else { return };
-    for (m, n, k) in [(1000, 1003, 1001), (4096, 4096, 4096)] {
-        let problem = Problem::<bf16>::new(m, n, k, 11);
-        let kernel = matmul::<bf16>(Target::SM_80, pitch_divisor(n, k)).unwrap();
-        problem.check(&problem.run(&kernel, &gpu), 4093);
-    }
+    problem.check(&everywhere(|device| problem.run(&kernel, device)));
 }

@@ -3,11 +3,8 @@
 //!
 //! All 32 lanes must execute them together. Which lane holds which element is in [`crate::atoms`].
 
-use arrayvec::ArrayVec;
-
-use super::pack::HalfPair;
+use super::{pack::HalfPair, product::Addition};
 use crate::ptx::{
-    error::BuildErrorKind,
     kernel::Builder,
     operand::Operand,
     ptr::{Ptr, Readable, Shared, Writable},
@@ -40,6 +37,18 @@ impl Accumulator<bf16x2> for f32 {
 impl Accumulator<f16x2> for f16x2 {
     const ELEMENT: &'static str = "f16";
     const REGISTERS: usize = 2;
+}
+
+/// The `mma` of a shape on pairs of halves.
+macro_rules! mnemonic {
+    ($shape:expr, $pair:ident, $sum:ident) => {
+        format_args!(
+            "mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}",
+            shape = $shape,
+            acc = $sum::ELEMENT,
+            half = <$pair::Half as Scalar>::PTX
+        )
+    };
 }
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
@@ -146,7 +155,7 @@ impl<'k> Builder<'k> {
     ) -> [Val<'k, C>; N] {
         const { assert!(N == C::REGISTERS, "C takes four f32 or two f16x2 registers") };
         let d: [Val<'k, C>; N] = std::array::from_fn(|_| Val::from_reg(self.fresh(C::CLASS), self));
-        self.emit_mma(shape, &d, a, b, &c);
+        self.product(mnemonic!(shape, P, C), &d, a, b, &c, Addition::default());
         d
     }
 
@@ -158,46 +167,6 @@ impl<'k> Builder<'k> {
         b: [Val<'k, P>; 2],
         c: &mut [Val<'k, C>],
     ) {
-        let mut registers = ArrayVec::<Val<'k, C>, 4>::new();
-        for c in c.iter() {
-            let reg = c.in_register(self);
-            if !self.body().is_carried(reg) {
-                self.fail(BuildErrorKind::NotCarried { register: reg.to_string() });
-            }
-            registers.push(Val::from_reg(reg, self));
-        }
-        self.emit_mma("m16n8k16", &registers, &a, &b, &registers);
-        for (c, register) in c.iter_mut().zip(registers) {
-            *c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
-        }
-    }
-
-    #[track_caller]
-    fn emit_mma<P: HalfPair, C: Accumulator<P>>(
-        self,
-        shape: &str,
-        d: &[Val<'k, C>],
-        a: &[Val<'k, P>],
-        b: &[Val<'k, P>],
-        c: &[Val<'k, C>],
-    ) {
-        let (d, a, b, c) = (self.registers(d), self.registers(a), self.registers(b), self.registers(c));
-        self.emit(
-            format_args!(
-                "mma.sync.aligned.{shape}.row.col.{acc}.{half}.{half}.{acc}",
-                acc = C::ELEMENT,
-                half = <P::Half as Scalar>::PTX
-            ),
-            &[Operand::Vector(&d), Operand::Vector(&a), Operand::Vector(&b), Operand::Vector(&c)],
-        );
-    }
-
-    #[track_caller]
-    fn registers<T: Scalar>(self, values: &[Val<'k, T>]) -> ArrayVec<Operand<'static>, 4> {
-        let mut registers = ArrayVec::new();
-        for value in values {
-            registers.push(Operand::Reg(value.in_register(self)));
-        }
-        registers
+        self.product_in_place(mnemonic!("m16n8k16", P, C), c, &a, &b, Addition::default());
     }
 }

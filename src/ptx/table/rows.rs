@@ -13,6 +13,7 @@ mod integer;
 mod logic;
 mod matrix;
 mod memory;
+mod mma;
 mod sync;
 
 use super::Form;
@@ -37,7 +38,10 @@ impl Form {
 
 const ANY: Features = Features::empty();
 const SM_80: Features = Features::AMPERE;
+const SM_89: Features = Features::FP8;
 const SM_90: Features = Features::HOPPER;
+const SM_100: Features = Features::BLACKWELL;
+const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
 
 /// Chapters of the manual's instruction set.
 pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
@@ -51,6 +55,7 @@ pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Conversion", convert::FORMS),
     ("Asynchronous Copy", async_copy::FORMS),
     ("Warp-Level Matrix", matrix::FORMS),
+    ("Warp-Level Matrix Multiply-Accumulate", mma::FORMS),
     ("Parallel Synchronization and Communication", sync::FORMS),
     ("Atomic Memory Operations", atomic::FORMS),
     ("Control Flow", control::FLOW),

@@ -1,6 +1,7 @@
 //! Data races in shared memory: two accesses of the same bytes, at least one a write, with no order between them.
 
 use super::clocks::{Clocks, END, Time};
+use crate::sim::exec::lanes::Lanes64;
 
 /// Who made an access, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,12 @@ impl Record {
     fn new(time: Time, pc: u32, warp: usize, lane: usize, flag: bool) -> Self {
         let pc = u64::from(pc.min((1 << 21) - 1));
         Record(u64::from(time) << 36 | pc << 15 | (warp as u64) << 6 | (lane as u64) << 1 | u64::from(flag))
+    }
+
+    /// The same access of another lane, instead of lane 0.
+    #[inline(always)]
+    fn of_lane(self, lane: usize) -> Self {
+        Record(self.0 | (lane as u64) << 1)
     }
 
     fn time(self) -> Time {
@@ -144,6 +151,54 @@ impl Races {
 
     fn units(&self, start: usize, bytes: usize) -> std::ops::Range<usize> {
         start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
+    }
+
+    /// Notes the reads of one word by each lane that are plainly ordered, and returns the other lanes. Units are words.
+    #[inline(always)]
+    pub(in crate::sim) fn read_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
+        let base = Record::new(self.clocks.now(), pc, warp, 0, false);
+        let (floor, oldest) = (self.clocks.floor(warp), self.clocks.oldest());
+        let units = &mut self.shadows[rank].units[..];
+        let mut left = 0;
+        for lane in 0..32 {
+            let mine = base.of_lane(lane);
+            let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
+            let Unit { write, read } = *slot;
+            let alone = (read.same_thread(mine) && !read.flag()) || read.time() < oldest;
+            if alone && (write.time() < floor || write.same_thread(mine)) {
+                slot.read = mine;
+            } else {
+                left |= 1 << lane;
+            }
+        }
+        left
+    }
+
+    /// The same for writes.
+    #[inline(always)]
+    pub(in crate::sim) fn write_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
+        let base = Record::new(self.clocks.now(), pc, warp, 0, false);
+        let floor = self.clocks.floor(warp);
+        let units = &mut self.shadows[rank].units[..];
+        let mut left = 0;
+        for lane in 0..32 {
+            let mine = base.of_lane(lane);
+            let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
+            let Unit { write, read } = *slot;
+            let ordered = |other: Record| other.time() < floor || (other.same_thread(mine) && !other.flag());
+            if ordered(read) && ordered(write) {
+                *slot = Unit { write: mine, read: NONE };
+            } else {
+                left |= 1 << lane;
+            }
+        }
+        left
+    }
+
+    /// Whether lanes that access whole words may be looked at together.
+    #[inline(always)]
+    pub(in crate::sim) fn by_words(&self) -> bool {
+        self.unit == 4 && !self.clocks.ended()
     }
 
     /// A read of `bytes` bytes at `start` of block `rank`.

@@ -153,7 +153,7 @@ impl Cx<'_, '_, '_> {
                 None => match self.special(operand)? {
                     Some(_) if !matches!(self.i.opcode.as_str(), "mov" | "cvt") => {
                         let message = format!("`{operand}` is a special register; `mov` it to another first");
-                        return Err(self.error_at(operand, message));
+                        Err(self.error_at(operand, message))
                     }
                     Some((reg, found)) if fits(Fit::Wider, ty, found) || ty.accepts(found) => Ok(reg),
                     Some((_, found)) => Err(self.mismatch(operand, ty, found)),

@@ -11,12 +11,14 @@ use crate::sim::memory::SHARED_BITS;
 /// The offset in a shared address.
 const OFFSET: u64 = (1 << SHARED_BITS) - 1;
 
-/// Runs one instruction in the lanes of `m`; `clock` counts what the block has executed.
-pub(in crate::sim) fn execute(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
+/// Runs one instruction in the lanes of `m`; `clock` counts what the block has executed. With `FMA` the machine has a
+/// fused multiply-add.
+#[inline(always)]
+pub(in crate::sim) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     match *alu {
         Alu::R1(f, d, a) => single::r1(regs, m, f, d, a),
         Alu::R2(f, d, a, b) => single::r2(regs, m, f, d, a, b),
-        Alu::R3(f, d, a, b, c) => single::r3(regs, m, f, d, [a, b, c]),
+        Alu::R3(f, d, a, b, c) => single::r3::<FMA>(regs, m, f, d, [a, b, c]),
         Alu::Lop3(d, a, b, c, lut) => regs.map_rrr(m, d, [a, b, c], |a, b, c| single::lop3(lut, a, b, c)),
         Alu::Lop3Pred { d, p, a, b, c, lut, or, q, negate } => {
             regs.map_rrr(m, d, [a, b, c], |a, b, c| single::lop3(lut, a, b, c));

@@ -8,6 +8,7 @@ use crate::sim::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 /// What an H200 gives for a 64-bit remainder by zero: the low half's ones.
 const ALL_ONES: u64 = u64::MAX;
 
+#[inline(always)]
 pub(super) fn d1(regs: &mut Regs, m: u32, f: D1, d: D, a: D) {
     match f {
         D1::Mov => {
@@ -34,6 +35,7 @@ pub(super) fn d1(regs: &mut Regs, m: u32, f: D1, d: D, a: D) {
     }
 }
 
+#[inline(always)]
 pub(super) fn d2(regs: &mut Regs, m: u32, f: D2, d: D, a: D, b: D) {
     match f {
         D2::Add => regs.map_dd(m, d, a, b, u64::wrapping_add),
@@ -97,6 +99,7 @@ pub(super) fn d2(regs: &mut Regs, m: u32, f: D2, d: D, a: D, b: D) {
     }
 }
 
+#[inline(always)]
 pub(super) fn d3(regs: &mut Regs, m: u32, f: D3, d: D, s: [D; 3]) {
     match f {
         D3::MadLo => regs.map_ddd(m, d, s, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
@@ -148,6 +151,7 @@ fn mul_hi_s(a: u64, b: u64) -> u64 {
     ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
 }
 
+#[inline(always)]
 pub(super) fn shift(regs: &mut Regs, m: u32, f: DR, d: D, a: D, b: R) {
     let (a, b) = (regs.d(a), regs.r(b));
     let mut out = [0; 32];
@@ -184,6 +188,7 @@ pub(super) fn bfi(regs: &mut Regs, m: u32, d: D, [a, b]: [D; 2], position: R, le
     regs.put_d(d, m, &out);
 }
 
+#[inline(always)]
 pub(super) fn widen(regs: &mut Regs, m: u32, f: Widen, d: D, a: R) {
     match f {
         Widen::U32 => regs.widen(m, d, a, u64::from),
@@ -195,6 +200,7 @@ pub(super) fn widen(regs: &mut Regs, m: u32, f: Widen, d: D, a: R) {
     }
 }
 
+#[inline(always)]
 pub(super) fn narrow(regs: &mut Regs, m: u32, f: Narrow, d: R, a: D) {
     match f {
         Narrow::Low => regs.narrow(m, d, a, |a| a as u32),
@@ -210,6 +216,7 @@ pub(super) fn narrow(regs: &mut Regs, m: u32, f: Narrow, d: R, a: D) {
 }
 
 /// `mul.wide`, `mad.wide`.
+#[inline(always)]
 pub(super) fn mul_wide(regs: &mut Regs, m: u32, signed: bool, d: D, a: R, b: R, c: Option<D>) {
     let (a, b) = (regs.r(a), regs.r(b));
     let mut out = [0; 32];

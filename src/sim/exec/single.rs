@@ -46,6 +46,7 @@ fn u16x(a: u32) -> u32 {
     a & 0xffff
 }
 
+#[inline(always)]
 pub(super) fn r1(regs: &mut Regs, m: u32, f: R1, d: R, a: R) {
     match f {
         R1::Mov => {
@@ -77,6 +78,7 @@ pub(super) fn r1(regs: &mut Regs, m: u32, f: R1, d: R, a: R) {
     }
 }
 
+#[inline(always)]
 pub(super) fn r2(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
     match f {
         R2::Add => regs.map_rr(m, d, a, b, u32::wrapping_add),
@@ -192,9 +194,13 @@ fn mul_hi_s(a: u32, b: u32) -> u32 {
     ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
 }
 
-pub(super) fn r3(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3]) {
+#[inline(always)]
+pub(super) fn r3<const FMA: bool>(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3]) {
     match f {
         R3::MadLo => regs.map_rrr(m, d, s, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+        R3::FmaF32 if FMA => {
+            regs.map_rrr(m, d, s, |a, b, c| result(float(a).mul_add(float(b), float(c))));
+        }
         R3::FmaF32 => regs.map_rrr(m, d, s, |a, b, c| result(fused(float(a), float(b), float(c)))),
         R3::MadHiU => regs.map_rrr(m, d, s, |a, b, c| mul_hi_u(a, b).wrapping_add(c)),
         R3::MadHiS => regs.map_rrr(m, d, s, |a, b, c| mul_hi_s(a, b).wrapping_add(c)),

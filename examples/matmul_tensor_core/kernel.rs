@@ -1,0 +1,61 @@
+//! C = A·Bᵀ on tensor cores in tf32, double-buffered.
+
+use warpwright::{
+    atoms::MmaOperand,
+    layout::Swizzle,
+    prelude::*,
+    tensor::{SharedLayout, copy, copy_tiled, fill, gemm},
+};
+
+use super::product::Args;
+
+/// C = A·Bᵀ: A m×k column-major, B n×k row-major, C m×n column-major; f32 whose low 13 bits are not looked at, sums in f32. m
+/// and k must be multiples of 4.
+///
+/// A block of 2×2 warps makes 128×128 of C from slabs 16 deep, of which one comes in while the other is worked on. A's slab is
+/// padded, so that lanes read from banks of their own; B's has rows of 64 bytes under a swizzle, for `ldmatrix`.
+pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
+    Kernel::<Args>::build("matmul_tensor_core(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
+        k.block([128]);
+        k.grid([m.tiles(128), n.tiles(128)]);
+        let (m, depth) = (m.multiple_of(4), depth.multiple_of(4));
+        let (row, col, thread) = (k.ctaid_x(), k.ctaid_y(), k.tid_x());
+        let a = k.tensor(a, [m, depth], [1.into(), m]);
+        let b = k.tensor(b, [n, depth], [depth, 1.into()]);
+        let c = k.tensor(c, [m, n], [1.into(), m]).local_tile((128, 128), (row, col));
+        // Two slabs of each, by the last mode.
+        let a_slabs = k.shared_tensor::<f32>(k.layout("(128,16,2):(1,136,2176)"));
+        let b_layout = SharedLayout::swizzled(k.layout("(128,16,2):(16,1,2048)"), Swizzle::BYTES_64);
+        let b_slabs = k.shared_tensor::<f32>(b_layout);
+
+        let vectors = "SM80_CP_ASYNC_CACHEGLOBAL<u128>";
+        let a_copy = k.tiled_copy::<f32>(vectors, "(32,4):(1,32)", "(4,1):(1,0)");
+        let b_copy = k.tiled_copy::<f32>(vectors, "(32,4):(4,1)", "(1,4):(0,1)");
+        let (a_part, b_part) = (a_copy.thread(thread), b_copy.thread(thread));
+        let fetch = |i, slab| {
+            let a_to = a_part.partition_d(&a_slabs.slice((.., .., slab)));
+            let b_to = b_part.partition_d(&b_slabs.slice((.., .., slab)));
+            let a_from = a_part.partition_s(&a.local_tile((128, 16), (row, i)));
+            let b_from = b_part.partition_s(&b.local_tile((128, 16), (col, i)));
+            copy_tiled(&a_copy, &a_to, &a_from).and(copy_tiled(&b_copy, &b_to, &b_from)).commit();
+        };
+
+        let mma = k.tiled_mma("SM80_16x8x8_F32TF32TF32F32_TN", "(2,2,1):(2,1,1)", (32, 32, 8));
+        let product = mma.thread(k, thread);
+        let sum = product.fragment::<f32>(MmaOperand::C, 128, 128);
+        fill(&sum, 0.0);
+
+        let slabs = depth.ceil_div(16);
+        fetch(Val::from(0), Val::from(0));
+        k.for_(slabs, |i| {
+            let next = i + 1;
+            k.if_else(next.lt(slabs), || fetch(next, next & 1), || k.commit_group());
+            let arrived = k.wait_groups(1);
+            let a = product.load(MmaOperand::A, &a_slabs.filled(&arrived).slice((.., .., i & 1)));
+            let b = product.load(MmaOperand::B, &b_slabs.filled(&arrived).slice((.., .., i & 1)));
+            gemm(&mma, &sum, &a, &b, &sum);
+            k.sync_threads(); // all are done with the slab
+        });
+        copy(&product.partition_c(&c), &sum);
+    })
+}

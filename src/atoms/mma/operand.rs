@@ -1,0 +1,110 @@
+//! An operand of a matrix instruction: its type and where it lies.
+
+use super::{Group, layouts};
+use crate::{atoms::mma_type::MmaType, layout::Layout, ptx::RegClass};
+
+/// An operand of D = A·B + C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MmaOperand {
+    /// Rows m, columns k.
+    A,
+    /// Rows n, columns k: as CuTe has it, B is seen transposed.
+    B,
+    /// Rows m, columns n.
+    C,
+    /// Rows m, columns n.
+    D,
+}
+
+impl MmaOperand {
+    /// All four.
+    pub const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
+}
+
+/// Where an operand is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Registers of the threads.
+    Registers,
+    /// Shared memory, through a descriptor.
+    Shared,
+}
+
+/// In which order an operand's elements run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Major {
+    /// k first: row-major A, column-major B.
+    K,
+    /// m or n first.
+    Mn,
+}
+
+/// How an operand is held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers {
+    pub(super) ty: MmaType,
+    pub(super) source: Source,
+    pub(super) majors: &'static [Major],
+    pub(super) class: RegClass,
+    /// Elements in one register.
+    pub(super) per_register: u32,
+    /// Registers of an element larger than one.
+    pub(super) parts: u32,
+}
+
+impl Registers {
+    /// Elements packed into registers of 32 bits, or one or more registers to an element.
+    pub(super) const fn packed(ty: MmaType) -> Self {
+        let class = match ty {
+            MmaType::F32 => RegClass::F32,
+            MmaType::F64 | MmaType::C64 | MmaType::Gc64 => RegClass::F64,
+            _ => RegClass::B32,
+        };
+        let per_register = if ty.bits() > 32 { 1 } else { 32 / ty.bits() };
+        let parts = if ty.bits() > 64 { ty.bits() / 64 } else { 1 };
+        Registers { ty, source: Source::Registers, majors: &[], class, per_register, parts }
+    }
+
+    /// An element to a register of its own size.
+    pub(super) const fn single(ty: MmaType) -> Self {
+        let packed = Self::packed(ty);
+        let class = if ty.bits() == 16 { RegClass::Half } else { packed.class };
+        Registers { class, per_register: 1, ..packed }
+    }
+
+    /// A or B in one order.
+    pub(super) const fn ordered(self, major: Major) -> Self {
+        let majors: &[Major] = match major {
+            Major::K => &[Major::K],
+            Major::Mn => &[Major::Mn],
+        };
+        Registers { majors, ..self }
+    }
+
+    /// The same with elements in containers of 8 bits.
+    pub(super) const fn in_bytes(self) -> Self {
+        Registers { per_register: 4, ..self }
+    }
+
+    /// A or B in shared memory, reached through a descriptor.
+    pub(super) const fn shared(self, majors: &'static [Major]) -> Self {
+        Registers { source: Source::Shared, majors, class: RegClass::B64, ..self }
+    }
+
+    /// The (thread, value) layout; `sparse` times as many values stand for those that a register holds.
+    pub(super) fn layout(&self, group: Group, (rows, cols): (u32, u32), sparse: u32) -> Layout {
+        match (group, self.source) {
+            (_, Source::Shared) => layouts::shared(rows, cols),
+            (Group::Thread, _) => layouts::scalar(cols),
+            (Group::QuadPair, _) => match self.majors {
+                [major] => layouts::quad_pair_factor(*major == Major::K),
+                _ => layouts::quad_pair_sum(self.ty.bits()),
+            },
+            (Group::Warp | Group::Warpgroup, _) => {
+                // C and D: two elements to a pair of registers, or to one register of halves.
+                let per_register = if self.majors.is_empty() { 2 } else { self.per_register * sparse };
+                layouts::fragment(rows, cols, per_register)
+            }
+        }
+    }
+}

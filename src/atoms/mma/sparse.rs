@@ -1,0 +1,85 @@
+//! Sparse A: which elements are stored, and the metadata that says so.
+
+use super::layouts;
+use crate::layout::Layout;
+
+/// How A of `mma.sp::ordered_metadata` is compressed to half its columns (PTX ISA, "Sparse matrix storage").
+///
+/// Every row is cut into chunks; of each, half the elements are stored, in rising order of k, and the metadata say which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sparsity {
+    chunk: u32,
+    unit: u32,
+    bits_per_unit: u32,
+    metadata_bits: u32,
+    wide: bool,
+}
+
+impl Sparsity {
+    /// For elements of `bits` bits and an uncompressed row of `k`.
+    pub(super) const fn new(bits: u32, k: u32) -> Self {
+        let (chunk, unit, bits_per_unit) = match bits {
+            32 => (2, 1, 4),
+            4 => (8, 2, 2),
+            _ => (4, 1, 2),
+        };
+        let metadata_bits = k / 2 / unit * bits_per_unit;
+        Sparsity { chunk, unit, bits_per_unit, metadata_bits, wide: bits >= 16 }
+    }
+
+    /// Consecutive elements of a row of which half are stored: 4; 2 for tf32; 8 for 4-bit elements.
+    #[must_use]
+    pub const fn chunk(&self) -> u32 {
+        self.chunk
+    }
+
+    /// Elements that are stored or dropped together: 1; 2 for 4-bit elements.
+    #[must_use]
+    pub const fn unit(&self) -> u32 {
+        self.unit
+    }
+
+    /// Bits of metadata for each unit stored.
+    #[must_use]
+    pub const fn bits_per_unit(&self) -> u32 {
+        self.bits_per_unit
+    }
+
+    /// Bits of metadata for each row of A.
+    #[must_use]
+    pub const fn metadata_bits(&self) -> u32 {
+        self.metadata_bits
+    }
+
+    /// The metadata of a stored unit: its place in the chunk, counted in units. tf32 has `0b0100` for the first place and
+    /// `0b1110` for the second.
+    #[must_use]
+    pub const fn code(&self, place: u32) -> u32 {
+        match (self.bits_per_unit, place) {
+            (4, 0) => 0b0100,
+            (4, _) => 0b1110,
+            _ => place,
+        }
+    }
+
+    /// How many values the selector has: the threads of a group of four whose metadata count are chosen by it.
+    #[must_use]
+    pub const fn selectors(&self) -> u32 {
+        64 / self.metadata_bits
+    }
+
+    /// Of the threads that hold metadata, the lane: thread `i` of [`metadata_layout`](Self::metadata_layout) is lane
+    /// `index(i)` of this layout, plus `4 / selectors · selector`.
+    #[must_use]
+    pub fn metadata_threads(&self) -> Layout {
+        layouts::metadata_threads(self.metadata_bits)
+    }
+
+    /// Where metadata lie: (thread, bit of its register) → row + 16 · bit of that row's metadata. Stored unit `i` of a row has
+    /// bits `i · bits_per_unit …`, lowest first.
+    #[doc(alias = "ELayout")]
+    #[must_use]
+    pub fn metadata_layout(&self) -> Layout {
+        layouts::metadata(self.metadata_bits, self.wide)
+    }
+}

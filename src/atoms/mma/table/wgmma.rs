@@ -1,0 +1,82 @@
+//! `wgmma.mma_async`: M is 64, N is any legal multiple of 8 up to 256, A in registers or in shared memory, B in shared memory
+//! (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+
+use MmaType::{B1, Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
+
+use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, by, dotted, letters, mnk, pairs};
+use crate::{
+    atoms::mma::Major,
+    ptx::{Target, Version},
+};
+
+/// A family: K, and types of D, A, B.
+type Family = (u32, [MmaType; 3]);
+
+/// 16-bit numbers in shared memory may run either way; others are K-major.
+const EITHER: &[Major] = &[Major::K, Major::Mn];
+const K_MAJOR: &[Major] = &[Major::K];
+
+/// What is legal for N: floats take every multiple of 8, integers skip some.
+fn legal_n(d: MmaType) -> impl Iterator<Item = u32> {
+    (1..=32).map(|n| 8 * n).filter(move |&n| d != S32 || n % 16 == 0 || n < 32)
+}
+
+pub(super) fn atoms() -> Vec<MmaAtom> {
+    let halves = [(16, [F16, F16, F16]), (16, [F32, F16, F16]), (16, [F32, Bf16, Bf16])];
+    let mut families: Vec<Family> = halves.to_vec();
+    families.push((8, [F32, Tf32, Tf32]));
+    families.extend(pairs(&[E4m3, E5m2]).flat_map(|(a, b)| [F16, F32].map(|d| (32, [d, a, b]))));
+    let mut atoms: Vec<_> = families.into_iter().flat_map(|family| each(family, plain)).collect();
+    for (a, b) in pairs(&[S8, U8]) {
+        atoms.extend(each((32, [S32, a, b]), plain));
+        atoms.extend(each((32, [S32, a, b]), saturating));
+    }
+    atoms.extend(each((256, [S32, B1, B1]), bits));
+    atoms
+}
+
+/// Every N, with A from shared memory and from registers.
+fn each(family: Family, make: fn(Family, u32, bool) -> MmaAtom) -> impl Iterator<Item = MmaAtom> {
+    let (_, [d, ..]) = family;
+    legal_n(d).flat_map(move |n| [false, true].map(|registers| make(family, n, registers)))
+}
+
+fn row((k, types): Family, n: u32, registers: bool, ending: &str) -> Row {
+    let [d, a, b] = types.map(Registers::packed);
+    let shape = (64, n, k);
+    let majors = if types[1].bits() == 16 { EITHER } else { K_MAJOR };
+    let source = if registers { "RS" } else { "SS" };
+    // 16-bit atoms take their orders as parameters; the others have but one.
+    let order = if types[1].bits() == 16 { "" } else { "_TN" };
+    Row {
+        name: format!("SM90_{}_{}_{source}{order}{ending}", by(shape), letters(&types)),
+        mnemonic: format!("wgmma.mma_async.sync.aligned.{}.{}", mnk(shape), dotted(&types)),
+        shape,
+        group: Group::Warpgroup,
+        operands: [d, if registers { a.ordered(Major::K) } else { a.shared(majors) }, b.shared(majors), d],
+    }
+}
+
+fn plain(family: Family, n: u32, registers: bool) -> MmaAtom {
+    since(row(family, n, registers, "").atom(), family)
+}
+
+fn saturating(family: Family, n: u32, registers: bool) -> MmaAtom {
+    let row = row(family, n, registers, "_SATURATE");
+    let (k, types) = family;
+    let cute = format!("{}.satfinite", row.mnemonic);
+    let mnemonic = format!("wgmma.mma_async.sync.aligned.{}.satfinite.{}", mnk((64, n, k)), dotted(&types));
+    since(Row { mnemonic, ..row }.atom().spelled_by_cute(cute).saturating(true), family)
+}
+
+fn bits(family: Family, n: u32, registers: bool) -> MmaAtom {
+    let row = row(family, n, registers, "_ANDPOPC");
+    let mnemonic = format!("{}.and.popc", row.mnemonic);
+    since(Row { mnemonic, ..row }.atom().on_bits(BitOp::And), family)
+}
+
+/// Signed by unsigned came later.
+fn since(atom: MmaAtom, (_, [_, a, b]): Family) -> MmaAtom {
+    let mixed = a != b && [a, b].contains(&S8);
+    atom.since(if mixed { Version::new(8, 4) } else { Version::new(8, 0) }, Target::SM_90A)
+}

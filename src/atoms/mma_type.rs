@@ -1,0 +1,110 @@
+//! Number formats of matrix operands.
+
+use std::fmt;
+
+/// The number format of an operand of a matrix instruction (PTX ISA, "Alternate Floating-Point Data Formats" and the
+/// types of `mma`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum MmaType {
+    /// Single bits. CuTe calls them `U1`.
+    B1,
+    /// Signed, 4 bits.
+    S4,
+    /// Unsigned, 4 bits.
+    U4,
+    /// Signed, 8 bits.
+    S8,
+    /// Unsigned, 8 bits.
+    U8,
+    /// Signed, 16 bits.
+    S16,
+    /// Signed, 32 bits.
+    S32,
+    /// 4 bits, 2 of exponent and 1 of fraction. Where a number takes a byte (`kind::f8f6f4`, `kind::mxf8f6f4`) it is bits 2 … 5
+    /// of it, while those of 6 bits are the low ones (as CUTLASS packs them).
+    E2m1,
+    /// 6 bits, 2 of exponent and 3 of fraction.
+    E2m3,
+    /// 6 bits, 3 of exponent and 2 of fraction.
+    E3m2,
+    /// 8 bits, 4 of exponent and 3 of fraction.
+    E4m3,
+    /// 8 bits, 5 of exponent and 2 of fraction.
+    E5m2,
+    /// A scale: 8 bits of exponent without sign, a power of two.
+    Ue8m0,
+    /// A scale: e4m3 without sign.
+    Ue4m3,
+    /// IEEE half.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// f32 whose low 13 bits are ignored.
+    Tf32,
+    /// IEEE single.
+    F32,
+    /// IEEE double.
+    F64,
+    /// A pair of doubles, real and imaginary part: several instructions on [`F64`](Self::F64).
+    C64,
+    /// Three doubles that make a complex number after Gauss's three products.
+    Gc64,
+}
+
+impl MmaType {
+    /// Name in PTX: `"bf16"`. Complex numbers, which PTX lacks, are `"c64"` and `"gc64"`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            MmaType::B1 => "b1",
+            MmaType::S4 => "s4",
+            MmaType::U4 => "u4",
+            MmaType::S8 => "s8",
+            MmaType::U8 => "u8",
+            MmaType::S16 => "s16",
+            MmaType::S32 => "s32",
+            MmaType::E2m1 => "e2m1",
+            MmaType::E2m3 => "e2m3",
+            MmaType::E3m2 => "e3m2",
+            MmaType::E4m3 => "e4m3",
+            MmaType::E5m2 => "e5m2",
+            MmaType::Ue8m0 => "ue8m0",
+            MmaType::Ue4m3 => "ue4m3",
+            MmaType::F16 => "f16",
+            MmaType::Bf16 => "bf16",
+            MmaType::Tf32 => "tf32",
+            MmaType::F32 => "f32",
+            MmaType::F64 => "f64",
+            MmaType::C64 => "c64",
+            MmaType::Gc64 => "gc64",
+        }
+    }
+
+    /// Name inside the names of CuTe's atoms: `"BF16"`, and `"U1"` for single bits.
+    pub(super) fn cute_name(self) -> String {
+        if self == MmaType::B1 { "U1".to_owned() } else { self.name().to_uppercase() }
+    }
+
+    /// Bits of a number; [`Tf32`](Self::Tf32) is held in 32.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            MmaType::B1 => 1,
+            MmaType::S4 | MmaType::U4 | MmaType::E2m1 => 4,
+            MmaType::E2m3 | MmaType::E3m2 => 6,
+            MmaType::S8 | MmaType::U8 | MmaType::E4m3 | MmaType::E5m2 | MmaType::Ue8m0 | MmaType::Ue4m3 => 8,
+            MmaType::S16 | MmaType::F16 | MmaType::Bf16 => 16,
+            MmaType::S32 | MmaType::Tf32 | MmaType::F32 => 32,
+            MmaType::F64 => 64,
+            MmaType::C64 => 128,
+            MmaType::Gc64 => 192,
+        }
+    }
+}
+
+impl fmt::Display for MmaType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

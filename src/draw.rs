@@ -1,0 +1,44 @@
+//! Pictures of layouts, instructions, swizzles and bank conflicts.
+//!
+//! A [`Picture`] is a value: coloured [`Table`]s side by side. It is written as SVG ([`Picture::svg`], legible on light and on dark
+//! pages), as Typst ([`Picture::typst`]), as plain text (its `Display`), and with the feature `cli` as PNG (`Picture::png`).
+//!
+//! ```
+//! use warpwright::draw::{Highlight, Picture};
+//! use warpwright::layout::Layout;
+//!
+//! let offsets = Picture::of_layout(&Layout::row_major((2, 4))?.into())?;
+//! assert_eq!(
+//!     offsets.to_string(),
+//!     "(2,4):(4,1)\n\
+//!      \x20   0  1  2  3\n\
+//!      0   0  1  2  3\n\
+//!      1   4  5  6  7\n"
+//! );
+//! let fragment = Layout::new(((4, 8), (2, 2)), ((32, 1), (16, 8)))?;
+//! let owners = Picture::of_thread_values(&fragment, (16, 8), Highlight::Thread(5))?;
+//! assert!(owners.svg().starts_with("<svg"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod banks;
+mod copies;
+mod error;
+mod grid;
+mod layouts;
+#[cfg(feature = "cli")]
+mod png;
+mod products;
+mod scene;
+mod svg;
+mod swizzles;
+mod text;
+mod theme;
+mod thread_values;
+mod typst;
+
+pub use error::DrawError;
+pub use grid::{Cell, Picture, Table, Tint};
+pub use theme::Theme;
+pub use thread_values::Highlight;

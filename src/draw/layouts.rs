@@ -1,0 +1,57 @@
+//! Tables of offsets.
+
+use super::error::DrawError;
+use super::grid::{Cell, Picture, Table, Tint, check_size};
+use crate::layout::{BasisVector, ComposedLayout, Layout, Shape, Swizzle};
+
+impl Picture {
+    /// The offset at each coordinate: rows are mode 0, columns the other modes together; a layout of rank 1 is one row.
+    ///
+    /// Colours repeat every 8 offsets; those of a swizzled layout, in bytes, every 128 bytes in steps of 16, so that a colour
+    /// is a group of four banks of shared memory.
+    ///
+    /// # Errors
+    /// [`DrawError::TooLarge`] past 65 536 elements.
+    pub fn of_layout(layout: &ComposedLayout) -> Result<Picture, DrawError> {
+        let unit = if is_plain(layout) { 1 } else { 16 };
+        let cell = |index| {
+            let offset = layout.index(index);
+            Cell::new(offset.to_string(), hue(offset.div_euclid(unit)))
+        };
+        Ok(Picture::of_table(name(layout), table(layout.shape(), cell)?))
+    }
+
+    /// The coordinate at each coordinate of a layout of basis strides.
+    ///
+    /// # Errors
+    /// [`DrawError::TooLarge`] past 65 536 elements.
+    pub fn of_places(layout: &Layout<BasisVector>) -> Result<Picture, DrawError> {
+        let cell = |index| {
+            let place = layout.index(index);
+            Cell::new(place.to_string(), hue(place.component(0)))
+        };
+        Ok(Picture::of_table(layout.to_string(), table(layout.shape(), cell)?))
+    }
+}
+
+/// The layout as text, without a swizzle that does nothing.
+pub(super) fn name(layout: &ComposedLayout) -> String {
+    if is_plain(layout) { layout.layout().to_string() } else { layout.to_string() }
+}
+
+fn is_plain(layout: &ComposedLayout) -> bool {
+    layout.swizzle() == Swizzle::NONE && layout.offset() == 0
+}
+
+/// One of eight hues, in turn.
+pub(super) fn hue(number: i64) -> Tint {
+    Tint::Hue(number.rem_euclid(8) as u8)
+}
+
+/// Rows are mode 0, columns the other modes together; one row for a shape of rank 1.
+fn table(shape: &Shape, cell: impl Fn(i64) -> Cell) -> Result<Table, DrawError> {
+    let rows = if shape.rank() > 1 { shape.modes()[0].size() } else { 1 };
+    let cols = shape.size() / rows;
+    check_size(&shape.to_string(), rows, cols)?;
+    Table::new("", (rows as usize, cols as usize), |row, col| cell(row as i64 + col as i64 * rows))
+}

@@ -1,0 +1,48 @@
+//! A plain copy: what other kernels' bandwidth is measured against.
+
+use crate::{
+    ptx::{BuildError, In, Kernel, Out, Target},
+    tensor::{TensorElement, copy},
+};
+
+/// `(x, y, n)`: n elements.
+pub type CopyArgs<T> = (In<T>, Out<T>, u32);
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Accesses of 16 bytes that each thread has in flight.
+const IN_FLIGHT: u32 = 4;
+
+/// `y = x`: n elements of `T`, any n; 16 bytes at a time, four accesses of each thread in flight.
+///
+/// The kernel is called `copy_f32` for f32.
+///
+/// # Errors
+/// None for the targets there are.
+pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs<T>>, BuildError> {
+    let vector = 16 / T::SIZE;
+    let tile = THREADS * IN_FLIGHT * vector;
+    Kernel::<CopyArgs<T>>::build(&format!("copy_{}(x, y, n)", T::NAME), target, |k, (x, y, n)| {
+        k.describe(format!("y = x: n elements of {}", T::NAME));
+        k.block([THREADS]);
+        k.grid([n.tiles(tile)]);
+        let (block, thread) = (k.ctaid_x(), k.tid_x());
+
+        // Whole vectors. The rest is left to the first threads.
+        let whole = n & !(vector - 1);
+        let (x_tile, y_tile) = (
+            k.tensor(x, [whole], [1.into()]).local_tile((tile,), (block,)),
+            k.tensor(y, [whole], [1.into()]).local_tile((tile,), (block,)),
+        );
+        let tiled =
+            k.tiled_copy::<T>("UniversalCopy<u128>", &format!("({THREADS}):(1)"), &format!("({vector}):(1)"));
+        let tiled = tiled.thread(thread);
+        let (from, to) = (tiled.partition_s(&x_tile), tiled.partition_d(&y_tile));
+        let held = k.fragment_of_shape::<T>(from.shape());
+        copy(&held, &from);
+        copy(&to, &held);
+
+        let at = whole + thread;
+        k.if_(block.eq(0) & at.lt(n), || y.at(at).store(x.at(at).load()));
+    })
+}

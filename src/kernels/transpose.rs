@@ -1,0 +1,124 @@
+//! Transpose of a matrix through shared memory.
+
+use std::array;
+
+use crate::{
+    layout::Swizzle,
+    ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Scalar, Target, Val, Write},
+    tensor::{SharedLayout, TensorElement, copy},
+};
+
+/// `(x, y, m, n)`: x m×n, y n×m, both row-major.
+pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
+
+/// Rows and columns of a block's tile.
+const TILE: u32 = 64;
+/// Bytes that device memory reads and writes together.
+const SECTOR: u32 = 32;
+
+/// `y = xᵀ`: x m×n and y n×m of `T`, row-major and of any size from 1.
+///
+/// `divisor` is a number that divides both m and n of every launch, which a launch checks: with 4, elements of 4 bytes are moved
+/// 16 bytes at a time; 1 takes any sizes, element by element.
+///
+/// The kernel is called `transpose_f32`, or `transpose_f32_by4` for a divisor of 4.
+///
+/// # Errors
+/// None for the targets there are.
+pub fn transpose<T: TensorElement>(
+    target: Target,
+    divisor: u32,
+) -> Result<Kernel<TransposeArgs<T>>, BuildError> {
+    let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
+    let signature = format!("transpose_{}{suffix}(x, y, m, n)", T::NAME);
+    Kernel::<TransposeArgs<T>>::build(&signature, target, |k, (x, y, m, n)| {
+        let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides m and n") };
+        k.describe(format!("y = x transposed: x m×n, y n×m ({}), row-major; {sizes}", T::NAME));
+        let sizes = [m, n].map(|size| size.multiple_of(divisor));
+        if T::SIZE == 4 && divisor.is_multiple_of(4) {
+            wide(k, x, y, sizes);
+        } else {
+            narrow(k, x, y, sizes);
+        }
+    })
+}
+
+type Input<'k, T> = Ptr<'k, T, Global, Read>;
+type Output<'k, T> = Ptr<'k, T, Global, Write>;
+
+/// 16 bytes at a time: 256 threads, 16 elements each, all in flight at once.
+///
+/// A thread reads four rows of the tile in shared memory, and stores them side by side. A swizzle of 16-byte chunks by the row's
+/// number over four keeps the lanes of a warp in banks of their own.
+fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>, [m, n]: [Val<'k, u32>; 2]) {
+    k.block([256]);
+    k.grid([n.tiles(TILE), m.tiles(TILE)]);
+    // Both matrices by the coordinates of x.
+    let at = (k.ctaid_y(), k.ctaid_x());
+    let x = k.tensor(x, [m, n], [n, 1.into()]).local_tile((TILE, TILE), at);
+    let y = k.tensor(y, [m, n], [1.into(), m]).local_tile((TILE, TILE), at);
+    // Bits of the row's number from the third on, into those of the chunk's.
+    let chunks = Swizzle::new(3, 4, 6).unwrap_or(Swizzle::NONE);
+    let tile = k.shared_tensor::<T>(SharedLayout::swizzled(k.layout("(64,64):(64,1)"), chunks));
+
+    let thread = k.tid_x();
+    let rows = k.tiled_copy::<T>("UniversalCopy<u32>", "(16,16):(16,1)", "(1,4):(0,1)");
+    let rows = rows.thread(thread);
+    let arrived = copy(&rows.partition_d(&tile), &rows.partition_s(&x)).wait();
+
+    let columns = k.tiled_copy::<T>("UniversalCopy<u32>", "((8,2),(4,4)):((1,32),(8,64))", "(4,1):(1,0)");
+    let columns = columns.thread(thread);
+    let (from, to) = (columns.partition_s(&tile.filled(&arrived)), columns.partition_d(&y));
+    let held = k.fragment_of_shape::<T>(to.shape());
+    copy(&held, &from);
+    copy(&to, &held);
+}
+
+/// Element by element: 512 threads, 8 elements each.
+///
+/// Where the pitch of y is odd, rows of a tile would begin and end inside of sectors, and two blocks would write a part of each, far
+/// apart in time: that costs a third of the bandwidth. So each row of y has its own cut: the block writes from the last sector that
+/// begins before the tile to the last that begins before the tile's end, and reads so many more rows of x.
+fn narrow<'k, T: TensorElement>(
+    k: Builder<'k>,
+    x: Input<'k, T>,
+    y: Output<'k, T>,
+    [m, n]: [Val<'k, u32>; 2],
+) {
+    const THREADS: u32 = 512;
+    const AT_ONCE: u32 = THREADS / TILE;
+    let sector = SECTOR / T::SIZE;
+    k.block([THREADS]);
+    k.grid([n.tiles(TILE), (m.into_dim() + (sector - 1)).ceil_div(TILE)]);
+    // Rows a word more than the tile's, so that a column lies in as many banks as it has words.
+    let pitch = TILE + (4 / T::SIZE).max(1);
+    let tile = k.shared::<T>((sector + TILE) * pitch);
+    let (top, left) = (k.ctaid_y() * TILE, k.ctaid_x() * TILE);
+    let (lane, group) = (k.tid_x() % TILE, k.tid_x() / TILE);
+
+    // Row 0 of the tile is row `top − sector` of x. Rows before the first wrap around to numbers past the last.
+    let col = left + lane;
+    let rows: Vec<_> = (0..sector + TILE).step_by(AT_ONCE as usize).map(|row| group + row).collect();
+    let held: Vec<_> = rows
+        .iter()
+        .map(|&row| {
+            let at = top + row - sector;
+            x.at(at * n + col).load_if(at.lt(m) & col.lt(n), T::Reg::from_bits(0))
+        })
+        .collect();
+    for (&row, held) in rows.iter().zip(held) {
+        tile.at(row * pitch + lane).store(held);
+    }
+    k.sync_threads();
+
+    let columns: [_; (TILE / AT_ONCE) as usize] = array::from_fn(|step| group + step as u32 * AT_ONCE);
+    let held = columns.map(|column| {
+        let start = (left + column) * m + top;
+        let row = lane - start % sector;
+        (row, tile.at((row + sector) * pitch + column).load())
+    });
+    for (column, (row, held)) in columns.into_iter().zip(held) {
+        let (row, column) = (top + row, left + column);
+        k.when(row.lt(m) & column.lt(n), || y.at(column * m + row).store(held));
+    }
+}

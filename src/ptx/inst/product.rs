@@ -1,0 +1,98 @@
+//! Any `mma`, by its mnemonic and its registers: what [`crate::atoms`] checks and the typed methods use.
+
+use std::fmt;
+
+use arrayvec::ArrayVec;
+
+use crate::ptx::{
+    error::BuildErrorKind,
+    kernel::Builder,
+    operand::{Immediate, Operand},
+    types::Scalar,
+    val::Val,
+};
+
+/// Most registers of one operand: C of the quad-pair form, A of `mma.m16n8k16` on f64.
+const MOST: usize = 8;
+
+/// What `mma` takes besides A, B and C.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Addition<'k> {
+    /// Metadata of a sparse A, and which threads' count.
+    pub(crate) sparse: Option<(Val<'k, u32>, u32)>,
+    /// Scales of A and of B: a register, and which byte of it and which thread's.
+    pub(crate) scales: Option<[(Val<'k, u32>, [u32; 2]); 2]>,
+    /// Whether the operands are single registers without braces.
+    pub(crate) bare: bool,
+}
+
+impl<'k> Builder<'k> {
+    /// Writes `mnemonic d, a, b, c` with every operand in braces, and what else it takes.
+    #[track_caller]
+    pub(crate) fn product<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
+        self,
+        mnemonic: fmt::Arguments<'_>,
+        d: &[Val<'k, D>],
+        a: &[Val<'k, A>],
+        b: &[Val<'k, B>],
+        c: &[Val<'k, C>],
+        addition: Addition<'k>,
+    ) {
+        let registers = (self.registers(d), self.registers(a), self.registers(b), self.registers(c));
+        let (d, a, b, c) = &registers;
+        let constant = |n: u32| Operand::Imm(Immediate::new(n));
+        let chosen = addition.scales.map(|scales| scales.map(|(_, chosen)| chosen.map(constant)));
+        let mut operands = ArrayVec::<Operand<'_>, 10>::new();
+        match addition.bare {
+            true => operands.extend([d, a, b, c].into_iter().filter_map(|x| x.first().copied())),
+            false => operands.extend([d, a, b, c].map(|x| Operand::Vector(x))),
+        }
+        if let Some((metadata, selector)) = addition.sparse {
+            operands.push(Operand::Reg(metadata.in_register(self)));
+            operands.push(constant(selector));
+        }
+        for ((data, _), chosen) in addition.scales.iter().flatten().zip(chosen.iter().flatten()) {
+            operands.push(Operand::Reg(data.in_register(self)));
+            operands.push(Operand::Vector(chosen));
+        }
+        self.emit(mnemonic, &operands);
+    }
+
+    /// The product in place of C, whose registers the innermost loop must carry.
+    #[track_caller]
+    pub(crate) fn product_in_place<A: Scalar, B: Scalar, C: Scalar>(
+        self,
+        mnemonic: fmt::Arguments<'_>,
+        c: &mut [Val<'k, C>],
+        a: &[Val<'k, A>],
+        b: &[Val<'k, B>],
+        addition: Addition<'k>,
+    ) {
+        let mut registers = ArrayVec::<Val<'k, C>, MOST>::new();
+        for c in c.iter() {
+            let reg = c.in_register(self);
+            if !self.body().is_carried(reg) {
+                self.fail(BuildErrorKind::NotCarried { register: reg.to_string() });
+            }
+            registers.push(Val::from_reg(reg, self));
+        }
+        self.product(mnemonic, &registers, a, b, &registers, addition);
+        for (c, register) in c.iter_mut().zip(registers) {
+            *c = Val::from_reg(self.body().overwrite(register.in_register(self)), self);
+        }
+    }
+
+    /// Fresh registers for a result.
+    pub(crate) fn fresh_values<T: Scalar>(self, count: usize) -> Vec<Val<'k, T>> {
+        (0..count).map(|_| Val::from_reg(self.fresh(T::CLASS), self)).collect()
+    }
+
+    #[track_caller]
+    fn registers<T: Scalar>(self, values: &[Val<'k, T>]) -> ArrayVec<Operand<'static>, MOST> {
+        let mut registers = ArrayVec::new();
+        for value in values {
+            registers.push(Operand::Reg(value.in_register(self)));
+        }
+        registers
+    }
+}

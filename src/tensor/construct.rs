@@ -1,0 +1,182 @@
+//! Tensors made from pointers and layouts.
+
+use std::rc::Rc;
+
+use super::{
+    element::TensorElement,
+    error::TensorError,
+    memory::{Axis, Step, Tensor},
+};
+use crate::{
+    layout::{Codomain, ComposedLayout, Layout, Swizzle, Tuple, coord_of_index},
+    ptx::{Builder, Element, Extent, Global, IntoDim, Ptr, Shared, Val, Write},
+};
+
+/// Extent of a mode whose size only the launch knows. Coordinates past it run on.
+const UNKNOWN: i64 = 1 << 20;
+
+/// How a tensor in shared memory lies: a layout in elements, and a swizzle of byte addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedLayout {
+    layout: Layout,
+    swizzle: Swizzle,
+}
+
+impl SharedLayout {
+    /// A layout in elements under a swizzle of byte addresses.
+    #[must_use]
+    pub fn swizzled(layout: Layout, swizzle: Swizzle) -> Self {
+        Self { layout, swizzle }
+    }
+
+    /// Coordinates to bytes, as a value to ask for bank conflicts.
+    ///
+    /// # Errors
+    /// If an offset passes 64 bits.
+    pub fn bytes<T: Element>(&self) -> Result<ComposedLayout, TensorError> {
+        Ok(ComposedLayout::new(self.swizzle, 0, self.layout.scaled(T::SIZE.into())?))
+    }
+}
+
+impl From<Layout> for SharedLayout {
+    fn from(layout: Layout) -> Self {
+        Self { layout, swizzle: Swizzle::NONE }
+    }
+}
+
+impl From<&Layout> for SharedLayout {
+    fn from(layout: &Layout) -> Self {
+        layout.clone().into()
+    }
+}
+
+/// An integer layout with steps in elements.
+pub(super) fn in_elements(layout: &Layout) -> Layout<Step> {
+    let stride = layout.stride().map(|&stride| Step::along(0, stride));
+    Layout::with_stride(layout.shape().clone(), stride).unwrap_or_else(|_| nothing())
+}
+
+fn nothing() -> Layout<Step> {
+    Layout::concat([])
+}
+
+impl<'k> Builder<'k> {
+    /// A tensor in global memory: `k.tensor(a, [m, k], [1, m])` is column-major. Extents and strides are integers or registers;
+    /// a stride that the host knows costs no instruction. If `pointer` is a parameter and the sizes are constants and
+    /// parameters, a launch checks that the buffer holds the tensor.
+    ///
+    /// Offsets along axes of known stride are computed in 32 bits.
+    #[doc(alias = "make_tensor")]
+    #[track_caller]
+    pub fn tensor<T: TensorElement, A, const R: usize>(
+        self,
+        pointer: Ptr<'k, T, Global, A>,
+        extents: [Val<'k, u32>; R],
+        strides: [Val<'k, u32>; R],
+    ) -> Tensor<'k, Global, T, A> {
+        if let (Some(parameter), true) = (pointer.parameter(), R == 2) {
+            let dims = |axis: usize| [extents[axis], strides[axis]].map(IntoDim::into_dim);
+            self.promise_extent(Extent { parameter, rows: dims(0), cols: dims(1) });
+        }
+        let axes = std::iter::zip(extents, strides).map(|(extent, stride)| Axis {
+            at: 0.into(),
+            extent: Some(extent),
+            stride: stride.as_constant().is_none().then_some(stride),
+        });
+        let modes = std::iter::zip(extents, strides).enumerate().map(|(axis, (extent, stride))| {
+            let extent = extent.as_constant().map_or(UNKNOWN, i64::from).max(1);
+            let known = Step::along(0, stride.as_constant().map_or(0, i64::from));
+            let step = known.plus(&Step::along(1 + axis, 1)).unwrap_or_default();
+            Layout::with_stride(extent, Tuple::Leaf(step)).unwrap_or_else(|_| nothing())
+        });
+        Tensor {
+            pointer,
+            axes: axes.collect(),
+            layout: Layout::concat(modes),
+            offset: Step::default(),
+            swizzle: Swizzle::NONE,
+            inner: 0.into(),
+            inner_bits: 0,
+            made: Rc::default(),
+            compared: Rc::default(),
+        }
+    }
+
+    /// A tensor in global memory whose layout the host knows. Its edges are not checked.
+    #[doc(alias = "make_tensor")]
+    pub fn tensor_with_layout<T: TensorElement, A>(
+        self,
+        pointer: Ptr<'k, T, Global, A>,
+        layout: &Layout,
+    ) -> Tensor<'k, Global, T, A> {
+        Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
+    }
+
+    /// A tensor in the block's shared memory with nothing in it: it can be written, and read after what was written is
+    /// [`filled`](Tensor::filled).
+    ///
+    /// A layout in which two coordinates share an address is refused, as is a swizzle that would split elements.
+    #[doc(alias = "MoYeSharedArray")]
+    #[track_caller]
+    pub fn shared_tensor<T: TensorElement>(
+        self,
+        layout: impl Into<SharedLayout>,
+    ) -> Tensor<'k, Shared, T, Write> {
+        let SharedLayout { layout, swizzle } = layout.into();
+        if let Some(aliases) = aliases(&layout) {
+            self.refuse(aliases);
+        }
+        if layout.stride().leaves().any(|&stride| stride < 0) {
+            self.refuse(format!("the shared tensor {layout} has elements before its start"));
+        }
+        if swizzle.bits() > 0 && (1 << swizzle.base()) < i64::from(T::SIZE) {
+            self.refuse(format!("{swizzle} splits elements of {} bytes", T::SIZE));
+        }
+        let align = u32::try_from(swizzle.period()).unwrap_or(1024).clamp(16, 1024);
+        let count = u32::try_from(layout.cosize()).unwrap_or(u32::MAX / 16);
+        // What a swizzle sends past the end stays within its period.
+        let bytes = (count * T::SIZE).next_multiple_of(u32::try_from(swizzle.period()).unwrap_or(1));
+        let pointer = self.shared_aligned::<T>(bytes.div_ceil(T::SIZE), align);
+        let mut tensor = Tensor::of(pointer.assume_access(), in_elements(&layout), swizzle);
+        tensor.inner = 0.into();
+        tensor
+    }
+}
+
+/// Whether each stride is beyond what the smaller ones reach: then no two coordinates share an offset.
+fn strides_are_apart(layout: &Layout) -> bool {
+    let leaves = layout.shape().leaves().zip(layout.stride().leaves());
+    let mut modes: Vec<(i64, i64)> =
+        leaves.filter(|(extent, _)| **extent > 1).map(|(&extent, &stride)| (stride, extent)).collect();
+    modes.sort_unstable();
+    let mut reach = 0;
+    modes.into_iter().all(|(stride, extent)| {
+        let apart = stride > reach;
+        reach += stride * (extent - 1);
+        apart
+    })
+}
+
+/// Which two coordinates of a layout share an offset, if any do.
+fn aliases(layout: &Layout) -> Option<String> {
+    if strides_are_apart(layout) {
+        return None;
+    }
+    let mut by_offset: Vec<(i64, i64)> = layout.values().zip(0..).collect();
+    by_offset.sort_unstable();
+    let pair = by_offset.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
+    let coord = |at: (i64, i64)| coord_of_index(at.1, layout.shape());
+    Some(format!(
+        "the shared tensor {layout} has elements {} and {} both at offset {}",
+        coord(pair[0]),
+        coord(pair[1]),
+        pair[0].0
+    ))
+}
+
+impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
+    /// A tensor over shared memory that is there already, aligned as its swizzle wants.
+    pub(crate) fn at(pointer: Ptr<'k, T, Shared, A>, lies: &SharedLayout) -> Self {
+        Tensor::of(pointer, in_elements(&lies.layout), lies.swizzle)
+    }
+}

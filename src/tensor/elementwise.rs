@@ -1,0 +1,129 @@
+//! Element by element: `fill`, `transform`, `axpby`, `sum`.
+
+use std::panic::Location;
+
+use super::{element::TensorElement, fragment::Fragment, memory::Tensor, space::TensorSpace};
+use crate::ptx::{Builder, Number, Readable, Scalar, Val, Writable};
+
+/// Elements that can be read and written one by one, in the order of the view's shape.
+pub trait Elements<'k, T: TensorElement> {
+    #[doc(hidden)]
+    fn in_kernel(&self) -> Builder<'k>;
+    #[doc(hidden)]
+    fn len(&self) -> i64;
+    /// Whether there are none.
+    #[doc(hidden)]
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    #[doc(hidden)]
+    #[track_caller]
+    fn element(&self, index: i64) -> Val<'k, T::Reg>;
+    #[doc(hidden)]
+    #[track_caller]
+    fn put(&self, index: i64, value: Val<'k, T::Reg>);
+}
+
+impl<'k, T: TensorElement> Elements<'k, T> for Fragment<'k, T> {
+    fn in_kernel(&self) -> Builder<'k> {
+        self.kernel()
+    }
+
+    fn len(&self) -> i64 {
+        self.size()
+    }
+
+    #[track_caller]
+    fn element(&self, index: i64) -> Val<'k, T::Reg> {
+        self.get(index)
+    }
+
+    #[track_caller]
+    fn put(&self, index: i64, value: Val<'k, T::Reg>) {
+        self.set(index, value);
+    }
+}
+
+impl<'k, S: TensorSpace, T: TensorElement, A: Readable + Writable> Elements<'k, T> for Tensor<'k, S, T, A> {
+    fn in_kernel(&self) -> Builder<'k> {
+        self.kernel()
+    }
+
+    fn len(&self) -> i64 {
+        self.size()
+    }
+
+    #[track_caller]
+    fn element(&self, index: i64) -> Val<'k, T::Reg> {
+        self.pointer_to(index).load_if(self.contains(&[index]), T::Reg::from_bits(0))
+    }
+
+    #[track_caller]
+    fn put(&self, index: i64, value: Val<'k, T::Reg>) {
+        let (pointer, inside) = (self.pointer_to(index), self.contains(&[index]));
+        self.kernel().when(inside, || pointer.store(value));
+    }
+}
+
+/// Writes `value` to every element.
+#[doc(alias = "fill!")]
+#[doc(alias = "zeros!")]
+#[doc(alias = "clear")]
+#[track_caller]
+pub fn fill<'k, T: TensorElement>(to: &impl Elements<'k, T>, value: impl Into<Val<'k, T::Reg>>) {
+    let value = value.into();
+    to.in_kernel().located(Location::caller(), || (0..to.len()).for_each(|index| to.put(index, value)));
+}
+
+/// Writes what `f` makes of each element of `from` to the same element of `to`, in order of their shapes.
+///
+/// Refused when the kernel is built: sizes that differ.
+#[track_caller]
+pub fn transform<'k, T: TensorElement, U: TensorElement>(
+    to: &impl Elements<'k, U>,
+    from: &impl Elements<'k, T>,
+    f: impl Fn(Val<'k, T::Reg>) -> Val<'k, U::Reg>,
+) {
+    let k = to.in_kernel();
+    k.located(Location::caller(), || {
+        if to.len() != from.len() {
+            k.refuse(format!("transform of {} elements to {}", from.len(), to.len()));
+            return;
+        }
+        (0..to.len()).for_each(|index| to.put(index, f(from.element(index))));
+    });
+}
+
+/// `y = alpha · x + beta · y`, element by element. If `beta` is the constant 0, `y` is not read.
+///
+/// Refused when the kernel is built: sizes that differ.
+#[doc(alias = "axpby!")]
+#[track_caller]
+pub fn axpby<'k, T: TensorElement<Reg: Number>>(
+    alpha: impl Into<Val<'k, T::Reg>>,
+    x: &impl Elements<'k, T>,
+    beta: impl Into<Val<'k, T::Reg>>,
+    y: &impl Elements<'k, T>,
+) {
+    let (k, alpha, beta) = (y.in_kernel(), alpha.into(), beta.into());
+    k.located(Location::caller(), || {
+        if x.len() != y.len() {
+            k.refuse(format!("axpby of {} elements and {}", x.len(), y.len()));
+            return;
+        }
+        let zero = beta.as_constant().is_some_and(|beta| beta.to_bits() == 0);
+        for index in 0..y.len() {
+            let scaled = alpha * x.element(index);
+            y.put(index, if zero { scaled } else { beta.mad(y.element(index), scaled) });
+        }
+    });
+}
+
+/// The sum of all elements, from the first on.
+#[track_caller]
+pub fn sum<'k, T: TensorElement<Reg: Number>>(of: &impl Elements<'k, T>) -> Val<'k, T::Reg> {
+    of.in_kernel().located(Location::caller(), || {
+        let elements = (0..of.len()).map(|index| of.element(index));
+        elements.reduce(|sum, element| sum + element).unwrap_or(T::Reg::ZERO.into())
+    })
+}

@@ -1,0 +1,219 @@
+//! `gemm`: a product over the values and rest modes of fragments.
+
+use std::panic::Location;
+
+use super::{copy::copy, element::TensorElement, fragment::Fragment, memory::Tensor, tiled_mma::TiledMma};
+use crate::{
+    atoms::{Group, MmaOperand},
+    layout::{Layout, Slot, Tuple},
+    ptx::{Builder, Operand, Readable, Shared},
+};
+
+/// A factor of a product: a [`Fragment`], or a tensor in shared memory, of which one step of k after the other is loaded.
+pub trait GemmFactor<'k, T: TensorElement> {
+    #[doc(hidden)]
+    fn modes(&self) -> usize;
+    #[doc(hidden)]
+    fn extent(&self, mode: usize) -> i64;
+    /// Step `k` of the last mode in registers: `(values, rest)`; the whole if there is no mode of k.
+    #[doc(hidden)]
+    #[track_caller]
+    fn step(&self, mma: &TiledMma, operand: MmaOperand, shape: Shape, k: i64) -> Fragment<'k, T>;
+}
+
+/// How the modes of an operand are to be read.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Whether mode 0 are the values of the instruction.
+    values: bool,
+    /// Whether the last mode is k.
+    depth: bool,
+}
+
+impl<'k, T: TensorElement> GemmFactor<'k, T> for Fragment<'k, T> {
+    fn modes(&self) -> usize {
+        self.layout().rank()
+    }
+
+    fn extent(&self, mode: usize) -> i64 {
+        self.size_of(mode)
+    }
+
+    #[track_caller]
+    fn step(&self, _: &TiledMma, _: MmaOperand, shape: Shape, k: i64) -> Fragment<'k, T> {
+        let at_k = if shape.depth { at_last(self.layout().rank(), k) } else { keep(self.layout().rank()) };
+        values_first(&self.slice(at_k), shape)
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable> GemmFactor<'k, T> for Tensor<'k, Shared, T, A> {
+    fn modes(&self) -> usize {
+        self.rank()
+    }
+
+    fn extent(&self, mode: usize) -> i64 {
+        self.size_of(mode)
+    }
+
+    #[track_caller]
+    fn step(&self, mma: &TiledMma, operand: MmaOperand, shape: Shape, k: i64) -> Fragment<'k, T> {
+        let builder = self.kernel();
+        let at_k = if shape.depth { at_last(self.rank(), k) } else { keep(self.rank()) };
+        let part = self.slice(at_k.map(|slot| match slot {
+            Slot::Keep => super::pick::Pick::Keep,
+            Slot::At(index) => super::pick::Pick::At(*index),
+        }));
+        let layout = Layout::column_major(part.shape().clone()).unwrap_or_else(|error| {
+            builder.refuse(error.to_string());
+            Layout::concat([])
+        });
+        let single = mma.atom().group() == Group::Thread;
+        let class = if single { T::WORD } else { mma.atom().register_class(operand) };
+        let fragment = builder.fragment_in(&layout, class);
+        copy(&fragment, &part);
+        values_first(&fragment, shape)
+    }
+}
+
+/// `(_, …, _, k)`.
+fn at_last(rank: usize, k: i64) -> Tuple<Slot> {
+    let mut places = vec![Tuple::Leaf(Slot::Keep); rank];
+    places[rank - 1] = Tuple::Leaf(Slot::At(k));
+    places.into()
+}
+
+fn keep(rank: usize) -> Tuple<Slot> {
+    vec![Tuple::Leaf(Slot::Keep); rank].into()
+}
+
+/// `(values, rest)`: with a mode of one value in front if there is none.
+#[track_caller]
+fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> Fragment<'k, T> {
+    let layout = if shape.values { part.layout().append(2) } else { part.layout().prepend(2) };
+    part.relaid(Ok::<_, crate::layout::LayoutError>(layout))
+}
+
+/// `d = a · b + c`, over all values and rest modes; `d` may be `c`.
+///
+/// Ranks of (d, a, b, c), with v the instruction's values:
+///
+/// | ranks        | modes                                        |
+/// | ---          | ---                                          |
+/// | (1, 1, 1, 1) | (v), (v), (v), (v): one instruction          |
+/// | (2, 1, 1, 2) | (m, n), (m), (n), (m, n), of one value each   |
+/// | (2, 2, 2, 2) | (m, n), (m, k), (n, k), (m, n), of one value  |
+/// | (3, 2, 2, 3) | (v, m, n), (v, m), (v, n), (v, m, n)          |
+/// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
+///
+/// `a` and `b` may lie in shared memory: then each step of k is loaded first. Along m it runs forth and back, so that one factor of
+/// each instruction is that of the instruction before. All threads of the instruction's group must come here.
+///
+/// Refused when the kernel is built: other ranks, and extents that differ.
+#[doc(alias = "gemm!")]
+#[track_caller]
+pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(
+    mma: &TiledMma,
+    d: &Fragment<'k, D>,
+    a: &impl GemmFactor<'k, A>,
+    b: &impl GemmFactor<'k, B>,
+    c: &Fragment<'k, C>,
+) {
+    let k = d.kernel();
+    let ranks = (d.layout().rank(), a.modes(), b.modes(), c.layout().rank());
+    let shape = |values, depth| Shape { values, depth };
+    let (shape, m, n) = match ranks {
+        (1, 1, 1, 1) => (shape(true, false), 1, 1),
+        (2, 1, 1, 2) => (shape(false, false), a.extent(0), b.extent(0)),
+        (2, 2, 2, 2) => (shape(false, true), a.extent(0), b.extent(0)),
+        (3, 2, 2, 3) => (shape(true, false), a.extent(1), b.extent(1)),
+        (3, 3, 3, 3) => (shape(true, true), a.extent(1), b.extent(1)),
+        _ => {
+            k.refuse(format!("gemm of ranks {ranks:?}: see its table"));
+            return;
+        }
+    };
+    let last = ranks.1 - 1;
+    let depth = if shape.depth { a.extent(last) } else { 1 };
+    let sums = [(d.layout(), "d"), (c.layout(), "c")];
+    for (layout, name) in sums {
+        let rest = if shape.values { 1 } else { 0 };
+        let found: Vec<i64> =
+            layout.shape().modes()[rest.min(layout.rank())..].iter().map(Tuple::size).collect();
+        if found.iter().product::<i64>() != m * n || found.first().is_some_and(|&first| first != m) {
+            k.refuse(format!("gemm: {name} has rest {found:?}, but a and b make ({m}, {n})"));
+            return;
+        }
+    }
+    if shape.depth && b.extent(last) != depth {
+        k.refuse(format!("gemm: a has {depth} steps of k and b {}", b.extent(last)));
+        return;
+    }
+    k.located(Location::caller(), || {
+        for step in 0..depth {
+            let a = a.step(mma, MmaOperand::A, shape, step);
+            let b = b.step(mma, MmaOperand::B, shape, step);
+            for j in 0..n {
+                for i in 0..m {
+                    let i = if j % 2 == 1 { m - 1 - i } else { i };
+                    let sum = |layout: &Layout| -> Tuple<Slot> {
+                        match (layout.rank(), shape.values) {
+                            (1, _) => keep(1),
+                            (_, true) => vec![Slot::Keep, Slot::At(i), Slot::At(j)].into_iter().collect(),
+                            (_, false) => vec![Slot::At(i), Slot::At(j)].into_iter().collect(),
+                        }
+                    };
+                    let at = |i| -> Tuple<Slot> { vec![Slot::Keep, Slot::At(i)].into_iter().collect() };
+                    let (d, c) = (d.slice(sum(d.layout())), c.slice(sum(c.layout())));
+                    fma(k, mma, &d, &a.slice(at(i)), &b.slice(at(j)), &c);
+                }
+            }
+        }
+    });
+}
+
+/// One instruction.
+#[track_caller]
+fn fma<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(
+    k: Builder<'k>,
+    mma: &TiledMma,
+    d: &Fragment<'k, D>,
+    a: &Fragment<'k, A>,
+    b: &Fragment<'k, B>,
+    c: &Fragment<'k, C>,
+) {
+    let atom = mma.atom();
+    if !atom.is_emitted() || atom.sparsity().is_some() || atom.block_scale().is_some() {
+        k.refuse(format!("{} is no instruction on the fragments of one product", atom.name()));
+        return;
+    }
+    if atom.group() == Group::Thread && D::SIZE < 4 {
+        // Halves are packed two by two: one at a time goes through registers of its own.
+        k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));
+        return;
+    }
+    let operands = [
+        (MmaOperand::D, d.operand()),
+        (MmaOperand::A, a.operand()),
+        (MmaOperand::B, b.operand()),
+        (MmaOperand::C, c.operand()),
+    ];
+    let mut vectors = Vec::with_capacity(4);
+    for (operand, words) in operands {
+        let wanted = atom.registers(operand) as usize;
+        if words.len() != wanted {
+            k.refuse(format!(
+                "{} wants {wanted} registers of {operand:?}, but the fragment's values fill {}",
+                atom.name(),
+                words.len()
+            ));
+            return;
+        }
+        vectors.push(words.iter().map(|word| Operand::Reg(word.0)).collect::<Vec<_>>());
+    }
+    let whole = |words: &'_ Vec<Operand<'static>>| words.clone();
+    let vectors: Vec<_> = vectors.iter().map(whole).collect();
+    let one = atom.group() == Group::Thread;
+    let operand = |at: usize| if one { vectors[at][0] } else { Operand::Vector(&vectors[at]) };
+    k.emit(format_args!("{}", atom.mnemonic()), &[operand(0), operand(1), operand(2), operand(3)]);
+}

@@ -1,0 +1,191 @@
+//! Tiles of a tensor by block, and parts of a tile by thread: CuTe's `local_tile` and `local_partition`, MoYe's `@tile` and
+//! `@parallelize`.
+
+use super::{
+    error::TensorError,
+    partition::{Partition, tile_slicer},
+};
+use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
+
+/// The tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Places of `coord` that are `..`
+/// keep that mode of the rest, and modes past its length are kept too.
+///
+/// Element `i` of the tile at block `b` is element `b · extent + i`, mode by mode. Extents that do not divide are rounded up: the
+/// last tiles run past the end, for predicates to cut off.
+///
+/// # Errors
+/// As [`Layout::zipped_divide`].
+///
+/// ```
+/// use warpwright::{layout::Layout, tensor::local_tile};
+/// let tile = local_tile(&Layout::column_major((6, 8))?, (3, 4), (0, 1))?;
+/// assert_eq!(tile.to_string(), "24 + (3,4):(1,6)");
+/// let tiles = local_tile(&Layout::column_major((2048, 256))?, (128, 8), (3, ..))?;
+/// assert_eq!(tiles.to_string(), "384 + (128,8,32):(1,2048,16384)");
+/// # Ok::<(), warpwright::tensor::TensorError>(())
+/// ```
+#[doc(alias = "@tile")]
+pub fn local_tile<D: Codomain>(
+    tensor: &Layout<D>,
+    tiler: impl Into<Tiler>,
+    coord: impl Into<Slicer>,
+) -> Result<Partition<D>, TensorError> {
+    let tiler = tiler.into();
+    let divided = tensor.zipped_divide(&tiler)?;
+    let (tile, rest) = (divided.mode(0)?, divided.mode(1)?);
+    let coord = padded(coord.into(), rest.rank());
+    let start = start(&tiler, &coord).map(|start| tensor.at(start)).transpose()?;
+    let (layout, offset) = divided.slice_and_offset(tile_slicer(tile.rank(), coord))?;
+    Ok(Partition { layout, offset: start.unwrap_or(offset) })
+}
+
+/// The coordinate of a tile's first element where the tiler is made of extents: it holds past the last tile too.
+fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
+    let mode = |(position, slot): (usize, &Slicer)| match (tiler.mode(position), slot) {
+        (Some(Tuple::Leaf(Tile::Extent(extent))), Tuple::Leaf(Slot::At(block))) => Some(block * extent),
+        (None, Tuple::Leaf(Slot::At(index))) => Some(*index),
+        (_, Tuple::Leaf(Slot::Keep)) => Some(0),
+        _ => None,
+    };
+    coord
+        .modes()
+        .iter()
+        .enumerate()
+        .map(mode)
+        .map(|at| at.map(Tuple::Leaf))
+        .collect::<Option<Vec<_>>>()
+        .map(Into::into)
+}
+
+/// [`local_tile`] by one tiler and coordinate for all operands of a product, each taking the modes that `projection` keeps:
+/// for A of `(m, k)`, tiler and coordinate are `(m, n, k)` and the projection is `[true, false, true]`.
+///
+/// # Errors
+/// As [`local_tile`]; [`LayoutError::Rank`] if lengths differ.
+#[doc(alias = "Step")]
+pub fn local_tile_projected<D: Codomain>(
+    tensor: &Layout<D>,
+    tiler: impl Into<Tiler>,
+    coord: impl Into<Slicer>,
+    projection: &[bool],
+) -> Result<Partition<D>, TensorError> {
+    local_tile(tensor, project(&tiler.into(), projection)?, project(&coord.into(), projection)?)
+}
+
+/// The modes of a tuple that `projection` keeps.
+fn project<T: Clone + std::fmt::Display>(
+    tuple: &Tuple<T>,
+    projection: &[bool],
+) -> Result<Tuple<T>, TensorError> {
+    let (wanted, found) = (projection.len(), tuple.rank());
+    if wanted != found {
+        let (operation, value) = ("projection", tuple.to_string());
+        return Err(LayoutError::Rank { operation, wanted, found, value }.into());
+    }
+    let kept = tuple.modes().iter().zip(projection).filter(|(_, keep)| **keep);
+    Ok(kept.map(|(mode, _)| mode.clone()).collect())
+}
+
+/// The elements of `tensor` that thread `index` of `threads` takes: those whose coordinates are the thread's own, in steps of
+/// the threads' extents. The thread's coordinate is that of `index` in the image of `threads`, whose strides have no other use.
+///
+/// # Errors
+/// As [`Layout::zipped_divide`].
+///
+/// ```
+/// use warpwright::{layout::Layout, tensor::local_partition};
+/// let part = local_partition(&Layout::column_major((6, 8))?, &Layout::new((2, 2), (2, 1))?, 1)?;
+/// assert_eq!(part.to_string(), "6 + (3,4):(2,12)");
+/// # Ok::<(), warpwright::tensor::TensorError>(())
+/// ```
+#[doc(alias = "@parallelize")]
+pub fn local_partition<D: Codomain>(
+    tensor: &Layout<D>,
+    threads: &Layout,
+    index: i64,
+) -> Result<Partition<D>, TensorError> {
+    let divided = thread_divide(tensor, threads)?;
+    let coord: Coord = thread_digits(threads).iter().map(|mode| mode.of(index)).collect();
+    let offset = divided.mode(0)?.at(coord)?;
+    Ok(Partition { layout: rest_of(&divided)?, offset })
+}
+
+/// [`local_partition`] with only the modes of `threads` that `projection` keeps: threads that differ in the others share elements.
+///
+/// # Errors
+/// As [`local_partition`]; [`LayoutError::Rank`] if lengths differ.
+pub fn local_partition_projected<D: Codomain>(
+    tensor: &Layout<D>,
+    threads: &Layout,
+    index: i64,
+    projection: &[bool],
+) -> Result<Partition<D>, TensorError> {
+    local_partition(tensor, &project_threads(threads, projection)?, index)
+}
+
+/// The modes of a thread layout that `projection` keeps.
+pub(super) fn project_threads(threads: &Layout, projection: &[bool]) -> Result<Layout, TensorError> {
+    let (shape, stride) = (project(threads.shape(), projection)?, project(threads.stride(), projection)?);
+    Ok(Layout::new(shape, stride)?)
+}
+
+/// `((thread, …), (rest, …))`.
+pub(super) fn thread_divide<D: Codomain>(
+    tensor: &Layout<D>,
+    threads: &Layout,
+) -> Result<Layout<D>, TensorError> {
+    let extents: Tiler = threads.shape().modes().iter().map(|mode| Tiler::from(mode.size())).collect();
+    Ok(tensor.zipped_divide(extents)?)
+}
+
+/// The rest of `((thread, …), (rest, …))`.
+pub(super) fn rest_of<D: Codomain>(divided: &Layout<D>) -> Result<Layout<D>, TensorError> {
+    let rest = divided.mode(1)?;
+    Ok(Layout::concat(rest.modes()))
+}
+
+/// A digit of a thread number: `number / weight mod extent`, or 0 where the weight is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Digit {
+    pub(super) extent: i64,
+    pub(super) weight: i64,
+}
+
+impl Digit {
+    fn of(self, index: i64) -> i64 {
+        if self.weight == 0 { 0 } else { index / self.weight % self.extent }
+    }
+}
+
+/// A top mode of a thread layout: its digits, the first fastest.
+#[derive(Debug, Clone)]
+pub(super) struct Digits(pub(super) Vec<Digit>);
+
+impl Digits {
+    /// The mode's linear coordinate for thread `index`.
+    pub(super) fn of(&self, index: i64) -> i64 {
+        let mut unit = 1;
+        let mut coord = 0;
+        for digit in &self.0 {
+            coord += digit.of(index) * unit;
+            unit *= digit.extent;
+        }
+        coord
+    }
+}
+
+/// How each top mode of a thread layout is read off a thread's number.
+pub(super) fn thread_digits(threads: &Layout) -> Vec<Digits> {
+    let mode = |mode: Layout| {
+        let leaves = mode.shape().leaves().zip(mode.stride().leaves());
+        Digits(leaves.map(|(&extent, &weight)| Digit { extent, weight }).collect())
+    };
+    threads.modes().map(mode).collect()
+}
+
+/// `coord` with `..` in the modes past its end.
+fn padded(coord: Slicer, rank: usize) -> Slicer {
+    let mut slots = coord.modes().to_vec();
+    slots.resize(rank.max(slots.len()), Tuple::Leaf(Slot::Keep));
+    Slicer::from(slots)
+}

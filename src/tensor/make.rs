@@ -1,0 +1,85 @@
+//! Layouts and tilings made inside of kernels: mistakes are recorded with the kernel's others.
+
+use super::{element::TensorElement, error::TensorError, tiled_copy::TiledCopy, tiled_mma::TiledMma};
+use crate::{
+    atoms::{CopyAtom, MmaAtom, copy_atom, mma_atom},
+    layout::{Layout, Tiler},
+    ptx::Builder,
+};
+
+impl Builder<'_> {
+    /// A layout in CuTe's text form: `k.layout("(128,8):(1,129)")`.
+    #[track_caller]
+    pub fn layout(self, text: &str) -> Layout {
+        text.parse().unwrap_or_else(|error| {
+            self.refuse(format!("{error}"));
+            Layout::concat([])
+        })
+    }
+
+    /// [`TiledCopy::new`] by the atom's name, for elements `T`: `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`, both
+    /// layouts in text form.
+    #[doc(alias = "make_tiled_copy")]
+    #[track_caller]
+    pub fn tiled_copy<T: TensorElement>(self, atom: &str, threads: &str, values: &str) -> TiledCopy {
+        let (threads, values) = (self.layout(threads), self.layout(values));
+        let bits = 8 * T::SIZE;
+        self.tiled_copy_by(atom, bits, |atom| TiledCopy::new(atom, bits, &threads, &values))
+    }
+
+    /// [`TiledCopy::for_a`] by the atom's name.
+    #[doc(alias = "make_tiled_copy_A")]
+    #[track_caller]
+    pub fn tiled_copy_a<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
+        self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_a(atom, 8 * T::SIZE, mma))
+    }
+
+    /// [`TiledCopy::for_b`] by the atom's name.
+    #[doc(alias = "make_tiled_copy_B")]
+    #[track_caller]
+    pub fn tiled_copy_b<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
+        self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_b(atom, 8 * T::SIZE, mma))
+    }
+
+    /// [`TiledCopy::for_c`] by the atom's name.
+    #[doc(alias = "make_tiled_copy_C")]
+    #[track_caller]
+    pub fn tiled_copy_c<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
+        self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_c(atom, 8 * T::SIZE, mma))
+    }
+
+    #[track_caller]
+    fn tiled_copy_by(
+        self,
+        name: &str,
+        bits: u32,
+        make: impl FnOnce(&'static CopyAtom) -> Result<TiledCopy, TensorError>,
+    ) -> TiledCopy {
+        let made = copy_atom(name).map_err(|error| error.to_string());
+        made.and_then(|atom| make(atom).map_err(|error| error.to_string())).unwrap_or_else(|error| {
+            self.refuse(error);
+            let one = Layout::concat([]).append(1);
+            copy_atom(&format!("UniversalCopy<u{bits}>"))
+                .ok()
+                .and_then(|atom| TiledCopy::new(atom, bits, &one, &one).ok())
+                .expect("one element by one thread, of a size that elements have")
+        })
+    }
+
+    /// [`TiledMma::new`] by the atom's name: `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
+    #[doc(alias = "make_tiled_mma")]
+    #[track_caller]
+    pub fn tiled_mma(self, atom: &str, atoms: &str, permutation: impl Into<Tiler>) -> TiledMma {
+        let atoms = self.layout(atoms);
+        let made = mma_atom(atom).map_err(|error| error.to_string());
+        let make = |atom: &'static MmaAtom| TiledMma::new(atom, &atoms, permutation);
+        made.and_then(|atom| make(atom).map_err(|error| error.to_string())).unwrap_or_else(|error| {
+            self.refuse(error);
+            let one = Layout::concat([]).append(1);
+            mma_atom("UniversalFMA<f32>")
+                .ok()
+                .and_then(|atom| TiledMma::new(atom, &one, ..).ok())
+                .expect("one instruction by one thread")
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What registers add to the place where a view begins.
+
+use std::collections::BTreeMap;
+
+use super::{
+    local::Digit,
+    memory::Step,
+    pick::{Pick, Picks},
+};
+use crate::{
+    layout::{Layout, Tuple},
+    ptx::{Builder, Val},
+};
+
+/// What moving a view's start adds.
+pub(super) struct Moved<'k> {
+    /// By component of a step.
+    pub(super) by: BTreeMap<usize, Val<'k, u32>>,
+    /// Bits that may be set in component 0, if each digit has bits of its own.
+    pub(super) bits: Option<u64>,
+}
+
+impl Default for Moved<'_> {
+    fn default() -> Self {
+        Self { by: BTreeMap::new(), bits: Some(0) }
+    }
+}
+
+impl<'k> Moved<'k> {
+    /// Adds the value of `mode` at `index`.
+    #[track_caller]
+    pub(super) fn add(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {
+        let flat = mode.flatten().coalesce();
+        let leaves: Vec<_> = flat.shape().leaves().copied().zip(flat.stride().leaves()).collect();
+        let mut rest = index;
+        for (position, (extent, step)) in leaves.iter().enumerate() {
+            let digit = if position + 1 == leaves.len() {
+                rest
+            } else {
+                let (quotient, remainder) = divide(rest, *extent);
+                rest = quotient;
+                remainder
+            };
+            self.step(step, digit, *extent);
+        }
+    }
+
+    /// Adds the value of `mode` at the coordinate whose digits are read off a thread's number.
+    #[track_caller]
+    pub(super) fn add_digits(
+        &mut self,
+        k: Builder<'k>,
+        mode: &Layout<Step>,
+        digits: &[Digit],
+        thread: Val<'k, u32>,
+        threads: i64,
+    ) {
+        let mut unit = 1;
+        for &Digit { extent, weight } in digits {
+            if extent == 1 || weight == 0 {
+                continue;
+            }
+            let (above, _) = divide(thread, weight);
+            let digit = if weight * extent >= threads { above } else { divide(above, extent).1 };
+            // The part of the mode that this digit counts.
+            match Layout::new(extent, unit).and_then(|digit| mode.compose(digit)) {
+                Ok(part) => self.add(&part, digit),
+                Err(error) => k.refuse(error.to_string()),
+            }
+            unit *= extent;
+        }
+    }
+
+    /// Adds `times` steps, of which there are less than `extent`.
+    #[track_caller]
+    fn step(&mut self, step: &Step, times: Val<'k, u32>, extent: i64) {
+        let elements = step.component(0);
+        if elements != 0 {
+            // Powers of two keep digits apart.
+            let bits = (elements > 0 && extent.is_positive() && (extent as u64).is_power_of_two())
+                .then(|| (extent as u64 - 1).wrapping_mul(elements as u64));
+            let apart = |(all, bits): (u64, u64)| {
+                ((elements as u64).is_power_of_two() && all & bits == 0).then_some(all | bits)
+            };
+            self.bits = self.bits.zip(bits).and_then(apart);
+        }
+        for component in 0..8 {
+            let by = step.component(component);
+            if by != 0 {
+                let add = times * by as u32;
+                let sum = self.by.get(&component).map_or(add, |&sum| sum + add);
+                self.by.insert(component, sum);
+            }
+        }
+    }
+}
+
+/// Quotient and remainder by a number that the host knows.
+#[track_caller]
+fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
+    let by = by as u32;
+    if by.is_power_of_two() {
+        (value >> by.trailing_zeros(), value & (by - 1))
+    } else {
+        (value / by, value % by)
+    }
+}
+
+/// Calls `visit` with each mode that a coordinate fixes by a register.
+pub(super) fn walk<'k>(
+    layout: &Layout<Step>,
+    coord: &Picks<'k>,
+    visit: &mut impl FnMut(Layout<Step>, Val<'k, u32>),
+) {
+    match coord {
+        Tuple::Leaf(Pick::Var(index)) => visit(layout.clone(), *index),
+        Tuple::Leaf(_) => {}
+        Tuple::Node(places) => {
+            for (mode, place) in layout.modes().zip(places) {
+                walk(&mode, place, visit);
+            }
+        }
+    }
+}

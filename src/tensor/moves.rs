@@ -1,0 +1,142 @@
+//! Which elements move together: the widest vectors that both sides allow.
+
+use crate::ptx::RegId;
+
+/// What decides how elements move from one side to the other, by element number of the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Element of memory at `offset`, relative to others of the same `line`; aligned to so many bytes.
+    Memory { line: Vec<i64>, offset: i64, align: u32, whole: u32 },
+    /// Part of a register.
+    Register { word: usize, part: usize },
+}
+
+/// A register of a fragment or of a move: 32 or 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word(pub(crate) RegId);
+
+/// Elements that move with one access, in the order of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub elements: Vec<i64>,
+}
+
+/// Sizes of what is moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Widths {
+    /// Bytes of an element.
+    pub(super) element: u32,
+    /// Elements in a register of a fragment.
+    pub(super) per_word: usize,
+    /// Widest access, in bytes.
+    pub(super) widest: u32,
+}
+
+/// Groups elements into moves, each as wide as both sides allow. Memory decides the order; of two memories, the destination.
+pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
+    let mut order: Vec<usize> = (0..dst.len()).collect();
+    let lead = if matches!(dst.first(), Some(Place::Memory { .. })) { dst } else { src };
+    order.sort_by_key(|&element| match &lead[element] {
+        Place::Memory { line, offset, .. } => (line.clone(), *offset, 0),
+        Place::Register { word, part } => (Vec::new(), *word as i64, *part),
+    });
+    let mut moves = Vec::new();
+    let mut at = 0;
+    while at < order.len() {
+        let mut bytes = widths.widest;
+        let count = loop {
+            let count = (bytes / widths.element).max(1) as usize;
+            let run = order.get(at..at + count);
+            let fits = |run: &[usize]| [dst, src].iter().all(|side| moves_together(side, run, bytes, widths));
+            if count == 1 || run.is_some_and(fits) {
+                break count;
+            }
+            bytes /= 2;
+        };
+        let elements = order[at..at + count].iter().map(|&element| element as i64).collect();
+        moves.push(Move { elements });
+        at += count;
+    }
+    moves
+}
+
+/// Whether one access of `bytes` can hold these elements of a side.
+fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
+    let first = &side[run[0]];
+    let in_memory = |position: usize, element: usize| match (first, &side[element]) {
+        (
+            Place::Memory { line, offset, align, whole },
+            Place::Memory { line: other_line, offset: other, .. },
+        ) => {
+            line == other_line
+                && *other == offset + position as i64
+                && align % bytes == 0
+                && whole.is_multiple_of(run.len() as u32)
+        }
+        (Place::Register { .. }, Place::Register { word, part }) => {
+            let begins = position - position % widths.per_word;
+            let whole_words = run.len().is_multiple_of(widths.per_word);
+            let same = matches!(&side[run[begins]], Place::Register { word: first, .. } if first == word);
+            whole_words && same && *part == position % widths.per_word
+        }
+        _ => false,
+    };
+    run.iter().enumerate().all(|(position, &element)| in_memory(position, element))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const F32: Widths = Widths { element: 4, per_word: 1, widest: 16 };
+    const F16: Widths = Widths { element: 2, per_word: 2, widest: 16 };
+
+    fn memory(offsets: &[i64], align: u32) -> Vec<Place> {
+        let place = |&offset: &i64| {
+            let own = (offset * 4).trailing_zeros().min(4);
+            let align = align.min(1 << own);
+            Place::Memory { line: vec![], offset, align, whole: 16 }
+        };
+        offsets.iter().map(place).collect()
+    }
+
+    fn registers(count: usize, per_word: usize) -> Vec<Place> {
+        (0..count).map(|at| Place::Register { word: at / per_word, part: at % per_word }).collect()
+    }
+
+    fn widths(moves: &[Move]) -> Vec<usize> {
+        moves.iter().map(|m| m.elements.len()).collect()
+    }
+
+    #[test]
+    fn widest_first() {
+        let moves = plan(&registers(7, 1), &memory(&[0, 1, 2, 3, 4, 5, 6], 16), F32);
+        assert_eq!(widths(&moves), [4, 2, 1]);
+        let moves = plan(&registers(4, 1), &memory(&[0, 1, 2, 3], 8), F32);
+        assert_eq!(widths(&moves), [2, 2]);
+    }
+
+    #[test]
+    fn order_of_memory_not_of_the_view() {
+        let moves = plan(&registers(4, 1), &memory(&[3, 1, 2, 0], 16), F32);
+        assert_eq!(moves, [Move { elements: vec![3, 1, 2, 0] }]);
+    }
+
+    #[test]
+    fn halves_need_whole_registers() {
+        let offsets = |count: i64| (0..count).collect::<Vec<_>>();
+        let even = |count| {
+            let place = |&offset: &i64| Place::Memory { line: vec![], offset, align: 16, whole: 16 };
+            offsets(count).iter().map(place).collect::<Vec<_>>()
+        };
+        assert_eq!(widths(&plan(&registers(8, 2), &even(8), F16)), [8]);
+        let swapped: Vec<_> = (0..2).map(|at| Place::Register { word: 0, part: 1 - at }).collect();
+        assert_eq!(widths(&plan(&swapped, &even(2), F16)), [1, 1]);
+    }
+
+    #[test]
+    fn both_memories_count() {
+        let moves = plan(&memory(&[0, 1, 2, 3], 16), &memory(&[0, 1, 33, 34], 16), F32);
+        assert_eq!(widths(&moves), [2, 1, 1]);
+    }
+}

@@ -1,0 +1,63 @@
+//! Parts of a tensor: a layout and where it begins.
+
+use std::fmt;
+
+use super::error::TensorError;
+use crate::layout::{Codomain, Coord, Layout, Slicer, Slot, Tuple};
+
+/// A coordinate of the threads of a divided tensor.
+pub(super) type At = Coord;
+
+/// Part of a tensor: element `c` lies at `offset + layout(c)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition<D: Codomain = i64> {
+    /// The part's own layout.
+    pub layout: Layout<D>,
+    /// Where it begins in the tensor.
+    pub offset: D,
+}
+
+impl<D: Codomain> Partition<D> {
+    /// The places of all elements, in linear order.
+    pub fn values(&self) -> impl Iterator<Item = D> + '_ {
+        self.layout.values().map(|mut value| {
+            value.step(&self.offset, 1);
+            value
+        })
+    }
+
+    /// The part of the part that `at` keeps.
+    ///
+    /// # Errors
+    /// If `at` does not nest within the layout.
+    pub fn slice(&self, at: impl Into<Slicer>) -> Result<Self, TensorError> {
+        let (layout, mut offset) = self.layout.slice_and_offset(at)?;
+        offset.step(&self.offset, 1);
+        Ok(Self { layout, offset })
+    }
+}
+
+impl<D: Codomain> fmt::Display for Partition<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} + {}", self.offset, self.layout)
+    }
+}
+
+/// From `(thread, value, (rest, rest, …))` to one thread's `(value, rest, rest, …)`.
+pub(super) fn unzip_rest<D: Codomain>(divided: &Layout<D>, thread: &At) -> Result<Partition<D>, TensorError> {
+    let offset = divided.mode(0)?.at(thread.clone())?;
+    Ok(Partition { layout: without_threads(divided)?, offset })
+}
+
+/// From `(thread, value, (rest, rest, …))` to `(value, rest, rest, …)`.
+pub(super) fn without_threads<D: Codomain>(divided: &Layout<D>) -> Result<Layout<D>, TensorError> {
+    let rest = divided.mode(2)?;
+    // A tensor of one mode keeps its rest as it is, as in CuTe.
+    let rest: Vec<_> = if rest.rank() == 1 { vec![rest] } else { rest.modes().collect() };
+    Ok(Layout::concat([divided.mode(1)?].into_iter().chain(rest)))
+}
+
+/// A slicer that keeps the first `kept` modes of the tile of `((tile, …), (rest, …))` and takes `coord` of the rest.
+pub(super) fn tile_slicer(tile_modes: usize, coord: Slicer) -> Slicer {
+    Slicer::from(vec![vec![Tuple::Leaf(Slot::Keep); tile_modes].into(), coord])
+}

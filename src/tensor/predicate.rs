@@ -1,0 +1,81 @@
+//! Predicates: which elements a copy moves.
+
+use super::{element::TensorElement, memory::Tensor, moves::Move, space::TensorSpace};
+use crate::{
+    layout::Layout,
+    ptx::{Builder, Scalar, Val},
+};
+
+/// A predicate for each element of a view, or for several at once where the layout has strides of 0.
+#[derive(Clone, Debug)]
+pub struct Predicates<'k> {
+    layout: Layout,
+    values: Vec<Val<'k, bool>>,
+}
+
+impl<'k> Builder<'k> {
+    /// Predicates by element: element `i` of a view of `layout`'s shape moves if `values[layout(i)]` holds. A stride of 0 along
+    /// the elements of a vector makes it one predicate for the vector. Values past the end of `values` are refused.
+    #[track_caller]
+    pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
+        let wanted = usize::try_from(layout.cosize()).unwrap_or(usize::MAX);
+        if values.len() < wanted || values.is_empty() {
+            self.refuse(format!("predicates {layout} need {wanted} values, found {}", values.len()));
+            return Predicates { layout: layout.clone(), values: vec![true.into(); wanted.clamp(1, 4096)] };
+        }
+        Predicates { layout: layout.clone(), values }
+    }
+}
+
+impl<'k> Predicates<'k> {
+    fn index(&self, element: i64) -> usize {
+        self.layout.index(element).unsigned_abs() as usize
+    }
+
+    /// The predicate of element `index` of the view.
+    #[must_use]
+    pub fn get(&self, index: i64) -> Val<'k, bool> {
+        self.values.get(self.index(index)).copied().unwrap_or(false.into())
+    }
+
+    /// The predicate of a move whose elements share one.
+    pub(super) fn of(&self, step: &Move) -> Val<'k, bool> {
+        self.get(step.elements[0])
+    }
+
+    /// A move as it is if its elements share a predicate, or else element by element.
+    pub(super) fn split(&self, step: Move) -> Vec<Move> {
+        let first = self.index(step.elements[0]);
+        if step.elements.iter().all(|&element| self.index(element) == first) {
+            return vec![step];
+        }
+        step.elements.into_iter().map(|element| Move { elements: vec![element] }).collect()
+    }
+}
+
+impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
+    /// Which elements of the view lie inside of the tensor that it was cut from: one predicate for each element.
+    #[doc(alias = "elem_less")]
+    #[must_use]
+    #[track_caller]
+    pub fn inside(&self) -> Predicates<'k> {
+        let values: Vec<_> = (0..self.size()).map(|element| self.contains(&[element])).collect();
+        let layout = Layout::column_major(self.size()).unwrap_or_else(|_| Layout::concat([]));
+        Predicates { layout, values }
+    }
+}
+
+/// `a & b` where either may be known.
+pub(super) fn both<'k>(a: Val<'k, bool>, b: Val<'k, bool>) -> Val<'k, bool> {
+    match (a.as_constant(), b.as_constant()) {
+        (Some(true), _) | (_, Some(false)) => b,
+        (_, Some(true)) | (Some(false), _) => a,
+        _ if a.is_same(&b) => a,
+        _ => a & b,
+    }
+}
+
+/// 0 of a register's type.
+pub(super) fn zero<T: TensorElement>() -> T::Reg {
+    T::Reg::from_bits(0)
+}

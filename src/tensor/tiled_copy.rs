@@ -1,0 +1,323 @@
+//! A copy instruction tiled over threads and values.
+
+use std::fmt;
+
+use super::{
+    error::TensorError,
+    partition::{At, Partition, unzip_rest},
+    tiled_mma::TiledMma,
+    tv::TvMap,
+};
+use crate::{
+    atoms::CopyAtom,
+    layout::{Codomain, Layout, Shape, Slicer, Slot, Tiler, Tuple},
+};
+
+/// A copy atom repeated over threads and values of a tile (CuTe's `TiledCopy`).
+///
+/// ```
+/// use warpwright::{atoms::copy_atom, layout::Layout, tensor::TiledCopy};
+/// let copy = TiledCopy::new(
+///     copy_atom("UniversalCopy<u64>")?, 64, &Layout::new((2, 3), (3, 1))?, &Layout::new((2, 3), (1, 2))?,
+/// )?;
+/// assert_eq!(copy.layout_tv().to_string(), "((3,2),(2,3)):((12,2),(1,4))");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct TiledCopy {
+    atom: &'static CopyAtom,
+    value_bits: u32,
+    /// Source, destination and reference of one instruction, (thread, value) in elements.
+    src: Layout,
+    dst: Layout,
+    reference: Layout,
+    /// (thread, value) onto the column-major index in the tile.
+    layout_tv: Layout,
+    tile: Shape,
+}
+
+/// One thread's view of a [`TiledCopy`].
+#[derive(Debug, Clone)]
+pub struct ThrCopy<'a> {
+    copy: &'a TiledCopy,
+    thread: i64,
+}
+
+impl TiledCopy {
+    /// `threads` × `values`: each thread copies a block of `values`, and the threads' blocks lie side by side as `threads`
+    /// says. Elements have `value_bits` bits.
+    ///
+    /// # Errors
+    /// [`TensorError::Values`] or [`TensorError::Threads`] if the instruction does not divide them; as the algebra.
+    #[doc(alias = "make_tiled_copy")]
+    pub fn new(
+        atom: &'static CopyAtom,
+        value_bits: u32,
+        threads: &Layout,
+        values: &Layout,
+    ) -> Result<Self, TensorError> {
+        let mn = threads.raked_product(values)?;
+        let tv = mn.right_inverse().with_shape((threads.size(), values.size()))?;
+        Self::from_tv(atom, value_bits, tv, mn.shape().product_each())
+    }
+
+    /// From a (thread, value) layout onto the column-major index in a tile of `shape`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[doc(alias = "make_tiled_copy_impl")]
+    pub fn from_tv(
+        atom: &'static CopyAtom,
+        value_bits: u32,
+        layout_tv: Layout,
+        shape: Shape,
+    ) -> Result<Self, TensorError> {
+        let bits = i64::from(value_bits);
+        let in_values = |layout: &Layout| layout.upcast(bits);
+        let copy = Self {
+            src: in_values(atom.src())?,
+            dst: in_values(atom.dst())?,
+            reference: in_values(atom.reference())?,
+            atom,
+            value_bits,
+            layout_tv,
+            tile: shape,
+        };
+        let what = || copy.name();
+        let (threads, values) = copy.atom_size()?;
+        let (all_threads, all_values) = (copy.layout_tv.mode(0)?.size(), copy.layout_tv.mode(1)?.size());
+        if all_values % values != 0 {
+            return Err(TensorError::Values { what: what(), values: all_values, instruction: values });
+        }
+        if all_threads % threads != 0 {
+            return Err(TensorError::Threads { what: what(), threads: all_threads, instruction: threads });
+        }
+        Ok(copy)
+    }
+
+    /// The copy whose destination is operand A of a product: each thread gets what its `mma` takes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[doc(alias = "make_tiled_copy_A")]
+    pub fn for_a(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
+        let [m, _, k] = mma.tile();
+        Self::from_tv(atom, value_bits, mma.layout_a_tv()?, (m, k).into())
+    }
+
+    /// [`for_a`](Self::for_a) for operand B.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[doc(alias = "make_tiled_copy_B")]
+    pub fn for_b(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
+        let [_, n, k] = mma.tile();
+        Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
+    }
+
+    /// [`for_a`](Self::for_a) for the accumulator, which may be the source too.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[doc(alias = "make_tiled_copy_C")]
+    pub fn for_c(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
+        let [m, n, _] = mma.tile();
+        Self::from_tv(atom, value_bits, mma.layout_c_tv()?, (m, n).into())
+    }
+
+    fn name(&self) -> String {
+        format!("tiled copy {}", self.atom.name())
+    }
+
+    /// Threads and values of one instruction, as its reference counts them.
+    fn atom_size(&self) -> Result<(i64, i64), TensorError> {
+        Ok((self.reference.mode(0)?.size(), self.reference.mode(1)?.size()))
+    }
+
+    /// The instruction.
+    #[must_use]
+    pub fn atom(&self) -> &'static CopyAtom {
+        self.atom
+    }
+
+    /// Bits of an element.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.value_bits
+    }
+
+    /// Extents of the tile.
+    #[doc(alias = "Tiler_MN")]
+    #[must_use]
+    pub fn tile(&self) -> &Shape {
+        &self.tile
+    }
+
+    /// Threads that take part.
+    #[must_use]
+    pub fn threads(&self) -> i64 {
+        self.layout_tv.shape().modes()[0].size()
+    }
+
+    /// The tiled (thread, value) layout, as made.
+    #[doc(alias = "TiledLayout_TV")]
+    #[must_use]
+    pub fn layout_tv(&self) -> &Layout {
+        &self.layout_tv
+    }
+
+    /// Who reads what: the tiled layout seen through the instruction's source.
+    ///
+    /// # Errors
+    /// If a layout does not compose.
+    #[doc(alias = "get_layoutS_TV")]
+    pub fn source(&self) -> Result<TvMap, TensorError> {
+        self.side(&self.src, "source")
+    }
+
+    /// Who gets what: the tiled layout seen through the instruction's destination.
+    ///
+    /// # Errors
+    /// If a layout does not compose.
+    #[doc(alias = "get_layoutD_TV")]
+    pub fn destination(&self) -> Result<TvMap, TensorError> {
+        self.side(&self.dst, "destination")
+    }
+
+    fn side(&self, side: &Layout, name: &str) -> Result<TvMap, TensorError> {
+        let tile = Layout::column_major(Shape::from(vec![self.tile.clone(), Tuple::Leaf(1)]))?;
+        let divided = self.thread_fragment(&tile, side)?;
+        let tv = Layout::concat([divided.mode(0)?, divided.mode(1)?]);
+        TvMap::new(format!("{}, {name}", self.name()), self.tile.clone(), tv)
+    }
+
+    /// `((TileM, TileN, …), (RestM, RestN, …))` to `(thread, value, (RestM, RestN, …))`.
+    #[doc(alias = "tile2thrfrg")]
+    fn thread_fragment<D: Codomain>(
+        &self,
+        tiled: &Layout<D>,
+        side: &Layout,
+    ) -> Result<Layout<D>, TensorError> {
+        // ((atom thread, atom value), (rest thread, rest value))
+        let atoms = self.layout_tv.zipped_divide(Tiler::from(self.atom_tiler()?))?;
+        let ref_to_side = self.reference.right_inverse().compose(side)?;
+        // ((thread of the side, value of the side), (rest thread, rest value))
+        let seen = Layout::concat([atoms.mode(0)?.compose(&ref_to_side)?, atoms.mode(1)?]);
+        let (inner, rest) = (seen.mode(0)?, seen.mode(1)?);
+        let threads = Layout::concat([inner.mode(0)?, rest.mode(0)?]).coalesce();
+        let values = Layout::concat([inner.mode(1)?.coalesce(), rest.mode(1)?.coalesce()]);
+        let tv = tiled.mode(0)?.compose(Layout::concat([threads, values]))?;
+        Ok(Layout::concat([tv.mode(0)?, tv.mode(1)?, tiled.mode(1)?]))
+    }
+
+    fn atom_tiler(&self) -> Result<Tiler, TensorError> {
+        let (threads, values) = self.atom_size()?;
+        Ok((threads, values).into())
+    }
+
+    /// Divides a tensor by the tile: `((TileM, TileN, …), (RestM, RestN, …))`.
+    fn tiled<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
+        let tiler: Tiler = self.tile.modes().iter().map(|mode| Tiler::from(mode.size())).collect();
+        if tensor.rank() < tiler.rank() {
+            let (what, found) = (self.name(), tensor.to_string());
+            return Err(TensorError::Rank { what, wanted: tiler.rank(), found });
+        }
+        Ok(tensor.zipped_divide(tiler)?)
+    }
+
+    /// `(thread, value, (RestM, RestN, …))` of a source: what [`ThrCopy::partition_s`] slices.
+    ///
+    /// # Errors
+    /// [`TensorError::Rank`], or as the algebra.
+    #[doc(alias = "tidfrg_S")]
+    pub fn divide_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
+        self.thread_fragment(&self.tiled(tensor)?, &self.src)
+    }
+
+    /// `(thread, value, (RestM, RestN, …))` of a destination: what [`ThrCopy::partition_d`] slices.
+    ///
+    /// # Errors
+    /// [`TensorError::Rank`], or as the algebra.
+    #[doc(alias = "tidfrg_D")]
+    pub fn divide_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
+        self.thread_fragment(&self.tiled(tensor)?, &self.dst)
+    }
+
+    /// The view of one thread.
+    ///
+    /// # Errors
+    /// [`TensorError::Thread`] if there is no such thread.
+    #[doc(alias = "get_thread_slice")]
+    pub fn get_slice(&self, thread: i64) -> Result<ThrCopy<'_>, TensorError> {
+        let threads = self.threads();
+        if !(0..threads).contains(&thread) {
+            return Err(TensorError::Thread { what: self.name(), thread, threads });
+        }
+        Ok(ThrCopy { copy: self, thread })
+    }
+
+    /// A fragment of registers in the order of this copy: `(copy values, rest …)`. No data move.
+    ///
+    /// # Errors
+    /// As the algebra, where the fragment's values are not those of this copy.
+    #[doc(alias = "retile_S")]
+    #[doc(alias = "retile_D")]
+    pub fn retile(&self, fragment: &Layout) -> Result<Layout, TensorError> {
+        let values = fragment.mode(0)?.size();
+        // (m, n) to the index among the values that an mma's fragment holds of a tile
+        let inverse = self.layout_tv.right_inverse().with_shape(self.tile.clone())?;
+        let mn = inverse.upcast(self.threads() * values)?;
+        let order = Layout::new(values, 1)?.logical_product(mn.right_inverse())?;
+        let (_, atom_values) = self.atom_size()?;
+        let order = order.zipped_divide(Layout::new(atom_values, 1)?)?;
+        let mut tile: Vec<Tiler> = vec![values.into()];
+        tile.extend(mn.shape().product_each().modes().iter().map(|mode| Tiler::from(mode.size())));
+        let tiled = fragment.zipped_divide(Tiler::from(tile))?;
+        let seen = Layout::concat([tiled.mode(0)?.compose(&order)?, tiled.mode(1)?]);
+        let mut at = vec![Slicer::Leaf(Slot::Keep); fragment.rank()];
+        at[0] = Slicer::Leaf(Slot::At(0));
+        Ok(seen.slice(Slicer::from(vec![Slicer::Leaf(Slot::Keep), Slicer::from(at)]))?)
+    }
+}
+
+impl ThrCopy<'_> {
+    /// The thread.
+    #[must_use]
+    pub fn thread(&self) -> i64 {
+        self.thread
+    }
+
+    /// What this thread reads of a source: `(values, RestM, RestN, …)` and where it begins. The values are
+    /// `(values of one instruction, instructions)`.
+    ///
+    /// # Errors
+    /// [`TensorError::Rank`], or as the algebra.
+    #[doc(alias = "partition_S")]
+    pub fn partition_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
+        unzip_rest(&self.copy.divide_s(tensor)?, &At::Leaf(self.thread))
+    }
+
+    /// What this thread writes of a destination; as [`partition_s`](Self::partition_s).
+    ///
+    /// # Errors
+    /// [`TensorError::Rank`], or as the algebra.
+    #[doc(alias = "partition_D")]
+    pub fn partition_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
+        unzip_rest(&self.copy.divide_d(tensor)?, &At::Leaf(self.thread))
+    }
+}
+
+/// As MoYe's `show` prints it.
+impl fmt::Display for TiledCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "TiledCopy")?;
+        writeln!(f, "  Tiler_MN:       {}", self.tile)?;
+        writeln!(f, "  TiledLayout_TV: {}", self.layout_tv)?;
+        writeln!(f, "CopyAtom")?;
+        writeln!(f, "  Thread ID:    {}", self.atom.thread_ids())?;
+        writeln!(f, "  ValLayoutSrc: {}", self.src)?;
+        writeln!(f, "  ValLayoutDst: {}", self.dst)?;
+        writeln!(f, "  ValLayoutRef: {}", self.reference)?;
+        write!(f, "  ValueType:    {}b", self.value_bits)
+    }
+}

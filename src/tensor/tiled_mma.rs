@@ -1,0 +1,330 @@
+//! A matrix instruction tiled over warps and values.
+
+use std::fmt;
+
+use super::{
+    error::TensorError,
+    local::thread_digits,
+    partition::{At, Partition, unzip_rest},
+    tv::TvMap,
+};
+use crate::{
+    atoms::{MmaAtom, MmaOperand},
+    layout::{Codomain, Coord, Layout, Tile, Tiler, Tuple},
+};
+
+/// Which of M, N, K an operand's modes are.
+pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
+    match operand {
+        MmaOperand::A => [0, 2],
+        MmaOperand::B => [1, 2],
+        MmaOperand::C | MmaOperand::D => [0, 1],
+    }
+}
+
+/// An `mma` atom repeated over threads (`atom_layout`) and over the tile of a permutation (CuTe's `TiledMMA`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct TiledMma {
+    atom: &'static MmaAtom,
+    shape: [i64; 3],
+    /// (V, M, N, K) to the thread's number.
+    thr_layout_vmnk: Layout,
+    /// What each of M, N, K is divided by before the atom sees it.
+    permutation: [Tiler; 3],
+}
+
+/// One thread's view of a [`TiledMma`].
+#[derive(Debug, Clone)]
+pub struct ThrMma<'a> {
+    mma: &'a TiledMma,
+    /// The thread's coordinate (V, M, N, K).
+    coord: [i64; 4],
+}
+
+impl TiledMma {
+    /// `atom_layout` says how atoms lie side by side along M, N and K and which number each has; missing modes are 1.
+    /// `permutation` is a tuple of up to three of `..` (leave it), an extent (the tile grows to it, values repeat) or a layout (the
+    /// mode's coordinates are permuted by it).
+    ///
+    /// # Errors
+    /// If the algebra has no answer; [`TensorError::Rank`] for more than three modes.
+    #[doc(alias = "make_tiled_mma")]
+    pub fn new(
+        atom: &'static MmaAtom,
+        atom_layout: &Layout,
+        permutation: impl Into<Tiler>,
+    ) -> Result<Self, TensorError> {
+        let (m, n, k) = atom.shape();
+        let shape = [i64::from(m), i64::from(n), i64::from(k)];
+        let permutation: Tiler = permutation.into();
+        let rank = atom_layout.rank().max(permutation.rank());
+        if rank > 3 {
+            let found = format!("{atom_layout} and {permutation}");
+            return Err(TensorError::Rank { what: "tiled mma".into(), wanted: 3, found });
+        }
+        let atoms = atom_layout.append(3);
+        let thr_layout_vmnk = atom.thread_ids().tiled_product(&atoms)?;
+        let permutation = std::array::from_fn(|mode| match permutation.mode(mode) {
+            None | Some(Tuple::Leaf(Tile::Keep)) => {
+                (shape[mode] * thr_layout_vmnk.shape().modes()[mode + 1].size()).into()
+            }
+            Some(tiler) => tiler.clone(),
+        });
+        Ok(Self { atom, shape, thr_layout_vmnk, permutation })
+    }
+
+    fn name(&self) -> String {
+        format!("tiled mma {}", self.atom.name())
+    }
+
+    /// The instruction.
+    #[must_use]
+    pub fn atom(&self) -> &'static MmaAtom {
+        self.atom
+    }
+
+    /// (V, M, N, K) to the thread's number: V counts the threads of one instruction.
+    #[must_use]
+    pub fn thr_layout_vmnk(&self) -> &Layout {
+        &self.thr_layout_vmnk
+    }
+
+    /// Threads that take part.
+    #[must_use]
+    pub fn threads(&self) -> i64 {
+        self.thr_layout_vmnk.size()
+    }
+
+    /// Extents of the tile along M, N and K.
+    #[doc(alias = "tile_size_mnk")]
+    #[must_use]
+    pub fn tile(&self) -> [i64; 3] {
+        std::array::from_fn(|mode| {
+            let atoms = self.thr_layout_vmnk.shape().modes()[mode + 1].size();
+            (self.shape[mode] * atoms).max(tiler_size(&self.permutation[mode]))
+        })
+    }
+
+    /// `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))` of a tensor seen as `operand`; for B and C, N or M in their places.
+    ///
+    /// # Errors
+    /// [`TensorError::Rank`] for a tensor of fewer than two modes; as the algebra.
+    #[doc(alias = "thrfrg_A")]
+    #[doc(alias = "thrfrg_B")]
+    #[doc(alias = "thrfrg_C")]
+    pub fn thrfrg<D: Codomain>(
+        &self,
+        operand: MmaOperand,
+        tensor: &Layout<D>,
+    ) -> Result<Layout<D>, TensorError> {
+        if tensor.rank() < 2 {
+            return Err(TensorError::Rank { what: self.name(), wanted: 2, found: tensor.to_string() });
+        }
+        let modes = modes(operand);
+        let permutation: Tiler = modes.iter().map(|&mode| self.permutation[mode].clone()).collect();
+        let permuted = tensor.logical_divide(permutation)?;
+        let extents: Tiler = modes.iter().map(|&mode| Tiler::from(self.shape[mode])).collect();
+        // ((AtomM, AtomK), (RestM, RestK, …))
+        let atoms = permuted.zipped_divide(extents)?;
+        // ((ThrV, values), (RestM, RestK, …))
+        let tv = Layout::concat([atoms.mode(0)?.compose(self.atom.layout(operand))?, atoms.mode(1)?]);
+        let threads: Tiler = modes
+            .iter()
+            .map(|&mode| Tiler::from(self.thr_layout_vmnk.shape().modes()[mode + 1].size()))
+            .collect();
+        Ok(tv.zipped_divide(Tiler::from(vec![Tiler::from(..), threads]))?)
+    }
+
+    /// [`thrfrg`](Self::thrfrg) as `(thread, values, (RestM, RestK, …))`.
+    pub(super) fn divide<D: Codomain>(
+        &self,
+        operand: MmaOperand,
+        tensor: &Layout<D>,
+    ) -> Result<Layout<D>, TensorError> {
+        let divided = self.thrfrg(operand, tensor)?;
+        let fragment = divided.mode(1)?;
+        Ok(Layout::concat([divided.mode(0)?, fragment.mode(0)?, fragment.mode(1)?]))
+    }
+
+    /// (thread, value) onto the tile of A, column-major `(m, k)`. Threads that differ only in N hold the same.
+    ///
+    /// # Errors
+    /// As the algebra.
+    #[doc(alias = "get_layoutA_TV")]
+    pub fn layout_a_tv(&self) -> Result<Layout, TensorError> {
+        self.layout_tv(MmaOperand::A)
+    }
+
+    /// (thread, value) onto the tile of B, column-major `(n, k)`. Threads that differ only in M hold the same.
+    ///
+    /// # Errors
+    /// As the algebra.
+    #[doc(alias = "get_layoutB_TV")]
+    pub fn layout_b_tv(&self) -> Result<Layout, TensorError> {
+        self.layout_tv(MmaOperand::B)
+    }
+
+    /// (thread, value) onto the tile of C, column-major `(m, n)`. Threads that differ only in K hold the same (CuTe's map runs
+    /// past the tile for them).
+    ///
+    /// # Errors
+    /// As the algebra.
+    #[doc(alias = "get_layoutC_TV")]
+    pub fn layout_c_tv(&self) -> Result<Layout, TensorError> {
+        self.layout_tv(MmaOperand::C)
+    }
+
+    /// The extents of an operand's tile.
+    #[must_use]
+    pub fn operand_tile(&self, operand: MmaOperand) -> [i64; 2] {
+        modes(operand).map(|mode| self.tile()[mode])
+    }
+
+    fn layout_tv(&self, operand: MmaOperand) -> Result<Layout, TensorError> {
+        let [rows, cols] = self.operand_tile(operand);
+        let divided = self.thrfrg(operand, &Layout::column_major((rows, cols))?)?;
+        let threads = divided.mode(0)?;
+        let (v, mut by_mode) = (threads.mode(0)?, Vec::with_capacity(4));
+        by_mode.push(v);
+        let own = modes(operand);
+        for mode in 0..3 {
+            by_mode.push(match own.iter().position(|&m| m == mode) {
+                Some(position) => threads.mode(1)?.mode(position)?,
+                None => Layout::new(self.thr_layout_vmnk.shape().modes()[mode + 1].size(), 0)?,
+            });
+        }
+        let thr_idx_to_vmnk = self.thr_layout_vmnk.right_inverse();
+        let by_index = Layout::concat(by_mode).compose(&thr_idx_to_vmnk)?;
+        Ok(Layout::concat([by_index, divided.mode(1)?]))
+    }
+
+    /// Who holds what of an operand's tile.
+    ///
+    /// # Errors
+    /// As the algebra.
+    pub fn map(&self, operand: MmaOperand) -> Result<TvMap, TensorError> {
+        let [rows, cols] = self.operand_tile(operand);
+        TvMap::new(format!("{}, {operand:?}", self.name()), (rows, cols), self.layout_tv(operand)?)
+    }
+
+    /// The view of one thread.
+    ///
+    /// # Errors
+    /// [`TensorError::Thread`] if there is no such thread.
+    #[doc(alias = "get_thread_slice")]
+    pub fn get_slice(&self, thread: i64) -> Result<ThrMma<'_>, TensorError> {
+        let threads = self.threads();
+        if !(0..threads.max(self.thr_layout_vmnk.cosize())).contains(&thread) {
+            return Err(TensorError::Thread { what: self.name(), thread, threads });
+        }
+        let digits = thread_digits(&self.thr_layout_vmnk);
+        let coord = std::array::from_fn(|mode| digits[mode].of(thread));
+        Ok(ThrMma { mma: self, coord })
+    }
+
+    /// The shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols`.
+    ///
+    /// # Errors
+    /// As the algebra.
+    #[doc(alias = "partition_shape_C")]
+    pub fn fragment_shape(&self, operand: MmaOperand, rows: i64, cols: i64) -> Result<Coord, TensorError> {
+        let part = self.get_slice(0)?.partition(operand, &Layout::column_major((rows, cols))?)?;
+        Ok(part.layout.shape().clone())
+    }
+}
+
+fn tiler_size(tiler: &Tiler) -> i64 {
+    match tiler {
+        Tuple::Leaf(Tile::Keep) => 1,
+        Tuple::Leaf(Tile::Extent(extent)) => *extent,
+        Tuple::Leaf(Tile::Layout(layout)) => layout.size(),
+        Tuple::Node(modes) => modes.iter().map(tiler_size).product(),
+    }
+}
+
+impl ThrMma<'_> {
+    /// The thread's coordinate: V within an instruction, and the instruction's place along M, N and K.
+    #[must_use]
+    pub fn coord(&self) -> [i64; 4] {
+        self.coord
+    }
+
+    fn at(&self, operand: MmaOperand) -> At {
+        let [v, mnk @ ..] = self.coord;
+        let own = modes(operand).map(|mode| Tuple::Leaf(mnk[mode]));
+        Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
+    }
+
+    /// This thread's part of a tensor seen as `operand`: `(values, Rest, Rest, …)` and where it begins.
+    ///
+    /// # Errors
+    /// [`TensorError::Rank`] for a tensor of fewer than two modes; as the algebra.
+    pub fn partition<D: Codomain>(
+        &self,
+        operand: MmaOperand,
+        tensor: &Layout<D>,
+    ) -> Result<Partition<D>, TensorError> {
+        unzip_rest(&self.mma.divide(operand, tensor)?, &self.at(operand))
+    }
+
+    /// This thread's part of A, `(values, RestM, RestK, …)`.
+    ///
+    /// # Errors
+    /// As [`partition`](Self::partition).
+    pub fn partition_a<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
+        self.partition(MmaOperand::A, tensor)
+    }
+
+    /// This thread's part of B, `(values, RestN, RestK, …)`.
+    ///
+    /// # Errors
+    /// As [`partition`](Self::partition).
+    pub fn partition_b<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
+        self.partition(MmaOperand::B, tensor)
+    }
+
+    /// This thread's part of C, `(values, RestM, RestN, …)`.
+    ///
+    /// # Errors
+    /// As [`partition`](Self::partition).
+    pub fn partition_c<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
+        self.partition(MmaOperand::C, tensor)
+    }
+
+    /// The layout of registers for a partition of A or B: the instruction's values fastest, the rest in the order of the
+    /// partition's strides.
+    ///
+    /// # Errors
+    /// As [`Layout::fragment_like`].
+    #[doc(alias = "make_fragment_A")]
+    #[doc(alias = "make_fragment_B")]
+    pub fn fragment_ab(&self, partition: &Layout) -> Result<Layout, TensorError> {
+        Ok(partition.fragment_like()?)
+    }
+
+    /// The layout of registers for a partition of C: column-major.
+    ///
+    /// # Errors
+    /// As [`Layout::column_major`].
+    #[doc(alias = "make_fragment_C")]
+    pub fn fragment_c(&self, partition: &Layout) -> Result<Layout, TensorError> {
+        Ok(Layout::column_major(partition.shape().clone())?)
+    }
+}
+
+/// As MoYe's `show` prints it.
+impl fmt::Display for TiledMma {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [m, n, k] = self.shape;
+        writeln!(f, "TiledMMA")?;
+        writeln!(f, "  ThrLayoutVMNK:  {}", self.thr_layout_vmnk)?;
+        let permutation: Tiler = self.permutation.iter().cloned().collect();
+        writeln!(f, "  PermutationMNK: {permutation}")?;
+        writeln!(f, "MMAAtom")?;
+        writeln!(f, "  Thread ID:   {}", self.atom.thread_ids())?;
+        writeln!(f, "  Shape_MNK:   ({m},{n},{k})")?;
+        writeln!(f, "  Layout_A_TV: {}", self.atom.layout_a())?;
+        writeln!(f, "  Layout_B_TV: {}", self.atom.layout_b())?;
+        write!(f, "  Layout_C_TV: {}", self.atom.layout_c())
+    }
+}

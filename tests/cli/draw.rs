@@ -1,0 +1,163 @@
+//! `warpwright draw`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use pretty_assertions::assert_eq;
+
+fn draw(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warpwright")).arg("draw").args(args).output().expect("the command runs")
+}
+
+/// A file that no other test writes.
+fn place(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("draw");
+    fs::create_dir_all(&folder).expect("a folder for tests");
+    let path = folder.join(name);
+    let _ = fs::remove_file(&path);
+    path
+}
+
+#[test]
+fn text_is_printed() {
+    let output = draw(&["layout", "((2,2),(2,1)):((4,1),(2,0))", "--tile", "2x4", "--thread", "2"]);
+    let wanted = "\
+((2,2),(2,1)):((4,1),(2,0))
+      0     1     2     3
+0     ·     ·     ·     ·
+1  T2V0  T2V1     ·     ·
+";
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    let found = String::from_utf8(output.stdout).expect("text");
+    let found: Vec<String> =
+        found.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let wanted: Vec<String> =
+        wanted.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn files_have_the_form_of_their_ending() {
+    let paths = ["a.svg", "a.png", "a.typ", "a.txt"].map(place);
+    let mut args = vec!["layout", "S<3,4,3> o 0 o (8,8):(128,16)"];
+    for path in &paths {
+        args.extend(["-o", path.to_str().expect("a path in Unicode")]);
+    }
+    let output = draw(&args);
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    let [svg, png, typst, text] = paths.map(|path| fs::read(path).expect("a file was written"));
+    assert!(svg.starts_with(b"<svg") && png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert!(typst.starts_with(b"#set page") && text.starts_with("Sw<3,4,3> o 0 o (8,8):(128,16)".as_bytes()));
+}
+
+/// Width and height in a PNG's header.
+fn size(png: &[u8]) -> (u32, u32) {
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().expect("four bytes"));
+    (number(16), number(20))
+}
+
+#[test]
+fn a_png_is_scaled_and_dark_on_request() {
+    let paths = ["light.png", "dark.png", "large.png"].map(place);
+    let names = paths.each_ref().map(|path| path.to_str().expect("a path in Unicode"));
+    for (name, more) in names.iter().zip([&[][..], &["--dark"], &["--scale", "3"]]) {
+        let mut args = vec!["banks", "(32,1):(2,0)", "-o", name];
+        args.extend(more);
+        assert_eq!(draw(&args).status.code(), Some(0));
+    }
+    let [light, dark, large] = paths.map(|path| fs::read(path).expect("a file was written"));
+    let (width, height) = size(&light);
+    assert_eq!((size(&dark), size(&large)), ((width, height), (3 * width, 3 * height)));
+    assert_ne!(light, dark);
+}
+
+/// What is printed, without the spaces that align it.
+fn words(args: &[&str]) -> Vec<String> {
+    let output = draw(args);
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+        (Some(0), ""),
+        "{args:?}"
+    );
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn atoms_and_tiles_of_them_are_drawn() {
+    let mma = words(&["mma", "SM80_16x8x8_F32F16F16F32_TN", "--thread", "5"]);
+    assert_eq!(
+        mma[..5],
+        [
+            "SM80_16x8x8_F32F16F16F32_TN: mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
+            "B: f16",
+            r"k\n 0 1 2 3 4 5 6 7",
+            "0 · · · · · · · ·",
+            "1 · · · · · · · ·",
+        ]
+    );
+    assert!(mma.iter().any(|line| line == "9 · · T5V2 T5V3 · · · ·"));
+    let tiled = ["--atoms", "(2,2,1):(2,1,1)", "--permutation", "(32,32,8)"];
+    let tiled = words(&[&["mma", "SM80_16x8x8_F32TF32TF32F32_TN"][..], &tiled].concat());
+    assert_eq!(tiled[0], "SM80_16x8x8_F32TF32TF32F32_TN, tile 32×32×8, 128 threads");
+
+    let copy = words(&[
+        "copy",
+        "UniversalCopy<u64>",
+        "--bits",
+        "64",
+        "--threads",
+        "(2,3):(3,1)",
+        "--values",
+        "(2,3):(1,2)",
+    ]);
+    assert_eq!(copy[0], "UniversalCopy<u64>, tile (4,9), 6 threads: ((3,2),(2,3)):((12,2),(1,4))");
+    assert_eq!(copy[3], "0 T0V0 T0V2 T0V4 T1V0 T1V2 T1V4 T2V0 T2V2 T2V4");
+    let matrices = words(&["copy", "SM75_U32x4_LDSM_N", "--warp", "0"]);
+    assert_eq!(matrices[3], "0 T0V0 T0V1 T0V2 T0V3 T0V4 T0V5 T0V6 T0V7");
+}
+
+#[test]
+fn unknown_atoms_are_named() {
+    for what in ["mma", "copy"] {
+        let output = draw(&[what, "SM75_U32x4_LDSM"]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1));
+        assert!(stderr.starts_with(&format!("error: no {what} atom `SM75_U32x4_LDSM`")), "{stderr}");
+    }
+}
+
+#[test]
+fn mistakes_are_one_line_and_write_nothing() {
+    let path = place("none.svg");
+    let file = path.to_str().expect("a path in Unicode");
+    for (args, wanted) in [
+        (vec!["layout", "size(4)", "-o", file], "size(4): wanted a layout, found 4"),
+        (vec!["layout", "(4,2):(1", "-o", file], "\"(4,2):(1\", column 9: wanted `,` or `)`, found the end"),
+        (
+            vec!["layout", "(4,2):(1,4)", "--thread", "3", "-o", file],
+            "(4,2):(1,4): --thread and --warp want --tile, which says what the threads hold",
+        ),
+        (
+            vec!["layout", "(4,3):(1,4)", "--tile", "4x2", "-o", file],
+            "(4,3):(1,4): thread 0, value 2: offset 8 lies outside of 4×2",
+        ),
+        (vec!["swizzle", "4", "-o", file], "4: wanted a swizzle S<bits,base,shift>, found 4"),
+        (
+            vec!["banks", "(32,2):(1,64)", "--vector", "2", "-o", file],
+            "(32,2):(1,64): thread 0, value 1: wanted byte 4, next to the value before, found 256",
+        ),
+        (
+            vec!["layout", "4:1", "-o", file, "-o", "a.gif"],
+            "a.gif: wanted a file that ends in .svg, .png, .typ or .txt",
+        ),
+    ] {
+        let output = draw(&args);
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!((output.status.code(), stdout.as_ref()), (Some(2), ""), "{args:?}");
+        assert_eq!(stderr, format!("error: {wanted}\n"));
+        assert!(!path.exists());
+    }
+}

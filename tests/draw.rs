@@ -1,0 +1,11 @@
+//! Pictures as values and as files.
+
+mod draw {
+    mod banks;
+    mod copies;
+    mod docs;
+    mod forms;
+    mod layouts;
+    mod products;
+    mod thread_values;
+}

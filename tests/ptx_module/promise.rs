@@ -1,0 +1,35 @@
+//! Promised divisors: where they hold.
+
+use warpwright::{prelude::*, ptx::BuildErrorKind};
+
+use super::built::{built, refused};
+
+#[test]
+fn a_promise_about_a_register_holds_in_its_branch() {
+    built::<(InOut<f32>, u32)>("f(p, n)", |k, (p, n)| {
+        let i = n * k.tid_x();
+        k.if_(i.lt(8), || {
+            let by_four = i.multiple_of(4);
+            k.if_(i.lt(4), || p.at(by_four).store_vector(p.at(i).load_vector::<4>()));
+            p.at(i).store_vector(p.at(i).load_vector::<4>());
+        });
+    });
+    let after = refused::<(InOut<f32>, u32)>(|k, (p, n)| {
+        let i = n * k.tid_x();
+        k.if_(i.lt(8), || {
+            i.multiple_of(4);
+        });
+        p.at(i).load_vector::<4>();
+    });
+    assert!(matches!(after, BuildErrorKind::Misaligned { .. }), "{after}");
+}
+
+#[test]
+fn a_promise_about_a_parameter_holds_everywhere() {
+    built::<(InOut<f32>, u32)>("f(p, n)", |k, (p, n)| {
+        k.if_(n.lt(8), || {
+            n.multiple_of(4);
+        });
+        p.at(n).store_vector(p.at(n).load_vector::<4>());
+    });
+}

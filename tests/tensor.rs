@@ -1,0 +1,20 @@
+//! Tensors: tilings, partitions, copies, products.
+
+#[path = "tensor/atoms.rs"]
+mod atoms;
+#[path = "tensor/copying.rs"]
+mod copying;
+#[path = "tensor/json.rs"]
+mod json;
+#[path = "tensor/kernels.rs"]
+mod kernels;
+#[path = "tensor/laws.rs"]
+mod laws;
+#[path = "tensor/moye.rs"]
+mod moye;
+#[path = "tensor/oracle.rs"]
+mod oracle;
+#[path = "tensor/programs.rs"]
+mod programs;
+#[path = "tensor/support.rs"]
+mod support;

@@ -1,0 +1,294 @@
+//! What `copy` chooses: asserted by counting instructions, and by what comes out of the simulator.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    layout::{Layout, Swizzle},
+    prelude::*,
+    run::{Device, Simulator},
+    tensor::{
+        SharedLayout, axpby, copy, copy_if, copy_tiled, fill, load_matrices, store_matrices, sum, transform,
+    },
+};
+
+use super::support::{count, numbers};
+
+type OneToOne<T> = (In<T>, Out<T>);
+type Matrices<T> = (In<T>, Out<T>, u32, u32);
+
+/// A kernel in which each of 32 threads moves `values` elements of row `thread` from x to y, both with `pitch`.
+fn rows(values: u32, pitch: u32) -> Kernel<OneToOne<f32>> {
+    let build = Kernel::<OneToOne<f32>>::build("rows(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        let layout = Layout::new((32, values), (pitch, 1)).unwrap();
+        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+        let (x, y) = (x.slice((k.tid_x(), ..)), y.slice((k.tid_x(), ..)));
+        copy(&y, &x);
+    });
+    build.unwrap()
+}
+
+#[test]
+fn width_follows_layout_and_alignment() {
+    let widths = |kernel: &Kernel<OneToOne<f32>>| {
+        [".v4", ".v2", ".b32"].map(|width| count(kernel, &format!("ld.global{width}")))
+    };
+    assert_eq!(widths(&rows(8, 8)), [2, 0, 0]);
+    assert_eq!(widths(&rows(8, 12)), [2, 0, 0]);
+    assert_eq!(widths(&rows(7, 8)), [1, 1, 1]);
+    assert_eq!(widths(&rows(4, 6)), [0, 2, 0]);
+    assert_eq!(widths(&rows(4, 5)), [0, 0, 4]);
+    let device = Simulator::new();
+    for (values, pitch) in [(8, 8), (7, 8), (4, 6), (4, 5)] {
+        let size = (31 * pitch + values) as usize;
+        let x = numbers(size);
+        let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<f32>(size).unwrap());
+        device.launch(&rows(values, pitch), (&from, &mut to)).unwrap();
+        let found = device.download(&to).unwrap();
+        for (at, &found) in found.iter().enumerate() {
+            let moved = at as u32 % pitch < values;
+            assert_eq!(found, if moved { x[at] } else { 0.0 }, "{values} of {pitch}, element {at}");
+        }
+    }
+}
+
+#[test]
+fn halves_move_in_whole_registers() {
+    let kernel = Kernel::<OneToOne<bf16>>::build("halves(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        let layout = k.layout("(32,9):(16,1)");
+        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+        let held = k.fragment_of_shape::<bf16>(9);
+        copy(&held, &x.slice((k.tid_x(), ..)));
+        copy(&y.slice((k.tid_x(), ..)), &held);
+    });
+    let kernel = kernel.unwrap();
+    assert_eq!((count(&kernel, "ld.global.v4.b32"), count(&kernel, "ld.global.b16")), (1, 1));
+    let x: Vec<bf16> = (0..512).map(|i| bf16::from_f32((i % 256) as f32)).collect();
+    let device = Simulator::new();
+    let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<bf16>(512).unwrap());
+    device.launch(&kernel, (&from, &mut to)).unwrap();
+    let found = device.download(&to).unwrap();
+    assert!((0..512).all(|i| found[i] == if i % 16 < 9 { x[i] } else { bf16::ZERO }));
+}
+
+/// A matrix m×n of any pitch through shared memory to another: the edges are predicated.
+fn through_shared<T: warpwright::tensor::TensorElement>(
+    target: Target,
+    layout: impl Into<SharedLayout>,
+    multiple: u32,
+) -> Result<Kernel<Matrices<T>>, BuildError> {
+    Kernel::<Matrices<T>>::build("edges(x, y, m, n)", target, |k, (x, y, m, n)| {
+        k.block([128]);
+        k.grid([m.tiles(32), n.tiles(32)]);
+        let (m, n) = (m, n.multiple_of(multiple));
+        let at = (k.ctaid_x(), k.ctaid_y());
+        let x = k.tensor::<T, _, 2>(x, [m, n], [n, 1.into()]).local_tile((32, 32), at);
+        let y = k.tensor::<T, _, 2>(y, [m, n], [n, 1.into()]).local_tile((32, 32), at);
+        let tile = k.shared_tensor::<T>(layout);
+        let tiled =
+            k.tiled_copy::<T>(&format!("UniversalCopy<u{}>", 8 * T::SIZE), "(16,8):(8,1)", "(1,4):(0,1)");
+        let part = tiled.thread(k.tid_x());
+        let arrived = copy(&part.partition_d(&tile), &part.partition_s(&x)).wait();
+        copy(&part.partition_d(&y), &part.partition_s(&tile.filled(&arrived)));
+    })
+}
+
+#[test]
+fn copies_to_shared_memory_are_asynchronous_where_they_can_be() {
+    let plain = Layout::row_major((32, 32)).unwrap();
+    let chunks = SharedLayout::swizzled(plain.clone(), Swizzle::BYTES_128);
+    let cases = [
+        (Target::SM_80, plain.clone().into(), 4, "cp.async.cg", 2),
+        (Target::SM_80, chunks.clone(), 4, "cp.async.cg", 2),
+        (Target::SM_80, plain.clone().into(), 2, "cp.async.ca", 4),
+        (Target::SM_80, "(32,32):(33,1)".parse::<Layout>().unwrap().into(), 4, "cp.async.ca", 8),
+        (Target::SM_75, chunks, 4, "st.shared.v4", 2),
+        (Target::SM_75, plain.into(), 1, "st.shared.b32", 8),
+    ];
+    for (target, layout, multiple, instruction, times) in cases {
+        let kernel = through_shared::<f32>(target, layout, multiple).unwrap();
+        assert_eq!(count(&kernel, instruction), times, "{instruction}");
+        let device = Simulator::new();
+        for (m, n) in [(32, 32), (33, 64), (70, 44), (5, 100)] {
+            let x = numbers(m * n);
+            let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(m * n).unwrap());
+            device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
+            assert_eq!(device.download(&to).unwrap(), x, "{m}×{n}, {instruction}");
+        }
+    }
+}
+
+#[test]
+fn halves_too_small_for_asynchronous_copies_go_through_registers() {
+    let kernel = through_shared::<bf16>(Target::SM_80, Layout::row_major((32, 32)).unwrap(), 1).unwrap();
+    assert_eq!((count(&kernel, "cp.async"), count(&kernel, "ld.global")), (0, 8));
+}
+
+fn refusal<A>(built: Result<Kernel<A>, BuildError>) -> String {
+    let error = built.expect_err("this must be refused");
+    assert!(error.location().file().ends_with("copying.rs"), "{error}");
+    error.kind().to_string()
+}
+
+#[test]
+fn what_would_alias_or_misalign_is_refused() {
+    let aliasing = through_shared::<f32>(Target::SM_80, "(32,32):(1,31)".parse::<Layout>().unwrap(), 1);
+    assert_eq!(
+        refusal(aliasing),
+        "the shared tensor (32,32):(1,31) has elements (31,0) and (0,1) both at offset 31"
+    );
+    let slab = |pad: u32| {
+        Kernel::<(In<f32>,)>::build("odd(x)", Target::SM_80, |k, (x,)| {
+            k.block([256]);
+            let x = k.tensor_with_layout(x, &k.layout("(128,8):(1,128)"));
+            let slab = k.shared_tensor::<f32>(k.layout(&format!("(128,8):(1,{})", 128 + pad)));
+            let tiled = k.tiled_copy::<f32>("SM80_CP_ASYNC_CACHEALWAYS<u64>", "(32,8):(1,32)", "(2,1):(1,0)");
+            let part = tiled.thread(k.tid_x());
+            let _ = copy_tiled(&tiled, &part.partition_d(&slab), &part.partition_s(&x)).wait();
+        })
+    };
+    assert_eq!(
+        refusal(slab(1)),
+        "SM80_CP_ASYNC_CACHEALWAYS<u64> moves 8 bytes at once, but from element 0 on only 4 are side by side and aligned \
+         on both sides"
+    );
+    assert_eq!(count(&slab(2).unwrap(), "cp.async.ca"), 2);
+
+    let sizes = Kernel::<OneToOne<f32>>::build("sizes(x, y)", Target::SM_80, |k, (x, y)| {
+        let (x, y) = (k.tensor_with_layout(x, &k.layout("8:1")), k.tensor_with_layout(y, &k.layout("6:1")));
+        copy(&y, &x);
+    });
+    assert_eq!(refusal(sizes), "copy of 8 elements to 6");
+}
+
+#[test]
+fn predicates_by_element_and_by_vector() {
+    let build = |layout: &str, name: &str| {
+        let kernel = Kernel::<OneToOne<f32>>::build(name, Target::SM_80, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1.into()]);
+            let rows = k.layout("(32,8):(8,1)");
+            let thread = k.tid_x();
+            let x = k.tensor_with_layout(x, &rows).slice((thread, ..));
+            let y = k.tensor_with_layout(y, &rows).slice((thread, ..));
+            let values = (0..8).map(|i| (thread + i).lt(16)).collect();
+            copy_if(&k.predicates(&k.layout(layout), values), &y, &x);
+        });
+        kernel.unwrap()
+    };
+    let device = Simulator::new();
+    let x = numbers(256);
+    for (layout, wide) in [("8:1", 0), ("(4,2):(0,1)", 2)] {
+        let kernel = build(layout, "chosen(x, y)");
+        assert_eq!(count(&kernel, "ld.global.v4"), wide);
+        let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<f32>(256).unwrap());
+        device.launch(&kernel, (&from, &mut to)).unwrap();
+        let found = device.download(&to).unwrap();
+        let by = layout.parse::<Layout>().unwrap();
+        for (at, &found) in found.iter().enumerate() {
+            let chosen = (at / 8) as i64 + by.index((at % 8) as i64) < 16;
+            assert_eq!(found, if chosen { x[at] } else { 0.0 }, "{layout}: element {at}");
+        }
+    }
+}
+
+#[test]
+fn elementwise() {
+    let kernel =
+        Kernel::<(In<f32>, InOut<f32>, Out<f32>)>::build("ops(x, y, z)", Target::SM_80, |k, (x, y, z)| {
+            k.block([32]);
+            k.grid([1.into()]);
+            let rows = k.layout("(32,(2,3)):(6,(3,1))");
+            let thread = k.tid_x();
+            let (x, y) = (
+                k.tensor_with_layout(x, &rows).slice((thread, ..)),
+                k.tensor_with_layout(y, &rows).slice((thread, ..)),
+            );
+            let held = k.fragment_of_shape::<f32>(x.shape().size());
+            copy(&held, &x);
+            axpby(2.0, &held, 3.0, &y);
+            transform(&held, &held, |value| value * value);
+            let ones = k.fragment_of_shape::<f32>(6);
+            fill(&ones, 1.0);
+            z.at(thread).store(sum(&held) + sum(&ones));
+        });
+    let device = Simulator::new();
+    let (x, y) = (numbers(192), numbers(192));
+    let (from, mut to, mut sums) =
+        (device.upload(&x).unwrap(), device.upload(&y).unwrap(), device.output::<f32>(32).unwrap());
+    device.launch(&kernel.unwrap(), (&from, &mut to, &mut sums)).unwrap();
+    assert_eq!(device.download(&to).unwrap(), x.iter().map(|x| 5.0 * x).collect::<Vec<_>>());
+    let squares = |row: usize| x[6 * row..6 * row + 6].iter().map(|x| x * x).sum::<f32>() + 6.0;
+    let found = device.download(&sums).unwrap();
+    assert!((0..32).all(|row| (found[row] - squares(row)).abs() <= 1e-6 * squares(row)));
+}
+
+/// From shared memory by `ldmatrix` to registers, and from there to global memory: nothing is lost or moved.
+fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &str) {
+    type Args = (In<bf16>, Out<bf16>);
+    let kernel = Kernel::<Args>::build("round(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        let layout = k.layout(tensor);
+        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+        let tile = k.shared_tensor::<bf16>(&layout);
+        let lanes = k.layout("32:1");
+        let flat = x.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
+        let flat_tile =
+            tile.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
+        let arrived = copy(&flat_tile, &flat).wait();
+        let tiled = k.tiled_copy::<bf16>(atom, threads, values);
+        let part = tiled.thread(k.tid_x());
+        let (from, to) = (part.partition_s(&tile.filled(&arrived)), part.partition_d(&y));
+        let held = k.fragment_of_shape::<bf16>(to.shape());
+        load_matrices(&tiled, &held, &from);
+        copy(&to, &held);
+    });
+    let kernel = kernel.unwrap();
+    assert!(count(&kernel, "ldmatrix") > 0);
+    let size = tensor.parse::<Layout>().unwrap().size() as usize;
+    let x: Vec<bf16> = (0..size).map(|i| bf16::from_bits(i as u16)).collect();
+    let device = Simulator::new();
+    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(size).unwrap());
+    device.launch(&kernel, (&from, &mut to)).unwrap();
+    assert_eq!(device.download(&to).unwrap(), x, "{atom}");
+}
+
+#[test]
+fn ldmatrix_round_trips() {
+    for atom in ["SM75_U32x1_LDSM_N", "SM75_U32x2_LDSM_N", "SM75_U32x4_LDSM_N"] {
+        matrices_through_registers(atom, "(16,2):(1,16)", "(2,4):(1,2)", "(32,32):(1,32)");
+    }
+    for (atom, values) in [("SM75_U16x2_LDSM_T", 2), ("SM75_U16x4_LDSM_T", 4), ("SM75_U16x8_LDSM_T", 8)] {
+        let values = format!("({values},1):(1,0)");
+        matrices_through_registers(atom, "(4,8):(1,4)", &values, "(32,32):(32,1)");
+    }
+}
+
+#[test]
+fn stmatrix_stores_what_ldmatrix_loads() {
+    type Args = (In<bf16>, Out<bf16>);
+    let kernel = Kernel::<Args>::build("matrices(x, y)", Target::SM_90, |k, (x, y)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        let layout = k.layout("(32,32):(1,32)");
+        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+        let tile = k.shared_tensor::<bf16>(SharedLayout::swizzled(layout, Swizzle::BYTES_64));
+        let tiled = k.tiled_copy::<bf16>("SM90_U32x4_STSM_N", "(16,2):(1,16)", "(2,4):(1,2)");
+        let part = tiled.thread(k.tid_x());
+        let from = part.partition_s(&x);
+        let held = k.fragment_of_shape::<bf16>(from.shape());
+        copy(&held, &from);
+        let arrived = store_matrices(&tiled, &part.partition_d(&tile), &held).wait();
+        copy(&y.slice((.., k.tid_x())), &tile.filled(&arrived).slice((.., k.tid_x())));
+    });
+    let kernel = kernel.unwrap();
+    assert_eq!(count(&kernel, "stmatrix"), 4);
+    let x: Vec<bf16> = (0..1024).map(bf16::from_bits).collect();
+    let device = Simulator::new();
+    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(1024).unwrap());
+    device.launch(&kernel, (&from, &mut to)).unwrap();
+    assert_eq!(device.download(&to).unwrap(), x);
+}

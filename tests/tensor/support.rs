@@ -1,0 +1,28 @@
+//! What tests of kernels share.
+
+use warpwright::{
+    ptx::Kernel,
+    run::{Details, Launched},
+    sim,
+};
+
+/// How many instructions of the kernel begin so.
+pub(super) fn count<A>(kernel: &Kernel<A>, mnemonic: &str) -> usize {
+    let module = sim::Module::parse(&kernel.ptx()).unwrap();
+    let entry = module.entry(kernel.name()).unwrap();
+    let counts = entry.instruction_counts();
+    counts.iter().filter(|(name, _)| name.starts_with(mnemonic)).map(|(_, count)| count).sum()
+}
+
+/// Numbers that tell positions apart.
+pub(super) fn numbers(count: usize) -> Vec<f32> {
+    (0..count).map(|i| i as f32 + 0.5).collect()
+}
+
+/// What the simulator counted.
+pub(super) fn counts(launched: &Launched) -> sim::Counts {
+    match &launched.details {
+        Details::Simulated(report) => report.counts.clone(),
+        other => panic!("not simulated: {other:?}"),
+    }
+}
