@@ -7,6 +7,7 @@ mod sim {
     mod corpus;
     mod execution;
     mod faults;
+    mod forms;
     mod matmul;
     mod mutate;
     mod mutated;
@@ -17,4 +18,5 @@ mod sim {
     mod support;
     mod syntax;
     mod truth;
+    mod video;
 }

@@ -9,6 +9,7 @@ pub(super) mod async_ops;
 pub(super) mod control;
 pub(super) mod memory;
 pub(super) mod tensor;
+pub(super) mod video;
 pub(super) mod warp;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ pub(super) use async_ops::*;
 pub(super) use control::*;
 pub(super) use memory::*;
 pub(super) use tensor::*;
+pub(super) use video::*;
 pub(super) use warp::*;
 
 /// A slot of 32-bit lanes; narrower values lie in the low bits, zeros above.

@@ -28,6 +28,7 @@ mod products;
 mod scope;
 mod special;
 mod tensor;
+mod video;
 mod watch;
 mod wgmma;
 mod wmma;

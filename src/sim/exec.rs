@@ -22,4 +22,5 @@ pub(super) mod simd;
 pub(super) mod single;
 pub(super) mod tensor;
 pub(super) mod tensor_copy;
+pub(super) mod video;
 pub(super) mod warp_ops;

@@ -1,6 +1,6 @@
 //! Instructions that only read and write registers of their own lane.
 
-use super::{D, Mapa, P, R, Reg};
+use super::{D, Mapa, P, R, Reg, Video};
 use crate::sim::arith::compare::{Class, Compare};
 use crate::sim::arith::cvt::CvtMode;
 use crate::sim::arith::minmax::{Extremum, MinMaxMode};
@@ -132,6 +132,7 @@ pub(in crate::sim) enum Alu {
     PackSat(Box<PackSat>),
     /// `dp4a`, `dp2a`.
     Dot(Box<DotOp>),
+    Video(Box<Video>),
     Mapa(Box<Mapa>),
     /// `getctarank`.
     CtaRank {

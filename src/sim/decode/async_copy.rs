@@ -83,6 +83,10 @@ impl Cx<'_, '_, '_> {
         let mut copy = CpAsync { dst, src, bytes, src_bytes: None, ignore: None };
         match &rest[..] {
             [] => {}
+            [Operand { kind: OperandKind::Int(n), .. }] if !(0..=i128::from(bytes)).contains(n) => {
+                return Err(self
+                    .error_at(rest[0], format!("a copy of {bytes} bytes cannot take {n} from its source")));
+            }
             [operand] => match self.predicate_of(operand)? {
                 Some(ignore) => copy.ignore = Some(ignore),
                 None => {

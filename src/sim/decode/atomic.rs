@@ -81,19 +81,9 @@ impl Cx<'_, '_, '_> {
             ("xor", Type::B32 | Type::B64) => AtomFn::Xor,
             ("exch", Type::B32 | Type::B64 | Type::B128) => AtomFn::Exch,
             ("cas", Type::B16 | Type::B32 | Type::B64 | Type::B128) => AtomFn::Cas,
-            // Older compilers write the bitwise ones with integer types.
-            ("and" | "or" | "xor" | "exch" | "cas", Type::Int(int)) if int.bits() >= 32 => match name {
-                "and" => AtomFn::And,
-                "or" => AtomFn::Or,
-                "xor" => AtomFn::Xor,
-                "exch" => AtomFn::Exch,
-                _ => AtomFn::Cas,
-            },
             ("inc", Type::Int(Int::U32)) => AtomFn::Inc,
             ("dec", Type::Int(Int::U32)) => AtomFn::Dec,
-            ("add", Type::Int(int)) if matches!(int, Int::U32 | Int::S32 | Int::U64 | Int::S64) => {
-                AtomFn::AddInt(int)
-            }
+            ("add", Type::Int(int)) if matches!(int, Int::U32 | Int::S32 | Int::U64) => AtomFn::AddInt(int),
             ("min", Type::Int(int)) if int.bits() >= 32 => AtomFn::MinInt(int),
             ("max", Type::Int(int)) if int.bits() >= 32 => AtomFn::MaxInt(int),
             ("add", Type::F32 | Type::F64) => {

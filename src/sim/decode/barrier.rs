@@ -88,14 +88,14 @@ impl Cx<'_, '_, '_> {
         let words = self.m.all();
         let words: Vec<&str> = words.to_vec();
         let known = match (name, &words[..]) {
-            ("membar", ["cta" | "gl" | "sys"] | ["proxy", _]) => true,
+            ("membar", ["cta" | "gl" | "sys"] | ["proxy", "alias"]) => true,
             ("fence", ["cta" | "cluster" | "gpu" | "sys"]) => true,
             ("fence", ["sc" | "acq_rel" | "acquire" | "release", "cta" | "cluster" | "gpu" | "sys"]) => true,
             ("fence", ["acquire" | "release", sync, "cluster"]) => sync.starts_with("sync_restrict::"),
             ("fence", ["mbarrier_init", "release", "cluster"]) => true,
-            ("fence", ["proxy", kind]) => {
-                matches!(*kind, "alias" | "async" | "async::global" | "async::shared::cta" | "async.global")
-                    || kind.starts_with("async")
+            ("fence", ["proxy", "alias" | "async"]) => true,
+            ("fence", ["proxy", "async::generic", "acquire" | "release", sync, "cluster"]) => {
+                sync.starts_with("sync_restrict::")
             }
             ("fence", ["proxy", "async", space]) => {
                 matches!(*space, "global" | "shared::cta" | "shared::cluster")
@@ -109,7 +109,7 @@ impl Cx<'_, '_, '_> {
             return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic())));
         }
         while self.m.next().is_some() {}
-        if words.contains(&"acquire") && words[0] == "proxy" {
+        if words.contains(&"acquire") && words[1].starts_with("tensormap") {
             self.arity(2)?;
         } else {
             self.arity(0)?;

@@ -10,7 +10,7 @@ use crate::sim::code::{Alu, Logic, P, Reg, Set, Setp};
 use crate::sim::types::{Meaning, Type};
 
 /// A comparison operator; the last two say whether it is only for unsigned integers or only for floats.
-fn compare_of(word: &str) -> Option<(Compare, bool, bool)> {
+pub(super) fn compare_of(word: &str) -> Option<(Compare, bool, bool)> {
     Some(match word {
         "eq" => (Compare::Eq, false, false),
         "ne" => (Compare::Ne, false, false),
@@ -115,7 +115,10 @@ impl Cx<'_, '_, '_> {
         let to = self.want_type()?;
         let ty = self.want_type()?;
         let (number, pair) = self.compared(ty, &head, unsigned, float)?;
+        let half = ty.float().is_some() && ty.bits() == 16;
         let one = match to {
+            Type::F32 if half => return Err(self.no_such_type(to)),
+            Type::Int(int) if int.bits() == 16 && !half => return Err(self.no_such_type(to)),
             Type::F32 => 0x3f80_0000,
             Type::F16 | Type::F16x2 => 0x3c00,
             Type::Bf16 | Type::Bf16x2 => 0x3f80,

@@ -74,10 +74,12 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     pub(super) fn pmevent(&mut self) -> Decoded<Control> {
-        self.m.eat("mask");
+        let most = if self.m.eat("mask") { 0xffff } else { 15 };
         self.arity(1)?;
-        self.constant(0, "an event")?;
-        Ok(Control::Nothing)
+        match self.constant(0, "an event")? {
+            event if (0..=most).contains(&event) => Ok(Control::Nothing),
+            event => Err(self.error_at(self.operand(0), format!("{event} is not in 0 … {most}"))),
+        }
     }
 
     pub(super) fn griddepcontrol(&mut self) -> Decoded<Control> {
@@ -90,14 +92,25 @@ impl<'m> Cx<'_, '_, 'm> {
 
     /// `prefetch…`, `discard…`, `applypriority…`: hints to caches that a simulator does not have.
     pub(super) fn prefetch(&mut self) -> Decoded<Control> {
-        let known = ["global", "local", "const", "param", "tensormap", "L1", "L2", "uniform"];
-        while let Some(word) = self.m.peek() {
-            if !known.contains(&word) && !word.starts_with("L2::") {
-                return Err(self.unknown_word(word));
-            }
-            self.m.next();
+        let words = self.m.all().to_vec();
+        let known = match (self.i.opcode.as_str(), &words[..]) {
+            ("prefetch", ["L1" | "L2"] | ["global" | "local", "L1" | "L2"]) => true,
+            ("prefetch", ["global", "L2::evict_last" | "L2::evict_normal"]) => true,
+            ("prefetch", ["tensormap"] | ["const" | "param", "tensormap"]) => true,
+            ("prefetchu", ["L1"]) => true,
+            ("discard", ["L2"] | ["global", "L2"]) => true,
+            ("applypriority", ["L2::evict_normal"] | ["global", "L2::evict_normal"]) => true,
+            _ => false,
+        };
+        if !known {
+            return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic())));
         }
-        self.arity_of(1, 2)?;
+        while self.m.next().is_some() {}
+        let sized = !self.i.opcode.starts_with("prefetch");
+        self.arity(if sized { 2 } else { 1 })?;
+        if sized && self.constant(1, "a size")? != 128 {
+            return Err(self.error_at(self.operand(1), "the size is 128"));
+        }
         self.addr(0, crate::sim::code::Space::Generic)?;
         Ok(Control::Nothing)
     }

@@ -7,7 +7,7 @@ use super::operand::Fit;
 use crate::sim::arith::cvt::CvtMode;
 use crate::sim::arith::{Float, Int, Round, Ty};
 use crate::sim::code::{Alu, Cvt, CvtPack, CvtUnpack, D1, Narrow, PackSat, R1, Reg, Widen};
-use crate::sim::types::Type;
+use crate::sim::types::{Meaning, Type};
 
 /// The qualifiers before the types.
 #[derive(Default)]
@@ -76,6 +76,7 @@ impl Cx<'_, '_, '_> {
             return self.cvt_pack();
         }
         let (head, to, from) = self.cvt_head()?;
+        self.check_packed(to, from)?;
         if let (Some(low), Type::F32) = (packed(to), from) {
             return self.cvt_pair(&head, to, low);
         }
@@ -86,6 +87,32 @@ impl Cx<'_, '_, '_> {
             }
             _ => self.cvt_scalar(&head, to, from),
         }
+    }
+
+    /// Registers of formats without a register type of their own are exactly as wide and declared as bits.
+    fn check_packed(&mut self, to: Type, from: Type) -> Decoded<()> {
+        for (n, operand) in self.i.operands.iter().enumerate() {
+            let ty = if n == 0 { to } else { from };
+            let own = matches!(
+                ty,
+                Type::Bf16
+                    | Type::Tf32
+                    | Type::F16x2
+                    | Type::Bf16x2
+                    | Type::E4m3x2
+                    | Type::E5m2x2
+                    | Type::Ue8m0x2
+            );
+            match self.register_of(operand)? {
+                Some((_, found))
+                    if own && (found.meaning() != Meaning::Bits || found.bits() != ty.bits()) =>
+                {
+                    return Err(self.mismatch(operand, ty, found));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn cvt_scalar(&mut self, head: &Head, to: Type, from: Type) -> Decoded<Alu> {

@@ -15,7 +15,7 @@ impl<'m> Cx<'_, '_, 'm> {
         if matches!(ty, Type::Int(int) if int.bits() == 8)
             || ty == Type::B8
             || ty.is_pair()
-            || matches!(ty, Type::Tf32)
+            || matches!(ty, Type::Tf32 | Type::F16 | Type::Bf16)
         {
             return Err(self.no_such_type(ty));
         }
@@ -27,7 +27,7 @@ impl<'m> Cx<'_, '_, 'm> {
         if let OperandKind::Name(name) = &source.kind
             && let Some((clock, bits)) = clock(name)
         {
-            if bits != ty.bits() {
+            if bits != ty.bits() || ty.meaning() == Meaning::Float {
                 return Err(self.error_at(source, format!("`{name}` has {bits} bits")));
             }
             let d = self.dst(0, ty)?;

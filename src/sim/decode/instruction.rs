@@ -108,6 +108,9 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" | "copysign" | "testp" => {
                 alu(self.float_function(name))
             }
+            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vmad" | "vset" | "vadd2"
+            | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vset2" | "vadd4" | "vsub4"
+            | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" | "vset4" => alu(self.video(name)),
             "setp" => alu(self.setp()),
             "set" => alu(self.set()),
             "selp" => alu(self.selp()),

@@ -72,20 +72,20 @@ impl Cx<'_, '_, '_> {
                 if int.bits() == 32 {
                     let f = if signed { R3::BfeS } else { R3::BfeU };
                     let (d, a) = (self.dst_r(0, ty)?, self.src_r(1, ty)?);
-                    return Ok(Alu::R3(f, d, a, self.src_r(2, U32)?, self.src_r(3, U32)?));
+                    return Ok(Alu::R3(f, d, a, self.bit_count(2)?, self.bit_count(3)?));
                 }
                 let (d, a) = (self.dst_d(0, ty)?, self.src_d(1, ty)?);
-                Ok(Alu::BfeD { signed, d, a, position: self.src_r(2, U32)?, length: self.src_r(3, U32)? })
+                Ok(Alu::BfeD { signed, d, a, position: self.bit_count(2)?, length: self.bit_count(3)? })
             }
             ("bfi", Type::B32) => {
                 self.arity(5)?;
                 let (d, a, b) = (self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?);
-                Ok(Alu::Bfi(d, a, b, self.src_r(3, U32)?, self.src_r(4, U32)?))
+                Ok(Alu::Bfi(d, a, b, self.bit_count(3)?, self.bit_count(4)?))
             }
             ("bfi", Type::B64) => {
                 self.arity(5)?;
                 let (d, a, b) = (self.dst_d(0, ty)?, self.src_d(1, ty)?, self.src_d(2, ty)?);
-                Ok(Alu::BfiD { d, a, b, position: self.src_r(3, U32)?, length: self.src_r(4, U32)? })
+                Ok(Alu::BfiD { d, a, b, position: self.bit_count(3)?, length: self.bit_count(4)? })
             }
             _ => Err(self.no_such_type(ty)),
         }

@@ -27,6 +27,9 @@ impl Cx<'_, '_, '_> {
         self.want_word("b16")?;
         self.arity(2)?;
         let (vector, address) = if load { (0, 1) } else { (1, 0) };
+        if count == 1 && !self.is_vector(vector) {
+            return Err(self.error_at(self.operand(vector), "expected one register in braces"));
+        }
         let regs = if load {
             self.destinations(vector, count, Type::B32, Fit::Exact)?
         } else {

@@ -3,6 +3,7 @@
 use super::Decoded;
 use super::instruction::Cx;
 use super::scope::Symbol;
+use crate::sim::arith::Int;
 use crate::sim::ast::{Operand, OperandKind};
 use crate::sim::code::{D, P, R, Reg, Value};
 use crate::sim::lexer::Pos;
@@ -188,9 +189,10 @@ impl Cx<'_, '_, '_> {
         single: Option<u32>,
         ty: Type,
     ) -> Decoded<Reg> {
-        let bits = match ty {
-            Type::F32 | Type::B32 => u64::from(single.unwrap_or((value as f32).to_bits())),
-            Type::F64 | Type::B64 => value.to_bits(),
+        let bits = match (ty, single) {
+            (Type::F32, _) => u64::from(single.unwrap_or((value as f32).to_bits())),
+            (Type::B32, Some(bits)) => u64::from(bits),
+            (Type::F64, _) | (Type::B64, None) => value.to_bits(),
             _ => {
                 return Err(self.error_at(operand, format!("a floating-point constant where {ty} is wanted")));
             }
@@ -199,6 +201,16 @@ impl Cx<'_, '_, '_> {
             64 => Reg::D(self.body.builder.preset_d(Value::Bits(bits))),
             _ => Reg::R(self.body.builder.preset_r(Value::Bits(bits))),
         })
+    }
+
+    /// The position or the length of a bit field: constants are bytes.
+    pub(super) fn bit_count(&mut self, n: usize) -> Decoded<R> {
+        match self.operand(n).kind {
+            OperandKind::Int(value) if !(0..256).contains(&value) => {
+                Err(self.error_at(self.operand(n), format!("{value} is not in 0 … 255")))
+            }
+            _ => self.src_r(n, Type::Int(Int::U32)),
+        }
     }
 
     pub(super) fn dst(&mut self, n: usize, ty: Type) -> Decoded<Reg> {

@@ -37,7 +37,12 @@ fn ranking(opcode: &str, words: &[&str]) -> Option<fn(&str) -> u8> {
         "add" | "sub" | "mul" | "mad" | "fma" | "div" | "abs" | "neg" | "min" | "max" | "addc" | "subc"
         | "madc" | "mul24" | "mad24" | "bfind" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2"
         | "tanh" | "lop3" | "slct" => types_last,
-        "cvt" if first != "pack" => types_last,
+        "cvt" if first != "pack" => |word| match word {
+            "ftz" => 1,
+            "sat" | "satfinite" | "relu" => 2,
+            _ if is_type(word) => 3,
+            _ => 0,
+        },
         "cvta" if words.iter().skip(1).all(|word| *word != "to") => types_last,
         "prmt" => |word| u8::from(!is_type(word)),
         "set" | "setp" => comparison,

@@ -1,7 +1,7 @@
 //! Register-only instructions: dispatch, moves, selections, comparisons.
 
 use super::lanes::{Lanes32, Lanes64, Regs, mask_of};
-use super::{carry, convert, double, float, single};
+use super::{carry, convert, double, float, single, video};
 use crate::sim::arith::bits::bfi;
 use crate::sim::arith::compare::{Compare, compare, testp};
 use crate::sim::arith::{Float, Int, Ty};
@@ -109,6 +109,7 @@ pub(in crate::sim) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u3
         Alu::CvtUnpack(ref op) => convert::unpack(regs, m, op),
         Alu::PackSat(ref op) => convert::pack_sat(regs, m, op),
         Alu::Dot(ref op) => single::dot(regs, m, op),
+        Alu::Video(ref op) => video::video(regs, m, op),
         Alu::Mapa(ref op) => {
             let (a, rank) = (regs.get(op.a), regs.r(op.rank));
             let window = |a: u64| a & !u64::from(u32::MAX);

@@ -42,6 +42,8 @@ const ROWS: &[Row] = &[
     ("set u32|s32 f16|f16x2|bf16|bf16x2",                  v(6, 5), Sm(75)),
     // Conversions
     ("cvt bf16",                                           v(7, 0), Sm(80)),
+    ("cvt bf16 f32 !rn !rz !rm !rp !rna !rs",              v(7, 1), Sm(80)),
+    ("cvt bf16 f16|f64|s8|u8|s16|u16|s32|u32|s64|u64",     v(7, 8), Sm(90)),
     ("cvt relu",                                           v(7, 0), Sm(80)),
     ("cvt f16x2|bf16x2 f32",                               v(7, 0), Sm(80)),
     ("cvt tf32",                                           v(7, 0), Sm(80)),
@@ -82,6 +84,7 @@ const ROWS: &[Row] = &[
     ("cp L2::64B|L2::128B|L2::256B|L2::cache_hint",        v(7, 4), Sm(80)),
     ("cp mbarrier shared::cta !bulk",                      v(7, 8), Sm(80)),
     ("cp bulk",                                            v(8, 0), Sm(90)),
+    ("cp bulk shared::cta global mbarrier::complete_tx::bytes", v(8, 6), Sm(90)),
     ("cp cp_mask",                                         v(8, 6), Sm(100)),
     // Barriers
     ("mbarrier",                                           v(7, 0), Sm(80)),
@@ -97,9 +100,10 @@ const ROWS: &[Row] = &[
     ("barrier cluster acquire|release|relaxed",            v(8, 0), Sm(90)),
     ("membar|fence proxy",                                 v(7, 5), Sm(75)),
     ("fence proxy async",                                  v(8, 0), Sm(90)),
+    ("fence async::generic",                               v(8, 6), Sm(90)),
     ("fence mbarrier_init",                                v(8, 0), Sm(90)),
     ("fence tensormap::generic",                           v(8, 3), Sm(90)),
-    ("fence acquire|release !proxy !mbarrier_init",        v(8, 6), Sm(75)),
+    ("fence sync_restrict::shared::cluster|sync_restrict::shared::cta", v(8, 6), Sm(90)),
     ("griddepcontrol",                                     v(7, 8), Sm(90)),
     ("setmaxnreg",                                         v(8, 0), Specific(90)),
     // Warps
