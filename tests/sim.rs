@@ -15,6 +15,7 @@ mod sim {
     mod pairs;
     mod report;
     mod robust;
+    mod store_async;
     mod support;
     mod syntax;
     mod truth;

@@ -174,7 +174,8 @@ pub(super) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Ty
     for (i, dim) in variable.dims.iter().enumerate() {
         let extent = match dim {
             Some(n) => *n,
-            None if i == 0 => extent_of_init(variable),
+            None if i == 0 && may_be_open(variable) => extent_of_init(variable),
+            None if i == 0 => return Err(error(format!("the extent of `{}` is not known", variable.name))),
             None => return Err(error(format!("only the first extent of `{}` may be open", variable.name))),
         };
         size = size
@@ -189,6 +190,12 @@ pub(super) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Ty
     let align = variable.align.unwrap_or(0).max(element.min(16) as u32).max(1);
     let align = if variable.align.is_some() { variable.align.unwrap_or(1) } else { align };
     Ok((ty, size, align.next_power_of_two()))
+}
+
+/// Whether the size of a variable is found elsewhere: in its definition, its initial value, or a call.
+fn may_be_open(variable: &Variable) -> bool {
+    let initialised = matches!(variable.init, Some(super::ast::Init::List(_)));
+    variable.linkage == Linkage::Extern || initialised || variable.space == Space::Param
 }
 
 fn extent_of_init(variable: &Variable) -> u64 {

@@ -236,6 +236,8 @@ impl Cx<'_> {
         }
         let access = Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
         match self.races.write(place.rank, place.offset, bytes, access) {
+            // Reductions are atomic towards each other.
+            Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => Ok(()),
             Some(conflict) => self.note(self.conflict(conflict, AccessKind::Copy, lane, bulk)),
             None => Ok(()),
         }
@@ -261,7 +263,15 @@ impl Cx<'_> {
 
     fn is_bulk(&self, pc: u32) -> bool {
         let op = &self.machine.code.instrs[pc as usize].op;
-        matches!(op, Op::Memory(Memory::Bulk(_) | Memory::BulkTensor(_)))
+        matches!(op, Op::Memory(Memory::Bulk(_) | Memory::BulkTensor(_) | Memory::StoreAsync(_)))
+    }
+
+    fn is_reduction(&self, pc: u32) -> bool {
+        match &self.machine.code.instrs[pc as usize].op {
+            Op::Memory(Memory::Bulk(op)) => op.reduce.is_some(),
+            Op::Memory(Memory::StoreAsync(op)) => op.reduce.is_some(),
+            _ => false,
+        }
     }
 
     fn is_wgmma(&self, pc: u32) -> bool {

@@ -91,6 +91,19 @@ pub(in crate::sim) struct Bulk {
     pub(in crate::sim) reduce: Option<Reduction>,
 }
 
+/// `st.async`, `red.async`: registers on their way to the shared memory of a block of the cluster.
+#[derive(Debug)]
+pub(in crate::sim) struct StoreAsync {
+    /// Also that of the mbarrier.
+    pub(in crate::sim) space: Space,
+    pub(in crate::sim) to: Addr,
+    pub(in crate::sim) values: Box<[Reg]>,
+    /// Bytes of each value: 4 or 8.
+    pub(in crate::sim) bytes: u8,
+    pub(in crate::sim) mbarrier: Addr,
+    pub(in crate::sim) reduce: Option<Reduction>,
+}
+
 /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor` in tile mode.
 #[derive(Debug)]
 pub(in crate::sim) struct BulkTensor {

@@ -1,6 +1,6 @@
 //! Instructions that read and write memory.
 
-use super::{Bulk, BulkTensor, D, Mbarrier, P, R, Reg};
+use super::{Bulk, BulkTensor, D, Mbarrier, P, R, Reg, StoreAsync};
 use crate::sim::arith::{Float, Int};
 
 /// A state space as instructions name it.
@@ -95,6 +95,7 @@ pub(in crate::sim) enum Memory {
     },
     Bulk(Box<Bulk>),
     BulkTensor(Box<BulkTensor>),
+    StoreAsync(Box<StoreAsync>),
     BulkCommit,
     /// All but the newest `.0` bulk groups.
     BulkWait(u32),

@@ -12,8 +12,8 @@ use crate::sim::types::Type;
 impl Cx<'_, '_, '_> {
     /// `atom[.sem][.scope][.space].op[.level][.vec].type d, [a], b[, c]`; `red` has no `d`.
     pub(super) fn atom(&mut self, red: bool) -> Decoded<Memory> {
-        if self.m.eat("async") {
-            return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic())));
+        if red && self.m.eat("async") {
+            return self.store_async(true);
         }
         let synchronizes = !self.m.eat("relaxed") && self.m.eat_any(&["acquire", "release", "acq_rel"]);
         self.m.eat_any(&SCOPES);

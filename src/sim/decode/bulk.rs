@@ -7,7 +7,8 @@ use super::operand::Fit;
 use crate::sim::arith::Int;
 use crate::sim::ast::{Operand, OperandKind};
 use crate::sim::code::{
-    Addr, Bulk, BulkTensor, Completion, Control, Memory, Op, R, ReduceFn, Reduction, Space, TensorReduce,
+    Addr, Bulk, BulkTensor, Completion, Control, Memory, Op, R, ReduceFn, Reduction, Space, StoreAsync,
+    TensorReduce,
 };
 use crate::sim::types::Type;
 
@@ -118,6 +119,42 @@ impl Cx<'_, '_, '_> {
             multicast,
             reduce,
         })))
+    }
+
+    /// `st.async[.weak][.space].completion[.vec].type [to], b, [mbarrier]` and, with `.relaxed.cluster` and an operation before
+    /// the type, `red.async`.
+    pub(super) fn store_async(&mut self, reduce: bool) -> Decoded<Memory> {
+        if reduce {
+            self.want_word("relaxed")?;
+            self.want_word("cluster")?;
+        } else {
+            self.m.eat("weak");
+        }
+        let shared =
+            |word: &str| space_of(word).filter(|s| matches!(s, Space::Shared | Space::SharedCluster));
+        let space = self.m.take(shared).unwrap_or(Space::Generic);
+        self.want_word("mbarrier::complete_tx::bytes")?;
+        let reduce = if reduce { Some(self.reduction()?) } else { None };
+        let (count, ty) = match reduce {
+            Some(_) => (1, self.m.last_type()),
+            None => (self.vector(), self.m.ty()),
+        };
+        let sound = |ty: &Type| matches!(ty, Type::B32 | Type::B64 | Type::F32 | Type::F64 | Type::Int(_));
+        let Some(ty) = ty.filter(sound).filter(|ty| ty.bits() >= 32 && ty.bytes() as usize * count <= 16)
+        else {
+            return Err(self.no_such_bulk());
+        };
+        let floats =
+            reduce.is_some() && (ty.float().is_some() || (ty.bits() == 64 && !self.m.all().contains(&"add")));
+        if floats {
+            return Err(self.no_such_bulk());
+        }
+        self.arity(3)?;
+        let (to, _) = self.addr(0, space)?;
+        let values = self.sources(1, count, ty, Fit::Exact)?;
+        let (mbarrier, _) = self.addr(2, space)?;
+        let bytes = ty.bytes() as u8;
+        Ok(Memory::StoreAsync(Box::new(StoreAsync { space, to, values, bytes, mbarrier, reduce })))
     }
 
     fn completion(&mut self, tail: &Tail, n: usize) -> Decoded<(Completion, usize)> {

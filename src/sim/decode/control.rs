@@ -93,15 +93,25 @@ impl<'m> Cx<'_, '_, 'm> {
     /// `prefetch…`, `discard…`, `applypriority…`: hints to caches that a simulator does not have.
     pub(super) fn prefetch(&mut self) -> Decoded<Control> {
         let words = self.m.all().to_vec();
-        let known = match (self.i.opcode.as_str(), &words[..]) {
-            ("prefetch", ["L1" | "L2"] | ["global" | "local", "L1" | "L2"]) => true,
-            ("prefetch", ["global", "L2::evict_last" | "L2::evict_normal"]) => true,
-            ("prefetch", ["tensormap"] | ["const" | "param", "tensormap"]) => true,
-            ("prefetchu", ["L1"]) => true,
-            ("discard", ["L2"] | ["global", "L2"]) => true,
-            ("applypriority", ["L2::evict_normal"] | ["global", "L2::evict_normal"]) => true,
-            _ => false,
+        let forms: &[&[&str]] = match self.i.opcode.as_str() {
+            "prefetch" => &[
+                &["L1"],
+                &["L2"],
+                &["global", "L1"],
+                &["global", "L2"],
+                &["local", "L1"],
+                &["local", "L2"],
+                &["global", "L2::evict_last"],
+                &["global", "L2::evict_normal"],
+                &["tensormap"],
+                &["const", "tensormap"],
+                &["param", "tensormap"],
+            ],
+            "prefetchu" => &[&["L1"]],
+            "discard" => &[&["L2"], &["global", "L2"]],
+            _ => &[&["L2::evict_normal"], &["global", "L2::evict_normal"]],
         };
+        let known = forms.contains(&&words[..]);
         if !known {
             return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic())));
         }

@@ -166,6 +166,10 @@ impl<'b, 'm> Body<'b, 'm> {
 
     fn variable(&mut self, variable: &'m Variable) -> Decoded<()> {
         let (_, size, align) = size_of(self.builder.symbols, variable)?;
+        if variable.space == Space::Param && variable.dims.contains(&None) {
+            let message = format!("the extent of `{}` is not known", variable.name);
+            return Err(self.error(variable.pos, variable.name.len() as u32, message));
+        }
         let symbol = match variable.space {
             Space::Local | Space::Param => {
                 let offset = self.builder.grow_frame(self.frame, size, align, variable)?;

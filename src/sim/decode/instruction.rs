@@ -67,7 +67,8 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
                 | Memory::CpAsync(_)
                 | Memory::Mbarrier(_)
                 | Memory::Bulk(_)
-                | Memory::BulkTensor(_),
+                | Memory::BulkTensor(_)
+                | Memory::StoreAsync(_),
             ) => sinks.extend(uses),
             Op::Memory(Memory::St(access, _) | Memory::StR(access, _))
                 if matches!(access.space, Space::Global | Space::Generic) =>

@@ -102,7 +102,7 @@ impl Cx<'_, '_, '_> {
     }
 
     /// `.v2`, `.v4`, `.v8`.
-    fn vector(&mut self) -> usize {
+    pub(super) fn vector(&mut self) -> usize {
         self.m
             .take(|word| match word {
                 "v2" => Some(2),
@@ -174,6 +174,9 @@ impl Cx<'_, '_, '_> {
     }
 
     pub(super) fn st(&mut self) -> Decoded<Memory> {
+        if self.m.eat("async") {
+            return self.store_async(false);
+        }
         let order = self.ordering(&["relaxed", "release"])?;
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if space == Space::Const {

@@ -40,6 +40,11 @@ impl<'m> Modifiers<'m> {
         Some(value)
     }
 
+    /// The type that was taken last.
+    pub(super) fn last_type(&self) -> Option<Type> {
+        self.words.get(self.at.checked_sub(1)?).and_then(|word| Type::parse(word))
+    }
+
     /// Takes a type.
     pub(super) fn ty(&mut self) -> Option<Type> {
         self.take(Type::parse)

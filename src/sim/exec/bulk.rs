@@ -12,7 +12,7 @@ use super::shared::Place;
 use super::tensor_copy::{self, Tile};
 use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
-use crate::sim::code::{Bulk, BulkTensor, Completion, Reduction, Space};
+use crate::sim::code::{Bulk, BulkTensor, Completion, Reduction, Space, StoreAsync};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
 use crate::sim::report::FindingKind;
@@ -24,6 +24,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) enum End {
     Global(u64),
     Shared(Place),
+    /// Words of a thread's registers, to be stored elsewhere.
+    Registers([u32; 4]),
 }
 
 /// A copy that has been issued.
@@ -49,11 +51,13 @@ impl Transfer {
             match self.from {
                 End::Global(_) => moved.global_read += bytes,
                 End::Shared(_) => moved.shared_read += bytes,
+                End::Registers(_) => {}
             }
             for to in &self.to {
                 match to {
                     End::Global(_) => moved.global_written += bytes,
                     End::Shared(_) => moved.shared_written += bytes,
+                    End::Registers(_) => {}
                 }
             }
         });
@@ -65,7 +69,7 @@ impl Transfer {
         self.check_global(cx, lane)?;
         match self.from {
             End::Shared(place) => cx.check_async_read(place, bytes, lane),
-            End::Global(_) => Ok(()),
+            End::Global(_) | End::Registers(_) => Ok(()),
         }
     }
 
@@ -231,6 +235,32 @@ pub(super) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m:
     Ok(())
 }
 
+/// `st.async`, `red.async`.
+pub(super) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m: u32) -> Outcome<()> {
+    let (to, mbarriers) = (addresses(warp, op.to), addresses(warp, op.mbarrier));
+    let bytes = op.values.len() as u32 * u32::from(op.bytes);
+    for lane in lanes(m) {
+        let what = "an asynchronous store";
+        let place = Place::of_range(cx, op.space, lane, to[lane], bytes.into(), bytes.into(), what)?;
+        let mbarrier = Place::locate(cx, op.space, lane, mbarriers[lane], 8, "its mbarrier")?;
+        let mut words = [0; 4];
+        for (i, &value) in op.values.iter().enumerate() {
+            let value = warp.regs.get(value)[lane];
+            if op.bytes == 8 {
+                (words[2 * i], words[2 * i + 1]) = (value as u32, (value >> 32) as u32);
+            } else {
+                words[i] = value as u32;
+            }
+        }
+        let (from, to) = (End::Registers(words), vec![End::Shared(place)]);
+        let issuer = (cx.warp, cx.pc);
+        let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
+        transfer.check(cx, lane)?;
+        cx.bulk.pending.push((transfer, Notify::Mbarriers(vec![mbarrier])));
+    }
+    Ok(())
+}
+
 /// Makes the copies that mbarriers count; true if there were any.
 pub(in crate::sim) fn pump(cx: &mut Cx<'_>) -> Outcome<bool> {
     run(cx, |notify| matches!(notify, Notify::Mbarriers(_)))
@@ -320,6 +350,7 @@ fn read(cx: &Cx<'_>, end: End, offset: u32) -> u32 {
     match end {
         End::Shared(place) => cx.ctas[place.rank].shared.words[place.offset / 4 + offset as usize / 4],
         End::Global(address) => global_word(cx, address + u64::from(offset)),
+        End::Registers(words) => words[offset as usize / 4],
     }
 }
 
@@ -335,6 +366,7 @@ fn write(cx: &mut Cx<'_>, end: End, offset: u32, word: u32) {
     match end {
         End::Shared(place) => shared_bits(cx, place, offset as usize, u32::MAX, word),
         End::Global(address) => global_bits(cx, address + u64::from(offset), u32::MAX, word),
+        End::Registers(_) => {}
     }
 }
 
@@ -372,6 +404,7 @@ pub(super) fn combine(cx: &mut Cx<'_>, end: End, offset: u32, reduction: Reducti
         End::Global(address) => {
             global_bits(cx, address + u64::from(aligned), word_mask, (result as u32) << shift);
         }
+        End::Registers(_) => {}
     }
     if bytes == 8 {
         write(cx, end, aligned + 4, (result >> 32) as u32);

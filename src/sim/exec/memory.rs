@@ -61,6 +61,7 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(
         }
         Memory::Bulk(op) => bulk::issue(cx, warp, op, m),
         Memory::BulkTensor(op) => bulk::issue_tensor(cx, warp, op, m),
+        Memory::StoreAsync(op) => bulk::issue_values(cx, warp, op, m),
         Memory::BulkCommit => {
             for lane in lanes(m) {
                 warp.bulk_groups[lane] += 1;

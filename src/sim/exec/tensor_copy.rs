@@ -184,6 +184,8 @@ pub(super) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
                 }
             }
         }
+        // Registers are no tile.
+        End::Registers(_) => {}
     }
 }
 

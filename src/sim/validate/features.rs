@@ -85,6 +85,7 @@ const ROWS: &[Row] = &[
     ("cp mbarrier shared::cta !bulk",                      v(7, 8), Sm(80)),
     ("cp bulk",                                            v(8, 0), Sm(90)),
     ("cp bulk shared::cta global mbarrier::complete_tx::bytes", v(8, 6), Sm(90)),
+    ("st|red async",                                       v(8, 1), Sm(90)),
     ("cp cp_mask",                                         v(8, 6), Sm(100)),
     // Barriers
     ("mbarrier",                                           v(7, 0), Sm(80)),
