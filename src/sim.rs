@@ -34,9 +34,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Mistakes of a kernel end its run with a [`SimError::Fault`] that names kernel, block, thread, the line of PTX
-//! and, where the text has `.loc`, the line of the source: out-of-bounds and misaligned accesses in every state
-//! space, reads of shared memory nobody wrote, barriers that not everybody reaches, deadlock, too many steps.
+//! The first mistake of a kernel ends its run with a [`SimError::Fault`] that names kernel, block, thread, the line of
+//! PTX and, where the text has `.loc`, the line of the source; [`Sim::keep_going`] collects mistakes in
+//! [`Report::findings`] instead. [`FindingKind`] lists what is found, [`Counts`] what is counted, `docs/simulator.md` both
+//! with what was measured.
 //!
 //! Blocks run on all cores unless the kernel can communicate between blocks (atomics or volatile, relaxed, acquire
 //! or release accesses in global or generic space): such blocks take turns in a fixed order. Either way a launch

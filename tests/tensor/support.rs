@@ -22,7 +22,7 @@ pub(super) fn numbers(count: usize) -> Vec<f32> {
 /// What the simulator counted.
 pub(super) fn counts(launched: &Launched) -> sim::Counts {
     match &launched.details {
-        Details::Simulated(report) => report.counts.clone(),
+        Details::Simulated(report) => report.counts,
         other => panic!("not simulated: {other:?}"),
     }
 }
