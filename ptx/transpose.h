@@ -75,8 +75,8 @@ typedef struct transpose_f32_args {
 
 /* Blocks of a launch in x, y and z. */
 static inline void transpose_f32_grid(const transpose_f32_args *args, uint64_t grid[3]) {
-    grid[0] = ((uint64_t)args->n + 63) / 64;
-    grid[1] = ((uint64_t)args->m + 7 + 63) / 64;
+    grid[0] = ((uint64_t)args->m + 7 + 63) / 64;
+    grid[1] = ((uint64_t)args->n + 63) / 64;
     grid[2] = 1;
 }
 

@@ -1,6 +1,6 @@
 //! Transpose of a matrix through shared memory.
 
-use std::array;
+use std::iter::{successors, zip};
 
 use crate::{
     layout::Swizzle,
@@ -89,36 +89,42 @@ fn narrow<'k, T: TensorElement>(
     const AT_ONCE: u32 = THREADS / TILE;
     let sector = SECTOR / T::SIZE;
     k.block([THREADS]);
-    k.grid([n.tiles(TILE), (m.into_dim() + (sector - 1)).ceil_div(TILE)]);
+    // Neighbours along a row of y run one after the other: they share rows of x, and the sectors around their own.
+    k.grid([(m.into_dim() + (sector - 1)).ceil_div(TILE), n.tiles(TILE)]);
+    let passes = (sector + TILE).div_ceil(AT_ONCE);
     // Rows a word more than the tile's, so that a column lies in as many banks as it has words.
     let pitch = TILE + (4 / T::SIZE).max(1);
-    let tile = k.shared::<T>((sector + TILE) * pitch);
-    let (top, left) = (k.ctaid_y() * TILE, k.ctaid_x() * TILE);
+    let tile = k.shared::<T>(passes * AT_ONCE * pitch);
+    let (top, left) = (k.ctaid_x() * TILE, k.ctaid_y() * TILE);
     let (lane, group) = (k.tid_x() % TILE, k.tid_x() / TILE);
 
     // Row 0 of the tile is row `top − sector` of x. Rows before the first wrap around to numbers past the last.
-    let col = left + lane;
-    let rows: Vec<_> = (0..sector + TILE).step_by(AT_ONCE as usize).map(|row| group + row).collect();
-    let held: Vec<_> = rows
-        .iter()
-        .map(|&row| {
-            let at = top + row - sector;
-            x.at(at * n + col).load_if(at.lt(m) & col.lt(n), T::Reg::from_bits(0))
+    let (row, col) = (top + group - sector, left + lane);
+    let (inside, step) = (col.lt(n), n * AT_ONCE);
+    let indices = successors(Some(row * n + col), |&index| Some(index + step));
+    let held: Vec<_> = zip(0..passes, indices)
+        .map(|(pass, index)| {
+            let inside = (row + pass * AT_ONCE).lt(m) & inside;
+            x.at(index).load_if(inside, T::Reg::from_bits(0))
         })
         .collect();
-    for (&row, held) in rows.iter().zip(held) {
-        tile.at(row * pitch + lane).store(held);
+    let slot = tile.at(group * pitch + lane);
+    for (pass, value) in zip(0.., held) {
+        slot.at(pass * AT_ONCE * pitch).store(value);
     }
     k.sync_threads();
 
-    let columns: [_; (TILE / AT_ONCE) as usize] = array::from_fn(|step| group + step as u32 * AT_ONCE);
-    let held = columns.map(|column| {
-        let start = (left + column) * m + top;
-        let row = lane - start % sector;
-        (row, tile.at((row + sector) * pitch + column).load())
-    });
-    for (column, (row, held)) in columns.into_iter().zip(held) {
-        let (row, column) = (top + row, left + column);
-        k.when(row.lt(m) & column.lt(n), || y.at(column * m + row).store(held));
+    let col = left + group;
+    let (last, step) = ((lane + sector) * pitch + group, m * AT_ONCE);
+    let starts = successors(Some(col * m + top), |&start| Some(start + step));
+    let held: Vec<_> = zip(0..TILE / AT_ONCE, starts)
+        .map(|(pass, start)| {
+            let before = start % sector;
+            (start, before, tile.at(last - before * pitch).at(pass * AT_ONCE).load())
+        })
+        .collect();
+    for (pass, (start, before, value)) in zip(0.., held) {
+        let inside = (top + lane - before).lt(m) & (col + pass * AT_ONCE).lt(n);
+        k.when(inside, || y.at(start + lane - before).store(value));
     }
 }

@@ -12,7 +12,7 @@ use crate::ptx::{Builder, Features, Global, Ptr, Read, Shared, Val, Write};
 /// Most elements that one call writes out: beyond, something was not sliced.
 const MOST_ELEMENTS: i64 = 4096;
 
-/// Where elements come from: a [`Tensor`] or a [`Fragment`].
+/// Where elements come from: a [`Tensor`](super::Tensor) or a [`Fragment`](super::Fragment).
 pub trait Source<'k, T: TensorElement> {
     #[doc(hidden)]
     fn places(&self) -> Vec<Place>;
@@ -36,9 +36,9 @@ pub trait Source<'k, T: TensorElement> {
     }
 }
 
-/// Where elements go to: a [`Tensor`] or a [`Fragment`].
+/// Where elements go to: a [`Tensor`](super::Tensor) or a [`Fragment`](super::Fragment).
 pub trait Destination<'k, T: TensorElement> {
-    /// `()`, or [`Pending`] for shared memory.
+    /// `()`, or [`Pending`](super::Pending) for shared memory.
     type Done;
     #[doc(hidden)]
     fn to_places(&self) -> Vec<Place>;
@@ -82,7 +82,7 @@ pub enum Held<'k, T: TensorElement> {
 /// - from global to shared memory, `cp.async` where the target has it and an access has 4, 8 or 16 bytes;
 /// - elements past the edges of a tensor made by [`Builder::tensor`] are 0 when read and not written.
 ///
-/// What goes to shared memory is [`Pending`] whichever way it goes.
+/// What goes to shared memory is [`Pending`](super::Pending) whichever way it goes.
 ///
 /// Refused when the kernel is built: sizes that differ, and more elements than a thread can have.
 #[doc(alias = "copyto!")]

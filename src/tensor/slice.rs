@@ -43,7 +43,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// The tile of extents `tiler` at block coordinate `coord`: `(tile modes …, kept rest modes …)`; see
-    /// [`local_tile`](super::local_tile()). What lies past the edges of a tensor made by [`Builder::tensor`] is predicated by
+    /// [`local_tile`](super::local_tile()). What lies past the edges of a tensor made by [`Builder::tensor`](crate::ptx::Builder::tensor) is predicated by
     /// copies, unless the tile surely divides the tensor.
     #[doc(alias = "@tile")]
     #[must_use]

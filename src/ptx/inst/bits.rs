@@ -100,11 +100,17 @@ impl<'k, T: WideBits> Val<'k, T> {
                 fold_insert(a, b, in_field::<T>(position), in_field::<T>(length)).into()
             }
             (In(k), _) | (_, In(k)) => {
-                let operands = [self.operand(k), into.operand(k), position.operand(k), length.operand(k)];
+                let [position, length] = [position, length].map(|amount| immediate::<T>(amount).operand(k));
+                let operands = [self.operand(k), into.operand(k), position, length];
                 k.result(format_args!("bfi.{}", T::UNTYPED), &operands)
             }
         }
     }
+}
+
+/// A constant position or length as ptxas takes it, 0 to 255: what a 64-bit instruction sees beyond is beyond the width too.
+fn immediate<T: Scalar>(amount: Val<'_, u32>) -> Val<'_, u32> {
+    amount.as_constant().map_or(amount, |amount| in_field::<T>(amount).min(255).into())
 }
 
 /// A position or length of a bit field: 32-bit instructions see its low 8 bits alone.
@@ -161,7 +167,8 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
                 fold_extract(a, in_field::<T>(position), in_field::<T>(length)).into()
             }
             (_, In(k), _) | (.., Some(k)) => {
-                let operands = [self.operand(k), position.operand(k), length.operand(k)];
+                let [position, length] = [position, length].map(|amount| immediate::<T>(amount).operand(k));
+                let operands = [self.operand(k), position, length];
                 k.result(format_args!("bfe.{}", T::PTX), &operands)
             }
             (None, Known(..), None) => self,
