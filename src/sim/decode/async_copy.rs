@@ -59,7 +59,11 @@ impl Cx<'_, '_, '_> {
         }
         let to = self.want("`.shared`", |word| space_of(word).filter(|s| *s == Space::Shared))?;
         let from = self.want("`.global`", |word| space_of(word).filter(|s| *s == Space::Global))?;
-        let policy = self.cache_hints(&[]).policy;
+        let caching = self.cache_hints(&[]);
+        if !caching.is_plain() {
+            return Err(self.error(format!("`{}`: an eviction priority does not go here", self.i.mnemonic())));
+        }
+        let policy = caching.policy;
         self.arity_of(3, 5)?;
         let (dst, _) = self.addr(0, to)?;
         let (src, _) = self.addr(1, from)?;

@@ -27,7 +27,13 @@ impl Cx<'_, '_, '_> {
             return Err(self.error(format!("`{}` wants an operation", self.i.opcode)));
         };
         let noftz = self.m.eat("noftz");
-        let policy = self.cache_hints(&[]).policy;
+        let caching = self.cache_hints(&[]);
+        if !caching.is_plain() || caching.prefetch {
+            return Err(
+                self.error(format!("`{}`: of the cache hints only a policy goes here", self.i.mnemonic()))
+            );
+        }
+        let policy = caching.policy;
         let count = if self.m.eat("v2") {
             2
         } else if self.m.eat("v4") {

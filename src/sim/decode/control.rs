@@ -239,6 +239,19 @@ impl<'m> Cx<'_, '_, 'm> {
                 _ => return Err(self.error("an indirect call wants a prototype")),
             },
         };
+        if let Target::Direct(index) = target {
+            let callee = &self.body.builder.code.callees[*index as usize];
+            let passed = args.iter().zip(&callee.params).chain(returns.iter().zip(&callee.returns));
+            for (given, wanted) in passed {
+                if let (Place::Frame { size: given, .. }, Place::Frame { size: wanted, .. }) = (given, wanted)
+                    && given != wanted
+                    && *wanted != 0
+                {
+                    let message = format!("{given} bytes are passed where the function has {wanted}");
+                    return Err(self.error(message));
+                }
+            }
+        }
         if args.len() != want_args {
             return Err(self.error(format!("the function takes {want_args} arguments, found {}", args.len())));
         }

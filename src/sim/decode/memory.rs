@@ -26,13 +26,20 @@ pub(super) struct Caching {
     operator: bool,
     nc: bool,
     eviction: bool,
-    prefetch: bool,
+    pub(super) prefetch: bool,
     /// A cache policy is the last operand.
     pub(super) policy: bool,
 }
 
 /// Scopes of strong operations.
 pub(super) const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+
+impl Caching {
+    /// Whether nothing but a policy, and perhaps a prefetch, is asked for.
+    pub(super) fn is_plain(&self) -> bool {
+        !(self.operator || self.nc || self.eviction)
+    }
+}
 
 impl Cx<'_, '_, '_> {
     /// Space and caching that go with an access.
