@@ -93,6 +93,17 @@ pub(crate) fn mutate(
     )
 }
 
+/// The text with one register or number replaced by another of the same text: most such texts still run.
+pub(crate) fn exchange(text: &str, random: &mut SplitMix) -> String {
+    let operands: Vec<(usize, usize)> =
+        tokens(text).into_iter().filter(|&(a, b)| matches!(class(&text[a..b]), 1 | 2)).collect();
+    let (start, end) = operands[random.below(operands.len())];
+    let like: Vec<(usize, usize)> =
+        operands.iter().copied().filter(|&(a, b)| class(&text[a..b]) == class(&text[start..end])).collect();
+    let (from, to) = like[random.below(like.len())];
+    format!("{}{}{}", &text[..start], &text[from..to], &text[end..])
+}
+
 /// All tokens of the texts, by class.
 pub(crate) fn vocabulary<'t>(texts: impl IntoIterator<Item = &'t str>) -> BTreeMap<u8, Vec<String>> {
     let mut words: BTreeMap<u8, Vec<String>> = BTreeMap::new();

@@ -89,6 +89,7 @@ pub(super) struct TensorMap {
     pub(super) strides_bytes: Vec<u64>,
     #[serde(rename = "box")]
     pub(super) tile: Vec<u32>,
+    #[serde(alias = "elem_strides")]
     pub(super) element_strides: Option<Vec<u32>>,
     #[serde(default)]
     pub(super) interleave: Json,

@@ -8,23 +8,24 @@ use crate::sim::{self, TensorSwizzle, TensorType};
 
 /// The 128 bytes of a map over the buffer at `address` with elements of `dtype`.
 pub(super) fn encode(map: &TensorMap, address: u64, dtype: DType) -> Result<Vec<u8>, String> {
-    if !matches!(word(&map.interleave, "interleave").as_str(), "" | "none") {
+    if !matches!(word(&map.interleave, "interleave").as_str(), "" | "none" | "0") {
         return Err(format!("`interleave` {} is not supported; wanted none", map.interleave));
     }
     let ty = match &map.dtype {
         Some(name) => element(name)?,
         None => element_of(dtype)?,
     };
+    // Words, or the numbers that the header gives them.
     let swizzle = match word(&map.swizzle, "swizzle").as_str() {
         "" | "none" | "0" => TensorSwizzle::None,
-        "32" | "32b" => TensorSwizzle::B32,
-        "64" | "64b" => TensorSwizzle::B64,
-        "128" | "128b" => TensorSwizzle::B128,
+        "1" | "32" | "32b" => TensorSwizzle::B32,
+        "2" | "64" | "64b" => TensorSwizzle::B64,
+        "3" | "128" | "128b" => TensorSwizzle::B128,
         _ => return Err(format!("unknown `swizzle` {}; wanted none, 32B, 64B or 128B", map.swizzle)),
     };
     let nan_fill = match word(&map.oob_fill, "float_oob_fill").as_str() {
-        "" | "none" | "zero" | "zeros" | "false" => false,
-        "nan" | "nan_request_zero_fma" | "true" => true,
+        "" | "none" | "zero" | "zeros" | "false" | "0" => false,
+        "nan" | "nan_request_zero_fma" | "true" | "1" => true,
         _ => return Err(format!("unknown `oob_fill` {}; wanted none or nan", map.oob_fill)),
     };
     let tensor = sim::TensorMap {
