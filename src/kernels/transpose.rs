@@ -38,7 +38,7 @@ pub fn transpose<T: TensorElement>(
         if T::SIZE == 4 && divisor.is_multiple_of(4) {
             wide(k, x, y, sizes);
         } else {
-            narrow(k, x, y, sizes);
+            narrow(k, target, x, y, sizes);
         }
     })
 }
@@ -81,6 +81,7 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
 /// begins before the tile to the last that begins before the tile's end, and reads so many more rows of x.
 fn narrow<'k, T: TensorElement>(
     k: Builder<'k>,
+    target: Target,
     x: Input<'k, T>,
     y: Output<'k, T>,
     [m, n]: [Val<'k, u32>; 2],
@@ -89,6 +90,8 @@ fn narrow<'k, T: TensorElement>(
     const AT_ONCE: u32 = THREADS / TILE;
     let sector = SECTOR / T::SIZE;
     k.block([THREADS]);
+    // As many threads as multiprocessors of sm_75 and of sm_86 hold; those of others hold more.
+    k.min_blocks(if target == Target::SM_75 { 2 } else { 3 });
     // Neighbours along a row of y run one after the other: they share rows of x, and the sectors around their own.
     k.grid([(m.into_dim() + (sector - 1)).ceil_div(TILE), n.tiles(TILE)]);
     let passes = (sector + TILE).div_ceil(AT_ONCE);

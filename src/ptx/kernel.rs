@@ -174,13 +174,17 @@ impl<'k> Builder<'k> {
         self.body().entry.block
     }
 
-    /// At most so many threads in a block, `.maxntid`, of which at least `blocks` should fit on a multiprocessor, `.minnctapersm`.
+    /// At most so many threads in a block: `.maxntid`.
     #[doc(alias = ".maxntid")]
+    pub fn max_block<const N: usize>(self, threads: [u32; N]) {
+        self.body().entry.max_block = Some(fill(threads, 1));
+    }
+
+    /// At least so many blocks should fit on a multiprocessor, `.minnctapersm`: ptxas uses fewer registers then. It counts
+    /// only beside [`block`](Self::block) or [`max_block`](Self::max_block).
     #[doc(alias = ".minnctapersm")]
-    pub fn max_block<const N: usize>(self, threads: [u32; N], blocks: Option<u32>) {
-        let mut body = self.body();
-        body.entry.max_block = Some(fill(threads, 1));
-        body.entry.min_blocks = blocks;
+    pub fn min_blocks(self, blocks: u32) {
+        self.body().entry.min_blocks = Some(blocks);
     }
 
     /// At most so many 32-bit registers a thread: `.maxnreg`.

@@ -36,7 +36,8 @@ type Scalars = (u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64);
 pub(super) fn scalars() -> Kernel<Scalars> {
     let signature = "int(int, class, NULL, linux, template, restrict, driver, args, grid, copy)";
     Kernel::<Scalars>::build(signature, Target::SM_80, |k, (_, _, c, d, e, ..)| {
-        k.max_block([256], Some(2));
+        k.max_block([256]);
+        k.min_blocks(2);
         k.max_registers(64);
         d.multiple_of(3);
         e.multiple_of(2).multiple_of(3);

@@ -496,7 +496,10 @@ fn matrices() -> Result<Kernel<(InOut<f16x2>, InOut<bf16x2>)>, BuildError> {
 }
 
 fn limits() -> Result<Kernel<()>, BuildError> {
-    Kernel::<()>::build("limits", Target::SM_90, |k, ()| k.max_block([128], Some(2)))
+    Kernel::<()>::build("limits", Target::SM_90, |k, ()| {
+        k.max_block([128]);
+        k.min_blocks(2);
+    })
 }
 
 /// The text of every kernel above.
