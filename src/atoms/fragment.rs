@@ -256,7 +256,7 @@ impl FragmentMap {
     /// `row + col · rows`: for each warp and each access of `vector` elements of `element_bytes`, in order.
     ///
     /// # Errors
-    /// As [`warp_accesses`] and [`bank_conflicts`]: if a vector's elements do not lie side by side, or an address is not
+    /// As [`warp_accesses`](crate::layout::warp_accesses) and [`bank_conflicts`](crate::layout::bank_conflicts): if a vector's elements do not lie side by side, or an address is not
     /// aligned to the vector.
     ///
     /// ```

@@ -175,7 +175,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
     let meeting = warp
         .groups
         .iter()
-        .filter(|g| g.wait.joins() && g.depth == group.depth && g.pc > group.pc)
+        .filter(|g| g.wait.is_open() && g.depth == group.depth && g.pc > group.pc)
         .map(|g| g.pc)
         .min()
         .unwrap_or(u32::MAX);

@@ -34,8 +34,14 @@ pub(super) enum Wait {
 
 impl Wait {
     /// Whether lanes that come to the same instruction join.
-    pub(super) fn joins(self) -> bool {
+    pub(super) fn is_open(self) -> bool {
         matches!(self, Wait::Ready | Wait::Lanes(_) | Wait::Aligned)
+    }
+
+    /// Whether lanes at the same instruction are one group: not if they wait for different lanes.
+    fn joins(self, other: Wait) -> bool {
+        let apart = matches!((self, other), (Wait::Lanes(a), Wait::Lanes(b)) if a != b);
+        self.is_open() && other.is_open() && !apart
     }
 }
 
@@ -143,7 +149,7 @@ impl Warp {
             let mut j = i + 1;
             while j < self.groups.len() {
                 let (a, b) = (self.groups[i], self.groups[j]);
-                if a.pc == b.pc && a.depth == b.depth && a.wait.joins() && b.wait.joins() {
+                if a.pc == b.pc && a.depth == b.depth && a.wait.joins(b.wait) {
                     self.groups[i].mask |= b.mask;
                     self.groups[i].wait = Wait::Ready;
                     self.groups.swap_remove(j);

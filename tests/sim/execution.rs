@@ -44,6 +44,38 @@ fn both_ways_of_a_branch_meet_again() {
     assert_eq!(outputs(body, 32, &[0]), want);
 }
 
+/// Lanes of one warp may run a `.sync` instruction with masks of their own, as cooperative groups of 16 lanes do.
+#[test]
+fn halves_of_a_warp_have_masks_of_their_own() {
+    let together = "and.b32 %r2, %r0, 16; mov.u32 %r3, 65535; shl.b32 %r3, %r3, %r2;
+        bar.warp.sync %r3; shfl.sync.down.b32 %r4, %r0, 8, 4127, %r3; vote.sync.ballot.b32 %r5, 1, %r3;
+        add.u32 %r4, %r4, %r5; st.global.u32 [%rd3], %r4;";
+    let want: Vec<u32> =
+        (0..32u32).map(|i| (if i % 16 < 8 { i + 8 } else { i }).wrapping_add(0xffff << (i & 16))).collect();
+    assert_eq!(outputs(together, 32, &[0]), want);
+
+    // The quarters of each half come one after the other, the odd half's first.
+    let apart = "and.b32 %r2, %r0, 16; mov.u32 %r3, 65535; shl.b32 %r3, %r3, %r2;
+        and.b32 %r6, %r0, 8; setp.eq.u32 %p0, %r6, 0; @%p0 bra LATE;
+        add.u32 %r7, %r0, 1; bra JOIN; LATE: add.u32 %r7, %r0, 1;
+        JOIN: redux.sync.add.u32 %r4, %r7, %r3; st.global.u32 [%rd3], %r4;";
+    let want: Vec<u32> = (0..32).map(|i| if i < 16 { 136 } else { 392 }).collect();
+    assert_eq!(outputs(apart, 32, &[0]), want);
+}
+
+#[test]
+fn functions_may_take_nothing_and_return_something() {
+    let module = format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.func (.param .b32 back) seven() {{ st.param.b32 [back], 7; ret; }}
+        .visible .entry k({PARAMS}) {{ {HEAD}
+        {{ .param .b32 got; call (got), seven, (); ld.param.b32 %r2, [got]; }}
+        st.global.u32 [%rd3], %r2; ret; }}"
+    );
+    let (out, report) = run(&module, &one_block(32), &[0], 32).unwrap_or_else(|e| panic!("{e}"));
+    report.assert_clean();
+    assert_eq!(out, [7; 32]);
+}
+
 #[test]
 fn lanes_loop_as_often_as_they_like() {
     let body = "mov.u32 %r2, 0; mov.u32 %r3, 0;

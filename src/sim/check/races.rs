@@ -384,19 +384,21 @@ impl Races {
         self.shadows[rank].units[range].iter_mut().for_each(|unit| unit.write = write);
     }
 
-    /// The last ordinary write of some bytes that no proxy fence lets the asynchronous engine see.
+    /// The last ordinary write of some bytes that no proxy fence lets the asynchronous engine see, of those whose
+    /// instruction `wants` a fence.
     pub(in crate::sim) fn unfenced(
         &self,
         rank: usize,
         start: usize,
         bytes: usize,
         warp: usize,
+        wants: impl Fn(u32) -> bool,
     ) -> Option<Access> {
         let engine = self.clocks.engine();
         let range = self.units(start, bytes);
         let records = self.shadows[rank].units[range].iter().map(|unit| unit.write);
         records
-            .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING)
+            .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING && wants(r.pc()))
             .find(|r| !self.clocks.proxy_fenced(warp, r.warp(), r.time()))
             .map(|r| r.access(AccessKind::Write))
     }

@@ -193,6 +193,13 @@ impl Cx<'_> {
         })
     }
 
+    /// Whether what an instruction wrote takes a proxy fence to be seen by an asynchronous engine. What `cp.async` brought does
+    /// not in practice: CUTLASS and Triton wait and synchronise, no more, before `wgmma` reads it.
+    fn wants_proxy_fence(&self, pc: u32) -> bool {
+        let op = self.machine.code.instrs.get(pc as usize).map(|instr| &instr.op);
+        !matches!(op, Some(Op::Memory(Memory::CpAsync(_))))
+    }
+
     /// A read by an asynchronous engine, which goes on until it is waited for; true if it must be told the end.
     pub(in crate::sim) fn check_async_read(
         &mut self,
@@ -207,7 +214,9 @@ impl Cx<'_> {
             return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
         }
         if self.checks(Checks::PROXY_FENCES)
-            && let Some(writer) = self.races.unfenced(place.rank, place.offset, bytes, self.warp)
+            && let Some(writer) = self
+                .races
+                .unfenced(place.rank, place.offset, bytes, self.warp, |pc| self.wants_proxy_fence(pc))
         {
             let message = format!(
                 "missing proxy fence: an asynchronous operation reads shared address {:#x}, written by ordinary \

@@ -58,19 +58,18 @@ impl<'b, 'm> Body<'b, 'm> {
     }
 
     fn declare_params(&mut self, function: &'m Function, callee: Option<u32>) -> Decoded<()> {
+        let places: Vec<Place> = callee.map_or_else(Vec::new, |index| {
+            let callee = &self.builder.code.callees[index as usize];
+            callee.params.iter().chain(&callee.returns).copied().collect()
+        });
         for (i, param) in function.params.iter().chain(&function.returns).enumerate() {
-            let symbol = match callee {
+            let symbol = match places.get(i) {
                 None => Symbol::KernelParam(self.builder.param_offset(&param.name).unwrap_or(0)),
-                Some(index) => {
-                    let callee = &self.builder.code.callees[index as usize];
-                    match *callee.params.iter().chain(&callee.returns).nth(i).unwrap_or(&callee.params[0]) {
-                        Place::Frame { offset, size } => Symbol::Frame { variable: param, offset, size },
-                        Place::Register(reg) => {
-                            let ty = Type::parse(&param.ty).unwrap_or(Type::B32);
-                            self.scopes[0].slots.insert(param.name.clone(), vec![reg]);
-                            Symbol::Register(ty, 1)
-                        }
-                    }
+                Some(&Place::Frame { offset, size }) => Symbol::Frame { variable: param, offset, size },
+                Some(&Place::Register(reg)) => {
+                    let ty = Type::parse(&param.ty).unwrap_or(Type::B32);
+                    self.scopes[0].slots.insert(param.name.clone(), vec![reg]);
+                    Symbol::Register(ty, 1)
                 }
             };
             self.scopes[0].declare(self.builder.symbols, &param.name, symbol, param.pos)?;

@@ -1,9 +1,9 @@
 //! Instructions that decide where lanes go next, or make them wait.
 
 use super::calls;
-use crate::sim::code::{Barrier, BarrierKind, Control, WarpOp};
+use crate::sim::code::{Barrier, BarrierKind, Control, R, WarpOp};
 use crate::sim::exec::lanes::lanes;
-use crate::sim::exec::warp_ops::member_mask;
+use crate::sim::exec::warp_ops::{self, member_mask};
 use crate::sim::exec::{async_copy, bulk};
 use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::launch::Checks;
@@ -68,23 +68,71 @@ pub(super) fn members(
             _ => None,
         });
     };
-    let needed = uniform(warp, register, mask, "the member mask")?;
+    let (needed, part) = part(warp, register, mask);
+    if part == mask {
+        belong(needed, mask, "a .sync instruction")?;
+        if needed & warp.live & !mask == 0 {
+            cx.sync_lanes();
+            return Ok(None);
+        }
+        return Ok(Some(hold(warp, group, mask, Wait::Lanes(needed))));
+    }
+    // Lanes that name other members run the instruction with those.
+    let strict = cx.machine.checks.contains(Checks::SHUFFLES);
+    in_parts(cx, warp, group, (register, mask), Wait::Lanes, |warp, part| {
+        warp_ops::execute(warp, op, part, strict)
+    })
+    .map(Some)
+}
+
+/// What a mask register holds in the first lane of `mask`, and the lanes in which it holds the same.
+fn part(warp: &Warp, register: R, mask: u32) -> (u32, u32) {
+    let values = warp.regs.r(register);
+    let needed = values[mask.trailing_zeros() as usize & 31];
+    let same = |part, lane: usize| part | u32::from(values[lane] == needed) << lane;
+    (needed, lanes(mask).fold(0, same))
+}
+
+/// A mask must name the lanes that run the instruction with it.
+fn belong(needed: u32, mask: u32, what: &str) -> Outcome<()> {
     let stranger = mask & !needed;
-    if stranger != 0 {
-        let lane = stranger.trailing_zeros() as usize;
-        let message =
-            format!("lane {lane} runs a .sync instruction whose member mask {needed:#010x} leaves it out");
-        return Err(Fault::at(FindingKind::SyncMask, lane, message));
+    if stranger == 0 {
+        return Ok(());
     }
-    if needed & warp.live & !mask == 0 {
-        cx.sync_lanes();
-        return Ok(None);
+    let lane = stranger.trailing_zeros() as usize;
+    let message = format!("lane {lane} runs {what} whose member mask {needed:#010x} leaves it out");
+    Err(Fault::at(FindingKind::SyncMask, lane, message))
+}
+
+/// Runs an instruction once for each set of lanes that name the same members; sets that are not complete wait.
+fn in_parts(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    (register, mask): (R, u32),
+    wait: impl Fn(u32) -> Wait,
+    mut run: impl FnMut(&mut Warp, u32) -> Outcome<()>,
+) -> Outcome<Step> {
+    let whole = *group;
+    let mut rest = mask;
+    while rest != 0 {
+        let (needed, part) = part(warp, register, rest);
+        belong(needed, part, "a .sync instruction")?;
+        if needed & warp.live & !part == 0 {
+            cx.sync_lanes();
+            run(warp, part)?;
+        } else {
+            warp.groups.push(Group { mask: part, wait: wait(needed), ..whole });
+            group.mask &= !part;
+        }
+        rest &= !part;
     }
-    Ok(Some(hold(warp, group, mask, Wait::Lanes(needed))))
+    group.pc += 1;
+    Ok(Step::Choose)
 }
 
 /// A register that must hold the same value in all lanes of `mask`.
-fn uniform(warp: &Warp, register: crate::sim::code::R, mask: u32, what: &str) -> Outcome<u32> {
+fn uniform(warp: &Warp, register: R, mask: u32, what: &str) -> Outcome<u32> {
     let values = warp.regs.r(register);
     let first = values[mask.trailing_zeros() as usize & 31];
     match lanes(mask).find(|&lane| values[lane] != first) {
@@ -139,14 +187,11 @@ pub(super) fn control(
         }
         Control::Barrier(barrier) => barrier_step(cx, warp, group, barrier, mask),
         Control::WarpSync(register) => {
-            let needed = uniform(warp, *register, mask, "the mask of bar.warp.sync")?;
-            let stranger = mask & !needed;
-            if stranger != 0 {
-                let lane = stranger.trailing_zeros() as usize;
-                let message =
-                    format!("lane {lane} runs bar.warp.sync with mask {needed:#010x}, which leaves it out");
-                return Err(Fault::at(FindingKind::SyncMask, lane, message));
+            let (needed, part) = part(warp, *register, mask);
+            if part != mask {
+                return in_parts(cx, warp, group, (*register, mask), Wait::WarpBarrier, |_, _| Ok(()));
             }
+            belong(needed, mask, "bar.warp.sync")?;
             if needed & warp.live & !mask == 0 {
                 cx.sync_lanes();
                 return Ok(Step::Next);
