@@ -133,7 +133,7 @@ impl Cx<'_> {
             }
             let access = Access { warp, lane, pc, kind };
             if let Some(conflict) = self.races.write(rank, start, bytes, access)
-                && !self.harmless(&conflict, rank, all, lane, new)
+                && !self.harmless(&conflict, rank, (all, bytes), lane, new)
             {
                 self.note(self.conflict(conflict, kind, lane, false))?;
             }
@@ -168,7 +168,7 @@ impl Cx<'_> {
         &self,
         conflict: &Conflict,
         rank: usize,
-        all: &Lanes64,
+        (all, bytes): (&Lanes64, usize),
         lane: usize,
         new: NewBytes<'_>,
     ) -> bool {
@@ -179,12 +179,15 @@ impl Cx<'_> {
         // Lanes of one instruction have not stored yet.
         let together = other.warp == self.warp && other.pc == self.pc;
         (conflict.byte..conflict.byte + self.races.unit()).all(|byte| {
-            let Some(at) = byte.checked_sub(all[lane] as usize) else { return true };
-            let old = if together {
-                byte.checked_sub(all[other.lane] as usize).map(|at| new(other.lane, at))
-            } else {
-                let word = self.ctas[rank].shared.words.get(byte / 4);
-                word.map(|word| (word >> (8 * (byte % 4))) as u8)
+            let within = |lane: usize| byte.checked_sub(all[lane] as usize).filter(|&at| at < bytes);
+            let Some(at) = within(lane) else { return true };
+            // The same instruction may have stored there a turn of a loop ago: then the value is in memory.
+            let old = match within(other.lane).filter(|_| together) {
+                Some(at) => Some(new(other.lane, at)),
+                None => {
+                    let word = self.ctas[rank].shared.words.get(byte / 4);
+                    word.map(|word| (word >> (8 * (byte % 4))) as u8)
+                }
             };
             old == Some(new(lane, at))
         })
