@@ -5,7 +5,7 @@ mod step;
 
 use super::check::look;
 use super::code::{BarrierKind, Control, Memory, Op};
-use super::exec::{alu, mbarrier, memory, simd, tensor, warp_ops};
+use super::exec::{alu, mbarrier, memory, simd, tensor};
 use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::machine::Cx;
@@ -237,14 +237,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
                     Step::Next
                 }
             },
-            Op::Warp(op) => match step::members(cx, warp, group, mask, op)? {
-                Some(step) => step,
-                None => {
-                    let strict = cx.machine.checks.contains(Checks::SHUFFLES);
-                    warp_ops::execute(warp, op, mask, strict)?;
-                    Step::Next
-                }
-            },
+            Op::Warp(op) => step::warp_op(cx, warp, group, mask, op)?,
             Op::Control(op) => step::control(cx, warp, group, op, mask)?,
         };
         if CHECKED

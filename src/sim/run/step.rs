@@ -51,38 +51,29 @@ pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     Err(Fault::new(FindingKind::AlignedDivergence, message))
 }
 
-/// For instructions with a member mask: `None` when all members are here.
-pub(super) fn members(
+/// Runs an instruction between lanes, once its members are here.
+pub(super) fn warp_op(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     group: &mut Group,
     mask: u32,
     op: &WarpOp,
-) -> Outcome<Option<Step>> {
-    let Some(register) = member_mask(op) else {
-        return Ok(match op {
-            WarpOp::MovMatrix(..) => match together(cx, warp, group, mask) {
-                Some(step) => Some(step),
-                None => full_warp(mask).map(|()| None)?,
-            },
-            _ => None,
-        });
-    };
-    let (needed, part) = part(warp, register, mask);
-    if part == mask {
-        belong(needed, mask, "a .sync instruction")?;
-        if needed & warp.live & !mask == 0 {
-            cx.sync_lanes();
-            return Ok(None);
-        }
-        return Ok(Some(hold(warp, group, mask, Wait::Lanes(needed))));
-    }
-    // Lanes that name other members run the instruction with those.
+) -> Outcome<Step> {
     let strict = cx.machine.checks.contains(Checks::SHUFFLES);
-    in_parts(cx, warp, group, (register, mask), Wait::Lanes, |warp, part| {
-        warp_ops::execute(warp, op, part, strict)
-    })
-    .map(Some)
+    if let Some(register) = member_mask(op) {
+        let members = (register, mask, "a .sync instruction");
+        return in_parts(cx, warp, group, members, Wait::Lanes, |warp, part| {
+            warp_ops::execute(warp, op, part, strict)
+        });
+    }
+    if let WarpOp::MovMatrix(..) = op {
+        if let Some(step) = together(cx, warp, group, mask) {
+            return Ok(step);
+        }
+        full_warp(mask)?;
+    }
+    warp_ops::execute(warp, op, mask, strict)?;
+    Ok(Step::Next)
 }
 
 /// What a mask register holds in the first lane of `mask`, and the lanes in which it holds the same.
@@ -109,15 +100,14 @@ fn in_parts(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     group: &mut Group,
-    (register, mask): (R, u32),
+    (register, mask, what): (R, u32, &str),
     wait: impl Fn(u32) -> Wait,
     mut run: impl FnMut(&mut Warp, u32) -> Outcome<()>,
 ) -> Outcome<Step> {
-    let whole = *group;
-    let mut rest = mask;
+    let (whole, mut rest) = (*group, mask);
     while rest != 0 {
         let (needed, part) = part(warp, register, rest);
-        belong(needed, part, "a .sync instruction")?;
+        belong(needed, part, what)?;
         if needed & warp.live & !part == 0 {
             cx.sync_lanes();
             run(warp, part)?;
@@ -126,6 +116,9 @@ fn in_parts(
             group.mask &= !part;
         }
         rest &= !part;
+    }
+    if group.mask == whole.mask {
+        return Ok(Step::Next);
     }
     group.pc += 1;
     Ok(Step::Choose)
@@ -187,16 +180,8 @@ pub(super) fn control(
         }
         Control::Barrier(barrier) => barrier_step(cx, warp, group, barrier, mask),
         Control::WarpSync(register) => {
-            let (needed, part) = part(warp, *register, mask);
-            if part != mask {
-                return in_parts(cx, warp, group, (*register, mask), Wait::WarpBarrier, |_, _| Ok(()));
-            }
-            belong(needed, mask, "bar.warp.sync")?;
-            if needed & warp.live & !mask == 0 {
-                cx.sync_lanes();
-                return Ok(Step::Next);
-            }
-            Ok(hold(warp, group, mask, Wait::WarpBarrier(needed)))
+            let members = (*register, mask, "bar.warp.sync");
+            in_parts(cx, warp, group, members, Wait::WarpBarrier, |_, _| Ok(()))
         }
         Control::ClusterArrive { aligned } => {
             if *aligned && let Some(step) = together(cx, warp, group, mask) {
