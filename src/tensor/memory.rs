@@ -51,10 +51,11 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) compared: Rc<RefCell<Comparisons<'k>>>,
 }
 
-impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {
-    fn clone(&self) -> Self {
-        Self {
-            pointer: self.pointer,
+impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
+    /// The same view through another pointer to the same place.
+    fn through<B>(&self, pointer: Ptr<'k, T, S, B>) -> Tensor<'k, S, T, B> {
+        Tensor {
+            pointer,
             layout: self.layout.clone(),
             axes: self.axes.clone(),
             offset: self.offset.clone(),
@@ -64,6 +65,12 @@ impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {
             made: Rc::default(),
             compared: Rc::default(),
         }
+    }
+}
+
+impl<S: Space, T, A> Clone for Tensor<'_, S, T, A> {
+    fn clone(&self) -> Self {
+        self.through(self.pointer)
     }
 }
 
@@ -203,33 +210,13 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
     /// The tensor for reading: everything that was written to it has arrived.
     #[must_use]
     pub fn filled(&self, _: &Arrived<'k>) -> Tensor<'k, Shared, T, Read> {
-        Tensor {
-            pointer: self.pointer.assume_access(),
-            layout: self.layout.clone(),
-            axes: self.axes.clone(),
-            offset: self.offset.clone(),
-            swizzle: self.swizzle,
-            inner: self.inner,
-            inner_bits: self.inner_bits,
-            made: Rc::default(),
-            compared: Rc::default(),
-        }
+        self.through(self.pointer.assume_access())
     }
 
     /// The tensor for reading and writing, without a proof that anything arrived: for programs that keep their own order.
     #[must_use]
     pub fn unchecked(&self) -> Tensor<'k, Shared, T, ReadWrite> {
-        Tensor {
-            pointer: self.pointer.assume_access(),
-            layout: self.layout.clone(),
-            axes: self.axes.clone(),
-            offset: self.offset.clone(),
-            swizzle: self.swizzle,
-            inner: self.inner,
-            inner_bits: self.inner_bits,
-            made: Rc::default(),
-            compared: Rc::default(),
-        }
+        self.through(self.pointer.assume_access())
     }
 }
 
@@ -237,16 +224,6 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
     /// The tensor for reading alone.
     #[must_use]
     pub fn read_only(&self) -> Tensor<'k, S, T, Read> {
-        Tensor {
-            pointer: self.pointer.read_only(),
-            layout: self.layout.clone(),
-            axes: self.axes.clone(),
-            offset: self.offset.clone(),
-            swizzle: self.swizzle,
-            inner: self.inner,
-            inner_bits: self.inner_bits,
-            made: Rc::default(),
-            compared: Rc::default(),
-        }
+        self.through(self.pointer.read_only())
     }
 }
