@@ -10,6 +10,8 @@ mod json;
 mod kernels;
 #[path = "tensor/laws.rs"]
 mod laws;
+#[path = "tensor/matrices.rs"]
+mod matrices;
 #[path = "tensor/moye.rs"]
 mod moye;
 #[path = "tensor/oracle.rs"]

@@ -8,6 +8,7 @@ use super::{
     fragment::Fragment,
     memory::Tensor,
     moves::{Move, Place, Word},
+    operand::OperandPart,
     predicate::{both, zero},
     space::TensorSpace,
 };
@@ -265,6 +266,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Source<'k, T> for Tensor
     fn global(&self, element: i64) -> Option<Ptr<'k, T, Global, Read>> {
         S::as_global(self.pointer_to(element).read_only())
     }
+
+    fn operand(&self) -> Option<&OperandPart<'k, T>> {
+        self.operand.as_deref()
+    }
 }
 
 fn operands(words: &[Word]) -> Vec<Operand<'static>> {
@@ -330,6 +335,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Writable> Destination<'k, T> for T
     fn shared(&self, element: i64) -> Option<Ptr<'k, T, Shared, Write>> {
         S::as_shared(self.pointer_to(element).assume_access())
     }
+
+    fn to_operand(&self) -> Option<&OperandPart<'k, T>> {
+        self.operand.as_deref()
+    }
 }
 
 impl<'k, T: TensorElement> Fragment<'k, T> {
@@ -384,6 +393,10 @@ impl<'k, T: TensorElement> Source<'k, T> for Fragment<'k, T> {
         });
         Held::Words(into)
     }
+
+    fn fragment(&self) -> Option<&Fragment<'k, T>> {
+        Some(self)
+    }
 }
 
 impl<'k, T: TensorElement> Destination<'k, T> for Fragment<'k, T> {
@@ -418,5 +431,9 @@ impl<'k, T: TensorElement> Destination<'k, T> for Fragment<'k, T> {
 
     fn registers(&self, step: &Move) -> Option<Vec<Word>> {
         self.whole_words(step)
+    }
+
+    fn to_fragment(&self) -> Option<&Fragment<'k, T>> {
+        Some(self)
     }
 }

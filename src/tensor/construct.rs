@@ -8,12 +8,15 @@ use super::{
     memory::{Axis, Step, Tensor},
 };
 use crate::{
-    layout::{Codomain, ComposedLayout, Layout, Swizzle, Tuple, coord_of_index},
+    layout::{Codomain, ComposedLayout, Layout, RUN_TIME_EXTENT, Swizzle, Tuple, coord_of_index},
     ptx::{Builder, Element, Extent, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
-/// Extent of a mode whose size only the launch knows. Coordinates past it run on.
-const UNKNOWN: i64 = 1 << 20;
+/// Stands for an extent that only the launch knows, in a tensor of so many modes: their product stays within 64 bits. Coordinates
+/// past it run on.
+fn run_time_extent(modes: usize) -> i64 {
+    RUN_TIME_EXTENT.min(1 << (62 / modes.max(1)))
+}
 
 /// How a tensor in shared memory lies: a layout in elements, and a swizzle of byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +87,7 @@ impl<'k> Builder<'k> {
             stride: stride.as_constant().is_none().then_some(stride),
         });
         let modes = std::iter::zip(extents, strides).enumerate().map(|(axis, (extent, stride))| {
-            let extent = extent.as_constant().map_or(UNKNOWN, i64::from).max(1);
+            let extent = extent.as_constant().map_or(run_time_extent(R), i64::from).max(1);
             let known = Step::along(0, stride.as_constant().map_or(0, i64::from));
             let step = known.plus(&Step::along(1 + axis, 1)).unwrap_or_default();
             Layout::with_stride(extent, Tuple::Leaf(step)).unwrap_or_else(|_| nothing())
@@ -99,6 +102,7 @@ impl<'k> Builder<'k> {
             inner_bits: 0,
             made: Rc::default(),
             compared: Rc::default(),
+            operand: None,
         }
     }
 

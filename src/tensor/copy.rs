@@ -4,7 +4,9 @@ use std::panic::Location;
 
 use super::{
     element::{TensorElement, per_word},
+    fragment::Fragment,
     moves::{Move, Place, Widths, Word, plan},
+    operand::OperandPart,
     predicate::{Predicates, both},
 };
 use crate::ptx::{Builder, Features, Global, Ptr, Read, Shared, Val, Write};
@@ -32,6 +34,16 @@ pub trait Source<'k, T: TensorElement> {
     #[doc(hidden)]
     #[track_caller]
     fn global(&self, _: i64) -> Option<Ptr<'k, T, Global, Read>> {
+        None
+    }
+    /// What `ldmatrix` may read.
+    #[doc(hidden)]
+    fn operand(&self) -> Option<&OperandPart<'k, T>> {
+        None
+    }
+    /// What `stmatrix` may read.
+    #[doc(hidden)]
+    fn fragment(&self) -> Option<&Fragment<'k, T>> {
         None
     }
 }
@@ -64,6 +76,16 @@ pub trait Destination<'k, T: TensorElement> {
     fn shared(&self, _: i64) -> Option<Ptr<'k, T, Shared, Write>> {
         None
     }
+    /// What `stmatrix` may write.
+    #[doc(hidden)]
+    fn to_operand(&self) -> Option<&OperandPart<'k, T>> {
+        None
+    }
+    /// What `ldmatrix` may write.
+    #[doc(hidden)]
+    fn to_fragment(&self) -> Option<&Fragment<'k, T>> {
+        None
+    }
 }
 
 /// What one access moves: registers of 32 or 64 bits, or one element below that.
@@ -80,6 +102,10 @@ pub enum Held<'k, T: TensorElement> {
 ///
 /// - the widest accesses, up to 16 bytes, that both layouts and what is known of the addresses' alignment allow;
 /// - from global to shared memory, `cp.async` where the target has it and an access has 4, 8 or 16 bytes;
+/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) where one side is a thread's part of a product's operand
+///   ([`ThreadMma::partition`](super::ThreadMma::partition), also sliced along its rest modes), the other a fragment of its shape,
+///   and the matrices' rows lie side by side and aligned for all threads: the widest that fits, plain or transposed. All lanes of
+///   a warp must come to such a copy, as to the product itself;
 /// - elements past the edges of a tensor made by [`Builder::tensor`] are 0 when read and not written.
 ///
 /// What goes to shared memory is [`Pending`](super::Pending) whichever way it goes.
@@ -90,7 +116,19 @@ pub enum Held<'k, T: TensorElement> {
 #[track_caller]
 pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Source<'k, T>) -> D::Done {
     let k = src.builder();
-    k.located(Location::caller(), || transfer(dst, src, None, &How::best(k)))
+    k.located(Location::caller(), || {
+        if by_matrices(dst, src) { D::done(k, false) } else { transfer(dst, src, None, &How::best(k)) }
+    })
+}
+
+/// Copies with `ldmatrix` or `stmatrix`, if one fits.
+#[track_caller]
+fn by_matrices<'k, T: TensorElement>(dst: &impl Destination<'k, T>, src: &impl Source<'k, T>) -> bool {
+    match (dst.to_fragment(), src.operand(), dst.to_operand(), src.fragment()) {
+        (Some(dst), Some(src), ..) => src.load(dst),
+        (.., Some(dst), Some(src)) => dst.store(src),
+        _ => false,
+    }
 }
 
 /// [`copy`] of only those elements for which `predicates` hold; the others are neither read nor written.

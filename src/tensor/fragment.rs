@@ -116,10 +116,15 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.words.len()
     }
 
+    /// The same registers with another layout.
+    pub(super) fn with_layout(&self, layout: Layout) -> Self {
+        Self { layout, ..self.clone() }
+    }
+
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<Layout, impl Into<TensorError>>) -> Self {
         match layout {
-            Ok(layout) => Self { layout, ..self.clone() },
+            Ok(layout) => self.with_layout(layout),
             Err(error) => {
                 self.k.refuse(error.into().to_string());
                 self.clone()
@@ -176,25 +181,33 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.words.get(word).copied().unwrap_or(self.words[0])
     }
 
-    /// The registers of consecutive elements of the view that fill them whole: an instruction's operand.
-    #[track_caller]
-    pub(super) fn operand(&self) -> Vec<Word> {
+    /// The registers of consecutive elements of the view, if these fill them whole and in order.
+    pub(super) fn whole_registers(&self) -> Option<Vec<Word>> {
+        let per_word = per_word::<T>();
         let mut words = Vec::new();
         for index in 0..self.size() {
             let (word, part) = self.place(index);
-            let expected = index as usize % per_word::<T>();
+            let expected = index as usize % per_word;
             if expected == 0 {
                 words.push(self.word(word));
             }
             if part != expected || words.last() != Some(&self.word(word)) {
-                self.k.refuse(format!(
-                    "the fragment {} + {} does not fill whole registers in order, as an instruction wants it",
-                    self.offset, self.layout
-                ));
-                break;
+                return None;
             }
         }
-        words
+        self.size().unsigned_abs().is_multiple_of(per_word as u64).then_some(words)
+    }
+
+    /// [`whole_registers`](Self::whole_registers) as an instruction's operand, or refused.
+    #[track_caller]
+    pub(super) fn operand(&self) -> Vec<Word> {
+        self.whole_registers().unwrap_or_else(|| {
+            self.k.refuse(format!(
+                "the fragment {} + {} does not fill whole registers in order, as an instruction wants it",
+                self.offset, self.layout
+            ));
+            Vec::new()
+        })
     }
 
     /// A fragment over registers that are there already, and that nobody else writes.

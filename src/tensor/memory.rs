@@ -3,7 +3,8 @@
 use std::{cell::RefCell, collections::BTreeMap, fmt, rc::Rc};
 
 use super::{
-    construct::in_elements, element::TensorElement, error::TensorError, pending::Arrived, space::TensorSpace,
+    construct::in_elements, element::TensorElement, error::TensorError, operand::OperandPart,
+    pending::Arrived, space::TensorSpace,
 };
 use crate::{
     layout::{BasisVector, IntTuple, Layout, LayoutError, Swizzle, Tiler},
@@ -49,6 +50,8 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) made: Rc<RefCell<Pointers<'k, S, T, A>>>,
     /// Comparisons made so far, by axis and coordinate.
     pub(super) compared: Rc<RefCell<Comparisons<'k>>>,
+    /// Set where the view is a thread's part of a product's operand.
+    pub(super) operand: Option<Rc<OperandPart<'k, T>>>,
 }
 
 impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
@@ -64,7 +67,13 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
             inner_bits: self.inner_bits,
             made: Rc::default(),
             compared: Rc::default(),
+            operand: self.operand.clone(),
         }
+    }
+
+    /// The same memory seen through another layout.
+    pub(super) fn with_layout(&self, layout: Layout<Step>) -> Self {
+        Self { layout, operand: None, ..self.clone() }
     }
 }
 
@@ -92,6 +101,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             inner_bits: 0,
             made: Rc::default(),
             compared: Rc::default(),
+            operand: None,
         }
     }
 
@@ -135,7 +145,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<Layout<Step>, impl Into<TensorError>>) -> Self {
         match layout {
-            Ok(layout) => Self { layout, ..self.clone() },
+            Ok(layout) => self.with_layout(layout),
             Err(error) => {
                 self.kernel().refuse(error.into().to_string());
                 self.clone()
@@ -169,7 +179,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// The modes in reverse: for a matrix, its transpose.
     #[must_use]
     pub fn transpose(&self) -> Self {
-        Self { layout: self.layout.transpose(), ..self.clone() }
+        self.with_layout(self.layout.transpose())
     }
 
     /// The same memory as elements of another type, of any size.
@@ -199,6 +209,17 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             k.refuse(format!("recast to {}: the view may begin between two elements", U::NAME));
         }
         tensor
+    }
+
+    /// The same view, for all accesses, if it is one of shared memory.
+    pub(super) fn in_shared(&self) -> Option<Tensor<'k, Shared, T, ReadWrite>> {
+        Some(Tensor {
+            swizzle: self.swizzle,
+            inner: self.inner,
+            inner_bits: self.inner_bits,
+            offset: self.offset.clone(),
+            ..Tensor::of(S::as_shared(self.pointer)?.assume_access(), self.layout.clone(), self.swizzle)
+        })
     }
 
     pub(super) fn is_swizzled(&self) -> bool {

@@ -33,6 +33,15 @@ impl<'k> From<Val<'k, u32>> for Picks<'k> {
     }
 }
 
+impl From<Slicer> for Picks<'_> {
+    fn from(slicer: Slicer) -> Self {
+        slicer.map(|slot| match slot {
+            Slot::Keep => Pick::Keep,
+            Slot::At(index) => Pick::At(*index),
+        })
+    }
+}
+
 macro_rules! from_integers {
     ($($integer:ty)+) => {$(
         impl From<$integer> for Picks<'_> {

@@ -1,5 +1,7 @@
 //! Views of tensors: slices, tiles of a block, parts of a thread.
 
+use std::rc::Rc;
+
 use super::{
     element::TensorElement,
     error::TensorError,
@@ -28,7 +30,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let k = self.kernel();
         match self.layout.slice_and_offset(known(coord)) {
             Ok((layout, offset)) => {
-                let mut view = Self { layout, ..self.clone() };
+                let operand = self.operand.as_ref().and_then(|part| part.sliced(coord)).map(Rc::new);
+                let mut view = Self { operand, ..self.with_layout(layout) };
                 view.offset.step(&offset, 1);
                 let mut moved = Moved::default();
                 walk(&self.layout, coord, &mut |mode, index| moved.add(&mode, index));
@@ -50,6 +53,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub fn local_tile(&self, tiler: impl Into<Tiler>, coord: impl Into<Picks<'k>>) -> Self {
         let (tiler, coord) = (tiler.into(), coord.into());
+        self.check_tile(&tiler);
         let tiled = self.zipped_divide(&tiler);
         let modes = tiled.layout.mode(0).map_or(1, |tile| tile.rank());
         let rest = tiled.layout.mode(1).map_or(1, |rest| rest.rank());
@@ -60,6 +64,22 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let mut view = tiled.sliced(&Picks::from(vec![tile_places, Picks::from(places)]));
         view.forget_edges(&self.layout, &tiler);
         view
+    }
+
+    /// Refuses a tile that is longer than what stands for an extent that only the launch knows: it would have no next tile.
+    #[track_caller]
+    fn check_tile(&self, tiler: &Tiler) {
+        for (axis, facts) in self.axes.iter().enumerate() {
+            let unknown = facts.extent.is_some_and(|extent| extent.as_constant().is_none());
+            if let (true, Some(Tuple::Leaf(Tile::Extent(tile)))) = (unknown, tiler.mode(axis))
+                && *tile > self.size_of(axis)
+            {
+                let (modes, most) = (self.rank(), self.size_of(axis));
+                self.kernel().refuse(format!(
+                    "a tile of {tile} along mode {axis}, whose extent the launch decides: at most {most} in a tensor of {modes} modes"
+                ));
+            }
+        }
     }
 
     /// Drops the edges of axes that the tile divides.
@@ -120,7 +140,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 return self.clone();
             }
         };
-        let mut view = Self { layout: rest, ..self.clone() };
+        let mut view = self.with_layout(rest);
         let mut moved = Moved::default();
         for (path, digits) in digits {
             let mode = path.iter().try_fold(by_thread.clone(), |mode, &at| mode.mode(at));

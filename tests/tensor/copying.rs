@@ -5,9 +5,7 @@ use warpwright::{
     layout::{Layout, Swizzle},
     prelude::*,
     run::{Device, Simulator},
-    tensor::{
-        SharedLayout, axpby, copy, copy_if, copy_tiled, fill, load_matrices, store_matrices, sum, transform,
-    },
+    tensor::{SharedLayout, axpby, copy, copy_if, copy_tiled, fill, sum, transform},
 };
 
 use super::support::{count, numbers};
@@ -164,6 +162,37 @@ fn what_would_alias_or_misalign_is_refused() {
 }
 
 #[test]
+fn tensors_of_four_modes_whose_extents_the_launch_decides() {
+    type Args = (In<f32>, Out<f32>, u32, u32, u32, u32);
+    let build = |tile: (i64, i64, i64, i64)| {
+        Kernel::<Args>::build("images(x, y, c, w, h, n)", Target::SM_80, |k, (x, y, c, w, h, n)| {
+            k.block([32]);
+            k.grid([c.tiles(8), w.tiles(4), h.tiles(2)]);
+            let (extents, strides) = ([c, w, h, n], [1.into(), c, c * w, c * w * h]);
+            let at = |image| (k.ctaid_x(), k.ctaid_y(), k.ctaid_z(), image);
+            let threads = k.layout("(8,4,1,1):(1,8,0,0)");
+            k.for_(n, |image| {
+                let x = k.tensor::<f32, _, 4>(x, extents, strides).local_tile(tile, at(image));
+                let y = k.tensor::<f32, _, 4>(y, extents, strides).local_tile(tile, at(image));
+                copy(&y.local_partition(&threads, k.tid_x()), &x.local_partition(&threads, k.tid_x()));
+            });
+        })
+    };
+    let kernel = build((8, 4, 2, 1)).unwrap();
+    let device = Simulator::new();
+    for [c, w, h, n] in [[8, 4, 2, 1], [13, 7, 5, 3]] {
+        let x = numbers((c * w * h * n) as usize);
+        let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(x.len()).unwrap());
+        device.launch(&kernel, (&from, &mut to, c, w, h, n)).unwrap();
+        assert_eq!(device.download(&to).unwrap(), x, "{c}×{w}×{h}×{n}");
+    }
+    assert_eq!(
+        refusal(build((8, 1 << 16, 2, 1))),
+        "a tile of 65536 along mode 1, whose extent the launch decides: at most 32768 in a tensor of 4 modes"
+    );
+}
+
+#[test]
 fn predicates_by_element_and_by_vector() {
     let build = |layout: &str, name: &str| {
         let kernel = Kernel::<OneToOne<f32>>::build(name, Target::SM_80, |k, (x, y)| {
@@ -223,72 +252,4 @@ fn elementwise() {
     let squares = |row: usize| x[6 * row..6 * row + 6].iter().map(|x| x * x).sum::<f32>() + 6.0;
     let found = device.download(&sums).unwrap();
     assert!((0..32).all(|row| (found[row] - squares(row)).abs() <= 1e-6 * squares(row)));
-}
-
-/// From shared memory by `ldmatrix` to registers, and from there to global memory: nothing is lost or moved.
-fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &str) {
-    type Args = (In<bf16>, Out<bf16>);
-    let kernel = Kernel::<Args>::build("round(x, y)", Target::SM_80, |k, (x, y)| {
-        k.block([32]);
-        k.grid([1.into()]);
-        let layout = k.layout(tensor);
-        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
-        let tile = k.shared_tensor::<bf16>(&layout);
-        let lanes = k.layout("32:1");
-        let flat = x.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
-        let flat_tile =
-            tile.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
-        let arrived = copy(&flat_tile, &flat).wait();
-        let tiled = k.tiled_copy::<bf16>(atom, threads, values);
-        let part = tiled.thread(k.tid_x());
-        let (from, to) = (part.partition_s(&tile.filled(&arrived)), part.partition_d(&y));
-        let held = k.fragment_of_shape::<bf16>(to.shape());
-        load_matrices(&tiled, &held, &from);
-        copy(&to, &held);
-    });
-    let kernel = kernel.unwrap();
-    assert!(count(&kernel, "ldmatrix") > 0);
-    let size = tensor.parse::<Layout>().unwrap().size() as usize;
-    let x: Vec<bf16> = (0..size).map(|i| bf16::from_bits(i as u16)).collect();
-    let device = Simulator::new();
-    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(size).unwrap());
-    device.launch(&kernel, (&from, &mut to)).unwrap();
-    assert_eq!(device.download(&to).unwrap(), x, "{atom}");
-}
-
-#[test]
-fn ldmatrix_round_trips() {
-    for atom in ["SM75_U32x1_LDSM_N", "SM75_U32x2_LDSM_N", "SM75_U32x4_LDSM_N"] {
-        matrices_through_registers(atom, "(16,2):(1,16)", "(2,4):(1,2)", "(32,32):(1,32)");
-    }
-    for (atom, values) in [("SM75_U16x2_LDSM_T", 2), ("SM75_U16x4_LDSM_T", 4), ("SM75_U16x8_LDSM_T", 8)] {
-        let values = format!("({values},1):(1,0)");
-        matrices_through_registers(atom, "(4,8):(1,4)", &values, "(32,32):(32,1)");
-    }
-}
-
-#[test]
-fn stmatrix_stores_what_ldmatrix_loads() {
-    type Args = (In<bf16>, Out<bf16>);
-    let kernel = Kernel::<Args>::build("matrices(x, y)", Target::SM_90, |k, (x, y)| {
-        k.block([32]);
-        k.grid([1.into()]);
-        let layout = k.layout("(32,32):(1,32)");
-        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
-        let tile = k.shared_tensor::<bf16>(SharedLayout::swizzled(layout, Swizzle::BYTES_64));
-        let tiled = k.tiled_copy::<bf16>("SM90_U32x4_STSM_N", "(16,2):(1,16)", "(2,4):(1,2)");
-        let part = tiled.thread(k.tid_x());
-        let from = part.partition_s(&x);
-        let held = k.fragment_of_shape::<bf16>(from.shape());
-        copy(&held, &from);
-        let arrived = store_matrices(&tiled, &part.partition_d(&tile), &held).wait();
-        copy(&y.slice((.., k.tid_x())), &tile.filled(&arrived).slice((.., k.tid_x())));
-    });
-    let kernel = kernel.unwrap();
-    assert_eq!(count(&kernel, "stmatrix"), 4);
-    let x: Vec<bf16> = (0..1024).map(bf16::from_bits).collect();
-    let device = Simulator::new();
-    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(1024).unwrap());
-    device.launch(&kernel, (&from, &mut to)).unwrap();
-    assert_eq!(device.download(&to).unwrap(), x);
 }

@@ -1,0 +1,134 @@
+//! `ldmatrix` and `stmatrix` of tiled copies.
+
+use std::panic::Location;
+
+use super::{
+    element::TensorElement, fragment::Fragment, memory::Tensor, moves::Place, pending::Pending, pick::Picks,
+    tiled_copy::TiledCopy,
+};
+use crate::{
+    atoms::CopyKind,
+    layout::{IntTuple, Layout, LayoutError, Slicer, Slot, Tuple, coord_of_index},
+    ptx::{Builder, Operand, Ptr, Readable, Shared, Writable},
+};
+
+/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` are the registers in the order of the copy
+/// ([`ThreadCopy::retile`]), `src` what [`ThreadCopy::partition_s`] gave. All lanes of the warp must come here.
+#[doc(alias = "ldmatrix")]
+#[track_caller]
+pub fn load_matrices<'k, T: TensorElement, A: Readable>(
+    tiled: &TiledCopy,
+    dst: &Fragment<'k, T>,
+    src: &Tensor<'k, Shared, T, A>,
+) {
+    let k = src.kernel();
+    k.located(Location::caller(), || {
+        if !matches!(tiled.atom().kind(), CopyKind::LdMatrix(_)) {
+            k.refuse(format!("{} is no ldmatrix", tiled.atom().name()));
+            return;
+        }
+        let mnemonic = tiled.atom().mnemonic();
+        each_matrix(k, dst.layout(), &src.element_layout(), |to, from| {
+            let (to, from) = (dst.slice(to), src.slice(Picks::from(from)));
+            let words = to.operand();
+            let Some(pointer) = from.row_of_matrix() else { return };
+            let registers: Vec<_> = words.iter().map(|word| Operand::Reg(word.0)).collect();
+            k.emit(format_args!("{mnemonic}"), &[Operand::Vector(&registers), pointer.operand()]);
+        });
+    });
+}
+
+/// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` are the registers in the order of the
+/// copy, `dst` what [`ThreadCopy::partition_d`] gave. All lanes of the warp must come here.
+#[doc(alias = "stmatrix")]
+#[track_caller]
+pub fn store_matrices<'k, T: TensorElement, A: Writable>(
+    tiled: &TiledCopy,
+    dst: &Tensor<'k, Shared, T, A>,
+    src: &Fragment<'k, T>,
+) -> Pending<'k> {
+    let k = dst.kernel();
+    k.located(Location::caller(), || {
+        if !matches!(tiled.atom().kind(), CopyKind::StMatrix(_)) {
+            k.refuse(format!("{} is no stmatrix", tiled.atom().name()));
+            return;
+        }
+        let mnemonic = tiled.atom().mnemonic();
+        each_matrix(k, src.layout(), &dst.element_layout(), |from, to| {
+            let (from, to) = (src.slice(from), dst.slice(Picks::from(to)));
+            let words = from.operand();
+            let Some(pointer) = to.row_of_matrix() else { return };
+            let registers: Vec<_> = words.iter().map(|word| Operand::Reg(word.0)).collect();
+            k.emit(format_args!("{mnemonic}"), &[pointer.operand(), Operand::Vector(&registers)]);
+        });
+    });
+    Pending::new(k, false)
+}
+
+/// Calls `move_one` for each instruction: the slices of both sides.
+#[track_caller]
+fn each_matrix(
+    k: Builder<'_>,
+    registers: &Layout,
+    memory: &Result<Layout, LayoutError>,
+    mut move_one: impl FnMut(Slicer, Slicer),
+) {
+    let both = memory.clone().and_then(|memory| Ok((instructions(registers)?, instructions(&memory)?)));
+    match both {
+        Ok((registers, memory)) if registers.len() == memory.len() => {
+            registers.into_iter().zip(memory).for_each(|(registers, memory)| move_one(registers, memory));
+        }
+        Ok((registers, memory)) => {
+            k.refuse(format!(
+                "the registers hold matrices for {} instructions, memory has those of {}",
+                registers.len(),
+                memory.len()
+            ));
+        }
+        Err(error) => k.refuse(error.to_string()),
+    }
+}
+
+/// The slices of `((values, repeats), rest, rest, …)` that hold one instruction's values each.
+pub(super) fn instructions(layout: &Layout) -> Result<Vec<Slicer>, LayoutError> {
+    let values = layout.mode(0)?;
+    let repeats = if values.rank() == 2 { values.mode(1)?.size() } else { 1 };
+    let rest = layout.shape().modes()[1..].iter().map(Tuple::size);
+    let all: IntTuple = [repeats].into_iter().chain(rest).collect();
+    Ok((0..all.size()).map(|at| slice_of_instruction(at, &all)).collect())
+}
+
+/// The slice of instruction `at` among `all` repeats and rests.
+fn slice_of_instruction(at: i64, all: &IntTuple) -> Slicer {
+    let coord = coord_of_index(at, all);
+    let mut places = coord.modes().iter().map(|place| place.map(|&index| Slot::At(index)));
+    let repeat = places.next().unwrap_or(Tuple::Leaf(Slot::At(0)));
+    let first = Slicer::from(vec![Tuple::Leaf(Slot::Keep), repeat]);
+    [first].into_iter().chain(places).collect()
+}
+
+impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
+    /// Address of the 16 bytes that a lane passes to `ldmatrix`, if they lie side by side and aligned.
+    #[track_caller]
+    fn row_of_matrix(&self) -> Option<Ptr<'k, T, Shared, A>> {
+        if self.is_row_of_matrix() {
+            return Some(self.pointer_to(0));
+        }
+        self.kernel().refuse(format!(
+            "ldmatrix and stmatrix take rows of 16 bytes side by side and aligned, but a lane's elements lie as {:?}",
+            self.element_layout().map(|layout| layout.to_string())
+        ));
+        None
+    }
+
+    fn is_row_of_matrix(&self) -> bool {
+        let places = self.places_of_view();
+        let in_row = |(at, place): (i64, &Place)| match (place, &places[0]) {
+            (Place::Memory { offset, align, .. }, Place::Memory { offset: first, .. }) => {
+                *offset == first + at && (at > 0 || align % 16 == 0)
+            }
+            _ => false,
+        };
+        places.len() as u32 == 16 / T::SIZE && (0..).zip(&places).all(in_row)
+    }
+}

@@ -1,0 +1,280 @@
+//! Copies between shared memory and registers by `ldmatrix` and `stmatrix`: those asked for, and those that `copy` chooses.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    atoms::MmaOperand,
+    layout::{Layout, Swizzle},
+    prelude::*,
+    ptx::{Read, Write},
+    run::{Device, Simulator},
+    tensor::{Fragment, SharedLayout, Tensor, TensorElement, copy, load_matrices, store_matrices},
+};
+
+use super::support::count;
+
+/// From shared memory by `ldmatrix` to registers, and from there to global memory: nothing is lost or moved.
+fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &str) {
+    type Args = (In<bf16>, Out<bf16>);
+    let kernel = Kernel::<Args>::build("round(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        let layout = k.layout(tensor);
+        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+        let tile = k.shared_tensor::<bf16>(&layout);
+        let lanes = k.layout("32:1");
+        let flat = x.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
+        let flat_tile =
+            tile.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
+        let arrived = copy(&flat_tile, &flat).wait();
+        let tiled = k.tiled_copy::<bf16>(atom, threads, values);
+        let part = tiled.thread(k.tid_x());
+        let (from, to) = (part.partition_s(&tile.filled(&arrived)), part.partition_d(&y));
+        let held = k.fragment_of_shape::<bf16>(to.shape());
+        load_matrices(&tiled, &held, &from);
+        copy(&to, &held);
+    });
+    let kernel = kernel.unwrap();
+    assert!(count(&kernel, "ldmatrix") > 0);
+    let size = tensor.parse::<Layout>().unwrap().size() as usize;
+    let x: Vec<bf16> = (0..size).map(|i| bf16::from_bits(i as u16)).collect();
+    let device = Simulator::new();
+    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(size).unwrap());
+    device.launch(&kernel, (&from, &mut to)).unwrap();
+    assert_eq!(device.download(&to).unwrap(), x, "{atom}");
+}
+
+#[test]
+fn ldmatrix_round_trips() {
+    for atom in ["SM75_U32x1_LDSM_N", "SM75_U32x2_LDSM_N", "SM75_U32x4_LDSM_N"] {
+        matrices_through_registers(atom, "(16,2):(1,16)", "(2,4):(1,2)", "(32,32):(1,32)");
+    }
+    for (atom, values) in [("SM75_U16x2_LDSM_T", 2), ("SM75_U16x4_LDSM_T", 4), ("SM75_U16x8_LDSM_T", 8)] {
+        let values = format!("({values},1):(1,0)");
+        matrices_through_registers(atom, "(4,8):(1,4)", &values, "(32,32):(32,1)");
+    }
+}
+
+#[test]
+fn stmatrix_stores_what_ldmatrix_loads() {
+    type Args = (In<bf16>, Out<bf16>);
+    let kernel = Kernel::<Args>::build("matrices(x, y)", Target::SM_90, |k, (x, y)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        let layout = k.layout("(32,32):(1,32)");
+        let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+        let tile = k.shared_tensor::<bf16>(SharedLayout::swizzled(layout, Swizzle::BYTES_64));
+        let tiled = k.tiled_copy::<bf16>("SM90_U32x4_STSM_N", "(16,2):(1,16)", "(2,4):(1,2)");
+        let part = tiled.thread(k.tid_x());
+        let from = part.partition_s(&x);
+        let held = k.fragment_of_shape::<bf16>(from.shape());
+        copy(&held, &from);
+        let arrived = store_matrices(&tiled, &part.partition_d(&tile), &held).wait();
+        copy(&y.slice((.., k.tid_x())), &tile.filled(&arrived).slice((.., k.tid_x())));
+    });
+    let kernel = kernel.unwrap();
+    assert_eq!(count(&kernel, "stmatrix"), 4);
+    let x: Vec<bf16> = (0..1024).map(bf16::from_bits).collect();
+    let device = Simulator::new();
+    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(1024).unwrap());
+    device.launch(&kernel, (&from, &mut to)).unwrap();
+    assert_eq!(device.download(&to).unwrap(), x);
+}
+
+/// An operand of a tiled product that lies in shared memory.
+#[derive(Clone, Copy)]
+struct InShared {
+    target: Target,
+    atom: &'static str,
+    /// Extents of the tile of two warps side by side along M: past one instruction for each, values repeat.
+    tile: (i64, i64, i64),
+    operand: MmaOperand,
+    layout: &'static str,
+    swizzle: Swizzle,
+}
+
+const A: InShared = InShared {
+    target: Target::SM_90,
+    atom: "SM80_16x8x16_F32BF16BF16F32_TN",
+    tile: (32, 8, 16),
+    operand: MmaOperand::A,
+    layout: "(64,32):(32,1)",
+    swizzle: Swizzle::BYTES_64,
+};
+const B: InShared = InShared { tile: (32, 16, 16), operand: MmaOperand::B, ..A };
+const C: InShared = InShared { tile: (32, 16, 16), operand: MmaOperand::C, ..A };
+
+/// How an operand's rest modes are walked.
+#[derive(Clone, Copy, PartialEq)]
+enum Walk {
+    AtOnce,
+    /// The last mode slice by slice.
+    Sliced,
+    /// The last mode in an emitted loop.
+    Looped,
+}
+
+/// Copies the operand from shared memory to registers, and from there to y.
+fn walk<'k, T: TensorElement>(
+    k: Builder<'k>,
+    walk: Walk,
+    shared: &Tensor<'k, Shared, T, Read>,
+    held: &Fragment<'k, T>,
+    y: &Tensor<'k, Global, T, Write>,
+) {
+    let steps = shared.size_of(2);
+    match walk {
+        Walk::AtOnce => {
+            copy(held, shared);
+            copy(y, held);
+        }
+        Walk::Sliced => {
+            (0..steps).for_each(|step| copy(&held.slice((.., .., step)), &shared.slice((.., .., step))));
+            copy(y, held);
+        }
+        Walk::Looped => k.for_(0..steps as u32, |step| {
+            let one = held.slice((.., .., 0));
+            copy(&one, &shared.slice((.., .., step)));
+            copy(&y.slice((.., .., step)), &one);
+        }),
+    }
+}
+
+impl InShared {
+    /// Takes x through shared memory and registers to y. Checks that all came through, and how often instructions are written.
+    #[track_caller]
+    fn loads<T: TensorElement + PartialEq + std::fmt::Debug>(
+        &self,
+        way: Walk,
+        values: impl Fn(usize) -> T,
+        instructions: &[(&str, usize)],
+    ) {
+        let kernel = Kernel::<(In<T>, Out<T>)>::build("loads(x, y)", self.target, |k, (x, y)| {
+            k.block([64]);
+            k.grid([1.into()]);
+            let layout = k.layout(self.layout);
+            let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+            let tile = k.shared_tensor::<T>(SharedLayout::swizzled(layout, self.swizzle));
+            let (rows, thread) = (k.layout("(64,1):(1,0)"), k.tid_x());
+            let there = copy(&tile.local_partition(&rows, thread), &x.local_partition(&rows, thread)).wait();
+            let mma = k.tiled_mma(self.atom, "(2,1,1):(1,2,2)", self.tile);
+            let part = mma.thread(k, thread);
+            let shared = part.partition(self.operand, &tile.filled(&there));
+            let y = part.partition(self.operand, &y);
+            walk(k, way, &shared, &part.fragment_like(self.operand, &shared), &y);
+        });
+        passes(&kernel.unwrap(), self.layout, values, instructions);
+    }
+
+    /// Takes x through registers and shared memory to y, and checks the same.
+    #[track_caller]
+    fn stores(&self, instructions: &[(&str, usize)]) {
+        let kernel = Kernel::<(In<u16>, Out<u16>)>::build("stores(x, y)", self.target, |k, (x, y)| {
+            k.block([64]);
+            k.grid([1.into()]);
+            let layout = k.layout(self.layout);
+            let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+            let tile = k.shared_tensor::<u16>(SharedLayout::swizzled(layout, self.swizzle));
+            let (rows, thread) = (k.layout("(64,1):(1,0)"), k.tid_x());
+            let mma = k.tiled_mma(self.atom, "(2,1,1):(1,2,2)", self.tile);
+            let part = mma.thread(k, thread);
+            let x = part.partition(self.operand, &x);
+            let held = k.fragment_of_shape::<u16>(x.shape().clone());
+            copy(&held, &x);
+            let there = copy(&part.partition(self.operand, &tile), &held).wait();
+            copy(&y.local_partition(&rows, thread), &tile.filled(&there).local_partition(&rows, thread));
+        });
+        passes(&kernel.unwrap(), self.layout, |i| i as u16, instructions);
+    }
+}
+
+#[track_caller]
+fn passes<T: TensorElement + PartialEq + std::fmt::Debug>(
+    kernel: &Kernel<(In<T>, Out<T>)>,
+    layout: &str,
+    values: impl Fn(usize) -> T,
+    instructions: &[(&str, usize)],
+) {
+    for &(instruction, times) in instructions {
+        assert_eq!(count(kernel, instruction), times, "{instruction} in\n{}", kernel.ptx());
+    }
+    let layout: Layout = layout.parse().unwrap();
+    let x: Vec<T> = (0..layout.cosize() as usize).map(values).collect();
+    let device = Simulator::new();
+    let (from, mut to) = (device.upload(&x).unwrap(), device.upload(&x[..1].repeat(x.len())).unwrap());
+    device.launch(kernel, (&from, &mut to)).unwrap();
+    let found = device.download(&to).unwrap();
+    for at in layout.values() {
+        assert_eq!(found[at as usize], x[at as usize], "at {at}");
+    }
+}
+
+/// `ldmatrix` of so many matrices.
+const LDMATRIX: [&str; 3] =
+    ["ldmatrix.sync.aligned.m8n8.x1", "ldmatrix.sync.aligned.m8n8.x2", "ldmatrix.sync.aligned.m8n8.x4"];
+
+#[test]
+fn copy_loads_operands_with_ldmatrix() {
+    let half = |i| i as u16;
+    let [_, x2, x4] = LDMATRIX;
+    let trans = "ldmatrix.sync.aligned.m8n8.x4.trans";
+    // 64×32 by tiles of 32×16: two along M, two along K.
+    A.loads(Walk::AtOnce, half, &[(x4, 4), ("ld.shared", 0)]);
+    A.loads(Walk::Sliced, half, &[(x4, 4), ("ld.shared", 0)]);
+    A.loads(Walk::Looped, half, &[(x4, 2), ("ld.shared", 0)]);
+    // 64×32 by tiles of 16×16 and 8×16.
+    B.loads(Walk::AtOnce, half, &[(x4, 8), ("ld.shared", 0)]);
+    B.loads(Walk::Looped, half, &[(x4, 4), ("ld.shared", 0)]);
+    InShared { tile: A.tile, ..B }.loads(Walk::AtOnce, half, &[(x2, 16), (x4, 0), ("ld.shared", 0)]);
+    // M and N side by side.
+    let columns = "(64,32):(1,64)";
+    let swizzle = Swizzle::BYTES_128;
+    InShared { layout: columns, swizzle, ..A }.loads(Walk::AtOnce, half, &[(trans, 4), ("ld.shared", 0)]);
+    InShared { layout: columns, swizzle, ..B }.loads(Walk::Sliced, half, &[(trans, 8), ("ld.shared", 0)]);
+    // Rows padded to an odd number of 16 bytes.
+    let padded = InShared { layout: "(64,32):(40,1)", swizzle: Swizzle::NONE, ..A };
+    padded.loads(Walk::Looped, half, &[(x4, 2), ("ld.shared", 0)]);
+}
+
+#[test]
+fn copy_loads_operands_of_other_widths_with_ldmatrix() {
+    let [.., x4] = LDMATRIX;
+    let tf32 = InShared {
+        atom: "SM80_16x8x8_F32TF32TF32F32_TN",
+        tile: (32, 8, 8),
+        swizzle: Swizzle::BYTES_128,
+        ..A
+    };
+    tf32.loads(Walk::AtOnce, |i| i as u32, &[(x4, 8), ("ld.shared", 0)]);
+    let bytes =
+        InShared { atom: "SM80_16x8x32_S32S8S8S32_TN", tile: (32, 8, 32), swizzle: Swizzle::NONE, ..A };
+    bytes.loads(Walk::AtOnce, |i| (i % 251) as u8, &[(x4, 2), ("ld.shared", 0)]);
+}
+
+#[test]
+fn copy_loads_what_no_matrix_fits_with_plain_loads() {
+    let half = |i| i as u16;
+    let without = [("ldmatrix", 0)];
+    // Rows not aligned to 16 bytes.
+    InShared { layout: "(64,32):(34,1)", swizzle: Swizzle::NONE, ..A }.loads(Walk::AtOnce, half, &without);
+    // No row has 16 bytes side by side.
+    InShared { layout: "(64,(4,8)):(4,(1,256))", swizzle: Swizzle::NONE, ..A }.loads(
+        Walk::Sliced,
+        half,
+        &without,
+    );
+    // Only 16-bit elements can be transposed.
+    let tf32 =
+        InShared { atom: "SM80_16x8x8_F32TF32TF32F32_TN", tile: (32, 8, 8), swizzle: Swizzle::NONE, ..A };
+    InShared { layout: "(64,32):(1,64)", ..tf32 }.loads(Walk::AtOnce, |i| i as u32, &without);
+}
+
+#[test]
+fn copy_stores_operands_with_stmatrix() {
+    let [x2, x4, trans] = ["x2", "x4", "x4.trans"].map(|count| format!("stmatrix.sync.aligned.m8n8.{count}"));
+    C.stores(&[(&x4, 4), ("st.shared", 0)]);
+    InShared { tile: A.tile, ..C }.stores(&[(&x2, 8), (&x4, 0), ("st.shared", 0)]);
+    InShared { layout: "(64,32):(1,64)", swizzle: Swizzle::BYTES_128, ..C }
+        .stores(&[(&trans, 4), ("st.shared", 0)]);
+    A.stores(&[(&x4, 4), ("st.shared", 0)]);
+    InShared { target: Target::SM_80, ..C }.stores(&[("stmatrix", 0), ("st.shared.b32", 16)]);
+}
