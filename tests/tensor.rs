@@ -4,6 +4,8 @@
 mod atoms;
 #[path = "tensor/copying.rs"]
 mod copying;
+#[path = "support/devices.rs"]
+mod devices;
 #[path = "tensor/json.rs"]
 mod json;
 #[path = "tensor/kernels.rs"]
@@ -18,5 +20,7 @@ mod moye;
 mod oracle;
 #[path = "tensor/programs.rs"]
 mod programs;
+#[path = "support/require.rs"]
+mod require;
 #[path = "tensor/support.rs"]
 mod support;

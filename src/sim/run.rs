@@ -208,7 +208,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
                 Step::Next
             }
             Op::Memory(op @ (Memory::LdMatrix(_) | Memory::StMatrix(_))) => {
-                match step::together(cx, warp, group, mask) {
+                match step::converged(warp, group, mask) {
                     Some(step) => step,
                     None => {
                         step::full_warp(mask)?;

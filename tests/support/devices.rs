@@ -31,13 +31,17 @@ pub(crate) fn pair() -> Option<(AnyDevice, Simulator)> {
     Some((gpu, Simulator::new().arch(arch)))
 }
 
-/// What `on` gives on every device, which must be the same to the bit.
-pub(crate) fn everywhere<R: PartialEq + std::fmt::Debug>(on: impl Fn(&AnyDevice) -> R) -> R {
+/// The simulator, and the GPU if there is one.
+pub(crate) fn all() -> Vec<AnyDevice> {
     let (gpu, simulator) =
         pair().map_or_else(|| (None, Simulator::new()), |(gpu, simulator)| (Some(gpu), simulator));
-    let simulated = on(&AnyDevice::Sim(simulator));
-    if let Some(gpu) = gpu {
-        assert!(on(&gpu) == simulated, "the simulator and the GPU differ");
-    }
+    [AnyDevice::Sim(simulator)].into_iter().chain(gpu).collect()
+}
+
+/// What `on` gives on every device, which must be the same to the bit.
+pub(crate) fn everywhere<R: PartialEq + std::fmt::Debug>(on: impl Fn(&AnyDevice) -> R) -> R {
+    let mut found = all().into_iter().map(|device| on(&device));
+    let simulated = found.next().expect("the simulator comes first");
+    assert!(found.all(|other| other == simulated), "the simulator and the GPU differ");
     simulated
 }

@@ -4,9 +4,11 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     layout::{Layout, Swizzle},
     prelude::*,
-    run::{Device, Simulator},
+    run::Device,
     tensor::{SharedLayout, axpby, copy, copy_if, copy_tiled, fill, sum, transform},
 };
+
+use crate::devices::all;
 
 use super::support::{count, numbers};
 
@@ -36,16 +38,17 @@ fn width_follows_layout_and_alignment() {
     assert_eq!(widths(&rows(7, 8)), [1, 1, 1]);
     assert_eq!(widths(&rows(4, 6)), [0, 2, 0]);
     assert_eq!(widths(&rows(4, 5)), [0, 0, 4]);
-    let device = Simulator::new();
-    for (values, pitch) in [(8, 8), (7, 8), (4, 6), (4, 5)] {
-        let size = (31 * pitch + values) as usize;
-        let x = numbers(size);
-        let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<f32>(size).unwrap());
-        device.launch(&rows(values, pitch), (&from, &mut to)).unwrap();
-        let found = device.download(&to).unwrap();
-        for (at, &found) in found.iter().enumerate() {
-            let moved = at as u32 % pitch < values;
-            assert_eq!(found, if moved { x[at] } else { 0.0 }, "{values} of {pitch}, element {at}");
+    for device in all() {
+        for (values, pitch) in [(8, 8), (7, 8), (4, 6), (4, 5)] {
+            let size = (31 * pitch + values) as usize;
+            let x = numbers(size);
+            let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<f32>(size).unwrap());
+            device.launch(&rows(values, pitch), (&from, &mut to)).unwrap();
+            let found = device.download(&to).unwrap();
+            for (at, &found) in found.iter().enumerate() {
+                let moved = at as u32 % pitch < values;
+                assert_eq!(found, if moved { x[at] } else { 0.0 }, "{values} of {pitch}, element {at}");
+            }
         }
     }
 }
@@ -64,11 +67,12 @@ fn halves_move_in_whole_registers() {
     let kernel = kernel.unwrap();
     assert_eq!((count(&kernel, "ld.global.v4.b32"), count(&kernel, "ld.global.b16")), (1, 1));
     let x: Vec<bf16> = (0..512).map(|i| bf16::from_f32((i % 256) as f32)).collect();
-    let device = Simulator::new();
-    let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<bf16>(512).unwrap());
-    device.launch(&kernel, (&from, &mut to)).unwrap();
-    let found = device.download(&to).unwrap();
-    assert!((0..512).all(|i| found[i] == if i % 16 < 9 { x[i] } else { bf16::ZERO }));
+    for device in all() {
+        let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<bf16>(512).unwrap());
+        device.launch(&kernel, (&from, &mut to)).unwrap();
+        let found = device.download(&to).unwrap();
+        assert!((0..512).all(|i| found[i] == if i % 16 < 9 { x[i] } else { bf16::ZERO }));
+    }
 }
 
 /// A matrix m×n of any pitch through shared memory to another: the edges are predicated.
@@ -108,12 +112,13 @@ fn copies_to_shared_memory_are_asynchronous_where_they_can_be() {
     for (target, layout, multiple, instruction, times) in cases {
         let kernel = through_shared::<f32>(target, layout, multiple).unwrap();
         assert_eq!(count(&kernel, instruction), times, "{instruction}");
-        let device = Simulator::new();
-        for (m, n) in [(32, 32), (33, 64), (70, 44), (5, 100)] {
-            let x = numbers(m * n);
-            let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(m * n).unwrap());
-            device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
-            assert_eq!(device.download(&to).unwrap(), x, "{m}×{n}, {instruction}");
+        for device in all() {
+            for (m, n) in [(32, 32), (33, 64), (70, 44), (5, 100)] {
+                let x = numbers(m * n);
+                let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(m * n).unwrap());
+                device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
+                assert_eq!(device.download(&to).unwrap(), x, "{m}×{n}, {instruction}");
+            }
         }
     }
 }
@@ -179,17 +184,18 @@ fn tensors_of_four_modes_whose_extents_the_launch_decides() {
         })
     };
     let kernel = build((8, 4, 2, 1)).unwrap();
-    let device = Simulator::new();
-    for [c, w, h, n] in [[8, 4, 2, 1], [13, 7, 5, 3]] {
-        let x = numbers((c * w * h * n) as usize);
-        let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(x.len()).unwrap());
-        device.launch(&kernel, (&from, &mut to, c, w, h, n)).unwrap();
-        assert_eq!(device.download(&to).unwrap(), x, "{c}×{w}×{h}×{n}");
+    for device in all() {
+        for [c, w, h, n] in [[8, 4, 2, 1], [13, 7, 5, 3]] {
+            let x = numbers((c * w * h * n) as usize);
+            let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(x.len()).unwrap());
+            device.launch(&kernel, (&from, &mut to, c, w, h, n)).unwrap();
+            assert_eq!(device.download(&to).unwrap(), x, "{c}×{w}×{h}×{n}");
+        }
+        assert_eq!(
+            refusal(build((8, 1 << 16, 2, 1))),
+            "a tile of 65536 along mode 1, whose extent the launch decides: at most 32768 in a tensor of 4 modes"
+        );
     }
-    assert_eq!(
-        refusal(build((8, 1 << 16, 2, 1))),
-        "a tile of 65536 along mode 1, whose extent the launch decides: at most 32768 in a tensor of 4 modes"
-    );
 }
 
 #[test]
@@ -207,18 +213,19 @@ fn predicates_by_element_and_by_vector() {
         });
         kernel.unwrap()
     };
-    let device = Simulator::new();
-    let x = numbers(256);
-    for (layout, wide) in [("8:1", 0), ("(4,2):(0,1)", 2)] {
-        let kernel = build(layout, "chosen(x, y)");
-        assert_eq!(count(&kernel, "ld.global.v4"), wide);
-        let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<f32>(256).unwrap());
-        device.launch(&kernel, (&from, &mut to)).unwrap();
-        let found = device.download(&to).unwrap();
-        let by = layout.parse::<Layout>().unwrap();
-        for (at, &found) in found.iter().enumerate() {
-            let chosen = (at / 8) as i64 + by.index((at % 8) as i64) < 16;
-            assert_eq!(found, if chosen { x[at] } else { 0.0 }, "{layout}: element {at}");
+    for device in all() {
+        let x = numbers(256);
+        for (layout, wide) in [("8:1", 0), ("(4,2):(0,1)", 2)] {
+            let kernel = build(layout, "chosen(x, y)");
+            assert_eq!(count(&kernel, "ld.global.v4"), wide);
+            let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<f32>(256).unwrap());
+            device.launch(&kernel, (&from, &mut to)).unwrap();
+            let found = device.download(&to).unwrap();
+            let by = layout.parse::<Layout>().unwrap();
+            for (at, &found) in found.iter().enumerate() {
+                let chosen = (at / 8) as i64 + by.index((at % 8) as i64) < 16;
+                assert_eq!(found, if chosen { x[at] } else { 0.0 }, "{layout}: element {at}");
+            }
         }
     }
 }
@@ -243,13 +250,14 @@ fn elementwise() {
             fill(&ones, 1.0);
             z.at(thread).store(sum(&held) + sum(&ones));
         });
-    let device = Simulator::new();
-    let (x, y) = (numbers(192), numbers(192));
-    let (from, mut to, mut sums) =
-        (device.upload(&x).unwrap(), device.upload(&y).unwrap(), device.output::<f32>(32).unwrap());
-    device.launch(&kernel.unwrap(), (&from, &mut to, &mut sums)).unwrap();
-    assert_eq!(device.download(&to).unwrap(), x.iter().map(|x| 5.0 * x).collect::<Vec<_>>());
-    let squares = |row: usize| x[6 * row..6 * row + 6].iter().map(|x| x * x).sum::<f32>() + 6.0;
-    let found = device.download(&sums).unwrap();
-    assert!((0..32).all(|row| (found[row] - squares(row)).abs() <= 1e-6 * squares(row)));
+    for device in all() {
+        let (x, y) = (numbers(192), numbers(192));
+        let (from, mut to, mut sums) =
+            (device.upload(&x).unwrap(), device.upload(&y).unwrap(), device.output::<f32>(32).unwrap());
+        device.launch(kernel.as_ref().unwrap(), (&from, &mut to, &mut sums)).unwrap();
+        assert_eq!(device.download(&to).unwrap(), x.iter().map(|x| 5.0 * x).collect::<Vec<_>>());
+        let squares = |row: usize| x[6 * row..6 * row + 6].iter().map(|x| x * x).sum::<f32>() + 6.0;
+        let found = device.download(&sums).unwrap();
+        assert!((0..32).all(|row| (found[row] - squares(row)).abs() <= 1e-6 * squares(row)));
+    }
 }

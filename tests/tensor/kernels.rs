@@ -7,6 +7,8 @@ use warpwright::{
     run::{Device, Simulator},
 };
 
+use crate::devices::all;
+
 use super::support::{count, counts, numbers};
 
 #[test]
@@ -14,12 +16,13 @@ fn copies_of_any_length() -> Result<(), Box<dyn std::error::Error>> {
     let kernel = copy_elements::<f32>(Target::SM_80)?;
     assert_eq!(count(&kernel, "ld.global.v4"), 4);
     assert_eq!(count(&kernel, "st.global.v4"), 4);
-    let device = Simulator::new();
-    for n in [1, 3, 4, 1023, 4096, 5003, 9000] {
-        let x = numbers(n);
-        let (from, mut to) = (device.upload(&x)?, device.output::<f32>(n)?);
-        device.launch(&kernel, (&from, &mut to, n as u32))?;
-        assert_eq!(device.download(&to)?, x);
+    for device in all() {
+        for n in [1, 3, 4, 1023, 4096, 5003, 9000] {
+            let x = numbers(n);
+            let (from, mut to) = (device.upload(&x)?, device.output::<f32>(n)?);
+            device.launch(&kernel, (&from, &mut to, n as u32))?;
+            assert_eq!(device.download(&to)?, x);
+        }
     }
     Ok(())
 }
@@ -29,13 +32,14 @@ fn transposes(
     m: usize,
     n: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let device = Simulator::new();
-    let x = numbers(m * n);
-    let (from, mut to) = (device.upload(&x)?, device.output::<f32>(m * n)?);
-    device.launch(kernel, (&from, &mut to, m as u32, n as u32))?;
-    let expect: Vec<f32> =
-        (0..n).flat_map(|j| (0..m).map(move |i| (i, j))).map(|(i, j)| x[i * n + j]).collect();
-    assert_eq!(device.download(&to)?, expect, "{m}×{n}");
+    for device in all() {
+        let x = numbers(m * n);
+        let (from, mut to) = (device.upload(&x)?, device.output::<f32>(m * n)?);
+        device.launch(kernel, (&from, &mut to, m as u32, n as u32))?;
+        let expect: Vec<f32> =
+            (0..n).flat_map(|j| (0..m).map(move |i| (i, j))).map(|(i, j)| x[i * n + j]).collect();
+        assert_eq!(device.download(&to)?, expect, "{m}×{n}");
+    }
     Ok(())
 }
 
@@ -64,13 +68,14 @@ fn transposes_by_wide_accesses() -> Result<(), Box<dyn std::error::Error>> {
 #[test]
 fn halves_are_transposed() -> Result<(), BuildError> {
     let kernel = transpose::<half::bf16>(Target::SM_80, 1)?;
-    let device = Simulator::new();
-    let (m, n) = (70, 65);
-    let x: Vec<_> = (0..m * n).map(|i| half::bf16::from_f32((i % 251) as f32)).collect();
-    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<half::bf16>(m * n).unwrap());
-    device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
-    let found = device.download(&to).unwrap();
-    assert!((0..n).all(|j| (0..m).all(|i| found[j * m + i] == x[i * n + j])));
+    for device in all() {
+        let (m, n) = (70, 65);
+        let x: Vec<_> = (0..m * n).map(|i| half::bf16::from_f32((i % 251) as f32)).collect();
+        let (from, mut to) = (device.upload(&x).unwrap(), device.output::<half::bf16>(m * n).unwrap());
+        device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
+        let found = device.download(&to).unwrap();
+        assert!((0..n).all(|j| (0..m).all(|i| found[j * m + i] == x[i * n + j])));
+    }
     Ok(())
 }
 

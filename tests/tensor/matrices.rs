@@ -6,9 +6,11 @@ use warpwright::{
     layout::{Layout, Swizzle},
     prelude::*,
     ptx::{Read, Write},
-    run::{Device, Simulator},
+    run::Device,
     tensor::{Fragment, SharedLayout, Tensor, TensorElement, copy, load_matrices, store_matrices},
 };
+
+use crate::devices::all;
 
 use super::support::count;
 
@@ -37,10 +39,11 @@ fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &
     assert!(count(&kernel, "ldmatrix") > 0);
     let size = tensor.parse::<Layout>().unwrap().size() as usize;
     let x: Vec<bf16> = (0..size).map(|i| bf16::from_bits(i as u16)).collect();
-    let device = Simulator::new();
-    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(size).unwrap());
-    device.launch(&kernel, (&from, &mut to)).unwrap();
-    assert_eq!(device.download(&to).unwrap(), x, "{atom}");
+    for device in all() {
+        let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(size).unwrap());
+        device.launch(&kernel, (&from, &mut to)).unwrap();
+        assert_eq!(device.download(&to).unwrap(), x, "{atom}");
+    }
 }
 
 #[test]
@@ -74,10 +77,11 @@ fn stmatrix_stores_what_ldmatrix_loads() {
     let kernel = kernel.unwrap();
     assert_eq!(count(&kernel, "stmatrix"), 4);
     let x: Vec<bf16> = (0..1024).map(bf16::from_bits).collect();
-    let device = Simulator::new();
-    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(1024).unwrap());
-    device.launch(&kernel, (&from, &mut to)).unwrap();
-    assert_eq!(device.download(&to).unwrap(), x);
+    for device in all() {
+        let (from, mut to) = (device.upload(&x).unwrap(), device.output::<bf16>(1024).unwrap());
+        device.launch(&kernel, (&from, &mut to)).unwrap();
+        assert_eq!(device.download(&to).unwrap(), x);
+    }
 }
 
 /// An operand of a tiled product that lies in shared memory.
@@ -199,12 +203,13 @@ fn passes<T: TensorElement + PartialEq + std::fmt::Debug>(
     }
     let layout: Layout = layout.parse().unwrap();
     let x: Vec<T> = (0..layout.cosize() as usize).map(values).collect();
-    let device = Simulator::new();
-    let (from, mut to) = (device.upload(&x).unwrap(), device.upload(&x[..1].repeat(x.len())).unwrap());
-    device.launch(kernel, (&from, &mut to)).unwrap();
-    let found = device.download(&to).unwrap();
-    for at in layout.values() {
-        assert_eq!(found[at as usize], x[at as usize], "at {at}");
+    for device in all() {
+        let (from, mut to) = (device.upload(&x).unwrap(), device.upload(&x[..1].repeat(x.len())).unwrap());
+        device.launch(kernel, (&from, &mut to)).unwrap();
+        let found = device.download(&to).unwrap();
+        for at in layout.values() {
+            assert_eq!(found[at as usize], x[at as usize], "at {at}");
+        }
     }
 }
 

@@ -4,9 +4,12 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     atoms::MmaOperand,
     prelude::*,
-    run::{Device, Simulator},
-    tensor::{copy, fill, gemm},
+    run::{Device, RunError, Simulator},
+    sim::FindingKind,
+    tensor::{Arrived, Pending, copy, fill, gemm},
 };
+
+use crate::devices::all;
 
 use super::support::{count, counts, numbers};
 
@@ -30,17 +33,26 @@ use product::{Order, Size, run_and_check};
 const SIZES: [Size; 3] =
     [Size { m: 128, n: 128, k: 24 }, Size { m: 4, n: 8, k: 4 }, Size { m: 132, n: 140, k: 20 }];
 
+/// The product is right on all devices.
+fn everywhere(
+    kernel: &Kernel<product::Args>,
+    size: Size,
+    order: Order,
+) -> Result<(), Box<dyn std::error::Error>> {
+    all().iter().try_for_each(|device| run_and_check(device, kernel, size, order).map(drop))
+}
+
 #[test]
 fn products_on_fused_multiply_adds() -> Result<(), Box<dyn std::error::Error>> {
     let kernel = simt::matmul(Target::SM_75, simt::Copies::Elements)?;
     for size in SIZES.into_iter().chain([Size { m: 131, n: 129, k: 9 }]) {
-        run_and_check(&Simulator::new(), &kernel, size, Order::Columns)?;
+        everywhere(&kernel, size, Order::Columns)?;
     }
     let kernel = simt::matmul(Target::SM_75, simt::Copies::Vectors)?;
     assert_eq!(count(&kernel, "ld.global.v4"), 4);
     assert_eq!(count(&kernel, "st.shared.v4"), 2);
     for size in SIZES {
-        run_and_check(&Simulator::new(), &kernel, size, Order::Columns)?;
+        everywhere(&kernel, size, Order::Columns)?;
     }
     Ok(())
 }
@@ -51,17 +63,30 @@ fn products_with_asynchronous_copies() -> Result<(), Box<dyn std::error::Error>>
         let kernel = asynchronous::matmul(Target::SM_80, asynchronous::Wait::AllCopies, bytes, pad)?;
         assert_eq!(count(&kernel, "cp.async.ca"), copies);
         for size in SIZES {
-            run_and_check(&Simulator::new(), &kernel, size, Order::Columns)?;
+            everywhere(&kernel, size, Order::Columns)?;
         }
     }
     Ok(())
 }
 
+/// Asserts that the simulator stopped at a race in shared memory.
+#[track_caller]
+fn assert_race(error: &RunError) {
+    match error {
+        RunError::Simulation(why) => assert_eq!(why.kind(), Some(FindingKind::SharedRace), "{error}"),
+        _ => panic!("{error}"),
+    }
+}
+
 #[test]
-fn the_race_of_the_document_is_found() {
+fn the_race_between_asynchronous_copies_and_the_product_is_found() {
     let race = asynchronous::matmul(Target::SM_80, asynchronous::Wait::OwnCopies, 4, 1).unwrap();
-    let found = run_and_check(&Simulator::new(), &race, SIZES[0], Order::Columns).unwrap_err().to_string();
-    assert!(found.contains("race") || found.contains("matmul_async"), "{found}");
+    let error = run_and_check(&Simulator::new(), &race, SIZES[0], Order::Columns).unwrap_err();
+    assert_race(error.downcast_ref().expect("an error of the run"));
+}
+
+#[test]
+fn asynchronous_copies_onto_an_odd_pad_are_refused() {
     assert!(asynchronous::matmul(Target::SM_80, asynchronous::Wait::AllCopies, 8, 1).is_err());
 }
 
@@ -73,7 +98,7 @@ fn products_on_tensor_cores() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(count(&kernel, "mma.sync"), 64);
     assert_eq!(count(&kernel, "ldmatrix.sync.aligned.m8n8.x4"), 8);
     for size in SIZES {
-        run_and_check(&Simulator::new(), &kernel, size, Order::Rows)?;
+        everywhere(&kernel, size, Order::Rows)?;
     }
     Ok(())
 }
@@ -100,19 +125,21 @@ fn a_minimal_product_in_tf32() {
             gemm(&mma, &sum, &held_a, &held_b, &sum);
             copy(&c, &sum);
         });
-    let device = Simulator::new();
-    let counted = |count: i32| (1..=count).map(|i| i as f32).collect::<Vec<_>>();
-    let (a, b) = (device.upload(&counted(128)).unwrap(), device.upload(&counted(64)).unwrap());
-    let mut c = device.output::<f32>(128).unwrap();
-    device.launch(&kernel.unwrap(), (&a, &b, &mut c)).unwrap();
-    let found = device.download(&c).unwrap();
-    assert_eq!(found[..8], [2724.0, 6372.0, 10020.0, 13668.0, 17316.0, 20964.0, 24612.0, 28260.0]);
+    for device in all() {
+        let counted = |count: i32| (1..=count).map(|i| i as f32).collect::<Vec<_>>();
+        let (a, b) = (device.upload(&counted(128)).unwrap(), device.upload(&counted(64)).unwrap());
+        let mut c = device.output::<f32>(128).unwrap();
+        device.launch(kernel.as_ref().unwrap(), (&a, &b, &mut c)).unwrap();
+        let found = device.download(&c).unwrap();
+        assert_eq!(found[..8], [2724.0, 6372.0, 10020.0, 13668.0, 17316.0, 20964.0, 24612.0, 28260.0]);
+    }
 }
 
-#[test]
-fn a_product_of_halves_through_ldmatrix() {
-    type Args = (In<f16>, In<f16>, Out<f32>);
-    let kernel = Kernel::<Args>::build("halves(a, b, c)", Target::SM_80, |k, (a, b, c)| {
+type Halves = (In<f16>, In<f16>, Out<f32>);
+
+/// C = A·Bᵀ of 16×8×16 by one warp through shared memory, which waits for its asynchronous copies as `wait` says.
+fn one_warp(wait: impl for<'k> FnOnce(Builder<'k>, Pending<'k>) -> Arrived<'k>) -> Kernel<Halves> {
+    let kernel = Kernel::<Halves>::build("halves(a, b, c)", Target::SM_80, |k, (a, b, c)| {
         k.block([32]);
         k.grid([1.into()]);
         let (a_lies, b_lies) = (k.layout("(16,16):(16,1)"), k.layout("(8,16):(16,1)"));
@@ -120,10 +147,11 @@ fn a_product_of_halves_through_ldmatrix() {
         let c = k.tensor_with_layout(c, &k.layout("(16,8):(8,1)"));
         let (a_tile, b_tile) = (k.shared_tensor::<f16>(&a_lies), k.shared_tensor::<f16>(&b_lies));
         let thread = k.tid_x();
-        let lanes = k.layout("(8,4):(4,1)");
-        let a_in = copy(&a_tile.local_partition(&lanes, thread), &a.local_partition(&lanes, thread));
-        let b_in = copy(&b_tile.local_partition(&lanes, thread), &b.local_partition(&lanes, thread));
-        let arrived = a_in.and(b_in).wait();
+        let tiled = k.tiled_copy::<f16>("SM80_CP_ASYNC_CACHEALWAYS<u64>", "(8,4):(4,1)", "(1,4):(0,1)");
+        let part = tiled.thread(thread);
+        let a_in = copy(&part.partition_d(&a_tile), &part.partition_s(&a));
+        let b_in = copy(&part.partition_d(&b_tile), &part.partition_s(&b));
+        let arrived = wait(k, a_in.and(b_in));
         let mma = k.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(1,1,1):(0,0,0)", ..);
         let part = mma.thread(k, thread);
         let a = part.load(MmaOperand::A, &a_tile.filled(&arrived));
@@ -134,19 +162,42 @@ fn a_product_of_halves_through_ldmatrix() {
         gemm(&mma, &sum, &a, &b, &sum);
         copy(&c, &sum);
     });
-    let kernel = kernel.unwrap();
-    assert_eq!(count(&kernel, "ldmatrix.sync.aligned.m8n8.x4"), 1);
-    assert_eq!(count(&kernel, "ldmatrix.sync.aligned.m8n8.x2"), 1);
-    let device = Simulator::new();
+    kernel.unwrap()
+}
+
+/// What a device makes of factors of small integers, and what it should.
+fn halves(device: &impl Device, kernel: &Kernel<Halves>) -> Result<[Vec<f32>; 2], RunError> {
     let half = |i: usize| f16::from_f32((i % 13) as f32 - 6.0);
     let (a, b): (Vec<_>, Vec<_>) = ((0..256).map(half).collect(), (0..128).map(|i| half(i * 5)).collect());
-    let (from_a, from_b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
-    let mut c = device.output::<f32>(128).unwrap();
-    device.launch(&kernel, (&from_a, &from_b, &mut c)).unwrap();
+    let (from_a, from_b) = (device.upload(&a)?, device.upload(&b)?);
+    let mut c = device.output::<f32>(128)?;
+    device.launch(kernel, (&from_a, &from_b, &mut c))?;
     let dot =
         |i: usize, j: usize| (0..16).map(|p| a[16 * i + p].to_f32() * b[16 * j + p].to_f32()).sum::<f32>();
-    let expect: Vec<f32> = (0..128).map(|at| dot(at / 8, at % 8)).collect();
-    assert_eq!(device.download(&c).unwrap(), expect);
+    Ok([device.download(&c)?, (0..128).map(|at| dot(at / 8, at % 8)).collect()])
+}
+
+#[test]
+fn a_product_of_halves_through_ldmatrix() {
+    fn own_and_warp<'k>(k: Builder<'k>, pending: Pending<'k>) -> Arrived<'k> {
+        let arrived = pending.wait_own();
+        k.sync_warp(u32::MAX);
+        arrived
+    }
+    for kernel in [one_warp(|_, pending| pending.wait()), one_warp(own_and_warp)] {
+        let loads = ["x4", "x2"].map(|count| format!("ldmatrix.sync.aligned.m8n8.{count}"));
+        assert_eq!(loads.map(|load| count(&kernel, &load)), [1, 1]);
+        assert_eq!(count(&kernel, "cp.async.ca"), 3);
+        for device in all() {
+            let [found, expect] = halves(&device, &kernel).unwrap();
+            assert_eq!(found, expect);
+        }
+    }
+}
+
+#[test]
+fn the_race_between_the_copies_and_the_product_of_one_warp_is_found() {
+    assert_race(&halves(&Simulator::new(), &one_warp(|_, pending| pending.wait_own())).unwrap_err());
 }
 
 #[test]
@@ -177,15 +228,16 @@ fn ranks_of_gemm() {
         copy(&rows.slice((.., 1)), &inner);
         d.at(12).store(one.get(0));
     });
-    let device = Simulator::new();
-    let mut d = device.output::<f32>(13).unwrap();
-    device.launch(&kernel.unwrap(), (&mut d,)).unwrap();
-    let (a, b) =
-        (|i: usize, p: usize| (i + 3 * p) as f32 + 1.0, |j: usize, p: usize| (j + 2 * p) as f32 * 2.0);
-    let mut expect: Vec<f32> = (0..6).map(|at| a(at % 3, 1) * b(at / 3, 3)).collect();
-    expect.extend((0..6).map(|at| (0..4).map(|p| a(at % 3, p) * b(at / 3, p)).sum::<f32>()));
-    expect.push(0.75);
-    assert_eq!(device.download(&d).unwrap(), expect);
+    for device in all() {
+        let mut d = device.output::<f32>(13).unwrap();
+        device.launch(kernel.as_ref().unwrap(), (&mut d,)).unwrap();
+        let (a, b) =
+            (|i: usize, p: usize| (i + 3 * p) as f32 + 1.0, |j: usize, p: usize| (j + 2 * p) as f32 * 2.0);
+        let mut expect: Vec<f32> = (0..6).map(|at| a(at % 3, 1) * b(at / 3, 3)).collect();
+        expect.extend((0..6).map(|at| (0..4).map(|p| a(at % 3, p) * b(at / 3, p)).sum::<f32>()));
+        expect.push(0.75);
+        assert_eq!(device.download(&d).unwrap(), expect);
+    }
 }
 
 #[test]

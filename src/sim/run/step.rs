@@ -32,13 +32,19 @@ fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
     Step::Choose
 }
 
-/// For `.aligned` instructions: `None` when the whole warp is here.
+/// For `.aligned` instructions: `None` when the whole warp is here, which orders the accesses of its lanes.
 pub(super) fn together(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
-    if mask == warp.live {
+    let wait = converged(warp, group, mask);
+    if wait.is_none() {
         cx.sync_lanes();
-        return None;
     }
-    Some(hold(warp, group, mask, Wait::Aligned))
+    wait
+}
+
+/// For `.aligned` accesses of shared memory: `None` when the whole warp is here. What other lanes did before they came is not
+/// ordered by that (PTX ISA, "ldmatrix").
+pub(super) fn converged(warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
+    (mask != warp.live).then(|| hold(warp, group, mask, Wait::Aligned))
 }
 
 /// Matrix instructions need 32 lanes; a block's last warp may have fewer.

@@ -33,6 +33,17 @@ pub(super) const PAIRS: &[Pair] = &[
         "st.shared.u32 [%r2], %r0; bar.warp.sync 0xffffffff; ld.shared.u32 %r10, [%r3];",
     ),
     pair(
+        "ldmatrix of what other lanes stored without bar.warp.sync",
+        SharedRace,
+        32,
+        "shl.b32 %r9, %r0, 4; add.u32 %r9, %r9, %r5; st.shared.v4.b32 [%r9], {%r0, %r0, %r0, %r0};
+         xor.b32 %r14, %r9, 16;
+         ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r14]; // HERE",
+        "shl.b32 %r9, %r0, 4; add.u32 %r9, %r9, %r5; st.shared.v4.b32 [%r9], {%r0, %r0, %r0, %r0};
+         bar.warp.sync 0xffffffff;
+         xor.b32 %r14, %r9, 16; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r14];",
+    ),
+    pair(
         "each warp waits at a barrier of its own",
         SharedRace,
         64,
