@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod bounds;
 mod construct;
 mod copy;
 mod element;
@@ -34,7 +35,7 @@ mod tv;
 pub use construct::SharedLayout;
 pub use copy::{Destination, Source, copy, copy_if};
 pub use element::TensorElement;
-pub use elementwise::{Elements, axpby, fill, sum, transform};
+pub use elementwise::{Elements, ReadElements, WriteElements, axpby, fill, sum, transform};
 pub use error::TensorError;
 pub use fragment::Fragment;
 pub use gemm::{GemmFactor, gemm};

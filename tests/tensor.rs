@@ -2,6 +2,8 @@
 
 #[path = "tensor/atoms.rs"]
 mod atoms;
+#[path = "tensor/bounds.rs"]
+mod bounds;
 #[path = "tensor/copying.rs"]
 mod copying;
 #[path = "support/devices.rs"]
@@ -14,6 +16,8 @@ mod kernels;
 mod laws;
 #[path = "tensor/matrices.rs"]
 mod matrices;
+#[path = "tensor/mmaop.rs"]
+mod mmaop;
 #[path = "tensor/moye.rs"]
 mod moye;
 #[path = "tensor/oracle.rs"]

@@ -18,6 +18,9 @@ fn run_time_extent(modes: usize) -> i64 {
     RUN_TIME_EXTENT.min(1 << (62 / modes.max(1)))
 }
 
+/// Most elements of a shared tensor: no block has as many bytes.
+const MOST_SHARED: i64 = 1 << 20;
+
 /// How a tensor in shared memory lies: a layout in elements, and a swizzle of byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLayout {
@@ -106,7 +109,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// A tensor in global memory whose layout the host knows. Its edges are not checked.
+    /// A tensor in global memory whose layout the host knows. Tiles must divide it: nothing is predicated.
     #[doc(alias = "make_tensor")]
     pub fn tensor_with_layout<T: TensorElement, A>(
         self,
@@ -119,14 +122,19 @@ impl<'k> Builder<'k> {
     /// A tensor in the block's shared memory with nothing in it: it can be written, and read after what was written is
     /// [`filled`](Tensor::filled).
     ///
-    /// A layout in which two coordinates share an address is refused, as is a swizzle that would split elements.
+    /// A layout in which two coordinates share an address is refused, as are one of more than 2²⁰ elements and a swizzle that would
+    /// split elements.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(
         self,
         layout: impl Into<SharedLayout>,
     ) -> Tensor<'k, Shared, T, Write> {
-        let SharedLayout { layout, swizzle } = layout.into();
+        let SharedLayout { mut layout, swizzle } = layout.into();
+        if layout.size() > MOST_SHARED || layout.cosize() > MOST_SHARED {
+            self.refuse(format!("the shared tensor {layout} has more than {MOST_SHARED} elements"));
+            layout = Layout::concat([]);
+        }
         if let Some(aliases) = aliases(&layout) {
             self.refuse(aliases);
         }

@@ -12,7 +12,7 @@ use super::{
 use crate::ptx::{Builder, Features, Global, Ptr, Read, Shared, Val, Write};
 
 /// Most elements that one call writes out: beyond, something was not sliced.
-const MOST_ELEMENTS: i64 = 4096;
+pub(super) const MOST_ELEMENTS: i64 = 4096;
 
 /// Where elements come from: a [`Tensor`](super::Tensor) or a [`Fragment`](super::Fragment).
 pub trait Source<'k, T: TensorElement> {
@@ -133,7 +133,8 @@ fn by_matrices<'k, T: TensorElement>(dst: &impl Destination<'k, T>, src: &impl S
 
 /// [`copy`] of only those elements for which `predicates` hold; the others are neither read nor written.
 ///
-/// A vector moves whole where its elements share a predicate.
+/// A vector moves whole where its elements share a predicate. Always through registers: `cp.async` would write zeros where an
+/// element must keep its value.
 #[track_caller]
 pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     predicates: &Predicates<'k>,

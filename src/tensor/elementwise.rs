@@ -1,11 +1,14 @@
 //! Element by element: `fill`, `transform`, `axpby`, `sum`.
 
-use std::panic::Location;
+use std::{ops::Range, panic::Location};
 
-use super::{element::TensorElement, fragment::Fragment, memory::Tensor, space::TensorSpace};
+use super::{
+    copy::MOST_ELEMENTS, element::TensorElement, fragment::Fragment, memory::Tensor, predicate::zero,
+    space::TensorSpace,
+};
 use crate::ptx::{Builder, Number, Readable, Scalar, Val, Writable};
 
-/// Elements that can be read and written one by one, in the order of the view's shape.
+/// Elements that can be told one by one, in the order of the view's shape.
 pub trait Elements<'k, T: TensorElement> {
     #[doc(hidden)]
     fn in_kernel(&self) -> Builder<'k>;
@@ -16,9 +19,17 @@ pub trait Elements<'k, T: TensorElement> {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Elements that can be read.
+pub trait ReadElements<'k, T: TensorElement>: Elements<'k, T> {
     #[doc(hidden)]
     #[track_caller]
     fn element(&self, index: i64) -> Val<'k, T::Reg>;
+}
+
+/// Elements that can be written.
+pub trait WriteElements<'k, T: TensorElement>: Elements<'k, T> {
     #[doc(hidden)]
     #[track_caller]
     fn put(&self, index: i64, value: Val<'k, T::Reg>);
@@ -32,19 +43,23 @@ impl<'k, T: TensorElement> Elements<'k, T> for Fragment<'k, T> {
     fn len(&self) -> i64 {
         self.size()
     }
+}
 
+impl<'k, T: TensorElement> ReadElements<'k, T> for Fragment<'k, T> {
     #[track_caller]
     fn element(&self, index: i64) -> Val<'k, T::Reg> {
         self.get(index)
     }
+}
 
+impl<'k, T: TensorElement> WriteElements<'k, T> for Fragment<'k, T> {
     #[track_caller]
     fn put(&self, index: i64, value: Val<'k, T::Reg>) {
         self.set(index, value);
     }
 }
 
-impl<'k, S: TensorSpace, T: TensorElement, A: Readable + Writable> Elements<'k, T> for Tensor<'k, S, T, A> {
+impl<'k, S: TensorSpace, T: TensorElement, A> Elements<'k, T> for Tensor<'k, S, T, A> {
     fn in_kernel(&self) -> Builder<'k> {
         self.kernel()
     }
@@ -52,12 +67,16 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable + Writable> Elements<'k, 
     fn len(&self) -> i64 {
         self.size()
     }
+}
 
+impl<'k, S: TensorSpace, T: TensorElement, A: Readable> ReadElements<'k, T> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn element(&self, index: i64) -> Val<'k, T::Reg> {
-        self.pointer_to(index).load_if(self.contains(&[index]), T::Reg::from_bits(0))
+        self.pointer_to(index).load_if(self.contains(&[index]), zero::<T>())
     }
+}
 
+impl<'k, S: TensorSpace, T: TensorElement, A: Writable> WriteElements<'k, T> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn put(&self, index: i64, value: Val<'k, T::Reg>) {
         let (pointer, inside) = (self.pointer_to(index), self.contains(&[index]));
@@ -65,23 +84,36 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable + Writable> Elements<'k, 
     }
 }
 
+/// The elements to go through, which must be few enough for one thread; none otherwise.
+#[track_caller]
+pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) -> Range<i64> {
+    if of.len() > MOST_ELEMENTS {
+        of.in_kernel()
+            .refuse(format!("{what} of {} elements by one thread: slice the tensor first", of.len()));
+        return 0..0;
+    }
+    0..of.len()
+}
+
 /// Writes `value` to every element.
+///
+/// Refused when the kernel is built: more elements than a thread can have.
 #[doc(alias = "fill!")]
 #[doc(alias = "zeros!")]
 #[doc(alias = "clear")]
 #[track_caller]
-pub fn fill<'k, T: TensorElement>(to: &impl Elements<'k, T>, value: impl Into<Val<'k, T::Reg>>) {
+pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl Into<Val<'k, T::Reg>>) {
     let value = value.into();
-    to.in_kernel().located(Location::caller(), || (0..to.len()).for_each(|index| to.put(index, value)));
+    to.in_kernel().located(Location::caller(), || each(to, "fill").for_each(|index| to.put(index, value)));
 }
 
 /// Writes what `f` makes of each element of `from` to the same element of `to`, in order of their shapes.
 ///
-/// Refused when the kernel is built: sizes that differ.
+/// Refused when the kernel is built: sizes that differ, and more elements than a thread can have.
 #[track_caller]
 pub fn transform<'k, T: TensorElement, U: TensorElement>(
-    to: &impl Elements<'k, U>,
-    from: &impl Elements<'k, T>,
+    to: &impl WriteElements<'k, U>,
+    from: &impl ReadElements<'k, T>,
     f: impl Fn(Val<'k, T::Reg>) -> Val<'k, U::Reg>,
 ) {
     let k = to.in_kernel();
@@ -90,20 +122,20 @@ pub fn transform<'k, T: TensorElement, U: TensorElement>(
             k.refuse(format!("transform of {} elements to {}", from.len(), to.len()));
             return;
         }
-        (0..to.len()).for_each(|index| to.put(index, f(from.element(index))));
+        each(to, "transform").for_each(|index| to.put(index, f(from.element(index))));
     });
 }
 
 /// `y = alpha · x + beta · y`, element by element. If `beta` is the constant 0, `y` is not read.
 ///
-/// Refused when the kernel is built: sizes that differ.
+/// Refused when the kernel is built: sizes that differ, and more elements than a thread can have.
 #[doc(alias = "axpby!")]
 #[track_caller]
 pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     alpha: impl Into<Val<'k, T::Reg>>,
-    x: &impl Elements<'k, T>,
+    x: &impl ReadElements<'k, T>,
     beta: impl Into<Val<'k, T::Reg>>,
-    y: &impl Elements<'k, T>,
+    y: &(impl ReadElements<'k, T> + WriteElements<'k, T>),
 ) {
     let (k, alpha, beta) = (y.in_kernel(), alpha.into(), beta.into());
     k.located(Location::caller(), || {
@@ -112,7 +144,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
             return;
         }
         let zero = beta.as_constant().is_some_and(|beta| beta.to_bits() == 0);
-        for index in 0..y.len() {
+        for index in each(y, "axpby") {
             let scaled = alpha * x.element(index);
             y.put(index, if zero { scaled } else { beta.mad(y.element(index), scaled) });
         }
@@ -120,10 +152,12 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
 }
 
 /// The sum of all elements, from the first on.
+///
+/// Refused when the kernel is built: more elements than a thread can have.
 #[track_caller]
-pub fn sum<'k, T: TensorElement<Reg: Number>>(of: &impl Elements<'k, T>) -> Val<'k, T::Reg> {
+pub fn sum<'k, T: TensorElement<Reg: Number>>(of: &impl ReadElements<'k, T>) -> Val<'k, T::Reg> {
     of.in_kernel().located(Location::caller(), || {
-        let elements = (0..of.len()).map(|index| of.element(index));
+        let elements = each(of, "sum").map(|index| of.element(index));
         elements.reduce(|sum, element| sum + element).unwrap_or(T::Reg::ZERO.into())
     })
 }

@@ -34,19 +34,27 @@ pub enum TensorError {
         /// The tensor's layout.
         found: String,
     },
-    /// A tensor whose size is no multiple of the tile's where nothing predicates the rest.
-    #[error("{what}: mode {mode} of {found} has {size} elements, no multiple of the tile's {tile}")]
-    Indivisible {
+    /// Atoms of a tiled product that share threads, or lie in threads of more warps than they make up.
+    #[error("{what}: atoms {atoms} give threads {ids}, wanted each of them once within {warps} warps")]
+    Atoms {
         /// The tiling.
         what: String,
-        /// The mode.
-        mode: usize,
-        /// The tensor's layout.
+        /// How atoms lie side by side.
+        atoms: String,
+        /// Thread numbers by (V, M, N, K).
+        ids: String,
+        /// Warps that the threads make up.
+        warps: i64,
+    },
+    /// More modes than M, N and K.
+    #[error("{what}: wanted at most {wanted} modes, found {found}")]
+    Modes {
+        /// The tiling.
+        what: String,
+        /// Modes there may be.
+        wanted: usize,
+        /// What was given.
         found: String,
-        /// Its size in that mode.
-        size: i64,
-        /// The tile's.
-        tile: i64,
     },
     /// Values of a thread that do not make up whole instructions.
     #[error(

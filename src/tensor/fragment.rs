@@ -3,6 +3,7 @@
 use std::{fmt, rc::Rc};
 
 use super::{
+    bounds::outside,
     element::{TensorElement, per_word, word_bytes},
     error::TensorError,
     moves::Word,
@@ -124,7 +125,13 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<Layout, impl Into<TensorError>>) -> Self {
         match layout {
-            Ok(layout) => self.with_layout(layout),
+            Ok(layout) => {
+                let (wanted, found) = (self.offset + layout.cosize(), self.words.len() * per_word::<T>());
+                if wanted > found as i64 {
+                    self.k.refuse(format!("{layout} reaches {wanted} elements of a fragment of {found}"));
+                }
+                self.with_layout(layout)
+            }
             Err(error) => {
                 self.k.refuse(error.into().to_string());
                 self.clone()
@@ -136,6 +143,13 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Slicer>) -> Self {
+        let coord = coord.into();
+        if let Some((index, extent)) = outside(self.shape(), &coord.clone().into()) {
+            self.k.refuse(format!(
+                "coordinate {index} in a mode of {extent}: the fragment has {}",
+                self.shape()
+            ));
+        }
         match self.layout.slice_and_offset(coord) {
             Ok((layout, offset)) => Self { layout, offset: self.offset + offset, ..self.clone() },
             Err(error) => {
@@ -174,6 +188,14 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     pub(super) fn place(&self, index: i64) -> (usize, usize) {
         let at = (self.offset + self.layout.index(index)).unsigned_abs() as usize;
         (at / per_word::<T>(), at % per_word::<T>())
+    }
+
+    /// Refuses an element that the view does not have.
+    #[track_caller]
+    fn check_element(&self, index: i64) {
+        if !(0..self.size()).contains(&index) {
+            self.k.refuse(format!("element {index} of a fragment of {}", self.size()));
+        }
     }
 
     /// The register that holds a word; the first for a word that there is not, which was refused before.
@@ -226,9 +248,10 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.operand().into_iter().map(copy).collect()
     }
 
-    /// A copy of element `index`, counted through the view's shape.
+    /// A copy of element `index`, counted through the view's shape. Refused when the kernel is built: one past the end.
     #[track_caller]
     pub fn get(&self, index: i64) -> Val<'k, T::Reg> {
+        self.check_element(index);
         let (word, part) = self.place(index);
         let (k, word) = (self.k, self.word(word));
         match T::SIZE {
@@ -250,9 +273,10 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Writes element `index`, counted through the view's shape.
+    /// Writes element `index`, counted through the view's shape. Refused when the kernel is built: one past the end.
     #[track_caller]
     pub fn set(&self, index: i64, value: impl Into<Val<'k, T::Reg>>) {
+        self.check_element(index);
         let (word, part) = self.place(index);
         let (k, word, value) = (self.k, self.word(word), value.into());
         match T::SIZE {

@@ -11,10 +11,13 @@ impl Builder<'_> {
     /// A layout in CuTe's text form: `k.layout("(128,8):(1,129)")`.
     #[track_caller]
     pub fn layout(self, text: &str) -> Layout {
-        text.parse().unwrap_or_else(|error| {
-            self.refuse(format!("{error}"));
-            Layout::concat([])
-        })
+        match text.parse() {
+            Ok(layout) => layout,
+            Err(error) => {
+                self.refuse(format!("{error}"));
+                Layout::concat([])
+            }
+        }
     }
 
     /// [`TiledCopy::new`] by the atom's name, for elements `T`: `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`, both
@@ -56,14 +59,13 @@ impl Builder<'_> {
         make: impl FnOnce(&'static CopyAtom) -> Result<TiledCopy, TensorError>,
     ) -> TiledCopy {
         let made = copy_atom(name).map_err(|error| error.to_string());
-        made.and_then(|atom| make(atom).map_err(|error| error.to_string())).unwrap_or_else(|error| {
-            self.refuse(error);
-            let one = Layout::concat([]).append(1);
-            copy_atom(&format!("UniversalCopy<u{bits}>"))
-                .ok()
-                .and_then(|atom| TiledCopy::new(atom, bits, &one, &one).ok())
-                .expect("one element by one thread, of a size that elements have")
-        })
+        match made.and_then(|atom| make(atom).map_err(|error| error.to_string())) {
+            Ok(copy) => copy,
+            Err(error) => {
+                self.refuse(error);
+                one_element(bits)
+            }
+        }
     }
 
     /// [`TiledMma::new`] by the atom's name: `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
@@ -73,13 +75,27 @@ impl Builder<'_> {
         let atoms = self.layout(atoms);
         let made = mma_atom(atom).map_err(|error| error.to_string());
         let make = |atom: &'static MmaAtom| TiledMma::new(atom, &atoms, permutation);
-        made.and_then(|atom| make(atom).map_err(|error| error.to_string())).unwrap_or_else(|error| {
-            self.refuse(error);
-            let one = Layout::concat([]).append(1);
-            mma_atom("UniversalFMA<f32>")
-                .ok()
-                .and_then(|atom| TiledMma::new(atom, &one, ..).ok())
-                .expect("one instruction by one thread")
-        })
+        match made.and_then(|atom| make(atom).map_err(|error| error.to_string())) {
+            Ok(mma) => mma,
+            Err(error) => {
+                self.refuse(error);
+                one_multiplication()
+            }
+        }
     }
+}
+
+/// What stands for a tiled copy that was refused.
+fn one_element(bits: u32) -> TiledCopy {
+    let one = Layout::concat([]).append(1);
+    let atom = copy_atom(&format!("UniversalCopy<u{bits}>")).ok();
+    atom.and_then(|atom| TiledCopy::new(atom, bits, &one, &one).ok())
+        .expect("one element by one thread, of a size that elements have")
+}
+
+/// What stands for a tiled product that was refused.
+fn one_multiplication() -> TiledMma {
+    let one = Layout::concat([]).append(1);
+    let atom = mma_atom("UniversalFMA<f32>").ok();
+    atom.and_then(|atom| TiledMma::new(atom, &one, ..).ok()).expect("one instruction by one thread")
 }

@@ -7,7 +7,7 @@ use super::{
     pending::Arrived, space::TensorSpace,
 };
 use crate::{
-    layout::{BasisVector, IntTuple, Layout, LayoutError, Swizzle, Tiler},
+    layout::{BasisVector, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
     ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, Space, Val},
 };
 
@@ -145,7 +145,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<Layout<Step>, impl Into<TensorError>>) -> Self {
         match layout {
-            Ok(layout) => self.with_layout(layout),
+            Ok(layout) => {
+                self.check_view(&layout);
+                self.with_layout(layout)
+            }
             Err(error) => {
                 self.kernel().refuse(error.into().to_string());
                 self.clone()
@@ -153,12 +156,19 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The elements that `tiler` picks, mode by mode.
+    /// The elements that `tiler` picks, mode by mode. Refused when the kernel is built: more than there are.
     #[doc(alias = "composition")]
     #[must_use]
     #[track_caller]
     pub fn compose(&self, tiler: impl Into<Tiler>) -> Self {
-        self.relaid(self.layout.compose(tiler))
+        let tiler = tiler.into();
+        let composed = self.layout.compose(&tiler);
+        if let (Tuple::Node(_), Ok(view)) = (&tiler, &composed) {
+            for (mode, part) in self.layout.modes().zip(view.modes()) {
+                self.check_part(&mode, &part);
+            }
+        }
+        self.relaid(composed)
     }
 
     /// `((tile, …), (rest, …))`: see [`Layout::zipped_divide`].

@@ -1,6 +1,6 @@
 //! Predicates: which elements a copy moves.
 
-use super::{element::TensorElement, memory::Tensor, moves::Move, space::TensorSpace};
+use super::{element::TensorElement, elementwise::each, memory::Tensor, moves::Move, space::TensorSpace};
 use crate::{
     layout::Layout,
     ptx::{Builder, Scalar, Val},
@@ -55,12 +55,15 @@ impl<'k> Predicates<'k> {
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Which elements of the view lie inside of the tensor that it was cut from: one predicate for each element.
+    ///
+    /// Refused when the kernel is built: more elements than a thread can have.
     #[doc(alias = "elem_less")]
     #[must_use]
     #[track_caller]
     pub fn inside(&self) -> Predicates<'k> {
-        let values: Vec<_> = (0..self.size()).map(|element| self.contains(&[element])).collect();
-        let layout = Layout::column_major(self.size()).unwrap_or_else(|_| Layout::concat([]));
+        let count = each(self, "predicates").end;
+        let values: Vec<_> = (0..count).map(|element| self.contains(&[element])).collect();
+        let layout = Layout::column_major(count).unwrap_or_else(|_| Layout::concat([]));
         Predicates { layout, values }
     }
 }

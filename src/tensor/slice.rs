@@ -28,6 +28,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     fn sliced(&self, coord: &Picks<'k>) -> Self {
         let k = self.kernel();
+        self.check_coord(coord);
         match self.layout.slice_and_offset(known(coord)) {
             Ok((layout, offset)) => {
                 let operand = self.operand.as_ref().and_then(|part| part.sliced(coord)).map(Rc::new);
@@ -110,9 +111,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 return self.clone();
             }
         };
+        let all = threads.size();
+        self.check_view(&divided);
+        self.check_thread(index, all.max(threads.cosize()));
         let mut view = self.relaid(rest_of(&divided));
         let mut moved = Moved::default();
-        let all = threads.size();
         if let Ok(modes) = divided.mode(0) {
             for (mode, digits) in modes.modes().zip(thread_digits(threads)) {
                 moved.add_digits(k, &mode, &digits.0, index, all);
@@ -132,7 +135,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         threads: i64,
     ) -> Self {
         let k = self.kernel();
-        let parts = divided.and_then(|divided| Ok((divided.mode(0)?, without_threads(&divided)?)));
+        self.check_thread(index, threads);
+        let parts = divided.and_then(|divided| {
+            self.check_view(&divided);
+            Ok((divided.mode(0)?, without_threads(&divided)?))
+        });
         let (by_thread, rest) = match parts {
             Ok(parts) => parts,
             Err(error) => {

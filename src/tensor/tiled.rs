@@ -130,7 +130,9 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
                 transfer(dst, src, None, &how)
             }
             _ => {
-                k.refuse(format!("{what} moves matrices: use copy_matrices"));
+                k.refuse(format!(
+                    "{what} moves matrices: use load_matrices or store_matrices, or copy, which chooses"
+                ));
                 D::done(k, false)
             }
         }

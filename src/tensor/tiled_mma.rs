@@ -47,7 +47,8 @@ impl TiledMma {
     /// mode's coordinates are permuted by it).
     ///
     /// # Errors
-    /// If the algebra has no answer; [`TensorError::Rank`] for more than three modes.
+    /// If the algebra has no answer, also for a permutation that does not fit the atoms; [`TensorError::Modes`] for more than three
+    /// modes; [`TensorError::Atoms`] for atoms that share threads or leave some of their warps out.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
         atom: &'static MmaAtom,
@@ -60,7 +61,7 @@ impl TiledMma {
         let rank = atom_layout.rank().max(permutation.rank());
         if rank > 3 {
             let found = format!("{atom_layout} and {permutation}");
-            return Err(TensorError::Rank { what: "tiled mma".into(), wanted: 3, found });
+            return Err(TensorError::Modes { what: "tiled mma".into(), wanted: 3, found });
         }
         let atoms = atom_layout.append(3);
         let thr_layout_vmnk = atom.thread_ids().tiled_product(&atoms)?;
@@ -70,7 +71,16 @@ impl TiledMma {
             }
             Some(tiler) => tiler.clone(),
         });
-        Ok(Self { atom, shape, thr_layout_vmnk, permutation })
+        let warps = (thr_layout_vmnk.size() + 31) / 32;
+        if !thr_layout_vmnk.is_injective() || thr_layout_vmnk.cosize() > 32 * warps {
+            let (atoms, ids) = (atoms.to_string(), thr_layout_vmnk.to_string());
+            return Err(TensorError::Atoms { what: format!("tiled mma {}", atom.name()), atoms, ids, warps });
+        }
+        let mma = Self { atom, shape, thr_layout_vmnk, permutation };
+        for operand in [MmaOperand::A, MmaOperand::B, MmaOperand::C] {
+            mma.layout_tv(operand)?;
+        }
+        Ok(mma)
     }
 
     fn name(&self) -> String {

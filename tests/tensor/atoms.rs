@@ -22,7 +22,7 @@ pub(super) fn copy(name: &str) -> &'static CopyAtom {
 pub(super) fn mma(name: &str) -> &'static MmaAtom {
     let name = match name.strip_prefix("MMAOP_") {
         Some("16x8x16_F16F16F16F16_TN") => "SM80_16x8x16_F16F16F16F16_TN",
-        Some("16x8x8_F16F16F16F16_TN") => "SM75_16x8x8_F32F16F16F32_TN",
+        Some("16x8x8_F16F16F16F16_TN") => "SM80_16x8x8_F16F16F16F16_TN",
         Some("16x8x8_F32TF32TF32F32_TN") => "SM80_16x8x8_F32TF32TF32F32_TN",
         Some("8x8x4_F32F16F16F32_NT") => "SM70_8x8x4_F32F16F16F32_NT",
         Some(other) => panic!("{other}"),

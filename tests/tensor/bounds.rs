@@ -1,0 +1,134 @@
+//! What reaches past a tensor, a fragment or what a thread can have is refused when the kernel is built.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    layout::Layout,
+    prelude::*,
+    ptx::ReadWrite,
+    run::{Device, Simulator},
+    tensor::{Tensor, TensorError, TiledMma, fill, sum, transform},
+};
+
+use super::{atoms, support::numbers};
+
+/// The first thing that is refused of what `body` does with `x`.
+#[track_caller]
+fn refusal(body: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global, ReadWrite>)) -> String {
+    let built = Kernel::<(InOut<f32>,)>::build("refused(x)", Target::SM_80, |k, (x,)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        body(k, x);
+    });
+    let error = built.expect_err("this must be refused").to_string();
+    assert!(error.contains(file!()), "it names another file: {error}");
+    error
+}
+
+#[test]
+fn constants_past_the_end() {
+    let cases = [
+        (
+            refusal(|k, _| {
+                let tile = k.shared_tensor::<f32>(&k.layout("(4,8):(1,4)"));
+                let _ = tile.slice((9, ..));
+            }),
+            "coordinate 9 in a mode of 4",
+        ),
+        (
+            refusal(|k, x| {
+                let x = k.tensor_with_layout(x, &k.layout("(4,8):(1,4)"));
+                let _ = x.local_tile((4, 4), (0, 5));
+            }),
+            "coordinate 5 in a mode of 2",
+        ),
+        (
+            refusal(|k, x| {
+                let x = k.tensor_with_layout(x, &k.layout("(4,8):(1,4)"));
+                let _ = x.local_partition(&k.layout("(4,2):(1,4)"), 99.into());
+            }),
+            "a part for thread 99 of 8",
+        ),
+        (refusal(|k, _| k.fragment_of_shape::<f32>((2, 2)).set(50, 7.0)), "element 50 of a fragment of 4"),
+        (
+            refusal(|k, _| {
+                let _ = k.fragment_of_shape::<f32>((2, 2)).get(77);
+            }),
+            "element 77 of a fragment of 4",
+        ),
+        (
+            refusal(|k, _| drop(k.fragment_of_shape::<f32>((2, 2)).slice((3, ..)))),
+            "coordinate 3 in a mode of 2",
+        ),
+    ];
+    for (found, wanted) in cases {
+        assert!(found.contains(wanted), "{found}");
+    }
+}
+
+#[test]
+fn tiles_that_do_not_divide() {
+    let cut = |layout: &'static str, cut: fn(Tensor<'_, Global, f32, ReadWrite>)| {
+        refusal(move |k, x| cut(k.tensor_with_layout(x, &k.layout(layout))))
+    };
+    let cases = [
+        cut("(5,6):(1,8)", |x| drop(x.local_tile((4, 3), (0, 0)))),
+        cut("(5,8):(1,5)", |x| drop(x.local_tile((4, 4), (1, 0)))),
+        cut("(5,8):(1,5)", |x| drop(x.local_partition(&"(4,8):(1,4)".parse::<Layout>().unwrap(), 0.into()))),
+        cut("(4,4):(1,4)", |x| drop(x.compose((8, 2)))),
+    ];
+    for found in cases {
+        assert!(found.contains("does not divide"), "{found}");
+    }
+    let product = refusal(|k, x| {
+        let mma = k.tiled_mma("SM80_16x8x8_F32TF32TF32F32_TN", "(1,1,1):(0,0,0)", ..);
+        let _ = mma.thread(k, k.tid_x()).partition_c(&k.tensor_with_layout(x, &k.layout("(10,6):(1,10)")));
+    });
+    assert!(product.contains("does not divide"), "{product}");
+}
+
+#[test]
+fn more_elements_than_a_thread_can_have() {
+    let whole = |what: fn(Tensor<'_, Global, f32, ReadWrite>)| {
+        refusal(move |k, x| {
+            let n = k.tid_x();
+            what(k.tensor::<f32, _, 2>(x, [n, n], [n, 1.into()]));
+        })
+    };
+    assert!(whole(|x| fill(&x, 0.0)).contains("slice the tensor first"));
+    assert!(whole(|x| transform(&x, &x, |value| value)).contains("slice the tensor first"));
+    assert!(whole(|x| fill(&x, sum(&x))).contains("slice the tensor first"));
+    assert!(whole(|x| drop(x.inside())).contains("slice the tensor first"));
+    let shared = refusal(|k, _| drop(k.shared_tensor::<f32>(&k.layout("(1099511627776,2):(1,1)"))));
+    assert!(shared.contains("more than 1048576 elements"), "{shared}");
+}
+
+#[test]
+fn atoms_that_share_threads_or_leave_some_out() {
+    let mma = |atom, atoms: &str| TiledMma::new(atoms::mma(atom), &atoms.parse().unwrap(), ..);
+    let volta = "SM70_8x8x4_F32F16F16F32_NT";
+    let ampere = "SM80_16x8x8_F32TF32TF32F32_TN";
+    for (atom, atoms) in [(volta, "(2,2):(4,8)"), (ampere, "(2,2):(1,1)"), (ampere, "(2,2):(1,4)")] {
+        assert!(matches!(mma(atom, atoms), Err(TensorError::Atoms { .. })), "{atom}, {atoms}");
+    }
+    assert_eq!(mma(volta, "(2,2):(1,2)").unwrap().threads(), 32);
+    assert!(matches!(mma(ampere, "(1,1,1,1):(1,1,1,1)"), Err(TensorError::Modes { .. })));
+    assert!(TiledMma::new(atoms::mma(ampere), &"(1,1,1):(0,0,0)".parse().unwrap(), (17, 8, 16)).is_err());
+}
+
+#[test]
+fn inputs_are_summed_and_outputs_filled() {
+    let kernel = Kernel::<(In<f32>, Out<f32>)>::build("sums(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([32]);
+        k.grid([1.into()]);
+        let rows = k.layout("(32,4):(4,1)");
+        let row = k.tensor_with_layout(x, &rows).slice((k.tid_x(), ..));
+        let out = k.tensor_with_layout(y, &rows).slice((k.tid_x(), ..));
+        fill(&out, sum(&row));
+    });
+    let device = Simulator::new();
+    let x = numbers(128);
+    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(128).unwrap());
+    device.launch(&kernel.unwrap(), (&from, &mut to)).unwrap();
+    let expect: Vec<f32> = x.chunks(4).flat_map(|row| [row.iter().sum(); 4]).collect();
+    assert_eq!(device.download(&to).unwrap(), expect);
+}
