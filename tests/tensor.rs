@@ -8,6 +8,8 @@ mod bounds;
 mod copying;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "tensor/further.rs"]
+mod further;
 #[path = "tensor/json.rs"]
 mod json;
 #[path = "tensor/kernels.rs"]

@@ -39,6 +39,38 @@ fn register_tiles_follow_their_formulas() {
     }
 }
 
+/// ThunderKittens' `rt_base` and `rt_fl_1x1` … `rt_fl_8x1`.
+#[test]
+fn register_tiles_have_as_many_registers_as_thunderkittens_says() {
+    for layout in [TileLayout::Row, TileLayout::Col] {
+        for (width, registers) in [(ElementWidth::B16, 4), (ElementWidth::B32, 8)] {
+            let map = rt_base(layout, width);
+            assert_eq!((map.registers(), map.registers() * map.per_register()), (registers, 8));
+        }
+    }
+    let base = rt_base(TileLayout::Row, ElementWidth::B32);
+    let sizes = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 1), (2, 2), (2, 4), (4, 1), (4, 2), (8, 1)];
+    for ((height, width), registers) in sizes.into_iter().zip([8, 16, 32, 64, 16, 32, 64, 32, 64, 64]) {
+        let map = FragmentMap::tiled(&base, height, width).unwrap();
+        assert_eq!((map.rows(), map.cols(), map.registers()), (16 * height, 16 * width, registers));
+    }
+}
+
+/// Along which direction the two elements of a register lie: what makes `col_vec_pack` and `row_vec_pack` 1 and 2 or 2 and 1.
+#[test]
+fn a_register_of_a_row_tile_spans_two_columns_of_a_column_tile_two_rows() {
+    for (layout, spans) in [(TileLayout::Row, (1, 2)), (TileLayout::Col, (2, 1))] {
+        let map = rt_base(layout, ElementWidth::B16);
+        for lane in 0..map.lanes() {
+            let elements: Vec<_> = map.elements(lane).collect();
+            for pair in elements.chunks(2) {
+                let span = |of: fn(&Element) -> u32| 1 + of(&pair[0]).abs_diff(of(&pair[1]));
+                assert_eq!((span(|e| e.row), span(|e| e.col)), spans, "{layout:?}, lane {lane}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_table_prints_as_thunderkittens_draws_it() {
     let lines = |layout| {

@@ -14,7 +14,7 @@ use crate::devices::all;
 use super::support::{count, counts, numbers};
 
 #[path = "../../examples/support/product.rs"]
-mod product;
+pub(super) mod product;
 
 #[path = "../../examples/matmul_simt/kernel.rs"]
 mod simt;
@@ -30,11 +30,11 @@ mod transposes;
 
 use product::{Order, Size, run_and_check};
 
-const SIZES: [Size; 3] =
+pub(super) const SIZES: [Size; 3] =
     [Size { m: 128, n: 128, k: 24 }, Size { m: 4, n: 8, k: 4 }, Size { m: 132, n: 140, k: 20 }];
 
 /// The product is right on all devices.
-fn everywhere(
+pub(super) fn everywhere(
     kernel: &Kernel<product::Args>,
     size: Size,
     order: Order,
