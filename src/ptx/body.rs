@@ -47,6 +47,8 @@ struct RegFacts {
     in_loop: u32,
     /// Kernel parameter whose buffer it points to the start of.
     buffer: Option<usize>,
+    /// Special register that it was read from.
+    special: Option<&'static str>,
 }
 
 /// One emitted line: where its text ends, and the Rust line it came from.
@@ -137,7 +139,15 @@ impl Body {
         let block = *self.open_blocks.last().unwrap_or(&0);
         let in_loop = *self.open_loops.last().unwrap_or(&0);
         let regs = &mut self.registers[class.index()];
-        regs.push(RegFacts { block, writes: 0, divisor: 1, parameter: None, buffer: None, in_loop });
+        regs.push(RegFacts {
+            block,
+            writes: 0,
+            divisor: 1,
+            parameter: None,
+            buffer: None,
+            special: None,
+            in_loop,
+        });
         RegId { class, index: regs.len() as u32 - 1, writes: 0 }
     }
 
@@ -154,6 +164,7 @@ impl Body {
         let facts = self.facts_mut(reg);
         facts.writes += 1;
         facts.divisor = 1;
+        facts.special = None;
         RegId { writes: facts.writes, ..reg }
     }
 
@@ -195,6 +206,16 @@ impl Body {
     /// A number that surely divides the register's value.
     pub(crate) fn divisor(&self, reg: RegId) -> u64 {
         self.facts(reg).divisor
+    }
+
+    /// Records which special register `reg` was read from.
+    pub(crate) fn set_special(&mut self, reg: RegId, name: &'static str) {
+        self.facts_mut(reg).special = Some(name);
+    }
+
+    /// The special register that `reg` was read from.
+    pub(crate) fn special(&self, reg: RegId) -> Option<&'static str> {
+        self.facts(reg).special
     }
 
     /// The register that holds a special register, if it was read where it is known here.

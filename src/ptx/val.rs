@@ -87,6 +87,11 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
+    /// The special register that the value was read from.
+    pub(crate) fn special(&self) -> Option<&'static str> {
+        self.reg().and_then(|(reg, k)| k.body().special(reg))
+    }
+
     /// Whether the value is a constant, or in a register that is known where the kernel is now.
     pub(crate) fn is_current(&self) -> bool {
         self.reg().is_none_or(|(reg, k)| k.body().is_current(reg))

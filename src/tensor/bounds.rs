@@ -50,11 +50,16 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Refuses a thread that is known not to be there.
+    /// Refuses a constant thread that is not there, and threads of which a block has fewer: the rest would be left undone.
     #[track_caller]
-    pub(super) fn check_thread(&self, index: Val<'k, u32>, threads: i64) {
+    pub(super) fn check_threads(&self, index: Val<'k, u32>, threads: i64) {
+        let k = self.kernel();
         if let Some(index) = index.as_constant().filter(|&index| i64::from(index) >= threads) {
-            self.kernel().refuse(format!("a part for thread {index} of {threads}"));
+            k.refuse(format!("a part for thread {index} of {threads}"));
+        }
+        let along_x = index.special().filter(|&name| name == "%tid.x").and(k.block_shape());
+        if let Some([found, ..]) = along_x.filter(|shape| i64::from(shape[0]) < threads) {
+            k.refuse(format!("parts for {threads} threads in a block that has {found} along x"));
         }
     }
 

@@ -113,7 +113,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         };
         let all = threads.size();
         self.check_view(&divided);
-        self.check_thread(index, all.max(threads.cosize()));
+        self.check_threads(index, all);
         let mut view = self.relaid(rest_of(&divided));
         let mut moved = Moved::default();
         if let Ok(modes) = divided.mode(0) {
@@ -135,7 +135,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         threads: i64,
     ) -> Self {
         let k = self.kernel();
-        self.check_thread(index, threads);
+        self.check_threads(index, threads);
         let parts = divided.and_then(|divided| {
             self.check_view(&divided);
             Ok((divided.mode(0)?, without_threads(&divided)?))

@@ -48,6 +48,14 @@ fn constants_past_the_end() {
             }),
             "a part for thread 99 of 8",
         ),
+        (
+            refusal(|k, x| {
+                let x = k.tensor_with_layout(x, &k.layout("(16,8):(1,16)"));
+                let mma = k.tiled_mma("SM80_16x8x8_F32TF32TF32F32_TN", "(1,2,1):(0,1,0)", (16, 8, 8));
+                let _ = mma.thread(k, k.tid_x()).partition_c(&x);
+            }),
+            "parts for 64 threads in a block that has 32 along x",
+        ),
         (refusal(|k, _| k.fragment_of_shape::<f32>((2, 2)).set(50, 7.0)), "element 50 of a fragment of 4"),
         (
             refusal(|k, _| {

@@ -13,7 +13,11 @@ macro_rules! special_registers {
                 #[track_caller]
                 pub fn $name(self) -> Val<'k, $t> {
                     self.body().require($ptx, Location::caller());
-                    self.result(format_args!("mov.{}", <$t as Scalar>::MEM), &[Operand::Name($ptx)])
+                    let value = self.result(format_args!("mov.{}", <$t as Scalar>::MEM), &[Operand::Name($ptx)]);
+                    if let Some((reg, _)) = value.reg() {
+                        self.body().set_special(reg, $ptx);
+                    }
+                    value
                 }
             )*
         }
