@@ -19,5 +19,6 @@ mod sim {
     mod support;
     mod syntax;
     mod truth;
+    mod undefined;
     mod video;
 }

@@ -6,5 +6,5 @@ pub(super) mod global;
 pub(super) mod look;
 pub(super) mod products;
 pub(super) mod races;
-pub(super) mod registers;
 pub(super) mod shared;
+pub(super) mod undefined;

@@ -132,6 +132,16 @@ pub(super) struct Meta {
     pub(super) mnemonic: u32,
     /// What a checked run looks at before it, if anything.
     pub(super) look: Option<Box<Look>>,
+    /// It looks only once something undefined is about.
+    pub(super) late: bool,
+}
+
+impl Meta {
+    /// Whether a checked run looks at anything, when something undefined is about or not.
+    #[inline(always)]
+    pub(super) fn looks(&self, undefined: bool) -> bool {
+        self.look.is_some() && (!self.late || undefined)
+    }
 }
 
 /// What a checked run looks at before an instruction.
@@ -141,6 +151,14 @@ pub(super) struct Look {
     pub(super) products: Option<ProductTouches>,
     /// A generic address, and the space that it is converted to.
     pub(super) converts: Option<(Space, D)>,
+}
+
+impl Look {
+    /// Whether there is something to see only once something undefined is about.
+    pub(super) fn is_late(&self) -> bool {
+        let watch = self.watch.as_ref().is_some_and(|watch| !watch.always);
+        watch && self.products.is_none() && self.converts.is_none()
+    }
 }
 
 /// What an instruction does with registers of asynchronous products, which are numbered.
@@ -161,17 +179,48 @@ pub(super) enum ProductRole {
     Other,
 }
 
-/// What an instruction does with watched registers: those that may be read before they are written, and those
-/// computed from them. Registers are numbers into [`Code::watched`].
+/// What an instruction does with [watched](Watched) registers, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     pub(super) guard: Option<u32>,
+    /// Computed with or copied.
     pub(super) sources: Box<[u32]>,
-    /// Sources that decide something: addresses, stored values, targets.
+    /// Read, and decisive: addresses, targets, operands of products.
     pub(super) sinks: Box<[u32]>,
+    /// Defined afterwards, or as undefined as the sources of an instruction that computes.
     pub(super) writes: Box<[u32]>,
-    /// Undefined sources make undefined results, without a report.
-    pub(super) passes_on: bool,
+    /// One of them may be read before it is written. The others need no look before something undefined was loaded.
+    pub(super) always: bool,
+}
+
+/// Registers that may hold something undefined, numbered: those that may be read before they are written, those loaded
+/// from where something may be undefined, and those computed from them.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    pub(super) registers: Vec<WatchedRegister>,
+    pub(super) numbers: HashMap<Reg, u32>,
+}
+
+#[derive(Debug)]
+pub(super) struct WatchedRegister {
+    pub(super) reg: Reg,
+    pub(super) name: Arc<str>,
+    /// It may be read before it is written, or is computed from such.
+    pub(super) unwritten: bool,
+}
+
+impl Watched {
+    pub(super) fn number(&self, reg: Reg) -> Option<u32> {
+        self.numbers.get(&reg).copied()
+    }
+
+    pub(super) fn reg(&self, number: u32) -> Reg {
+        self.registers[number as usize].reg
+    }
+
+    pub(super) fn name(&self, number: u32) -> &str {
+        &self.registers[number as usize].name
+    }
 }
 
 /// A source line from `.loc`.
@@ -212,8 +261,9 @@ pub(super) struct Callee {
     pub(super) params: Vec<Place>,
     /// Where it leaves its results.
     pub(super) returns: Vec<Place>,
-    /// Its register slots `[from, to)` by class, saved around calls when it can reach itself.
+    /// Its register slots `[from, to)` by class, saved around calls when it can reach itself, and the watched ones of them.
     pub(super) saved: Option<(Slots, Slots)>,
+    pub(super) watched: Box<[u32]>,
     /// What it does when it is not PTX.
     pub(super) builtin: Option<Builtin>,
 }
@@ -258,11 +308,10 @@ pub(super) struct Code {
     pub(super) param_bytes: u32,
     /// Blocks talk to each other through global memory, so they take turns in a fixed order.
     pub(super) communicates: bool,
-    /// The registers that each instruction writes, then reads, as far as they are followed; and what registers are called.
+    /// The registers that each instruction writes, then reads; and what registers are called.
     pub(super) operands: Vec<Box<[Reg]>>,
     pub(super) register_names: HashMap<Reg, Arc<str>>,
-    /// Names of watched registers.
-    pub(super) watched: Vec<Arc<str>>,
+    pub(super) watched: Watched,
     /// How many registers asynchronous products use.
     pub(super) product_registers: u32,
 }

@@ -7,11 +7,12 @@ use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
 use super::check::global::{Elsewhere, GlobalRaces, Order};
 use super::check::races::Races;
+use super::check::undefined::Written;
 use super::code::{Code, Special, Value};
 use super::exec::bulk::BulkCopies;
 use super::exec::mbarrier::Passing;
 use super::exec::tensor::Scratch;
-use super::fault::{Fault, Outcome};
+use super::fault::{Fault, Outcome, Where};
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use super::module::Module;
@@ -189,8 +190,7 @@ impl Machine<'_> {
 pub(super) struct Shared {
     pub(super) words: Vec<u32>,
     pub(super) bytes: u32,
-    /// Which of each word's four bytes were written; empty when nobody asks.
-    pub(super) written: Vec<u8>,
+    pub(super) written: Written,
 }
 
 impl Shared {
@@ -199,8 +199,7 @@ impl Shared {
         self.bytes = bytes;
         self.words.clear();
         self.words.resize(words, 0);
-        self.written.clear();
-        self.written.resize(if track { words } else { 0 }, 0);
+        self.written.reset(if track { words } else { 0 });
     }
 }
 
@@ -253,6 +252,11 @@ pub(super) struct Cx<'a> {
 impl<'a> Cx<'a> {
     pub(super) fn cta(&mut self) -> &mut Cta {
         &mut self.ctas[self.at]
+    }
+
+    /// The executing instruction, of the warp's first lane, and the code that it is part of.
+    pub(super) fn here(&self) -> (&'a Code, Where) {
+        (self.machine.code, Where { warp: self.warp, lane: 0, pc: self.pc })
     }
 
     /// The order of clusters that take turns, where races in global memory are looked for.

@@ -197,7 +197,10 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
                 counts.warp_instructions += 1;
                 counts.thread_instructions += u64::from(mask.count_ones());
             }
-            if let Some(asked) = &code.meta[group.pc as usize].look {
+            let meta = &code.meta[group.pc as usize];
+            if let Some(asked) = &meta.look
+                && meta.looks(warp.undefined.spreads)
+            {
                 look::look(cx, warp, asked, group.mask, mask)?;
             }
         }

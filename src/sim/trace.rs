@@ -34,8 +34,7 @@ pub struct Step<'m> {
     pub line: u32,
     /// That line, without white space at its ends.
     pub text: &'m str,
-    /// Registers it wrote, then those it read, with what they hold now. Registers that are only exchanged between lanes, multiplied
-    /// by tensor cores or stored to local and shared memory are left out.
+    /// Registers it wrote, then those it read, with what they hold now.
     pub registers: Vec<Register>,
 }
 

@@ -79,7 +79,7 @@ impl<'a> Unit<'a> {
         let machine = self.cx.machine;
         let size = machine.cluster_size();
         let warps = machine.threads().div_ceil(32);
-        let track = machine.checks.contains(Checks::UNINITIALIZED_SHARED);
+        let track = machine.checks.intersects(Checks::UNDEFINED);
         self.index = index;
         self.cx.clock = 0;
         self.cx.unit = index;

@@ -5,10 +5,12 @@
 //! been passed over for long gets a turn all the same, so that lanes may wait for each other.
 
 use super::check::products::ProductRegisters;
+use super::check::undefined::{Taint, Undefined};
 use super::exec::async_copy::AsyncCopies;
 use super::exec::lanes::Regs;
 use super::exec::local::Local;
 use super::exec::tensor::WgmmaGroups;
+use super::launch::Checks;
 use super::machine::{Cta, Machine};
 
 /// Why a group does not run.
@@ -63,7 +65,14 @@ pub(super) struct Activation {
     pub(super) caller_frame: u32,
     pub(super) callee: u32,
     /// The callee's registers before the call, where it may be active already.
-    pub(super) saved: Option<Box<[u64]>>,
+    pub(super) saved: Option<Saved>,
+}
+
+/// One lane's registers of a function, and what is undefined of the watched ones.
+#[derive(Debug)]
+pub(super) struct Saved {
+    pub(super) values: Box<[u64]>,
+    pub(super) taints: Box<[Taint]>,
 }
 
 /// One warp.
@@ -94,8 +103,7 @@ pub(super) struct Warp {
     /// In this turn it looked at memory that others may change.
     pub(super) polled: bool,
     pub(super) wgmma: WgmmaGroups,
-    /// For each watched register, the lanes in which it holds a defined value.
-    pub(super) defined: Vec<u32>,
+    pub(super) undefined: Undefined,
     pub(super) products: ProductRegisters,
     /// Registers of each thread as `setmaxnreg` set them; 0 where it did not.
     pub(super) max_registers: u32,
@@ -111,7 +119,7 @@ impl Warp {
             let values = machine.preset(preset.value, cta, index);
             self.regs.put(preset.slot, u32::MAX, &values);
         }
-        self.local.reset();
+        self.local.reset(machine.checks.intersects(Checks::UNDEFINED));
         self.copies.reset();
         self.sp = [0; 32];
         self.stacks.resize_with(32, Vec::new);
@@ -129,8 +137,7 @@ impl Warp {
         self.wgmma = WgmmaGroups::default();
         self.products.start(machine.code.product_registers);
         self.max_registers = 0;
-        self.defined.clear();
-        self.defined.resize(machine.code.watched.len(), 0);
+        self.undefined.start(&machine.code.watched);
     }
 
     /// Bytes of a lane's current frame.

@@ -259,10 +259,11 @@ fn shuffles_from_lanes_that_take_no_part() {
 #[test]
 fn aligned_instructions_under_divergence() {
     let mma = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r0}, {%r0}, {%f0,%f1,%f2,%f3};";
-    let body =
-        format!(".reg .f32 %f<4>; setp.lt.u32 %p0, %r0, 16; @!%p0 bra E; {mma} E: bar.warp.sync -1; ret;");
+    let zeros =
+        ".reg .f32 %f<4>; mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;";
+    let body = format!("{zeros} setp.lt.u32 %p0, %r0, 16; @!%p0 bra E; {mma} E: bar.warp.sync -1; ret;");
     assert_eq!(finding(&body, 32).kind, FindingKind::AlignedDivergence);
-    clean(&format!(".reg .f32 %f<4>; {mma}"), 32);
+    clean(&format!("{zeros} {mma}"), 32);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod lanes;
 mod memory;
 mod products;
 mod races;
+mod undefined;
 
 use super::support::{bytes, kernel, parse};
 use warpwright::sim::{
@@ -108,7 +109,9 @@ fn check(pair: &Pair) -> Result<(), String> {
 }
 
 fn all() -> impl Iterator<Item = &'static Pair> {
-    [races::PAIRS, memory::PAIRS, copies::PAIRS, lanes::PAIRS, products::PAIRS].into_iter().flatten()
+    [races::PAIRS, memory::PAIRS, undefined::PAIRS, copies::PAIRS, lanes::PAIRS, products::PAIRS]
+        .into_iter()
+        .flatten()
 }
 
 #[test]

@@ -40,7 +40,7 @@ LOOP:
     cp.async.wait_group 0;
     bar.sync 0;
     ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2];
-    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f2,%f3,%f4,%f5}, {%r1,%r1,%r1,%r1}, {%r1,%r1}, {%f2,%f3,%f4,%f5};
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f2,%f3,%f4,%f5}, {%r1,%r1,%r1,%r1}, {%r1,%r1}, {%f1,%f1,%f1,%f1};
     bar.sync 0;
     atom.shared.add.u32 %r7, [%r2], 1;
     prmt.b32 %r8, %r1, %r4, 0x3210;

@@ -1,7 +1,7 @@
 //! What a checked run asks before some instructions: those that touch watched registers, registers of products in
 //! flight, or convert addresses.
 
-use super::{products, registers};
+use super::{products, undefined};
 use crate::sim::code::{Look, Space};
 use crate::sim::exec::lanes::lanes;
 use crate::sim::fault::{Fault, Outcome};
@@ -21,10 +21,9 @@ pub(in crate::sim) fn look(
 ) -> Outcome<()> {
     let checks = cx.machine.checks;
     if let Some(watch) = &look.watch
-        && checks.contains(Checks::UNINITIALIZED_REGISTERS)
-        && let Err(fault) = registers::follow(cx.machine, warp, watch, group, mask)
+        && checks.intersects(Checks::UNDEFINED)
     {
-        cx.note(fault)?;
+        undefined::follow(cx, warp, watch, group, mask)?;
     }
     if mask == 0 {
         return Ok(());

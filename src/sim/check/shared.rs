@@ -1,8 +1,9 @@
 //! What a checked run asks of every access to shared memory: was it written, and is it ordered?
 
-use super::races::{Access, AccessKind, Conflict};
-use crate::sim::code::{Memory, Op};
-use crate::sim::exec::lanes::{FULL, Lanes64, lanes};
+use super::races::{self, AccessKind, Conflict};
+use super::undefined::Partial;
+use crate::sim::code::{Access, Memory, Op, Reg};
+use crate::sim::exec::lanes::{FULL, Lanes64, lanes, mask_of};
 use crate::sim::exec::mbarrier;
 use crate::sim::exec::shared::Place;
 use crate::sim::fault::{Fault, Outcome, Where};
@@ -30,13 +31,50 @@ impl Cx<'_> {
         }
     }
 
-    /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load.
+    /// The lanes of a load that read something undefined, but perhaps as the padding of a structure, or as it was stored.
+    #[inline(always)]
+    pub(in crate::sim) fn partial(
+        &self,
+        rank: usize,
+        all: &Lanes64,
+        access: &Access,
+        d: &[Reg],
+        m: u32,
+    ) -> u32 {
+        if self.ctas[rank].shared.written.is_sound() && !access.may_be_padding() {
+            return 0;
+        }
+        self.find_partial(rank, all, access, d, m)
+    }
+
+    fn find_partial(&self, rank: usize, all: &Lanes64, access: &Access, d: &[Reg], m: u32) -> u32 {
+        let written = &self.ctas[rank].shared.written;
+        let bytes = access.size();
+        if !self.checks(Checks::UNDEFINED) || written.surely(all, bytes as usize) {
+            return 0;
+        }
+        let is_defined = |address: u64| {
+            (0..bytes).step_by(8).all(|i| written.undefined(0, address + i, bytes.min(8)).0 == 0)
+        };
+        let is_padding =
+            |address: u64| access.may_be_padding() && written.touched(0, access.structure(address));
+        let is_stored = |address: u64| written.is_stored(address..address + bytes);
+        let is_partial = |address: u64| !is_defined(address) && (is_padding(address) || is_stored(address));
+        let partial = mask_of(|lane| m >> lane & 1 == 1 && is_partial(all[lane]));
+        // What goes elsewhere than to registers is not followed.
+        let followed = || d.iter().any(|&reg| self.machine.code.watched.number(reg).is_some());
+        if partial != 0 && followed() { partial } else { 0 }
+    }
+
+    /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load, and
+    /// what is undefined in the lanes of `partial` to its uses.
     pub(in crate::sim) fn check_load(
         &mut self,
         rank: usize,
         all: &Lanes64,
         bytes: usize,
         m: u32,
+        partial: u32,
         what: &str,
     ) -> Outcome<()> {
         let (warp, pc) = (self.warp, self.pc);
@@ -52,10 +90,10 @@ impl Cx<'_> {
         }
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[rank].shared;
-            if bytes == 4 && all.iter().all(|a| shared.written.get((a >> 2) as usize) == Some(&15)) {
+            if shared.written.surely(all, bytes) {
                 return Ok(());
             }
-            let bad = lanes(m)
+            let bad = lanes(m & !partial)
                 .filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit)
                 .find_map(|lane| shared.initialised(all[lane] as usize, bytes, lane, what).err());
             return bad.map_or(Ok(()), |fault| self.postpone(fault));
@@ -86,7 +124,7 @@ impl Cx<'_> {
     }
 
     /// How a store looks to the race checker; a strong one meets others.
-    pub(in crate::sim) fn kind_of(&mut self, access: &crate::sim::code::Access) -> AccessKind {
+    pub(in crate::sim) fn kind_of(&mut self, access: &Access) -> AccessKind {
         if !access.strong {
             return AccessKind::Write;
         }
@@ -131,7 +169,7 @@ impl Cx<'_> {
             if all[lane].saturating_add(bytes as u64) > u64::from(self.ctas[rank].shared.bytes) {
                 continue;
             }
-            let access = Access { warp, lane, pc, kind };
+            let access = races::Access { warp, lane, pc, kind };
             if let Some(conflict) = self.races.write(rank, start, bytes, access)
                 && !self.harmless(&conflict, rank, (all, bytes), lane, new)
             {
@@ -246,7 +284,7 @@ impl Cx<'_> {
         if !self.checks(Checks::SHARED_RACES) {
             return Ok(());
         }
-        let access = Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
+        let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
         match self.races.write(place.rank, place.offset, bytes, access) {
             // Reductions are atomic towards each other.
             Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => Ok(()),
@@ -265,7 +303,7 @@ impl Cx<'_> {
         Ok(())
     }
 
-    fn place_of(&self, access: Access) -> Option<Where> {
+    fn place_of(&self, access: races::Access) -> Option<Where> {
         Some(Where { warp: access.warp, lane: access.lane, pc: access.pc })
     }
 

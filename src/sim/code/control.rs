@@ -54,6 +54,16 @@ pub(in crate::sim) enum Place {
     Register(Reg),
 }
 
+impl Place {
+    /// The register, if it is one.
+    pub(in crate::sim) fn register(self) -> Option<Reg> {
+        match self {
+            Place::Register(reg) => Some(reg),
+            Place::Frame { .. } => None,
+        }
+    }
+}
+
 /// Whom a call calls.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) enum Target {

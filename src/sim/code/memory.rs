@@ -1,5 +1,7 @@
 //! Instructions that read and write memory.
 
+use std::ops::Range;
+
 use super::{Bulk, BulkTensor, D, Mbarrier, P, R, Reg, StoreAsync};
 use crate::sim::arith::{Float, Int};
 
@@ -56,11 +58,35 @@ pub(in crate::sim) struct Access {
     pub(in crate::sim) signed: bool,
     /// The destination registers have 16 bits.
     pub(in crate::sim) half: bool,
+    /// Elements are floating-point numbers.
+    pub(in crate::sim) float: bool,
     /// `.volatile`, `.relaxed`, `.acquire`, `.release`, `.mmio`: may be meant for other threads.
     pub(in crate::sim) strong: bool,
     /// `.acquire`, `.release` or `.acq_rel`: orders other accesses without a fence.
     pub(in crate::sim) synchronizes: bool,
     pub(in crate::sim) addr: Addr,
+}
+
+/// The largest alignment that compilers give a structure unasked.
+const UNIT: u64 = 16;
+
+impl Access {
+    /// All bytes of a lane.
+    pub(in crate::sim) fn size(&self) -> u64 {
+        u64::from(self.bytes) * u64::from(self.count)
+    }
+
+    /// Whether what a load finds beside something written may be the padding of a structure. Compilers copy that too: from
+    /// generic addresses, if they do not optimise, or as vectors.
+    pub(in crate::sim) fn may_be_padding(&self) -> bool {
+        (self.space == Space::Generic && !self.float) || self.count > 1
+    }
+
+    /// The bytes that may belong to a structure with the ones at an address.
+    pub(in crate::sim) fn structure(&self, address: u64) -> Range<u64> {
+        let end = address + self.size();
+        if self.may_be_padding() { address & !(UNIT - 1)..end.next_multiple_of(UNIT) } else { address..end }
+    }
 }
 
 /// Memory instructions.

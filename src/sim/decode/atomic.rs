@@ -64,6 +64,7 @@ impl Cx<'_, '_, '_> {
             count: count as u8,
             signed: false,
             half: false,
+            float: false,
             strong: true,
             synchronizes,
             addr,

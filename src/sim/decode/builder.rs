@@ -10,7 +10,7 @@ use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
 use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
 use crate::sim::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
-    SourceLine, Space, Target, Tensor, Value,
+    SourceLine, Space, Target, Tensor, Value, Watched,
 };
 use crate::sim::error::ParseError;
 use crate::sim::types::Type;
@@ -64,7 +64,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         communicates: false,
         operands: vec![],
         register_names: HashMap::new(),
-        watched: vec![],
+        watched: Watched::default(),
         product_registers: 0,
     };
     let mut builder = Builder {
@@ -98,6 +98,9 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
     (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
     watch::mark(&mut builder.code, &builder.touches, &builder.names);
     products::mark(&mut builder.code, &builder.touches);
+    for meta in &mut builder.code.meta {
+        meta.late = meta.look.as_ref().is_some_and(|look| look.is_late());
+    }
     builder.code.operands = builder.touches.iter().map(Touches::registers).collect();
     builder.code.register_names = builder.names;
     Ok(builder.code)
@@ -250,6 +253,7 @@ impl<'m> Builder<'m> {
             params,
             returns,
             saved: None,
+            watched: Box::default(),
             builtin,
         });
         self.callees.insert(&function.name, index);

@@ -86,6 +86,7 @@ impl<'b, 'm> Body<'b, 'm> {
             loc: self.loc,
             mnemonic,
             look: None,
+            late: false,
         };
         let op = Op::Control(Control::Return);
         self.builder.push(Instr { guard: Guard::Always, op }, meta, Touches::default());

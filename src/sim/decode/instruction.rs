@@ -5,7 +5,9 @@ use super::function::Body;
 use super::modifiers::Modifiers;
 use super::watch::Touches;
 use crate::sim::ast::{Instruction, Operand};
-use crate::sim::code::{Alu, Control, D1, Guard, Instr, Look, Memory, Meta, Op, Reg, Space};
+use crate::sim::code::{
+    Alu, Control, D1, Guard, Instr, Look, Memory, Meta, Op, Place, Reg, Space, Tensor, WarpOp,
+};
 use crate::sim::error::ParseError;
 use crate::sim::types::Type;
 
@@ -48,36 +50,29 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         let mnemonic = cx.body.builder.mnemonic(i.mnemonic());
         let look =
             converted(&op).map(|converts| Box::new(Look { converts: Some(converts), ..Look::default() }));
-        let meta = Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic, look };
+        let meta =
+            Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic, look, late: false };
         let touches = cx.touches(&op);
         cx.body.builder.push(Instr { guard, op }, meta, touches);
         Ok(())
     }
 
-    /// Sorts the registers read by what an undefined value in them would mean.
+    /// Sorts the registers read by what an undefined value in them would mean: computing and copying is no mistake.
     fn touches(&mut self, op: &Op) -> Touches {
         let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
-        let mut sources = vec![];
         let reads = [&uses[..], &sinks].concat();
-        match op {
-            Op::Alu(_) => sources = uses,
-            Op::Control(_)
-            | Op::Memory(
-                Memory::Atom(_)
-                | Memory::CpAsync(_)
-                | Memory::Mbarrier(_)
-                | Memory::Bulk(_)
-                | Memory::BulkTensor(_)
-                | Memory::StoreAsync(_),
-            ) => sinks.extend(uses),
-            Op::Memory(Memory::St(access, _) | Memory::StR(access, _))
-                if matches!(access.space, Space::Global | Space::Generic) =>
-            {
-                sinks.extend(uses);
-            }
-            // Exchanged between lanes, multiplied, or saved on the stack: not followed.
-            Op::Memory(_) | Op::Warp(_) | Op::Tensor(_) => {}
-        }
+        let passed_on = |reg: &Reg| match op {
+            Op::Alu(_) | Op::Memory(Memory::St(..) | Memory::StR(..)) => true,
+            Op::Warp(WarpOp::Shfl(shfl)) => *reg == Reg::R(shfl.a),
+            Op::Control(Control::Call(call)) => call.args.contains(&Place::Register(*reg)),
+            Op::Tensor(tensor) => match &**tensor {
+                Tensor::Wgmma(wgmma) => matches!(reg, Reg::R(r) if wgmma.d.contains(r)),
+                _ => false,
+            },
+            _ => false,
+        };
+        let (sources, decisive): (Vec<Reg>, Vec<Reg>) = uses.into_iter().partition(passed_on);
+        sinks.extend(decisive);
         Touches { sources, sinks, writes: defs, reads }
     }
 

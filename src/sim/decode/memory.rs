@@ -4,7 +4,7 @@ use super::Decoded;
 use super::instruction::Cx;
 use super::operand::Fit;
 use crate::sim::code::{Access, Memory, Reg, Space};
-use crate::sim::types::Type;
+use crate::sim::types::{Meaning, Type};
 
 /// A state space as `ld`, `st` and `atom` spell it.
 pub(super) fn space_of(word: &str) -> Option<Space> {
@@ -148,7 +148,8 @@ impl Cx<'_, '_, '_> {
     ) -> Access {
         let signed = matches!(ty, Type::Int(int) if int.signed());
         let (bytes, count) = (ty.bytes() as u8, count as u8);
-        Access { space, bytes, count, signed, half: false, strong, synchronizes, addr }
+        let float = ty.meaning() == Meaning::Float;
+        Access { space, bytes, count, signed, half: false, float, strong, synchronizes, addr }
     }
 
     /// Bits of the first register of operand `n`.

@@ -1,20 +1,22 @@
-//! Finds the registers that may be read before they are written, so that a checked run watches only those.
+//! Finds the registers that may hold something undefined, so that a checked run watches only those.
 //!
-//! A forward analysis per function: a register is watched if some path reaches a use of it without passing a write.
-//! What is computed from watched registers is watched too, so that an undefined value is reported where it decides
-//! something (an address, a branch, a stored value), not where it is merely copied along.
+//! A forward analysis per function: a register is watched if some path reaches a use of it without passing a write. So
+//! is what is loaded from where something may be undefined, and whatever is computed from watched registers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::sim::code::{Code, Control, Guard, Op, Reg, Watch};
+use crate::sim::code::{
+    Access, Code, Control, D, Guard, Memory, Op, P, R, Reg, Slots, Space, WarpOp, Watch, Watched,
+    WatchedRegister,
+};
 
 /// What an instruction does with registers.
 #[derive(Debug, Default)]
 pub(super) struct Touches {
-    /// Read, and passed on into what is written.
+    /// Computed with, or copied.
     pub(super) sources: Vec<Reg>,
-    /// Read, and decisive.
+    /// Read, and decisive: addresses, targets, operands of products.
     pub(super) sinks: Vec<Reg>,
     pub(super) writes: Vec<Reg>,
     /// Read at all.
@@ -44,39 +46,112 @@ pub(super) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Ar
     starts.push(0);
     starts.sort_unstable();
     starts.dedup();
-    let mut watched: BTreeMap<Reg, u32> = BTreeMap::new();
+    let mut unwritten: BTreeSet<Reg> = BTreeSet::new();
     for (i, &start) in starts.iter().enumerate() {
         let end = starts.get(i + 1).copied().unwrap_or(code.instrs.len());
-        for reg in undefined_uses(code, touches, start..end) {
-            let next = watched.len() as u32;
-            watched.entry(reg).or_insert(next);
-        }
+        unwritten.extend(undefined_uses(code, touches, start..end));
     }
+    spread(code, touches, &mut unwritten);
+    let mut watched = unwritten.clone();
+    watched.extend(loaded(code, touches, partial_at_first(code)));
+    watched.extend(passed(code, touches));
     spread(code, touches, &mut watched);
+    if stores_to_shared(code, touches, &watched) {
+        watched.extend(loaded(code, touches, is_shared));
+        spread(code, touches, &mut watched);
+    }
+    let numbers: HashMap<Reg, u32> = watched.iter().copied().zip(0..).collect();
     let index =
-        |regs: &[Reg]| -> Box<[u32]> { regs.iter().filter_map(|reg| watched.get(reg).copied()).collect() };
+        |regs: &[Reg]| -> Box<[u32]> { regs.iter().filter_map(|reg| numbers.get(reg).copied()).collect() };
     for (at, touches) in touches.iter().enumerate() {
-        let guard = guard_of(code, at).and_then(|reg| watched.get(&reg).copied());
-        let watch = Watch {
-            guard,
+        let guard = guard_of(code, at);
+        let mut all = guard.iter().chain(&touches.sources).chain(&touches.sinks).chain(&touches.writes);
+        if !all.clone().any(|reg| watched.contains(reg)) {
+            continue;
+        }
+        let shuffled = shuffled(&code.instrs[at].op);
+        let written: Vec<Reg> = touches.writes.iter().copied().filter(|&reg| Some(reg) != shuffled).collect();
+        code.meta[at].look.get_or_insert_default().watch = Some(Watch {
+            guard: guard.and_then(|reg| numbers.get(&reg).copied()),
             sources: index(&touches.sources),
             sinks: index(&touches.sinks),
-            writes: index(&touches.writes),
-            passes_on: matches!(code.instrs[at].op, Op::Alu(_)),
-        };
-        let any = watch.guard.is_some()
-            || [&watch.sources, &watch.sinks, &watch.writes].iter().any(|l| !l.is_empty());
-        if any {
-            code.meta[at].look.get_or_insert_default().watch = Some(watch);
+            writes: index(&written),
+            always: all.any(|reg| unwritten.contains(reg)),
+        });
+    }
+    for callee in &mut code.callees {
+        let own = |reg: &Reg| callee.saved.is_some_and(|range| lies_in(*reg, range));
+        callee.watched = index(&watched.iter().copied().filter(own).collect::<Vec<_>>());
+    }
+    let register = |reg: Reg| WatchedRegister {
+        reg,
+        name: names.get(&reg).cloned().unwrap_or_else(|| Arc::from("?")),
+        unwritten: unwritten.contains(&reg),
+    };
+    code.watched = Watched { registers: watched.into_iter().map(register).collect(), numbers };
+}
+
+fn lies_in(reg: Reg, (from, to): (Slots, Slots)) -> bool {
+    match reg {
+        Reg::R(R(i)) => (from.r..to.r).contains(&i),
+        Reg::D(D(i)) | Reg::Q(D(i)) => (from.d..to.d).contains(&i),
+        Reg::P(P(i)) => (from.p..to.p).contains(&i),
+    }
+}
+
+/// The result of a shuffle, which is as undefined as in the lane that it comes from.
+fn shuffled(op: &Op) -> Option<Reg> {
+    match op {
+        Op::Warp(WarpOp::Shfl(shfl)) => Some(Reg::R(shfl.d)),
+        _ => None,
+    }
+}
+
+/// Registers loaded by some accesses.
+fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec<Reg> {
+    let loads = code.instrs.iter().zip(touches).filter(|(instr, _)| match &instr.op {
+        Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => by(access),
+        _ => false,
+    });
+    loads.flat_map(|(_, touches)| touches.writes.iter().copied()).collect()
+}
+
+/// Loads of what may never have been written: from local memory, or of what may be padding in shared memory.
+fn partial_at_first(code: &Code) -> impl Fn(&Access) -> bool {
+    let local = code.frame > 0 || code.callees.iter().any(|callee| callee.frame > 0);
+    let shared = code.static_shared > 0 || code.uses_dynamic_shared;
+    move |access| match access.space {
+        Space::Local => true,
+        Space::Generic => local || (shared && access.may_be_padding()),
+        Space::Shared | Space::SharedCluster => access.may_be_padding(),
+        _ => false,
+    }
+}
+
+fn is_shared(access: &Access) -> bool {
+    matches!(access.space, Space::Generic | Space::Shared | Space::SharedCluster)
+}
+
+/// Whether something undefined may be stored to shared memory.
+fn stores_to_shared(code: &Code, touches: &[Touches], watched: &BTreeSet<Reg>) -> bool {
+    code.instrs.iter().zip(touches).any(|(instr, touches)| match &instr.op {
+        Op::Memory(Memory::St(access, _) | Memory::StR(access, _)) => {
+            is_shared(access) && touches.sources.iter().any(|reg| watched.contains(reg))
+        }
+        _ => false,
+    })
+}
+
+/// Registers that hold arguments and results of calls.
+fn passed(code: &Code, touches: &[Touches]) -> Vec<Reg> {
+    let places = code.callees.iter().flat_map(|callee| callee.params.iter().chain(&callee.returns));
+    let mut regs: Vec<Reg> = places.filter_map(|place| place.register()).collect();
+    for (instr, touches) in code.instrs.iter().zip(touches) {
+        if let Op::Control(Control::Call(_)) = instr.op {
+            regs.extend(touches.sources.iter().chain(&touches.writes));
         }
     }
-    let mut all = vec![Arc::from("?"); watched.len()];
-    for (reg, index) in watched {
-        if let Some(name) = names.get(&reg) {
-            all[index as usize] = name.clone();
-        }
-    }
-    code.watched = all;
+    regs
 }
 
 fn guard_of(code: &Code, at: usize) -> Option<Reg> {
@@ -87,18 +162,14 @@ fn guard_of(code: &Code, at: usize) -> Option<Reg> {
 }
 
 /// Adds to `watched` whatever is computed from it.
-fn spread(code: &Code, touches: &[Touches], watched: &mut BTreeMap<Reg, u32>) {
+fn spread(code: &Code, touches: &[Touches], watched: &mut BTreeSet<Reg>) {
     loop {
         let before = watched.len();
         for (at, touches) in touches.iter().enumerate() {
             let guard = guard_of(code, at);
-            let tainted = touches.sources.iter().chain(&guard).any(|reg| watched.contains_key(reg));
-            if !tainted || !matches!(code.instrs[at].op, Op::Alu(_)) {
-                continue;
-            }
-            for &reg in &touches.writes {
-                let next = watched.len() as u32;
-                watched.entry(reg).or_insert(next);
+            let tainted = touches.sources.iter().chain(&guard).any(|reg| watched.contains(reg));
+            if tainted && matches!(code.instrs[at].op, Op::Alu(_) | Op::Warp(WarpOp::Shfl(_))) {
+                watched.extend(&touches.writes);
             }
         }
         if watched.len() == before {

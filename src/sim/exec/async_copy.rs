@@ -174,9 +174,7 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) 
             for i in 0..entry.bytes / 4 {
                 shared.set(entry.to[lane] + 4 * i, lane, u32::MAX, entry.data[lane][i as usize]);
             }
-            if !shared.written.is_empty() {
-                shared.mark(entry.to[lane], entry.bytes);
-            }
+            shared.written.mark(entry.to[lane], entry.bytes);
             if racing {
                 let access = Access { warp: warp_number, lane, pc: entry.pc, kind: AccessKind::Write };
                 cx.races.arrived(rank, entry.to[lane] as usize, entry.bytes as usize, access);

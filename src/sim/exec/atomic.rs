@@ -224,8 +224,9 @@ fn in_shared<const CHECKED: bool>(
         cx.check_strong_load(rank, &all, total as usize, 1 << lane, atom.access.synchronizes)?;
         cx.check_store(rank, &all, total as usize, 1 << lane, AccessKind::Atomic, &|_, _| 0)?;
     }
-    let words = &mut cx.ctas[rank].shared.words;
-    Ok(exchange(atom, address + offset, false, o, words, &mut cx.events))
+    let shared = &mut cx.ctas[rank].shared;
+    shared.written.mark(address + offset, atom.access.bytes.into());
+    Ok(exchange(atom, address + offset, false, o, &mut shared.words, &mut cx.events))
 }
 
 fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {

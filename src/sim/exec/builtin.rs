@@ -1,9 +1,11 @@
 //! Functions that the driver provides: vprintf, __assertfail, malloc, free.
 
 use super::memory::generic_byte;
+use crate::sim::check::undefined::{self, Taint};
 use crate::sim::code::{Builtin, Call, Callee, Place};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
+use crate::sim::memory::{LOCAL_WINDOW, PARAM_WINDOW};
 use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
@@ -22,8 +24,13 @@ pub(in crate::sim) fn call(
     let result = match builtin {
         Builtin::Vprintf => {
             let (format, arguments) = (argument(warp, 0), argument(warp, 1));
-            let text = printf(cx, warp, lane, format, arguments)?;
+            let (text, undefined) = printf(cx, warp, lane, format, arguments)?;
             cx.printed.push(text);
+            if let Some(fault) =
+                undefined.and_then(|taint| undefined::misuse(cx, lane, &taint, "what is printed"))
+            {
+                cx.note(fault)?;
+            }
             0
         }
         Builtin::AssertFail => {
@@ -87,11 +94,17 @@ struct Arguments<'a, 'b> {
     warp: &'a Warp,
     lane: usize,
     at: u64,
+    /// The first undefined one.
+    undefined: Option<Taint>,
 }
 
 impl Arguments<'_, '_> {
     fn next(&mut self, bytes: u64) -> Outcome<u64> {
         self.at = self.at.next_multiple_of(bytes);
+        if (LOCAL_WINDOW..PARAM_WINDOW).contains(&self.at) {
+            let taint = undefined::of_local(self.cx, self.warp, self.lane, self.at - LOCAL_WINDOW, bytes);
+            self.undefined = self.undefined.or(Some(taint).filter(|taint| taint.bits != 0));
+        }
         let mut value = 0;
         for i in 0..bytes {
             value |= u64::from(generic_byte(self.cx, self.warp, self.lane, self.at + i)?) << (8 * i);
@@ -114,9 +127,15 @@ struct Spec {
     long: bool,
 }
 
-fn printf(cx: &Cx<'_>, warp: &Warp, lane: usize, format: u64, arguments: u64) -> Outcome<String> {
+fn printf(
+    cx: &Cx<'_>,
+    warp: &Warp,
+    lane: usize,
+    format: u64,
+    arguments: u64,
+) -> Outcome<(String, Option<Taint>)> {
     let format: Vec<char> = string(cx, warp, lane, format)?.chars().collect();
-    let mut arguments = Arguments { cx, warp, lane, at: arguments };
+    let mut arguments = Arguments { cx, warp, lane, at: arguments, undefined: None };
     let mut out = String::new();
     let mut at = 0;
     while at < format.len() {
@@ -133,7 +152,7 @@ fn printf(cx: &Cx<'_>, warp: &Warp, lane: usize, format: u64, arguments: u64) ->
             None => out.push('%'),
         }
     }
-    Ok(out)
+    Ok((out, arguments.undefined))
 }
 
 fn parse_spec(

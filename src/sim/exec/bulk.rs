@@ -375,10 +375,7 @@ pub(super) fn shared_bits(cx: &mut Cx<'_>, place: Place, offset: usize, mask: u3
     let shared = &mut cx.ctas[place.rank].shared;
     let at = (place.offset + offset) / 4;
     shared.words[at] = (shared.words[at] & !mask) | (bits & mask);
-    if !shared.written.is_empty() {
-        let bytes = (0..4).filter(|i| mask >> (8 * i) & 0xff != 0).fold(0, |all, i| all | 1 << i);
-        shared.written[at] |= bytes;
-    }
+    shared.written.mark_bits(at, mask);
 }
 
 /// Replaces bits of a global word that was checked to exist.

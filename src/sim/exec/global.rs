@@ -184,7 +184,7 @@ pub(super) fn load<const CHECKED: bool>(
     all: &Lanes64,
     m: u32,
 ) -> Outcome<()> {
-    let bytes = u64::from(access.bytes) * u64::from(access.count);
+    let bytes = access.size();
     let parallel = cx.machine.parallel;
     if CHECKED && access.strong {
         cx.check_strong(access.synchronizes);
@@ -218,7 +218,7 @@ pub(super) fn store<const CHECKED: bool>(
     all: &Lanes64,
     m: u32,
 ) -> Outcome<()> {
-    let bytes = u64::from(access.bytes) * u64::from(access.count);
+    let bytes = access.size();
     let parallel = cx.machine.parallel;
     cx.events += 1;
     if CHECKED && access.strong {

@@ -39,7 +39,7 @@ pub(super) fn load<const CHECKED: bool>(
     if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
         cx.count_shared(&all, 16, used, false);
-        cx.check_load(cx.at, &all, 16, used, "a row of ldmatrix")?;
+        cx.check_load(cx.at, &all, 16, used, 0, "a row of ldmatrix")?;
     }
     let shared = &cx.cta().shared;
     for (i, &reg) in access.regs.iter().enumerate() {
@@ -79,9 +79,7 @@ pub(super) fn store<const CHECKED: bool>(
     for (&address, row) in all[..used].iter().zip(&rows) {
         let start = (address >> 2) as usize;
         shared.words[start..start + 4].copy_from_slice(row);
-        if !shared.written.is_empty() {
-            shared.mark(address, 16);
-        }
+        shared.written.mark(address, 16);
     }
     Ok(())
 }

@@ -73,9 +73,7 @@ fn store(cx: &mut Cx<'_>, place: Place, bits: u64) {
     let shared = &mut cx.ctas[place.rank].shared;
     shared.words[place.offset / 4] = bits as u32;
     shared.words[place.offset / 4 + 1] = (bits >> 32) as u32;
-    if !shared.written.is_empty() {
-        shared.mark(place.offset as u64, 8);
-    }
+    shared.written.mark(place.offset as u64, 8);
 }
 
 /// The object at a place, if one was initialised there.

@@ -3,6 +3,7 @@
 use super::global::{Doing, reach};
 use super::lanes::{FULL, Lanes64, Regs, lanes};
 use super::{async_copy, atomic, bulk, global, local, matrix, shared};
+use crate::sim::check::undefined;
 use crate::sim::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
@@ -23,6 +24,9 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(
 ) -> Outcome<()> {
     match op {
         Memory::LdR(access, d) => load_word::<CHECKED>(cx, warp, access, *d, m),
+        Memory::StR(access, value) if CHECKED && warp.undefined.storing != 0 => {
+            store::<CHECKED>(cx, warp, access, &[Reg::R(*value)], m)
+        }
         Memory::StR(access, value) => store_word::<CHECKED>(cx, warp, access, *value, m),
         Memory::Ld(access, d) => load::<CHECKED>(cx, warp, access, d, m),
         Memory::St(access, values) => store::<CHECKED>(cx, warp, access, values, m),
@@ -327,7 +331,7 @@ fn load_from<const CHECKED: bool>(
     all: &Lanes64,
     m: u32,
 ) -> Outcome<()> {
-    let total = u64::from(access.bytes) * u64::from(access.count);
+    let total = access.size();
     aligned(all, total, "a load", space)?;
     match space {
         Space::Shared | Space::SharedCluster => shared::load::<CHECKED>(cx, warp, space, access, d, all, m),
@@ -384,7 +388,17 @@ pub(super) fn store_elements<const CHECKED: bool>(
 
 fn element(space: Space, bytes: u8) -> Access {
     let addr = Addr { base: Base::Frame, offset: 0 };
-    Access { space, bytes, count: 1, signed: false, half: false, strong: false, synchronizes: false, addr }
+    Access {
+        space,
+        bytes,
+        count: 1,
+        signed: false,
+        half: false,
+        float: false,
+        strong: false,
+        synchronizes: false,
+        addr,
+    }
 }
 
 fn store<const CHECKED: bool>(
@@ -395,12 +409,13 @@ fn store<const CHECKED: bool>(
     m: u32,
 ) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
-    if access.space == Space::Generic {
-        return by_space(&all, m, |space, m, all| {
-            store_to::<CHECKED>(cx, warp, space, access, values, all, m)
-        });
-    }
-    store_to::<CHECKED>(cx, warp, access.space, access, values, &all, m)
+    let stored = if access.space == Space::Generic {
+        by_space(&all, m, |space, m, all| store_to::<CHECKED>(cx, warp, space, access, values, all, m))
+    } else {
+        store_to::<CHECKED>(cx, warp, access.space, access, values, &all, m)
+    };
+    warp.undefined.storing = 0;
+    stored
 }
 
 fn store_to<const CHECKED: bool>(
@@ -412,8 +427,11 @@ fn store_to<const CHECKED: bool>(
     all: &Lanes64,
     m: u32,
 ) -> Outcome<()> {
-    let total = u64::from(access.bytes) * u64::from(access.count);
+    let total = access.size();
     aligned(all, total, "a store", space)?;
+    if CHECKED && matches!(space, Space::Global | Space::Param) && warp.undefined.storing & m != 0 {
+        undefined::leave(cx, warp, access, values, warp.undefined.storing & m)?;
+    }
     match space {
         Space::Shared | Space::SharedCluster => {
             shared::store::<CHECKED>(cx, warp, space, access, values, all, m)

@@ -2,6 +2,7 @@
 
 use super::lanes::{FULL, Lanes64, Regs, lanes, spread};
 use super::memory::{View, aligned, read, safe_addresses, write};
+use crate::sim::check::undefined::{self, Origin};
 use crate::sim::code::{Access, Base, D, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::{Cx, Shared};
@@ -50,33 +51,34 @@ impl Shared {
         lane: usize,
         what: &str,
     ) -> Outcome<()> {
-        let need = if bytes < 4 { (1u8 << bytes) - 1 } else { 15 } << (start & 3);
-        let bad = (start / 4..(start + bytes).div_ceil(4)).find(|&word| self.written[word] & need != need);
-        match bad {
+        let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
+        match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {
             None => Ok(()),
-            Some(word) => Err(unwritten(start, bytes, word, lane, what)),
-        }
-    }
-
-    /// Notes that bytes were written.
-    pub(super) fn mark(&mut self, address: u64, bytes: u64) {
-        if bytes < 4 {
-            self.written[(address >> 2) as usize] |= ((1 << bytes) - 1) << (address & 3);
-            return;
-        }
-        for word in 0..bytes / 4 {
-            self.written[((address >> 2) + word) as usize] = 15;
+            Some((word, origin)) => Err(unwritten(start, bytes, word, origin, lane, what)),
         }
     }
 }
 
 #[cold]
-fn unwritten(start: usize, bytes: usize, word: usize, lane: usize, what: &str) -> Box<Fault> {
+fn unwritten(
+    start: usize,
+    bytes: usize,
+    word: usize,
+    origin: Option<Origin>,
+    lane: usize,
+    what: &str,
+) -> Box<Fault> {
     let at = if bytes < 4 { start } else { 4 * word };
-    let message = format!(
-        "uninitialized shared memory: {what} of {bytes} bytes at {start:#x} reads {at:#x}, which no thread has written"
-    );
-    Fault::at(FindingKind::UninitializedSharedRead, lane, message)
+    let reads = format!("{what} of {bytes} bytes at {start:#x} reads {at:#x}, which");
+    match origin {
+        None => {
+            let message = format!("uninitialized shared memory: {reads} no thread has written");
+            Fault::at(FindingKind::UninitializedSharedRead, lane, message)
+        }
+        Some(origin) => {
+            Fault::at(origin.kind, lane, undefined::sentence(origin.kind, &reads)).with(Some(origin.at))
+        }
+    }
 }
 
 /// A checked place in the shared memory of a block of the cluster.
@@ -176,10 +178,15 @@ pub(super) fn load_word<const CHECKED: bool>(
     if CHECKED {
         let wide = all.map(u64::from);
         cx.count_shared(&wide, 4, m, false);
+        let partial = cx.partial(cx.at, &wide, access, &[Reg::R(d)], m);
         if access.strong {
-            cx.check_strong_load(cx.at, &wide, 4, m, access.synchronizes)?;
+            cx.check_strong_load(cx.at, &wide, 4, m & !partial, access.synchronizes)?;
         } else {
-            cx.check_load(cx.at, &wide, 4, m, "a load")?;
+            cx.check_load(cx.at, &wide, 4, m, partial, "a load")?;
+        }
+        if partial != 0 {
+            let written = &cx.ctas[cx.at].shared.written;
+            undefined::load(cx.here(), &mut warp.undefined, written, access, &[Reg::R(d)], &wide, partial);
         }
     }
     let words = &cx.cta().shared.words[..];
@@ -219,11 +226,7 @@ pub(super) fn store_word<const CHECKED: bool>(
             shared.words[(all[lane] >> 2) as usize] = values[lane];
         }
     }
-    if !shared.written.is_empty() {
-        for &address in &all {
-            shared.written[(address >> 2) as usize] = 15;
-        }
-    }
+    shared.written.mark_words(&all);
     Ok(())
 }
 
@@ -273,17 +276,24 @@ pub(super) fn load<const CHECKED: bool>(
     all: &Lanes64,
     m: u32,
 ) -> Outcome<()> {
-    let bytes = u64::from(access.bytes) * u64::from(access.count);
-    let regs = &mut warp.regs;
+    let bytes = access.size();
+    let Warp { regs, undefined, .. } = warp;
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
         cx.ctas[rank].shared.within(all, bytes, "a load")?;
         if CHECKED {
             cx.count_shared(all, bytes, m, false);
         }
-        if CHECKED && access.strong {
-            cx.check_strong_load(rank, all, bytes as usize, m, access.synchronizes)?;
-        } else if CHECKED {
-            cx.check_load(rank, all, bytes as usize, m, "a load")?;
+        if CHECKED {
+            let partial = cx.partial(rank, all, access, d, m);
+            if access.strong {
+                cx.check_strong_load(rank, all, bytes as usize, m & !partial, access.synchronizes)?;
+            } else {
+                cx.check_load(rank, all, bytes as usize, m, partial, "a load")?;
+            }
+            if partial != 0 {
+                let written = &cx.ctas[rank].shared.written;
+                undefined::load(cx.here(), undefined, written, access, d, all, partial);
+            }
         }
         read(&cx.ctas[rank].shared, regs, all, access, d, m);
         Ok(())
@@ -299,7 +309,7 @@ pub(super) fn store<const CHECKED: bool>(
     all: &Lanes64,
     m: u32,
 ) -> Outcome<()> {
-    let bytes = u64::from(access.bytes) * u64::from(access.count);
+    let bytes = access.size();
     let regs = &warp.regs;
     cx.events += 1;
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
@@ -315,10 +325,12 @@ pub(super) fn store<const CHECKED: bool>(
         }
         let shared = &mut cx.ctas[rank].shared;
         write(shared, regs, all, access, values, m);
-        if !shared.written.is_empty() {
-            for lane in lanes(m) {
-                shared.mark(all[lane], bytes);
-            }
+        for lane in lanes(m) {
+            shared.written.mark(all[lane], bytes);
+        }
+        if CHECKED && warp.undefined.storing & m != 0 {
+            let (at, m) = (cx.here(), warp.undefined.storing & m);
+            undefined::store(at, &warp.undefined, &mut cx.ctas[rank].shared.written, access, values, all, m);
         }
         Ok(())
     })

@@ -1,6 +1,6 @@
 //! shfl, vote, match, redux, elect, activemask, movmatrix.
 
-use super::lanes::{Lanes32, lanes, mask_of};
+use super::lanes::{Lanes32, Regs, lanes, mask_of};
 use super::matrix;
 use crate::sim::code::{R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
 use crate::sim::fault::{Fault, Outcome};
@@ -101,20 +101,29 @@ fn source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     }
 }
 
-fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
-    let (a, b, c) = (*warp.regs.r(op.a), warp.regs.r(op.b), warp.regs.r(op.c));
-    let mut out = [0; 32];
+/// The lane each lane gets its value from, and the lanes for which that is within the segment.
+pub(in crate::sim) fn shuffled(regs: &Regs, op: &Shfl) -> ([usize; 32], u32) {
+    let (b, c) = (regs.r(op.b), regs.r(op.c));
     let mut inside = 0;
-    for lane in 0..32 {
+    let from = std::array::from_fn(|lane| {
         let (from, ok) = source(op.mode, lane as u32, b[lane], c[lane]);
-        let from = if ok { from & 31 } else { lane as u32 };
         inside |= u32::from(ok) << lane;
+        if ok { (from & 31) as usize } else { lane }
+    });
+    (from, inside)
+}
+
+fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
+    let a = *warp.regs.r(op.a);
+    let (from, inside) = shuffled(&warp.regs, op);
+    let mut out = [0; 32];
+    for (lane, from) in from.into_iter().enumerate() {
         if strict && m >> lane & 1 == 1 && m >> from & 1 == 0 {
             let message = format!("shfl reads lane {from}, which is inactive or not in the mask {m:#010x}");
             return Err(Fault::at(FindingKind::ShflInactiveLane, lane, message));
         }
         // A lane that takes no part gives 0, as on an H200.
-        out[lane] = if m >> from & 1 == 1 { a[from as usize] } else { 0 };
+        out[lane] = if m >> from & 1 == 1 { a[from] } else { 0 };
     }
     warp.regs.put_r(op.d, m, &out);
     if let Some(p) = op.p {

@@ -23,9 +23,9 @@ pub enum FindingKind {
     ReadOnly,
     /// An address in no space the instruction may access.
     InvalidAddress,
-    /// A read of shared memory that was never written.
+    /// A read of shared memory that was never written, or a use of it where it may be padding.
     UninitializedSharedRead,
-    /// A decisive use of a register that was never written.
+    /// A use of a register that was never written, or of what was computed from it.
     UninitializedRegister,
     /// Two accesses of shared memory, at least one a write, with no order between them.
     SharedRace,
@@ -59,7 +59,8 @@ pub enum FindingKind {
     InvalidDescriptor,
     /// An access to global memory and one of another block, at least one a write, with nothing to order them.
     GlobalRace,
-    /// A read of local memory that the thread never wrote.
+    /// A use of what was loaded from local memory that the thread never wrote, or of what was computed from it. The other
+    /// side is the load.
     UninitializedLocalRead,
     /// A register that a product in flight writes or reads was touched, or shared memory it reads was overwritten.
     WgmmaInFlight,

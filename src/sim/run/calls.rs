@@ -1,14 +1,15 @@
 //! Calls and returns, lane by lane.
 
 use super::step::{self, Step};
+use crate::sim::check::undefined::{self, Partial, Taint};
 use crate::sim::code::{Call, Callee, Control, D, Op, P, Place, R, Reg, Slots, Target};
 use crate::sim::exec::builtin;
 use crate::sim::exec::lanes::lanes;
-use crate::sim::fault::{Fault, Outcome};
+use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::machine::Cx;
 use crate::sim::memory::FUNCTION_WINDOW;
 use crate::sim::report::FindingKind;
-use crate::sim::warp::{Activation, Group, Warp};
+use crate::sim::warp::{Activation, Group, Saved, Warp};
 
 /// Local memory of a thread, and calls it may have open.
 const MAX_STACK: u64 = 512 * 1024;
@@ -33,7 +34,7 @@ pub(super) fn call(
             warp.groups.push(Group { pc: group.pc + 1, mask: 1 << lane, ..*group });
             continue;
         }
-        enter(warp, lane, group.pc + 1, call, index, callee)?;
+        enter(cx, warp, lane, group.pc + 1, call, index, callee)?;
         warp.groups.push(Group {
             pc: callee.start,
             mask: 1 << lane,
@@ -63,6 +64,7 @@ fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u3
 
 /// Makes a lane's activation of a function and gives it its arguments.
 fn enter(
+    cx: &Cx<'_>,
     warp: &mut Warp,
     lane: usize,
     return_pc: u32,
@@ -79,48 +81,73 @@ fn enter(
         );
         return Err(Fault::at(FindingKind::LocalOutOfBounds, lane, message));
     }
-    let saved = callee.saved.map(|range| save(warp, lane, range));
+    let saved = callee.saved.map(|range| Saved {
+        values: save(warp, lane, range),
+        taints: warp.undefined.save(&callee.watched, lane),
+    });
     let caller = u64::from(warp.sp[lane]);
     let frame = caller + u64::from(call.frame);
     warp.local.forget(lane, frame, u64::from(callee.frame));
-    let values: Vec<u64> = call.args.iter().map(|place| register_value(warp, lane, *place)).collect();
-    for ((from, to), value) in call.args.iter().zip(&callee.params).zip(values) {
-        match (*from, *to) {
-            (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
-                warp.local.copy(
-                    lane,
-                    caller + u64::from(offset),
-                    frame + u64::from(to),
-                    u64::from(size.min(room)),
-                );
-            }
-            (Place::Frame { .. }, Place::Register(to)) => {
-                let value = builtin::read_place(warp, lane, *from);
-                warp.regs.set_lane(to, lane, value);
-            }
-            (Place::Register(_), to) => write(warp, lane, frame, to, value),
-        }
-    }
+    let passed = take(cx, warp, lane, &call.args, &callee.params);
+    give(cx, warp, lane, (&call.args, caller), (&callee.params, frame), &passed);
     warp.stacks[lane].push(Activation { return_pc, caller_frame: call.frame, callee: index, saved });
     warp.sp[lane] = frame as u32;
     warp.set_frame(lane, callee.used);
     Ok(())
 }
 
-fn register_value(warp: &Warp, lane: usize, place: Place) -> u64 {
+/// What passes through registers from places of the current activation to others: up to 8 bytes, and what is undefined
+/// of them.
+fn take(cx: &Cx<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[Place]) -> Vec<(u64, Taint)> {
+    let one = |(from, to): (&Place, &Place)| match (from.register(), to.register()) {
+        (None, None) => (0, Taint::NONE),
+        _ => (builtin::read_place(warp, lane, *from), taint_of(cx, warp, lane, *from)),
+    };
+    from.iter().zip(to).map(one).collect()
+}
+
+/// What is undefined of a place of the current activation.
+fn taint_of(cx: &Cx<'_>, warp: &Warp, lane: usize, place: Place) -> Taint {
     match place {
-        Place::Register(reg) => warp.regs.lane(reg, lane),
-        Place::Frame { .. } => 0,
+        Place::Register(reg) => {
+            let register = cx.machine.code.watched.number(reg);
+            register.map_or(Taint::NONE, |register| warp.undefined.get(register, lane))
+        }
+        Place::Frame { offset, size } => {
+            let address = u64::from(warp.sp[lane] + offset);
+            undefined::of_local(cx, warp, lane, address, size.clamp(1, 8).into())
+        }
     }
 }
 
-/// Writes a value to a place of the activation whose frame starts at `frame`.
-fn write(warp: &mut Warp, lane: usize, frame: u64, place: Place, value: u64) {
-    match place {
-        Place::Register(reg) => warp.regs.set_lane(reg, lane, value),
-        Place::Frame { offset, size } => {
-            for i in 0..u64::from(size.min(8)) {
-                warp.local.set_byte(lane, frame + u64::from(offset) + i, (value >> (8 * i)) as u8);
+/// Puts what was taken, and bytes of the frame that starts at one place, into the other frame and into registers.
+fn give(
+    cx: &Cx<'_>,
+    warp: &mut Warp,
+    lane: usize,
+    (from, source): (&[Place], u64),
+    (to, frame): (&[Place], u64),
+    taken: &[(u64, Taint)],
+) {
+    for ((from, to), &(value, taint)) in from.iter().zip(to).zip(taken) {
+        match (*from, *to) {
+            (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
+                let (from, to) = (source + u64::from(offset), frame + u64::from(to));
+                warp.local.copy(lane, from, to, size.min(room).into());
+            }
+            (_, Place::Register(reg)) => {
+                warp.regs.set_lane(reg, lane, value);
+                if let Some(register) = cx.machine.code.watched.number(reg) {
+                    warp.undefined.set(register, lane, taint);
+                }
+            }
+            (_, Place::Frame { offset, size }) => {
+                let (address, bytes) = (frame + u64::from(offset), u64::from(size.min(8)));
+                for i in 0..bytes {
+                    warp.local.set_byte(lane, address + i, (value >> (8 * i)) as u8);
+                }
+                let at = Where { warp: cx.warp, lane, pc: cx.pc };
+                warp.local.undefine(lane, (address, bytes), taint.bits, undefined::origin(&taint, at));
             }
         }
     }
@@ -152,27 +179,12 @@ fn leave(cx: &Cx<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
     let Op::Control(Control::Call(call)) = &code.instrs[activation.return_pc as usize - 1].op else { return };
     let frame = u64::from(warp.sp[lane]);
     let caller = frame - u64::from(activation.caller_frame);
-    let values: Vec<u64> = callee.returns.iter().map(|place| register_value(warp, lane, *place)).collect();
+    let passed = take(cx, warp, lane, &callee.returns, &call.returns);
     if let (Some(range), Some(saved)) = (callee.saved, &activation.saved) {
-        restore(warp, lane, range, saved);
+        restore(warp, lane, range, &saved.values);
+        warp.undefined.restore(&callee.watched, lane, &saved.taints);
     }
-    for ((from, to), value) in callee.returns.iter().zip(&call.returns).zip(values) {
-        match (*from, *to) {
-            (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
-                warp.local.copy(
-                    lane,
-                    frame + u64::from(offset),
-                    caller + u64::from(to),
-                    u64::from(size.min(room)),
-                );
-            }
-            (Place::Frame { .. }, Place::Register(to)) => {
-                let value = builtin::read_place(warp, lane, *from);
-                warp.regs.set_lane(to, lane, value);
-            }
-            (Place::Register(_), to) => write(warp, lane, caller, to, value),
-        }
-    }
+    give(cx, warp, lane, (&callee.returns, frame), (&call.returns, caller), &passed);
     warp.sp[lane] = caller as u32;
     let below = warp.stacks[lane].last().map(|a| code.callees[a.callee as usize].used);
     warp.set_frame(lane, below.unwrap_or(code.used));

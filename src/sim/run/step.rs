@@ -1,6 +1,7 @@
 //! Instructions that decide where lanes go next, or make them wait.
 
 use super::calls;
+use crate::sim::check::undefined;
 use crate::sim::code::{Barrier, BarrierKind, Control, R, WarpOp};
 use crate::sim::exec::lanes::lanes;
 use crate::sim::exec::warp_ops::{self, member_mask};
@@ -65,12 +66,19 @@ pub(super) fn warp_op(
     mask: u32,
     op: &WarpOp,
 ) -> Outcome<Step> {
-    let strict = cx.machine.checks.contains(Checks::SHUFFLES);
+    let (machine, at) = (cx.machine, Where { warp: cx.warp, lane: 0, pc: group.pc });
+    let execute = |warp: &mut Warp, part: u32| {
+        if let WarpOp::Shfl(shfl) = op
+            && machine.checks.intersects(Checks::UNDEFINED)
+            && machine.code.meta[at.pc as usize].looks(warp.undefined.spreads)
+        {
+            undefined::shuffle(machine.code, warp, shfl, at, part);
+        }
+        warp_ops::execute(warp, op, part, machine.checks.contains(Checks::SHUFFLES))
+    };
     if let Some(register) = member_mask(op) {
         let members = (register, mask, "a .sync instruction");
-        return in_parts(cx, warp, group, members, Wait::Lanes, |warp, part| {
-            warp_ops::execute(warp, op, part, strict)
-        });
+        return in_parts(cx, warp, group, members, Wait::Lanes, execute);
     }
     if let WarpOp::MovMatrix(..) = op {
         if let Some(step) = together(cx, warp, group, mask) {
@@ -78,7 +86,7 @@ pub(super) fn warp_op(
         }
         full_warp(mask)?;
     }
-    warp_ops::execute(warp, op, mask, strict)?;
+    execute(warp, mask)?;
     Ok(Step::Next)
 }
 

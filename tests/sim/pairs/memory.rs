@@ -65,13 +65,13 @@ pub(super) const PAIRS: &[Pair] = &[
         1,
         "{ .param .b32 q; .param .b32 v; st.param.b32 [q], 1; call.uni (v), f, (q); ld.param.b32 %r9, [v]; }
          { .param .b32 q; .param .b32 v; st.param.b32 [q], 0; call.uni (v), f, (q); ld.param.b32 %r9, [v]; }
-         ret; } .func (.param .b32 v) f(.param .b32 q) { .reg .b32 %a<4>; .reg .pred %p; .local .b32 x;
+         st.global.u32 [%rd3], %r9; ret; } .func (.param .b32 v) f(.param .b32 q) { .reg .b32 %a<4>; .reg .pred %p; .local .b32 x;
          ld.param.b32 %a0, [q]; setp.ne.u32 %p, %a0, 0; @%p st.local.u32 [x], 3;
          ld.local.u32 %a1, [x]; // HERE
          st.param.b32 [v], %a1;",
         "{ .param .b32 q; .param .b32 v; st.param.b32 [q], 1; call.uni (v), f, (q); ld.param.b32 %r9, [v]; }
          { .param .b32 q; .param .b32 v; st.param.b32 [q], 0; call.uni (v), f, (q); ld.param.b32 %r9, [v]; }
-         ret; } .func (.param .b32 v) f(.param .b32 q) { .reg .b32 %a<4>; .reg .pred %p; .local .b32 x;
+         st.global.u32 [%rd3], %r9; ret; } .func (.param .b32 v) f(.param .b32 q) { .reg .b32 %a<4>; .reg .pred %p; .local .b32 x;
          ld.param.b32 %a0, [q]; st.local.u32 [x], 3; ld.local.u32 %a1, [x]; st.param.b32 [v], %a1;",
     ),
     pair(
