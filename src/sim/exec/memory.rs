@@ -384,7 +384,18 @@ pub(super) fn store_elements<const CHECKED: bool>(
 
 fn element(space: Space, bytes: u8) -> Access {
     let addr = Addr { base: Base::Frame, offset: 0 };
-    Access { space, bytes, count: 1, signed: false, half: false, strong: false, synchronizes: false, addr }
+    Access {
+        space,
+        bytes,
+        count: 1,
+        signed: false,
+        half: false,
+        strong: false,
+        synchronizes: false,
+        relaxed: false,
+        meets_blocks: false,
+        addr,
+    }
 }
 
 fn store<const CHECKED: bool>(
