@@ -1,6 +1,6 @@
 //! Diagnostics as compilers print them: a title, the lines it is about with carets, notes.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
@@ -62,7 +62,8 @@ impl Diagnostic<'_> {
     pub(super) fn print(&self) {
         let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
-        eprintln!("{}\n", renderer.render(&self.groups()));
+        // The exit code tells of the error even if nobody reads it.
+        let _ = writeln!(std::io::stderr(), "{}\n", renderer.render(&self.groups()));
     }
 
     fn groups(&self) -> Vec<Group<'_>> {

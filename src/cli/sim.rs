@@ -11,9 +11,10 @@ mod progress;
 mod table;
 mod tensor_map;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::ValueEnum;
 
@@ -26,7 +27,7 @@ use crate::sim::{Arch, Arg, Checks, Launch, Module, Report, Sim, Trace};
 /// module variable that `case.json` calls an output is written as NAME.npy.
 ///
 /// Mistakes of the kernel are written to standard error. Exit code 0: none was found. 1: some were. 2: the case cannot be
-/// run, and nothing was written.
+/// run, or its outputs cannot be written.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The folder of the case
@@ -132,10 +133,13 @@ impl Args {
             cluster: case.cluster,
         };
         let report = self.launch(&module, &case, &launch, &args, &mut device)?;
-        if !report.stopped {
-            memory::write(&device.outputs(&case, &module)?, &self.out)?;
-        }
+        let written = match report.stopped {
+            true => Ok(()),
+            false => device.outputs(&case, &module).and_then(|outputs| memory::write(&outputs, &self.out)),
+        };
+        // What was found is told even if the outputs cannot be written.
         self.tell(&case, &report, &module)?;
+        written?;
         Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 
@@ -152,12 +156,26 @@ impl Args {
         if let Some(seed) = self.seed {
             sim = sim.seed(seed);
         }
+        let traced = AtomicBool::new(false);
         if let Some(what) = self.trace {
-            sim = sim.on_step(what, |step| eprintln!("{step}"));
+            sim = sim.on_step(what, |step| {
+                traced.store(true, Relaxed);
+                // As for findings, nobody needs to read it.
+                let _ = writeln!(std::io::stderr(), "{step}");
+            });
         }
         let sim = sim.on_progress(|done, of| bar.set(done, of));
         let outcome = sim.launch(module, &case.entry, launch, args, &mut device.memory);
         bar.clear();
+        match self.trace {
+            Some(Trace::Line(line)) if !traced.load(Relaxed) => {
+                eprintln!("the trace is empty: line {line} of the PTX was not executed");
+            }
+            Some(Trace::Warp(warp)) if !traced.load(Relaxed) => {
+                eprintln!("the trace is empty: warp {warp} executed nothing");
+            }
+            _ => {}
+        }
         outcome.map_err(|error| Error::of(self.case_dir.display(), error))
     }
 
@@ -172,6 +190,11 @@ impl Args {
                 serde_json::to_string_pretty(&document).map_err(|e| Error::of("the report", e))? + "\n"
             }
         };
-        std::io::stdout().write_all(text.as_bytes()).map_err(|e| Error::of("standard output", e))
+        let mut out = std::io::stdout();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // Whoever reads may stop when it has seen enough.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::of("standard output", error)),
+            _ => Ok(()),
+        }
     }
 }

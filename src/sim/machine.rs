@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
-use super::check::global::{Elsewhere, GlobalRaces, Order};
+use super::check::global::{Elsewhere, GlobalRaces, Order, OwnWrites};
 use super::check::races::Races;
 use super::check::undefined::Written;
 use super::code::{Code, Special, Value};
@@ -236,6 +236,8 @@ pub(super) struct Cx<'a> {
     pub(super) noted: Vec<(Box<Fault>, usize, u32)>,
     /// The cluster's number in the grid.
     pub(super) unit: u64,
+    /// What it wrote of global memory, where that matters.
+    pub(super) written: OwnWrites,
     pub(super) scratch: Scratch,
     pub(super) bulk: BulkCopies,
     /// How often something happened that a waiting thread might be waiting for.

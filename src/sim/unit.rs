@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::barrier::ClusterBarrier;
+use super::check::global::OwnWrites;
 use super::check::races::Races;
 use super::code::{Memory, Op};
 use super::exec::bulk::{self, BulkCopies};
@@ -58,6 +59,7 @@ impl<'a> Unit<'a> {
             at: 0,
             clock: 0,
             unit: 0,
+            written: OwnWrites::default(),
             printed: vec![],
             cluster_barrier: ClusterBarrier::default(),
             profile: vec![],
@@ -83,6 +85,7 @@ impl<'a> Unit<'a> {
         self.index = index;
         self.cx.clock = 0;
         self.cx.unit = index;
+        self.cx.written.clear();
         self.cx.noted.clear();
         self.random = machine.seed.map(|seed| Random::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         self.findings.clear();

@@ -68,7 +68,9 @@ fn a_finding_names_kind_line_and_both_sides() {
     let unchecked = Case::new("race_unchecked", &json(OUT, ""), ".param .u64 out", &body);
     assert_eq!(unchecked.run(&["--check", "none"]).code, 0);
     assert_eq!(unchecked.run(&["--check", "uninitialized_shared,barriers"]).code, 0);
-    assert_eq!(unchecked.run(&["--check", "shared_races"]).code, 1);
+    for name in ["shared_races", "shared_race", "deadlock,shared-race"] {
+        assert_eq!(unchecked.run(&["--check", name]).code, 1, "{name}");
+    }
 }
 
 #[test]
@@ -163,7 +165,14 @@ fn reports_count() {
     let lines = report["lines"].as_array().expect("lines");
     let sum: u64 = lines.iter().filter_map(|line| line["counts"]["thread_instructions"].as_u64()).sum();
     assert_eq!(counts["thread_instructions"].as_u64(), Some(sum));
-    assert!(lines.iter().any(|line| line["class"] == "tensor"));
+    let tensor: u64 = lines
+        .iter()
+        .filter(|line| line["class"] == "tensor")
+        .filter_map(|line| line["counts"]["warp_instructions"].as_u64())
+        .sum();
+    assert!(tensor > 0);
+    assert_eq!(report["classes"]["tensor"].as_u64(), Some(tensor));
+    assert!(lines.iter().any(|line| line["opcode"] == "mma" && line["qualifiers"] != ""));
     let (run, _) = corpus_run("mma_f16_exact", "table", &["--report", "table"]);
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert!(run.out.starts_with("kernel mma_m16n8k16_ldmatrix,"), "{}", run.out);
@@ -174,6 +183,31 @@ fn reports_count() {
     let mut rows = run.out.lines().skip_while(|line| !line.trim_start().starts_with("line"));
     let first = rows.nth(1).and_then(|row| row.split_whitespace().nth(1)).and_then(|n| n.parse().ok());
     assert_eq!(first, hottest, "{}", run.out);
+}
+
+/// A finding is called `missing_proxy_fence`; that a kernel has such fences is no finding.
+#[test]
+fn reports_of_a_clean_run_do_not_read_like_findings() {
+    let body = format!("{STORE}\nfence.proxy.async;\nst.global.u32 [%rd1], %r0; ret;");
+    let case = Case::new("fenced", &json(OUT, ""), ".param .u64 out", &body);
+    for form in ["table", "json"] {
+        let run = case.run(&["--report", form]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        assert!(run.out.contains("proxy.async") && !run.out.contains("fence.proxy"), "{}", run.out);
+    }
+}
+
+#[test]
+fn findings_are_told_even_if_outputs_cannot_be_written() {
+    let body =
+        format!("{STORE}\n.shared .b32 s[1]; ld.shared.u32 %r1, [s];\nst.global.u32 [%rd1], %r1; ret;");
+    let case = Case::new("unwritable", &json(OUT, ""), ".param .u64 out", &body);
+    // A folder cannot be made inside of a file.
+    let out = case.folder.join("kernel.ptx").join("out").display().to_string();
+    let run = warpwright(["sim", &case.folder.display().to_string(), "--out", &out]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("error[uninitialized_shared_read]"), "{}", run.err);
+    assert!(run.err.lines().last().is_some_and(|line| line.starts_with("error: ")), "{}", run.err);
 }
 
 #[test]
@@ -190,7 +224,8 @@ fn a_trace_shows_instructions_and_registers() {
     assert_eq!(run.err.lines().count(), 3);
     let all = case.run(&["--trace", "warp:0"]);
     assert_eq!(all.err.lines().filter(|line| line.starts_with("block")).count(), 7, "{}", all.err);
-    assert_eq!(case.run(&["--trace", "warp:1"]).err, "");
+    assert_eq!(case.run(&["--trace", "warp:1"]).err, "the trace is empty: warp 1 executed nothing\n");
+    assert_eq!(case.run(&["--trace", "99"]).err, "the trace is empty: line 99 of the PTX was not executed\n");
     assert_eq!(case.run(&["--trace", "block:1"]).code, 2);
 }
 

@@ -6,6 +6,7 @@ mod lanes;
 mod memory;
 mod products;
 mod races;
+mod refusals;
 mod undefined;
 
 use super::support::{bytes, kernel, parse};
@@ -48,11 +49,25 @@ mad.lo.u32 %r8, %r1, %r4, %r0; mul.wide.u32 %rd2, %r8, 4; add.s64 %rd3, %rd0, %r
 setp.eq.u32 %p0, %r0, 0; setp.lt.u32 %p1, %r0, 16; setp.lt.u32 %p2, %r0, 32; setp.eq.u32 %p3, %r1, 0;
 ";
 
+/// What a module has beside the kernel.
+const OUTSIDE: &str =
+    ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+.global .b8 text[5] = {119, 114, 111, 110, 0};
+";
+
+/// Enough for every twin.
+const STEP_LIMIT: u64 = 1_000_000;
+
+fn text(body: &str) -> String {
+    let text = kernel(PARAMS, &format!("{HEAD}{body}\nret;"));
+    text.replacen(".visible", &format!("{OUTSIDE}.visible"), 1)
+}
+
 /// Words of each of the two buffers.
 const WORDS: usize = 1024;
 
 fn launch(sim: &Sim<'_>, pair: &Pair, body: &str) -> Result<Report, SimError> {
-    let module = parse(&kernel(PARAMS, &format!("{HEAD}{body}\nret;")));
+    let module = parse(&text(body));
     let mut memory = Memory::new();
     let (out, input) = (memory.alloc(4 * WORDS), memory.alloc(4 * WORDS));
     memory.write(input, &bytes(&(0..WORDS as u32).collect::<Vec<_>>())).expect("in bounds");
@@ -73,14 +88,15 @@ fn launch(sim: &Sim<'_>, pair: &Pair, body: &str) -> Result<Report, SimError> {
 
 /// The lines of the whole text that are marked.
 fn marked(body: &str) -> Vec<u32> {
-    let text = kernel(PARAMS, &format!("{HEAD}{body}\nret;"));
+    let text = text(body);
     (1..).zip(text.lines()).filter(|(_, line)| line.contains("HERE")).map(|(number, _)| number).collect()
 }
 
 /// What is wrong with a pair, if something is.
 fn check(pair: &Pair) -> Result<(), String> {
     let lines = marked(pair.bug);
-    let sims = || (0..4).map(|seed| if seed == 0 { Sim::new() } else { Sim::new().seed(seed) });
+    let sim = || Sim::new().step_limit(STEP_LIMIT);
+    let sims = || (0..4).map(|seed| if seed == 0 { sim() } else { sim().seed(seed) });
     for sim in sims() {
         let finding = match launch(&sim, pair, pair.bug) {
             Err(SimError::Fault(finding)) => finding,
@@ -109,9 +125,16 @@ fn check(pair: &Pair) -> Result<(), String> {
 }
 
 fn all() -> impl Iterator<Item = &'static Pair> {
-    [races::PAIRS, memory::PAIRS, undefined::PAIRS, copies::PAIRS, lanes::PAIRS, products::PAIRS]
-        .into_iter()
-        .flatten()
+    let subjects = [
+        races::PAIRS,
+        memory::PAIRS,
+        undefined::PAIRS,
+        copies::PAIRS,
+        lanes::PAIRS,
+        products::PAIRS,
+        refusals::PAIRS,
+    ];
+    subjects.into_iter().flatten()
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `--report json`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::sim::{Counts, Finding, LineCounts, Report, Site, SourceLocation};
@@ -12,6 +14,8 @@ pub(super) struct Document<'r> {
     /// Whether a finding ended the run, so that the counts are of a part of it.
     stopped: bool,
     counts: Work,
+    /// Warp instructions by class.
+    classes: BTreeMap<&'static str, u64>,
     /// One an instruction that was executed, in the order of the text.
     lines: Vec<Line<'r>>,
     findings: Vec<Found<'r>>,
@@ -51,7 +55,9 @@ struct Bytes {
 struct Line<'r> {
     line: u32,
     column: u32,
-    mnemonic: &'r str,
+    opcode: &'r str,
+    /// What follows the opcode. The whole, such as `fence.proxy`, might read like a finding.
+    qualifiers: &'r str,
     class: &'static str,
     source: Option<Source<'r>>,
     counts: Work,
@@ -92,11 +98,20 @@ impl<'r> Document<'r> {
             blocks: report.blocks,
             stopped: report.stopped,
             counts: work(&report.counts),
+            classes: classes(report),
             lines: report.lines.iter().map(line).collect(),
             findings: report.findings.iter().map(found).collect(),
             printed: &report.printed,
         }
     }
+}
+
+fn classes(report: &Report) -> BTreeMap<&'static str, u64> {
+    let mut sums = BTreeMap::new();
+    for line in &report.lines {
+        *sums.entry(line.class.name()).or_default() += line.counts.warp_instructions;
+    }
+    sums
 }
 
 fn work(counts: &Counts) -> Work {
@@ -128,10 +143,12 @@ fn work(counts: &Counts) -> Work {
 }
 
 fn line(line: &LineCounts) -> Line<'_> {
+    let (opcode, qualifiers) = line.mnemonic.split_once('.').unwrap_or((&line.mnemonic, ""));
     Line {
         line: line.line,
         column: line.column,
-        mnemonic: &line.mnemonic,
+        opcode,
+        qualifiers,
         class: line.class.name(),
         source: line.source.as_ref().map(source),
         counts: work(&line.counts),

@@ -3,12 +3,14 @@
 //! Of every unit of memory (the smallest piece that the kernel accesses) a shadow cell remembers who wrote and read it.
 //!
 //! Clusters that run side by side have nothing to order them, so that any write and another access by two of them
-//! race. Cells then hold the least and the greatest writer and reader, which are the same in whatever order they came;
-//! they are looked at when the launch has ended. Clusters that communicate take turns, and cells hold the last
-//! writer and the last reader, which [`Order`] knows to be ordered before the next access or not.
+//! race, unless all write one value and read only what they wrote themselves. Cells then hold the least and the greatest
+//! writer, value and reader, which are the same in whatever order they came; they are looked at when the launch has
+//! ended. Clusters that communicate take turns, and cells hold the last plain and the last strong writer and the last
+//! reader, which [`Order`] knows to be ordered before the next access or not.
 
 mod accesses;
 mod order;
+mod written;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,6 +24,7 @@ use crate::sim::module::Module;
 use crate::sim::report::{Finding, FindingKind};
 
 pub(in crate::sim) use order::Order;
+pub(in crate::sim) use written::OwnWrites;
 
 /// Units whose cells are made together, when one of them is accessed first.
 const PAGE: usize = 1 << 10;
@@ -64,6 +67,16 @@ impl Accessor {
         (self.0 >> HASH_BITS) as usize & ((1 << WARP_BITS) - 1)
     }
 
+    /// With the value in front, which decides what is least and greatest.
+    fn by_value(self) -> Self {
+        Self(self.0.rotate_right(HASH_BITS))
+    }
+
+    /// Back from [`Accessor::by_value`].
+    fn by_cluster(self) -> Self {
+        Self(self.0.rotate_left(HASH_BITS))
+    }
+
     fn same_value(self, other: Self) -> bool {
         (self.0 ^ other.0) & ((1 << HASH_BITS) - 1) == 0
     }
@@ -82,10 +95,10 @@ pub(in crate::sim) struct Elsewhere {
     pub(in crate::sim) pc: u32,
 }
 
-/// Side by side: least writer (inverted), greatest writer, least reader (inverted), greatest reader.
-/// In turns: last writer, its time and whether it was atomic, last reader, its time.
+/// Side by side, each least (inverted) and greatest: writer; writer by value; reader of what others wrote.
+/// In turns, each with its time: last plain writer; last strong writer, and whether its value is known; last reader.
 #[derive(Debug, Default)]
-struct Cell([AtomicU64; 4]);
+struct Cell([AtomicU64; 6]);
 
 type Page = Box<[Cell]>;
 
@@ -104,8 +117,12 @@ pub(in crate::sim) struct GlobalRaces {
 pub(in crate::sim) enum Manner {
     Read,
     Write,
-    /// Atomic, or a strong store.
+    /// A strong store, which may meet others at work.
+    Strong,
+    /// A read and a write in one, strong.
     Atomic,
+    /// An atomic among the threads of the cluster only.
+    Narrow,
 }
 
 impl GlobalRaces {
@@ -135,13 +152,15 @@ impl GlobalRaces {
     pub(in crate::sim) fn access(
         &self,
         order: &mut Option<MutexGuard<'_, Order>>,
+        written: &mut OwnWrites,
         address: u64,
         bytes: u64,
         who: Accessor,
         manner: Manner,
         value: impl Fn(u64) -> u32,
     ) -> Option<Accessor> {
-        let shadow = self.shadows.get(((address >> REGION_BITS) as usize).wrapping_sub(1))?;
+        let slot = ((address >> REGION_BITS) as usize).wrapping_sub(1);
+        let shadow = self.shadows.get(slot)?;
         let offset = address & ((1 << REGION_BITS) - 1);
         let mut found = None;
         for unit in offset >> self.shift..(offset + bytes).div_ceil(1 << self.shift) {
@@ -156,7 +175,12 @@ impl GlobalRaces {
                 }
             };
             match order {
-                None => cell.note(who, manner),
+                None if manner != Manner::Read => {
+                    written.mark(slot, unit as usize);
+                    cell.wrote(who);
+                }
+                None if written.has(slot, unit as usize) => {}
+                None => cell.note(4, who),
                 Some(order) => found = found.or(order.access(&cell.0, who, manner)),
             }
         }
@@ -184,10 +208,15 @@ impl GlobalRaces {
 }
 
 impl Cell {
+    #[inline(always)]
+    fn wrote(&self, who: Accessor) {
+        self.note(0, who);
+        self.note(2, who.by_value());
+    }
+
     /// Keeps the least and the greatest.
     #[inline(always)]
-    fn note(&self, who: Accessor, manner: Manner) {
-        let at = if manner == Manner::Read { 2 } else { 0 };
+    fn note(&self, at: usize, who: Accessor) {
         for (cell, key) in [(&self.0[at], !who.0), (&self.0[at + 1], who.0)] {
             if cell.load(Relaxed) < key {
                 cell.fetch_max(key, Relaxed);
@@ -195,23 +224,27 @@ impl Cell {
         }
     }
 
-    /// A writer and another accessor of two clusters, and whether both write.
+    /// The least and the greatest, if anybody was noted.
+    fn extremes(&self, at: usize) -> Option<[Accessor; 2]> {
+        let [inverted, most] = [at, at + 1].map(|at| self.0[at].load(Relaxed));
+        (most != 0).then_some([Accessor(!inverted), Accessor(most)])
+    }
+
+    /// Two accessors of two clusters, the later cluster first, of which one or both write, and whether both do.
     fn race(&self) -> Option<(Accessor, Accessor, bool)> {
-        let [least, most] = [0, 2].map(|at| {
-            let inverted = self.0[at].load(Relaxed);
-            let least = Accessor(if inverted == 0 { 0 } else { !inverted });
-            (least, Accessor(self.0[at + 1].load(Relaxed)))
-        });
-        let ((first, last), (first_reader, last_reader)) = (least, most);
-        if last.0 == 0 {
-            return None;
-        }
-        if first.cluster() != last.cluster() {
-            return (!first.same_value(last)).then_some((last, first, true));
-        }
-        let foreign = |reader: &Accessor| reader.0 != 0 && reader.cluster() != last.cluster();
-        let reader = [first_reader, last_reader].into_iter().find(foreign)?;
-        Some(if reader.cluster() > last.cluster() { (reader, last, false) } else { (last, reader, false) })
+        let [first, last] = self.extremes(0)?;
+        let [low, high] = self.extremes(2)?.map(Accessor::by_cluster);
+        // Where two values were written by two clusters, they are among these.
+        let pairs = [(last, first), (high, low), (last, low), (last, high), (first, low), (first, high)];
+        let writers = pairs.into_iter().find(|(a, b)| a.cluster() != b.cluster() && !a.same_value(*b));
+        let readers = || {
+            let readers = self.extremes(4)?;
+            let pairs = readers.into_iter().flat_map(|reader| [(reader, last), (reader, first)]);
+            pairs.into_iter().find(|(reader, writer)| reader.cluster() != writer.cluster())
+        };
+        let writes = writers.is_some();
+        let (one, other) = writers.or_else(readers)?;
+        Some(if one.cluster() > other.cluster() { (one, other, writes) } else { (other, one, writes) })
     }
 }
 

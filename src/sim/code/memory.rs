@@ -64,6 +64,10 @@ pub(in crate::sim) struct Access {
     pub(in crate::sim) strong: bool,
     /// `.acquire`, `.release` or `.acq_rel`: orders other accesses without a fence.
     pub(in crate::sim) synchronizes: bool,
+    /// `.relaxed`, which only the next fence makes an acquire.
+    pub(in crate::sim) relaxed: bool,
+    /// Strong, of a scope beyond the cluster.
+    pub(in crate::sim) meets_blocks: bool,
     pub(in crate::sim) addr: Addr,
 }
 

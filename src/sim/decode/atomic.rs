@@ -2,7 +2,7 @@
 
 use super::Decoded;
 use super::instruction::Cx;
-use super::memory::{SCOPES, space_of};
+use super::memory::{Scope, space_of};
 use super::operand::Fit;
 use crate::sim::arith::{Float, Int};
 use crate::sim::ast::OperandKind;
@@ -15,14 +15,15 @@ impl Cx<'_, '_, '_> {
         if red && self.m.eat("async") {
             return self.store_async(true);
         }
-        let synchronizes = !self.m.eat("relaxed") && self.m.eat_any(&["acquire", "release", "acq_rel"]);
-        self.m.eat_any(&SCOPES);
+        let relaxed = self.m.eat("relaxed");
+        let synchronizes = !relaxed && self.m.eat_any(&["acquire", "release", "acq_rel"]);
+        let before = self.scope();
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
             return Err(self.error("atomics work in global and shared space"));
         }
         // `.scope` may also follow the space.
-        self.m.eat_any(&SCOPES);
+        let scope = before.or(self.scope());
         let Some(name) = self.m.next() else {
             return Err(self.error(format!("`{}` wants an operation", self.i.opcode)));
         };
@@ -67,6 +68,8 @@ impl Cx<'_, '_, '_> {
             float: false,
             strong: true,
             synchronizes,
+            relaxed,
+            meets_blocks: scope.is_none_or(Scope::is_wide),
             addr,
         };
         Ok(Memory::Atom(Box::new(Atom { f, access, d, b, c })))

@@ -116,7 +116,7 @@ impl Cx<'_, '_, '_> {
         }
         Ok(match words[..] {
             ["proxy", kind, ..] if kind.starts_with("async") => Control::ProxyFence,
-            _ => Control::Fence { device: !words.contains(&"cta") },
+            _ => Control::Fence { device: !words.iter().any(|word| matches!(*word, "cta" | "cluster")) },
         })
     }
 }

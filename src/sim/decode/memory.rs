@@ -34,6 +34,30 @@ pub(super) struct Caching {
 /// Scopes of strong operations.
 pub(super) const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
+/// Whom a strong operation is meant for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Cluster,
+    Device,
+}
+
+impl Scope {
+    /// Whether other clusters are in it.
+    pub(super) fn is_wide(self) -> bool {
+        self == Scope::Device
+    }
+}
+
+/// How an access is ordered with others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Strength {
+    strong: bool,
+    synchronizes: bool,
+    relaxed: bool,
+    meets_blocks: bool,
+    mmio: bool,
+}
+
 impl Caching {
     /// Whether nothing but a policy, and perhaps a prefetch, is asked for.
     pub(super) fn is_plain(&self) -> bool {
@@ -43,8 +67,9 @@ impl Caching {
 
 impl Cx<'_, '_, '_> {
     /// Space and caching that go with an access.
-    fn check_access(&self, strong: bool, space: Space, caching: &Caching) -> Decoded<()> {
+    fn check_access(&self, order: Strength, space: Space, caching: &Caching) -> Decoded<()> {
         let mnemonic = self.i.mnemonic();
+        let strong = order.strong;
         if strong && !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
             return Err(self.error(format!("`{mnemonic}`: a strong access is to global or shared space")));
         }
@@ -64,23 +89,45 @@ impl Cx<'_, '_, '_> {
         Ok(())
     }
 
-    /// `.weak`, `.volatile`, `.relaxed.scope` …: whether the access is strong, and whether it synchronizes.
-    fn ordering(&mut self, orders: &[&str]) -> Decoded<(bool, bool)> {
+    /// `.mmio` is for one element of global memory, `.relaxed.sys`.
+    fn check_mmio(&self, order: Strength, space: Space, count: usize) -> Decoded<()> {
+        if order.mmio && (count > 1 || !matches!(space, Space::Generic | Space::Global)) {
+            return Err(self.error("`.mmio` goes with single elements of global memory"));
+        }
+        Ok(())
+    }
+
+    /// `.cta`, `.gpu` …, if one is next.
+    pub(super) fn scope(&mut self) -> Option<Scope> {
+        self.m.take(|word| match word {
+            "cta" | "cluster" => Some(Scope::Cluster),
+            "gpu" | "sys" => Some(Scope::Device),
+            _ => None,
+        })
+    }
+
+    /// `.weak`, `.volatile`, `.relaxed.scope` …
+    fn ordering(&mut self, orders: &[&str]) -> Decoded<Strength> {
         if self.m.eat("weak") {
-            return Ok((false, false));
+            return Ok(Strength::default());
         }
         if self.m.eat("volatile") {
-            return Ok((true, false));
+            return Ok(Strength { strong: true, meets_blocks: true, ..Strength::default() });
         }
         let mmio = self.m.eat("mmio");
         let Some(order) = self.m.peek().filter(|word| orders.contains(word)) else {
-            return if mmio { Err(self.error("`.mmio` wants `.relaxed.sys`")) } else { Ok((false, false)) };
+            return if mmio {
+                Err(self.error("`.mmio` wants `.relaxed.sys`"))
+            } else {
+                Ok(Strength::default())
+            };
         };
         self.m.eat(order);
-        if !self.m.eat_any(&SCOPES) {
+        let Some(scope) = self.scope() else {
             return Err(self.error(format!("`.{order}` wants a scope such as `.gpu`")));
-        }
-        Ok((true, order != "relaxed"))
+        };
+        let relaxed = order == "relaxed";
+        Ok(Strength { strong: true, synchronizes: !relaxed, relaxed, meets_blocks: scope.is_wide(), mmio })
     }
 
     /// Cache operators and hints.
@@ -143,13 +190,26 @@ impl Cx<'_, '_, '_> {
         space: Space,
         ty: Type,
         count: usize,
-        (strong, synchronizes): (bool, bool),
+        order: Strength,
         addr: crate::sim::code::Addr,
     ) -> Access {
         let signed = matches!(ty, Type::Int(int) if int.signed());
         let (bytes, count) = (ty.bytes() as u8, count as u8);
         let float = ty.meaning() == Meaning::Float;
-        Access { space, bytes, count, signed, half: false, float, strong, synchronizes, addr }
+        let Strength { strong, synchronizes, relaxed, meets_blocks, mmio: _ } = order;
+        Access {
+            space,
+            bytes,
+            count,
+            signed,
+            half: false,
+            float,
+            strong,
+            synchronizes,
+            relaxed,
+            meets_blocks,
+            addr,
+        }
     }
 
     /// Bits of the first register of operand `n`.
@@ -163,8 +223,9 @@ impl Cx<'_, '_, '_> {
         let order = self.ordering(&["relaxed", "acquire"])?;
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         let caching = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
-        self.check_access(order.0, space, &caching)?;
+        self.check_access(order, space, &caching)?;
         let (count, ty) = self.elements_type()?;
+        self.check_mmio(order, space, count)?;
         if caching.policy {
             self.arity(3)?;
             self.src_d(2, Type::B64)?;
@@ -191,13 +252,14 @@ impl Cx<'_, '_, '_> {
             return Err(self.error("constant space is read only"));
         }
         let caching = self.cache_hints(&["wb", "cg", "cs", "wt"]);
-        self.check_access(order.0, space, &caching)?;
+        self.check_access(order, space, &caching)?;
         if caching.nc || caching.prefetch {
             return Err(
                 self.error(format!("`{}`: a store neither prefetches nor is it `.nc`", self.i.mnemonic()))
             );
         }
         let (count, ty) = self.elements_type()?;
+        self.check_mmio(order, space, count)?;
         if caching.policy {
             self.arity(3)?;
             self.src_d(2, Type::B64)?;

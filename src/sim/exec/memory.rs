@@ -397,6 +397,8 @@ fn element(space: Space, bytes: u8) -> Access {
         float: false,
         strong: false,
         synchronizes: false,
+        relaxed: false,
+        meets_blocks: false,
         addr,
     }
 }

@@ -141,6 +141,89 @@ pub(super) const PAIRS: &[Pair] = &[
               W: ld.acquire.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               ld.global.u32 %r10, [%rd0]; E:",
     },
+    Pair {
+        name: "a flag that all may set, read by those who did not",
+        kind: GlobalRace,
+        grid: 4,
+        block: 64,
+        bug: "and.b32 %r9, %r1, 1; setp.eq.u32 %p4, %r9, 0; @%p4 bra R;
+              st.global.u32 [%rd0], 1; // HERE
+              bra E; R:
+              ld.global.u32 %r9, [%rd0]; // HERE
+              E:",
+        // Each block reads what it wrote itself.
+        twin: "st.global.u32 [%rd0], 1; bar.sync 0; ld.global.u32 %r9, [%rd0];",
+    },
+    Pair {
+        name: "the first and the last block write one value, the one between another",
+        kind: GlobalRace,
+        grid: 3,
+        block: 1,
+        bug: "and.b32 %r9, %r1, 1;
+              st.global.u32 [%rd0], %r9; // HERE",
+        twin: "st.global.u32 [%rd0], 1;",
+    },
+    Pair {
+        name: "a counter cleared by the block that then counts first",
+        kind: GlobalRace,
+        grid: 4,
+        block: 64,
+        bug: "setp.ne.u32 %p4, %r8, 0; @%p4 bra A;
+              st.global.u32 [%rd0], 0; // HERE
+              A: bar.sync 0;
+              atom.global.add.u32 %r9, [%rd0], 1; // HERE",
+        twin: "atom.global.add.u32 %r9, [%rd0], 1;",
+    },
+    Pair {
+        name: "a counter cleared by the last block",
+        kind: GlobalRace,
+        grid: 4,
+        block: 64,
+        bug: "setp.ne.u32 %p4, %r1, 3; @%p4 bra A;
+              @%p0 st.global.u32 [%rd0], 0; // HERE
+              A: bar.sync 0;
+              atom.global.add.u32 %r9, [%rd0], 1; // HERE",
+        twin: "setp.ne.u32 %p4, %r1, 3; @%p4 bra A; @%p0 st.volatile.global.u32 [%rd0+4], 0;
+              A: bar.sync 0; atom.global.add.u32 %r9, [%rd0], 1;",
+    },
+    Pair {
+        name: "a counter of the grid with atomics of the block",
+        kind: GlobalRace,
+        grid: 4,
+        block: 32,
+        bug: "atom.relaxed.cta.global.add.u32 %r9, [%rd0], 1; // HERE",
+        twin: "mul.wide.u32 %rd5, %r1, 4; add.s64 %rd5, %rd5, %rd0;
+              atom.relaxed.cta.global.add.u32 %r9, [%rd5], 1;",
+    },
+    Pair {
+        name: "a message released and acquired in the block only",
+        kind: GlobalRace,
+        grid: 2,
+        block: 1,
+        bug: "@!%p3 bra W; st.global.u32 [%rd0], 7;
+              st.release.cta.global.u32 [%rd0+4], 1; // HERE
+              bra E; W:
+              ld.acquire.cta.global.u32 %r9, [%rd0+4]; // HERE
+              setp.eq.u32 %p4, %r9, 0; @%p4 bra W; ld.global.u32 %r10, [%rd0]; E:",
+        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
+              W: ld.acquire.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd0]; E:",
+    },
+    Pair {
+        name: "a relaxed load that acquires nothing",
+        kind: GlobalRace,
+        grid: 2,
+        block: 1,
+        bug: "@!%p3 bra W;
+              st.global.u32 [%rd0], 7; // HERE
+              st.release.gpu.global.u32 [%rd0+4], 1; bra E;
+              W: ld.relaxed.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd0]; // HERE
+              E:",
+        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
+              W: ld.relaxed.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              fence.acq_rel.gpu; ld.global.u32 %r10, [%rd0]; E:",
+    },
     pair(
         "a bulk store of what no proxy fence lets it see",
         MissingProxyFence,

@@ -1,5 +1,6 @@
 //! What a checked run asks of every access to global memory.
 
+use super::order::Reads;
 use super::{Accessor, Manner, message};
 use crate::sim::code::Access;
 use crate::sim::exec::lanes::{Lanes64, lanes};
@@ -20,9 +21,10 @@ impl Cx<'_> {
         if self.machine.global.is_none() {
             return Ok(());
         }
-        if access.strong {
+        if access.meets_blocks {
             if let Some(mut order) = self.order() {
-                lanes(m).for_each(|lane| order.strong(self.unit, all[lane], true, false, false));
+                let reads = if access.relaxed { Reads::Relaxed } else { Reads::Yes };
+                lanes(m).for_each(|lane| order.strong(self.unit, all[lane], reads, false, false));
             }
             return Ok(());
         }
@@ -42,13 +44,14 @@ impl Cx<'_> {
         if self.machine.global.is_none() {
             return Ok(());
         }
-        if !access.strong {
+        if !access.meets_blocks {
             return self.check_global(all, bytes, m, Manner::Write, &value);
         }
         if let Some(mut order) = self.order() {
-            lanes(m).for_each(|lane| order.strong(self.unit, all[lane], false, true, access.synchronizes));
+            lanes(m)
+                .for_each(|lane| order.strong(self.unit, all[lane], Reads::No, true, access.synchronizes));
         }
-        self.check_global(all, bytes, m, Manner::Atomic, &value)
+        self.check_global(all, bytes, m, Manner::Strong, &value)
     }
 
     /// An atomic of one lane.
@@ -60,7 +63,11 @@ impl Cx<'_> {
         lane: usize,
         reads: bool,
     ) -> Outcome<()> {
+        if !access.meets_blocks {
+            return self.check_global(&[address; 32], bytes, 1 << lane, Manner::Narrow, &|_, _| 0);
+        }
         if let Some(mut order) = self.order() {
+            let reads = if reads { Reads::Yes } else { Reads::No };
             order.strong(self.unit, address, reads, true, access.synchronizes);
         }
         self.check_global(&[address; 32], bytes, 1 << lane, Manner::Atomic, &|_, _| 0)
@@ -80,7 +87,8 @@ impl Cx<'_> {
         let mut order = global.order();
         let mut found = None;
         for lane in lanes(m) {
-            let other = global.access(&mut order, all[lane], bytes, who, manner, |byte| value(lane, byte));
+            let value = |byte| value(lane, byte);
+            let other = global.access(&mut order, &mut self.written, all[lane], bytes, who, manner, value);
             found = found.or(other.map(|other| (lane, other)));
         }
         drop(order);

@@ -1,8 +1,8 @@
 //! What clusters that communicate know of each other: happens-before through fences and strong accesses.
 //!
 //! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its address what its cluster did before its
-//! last fence; a strong read of that address acquires it. Inside a cluster everything counts as ordered: its own
-//! barriers are the business of others.
+//! last fence; a strong read of that address acquires it, `ld.relaxed` only with the next fence. Inside a cluster
+//! everything counts as ordered: its own barriers are the business of others.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -47,8 +47,19 @@ impl Knowledge {
 #[derive(Clone, Debug, Default)]
 struct Agent {
     known: Knowledge,
+    /// Read by relaxed loads since the last fence, which acquires it.
+    heard: Knowledge,
     /// Before its last fence.
     fenced: Time,
+}
+
+/// What a strong access does at its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum Reads {
+    No,
+    /// What it learns counts from the next fence on.
+    Relaxed,
+    Yes,
 }
 
 /// The order of clusters that take turns.
@@ -66,6 +77,14 @@ impl Order {
 
     /// A fence for the whole device.
     pub(in crate::sim) fn fence(&mut self, cluster: u64) {
+        self.release(cluster);
+        let agent = &mut self.agents[cluster as usize];
+        let heard = std::mem::take(&mut agent.heard);
+        agent.known.learn(&heard);
+    }
+
+    /// What its cluster did so far goes with its next strong writes.
+    fn release(&mut self, cluster: u64) {
         self.now += 1;
         self.agents[cluster as usize].fenced = self.now;
     }
@@ -75,16 +94,21 @@ impl Order {
         &mut self,
         cluster: u64,
         address: u64,
-        reads: bool,
+        reads: Reads,
         writes: bool,
         release: bool,
     ) {
-        if reads && let Some(released) = self.released.get(&address) {
-            self.agents[cluster as usize].known.learn(released);
+        if let Some(released) = self.released.get(&address) {
+            let agent = &mut self.agents[cluster as usize];
+            match reads {
+                Reads::No => {}
+                Reads::Relaxed => agent.heard.learn(released),
+                Reads::Yes => agent.known.learn(released),
+            }
         }
         if writes {
             if release {
-                self.fence(cluster);
+                self.release(cluster);
             }
             let agent = &self.agents[cluster as usize];
             let released = self.released.entry(address).or_default();
@@ -94,31 +118,37 @@ impl Order {
     }
 
     /// Notes an access in its cell, and returns whom it races with.
-    pub(super) fn access(&self, cell: &[AtomicU64; 4], who: Accessor, manner: Manner) -> Option<Accessor> {
-        let [writer, reader] = [0, 2].map(|at| Accessor(cell[at].load(Relaxed)));
+    pub(super) fn access(&self, cell: &[AtomicU64; 6], who: Accessor, manner: Manner) -> Option<Accessor> {
         let known = &self.agents[who.cluster() as usize].known;
-        let foreign = |other: Accessor, time: Time| {
-            other.0 != 0 && other.cluster() != who.cluster() && !known.covers(other.cluster() as u32, time)
+        let last = |at: usize| (Accessor(cell[at].load(Relaxed)), cell[at + 1].load(Relaxed));
+        let foreign = |(other, time): (Accessor, Time)| {
+            let unordered = other.cluster() != who.cluster() && !known.covers(other.cluster() as u32, time);
+            (other.0 != 0 && unordered).then_some(other)
         };
-        let written = cell[1].load(Relaxed);
-        let atomic = written & 1 == 1;
-        // What an atomic wrote may be read late; equal values do no harm.
-        let harmless = match manner {
-            Manner::Read => atomic,
-            Manner::Write => who.same_value(writer),
-            Manner::Atomic => atomic,
+        let ((plain, wrote), (strong, stored), reader) = (last(0), last(2), last(4));
+        // Equal values do no harm; what an atomic leaves depends on what was there.
+        let differs = |other: &Accessor| !who.same_value(*other);
+        let valued = stored & 1 == 1;
+        let plain = || foreign((plain, wrote));
+        let strong = || foreign((strong, stored >> 1));
+        let found = match manner {
+            // What a strong write wrote may be read late.
+            Manner::Read => plain(),
+            Manner::Write => plain()
+                .filter(differs)
+                .or_else(|| strong().filter(|other| !valued || differs(other)))
+                .or_else(|| foreign(reader)),
+            Manner::Strong => plain().filter(differs),
+            Manner::Atomic => plain(),
+            Manner::Narrow => plain().or_else(strong).or_else(|| foreign(reader)),
         };
-        let mut found = (!harmless && foreign(writer, written >> 1)).then_some(writer);
-        if manner == Manner::Read {
-            cell[2].store(who.0, Relaxed);
-            cell[3].store(self.now, Relaxed);
-            return found;
-        }
-        if manner == Manner::Write && foreign(reader, cell[3].load(Relaxed)) {
-            found = found.or(Some(reader));
-        }
-        cell[0].store(who.0, Relaxed);
-        cell[1].store(self.now << 1 | u64::from(manner == Manner::Atomic), Relaxed);
+        let (at, time) = match manner {
+            Manner::Write | Manner::Narrow => (0, self.now),
+            Manner::Strong | Manner::Atomic => (2, self.now << 1 | u64::from(manner == Manner::Strong)),
+            Manner::Read => (4, self.now),
+        };
+        cell[at].store(who.0, Relaxed);
+        cell[at + 1].store(time, Relaxed);
         found
     }
 }
@@ -127,7 +157,7 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn order() -> (Order, [AtomicU64; 4]) {
+    fn order() -> (Order, [AtomicU64; 6]) {
         (Order::new(3), Default::default())
     }
 
@@ -139,8 +169,8 @@ mod tests {
     fn a_flag_without_a_fence_orders_nothing() {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Write), None);
-        order.strong(0, 64, true, true, false);
-        order.strong(1, 64, true, false, false);
+        order.strong(0, 64, Reads::Yes, true, false);
+        order.strong(1, 64, Reads::Yes, false, false);
         assert_eq!(order.access(&cell, who(1), Manner::Read), Some(who(0)));
     }
 
@@ -149,10 +179,10 @@ mod tests {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Write), None);
         order.fence(0);
-        order.strong(0, 64, false, true, false);
-        order.strong(1, 64, true, false, false);
+        order.strong(0, 64, Reads::No, true, false);
+        order.strong(1, 64, Reads::Yes, false, false);
         assert_eq!(order.access(&cell, who(1), Manner::Read), None);
-        order.strong(2, 68, true, false, false);
+        order.strong(2, 68, Reads::Yes, false, false);
         assert_eq!(order.access(&cell, who(2), Manner::Read), Some(who(0)));
     }
 
@@ -160,10 +190,10 @@ mod tests {
     fn knowledge_is_passed_on() {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Write), None);
-        order.strong(0, 64, false, true, true);
-        order.strong(1, 64, true, false, false);
-        order.strong(1, 68, false, true, true);
-        order.strong(2, 68, true, false, false);
+        order.strong(0, 64, Reads::No, true, true);
+        order.strong(1, 64, Reads::Yes, false, false);
+        order.strong(1, 68, Reads::No, true, true);
+        order.strong(2, 68, Reads::Yes, false, false);
         assert_eq!(order.access(&cell, who(2), Manner::Write), None);
     }
 
@@ -173,5 +203,31 @@ mod tests {
         assert_eq!(order.access(&cell, who(0), Manner::Atomic), None);
         assert_eq!(order.access(&cell, who(1), Manner::Atomic), None);
         assert_eq!(order.access(&cell, who(2), Manner::Write), Some(who(1)));
+    }
+
+    #[test]
+    fn an_atomic_does_not_hide_the_plain_write_before_it() {
+        let (order, cell) = order();
+        assert_eq!(order.access(&cell, who(0), Manner::Write), None);
+        assert_eq!(order.access(&cell, who(0), Manner::Atomic), None);
+        assert_eq!(order.access(&cell, who(1), Manner::Atomic), Some(who(0)));
+    }
+
+    #[test]
+    fn a_relaxed_load_acquires_with_the_next_fence() {
+        let (mut order, cell) = order();
+        assert_eq!(order.access(&cell, who(0), Manner::Write), None);
+        order.strong(0, 64, Reads::No, true, true);
+        order.strong(1, 64, Reads::Relaxed, false, false);
+        assert_eq!(order.access(&cell, who(1), Manner::Read), Some(who(0)));
+        order.fence(1);
+        assert_eq!(order.access(&cell, who(1), Manner::Read), None);
+    }
+
+    #[test]
+    fn an_atomic_of_a_block_is_none_for_others() {
+        let (order, cell) = order();
+        assert_eq!(order.access(&cell, who(0), Manner::Narrow), None);
+        assert_eq!(order.access(&cell, who(1), Manner::Atomic), Some(who(0)));
     }
 }
