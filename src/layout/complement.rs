@@ -1,7 +1,7 @@
 //! Complements: the offsets that a layout leaves out.
 
 use super::construct::{Layout, Mode, flat_modes};
-use super::error::LayoutError;
+use super::error::{LayoutError, ModePath};
 use super::tuple::IntTuple;
 
 impl Layout {
@@ -24,34 +24,36 @@ impl Layout {
     /// let error = Layout::new((4, 2), (3, 32))?.complement(64).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "complement of (4,2):(3,32) in 64: 48 offsets would be covered, wanted 64",
+    ///     "complement of (4,2):(3,32) in 64: beside mode 1 (extent 2, stride 32) 48 offsets would be covered, wanted 64",
     /// );
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
     pub fn complement(&self, cotarget: impl Into<IntTuple>) -> Result<Layout, LayoutError> {
-        Ok(self.fill(&cotarget.into())?.layout)
+        Ok(self.fill(&cotarget.into())?.covering()?.layout)
     }
 
+    /// The complement, whether or not it covers the cotarget.
     pub(super) fn fill(&self, cotarget: &IntTuple) -> Result<Filling, LayoutError> {
         let wanted = cotarget.check_extents()?;
         let filtered = self.filter();
-        let mut modes = flat_modes(&filtered.shape, &filtered.stride);
-        modes.iter_mut().for_each(|mode| mode.stride = mode.stride.abs());
-        modes.retain(|mode| mode.stride != 0);
-        modes.sort_by_key(|mode| mode.stride);
+        let modes =
+            flat_modes(&filtered.shape, &filtered.stride).into_iter().zip(filtered.shape.leaf_paths());
+        let mut modes: Vec<(Mode, ModePath)> = modes.filter(|(mode, _)| mode.stride != 0).collect();
+        modes.sort_by_key(|(mode, _)| mode.stride.unsigned_abs());
 
         let overflow = || LayoutError::Overflow { what: format!("the complement of {filtered}") };
         let (mut hole, mut reached) = (None, 1);
         let mut gaps = Vec::with_capacity(modes.len() + 1);
-        for &Mode { extent, stride } in &modes {
+        for blamed @ (Mode { extent, stride }, mode) in &modes {
+            let (extent, stride) = (*extent, stride.abs());
             let copies = stride / reached;
             if stride % reached != 0 {
-                let layout = filtered.to_string();
-                let fault = LayoutError::Complement { layout, extent, stride, reached };
+                let (layout, mode) = (filtered.to_string(), mode.clone());
+                let fault = LayoutError::Complement { layout, mode, extent, stride, reached };
                 if copies == 0 {
                     return Err(fault);
                 }
-                hole = hole.or(Some((copies * reached, fault)));
+                hole = hole.or(Some((copies * reached, fault, blamed)));
             }
             gaps.push(Mode { extent: copies, stride: reached });
             reached = stride.checked_mul(extent).ok_or_else(overflow)?;
@@ -62,18 +64,44 @@ impl Layout {
             (shape.into_iter().collect(), stride.into_iter().collect());
         let layout = Layout::new(shape, stride)?.coalesce();
         let covered = layout.size().checked_mul(filtered.size()).ok_or_else(overflow)?;
-        if covered < wanted {
-            let (layout, cotarget) = (filtered.to_string(), cotarget.to_string());
-            return Err(LayoutError::Uncovered { layout, cotarget, covered, wanted });
-        }
-        Ok(Filling { layout, hole })
+        // Without a mode there is nothing to cover beside.
+        let blamed = hole.as_ref().map(|(_, _, blamed)| *blamed).or(modes.last());
+        let uncovered = blamed.filter(|_| covered < wanted).map(|(Mode { extent, stride }, mode)| {
+            let (layout, cotarget, mode) = (filtered.to_string(), cotarget.to_string(), mode.clone());
+            LayoutError::Uncovered {
+                layout,
+                cotarget,
+                mode,
+                extent: *extent,
+                stride: *stride,
+                covered,
+                wanted,
+            }
+        });
+        let hole = hole.map(|(offset, fault, _)| (offset, fault));
+        Ok(Filling { layout, reached, hole, uncovered })
     }
 }
 
-/// A complement, and the first offset that no copy covers although the copies pass it, with the reason.
+/// A complement, and where its copies leave something out.
 pub(super) struct Filling {
     pub(super) layout: Layout,
+    /// What all modes of the layout that was filled span.
+    pub(super) reached: i64,
+    /// The first offset that no copy covers although the copies pass it, with the reason.
     pub(super) hole: Option<(i64, LayoutError)>,
+    /// Why the cotarget is not covered, if it is not.
+    uncovered: Option<LayoutError>,
+}
+
+impl Filling {
+    /// This complement, if it covers its cotarget.
+    pub(super) fn covering(self) -> Result<Filling, LayoutError> {
+        match self.uncovered {
+            Some(fault) => Err(fault),
+            None => Ok(self),
+        }
+    }
 }
 
 /// The shape divided by `by` from its first leaf on, rounding up: what is left of `by` passes to the next leaf.

@@ -69,7 +69,7 @@ impl Layout {
     /// Post-condition: the layout is a bijection onto `0..size`.
     ///
     /// # Errors
-    /// As [`Layout::new`], and [`LayoutError::Coordinate`] if `order` does not nest within `shape`.
+    /// As [`Layout::new`], and [`LayoutError::Order`] if `order` does not nest within `shape`.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -217,11 +217,9 @@ fn rank_modes(
             let mut modes = s.iter().zip(o).enumerate();
             modes.try_for_each(|(index, (s, o))| rank_modes(s, o, &path.child(index), ranked))
         }
-        _ => Err(LayoutError::Coordinate {
-            mode: path.clone(),
-            coord: order.to_string(),
-            shape: shape.to_string(),
-        }),
+        _ => {
+            Err(LayoutError::Order { mode: path.clone(), order: order.to_string(), shape: shape.to_string() })
+        }
     }
 }
 

@@ -26,29 +26,39 @@ impl<D: Codomain> Layout<D> {
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
     pub fn logical_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
+        self.split_by("logical_divide", &tiler.into())
+    }
+
+    fn split_by(&self, operation: &'static str, tiler: &Tiler) -> Result<Layout<D>, LayoutError> {
         let by_mode = ByMode {
-            operation: "logical divide",
+            operation,
             extent: Layout::column_major,
             keep_rest: true,
             whole: |layout: &Layout<D>, tile: &Layout| {
                 refuse_backwards(tile)?;
-                let copies = tile.fill(&layout.coalesce().shape)?;
+                let copies = tile.fill(&layout.coalesce().shape)?.covering()?;
                 match copies.hole {
                     Some((offset, fault)) if offset < layout.size() => Err(fault),
                     _ => layout.compose_layout(&Layout::concat([tile.clone(), copies.layout])),
                 }
             },
         };
-        by_mode.apply(self, &tiler.into())
+        by_mode.apply(self, tiler)
     }
 
     /// [`logical_divide`](Self::logical_divide), gathered: `((tile, tile, …), (rest, rest, …))`.
     ///
+    /// Post-conditions: the rank is 2; for a layout as tiler, `logical_divide`'s result; for a tuple, mode `(0, i)` is its
+    /// mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, modes past the tiler's following whole in mode 1.
+    ///
     /// # Errors
     /// As [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
-        let tiler = tiler.into();
-        self.logical_divide(tiler.clone())?.tile_unzip(&tiler, "zipped divide")
+        self.gathered_divide("zipped_divide", tiler.into())
+    }
+
+    fn gathered_divide(&self, operation: &'static str, tiler: Tiler) -> Result<Layout<D>, LayoutError> {
+        self.split_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
     /// [`zipped_divide`](Self::zipped_divide) with the rest unpacked: `((tile, tile, …), rest, rest, …)`.
@@ -58,7 +68,7 @@ impl<D: Codomain> Layout<D> {
     /// # Errors
     /// As [`zipped_divide`](Self::zipped_divide).
     pub fn tiled_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
-        self.zipped_divide(tiler)?.with_unpacked_rest()
+        self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
 
     /// [`zipped_divide`](Self::zipped_divide) with both unpacked: `(tile, tile, …, rest, rest, …)`.
@@ -68,7 +78,7 @@ impl<D: Codomain> Layout<D> {
     /// # Errors
     /// As [`zipped_divide`](Self::zipped_divide).
     pub fn flat_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
-        self.zipped_divide(tiler)?.with_unpacked_both()
+        self.gathered_divide("flat_divide", tiler.into())?.with_unpacked_both()
     }
 
     /// Gathers the first halves of the pairs at the tiler's leaves, and the second halves.
@@ -126,12 +136,13 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-fn refuse_backwards(tiler: &Layout) -> Result<(), LayoutError> {
-    let modes = flat_modes(&tiler.shape, &tiler.stride);
-    match modes.into_iter().find(|mode| mode.stride < 0 && mode.extent > 1) {
+/// Refuses a tiler that steps below index 0.
+pub(super) fn refuse_backwards(tiler: &Layout) -> Result<(), LayoutError> {
+    let mut modes = flat_modes(&tiler.shape, &tiler.stride).into_iter().zip(tiler.shape.leaf_paths());
+    match modes.find(|(mode, _)| mode.stride < 0 && mode.extent > 1) {
         None => Ok(()),
-        Some(Mode { extent, stride }) => {
-            Err(LayoutError::Backwards { tiler: tiler.to_string(), extent, stride })
+        Some((Mode { extent, stride }, mode)) => {
+            Err(LayoutError::Backwards { tiler: tiler.to_string(), mode, extent, stride })
         }
     }
 }

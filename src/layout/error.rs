@@ -15,6 +15,12 @@ impl ModePath {
         ModePath(path)
     }
 
+    /// The same place, seen from outside of mode `index`.
+    fn under(mut self, index: usize) -> ModePath {
+        self.0.insert(0, index);
+        self
+    }
+
     /// Mode numbers from the outermost inwards.
     #[must_use]
     pub fn indices(&self) -> &[usize] {
@@ -54,6 +60,22 @@ pub enum LayoutError {
         /// Its extent.
         extent: i64,
     },
+    /// A factor, a count or a number of bits below 1.
+    #[error("{what} must be at least 1, found {found}")]
+    TooSmall {
+        /// The operation and what it wants.
+        what: &'static str,
+        /// What was found.
+        found: i64,
+    },
+    /// What is wrong in one mode of a tuple of tilers and the mode it is applied to.
+    #[error("mode {mode}: {fault}")]
+    InMode {
+        /// The tiler's mode.
+        mode: ModePath,
+        /// What is wrong there.
+        fault: Box<LayoutError>,
+    },
     /// A size or an offset past 64 bits.
     #[error("{what} does not fit in 64 bits")]
     Overflow {
@@ -70,8 +92,18 @@ pub enum LayoutError {
         /// The shape there.
         shape: String,
     },
+    /// An order that does not nest within the shape it orders.
+    #[error("mode {mode}: order {order} does not nest within shape {shape}")]
+    Order {
+        /// Where they part.
+        mode: ModePath,
+        /// The order there.
+        order: String,
+        /// The shape there.
+        shape: String,
+    },
     /// An argument with the wrong number of modes.
-    #[error("{operation}: wanted {wanted} modes, found {found} in {value}")]
+    #[error("{operation}: wanted {}, found {found} in {value}", modes(*wanted))]
     Rank {
         /// The operation.
         operation: &'static str,
@@ -106,12 +138,14 @@ pub enum LayoutError {
     },
     /// A layout without a complement.
     #[error(
-        "complement of {layout}: stride {stride} (extent {extent}) must be a multiple of {reached}, the span of the smaller strides"
+        "complement of {layout}: mode {mode} (extent {extent}): stride {stride} must be a multiple of {reached}, the span of the smaller strides"
     )]
     Complement {
         /// The layout, filtered.
         layout: String,
-        /// Extent of the offending mode.
+        /// The offending mode of it.
+        mode: ModePath,
+        /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
@@ -119,23 +153,33 @@ pub enum LayoutError {
         reached: i64,
     },
     /// A complement that would leave part of its cotarget uncovered.
-    #[error("complement of {layout} in {cotarget}: {covered} offsets would be covered, wanted {wanted}")]
+    #[error(
+        "complement of {layout} in {cotarget}: beside mode {mode} (extent {extent}, stride {stride}) {covered} offsets would be covered, wanted {wanted}"
+    )]
     Uncovered {
         /// The layout, filtered.
         layout: String,
         /// The cotarget.
         cotarget: String,
+        /// The mode of it below which the first hole is; the one of the largest stride if the cotarget's modes are to blame.
+        mode: ModePath,
+        /// Its extent.
+        extent: i64,
+        /// Its stride.
+        stride: i64,
         /// Offsets covered.
         covered: i64,
         /// Offsets wanted.
         wanted: i64,
     },
     /// A layout without a left inverse.
-    #[error("left inverse of {layout}: stride {stride} (extent {extent}) {fault}")]
+    #[error("left_inverse of {layout}: mode {mode} (extent {extent}): stride {stride} {fault}")]
     LeftInverse {
         /// The layout, coalesced.
         layout: String,
-        /// Extent of the offending mode.
+        /// The offending mode of it.
+        mode: ModePath,
+        /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
@@ -143,11 +187,13 @@ pub enum LayoutError {
         fault: &'static str,
     },
     /// A tile that would begin before the first element.
-    #[error("tiler {tiler}: stride {stride} (extent {extent}) steps below index 0")]
+    #[error("tiler {tiler}: mode {mode} (extent {extent}): stride {stride} steps below index 0")]
     Backwards {
         /// The tiler.
         tiler: String,
-        /// Extent of the offending mode.
+        /// The offending mode of it.
+        mode: ModePath,
+        /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
@@ -180,13 +226,19 @@ pub enum LayoutError {
     },
     /// Splitting units needs a mode of stride 1.
     #[error(
-        "downcast of {layout} by {factor}: wanted a mode of stride 1 whose elements can be split, found none"
+        "downcast of {layout} by {factor}: wanted a mode of stride 1 whose elements can be split, the least is mode {mode} (extent {extent}, stride {stride})"
     )]
     Downcast {
         /// The layout.
         layout: String,
         /// Parts per unit.
         factor: i64,
+        /// The mode of the least stride that steps at all.
+        mode: ModePath,
+        /// Its extent.
+        extent: i64,
+        /// Its stride.
+        stride: i64,
     },
     /// `_` in a zipped divide or product stands for a mode that is split already.
     #[error("{operation}: `_` at mode {mode} wants a mode of rank 2 to split, found {found}")]
@@ -218,6 +270,26 @@ pub enum LayoutError {
         /// What was expected there.
         wanted: &'static str,
     },
+}
+
+impl LayoutError {
+    /// What is wrong with mode `index`, seen from the whole.
+    pub(super) fn within(self, index: usize) -> LayoutError {
+        match self {
+            LayoutError::Extent { mode, extent } => LayoutError::Extent { mode: mode.under(index), extent },
+            LayoutError::InMode { mode, fault } => LayoutError::InMode { mode: mode.under(index), fault },
+            fault => LayoutError::InMode { mode: ModePath(vec![index]), fault: Box::new(fault) },
+        }
+    }
+}
+
+fn modes(count: usize) -> String {
+    if count == 1 { "1 mode".to_owned() } else { format!("{count} modes") }
+}
+
+/// Refuses numbers below 1.
+pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutError> {
+    if found < 1 { Err(LayoutError::TooSmall { what, found }) } else { Ok(()) }
 }
 
 /// Why a mode of the right side does not compose; see [`Layout::compose`](super::Layout::compose).

@@ -1,19 +1,23 @@
 //! Inverses, and what layouts share: contiguous runs, kernels.
 
 use super::construct::{Layout, Mode, flat_modes};
-use super::error::LayoutError;
+use super::error::{LayoutError, ModePath, at_least_1};
 use super::simplify::merged_with_tail;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// The longest layout `r` with `self(r(i)) = i` for all `i < size(r)`: where the offsets 0, 1, 2 … are.
+    /// Where the offsets 0, 1, 2 … are: a layout `r` with `self(r(i)) = i` for all `i < size(r)`.
     ///
-    /// Broadcast modes are skipped; the run ends at the first offset that no mode continues. At least `1:0`.
+    /// It takes the modes in rising order of stride and goes on while each stride is the span of those before, so that it
+    /// ends where the next offset lies in no mode of its own. Broadcast modes are skipped. At least `1:0`.
+    ///
+    /// Post-conditions: as above; of a layout that takes no offset twice, no layout with that property is longer. Where modes
+    /// of equal stride overlap a longer one may exist: then the choice is CuTe's.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
         let mut next = 1_i64;
-        for Mode { extent, stride: (stride, weight) } in by_stride(self) {
+        for Weighted { extent, stride, weight, .. } in by_stride(&self.coalesce()) {
             if stride == next {
                 run.push(Mode { extent, stride: weight });
                 // Overflows only past the last offset, where no stride follows.
@@ -37,20 +41,24 @@ impl Layout {
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
     pub fn left_inverse(&self) -> Result<Layout, LayoutError> {
-        let refuse = |mode: &Weighted, fault| {
-            let (extent, stride) = (mode.extent, mode.stride.0);
-            LayoutError::LeftInverse { layout: self.coalesce().to_string(), extent, stride, fault }
+        let coalesced = self.coalesce();
+        let refuse = |mode: &Weighted, fault| LayoutError::LeftInverse {
+            layout: coalesced.to_string(),
+            mode: mode.path.clone(),
+            extent: mode.extent,
+            stride: mode.stride,
+            fault,
         };
-        let sorted = by_stride(self);
+        let sorted = by_stride(&coalesced);
         let last_extent = sorted.last().map_or(1, |mode| mode.extent);
         // The mode of this weight runs on past the end.
         let tail_weight: i64 = merged_with_tail(self).iter().rev().skip(1).map(|mode| mode.extent).product();
-        let modes: Vec<_> = sorted.iter().filter(|mode| mode.stride.0 != 0).collect();
+        let modes: Vec<_> = sorted.iter().filter(|mode| mode.stride != 0).collect();
 
         let mut digits = Vec::with_capacity(modes.len() + 1);
         let (mut span, mut weight_below, mut reach) = (1, 0, 0_i64);
         for (index, mode) in modes.iter().enumerate() {
-            let (stride, weight) = mode.stride;
+            let (stride, weight) = (mode.stride, mode.weight);
             if stride < 0 {
                 return Err(refuse(mode, "is negative"));
             }
@@ -62,7 +70,7 @@ impl Layout {
 
             // The largest digit this mode is read back as; it may exceed the extent only where the index runs on.
             reach += stride * (mode.extent - 1);
-            let above = modes.get(index + 1).map_or(i64::MAX, |next| next.stride.0);
+            let above = modes.get(index + 1).map_or(i64::MAX, |next| next.stride);
             let digit = if reach < above { reach / stride } else { above / stride - 1 };
             if digit >= mode.extent && weight != tail_weight {
                 return Err(refuse(mode, "overlaps a smaller one"));
@@ -72,26 +80,41 @@ impl Layout {
         Ok(Layout::from_flat(digits).coalesce())
     }
 
-    /// The longest layout `r` with `self(r(i)) = i` and `other(r(i)) = i`: elements contiguous in both, in order.
+    /// A layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: elements contiguous in both, in order.
+    /// It is what both [right inverses](Self::right_inverse) begin with.
+    ///
+    /// Post-conditions: as above; if neither layout takes an offset twice, no layout with that property is longer, and
+    /// exchanging the two changes nothing.
     ///
     /// ```
     /// use warpwright::layout::Layout;
-    /// let common = Layout::column_major((4, 8))?.max_common_layout(&Layout::new((4, 8), (1, 5))?);
+    /// let common = Layout::new((4, 6), (1, 5))?.max_common_layout(&Layout::new((6, 4), (1, 7))?);
     /// assert_eq!(common.to_string(), "4:1");
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
     #[must_use]
     pub fn max_common_layout(&self, other: &Layout) -> Layout {
-        let inverse = other.right_inverse();
-        let length = Layout::from_flat(vec![Mode { extent: self.common_run(&inverse), stride: 1 }]);
-        // A run of 1 is the element at offset 0; longer ones compose, as common_run found them by composing.
-        inverse.compose_layout(&length).map_or_else(|_| Layout::unit(), |common| common.normal_unit())
+        let (ours, theirs) = (self.right_inverse(), other.right_inverse());
+        let mut shared = Vec::new();
+        let modes = flat_modes(&ours.shape, &ours.stride).into_iter();
+        for (ours, theirs) in modes.zip(flat_modes(&theirs.shape, &theirs.stride)) {
+            if ours.stride != theirs.stride {
+                break;
+            }
+            shared.push(Mode { extent: ours.extent.min(theirs.extent), stride: ours.stride });
+            if ours.extent != theirs.extent {
+                break;
+            }
+        }
+        Layout::from_flat(shared)
     }
 
     /// Number of elements contiguous in both layouts, in order: a vector of any divisor of this length moves whole.
+    ///
+    /// Post-condition: the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
     pub fn max_common_vector(&self, other: &Layout) -> i64 {
-        self.common_run(&other.right_inverse())
+        self.max_common_layout(other).size()
     }
 
     /// The longest aligned vector: the largest `n` such that modes that run from offset 0 on fill whole multiples of `n`, and
@@ -108,7 +131,7 @@ impl Layout {
     #[must_use]
     pub fn max_alignment(&self) -> i64 {
         let (mut run, mut others) = (1, 0);
-        for Mode { extent, stride: (stride, _) } in by_stride(self) {
+        for Weighted { extent, stride, .. } in by_stride(&self.coalesce()) {
             if stride == run {
                 run *= extent;
             } else {
@@ -116,24 +139,6 @@ impl Layout {
             }
         }
         gcd(run, others)
-    }
-
-    /// Length of the longest prefix of `inverse` that `self` maps to 0, 1, 2 …
-    fn common_run(&self, inverse: &Layout) -> i64 {
-        let mut prefix = flat_modes(&inverse.shape, &inverse.stride);
-        loop {
-            let Ok(common) = self.compose_layout(&Layout::from_flat(prefix.clone())) else {
-                prefix.pop();
-                continue;
-            };
-            let common = common.coalesce();
-            let first = flat_modes(&common.shape, &common.stride).into_iter().next();
-            return first.filter(|mode| mode.stride == 1).map_or(1, |mode| mode.extent);
-        }
-    }
-
-    fn normal_unit(self) -> Layout {
-        if self.size() == 1 { Layout::unit() } else { self }
     }
 
     /// The coordinates that `self` maps to 0 because their strides are 0.
@@ -160,7 +165,7 @@ impl Layout {
 /// Post-conditions: the result's size divides `count` and its values rise; it composes with every layout of that shape.
 ///
 /// # Errors
-/// [`LayoutError::Extent`] if an extent or `count` is below 1.
+/// [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, domain_distribute};
@@ -169,7 +174,7 @@ impl Layout {
 /// ```
 pub fn domain_distribute(shape: &IntTuple, count: i64) -> Result<Layout, LayoutError> {
     shape.check_extents()?;
-    IntTuple::Leaf(count).check_extents()?;
+    at_least_1("domain_distribute: the count", count)?;
     let (mut rest, mut weight) = (count, 1);
     let mut modes = Vec::new();
     for &extent in shape.leaves() {
@@ -185,21 +190,30 @@ pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A mode with its stride and its weight in the layout's index.
-type Weighted = Mode<(i64, i64)>;
+/// A mode with its weight in the layout's index.
+struct Weighted {
+    extent: i64,
+    stride: i64,
+    weight: i64,
+    path: ModePath,
+}
 
-/// The coalesced modes in rising order of stride.
+/// The modes in rising order of stride.
 fn by_stride(layout: &Layout) -> Vec<Weighted> {
-    let coalesced = layout.coalesce();
     let mut weight = 1;
-    let mut modes: Vec<Weighted> = flat_modes(&coalesced.shape, &coalesced.stride)
-        .into_iter()
-        .map(|Mode { extent, stride }| {
-            let mode = Mode { extent, stride: (stride, weight) };
-            weight *= extent;
-            mode
-        })
-        .collect();
-    modes.sort_by_key(|mode| mode.stride.0);
+    let mut modes = Vec::with_capacity(layout.rank());
+    let flat = flat_modes(&layout.shape, &layout.stride).into_iter();
+    for (Mode { extent, stride }, path) in flat.zip(layout.shape.leaf_paths()) {
+        modes.push(Weighted { extent, stride, weight, path });
+        weight *= extent;
+    }
+    // CuTe's sort. It is not stable, so that among modes of equal stride it decides which one an inverse goes through.
+    for low in 0..modes.len() {
+        for high in low + 1..modes.len() {
+            if modes[high].stride < modes[low].stride {
+                modes.swap(low, high);
+            }
+        }
+    }
     modes
 }

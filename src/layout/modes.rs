@@ -39,6 +39,8 @@ impl<D: Codomain> Layout<D> {
 
     /// The modes numbered in `order`, in that order; modes may be left out or repeated.
     ///
+    /// Post-conditions: the rank is that of `order`; mode `i` is mode `order[i]` of `self`.
+    ///
     /// # Errors
     /// [`LayoutError::ModeRange`] if there is no such mode.
     pub fn select(&self, order: &[usize]) -> Result<Layout<D>, LayoutError> {
@@ -58,6 +60,9 @@ impl<D: Codomain> Layout<D> {
 
     /// Modes `begin..end` gathered into one.
     ///
+    /// Post-conditions: mode `begin` has the modes `begin..end` of `self`, the others are as they were; `result(i) = self(i)`
+    /// for all `i`.
+    ///
     /// # Errors
     /// [`LayoutError::ModeRange`] if the range is empty or passes the last mode.
     pub fn group(&self, begin: usize, end: usize) -> Result<Layout<D>, LayoutError> {
@@ -65,6 +70,8 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// Padded at the end with modes `1:0` up to `rank`.
+    ///
+    /// Post-conditions: the rank is at least `rank`; the first modes are `self`'s; `result(i) = self(i)` for all `i < size`.
     #[must_use]
     pub fn append(&self, rank: usize) -> Layout<D> {
         if self.rank() >= rank {
@@ -75,6 +82,8 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// Padded at the front with modes `1:0` up to `rank`.
+    ///
+    /// Post-conditions: the rank is at least `rank`; the last modes are `self`'s; `result(i) = self(i)` for all `i`.
     #[must_use]
     pub fn prepend(&self, rank: usize) -> Layout<D> {
         if self.rank() >= rank {

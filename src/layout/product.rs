@@ -1,6 +1,7 @@
 //! Products: a layout repeated over another.
 
 use super::construct::Layout;
+use super::divide::refuse_backwards;
 use super::error::{LayoutError, ModePath};
 use super::tiler::{ByMode, Tiler};
 use super::tuple::{IntTuple, Shape};
@@ -10,10 +11,11 @@ impl Layout {
     /// mode by mode; further modes, and those marked `..`, stay as they are.
     ///
     /// Post-conditions, for a layout as tiler: mode 0 is `self`; the copies that mode 1 lists are disjoint if the tiler is
-    /// injective, and laid out in its order.
+    /// injective, and laid out in its order. Copies go first where there is room between the modes of `self`, then behind it.
     ///
     /// # Errors
-    /// As [`complement`](Self::complement) and [`compose`](Self::compose).
+    /// [`LayoutError::Complement`] if a stride is below the span of the smaller ones, so that copies would overlap;
+    /// [`LayoutError::Backwards`] for negative strides in the tiler; else as [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -22,31 +24,44 @@ impl Layout {
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
     pub fn logical_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
-        let by_mode = ByMode {
-            operation: "logical product",
-            extent: Layout::column_major,
-            keep_rest: true,
-            whole: Layout::repeat_over,
-        };
-        by_mode.apply(self, &tiler.into())
+        self.repeat_by("logical_product", &tiler.into())
+    }
+
+    fn repeat_by(&self, operation: &'static str, tiler: &Tiler) -> Result<Layout, LayoutError> {
+        let by_mode =
+            ByMode { operation, extent: Layout::column_major, keep_rest: true, whole: Layout::repeat_over };
+        by_mode.apply(self, tiler)
     }
 
     fn repeat_over(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
+        refuse_backwards(tiler)?;
         let span = self
             .size()
             .checked_mul(tiler.cosize())
             .ok_or_else(|| LayoutError::Overflow { what: format!("the product of {self} by {tiler}") })?;
-        let copies = self.complement(span)?.compose_layout(tiler)?;
+        let mut starts = self.fill(&span.into())?;
+        // Where padding takes the room of copies, the span may be reached before the last of them is placed: those that are
+        // left follow behind the whole, in a last mode, which runs on.
+        if span <= starts.reached && starts.layout.size() < tiler.cosize() {
+            starts = self.fill(&starts.reached.saturating_add(1).into())?;
+        }
+        let copies = starts.layout.compose_layout(tiler)?;
         Layout::concat([self.clone(), copies]).checked()
     }
 
     /// [`logical_product`](Self::logical_product), gathered: `((block, block, …), (copies, copies, …))`.
     ///
+    /// Post-conditions: the rank is 2; for a layout as tiler, `logical_product`'s result; for a tuple, mode `(0, i)` is its
+    /// mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, modes past the tiler's following whole in mode 1.
+    ///
     /// # Errors
     /// As [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
-        let tiler = tiler.into();
-        self.logical_product(tiler.clone())?.tile_unzip(&tiler, "zipped product")
+        self.gathered_product("zipped_product", tiler.into())
+    }
+
+    fn gathered_product(&self, operation: &'static str, tiler: Tiler) -> Result<Layout, LayoutError> {
+        self.repeat_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
     /// [`zipped_product`](Self::zipped_product) with the copies unpacked: `((block, block, …), copies, copies, …)`.
@@ -56,7 +71,7 @@ impl Layout {
     /// # Errors
     /// As [`zipped_product`](Self::zipped_product).
     pub fn tiled_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
-        self.zipped_product(tiler)?.with_unpacked_rest()
+        self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
 
     /// [`zipped_product`](Self::zipped_product) with both unpacked: `(block, block, …, copies, copies, …)`.
@@ -66,7 +81,7 @@ impl Layout {
     /// # Errors
     /// As [`zipped_product`](Self::zipped_product).
     pub fn flat_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
-        self.zipped_product(tiler)?.with_unpacked_both()
+        self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
 
     /// Copies of this layout side by side: mode `i` is `(self_i, tiler_i)`.
@@ -103,7 +118,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not
-    /// divide that of `target`; else as [`blocked_product`](Self::blocked_product).
+    /// divide that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; else as
+    /// [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,
         target: impl Into<Shape>,
@@ -114,7 +130,7 @@ impl Layout {
         let rank = target.rank();
         if self.rank() > rank {
             let (wanted, found, value) = (self.rank(), rank, target.to_string());
-            return Err(LayoutError::Rank { operation: "tile to shape", wanted, found, value });
+            return Err(LayoutError::Rank { operation: "tile_to_shape", wanted, found, value });
         }
         let block = self.append(rank);
         let mut copies = Vec::with_capacity(rank);
@@ -128,7 +144,13 @@ impl Layout {
         }
         let copies: Shape = copies.into_iter().collect();
         let tiler = match order {
-            Some(order) => Layout::ordered(copies, order)?,
+            Some(order) => Layout::ordered(copies, order).map_err(|error| match error {
+                // The caller's shape, not that of the copies.
+                LayoutError::Order { mode, order, .. } => {
+                    LayoutError::Order { mode, order, shape: target.to_string() }
+                }
+                other => other,
+            })?,
             None => Layout::column_major(copies)?,
         };
         block.blocked_product(&tiler)

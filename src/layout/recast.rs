@@ -2,8 +2,8 @@
 
 use super::complement::ceil_div;
 use super::construct::{Layout, Mode, flat_modes};
-use super::error::{LayoutError, ModePath};
-use super::tuple::{IntTuple, Shape, Stride, Tuple};
+use super::error::{LayoutError, ModePath, at_least_1};
+use super::tuple::{Shape, Stride};
 
 impl Layout {
     /// In units of `factor` old ones: strides divided by it, and the extents of finer modes with them, rounded up.
@@ -12,12 +12,12 @@ impl Layout {
     /// value at `i` is `self(j) / factor` at the `j` that `i` stands for.
     ///
     /// # Errors
-    /// [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::Extent`] for a
+    /// [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::TooSmall`] for a
     /// factor below 1.
     pub fn upcast(&self, factor: i64) -> Result<Layout, LayoutError> {
-        IntTuple::Leaf(factor).check_extents()?;
+        at_least_1("upcast: the factor", factor)?;
         let mut modes = Vec::new();
-        for (mode, path) in flat_modes(&self.shape, &self.stride).into_iter().zip(leaf_paths(&self.shape)) {
+        for (mode, path) in flat_modes(&self.shape, &self.stride).into_iter().zip(self.shape.leaf_paths()) {
             let Mode { extent, stride } = mode;
             let step = stride.abs();
             if stride != 0 && step % factor != 0 && factor % step != 0 {
@@ -40,13 +40,13 @@ impl Layout {
     /// Post-condition: `result.upcast(factor) = self`, but for strides of extent-1 modes.
     ///
     /// # Errors
-    /// [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] past 64 bits, [`LayoutError::Extent`] for
-    /// a factor below 1.
+    /// [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] past 64 bits, [`LayoutError::TooSmall`]
+    /// for a factor below 1.
     pub fn downcast(&self, factor: i64) -> Result<Layout, LayoutError> {
-        IntTuple::Leaf(factor).check_extents()?;
+        at_least_1("downcast: the factor", factor)?;
         let modes = flat_modes(&self.shape, &self.stride);
         if modes.iter().all(|mode| mode.stride != 1) {
-            return Err(LayoutError::Downcast { layout: self.to_string(), factor });
+            return Err(self.no_unit(factor));
         }
         let finer = modes.iter().map(|&Mode { extent, stride }| match stride {
             1 | -1 => Some(Mode { extent: extent.checked_mul(factor)?, stride }),
@@ -57,10 +57,14 @@ impl Layout {
         Layout::new(finer.shape, finer.stride)
     }
 
-    /// From elements of `old_bits` to elements of `new_bits`.
+    /// From elements of `old_bits` to elements of `new_bits`: [`downcast`](Self::downcast) if the new ones divide the old,
+    /// [`upcast`](Self::upcast) if the old divide the new, else an upcast and then a downcast.
+    ///
+    /// Post-condition: of a compact layout whose finer modes divide, compact and of as many bits: `size(result) · new_bits =
+    /// size(self) · old_bits`.
     ///
     /// # Errors
-    /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
+    /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast); [`LayoutError::TooSmall`] for bits below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -71,7 +75,8 @@ impl Layout {
     /// ```
     #[doc(alias = "recast_layout")]
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<Layout, LayoutError> {
-        IntTuple::from((old_bits, new_bits)).check_extents()?;
+        at_least_1("recast: the old number of bits", old_bits)?;
+        at_least_1("recast: the new number of bits", new_bits)?;
         let shared = super::inverse::gcd(old_bits, new_bits);
         let (coarser, finer) = (new_bits / shared, old_bits / shared);
         match (coarser, finer) {
@@ -84,6 +89,8 @@ impl Layout {
 
     /// All strides times `factor`: from elements to bytes.
     ///
+    /// Post-conditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
+    ///
     /// # Errors
     /// [`LayoutError::Overflow`] past 64 bits.
     pub fn scaled(&self, factor: i64) -> Result<Layout, LayoutError> {
@@ -93,6 +100,16 @@ impl Layout {
         let overflow = || LayoutError::Overflow { what: format!("{self} times {factor}") };
         let scaled = self.with_modes(scaled.collect::<Option<Vec<_>>>().ok_or_else(overflow)?);
         Layout::new(scaled.shape, scaled.stride)
+    }
+
+    /// Names the mode of the least stride, which is not 1.
+    fn no_unit(&self, factor: i64) -> LayoutError {
+        let modes = flat_modes(&self.shape, &self.stride).into_iter().zip(self.shape.leaf_paths());
+        let least =
+            modes.filter(|(mode, _)| mode.stride != 0).min_by_key(|(mode, _)| mode.stride.unsigned_abs());
+        let (Mode { extent, stride }, mode) =
+            least.unwrap_or((Mode { extent: self.size(), stride: 0 }, ModePath::default()));
+        LayoutError::Downcast { layout: self.to_string(), factor, mode, extent, stride }
     }
 
     /// The same nesting with other leaves.
@@ -109,18 +126,4 @@ impl Layout {
 fn refill(shape: &Shape, leaves: Vec<i64>) -> Stride {
     let mut leaves = leaves.into_iter();
     shape.map(|_| leaves.next().unwrap_or(0))
-}
-
-fn leaf_paths(shape: &Shape) -> Vec<ModePath> {
-    fn walk(shape: &Shape, path: &ModePath, paths: &mut Vec<ModePath>) {
-        match shape {
-            Tuple::Leaf(_) => paths.push(path.clone()),
-            Tuple::Node(modes) => {
-                modes.iter().enumerate().for_each(|(index, mode)| walk(mode, &path.child(index), paths));
-            }
-        }
-    }
-    let mut paths = Vec::new();
-    walk(shape, &ModePath::default(), &mut paths);
-    paths
 }

@@ -18,6 +18,9 @@ impl<D: Codomain> Layout<D> {
     /// [`coalesce`](Self::coalesce) at each leaf of `profile`, so that the nesting above is kept; modes past the profile's
     /// stay as they are.
     ///
+    /// Post-conditions: mode by mode those of `coalesce`; so `result(i) = self(i)` for all `i`, and the sizes of the modes are
+    /// kept.
+    ///
     /// # Errors
     /// [`LayoutError::Rank`] if the profile has more modes than the layout.
     pub fn coalesce_by<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
@@ -25,6 +28,8 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// Without broadcast modes (stride 0) and extents of 1, coalesced: the same offsets, each once if the rest is injective.
+    ///
+    /// Post-conditions: the set of offsets is `self`'s; no stride is 0, unless the result is `1:0`; depth at most 1.
     #[must_use]
     pub fn filter(&self) -> Layout<D> {
         let mut modes = flat_modes(&self.shape, &self.stride);

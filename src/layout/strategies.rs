@@ -53,6 +53,27 @@ pub fn injective() -> impl Strategy<Value = Layout> {
     ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
 }
 
+/// An injective layout with padding between the modes, less than would hold a copy: no stride need be a multiple of the next
+/// smaller one's span.
+pub fn padded() -> impl Strategy<Value = Layout> {
+    (shape(), vec((any::<u16>(), any::<u16>()), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
+        let extents: Vec<i64> = shape.leaves().copied().collect();
+        let mut order: Vec<usize> = (0..extents.len()).collect();
+        order.sort_by_key(|&mode| keys.get(mode).map(|key| key.0));
+        let (mut span, mut strides) = (1, vec![0; extents.len()]);
+        for mode in order {
+            strides[mode] = span;
+            if extents[mode] > 1 {
+                strides[mode] += i64::from(keys.get(mode)?.1) % span;
+                span = strides[mode] * extents[mode];
+            }
+        }
+        let mut strides = strides.into_iter();
+        let stride = shape.map(|_| strides.next().unwrap_or(0));
+        Layout::new(shape, stride).ok()
+    })
+}
+
 /// Strides that multiply up in a random order, each gap widened by a factor of `gap`.
 fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), gap), 12)).prop_filter_map("a valid layout", |(shape, keys)| {

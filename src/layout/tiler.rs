@@ -92,7 +92,7 @@ impl<F> ByMode<F> {
         let mut modes = Vec::with_capacity(layout.rank());
         for (index, mode) in layout.modes().enumerate() {
             match parts.get(index) {
-                Some(part) => modes.push(self.apply(&mode, part)?),
+                Some(part) => modes.push(self.apply(&mode, part).map_err(|fault| fault.within(index))?),
                 None if self.keep_rest => modes.push(mode),
                 None => break,
             }

@@ -77,6 +77,21 @@ impl<T> Tuple<T> {
         Leaves { pending: vec![self] }
     }
 
+    /// Where each leaf is, from left to right.
+    pub(super) fn leaf_paths(&self) -> Vec<ModePath> {
+        fn walk<T>(tuple: &Tuple<T>, path: &ModePath, paths: &mut Vec<ModePath>) {
+            match tuple {
+                Tuple::Leaf(_) => paths.push(path.clone()),
+                Tuple::Node(modes) => {
+                    modes.iter().enumerate().for_each(|(index, mode)| walk(mode, &path.child(index), paths));
+                }
+            }
+        }
+        let mut paths = Vec::new();
+        walk(self, &ModePath::default(), &mut paths);
+        paths
+    }
+
     /// The same nesting with `f` applied to every leaf.
     pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> Tuple<U> {
         self.map_with(&mut f)

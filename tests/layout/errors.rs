@@ -31,7 +31,7 @@ fn construction() {
     );
     assert_eq!(
         refused(Layout::ordered(((2, 2), 4), ((0, 1, 2), 3))),
-        "mode 0: coordinate (0,1,2) does not fit shape (2,2)"
+        "mode 0: order (0,1,2) does not nest within shape (2,2)"
     );
 }
 
@@ -92,50 +92,83 @@ fn tilers() {
     let too_many: Tiler = (2, 2, 2).into();
     assert_eq!(
         refused(matrix.logical_divide(too_many)),
-        "logical divide: wanted 2 modes, found 3 in (2,2,2)"
+        "logical_divide: wanted 2 modes, found 3 in (2,2,2)"
     );
     assert_eq!(
         refused(matrix.zipped_divide((.., 2))),
-        "zipped divide: `_` at mode 0 wants a mode of rank 2 to split, found 8:1"
+        "zipped_divide: `_` at mode 0 wants a mode of rank 2 to split, found 8:1"
     );
+    assert_eq!(refused(layout("8:1").tiled_divide((2, 2))), "tiled_divide: wanted 1 mode, found 2 in (2,2)");
+    assert_eq!(refused(layout("8:1").flat_product((2, 2))), "flat_product: wanted 1 mode, found 2 in (2,2)");
     assert_eq!(
         refused(layout("8:1").logical_divide(layout("(2,2):(2,5)"))),
-        "complement of (2,2):(2,5): stride 5 (extent 2) must be a multiple of 4, the span of the smaller strides"
+        "complement of (2,2):(2,5): mode 1 (extent 2): stride 5 must be a multiple of 4, the span of the smaller strides"
     );
     assert_eq!(
         refused(matrix.logical_divide((layout("4:-1"),))),
-        "tiler 4:-1: stride -1 (extent 4) steps below index 0"
+        "mode 0: tiler 4:-1: mode (whole) (extent 4): stride -1 steps below index 0"
     );
-    assert_eq!(refused(matrix.compose((0, 1))), "mode (whole): an extent must be at least 1, found 0");
+    assert_eq!(
+        refused(layout("2:10").logical_product(layout("(2,2):(4,-6)"))),
+        "tiler (2,2):(4,-6): mode 1 (extent 2): stride -6 steps below index 0"
+    );
+    assert_eq!(refused(matrix.compose((0, 1))), "mode 0: an extent must be at least 1, found 0");
+    let nested = layout("(4,(8,6)):(1,(7,32))");
+    assert_eq!(
+        refused(nested.compose(Tiler::from((4, layout("4:6"))))),
+        "mode 1: (8,6):(7,32) ∘ 4:6: mode (whole) of the right side, 4:6: stride 6 in mode 0 of the left side must divide its \
+         extent 8 or be a multiple of it"
+    );
+    assert_eq!(
+        refused(nested.logical_divide(Tiler::from((2, (4, 0))))),
+        "mode 1.1: an extent must be at least 1, found 0"
+    );
+    assert_eq!(
+        refused(nested.logical_divide(Tiler::from((2, (4, layout("2:-1")))))),
+        "mode 1.1: tiler 2:-1: mode (whole) (extent 2): stride -1 steps below index 0"
+    );
 }
 
 #[test]
 fn inverses_and_units() {
     assert_eq!(
         refused(layout("(2,8):(20,10)").left_inverse()),
-        "left inverse of (2,8):(20,10): stride 20 (extent 2) overlaps a smaller one"
+        "left_inverse of (2,8):(20,10): mode 0 (extent 2): stride 20 overlaps a smaller one"
     );
     assert_eq!(
         refused(layout("(4,2):(10,12)").left_inverse()),
-        "left inverse of (4,2):(10,12): stride 12 (extent 2) must be a multiple of the next smaller stride"
+        "left_inverse of (4,2):(10,12): mode 1 (extent 2): stride 12 must be a multiple of the next smaller stride"
     );
     assert_eq!(
         refused(layout("4:-1").left_inverse()),
-        "left inverse of 4:-1: stride -1 (extent 4) is negative"
+        "left_inverse of 4:-1: mode (whole) (extent 4): stride -1 is negative"
     );
     assert_eq!(
         refused(layout("(4,(2,3)):(1,(4,6))").upcast(4)),
         "upcast of (4,(2,3)):(1,(4,6)) by 4: mode 1.1 (extent 3): stride 6 must divide 4 or be a multiple of it"
     );
     assert_eq!(
-        refused(layout("4:2").downcast(2)),
-        "downcast of 4:2 by 2: wanted a mode of stride 1 whose elements can be split, found none"
+        refused(layout("(4,(3,2)):(8,(0,2))").downcast(2)),
+        "downcast of (4,(3,2)):(8,(0,2)) by 2: wanted a mode of stride 1 whose elements can be split, the least is mode 1.1 \
+         (extent 2, stride 2)"
     );
-    assert_eq!(refused(layout("4:2").upcast(0)), "mode (whole): an extent must be at least 1, found 0");
+    assert_eq!(refused(layout("4:2").upcast(0)), "upcast: the factor must be at least 1, found 0");
+    assert_eq!(
+        refused(layout("4:2").recast(0, 16)),
+        "recast: the old number of bits must be at least 1, found 0"
+    );
+    assert_eq!(
+        refused(layout("(2,2):(1,2)").tile_to_shape((4, 4), Some(&IntTuple::from((1, 0, 2))))),
+        "mode (whole): order (1,0,2) does not nest within shape (4,4)"
+    );
+    assert_eq!(
+        refused(layout("(4,2):(3,32)").complement(64)),
+        "complement of (4,2):(3,32) in 64: beside mode 1 (extent 2, stride 32) 48 offsets would be covered, wanted 64"
+    );
     assert_eq!(refused(layout("(3,2):(1,3)").tile_to_shape((8, 4), None)), "mode 0: extent 3 must divide 8");
     assert_eq!(
         refused(layout("(3,2):(1,3)").tile_to_shape(6, None)),
-        "tile to shape: wanted 2 modes, found 1 in 6"
+        "tile_to_shape: wanted 2 modes, found 1 in 6"
     );
     assert!(domain_distribute(&IntTuple::from(4), 0).is_err());
 }
