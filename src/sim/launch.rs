@@ -19,6 +19,8 @@ pub enum Arch {
     Sm75,
     /// Ampere (A100).
     Sm80,
+    /// Ampere, consumer.
+    Sm86,
     /// Ada.
     Sm89,
     /// Hopper.
@@ -36,7 +38,7 @@ impl Arch {
         1024 * match self {
             Arch::Sm75 => 64,
             Arch::Sm80 => 163,
-            Arch::Sm89 | Arch::Sm120 => 99,
+            Arch::Sm86 | Arch::Sm89 | Arch::Sm120 => 99,
             Arch::Sm90 | Arch::Sm100 => 227,
         }
     }
@@ -44,7 +46,7 @@ impl Arch {
     fn tensor(self) -> TensorArch {
         match self {
             Arch::Sm75 => TensorArch::Sm75,
-            Arch::Sm80 => TensorArch::Sm80,
+            Arch::Sm80 | Arch::Sm86 => TensorArch::Sm80,
             Arch::Sm89 => TensorArch::Sm89,
             Arch::Sm90 => TensorArch::Sm90,
             Arch::Sm100 => TensorArch::Sm100,
