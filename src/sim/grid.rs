@@ -180,8 +180,8 @@ fn in_turns(
     let mut spare: Vec<Unit<'_>> = vec![];
     let (mut next, mut done, mut warp_instructions) = (0, 0, 0);
     let mut random = machine.seed.map(Random::new);
-    // Units in a row that could not move.
-    let mut stuck = 0;
+    // Units in a row that could not move, and changes to memory so far.
+    let (mut stuck, mut changes) = (0, 0);
     loop {
         if let Some(random) = &mut random
             && !running.is_empty()
@@ -194,7 +194,7 @@ fn in_turns(
             None => break,
         };
         unit.swap_profile(&mut profile);
-        let outcome = unit.round(module);
+        let outcome = unit.round(module, &mut changes);
         unit.swap_profile(&mut profile);
         let outcome = match outcome {
             Ok(Progress::Stuck) => {
@@ -203,7 +203,9 @@ fn in_turns(
                 // Taking turns at random, one that can move may be long in coming.
                 let patience = if random.is_some() { 64 * alone } else { alone };
                 if stuck >= patience && (next >= units || alone >= resident) {
-                    Err(unit.stuck(module))
+                    let others = running.iter_mut().min_by_key(|other| other.explains());
+                    let cause = others.filter(|other| other.explains() < unit.explains());
+                    Err(cause.unwrap_or(&mut unit).stuck(module))
                 } else {
                     Ok(Progress::Stuck)
                 }

@@ -164,6 +164,9 @@ impl std::fmt::Debug for Sim<'_> {
 /// Warp instructions a block may execute unless told otherwise.
 const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 
+/// Bytes that cooperative groups meet in, of which they use the second word.
+const WORKSPACE: usize = 32;
+
 /// Shared memory that a kernel may declare with its size; more is dynamic (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
@@ -285,6 +288,7 @@ impl<'a> Sim<'a> {
             };
         }
         let variables = memory.load(module);
+        let workspace = if code.meets_grid() { memory.alloc(WORKSPACE) } else { 0 };
         let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
         let clusters = blocks(launch.grid) / blocks(cluster.unwrap_or([1; 3]));
         let machine = Machine {
@@ -297,6 +301,8 @@ impl<'a> Sim<'a> {
             explicit_cluster: cluster.is_some(),
             shared_bytes,
             dynamic_start: dynamic_start.min(shared_bytes),
+            registers: found.directive("maxnreg").and_then(|n| n.first()).map(|&n| n.min(256) as u32),
+            workspace,
             variables,
             tensor: self.arch.tensor(),
             checks: self.checks,

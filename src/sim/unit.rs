@@ -15,6 +15,7 @@ use super::module::Module;
 use super::random::Random;
 use super::report::{Counts, Finding, FindingKind, Site};
 use super::run::{Faulted, Stop, run};
+use super::spin::{self, Spin};
 use super::warp::{Group, Wait, Warp};
 
 /// Instructions of a turn spent looking that count as one of those rounds.
@@ -23,8 +24,11 @@ const LOOK: u64 = 64;
 /// Instructions a warp executes before the next one has its turn.
 const TURN: u64 = 2048;
 
-/// Rounds in which nothing happens before those who wait are taken to wait for ever.
-const IDLE_ROUNDS: u32 = 4_000;
+/// Rounds in which memory stays as it is before it is asked whether anybody can still go on; then again after twice as many.
+const QUIET_ROUNDS: u32 = 256;
+
+/// Rounds in which nothing happens before those who look at memory are taken to wait for ever, even if they count how often.
+const IDLE_ROUNDS: u32 = 1 << 15;
 
 /// A cluster being executed.
 pub(super) struct Unit<'a> {
@@ -34,10 +38,30 @@ pub(super) struct Unit<'a> {
     pub(super) index: u64,
     /// Rounds in a row in which everybody waited or looked, and nothing changed.
     idle_rounds: u32,
+    /// Rounds in a row in which memory stayed as it was, and how many it takes to search for endless loops.
+    quiet_rounds: u32,
+    search_at: u32,
+    /// Changes to memory by all clusters when this one last looked.
+    changes: u64,
+    /// What each warp's loop waits for, once a search found that none can end.
+    spins: Vec<Spin>,
     /// Chooses who goes next, where a seed asks for it.
     random: Option<Random>,
     /// What was found and did not end the run.
     findings: Vec<Finding>,
+}
+
+/// How a group's waiting relates to that of others, from what explains most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    /// Lanes of its warp wait at another place, or have ended; or there are too few registers.
+    Divergence,
+    /// Whom it waits for waits at another place, or has ended.
+    Missing,
+    /// It goes round in a loop.
+    Spin,
+    /// Whom it waits for goes round in a loop.
+    Consequence,
 }
 
 /// How far a unit got.
@@ -71,7 +95,18 @@ impl<'a> Unit<'a> {
             mbarriers: HashMap::new(),
             postponed: None,
         };
-        Self { cx, warps: vec![], index: 0, idle_rounds: 0, random: None, findings: vec![] }
+        Self {
+            cx,
+            warps: vec![],
+            index: 0,
+            idle_rounds: 0,
+            quiet_rounds: 0,
+            search_at: QUIET_ROUNDS,
+            changes: 0,
+            spins: vec![],
+            random: None,
+            findings: vec![],
+        }
     }
 
     /// Makes ready to run cluster `index`, reusing what memory there is.
@@ -91,6 +126,7 @@ impl<'a> Unit<'a> {
         self.cx.bulk.clear();
         self.cx.events = 0;
         self.idle_rounds = 0;
+        self.noticed();
         self.cx.mbarriers.clear();
         self.cx.postponed = None;
         if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
@@ -108,17 +144,20 @@ impl<'a> Unit<'a> {
             cta.shared.reset(machine.shared_bytes, track);
             cta.barriers = Default::default();
             cta.live = machine.threads();
-            cta.registers = 0;
+            cta.free_registers = 0;
             for warp in 0..warps {
                 self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
             }
         }
     }
 
-    /// One turn of every warp.
-    pub(super) fn round(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
+    /// One turn of every warp. `changes` counts those to memory by all clusters that take turns.
+    pub(super) fn round(&mut self, module: &Module, changes: &mut u64) -> Result<Progress, Box<Finding>> {
         let mut progress = Progress::Finished;
         let events = self.cx.events;
+        if self.changes != *changes {
+            self.noticed();
+        }
         let (mut idle, mut waited) = (true, 1);
         let count = self.warps.len();
         let first = self.random.as_mut().map_or(0, |random| random.below(count as u64) as usize);
@@ -167,7 +206,15 @@ impl<'a> Unit<'a> {
         if self.cx.clock > self.cx.machine.step_limit {
             return Err(self.step_limit(module));
         }
-        self.idle_rounds = if idle && self.cx.events == events { self.idle_rounds + waited } else { 0 };
+        let changed = self.cx.events != events;
+        *changes += u64::from(changed);
+        self.changes = *changes;
+        self.idle_rounds = if idle && !changed { self.idle_rounds + waited } else { 0 };
+        if changed {
+            self.noticed();
+        } else {
+            self.quiet_rounds += waited;
+        }
         if self.warps.iter().all(|w| w.live == 0) {
             self.copies(module, 0, bulk::finish)?;
             return match self.postponed(module) {
@@ -179,10 +226,45 @@ impl<'a> Unit<'a> {
                 None => Ok(Progress::Finished),
             };
         }
-        if progress == Progress::Moved && self.idle_rounds > IDLE_ROUNDS {
-            return Ok(Progress::Stuck);
+        if progress == Progress::Moved {
+            if self.quiet_rounds >= self.search_at && self.spins.is_empty() {
+                self.search_at = 2 * self.quiet_rounds;
+                self.search(module, u64::from(self.quiet_rounds), false)?;
+            }
+            if !self.spins.is_empty() {
+                return Ok(Progress::Stuck);
+            }
+            if self.idle_rounds > IDLE_ROUNDS {
+                self.search(module, u64::from(QUIET_ROUNDS), true)?;
+                return Ok(Progress::Stuck);
+            }
         }
         Ok(progress)
+    }
+
+    /// Memory has changed: whoever waited may go on.
+    fn noticed(&mut self) {
+        self.quiet_rounds = 0;
+        self.search_at = QUIET_ROUNDS;
+        self.spins.clear();
+    }
+
+    /// Keeps what every warp waits for, if none of them can go on, or if `anyway` says so.
+    fn search(&mut self, module: &Module, steps: u64, anyway: bool) -> Result<(), Box<Finding>> {
+        let mut spins = vec![];
+        for i in 0..self.warps.len() {
+            let warp = &mut self.warps[i];
+            self.cx.at = warp.cta;
+            let spin = spin::search(&mut self.cx, warp, steps);
+            self.tell(module);
+            let spin = spin.map_err(|faulted| self.explained(module, i, &faulted))?;
+            if !spin.endless && !anyway {
+                return Ok(());
+            }
+            spins.push(spin);
+        }
+        self.spins = spins;
+        Ok(())
     }
 
     /// The finding of a fault. What was read before anybody wrote it explains what went wrong later; a race explains both.
@@ -226,7 +308,7 @@ impl<'a> Unit<'a> {
     /// Runs to the end.
     pub(super) fn finish(&mut self, module: &Module) -> Result<(), Box<Finding>> {
         loop {
-            match self.round(module)? {
+            match self.round(module, &mut 0)? {
                 Progress::Finished => return Ok(()),
                 Progress::Moved => {}
                 Progress::Stuck => return Err(self.stuck(module)),
@@ -293,7 +375,9 @@ impl<'a> Unit<'a> {
 
     fn step_limit(&self, module: &Module) -> Box<Finding> {
         let limit = self.cx.machine.step_limit;
-        let message = format!("step limit: a block executed more than {limit} warp instructions");
+        let message = format!(
+            "step limit: a block executed more than {limit} warp instructions; the notes tell where each warp stands"
+        );
         let warp = self.warps.iter().position(|w| w.live != 0).unwrap_or(0);
         let pc = self.warps[warp].groups.first().map_or(0, |g| g.pc);
         let mut finding = self.finding(module, warp, &(Fault::new(FindingKind::StepLimit, message), pc));
@@ -303,14 +387,18 @@ impl<'a> Unit<'a> {
 
     /// Why nobody can go on.
     pub(super) fn stuck(&mut self, module: &Module) -> Box<Finding> {
-        if let Some(finding) = self.postponed(module).or_else(|| self.mbarrier_stuck(module)) {
+        if let Some(finding) = self.postponed(module) {
             return finding;
         }
-        let (warp, group) = self.first_waiting();
+        if let Some(finding) = self.registers_stuck(module).or_else(|| self.mbarrier_stuck(module)) {
+            return finding;
+        }
+        let (_, warp, group) = self.cause();
         let threads = self.cx.machine.threads();
         let cta = &self.cx.ctas[self.warps[warp].cta];
         let ended = threads - cta.live;
-        let mnemonic = &self.site(module, warp, group.pc, None).mnemonic;
+        let pc = self.stands_at(warp, &group);
+        let mnemonic = &self.site(module, warp, pc, None).mnemonic;
         let fault = match group.wait {
             Wait::Barrier { id, .. } => {
                 let (arrived, expected) = cta.barriers[usize::from(id)].standing();
@@ -352,13 +440,36 @@ impl<'a> Unit<'a> {
             Wait::Cluster { .. } => {
                 Fault::new(FindingKind::Deadlock, "deadlock: the cluster barrier never completes".to_string())
             }
-            Wait::Ready => {
-                Fault::new(FindingKind::Deadlock, "deadlock: no thread makes progress".to_string())
-            }
+            Wait::Registers(_) | Wait::Ready => Fault::new(
+                FindingKind::Deadlock,
+                format!(
+                    "deadlock: no thread makes progress; the loop around this {mnemonic} goes round for ever (livelock)"
+                ),
+            ),
         };
-        let mut finding = self.finding(module, warp, &(fault, group.pc));
+        let mut finding = self.finding(module, warp, &(fault, pc));
         finding.notes = self.standings(module);
         finding
+    }
+
+    /// A warp that waits for registers that nobody gives back.
+    fn registers_stuck(&self, module: &Module) -> Option<Box<Finding>> {
+        let mut groups =
+            self.warps.iter().enumerate().flat_map(|(i, warp)| warp.groups.iter().map(move |g| (i, g)));
+        let (warp, count, pc) = groups.find_map(|(i, group)| match group.wait {
+            Wait::Registers(count) => Some((i, count, group.pc)),
+            _ => None,
+        })?;
+        let free = self.cx.ctas[self.warps[warp].cta].free_registers;
+        let message = format!(
+            "register budget exceeded: setmaxnreg.inc waits in a deadlock for {count} registers a thread, of which the warp has \
+             {}; the block's pool has {free} left for its {} more",
+            self.warps[warp].max_registers,
+            32 * (count - self.warps[warp].max_registers.min(count)),
+        );
+        let mut finding = self.finding(module, warp, &(Fault::new(FindingKind::BudgetExceeded, message), pc));
+        finding.notes = self.standings(module);
+        Some(finding)
     }
 
     /// A warp that keeps asking an mbarrier in vain, and what that waits for.
@@ -367,9 +478,8 @@ impl<'a> Unit<'a> {
         for i in 0..self.warps.len() {
             let warp = &self.warps[i];
             self.cx.at = warp.cta;
-            for group in warp.groups.iter().filter(|g| g.wait == Wait::Ready && g.pc > 0) {
-                // A group that gave up its turn stands behind the instruction that made it.
-                let pc = group.pc - 1;
+            for group in warp.groups.iter().filter(|g| g.wait == Wait::Ready) {
+                let pc = self.stands_at(i, group);
                 let Op::Memory(Memory::Mbarrier(op)) = &code.instrs[pc as usize].op else { continue };
                 let lane = group.mask.trailing_zeros() as usize;
                 let Some((pending, tx)) = mbarrier::standing(&mut self.cx, warp, op, lane) else { continue };
@@ -385,17 +495,53 @@ impl<'a> Unit<'a> {
         None
     }
 
-    fn first_waiting(&self) -> (usize, Group) {
-        let of = |i: usize| self.warps[i].groups.iter().find(|g| g.wait != Wait::Ready).map(|g| (i, *g));
-        // Divergence inside a warp explains more than the barrier others wait at.
-        let divergent =
-            |i: usize| self.warps[i].groups.iter().find(|g| g.wait == Wait::Aligned).map(|g| (i, *g));
-        let all = 0..self.warps.len();
-        all.clone()
-            .find_map(divergent)
-            .or_else(|| all.clone().find_map(of))
-            .or_else(|| all.clone().find_map(|i| self.warps[i].groups.first().map(|group| (i, *group))))
-            .unwrap_or((0, Group { pc: 0, mask: 0, depth: 0, wait: Wait::Ready }))
+    /// The instruction that explains why a group is where it is: of a loop, the one that looks at memory.
+    fn stands_at(&self, warp: usize, group: &Group) -> u32 {
+        match self.spins.get(warp) {
+            Some(spin) if group.wait == Wait::Ready => spin.asked_by(group).unwrap_or(group.pc),
+            _ => group.pc,
+        }
+    }
+
+    /// The group whose waiting explains that of others, and where it stands.
+    fn cause(&self) -> (Cause, usize, Group) {
+        let groups =
+            self.warps.iter().enumerate().flat_map(|(i, warp)| warp.groups.iter().map(move |g| (i, *g)));
+        let causes = groups.map(|(i, group)| (self.cause_of(i, &group), i, group));
+        let nobody = Group { pc: 0, mask: 0, depth: 0, wait: Wait::Ready };
+        causes.min_by_key(|(cause, ..)| *cause).unwrap_or((Cause::Consequence, 0, nobody))
+    }
+
+    /// How much of a deadlock this cluster explains.
+    pub(super) fn explains(&self) -> Cause {
+        self.cause().0
+    }
+
+    fn cause_of(&self, i: usize, group: &Group) -> Cause {
+        let warp = &self.warps[i];
+        let cta = &self.cx.ctas[warp.cta];
+        let goes_round = |warp: &Warp| warp.groups.iter().any(|g| g.wait == Wait::Ready);
+        // Threads that may still come, for all that is known of their loops.
+        let coming = |all: &dyn Fn(&Warp) -> bool| {
+            let warps = self.warps.iter().filter(|w| all(w) && goes_round(w));
+            warps.map(|w| w.live.count_ones()).sum::<u32>()
+        };
+        let missing = |missing: bool| if missing { Cause::Missing } else { Cause::Consequence };
+        match group.wait {
+            Wait::Ready => Cause::Spin,
+            Wait::Aligned if !goes_round(warp) => Cause::Divergence,
+            Wait::Aligned => Cause::Consequence,
+            Wait::Registers(_) => Cause::Divergence,
+            Wait::Lanes(_) | Wait::WarpBarrier(_) => missing(!goes_round(warp)),
+            Wait::Cluster { .. } => missing(coming(&|_| true) == 0),
+            Wait::Barrier { id, .. } => {
+                let (arrived, expected) = cta.barriers[usize::from(id)].standing();
+                let all = self.cx.machine.threads();
+                let want = if expected == 0 { all } else { expected };
+                let ended = expected == 0 && cta.live < all;
+                missing(ended || arrived + coming(&|w| w.cta == warp.cta) < want)
+            }
+        }
     }
 
     /// Where every warp stands.
@@ -403,10 +549,11 @@ impl<'a> Unit<'a> {
         let mut notes = vec![];
         for (i, warp) in self.warps.iter().enumerate().filter(|(_, w)| w.live != 0) {
             for group in &warp.groups {
-                let site = self.site(module, i, group.pc, None);
+                let site = self.site(module, i, self.stands_at(i, group), None);
                 let [x, y, z] = site.block;
                 let how = match group.wait {
-                    Wait::Ready => "is",
+                    Wait::Ready if self.spins.is_empty() => "is",
+                    Wait::Ready => "goes round",
                     _ => "waits",
                 };
                 notes.push(format!(

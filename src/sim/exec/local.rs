@@ -1,6 +1,6 @@
 //! Local memory: each lane's own, interleaved so that equal addresses of all lanes lie side by side.
 
-use super::lanes::{Lanes32, Lanes64};
+use super::lanes::{Lanes32, Lanes64, mask_of};
 use super::memory::{View, read, write};
 use crate::sim::code::{Access, Reg};
 use crate::sim::fault::{Fault, Outcome};
@@ -10,7 +10,7 @@ use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// Local memory of a warp.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Local {
     words: Vec<Lanes32>,
     /// Which of each word's four bytes were written, by lane.
@@ -42,6 +42,14 @@ impl Local {
     pub(in crate::sim) fn reset(&mut self) {
         self.words.clear();
         self.written.clear();
+    }
+
+    /// The lanes whose words differ.
+    pub(in crate::sim) fn differs(&self, other: &Self) -> u32 {
+        if self.words.len() != other.words.len() {
+            return u32::MAX;
+        }
+        self.words.iter().zip(&other.words).fold(0, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]))
     }
 
     /// Forgets that a lane has written some bytes: a frame starts anew.
