@@ -4,7 +4,7 @@
 //! but memory that did not change, does the same again for ever. So a long computation is never mistaken for a spin:
 //! something in it counts.
 
-use super::code::{Alu, MbarrierFn, Memory, Op, Space};
+use super::code::{Alu, Code, MbarrierFn, Memory, Op, Space};
 use super::exec::lanes::{Regs, lanes};
 use super::exec::local::Local;
 use super::machine::Cx;
@@ -24,6 +24,16 @@ impl Spin {
     /// The instruction that the lanes of a group wait at, looking at memory again and again.
     pub(super) fn asked_by(&self, group: &Group) -> Option<u32> {
         lanes(group.mask).find_map(|lane| self.asks[lane])
+    }
+
+    /// Whether a loop reads global memory.
+    pub(super) fn looks_at_global(&self, code: &Code) -> bool {
+        self.asks.iter().flatten().any(|&pc| match &code.instrs[pc as usize].op {
+            Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => {
+                matches!(access.space, Space::Global | Space::Generic)
+            }
+            _ => false,
+        })
     }
 }
 

@@ -113,16 +113,21 @@ fn long_computations_are_no_deadlocks() {
     assert_eq!(outputs(by_the_clock, 32, &[0]), [0; 32]);
 }
 
-/// Ordinary accesses around fences are seen by other blocks on a machine of any size, if not without a race.
+/// Blocks that wait for each other's ordinary stores end on a machine of any size, if not without a race.
 #[test]
-fn blocks_that_talk_through_fences_take_turns() {
-    let body = "setp.eq.u32 %p0, %r30, 1; @%p0 bra STORE;
-        L: membar.gl; ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L; bra END;
-        STORE: st.global.u32 [%rd0], 7; membar.gl; END:";
-    let launch = Launch { grid: [2, 1, 1], block: [1, 1, 1], ..Launch::default() };
-    let sim = Sim::new().checks(Checks::empty());
-    let (out, _) = run_on(&sim, &text(body), &launch, &[0], 1).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(out, [7]);
+fn blocks_may_talk_through_ordinary_accesses() {
+    for fence in ["membar.gl;", ""] {
+        let body = format!(
+            "setp.eq.u32 %p0, %r30, 1; @%p0 bra STORE;
+            L: {fence} ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L; bra END;
+            STORE: mov.u32 %r3, 0; D: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 50000; @%p1 bra D;
+            st.global.u32 [%rd0], 7; {fence} END:"
+        );
+        let launch = Launch { grid: [2, 1, 1], block: [1, 1, 1], ..Launch::default() };
+        let sim = Sim::new().checks(Checks::empty());
+        let (out, _) = run_on(&sim, &text(&body), &launch, &[0], 1).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(out, [7], "{fence}");
+    }
 }
 
 /// `setmaxnreg.inc` waits for what other warps give back to the pool of `.maxnreg` registers a thread.
