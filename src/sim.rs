@@ -39,8 +39,8 @@
 //! [`Report::findings`] instead. [`FindingKind`] lists what is found, [`Counts`] what is counted, `docs/simulator.md` both
 //! with what was measured.
 //!
-//! Blocks run on all cores unless the kernel can communicate between blocks (atomics or volatile, relaxed, acquire
-//! or release accesses in global or generic space): such blocks take turns in a fixed order. Either way a launch
+//! Blocks run on all cores unless the kernel can communicate between blocks (atomics, fences of the device, or
+//! volatile, relaxed, acquire or release accesses in global or generic space): such blocks take turns in a fixed order. Either way a launch
 //! gives the same result on every machine, unless blocks race.
 #![forbid(unsafe_code)]
 
@@ -65,6 +65,7 @@ mod print;
 mod random;
 mod report;
 mod run;
+mod spin;
 mod tensor_map;
 mod trace;
 mod types;

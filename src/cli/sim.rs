@@ -41,9 +41,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks::parse, long_help = checks::long_help())]
     check: Checks,
 
-    /// The architecture whose arithmetic is simulated; the module's `.target` plays no part
+    /// The architecture whose arithmetic is simulated (other members of a family, such as sm_90a, are known too); the
+    /// module's `.target` plays no part
     #[arg(long, value_name = "ARCH", default_value = "sm_90")]
     arch: ArchName,
+
+    /// Warp instructions of a block (with its cluster) after which the run is given up
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
 
     /// Write counts and findings to standard output: where the time goes, bank conflicts, sectors per request
     #[arg(long, value_name = "FORM")]
@@ -82,20 +87,29 @@ enum Form {
 /// Findings of one run; the next one ends it.
 const MOST_FINDINGS: usize = 100;
 
+/// Parts and variants of a family, which share its arithmetic.
+const SM_100: [&str; 11] = [
+    "sm_100a", "sm_100f", "sm_101", "sm_101a", "sm_101f", "sm_103", "sm_103a", "sm_103f", "sm_110",
+    "sm_110a", "sm_110f",
+];
+const SM_120: [&str; 5] = ["sm_120a", "sm_120f", "sm_121", "sm_121a", "sm_121f"];
+
 /// [`Arch`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ArchName {
     #[value(name = "sm_75")]
     Sm75,
-    #[value(name = "sm_80")]
+    #[value(name = "sm_80", aliases = ["sm_87", "sm_88"])]
     Sm80,
+    #[value(name = "sm_86")]
+    Sm86,
     #[value(name = "sm_89")]
     Sm89,
-    #[value(name = "sm_90")]
+    #[value(name = "sm_90", aliases = ["sm_90a"])]
     Sm90,
-    #[value(name = "sm_100")]
+    #[value(name = "sm_100", aliases = SM_100)]
     Sm100,
-    #[value(name = "sm_120")]
+    #[value(name = "sm_120", aliases = SM_120)]
     Sm120,
 }
 
@@ -104,6 +118,7 @@ impl From<ArchName> for Arch {
         match name {
             ArchName::Sm75 => Arch::Sm75,
             ArchName::Sm80 => Arch::Sm80,
+            ArchName::Sm86 => Arch::Sm86,
             ArchName::Sm89 => Arch::Sm89,
             ArchName::Sm90 => Arch::Sm90,
             ArchName::Sm100 => Arch::Sm100,
@@ -155,6 +170,9 @@ impl Args {
         let mut sim = Sim::new().arch(self.arch.into()).checks(self.check).keep_going(MOST_FINDINGS);
         if let Some(seed) = self.seed {
             sim = sim.seed(seed);
+        }
+        if let Some(steps) = self.steps {
+            sim = sim.step_limit(steps);
         }
         let traced = AtomicBool::new(false);
         if let Some(what) = self.trace {

@@ -116,6 +116,7 @@ impl Device for Simulator {
         match self.arch {
             Arch::Sm75 => (7, 5),
             Arch::Sm80 => (8, 0),
+            Arch::Sm86 => (8, 6),
             Arch::Sm89 => (8, 9),
             Arch::Sm90 => (9, 0),
             Arch::Sm100 => (10, 0),

@@ -57,7 +57,7 @@ impl BarrierState {
             return Err(Fault::new(
                 FindingKind::DivergentBarrier,
                 format!(
-                    "divergent barrier: {} are expected here, {} by those who already wait",
+                    "divergent barrier: {} are expected here, {} by those who already wait, which ends in a deadlock",
                     say(expected),
                     say(self.expected)
                 ),

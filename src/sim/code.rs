@@ -93,6 +93,10 @@ pub(super) enum Special {
     IsExplicitCluster,
     TotalSmemSize,
     DynamicSmemSize,
+    /// The address, in halves, of what cooperative groups meet in.
+    Workspace {
+        high: bool,
+    },
     Zero,
 }
 
@@ -314,6 +318,13 @@ pub(super) struct Code {
     pub(super) watched: Watched,
     /// How many registers asynchronous products use.
     pub(super) product_registers: u32,
+}
+
+impl Code {
+    /// Whether all blocks of the grid may wait for each other as cooperative groups do.
+    pub(super) fn meets_grid(&self) -> bool {
+        self.presets.iter().any(|preset| matches!(preset.value, Value::Special(Special::Workspace { .. })))
+    }
 }
 
 /// A kernel parameter's place in the parameter space.

@@ -127,8 +127,10 @@ fn side_by_side(
     let done = AtomicU64::new(0);
     let first_failure = AtomicU64::new(u64::MAX);
     let results = Mutex::new(Results::default());
+    let stuck = Mutex::new(vec![]);
     let lock = || results.lock().unwrap_or_else(|e| e.into_inner());
     let size = u64::from(machine.cluster_size());
+    let tell = || progress(size * (done.fetch_add(1, Relaxed) + 1), size * units);
     let work = || {
         let mut unit = Unit::new(machine);
         let mut profile = machine.empty_profile();
@@ -140,8 +142,16 @@ fn side_by_side(
             }
             unit.start(index);
             unit.swap_profile(&mut profile);
-            let outcome = unit.finish(module);
+            let outcome = unit.run(module);
             unit.swap_profile(&mut profile);
+            if outcome == Ok(Progress::Stuck) && unit.looks_at_global() {
+                let mut stuck = stuck.lock().unwrap_or_else(|e| e.into_inner());
+                if stuck.len() < MOST_STUCK {
+                    stuck.push(std::mem::replace(&mut unit, Unit::new(machine)));
+                    continue;
+                }
+            }
+            let outcome = ended(&mut unit, outcome, module);
             warp_instructions += unit.warp_instructions();
             if outcome.is_err() || unit.has_news() {
                 lock().take(&mut unit);
@@ -150,7 +160,7 @@ fn side_by_side(
                 first_failure.fetch_min(index, Relaxed);
                 lock().failed(index, finding);
             }
-            progress(size * (done.fetch_add(1, Relaxed) + 1), size * units);
+            tell();
         }
         lock().count(warp_instructions, &profile);
     };
@@ -160,8 +170,71 @@ fn side_by_side(
     } else {
         rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
     }
-    let results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut stuck = stuck.into_inner().unwrap_or_else(|e| e.into_inner());
+    stuck.retain(|unit| unit.index < first_failure.load(Relaxed));
+    stuck.sort_by_key(|unit| unit.index);
+    try_again(machine, module, stuck, &mut results, &tell);
     results.report(machine, module, size * units)
+}
+
+/// Clusters that may wait for others while those run at the same time.
+const MOST_STUCK: usize = 256;
+
+/// What became of a cluster that ran to its end or got stuck.
+fn ended(
+    unit: &mut Unit<'_>,
+    outcome: Result<Progress, Box<Finding>>,
+    module: &Module,
+) -> Result<(), Box<Finding>> {
+    match outcome? {
+        Progress::Stuck => Err(unit.stuck(module)),
+        Progress::Finished | Progress::Moved => Ok(()),
+    }
+}
+
+/// Clusters that waited for what others might store, now that those have ended: one after the other, as long as one of them
+/// still does something.
+fn try_again(
+    machine: &Machine<'_>,
+    module: &Module,
+    mut stuck: Vec<Unit<'_>>,
+    results: &mut Results,
+    tell: &dyn Fn(),
+) {
+    let mut profile = machine.empty_profile();
+    let mut moved = true;
+    while moved && !stuck.is_empty() {
+        moved = false;
+        for mut unit in std::mem::take(&mut stuck) {
+            let before = unit.events();
+            unit.swap_profile(&mut profile);
+            let outcome = unit.run(module);
+            unit.swap_profile(&mut profile);
+            moved |= unit.events() != before;
+            match outcome {
+                Ok(Progress::Stuck) => stuck.push(unit),
+                outcome => {
+                    settle(results, &mut unit, outcome.map(|_| ()));
+                    tell();
+                }
+            }
+        }
+    }
+    for unit in &mut stuck {
+        let finding = unit.stuck(module);
+        settle(results, unit, Err(finding));
+    }
+    results.count(0, &profile);
+}
+
+/// Takes over what a cluster left that was tried again.
+fn settle(results: &mut Results, unit: &mut Unit<'_>, outcome: Result<(), Box<Finding>>) {
+    results.take(unit);
+    results.warp_instructions += unit.warp_instructions();
+    if let Err(finding) = outcome {
+        results.failed(unit.index, finding);
+    }
 }
 
 /// Communicating clusters: as many as a GPU would hold at once take turns in a fixed order.
@@ -180,8 +253,8 @@ fn in_turns(
     let mut spare: Vec<Unit<'_>> = vec![];
     let (mut next, mut done, mut warp_instructions) = (0, 0, 0);
     let mut random = machine.seed.map(Random::new);
-    // Units in a row that could not move.
-    let mut stuck = 0;
+    // Units in a row that could not move, and changes to memory so far.
+    let (mut stuck, mut changes) = (0, 0);
     loop {
         if let Some(random) = &mut random
             && !running.is_empty()
@@ -194,7 +267,7 @@ fn in_turns(
             None => break,
         };
         unit.swap_profile(&mut profile);
-        let outcome = unit.round(module);
+        let outcome = unit.round(module, &mut changes);
         unit.swap_profile(&mut profile);
         let outcome = match outcome {
             Ok(Progress::Stuck) => {
@@ -203,7 +276,9 @@ fn in_turns(
                 // Taking turns at random, one that can move may be long in coming.
                 let patience = if random.is_some() { 64 * alone } else { alone };
                 if stuck >= patience && (next >= units || alone >= resident) {
-                    Err(unit.stuck(module))
+                    let others = running.iter_mut().min_by_key(|other| other.explains());
+                    let cause = others.filter(|other| other.explains() < unit.explains());
+                    Err(cause.unwrap_or(&mut unit).stuck(module))
                 } else {
                     Ok(Progress::Stuck)
                 }

@@ -19,6 +19,8 @@ pub enum Arch {
     Sm75,
     /// Ampere (A100).
     Sm80,
+    /// Ampere, consumer.
+    Sm86,
     /// Ada.
     Sm89,
     /// Hopper.
@@ -36,7 +38,7 @@ impl Arch {
         1024 * match self {
             Arch::Sm75 => 64,
             Arch::Sm80 => 163,
-            Arch::Sm89 | Arch::Sm120 => 99,
+            Arch::Sm86 | Arch::Sm89 | Arch::Sm120 => 99,
             Arch::Sm90 | Arch::Sm100 => 227,
         }
     }
@@ -44,7 +46,7 @@ impl Arch {
     fn tensor(self) -> TensorArch {
         match self {
             Arch::Sm75 => TensorArch::Sm75,
-            Arch::Sm80 => TensorArch::Sm80,
+            Arch::Sm80 | Arch::Sm86 => TensorArch::Sm80,
             Arch::Sm89 => TensorArch::Sm89,
             Arch::Sm90 => TensorArch::Sm90,
             Arch::Sm100 => TensorArch::Sm100,
@@ -168,6 +170,9 @@ impl std::fmt::Debug for Sim<'_> {
 /// Warp instructions a block may execute unless told otherwise.
 const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 
+/// Bytes that cooperative groups meet in, of which they use the second word.
+const WORKSPACE: usize = 32;
+
 /// Shared memory that a kernel may declare with its size; more is dynamic (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
@@ -289,6 +294,7 @@ impl<'a> Sim<'a> {
             };
         }
         let variables = memory.load(module);
+        let workspace = if code.meets_grid() { memory.alloc(WORKSPACE) } else { 0 };
         let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
         let clusters = blocks(launch.grid) / blocks(cluster.unwrap_or([1; 3]));
         let machine = Machine {
@@ -301,6 +307,8 @@ impl<'a> Sim<'a> {
             explicit_cluster: cluster.is_some(),
             shared_bytes,
             dynamic_start: dynamic_start.min(shared_bytes),
+            registers: found.directive("maxnreg").and_then(|n| n.first()).map(|&n| n.min(256) as u32),
+            workspace,
             variables,
             tensor: self.arch.tensor(),
             checks: self.checks,

@@ -214,7 +214,7 @@ impl<'s> Lexer<'s> {
             return self.hex_float(start);
         }
         self.word();
-        let decimal = !self.text[start..self.at].starts_with("0x");
+        let decimal = !matches!(self.text.as_bytes()[start..self.at], [b'0', b'x' | b'X', ..]);
         if decimal && self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
             self.at += 1;
             self.word();
@@ -301,6 +301,13 @@ mod tests {
             Kind::End,
         ];
         assert_eq!(kinds("0xFF 0b101 010 7U 0f3F800000 0d3FF0000000000000 1.5 2e-3"), want);
+        assert_eq!(kinds("0XFF 0B101 010U 7 0F3f800000 0D3ff0000000000000 1.5E0 2E-3"), want);
+    }
+
+    #[test]
+    fn an_e_in_a_hexadecimal_constant_is_a_digit() {
+        let want = [Kind::Int(0xc1ef), Kind::Int(0x1e), Kind::Punct('+'), Kind::Int(1), Kind::End];
+        assert_eq!(kinds("0XC1EFU 0X1E+1"), want);
     }
 
     #[test]

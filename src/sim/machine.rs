@@ -32,6 +32,10 @@ pub(super) struct Machine<'a> {
     /// Bytes of shared memory of a block, and where its dynamic part starts.
     pub(super) shared_bytes: u32,
     pub(super) dynamic_start: u32,
+    /// Registers of each thread at the start, if the kernel says so (`.maxnreg`).
+    pub(super) registers: Option<u32>,
+    /// What cooperative groups of the whole grid meet in, if the kernel asks for it.
+    pub(super) workspace: u64,
     /// Addresses of the module's variables.
     pub(super) variables: Vec<u64>,
     pub(super) tensor: TensorArch,
@@ -49,6 +53,10 @@ pub(super) struct Machine<'a> {
     pub(super) parallel: bool,
 }
 
+/// Registers of a multiprocessor, and of a thread that `setmaxnreg` gave the most.
+const REGISTERS: u32 = 1 << 16;
+const MOST_REGISTERS: u32 = 256;
+
 /// Multiprocessors of the simulated part (an H100 has 132).
 pub(super) const MULTIPROCESSORS: u32 = 132;
 
@@ -60,6 +68,11 @@ impl Machine<'_> {
 
     pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
+    }
+
+    /// Registers that each thread of a block can have at its start; the assembler counts them in eights.
+    pub(super) fn most_registers(&self) -> u32 {
+        (REGISTERS / self.threads().max(1) / 8 * 8).min(MOST_REGISTERS)
     }
 
     /// Where an instruction of a warp stands; `block` is the block's coordinates.
@@ -179,6 +192,7 @@ impl Machine<'_> {
             Special::IsExplicitCluster => u32::from(self.explicit_cluster),
             Special::TotalSmemSize => self.shared_bytes,
             Special::DynamicSmemSize => self.shared_bytes - self.dynamic_start.min(self.shared_bytes),
+            Special::Workspace { high } => (self.workspace >> if high { 32 } else { 0 }) as u32,
             Special::Zero => 0,
         };
         [u64::from(uniform); 32]
@@ -215,8 +229,8 @@ pub(super) struct Cta {
     pub(super) barriers: [BarrierState; 16],
     /// Threads that have not ended.
     pub(super) live: u32,
-    /// Registers of the warps that `setmaxnreg` gave a number.
-    pub(super) registers: u32,
+    /// Registers of its pool that no warp has: what `setmaxnreg.dec` gave back.
+    pub(super) free_registers: u32,
 }
 
 /// What executing an instruction may touch beside its own warp.
@@ -242,7 +256,7 @@ pub(super) struct Cx<'a> {
     pub(super) bulk: BulkCopies,
     /// How often something happened that a waiting thread might be waiting for.
     pub(super) events: u64,
-    /// The executing warp's number in the cluster, and, in checked runs, the instruction.
+    /// The executing warp's number in the cluster, and the instruction.
     pub(super) warp: usize,
     pub(super) pc: u32,
     pub(super) races: Races,

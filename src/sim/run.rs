@@ -1,6 +1,8 @@
 //! Runs a warp: chooses a group of lanes, and executes until it must choose again.
 
 mod calls;
+mod meet;
+mod registers;
 mod step;
 
 use super::check::look;
@@ -13,7 +15,7 @@ use super::warp::{Group, Wait, Warp};
 use step::Step;
 
 /// Instructions after which a group that was passed over gets a turn.
-const PATIENCE: u32 = 1 << 15;
+pub(super) const PATIENCE: u32 = 1 << 15;
 /// What an instruction through which lanes may talk to each other adds to the impatience of the others.
 const TALK: u32 = 256;
 
@@ -64,10 +66,13 @@ fn run_turn<const CHECKED: bool, const FMA: bool>(
     warp.polled = false;
     cx.warp = warp.cta * cx.machine.threads().div_ceil(32) as usize + warp.index as usize;
     loop {
-        let Some(chosen) = choose(cx, warp) else {
+        let Some(chosen) = choose(cx, warp)? else {
             return Ok(if warp.live == 0 { Stop::Finished } else { Stop::Blocked });
         };
         let mut group = warp.groups.swap_remove(chosen);
+        if cx.clock < end {
+            warp.chosen = group.mask;
+        }
         let stop = run_group::<CHECKED, FMA>(cx, warp, &mut group, end).map_err(|fault| (fault, group.pc))?;
         if group.mask != 0 {
             warp.groups.push(group);
@@ -90,15 +95,16 @@ fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
         }
         Wait::Barrier { id, phase } => cx.ctas[warp.cta].barriers[usize::from(id)].generation > phase,
         Wait::Cluster { phase } => cx.cluster_barrier.generation > phase,
+        Wait::Registers(count) => registers::available(cx, warp, count),
     }
 }
 
 /// The group to run next, if any can.
-fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Option<usize> {
+fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<Option<usize>, Faulted> {
     if let [only] = &warp.groups[..]
         && only.wait == Wait::Ready
     {
-        return Some(0);
+        return Ok(Some(0));
     }
     for i in 0..warp.groups.len() {
         let group = warp.groups[i];
@@ -107,18 +113,24 @@ fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Option<usize> {
         }
     }
     warp.merge();
+    meet::meet(cx, warp)?;
     let ready = |g: &Group| g.wait == Wait::Ready;
     let order = |g: &Group| (u32::MAX - g.depth, g.pc);
-    let first = warp.groups.iter().enumerate().filter(|(_, g)| ready(g)).min_by_key(|(_, g)| order(g))?.0;
+    let Some((first, _)) =
+        warp.groups.iter().enumerate().filter(|(_, g)| ready(g)).min_by_key(|(_, g)| order(g))
+    else {
+        return Ok(None);
+    };
     if warp.impatience < PATIENCE {
-        return Some(first);
+        return Ok(Some(first));
     }
     // Someone has waited long: the next one in the same order goes instead, and so in turn.
     warp.impatience = 0;
     let mut waiting: Vec<usize> = (0..warp.groups.len()).filter(|&i| ready(&warp.groups[i])).collect();
     waiting.sort_by_key(|&i| order(&warp.groups[i]));
     warp.turns = warp.turns.wrapping_add(1);
-    waiting.get(1 + warp.turns as usize % waiting.len().saturating_sub(1).max(1)).copied().or(Some(first))
+    let next = 1 + warp.turns as usize % waiting.len().saturating_sub(1).max(1);
+    Ok(waiting.get(next).copied().or(Some(first)))
 }
 
 /// Lets a group go on after its wait.
@@ -154,6 +166,10 @@ fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
                 g.pc += 1;
                 g.wait = Wait::Ready;
             }
+        }
+        Wait::Registers(count) => {
+            registers::take(cx, warp, count);
+            warp.groups[index].pc += 1;
         }
         Wait::Ready | Wait::Lanes(_) | Wait::Aligned => {}
     }
@@ -191,8 +207,8 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
         };
         let at = group.pc;
         cx.clock += 1;
+        cx.pc = group.pc;
         if CHECKED {
-            cx.pc = group.pc;
             if let Some(counts) = cx.profile.get_mut(group.pc as usize) {
                 counts.warp_instructions += 1;
                 counts.thread_instructions += u64::from(mask.count_ones());

@@ -1,13 +1,13 @@
 //! A cluster of blocks (usually one block): what one host thread runs from start to end.
 
+mod stuck;
+
 use std::collections::HashMap;
 
 use super::barrier::ClusterBarrier;
 use super::check::global::OwnWrites;
 use super::check::races::Races;
-use super::code::{Memory, Op};
 use super::exec::bulk::{self, BulkCopies};
-use super::exec::mbarrier;
 use super::exec::tensor::Scratch;
 use super::fault::{Fault, Outcome};
 use super::launch::Checks;
@@ -16,7 +16,8 @@ use super::module::Module;
 use super::random::Random;
 use super::report::{Counts, Finding, FindingKind, Site};
 use super::run::{Faulted, Stop, run};
-use super::warp::{Group, Wait, Warp};
+use super::spin::{self, Spin};
+use super::warp::Warp;
 
 /// Instructions of a turn spent looking that count as one of those rounds.
 const LOOK: u64 = 64;
@@ -24,8 +25,11 @@ const LOOK: u64 = 64;
 /// Instructions a warp executes before the next one has its turn.
 const TURN: u64 = 2048;
 
-/// Rounds in which nothing happens before those who wait are taken to wait for ever.
-const IDLE_ROUNDS: u32 = 4_000;
+/// Rounds in which memory stays as it is before it is asked whether anybody can still go on; then again after twice as many.
+const QUIET_ROUNDS: u32 = 256;
+
+/// Rounds in which nothing happens before those who look at memory are taken to wait for ever, even if they count how often.
+const IDLE_ROUNDS: u32 = 1 << 15;
 
 /// A cluster being executed.
 pub(super) struct Unit<'a> {
@@ -35,6 +39,13 @@ pub(super) struct Unit<'a> {
     pub(super) index: u64,
     /// Rounds in a row in which everybody waited or looked, and nothing changed.
     idle_rounds: u32,
+    /// Rounds in a row in which memory stayed as it was, and how many it takes to search for endless loops.
+    quiet_rounds: u32,
+    search_at: u32,
+    /// Changes to memory by all clusters when this one last looked.
+    changes: u64,
+    /// What each warp's loop waits for, once a search found that none can end.
+    spins: Vec<Spin>,
     /// Chooses who goes next, where a seed asks for it.
     random: Option<Random>,
     /// What was found and did not end the run.
@@ -73,7 +84,18 @@ impl<'a> Unit<'a> {
             mbarriers: HashMap::new(),
             postponed: None,
         };
-        Self { cx, warps: vec![], index: 0, idle_rounds: 0, random: None, findings: vec![] }
+        Self {
+            cx,
+            warps: vec![],
+            index: 0,
+            idle_rounds: 0,
+            quiet_rounds: 0,
+            search_at: QUIET_ROUNDS,
+            changes: 0,
+            spins: vec![],
+            random: None,
+            findings: vec![],
+        }
     }
 
     /// Makes ready to run cluster `index`, reusing what memory there is.
@@ -94,6 +116,7 @@ impl<'a> Unit<'a> {
         self.cx.bulk.clear();
         self.cx.events = 0;
         self.idle_rounds = 0;
+        self.noticed();
         self.cx.mbarriers.clear();
         self.cx.postponed = None;
         if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
@@ -111,17 +134,20 @@ impl<'a> Unit<'a> {
             cta.shared.reset(machine.shared_bytes, track);
             cta.barriers = Default::default();
             cta.live = machine.threads();
-            cta.registers = 0;
+            cta.free_registers = 0;
             for warp in 0..warps {
                 self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
             }
         }
     }
 
-    /// One turn of every warp.
-    pub(super) fn round(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
+    /// One turn of every warp. `changes` counts those to memory by all clusters that take turns.
+    pub(super) fn round(&mut self, module: &Module, changes: &mut u64) -> Result<Progress, Box<Finding>> {
         let mut progress = Progress::Finished;
         let events = self.cx.events;
+        if self.changes != *changes {
+            self.noticed();
+        }
         let (mut idle, mut waited) = (true, 1);
         let count = self.warps.len();
         let first = self.random.as_mut().map_or(0, |random| random.below(count as u64) as usize);
@@ -170,7 +196,15 @@ impl<'a> Unit<'a> {
         if self.cx.clock > self.cx.machine.step_limit {
             return Err(self.step_limit(module));
         }
-        self.idle_rounds = if idle && self.cx.events == events { self.idle_rounds + waited } else { 0 };
+        let changed = self.cx.events != events;
+        *changes += u64::from(changed);
+        self.changes = *changes;
+        self.idle_rounds = if idle && !changed { self.idle_rounds + waited } else { 0 };
+        if changed {
+            self.noticed();
+        } else {
+            self.quiet_rounds += waited;
+        }
         if self.warps.iter().all(|w| w.live == 0) {
             self.copies(module, 0, bulk::finish)?;
             return match self.postponed(module) {
@@ -182,10 +216,45 @@ impl<'a> Unit<'a> {
                 None => Ok(Progress::Finished),
             };
         }
-        if progress == Progress::Moved && self.idle_rounds > IDLE_ROUNDS {
-            return Ok(Progress::Stuck);
+        if progress == Progress::Moved {
+            if self.quiet_rounds >= self.search_at && self.spins.is_empty() {
+                self.search_at = 2 * self.quiet_rounds;
+                self.search(module, u64::from(self.quiet_rounds), false)?;
+            }
+            if !self.spins.is_empty() {
+                return Ok(Progress::Stuck);
+            }
+            if self.idle_rounds > IDLE_ROUNDS {
+                self.search(module, u64::from(QUIET_ROUNDS), true)?;
+                return Ok(Progress::Stuck);
+            }
         }
         Ok(progress)
+    }
+
+    /// Memory has changed: whoever waited may go on.
+    fn noticed(&mut self) {
+        self.quiet_rounds = 0;
+        self.search_at = QUIET_ROUNDS;
+        self.spins.clear();
+    }
+
+    /// Keeps what every warp waits for, if none of them can go on, or if `anyway` says so.
+    fn search(&mut self, module: &Module, steps: u64, anyway: bool) -> Result<(), Box<Finding>> {
+        let mut spins = vec![];
+        for i in 0..self.warps.len() {
+            let warp = &mut self.warps[i];
+            self.cx.at = warp.cta;
+            let spin = spin::search(&mut self.cx, warp, steps);
+            self.tell(module);
+            let spin = spin.map_err(|faulted| self.explained(module, i, &faulted))?;
+            if !spin.endless && !anyway {
+                return Ok(());
+            }
+            spins.push(spin);
+        }
+        self.spins = spins;
+        Ok(())
     }
 
     /// The finding of a fault. What was read before anybody wrote it explains what went wrong later; a race explains both.
@@ -226,15 +295,26 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Runs to the end.
-    pub(super) fn finish(&mut self, module: &Module) -> Result<(), Box<Finding>> {
+    /// Runs to the end, or until nobody can go on.
+    pub(super) fn run(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
+        let mut changes = 0;
+        self.noticed();
         loop {
-            match self.round(module)? {
-                Progress::Finished => return Ok(()),
-                Progress::Moved => {}
-                Progress::Stuck => return Err(self.stuck(module)),
+            let progress = self.round(module, &mut changes)?;
+            if progress != Progress::Moved {
+                return Ok(progress);
             }
         }
+    }
+
+    /// Whether somebody's loop waits for what another cluster may store in global memory.
+    pub(super) fn looks_at_global(&self) -> bool {
+        self.spins.iter().any(|spin| spin.looks_at_global(self.cx.machine.code))
+    }
+
+    /// How often something happened that others may wait for.
+    pub(super) fn events(&self) -> u64 {
+        self.cx.events
     }
 
     /// What device-side printf wrote.
@@ -296,132 +376,13 @@ impl<'a> Unit<'a> {
 
     fn step_limit(&self, module: &Module) -> Box<Finding> {
         let limit = self.cx.machine.step_limit;
-        let message = format!("step limit: a block executed more than {limit} warp instructions");
+        let message = format!(
+            "step limit: a block executed more than {limit} warp instructions; the notes tell where each warp stands"
+        );
         let warp = self.warps.iter().position(|w| w.live != 0).unwrap_or(0);
         let pc = self.warps[warp].groups.first().map_or(0, |g| g.pc);
         let mut finding = self.finding(module, warp, &(Fault::new(FindingKind::StepLimit, message), pc));
         finding.notes = self.standings(module);
         finding
-    }
-
-    /// Why nobody can go on.
-    pub(super) fn stuck(&mut self, module: &Module) -> Box<Finding> {
-        if let Some(finding) = self.postponed(module).or_else(|| self.mbarrier_stuck(module)) {
-            return finding;
-        }
-        let (warp, group) = self.first_waiting();
-        let threads = self.cx.machine.threads();
-        let cta = &self.cx.ctas[self.warps[warp].cta];
-        let ended = threads - cta.live;
-        let mnemonic = &self.site(module, warp, group.pc, None).mnemonic;
-        let fault = match group.wait {
-            Wait::Barrier { id, .. } => {
-                let (arrived, expected) = cta.barriers[usize::from(id)].standing();
-                let want = if expected == 0 { threads } else { expected };
-                if ended > 0 && expected == 0 {
-                    Fault::new(
-                        FindingKind::DivergentBarrier,
-                        format!(
-                            "divergent barrier: {arrived} threads wait at barrier {id}, {ended} of the block have ended"
-                        ),
-                    )
-                } else {
-                    Fault::new(
-                        FindingKind::Deadlock,
-                        format!(
-                            "deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"
-                        ),
-                    )
-                }
-            }
-            Wait::Aligned if mnemonic.starts_with("bar") => Fault::new(
-                FindingKind::DivergentBarrier,
-                format!(
-                    "divergent barrier: only lanes {:#010x} of the warp come to this {mnemonic}",
-                    group.mask
-                ),
-            ),
-            Wait::Aligned => Fault::new(
-                FindingKind::AlignedDivergence,
-                format!(
-                    "{mnemonic} under divergence: only lanes {:#010x} of the warp come to it",
-                    group.mask
-                ),
-            ),
-            Wait::Lanes(mask) | Wait::WarpBarrier(mask) => Fault::new(
-                FindingKind::Deadlock,
-                format!("deadlock: lanes {:#010x} wait at {mnemonic} for lanes {mask:#010x}", group.mask),
-            ),
-            Wait::Cluster { .. } => {
-                Fault::new(FindingKind::Deadlock, "deadlock: the cluster barrier never completes".to_string())
-            }
-            Wait::Ready => {
-                Fault::new(FindingKind::Deadlock, "deadlock: no thread makes progress".to_string())
-            }
-        };
-        let mut finding = self.finding(module, warp, &(fault, group.pc));
-        finding.notes = self.standings(module);
-        finding
-    }
-
-    /// A warp that keeps asking an mbarrier in vain, and what that waits for.
-    fn mbarrier_stuck(&mut self, module: &Module) -> Option<Box<Finding>> {
-        let code = self.cx.machine.code;
-        for i in 0..self.warps.len() {
-            let warp = &self.warps[i];
-            self.cx.at = warp.cta;
-            for group in warp.groups.iter().filter(|g| g.wait == Wait::Ready && g.pc > 0) {
-                // A group that gave up its turn stands behind the instruction that made it.
-                let pc = group.pc - 1;
-                let Op::Memory(Memory::Mbarrier(op)) = &code.instrs[pc as usize].op else { continue };
-                let lane = group.mask.trailing_zeros() as usize;
-                let Some((pending, tx)) = mbarrier::standing(&mut self.cx, warp, op, lane) else { continue };
-                let message = format!(
-                    "mbarrier never completes: the phase waits for {pending} more arrivals and {tx} more bytes"
-                );
-                let fault = Fault::at(FindingKind::MbarrierNeverCompletes, lane, message);
-                let mut finding = self.finding(module, i, &(fault, pc));
-                finding.notes = self.standings(module);
-                return Some(finding);
-            }
-        }
-        None
-    }
-
-    fn first_waiting(&self) -> (usize, Group) {
-        let of = |i: usize| self.warps[i].groups.iter().find(|g| g.wait != Wait::Ready).map(|g| (i, *g));
-        // Divergence inside a warp explains more than the barrier others wait at.
-        let divergent =
-            |i: usize| self.warps[i].groups.iter().find(|g| g.wait == Wait::Aligned).map(|g| (i, *g));
-        let all = 0..self.warps.len();
-        all.clone()
-            .find_map(divergent)
-            .or_else(|| all.clone().find_map(of))
-            .or_else(|| all.clone().find_map(|i| self.warps[i].groups.first().map(|group| (i, *group))))
-            .unwrap_or((0, Group { pc: 0, mask: 0, depth: 0, wait: Wait::Ready }))
-    }
-
-    /// Where every warp stands.
-    fn standings(&self, module: &Module) -> Vec<String> {
-        let mut notes = vec![];
-        for (i, warp) in self.warps.iter().enumerate().filter(|(_, w)| w.live != 0) {
-            for group in &warp.groups {
-                let site = self.site(module, i, group.pc, None);
-                let [x, y, z] = site.block;
-                let how = match group.wait {
-                    Wait::Ready => "is",
-                    _ => "waits",
-                };
-                notes.push(format!(
-                    "block ({x}, {y}, {z}), warp {}, lanes {:#010x} {how} at {}:{} ({})",
-                    site.warp, group.mask, site.file, site.line, site.mnemonic
-                ));
-                if notes.len() == 64 {
-                    notes.push("… and others".into());
-                    return notes;
-                }
-            }
-        }
-        notes
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum Wait {
         id: u8,
         phase: u64,
     },
+    /// At `setmaxnreg.inc`, for this many registers of each thread.
+    Registers(u32),
     /// At `barrier.cluster.wait` for this phase.
     Cluster {
         phase: u64,
@@ -58,7 +60,7 @@ pub(super) struct Group {
 }
 
 /// One call that has not returned.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Activation {
     pub(super) return_pc: u32,
     /// Bytes of the caller's frame.
@@ -69,7 +71,7 @@ pub(super) struct Activation {
 }
 
 /// One lane's registers of a function, and what is undefined of the watched ones.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Saved {
     pub(super) values: Box<[u64]>,
     pub(super) taints: Box<[Taint]>,
@@ -96,6 +98,8 @@ pub(super) struct Warp {
     pub(super) cluster_phase: [u64; 32],
     /// Bulk groups each lane has committed.
     pub(super) bulk_groups: [u32; 32],
+    /// The lanes of the group that ran last.
+    pub(super) chosen: u32,
     /// Instructions since a group that could run was last passed over.
     pub(super) impatience: u32,
     /// How often that has happened.
@@ -105,8 +109,9 @@ pub(super) struct Warp {
     pub(super) wgmma: WgmmaGroups,
     pub(super) undefined: Undefined,
     pub(super) products: ProductRegisters,
-    /// Registers of each thread as `setmaxnreg` set them; 0 where it did not.
+    /// Registers of each thread, and whether the number is known for certain.
     pub(super) max_registers: u32,
+    pub(super) knows_registers: bool,
 }
 
 impl Warp {
@@ -136,7 +141,8 @@ impl Warp {
         self.turns = 0;
         self.wgmma = WgmmaGroups::default();
         self.products.start(machine.code.product_registers);
-        self.max_registers = 0;
+        self.max_registers = machine.registers.unwrap_or_else(|| machine.most_registers());
+        self.knows_registers = machine.registers.is_some();
         self.undefined.start(&machine.code.watched);
     }
 

@@ -305,9 +305,35 @@ fn help_names_every_option() {
         "--arch <ARCH>",
         "--report <FORM>",
         "--seed <N>",
+        "--steps <N>",
         "--trace <LINE|WARP>",
         "shared_races",
     ] {
         assert!(run.out.contains(option), "{option} in\n{}", run.out);
     }
+}
+
+#[test]
+fn members_of_a_family_are_architectures() {
+    for arch in ["sm_86", "sm_87", "sm_90a", "sm_103", "sm_100a", "sm_120a"] {
+        let (run, _) = corpus_run("misaligned_vector_fixed", &format!("arch_{arch}"), &["--arch", arch]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{arch}");
+    }
+}
+
+#[test]
+fn a_run_may_be_given_up_after_some_steps() {
+    let body = format!("{STORE}\nL: add.u32 %r1, %r1, 1; bra L;");
+    let run = Case::new("steps", &json(OUT, ""), ".param .u64 out", &body).run(&["--steps", "5000"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.err.contains("error[step_limit]: step limit: a block executed more than 5000"),
+        "{}",
+        run.err
+    );
+    assert!(
+        run.err.contains("note: block (0, 0, 0), warp 0, lanes 0xffffffff is at kernel.ptx"),
+        "{}",
+        run.err
+    );
 }

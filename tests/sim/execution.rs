@@ -63,6 +63,110 @@ fn halves_of_a_warp_have_masks_of_their_own() {
     assert_eq!(outputs(apart, 32, &[0]), want);
 }
 
+/// Both ways of a branch may have a copy of a `.sync` instruction for the whole warp, with registers of its own.
+#[test]
+fn lanes_meet_at_the_same_instruction_in_two_places() {
+    let both = |high: &str, low: &str| {
+        let body = format!(
+            "setp.lt.u32 %p0, %r0, 16; and.b32 %r4, %r0, 1; setp.eq.u32 %p2, %r4, 1; mov.u32 %r9, -1;
+            add.u32 %r5, %r0, 100; add.u32 %r6, %r0, 200; and.b32 %r7, %r0, 3; mov.u32 %r8, %r7;
+            @%p0 bra LOW; {high} bra JOIN; LOW: {low}
+            JOIN: add.u32 %r3, %r3, %r5; sub.u32 %r3, %r3, %r0; st.global.u32 [%rd3], %r3;"
+        );
+        outputs(&body, 32, &[0]).iter().map(|sum| sum.wrapping_sub(100)).collect::<Vec<u32>>()
+    };
+    let all = |f: fn(u32) -> u32| (0..32).map(f).collect::<Vec<u32>>();
+    let shuffled =
+        both("shfl.sync.bfly.b32 %r3|%p1, %r5, 16, 31, %r9;", "shfl.sync.bfly.b32 %r3, %r6, 16, 31, -1;");
+    assert_eq!(shuffled, all(|i| if i < 16 { i + 116 } else { i + 184 }));
+    let voted = both("vote.sync.ballot.b32 %r3, %p2, %r9;", "vote.sync.ballot.b32 %r3, !%p2, %r9;");
+    assert_eq!(voted, all(|_| 0xaaaa_5555));
+    let matched = both("match.any.sync.b32 %r3, %r7, %r9;", "match.any.sync.b32 %r3, %r8, %r9;");
+    assert_eq!(matched, all(|i| 0x1111_1111 << (i & 3)));
+    let summed = both("redux.sync.add.u32 %r3, %r0, %r9;", "redux.sync.add.u32 %r3, %r6, %r9;");
+    assert_eq!(summed, all(|_| 496 + 16 * 200));
+    let elected = both("elect.sync %r3|%p1, %r9;", "elect.sync %r3|%p3, %r9;");
+    assert_eq!(elected, all(|_| 0));
+}
+
+#[test]
+fn different_instructions_do_not_meet() {
+    let body = "setp.lt.u32 %p0, %r0, 16; @%p0 bra LOW; shfl.sync.bfly.b32 %r3, %r0, 16, 31, -1; bra JOIN;
+        LOW: shfl.sync.up.b32 %r3, %r0, 16, 0, -1; JOIN: st.global.u32 [%rd3], %r3;";
+    let error = run(&text(body), &one_block(32), &[0], 32).expect_err("they wait for each other");
+    assert_eq!(error.kind(), Some(FindingKind::Deadlock));
+}
+
+/// Nothing in memory changes for long, but something counts.
+#[test]
+fn long_computations_are_no_deadlocks() {
+    let polling =
+        "mov.u32 %r2, 0; mov.u32 %r3, 0; L: ld.volatile.global.u32 %r4, [%rd1]; add.u32 %r3, %r3, %r4;
+        add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 200000; @%p0 bra L; st.global.u32 [%rd3], %r3;";
+    assert_eq!(outputs(polling, 32, &[3]), [600_000; 32]);
+    let in_local_memory = ".local .b32 count; mov.u32 %r2, 0; st.local.u32 [count], %r2;
+        L: ld.local.u32 %r2, [count]; add.u32 %r2, %r2, 1; st.local.u32 [count], %r2; setp.lt.u32 %p0, %r2, 20000;
+        mov.u32 %r2, 0; @%p0 bra L; ld.local.u32 %r2, [count]; st.global.u32 [%rd3], %r2;";
+    assert_eq!(outputs(in_local_memory, 32, &[0]), [20_000; 32]);
+    let by_the_clock = "mov.u32 %r2, %clock; L: mov.u32 %r3, %clock; sub.u32 %r3, %r3, %r2;
+        setp.lt.u32 %p0, %r3, 100000; mov.u32 %r3, 0; @%p0 bra L; st.global.u32 [%rd3], %r3;";
+    assert_eq!(outputs(by_the_clock, 32, &[0]), [0; 32]);
+}
+
+/// Blocks that wait for each other's ordinary stores end on a machine of any size, if not without a race.
+#[test]
+fn blocks_may_talk_through_ordinary_accesses() {
+    for fence in ["membar.gl;", ""] {
+        let body = format!(
+            "setp.eq.u32 %p0, %r30, 1; @%p0 bra STORE;
+            L: {fence} ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L; bra END;
+            STORE: mov.u32 %r3, 0; D: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 50000; @%p1 bra D;
+            st.global.u32 [%rd0], 7; {fence} END:"
+        );
+        let launch = Launch { grid: [2, 1, 1], block: [1, 1, 1], ..Launch::default() };
+        let sim = Sim::new().checks(Checks::empty());
+        let (out, _) = run_on(&sim, &text(&body), &launch, &[0], 1).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(out, [7], "{fence}");
+    }
+}
+
+/// `setmaxnreg.inc` waits for what other warps give back to the pool of `.maxnreg` registers a thread.
+#[test]
+fn registers_are_waited_for() {
+    let module = |give: &str| {
+        format!(
+            ".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k({PARAMS}) .maxnreg 128 {{ {HEAD}
+            setp.ge.u32 %p0, %r0, 128; @%p0 bra GIVE; setmaxnreg.inc.sync.aligned.u32 200; bra END;
+            GIVE: mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9000; @%p1 bra L; {give}
+            END: st.global.u32 [%rd3], %r0; ret; }}"
+        )
+    };
+    let enough = module("setmaxnreg.dec.sync.aligned.u32 56;");
+    let (out, report) = run(&enough, &one_block(256), &[0], 256).unwrap_or_else(|e| panic!("{e}"));
+    report.assert_clean();
+    assert_eq!(out, (0..256).collect::<Vec<u32>>());
+    let short = module("setmaxnreg.dec.sync.aligned.u32 64;");
+    let error = run(&short, &one_block(256), &[0], 256).expect_err("8 registers a thread are missing");
+    assert_eq!(error.kind(), Some(FindingKind::BudgetExceeded));
+    let unwatched = Sim::new().checks(Checks::empty());
+    run_on(&unwatched, &short, &one_block(256), &[0], 256).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// As `grid.sync()` of cooperative groups: the driver passes the address of its barrier in two registers.
+#[test]
+fn cooperative_groups_find_their_barrier() {
+    let body = "mov.u32 %r2, %envreg2; mov.u32 %r3, %envreg1; mov.b64 %rd5, {%r2, %r3};
+        atom.global.add.release.gpu.u32 %r4, [%rd5+4], 1;
+        L: ld.global.acquire.gpu.u32 %r4, [%rd5+4]; setp.lt.u32 %p0, %r4, 3; @%p0 bra L;
+        st.global.u32 [%rd3], %r4;";
+    let launch = Launch { grid: [3, 1, 1], block: [1, 1, 1], ..Launch::default() };
+    for _ in 0..2 {
+        let (out, report) = run(&text(body), &launch, &[0], 3).unwrap_or_else(|e| panic!("{e}"));
+        report.assert_clean();
+        assert_eq!(out, [3; 3]);
+    }
+}
+
 #[test]
 fn functions_may_take_nothing_and_return_something() {
     let module = format!(

@@ -236,10 +236,17 @@ fn counts_that_disagree_or_make_no_sense() {
 #[test]
 fn endless_loops_end() {
     let sim = Sim::new().step_limit(100_000);
-    let error = run_on(&sim, &text("L: bra L;"), &one_block(64), &[0], 64).expect_err("endless");
-    assert_eq!(error.kind(), Some(FindingKind::StepLimit));
-    let finding = error.finding().expect("a finding");
-    assert_eq!(finding.notes.len(), 2);
+    let cases = [
+        ("L: bra L;", FindingKind::Deadlock),
+        ("L: ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r2, 0; @%p0 bra L;", FindingKind::Deadlock),
+        // Something counts, so that it might end.
+        ("L: add.u32 %r2, %r2, 1; bra L;", FindingKind::StepLimit),
+    ];
+    for (body, kind) in cases {
+        let error = run_on(&sim, &text(body), &one_block(64), &[0], 64).expect_err("endless");
+        assert_eq!(error.kind(), Some(kind), "{body}: {error}");
+        assert_eq!(error.finding().expect("a finding").notes.len(), 2, "{body}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub(crate) fn pair() -> Option<(AnyDevice, Simulator)> {
     let gpu = gpu()?;
     let arch = match gpu.capability() {
         (7, 5) => Arch::Sm75,
+        (8, 6) => Arch::Sm86,
         (8, 9) => Arch::Sm89,
         (8, _) => Arch::Sm80,
         (9, _) => Arch::Sm90,

@@ -27,10 +27,8 @@ pub(in crate::sim) enum Control {
     },
     /// `nanosleep`: lets others go first.
     Yield,
-    /// `membar`, `fence`: orders what is before it and what is after, also for other blocks if it says so.
-    Fence {
-        device: bool,
-    },
+    /// `membar`, `fence`: orders what is before it and what is after.
+    Fence(FenceScope),
     /// `fence.proxy.async`.
     ProxyFence,
     /// `wgmma.commit_group`.
@@ -39,10 +37,22 @@ pub(in crate::sim) enum Control {
     WgmmaWait(u32),
     /// `wgmma.fence`.
     WgmmaFence,
-    /// `setmaxnreg`: from now on each thread has this many registers.
-    MaxRegisters(u32),
+    /// `setmaxnreg`: from now on each thread has this many registers, which are `more` than before or fewer.
+    MaxRegisters {
+        count: u32,
+        more: bool,
+    },
     /// Prefetches, hints: nothing a single order of execution could observe.
     Nothing,
+}
+
+/// For whom a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::sim) enum FenceScope {
+    Block,
+    Cluster,
+    /// The device or the system.
+    Device,
 }
 
 /// Where an argument or result lies.

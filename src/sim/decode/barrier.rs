@@ -4,7 +4,7 @@ use super::Decoded;
 use super::instruction::Cx;
 use crate::sim::arith::Int;
 use crate::sim::ast::OperandKind;
-use crate::sim::code::{Barrier, BarrierKind, Control, R};
+use crate::sim::code::{Barrier, BarrierKind, Control, FenceScope, R};
 use crate::sim::types::Type;
 
 const U32: Type = Type::Int(Int::U32);
@@ -116,7 +116,9 @@ impl Cx<'_, '_, '_> {
         }
         Ok(match words[..] {
             ["proxy", kind, ..] if kind.starts_with("async") => Control::ProxyFence,
-            _ => Control::Fence { device: !words.iter().any(|word| matches!(*word, "cta" | "cluster")) },
+            _ if words.contains(&"cta") => Control::Fence(FenceScope::Block),
+            _ if words.contains(&"cluster") => Control::Fence(FenceScope::Cluster),
+            _ => Control::Fence(FenceScope::Device),
         })
     }
 }

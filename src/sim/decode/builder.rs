@@ -9,8 +9,8 @@ use super::watch::{self, Touches};
 use super::{Decoded, Global, MAX_SHARED, Symbols, size_of};
 use crate::sim::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
 use crate::sim::code::{
-    Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
-    SourceLine, Space, Target, Tensor, Value, Watched,
+    Builtin, Callee, Code, Control, D, FenceScope, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg,
+    Slots, SourceLine, Space, Target, Tensor, Value, Watched,
 };
 use crate::sim::error::ParseError;
 use crate::sim::types::Type;
@@ -137,6 +137,8 @@ fn communicates(op: &Op) -> bool {
         Op::Memory(
             Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
         ) => access.strong && shared(access.space),
+        // Around a fence ordinary accesses talk to other blocks too.
+        Op::Control(Control::Fence(scope)) => *scope == FenceScope::Device,
         _ => false,
     }
 }

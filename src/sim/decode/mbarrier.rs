@@ -141,7 +141,8 @@ impl Cx<'_, '_, '_> {
 
     /// `setmaxnreg.{inc,dec}.sync.aligned.u32 n`.
     pub(super) fn setmaxnreg(&mut self) -> Decoded<crate::sim::code::Control> {
-        if !self.m.eat_any(&["inc", "dec"]) {
+        let more = self.m.eat("inc");
+        if !more && !self.m.eat("dec") {
             return Err(self.error("`setmaxnreg` wants `.inc` or `.dec`"));
         }
         for word in ["sync", "aligned", "u32"] {
@@ -150,7 +151,7 @@ impl Cx<'_, '_, '_> {
         self.arity(1)?;
         match self.constant(0, "a register count")? {
             n if (24..=256).contains(&n) && n % 8 == 0 => {
-                Ok(crate::sim::code::Control::MaxRegisters(n as u32))
+                Ok(crate::sim::code::Control::MaxRegisters { count: n as u32, more })
             }
             n => Err(self.error_at(self.operand(0), format!("{n} is not a multiple of 8 in 24 … 256"))),
         }

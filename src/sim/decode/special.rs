@@ -48,6 +48,9 @@ fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
         ("%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap", None) => {
             Special::Zero
         }
+        // The driver passes cooperative launches the address of their barrier here.
+        ("%envreg1", None) => Special::Workspace { high: true },
+        ("%envreg2", None) => Special::Workspace { high: false },
         (name, None) => {
             let number = name.strip_prefix("%envreg")?;
             number.parse::<u32>().ok().filter(|&n| n < 32)?;

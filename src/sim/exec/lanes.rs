@@ -60,7 +60,7 @@ pub(in crate::sim) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
 }
 
 /// The register file of one warp.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Regs {
     pub(in crate::sim) r: Vec<Lanes32>,
     pub(in crate::sim) d: Vec<Lanes64>,
@@ -76,6 +76,13 @@ impl Regs {
         self.d.resize(slots.d as usize, [0; 32]);
         self.p.clear();
         self.p.resize(slots.p as usize, 0);
+    }
+
+    /// The lanes in which some register differs.
+    pub(in crate::sim) fn differs(&self, other: &Self) -> u32 {
+        let r = self.r.iter().zip(&other.r).fold(0, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]));
+        let d = self.d.iter().zip(&other.d).fold(r, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]));
+        self.p.iter().zip(&other.p).fold(d, |all, (a, b)| all | (a ^ b))
     }
 
     #[inline(always)]

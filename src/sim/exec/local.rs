@@ -13,7 +13,7 @@ use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
 
 /// Local memory of a warp.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Local {
     words: Vec<Lanes32>,
     /// The defined bits of each word; empty when nobody asks.
@@ -51,6 +51,14 @@ impl Local {
         self.defined.clear();
         self.origins.clear();
         self.tracked = tracked;
+    }
+
+    /// The lanes whose words differ.
+    pub(in crate::sim) fn differs(&self, other: &Self) -> u32 {
+        if self.words.len() != other.words.len() {
+            return u32::MAX;
+        }
+        self.words.iter().zip(&other.words).fold(0, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]))
     }
 
     /// Forgets what a lane has written of some bytes: a frame starts anew.

@@ -1,6 +1,6 @@
 //! shfl, vote, match, redux, elect, activemask, movmatrix.
 
-use super::lanes::{Lanes32, Regs, lanes, mask_of};
+use super::lanes::{Lanes32, Lanes64, Regs, lanes, mask_of};
 use super::matrix;
 use crate::sim::code::{R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
 use crate::sim::fault::{Fault, Outcome};
@@ -51,6 +51,68 @@ pub(in crate::sim) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool
             warp.regs.put_p(*p, m, 1 << (leader & 31));
         }
         WarpOp::MovMatrix(d, a) => matrix::movmatrix(warp, *d, *a),
+    }
+    Ok(())
+}
+
+/// Whether two instructions are the same one with the same qualifiers, whatever their registers.
+pub(in crate::sim) fn same(a: &WarpOp, b: &WarpOp) -> bool {
+    match (a, b) {
+        (WarpOp::Shfl(a), WarpOp::Shfl(b)) => a.mode == b.mode,
+        (WarpOp::Vote(a, ..), WarpOp::Vote(b, ..)) => a == b,
+        (WarpOp::Match { all: a, a: x, .. }, WarpOp::Match { all: b, a: y, .. }) => {
+            a == b && std::mem::discriminant(x) == std::mem::discriminant(y)
+        }
+        (WarpOp::Redux { f: a, .. }, WarpOp::Redux { f: b, .. }) => a == b,
+        (WarpOp::Elect(..), WarpOp::Elect(..)) => true,
+        _ => false,
+    }
+}
+
+/// What an instruction reads, and whether negated, and what it writes.
+fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
+    let plain = |reg| (reg, false);
+    match op {
+        WarpOp::Shfl(s) => {
+            let written = std::iter::once(Reg::R(s.d)).chain(s.p.map(Reg::P));
+            ([s.a, s.b, s.c].map(|r| plain(Reg::R(r))).to_vec(), written.collect())
+        }
+        WarpOp::Vote(_, d, a, negated, _) => (vec![(Reg::P(*a), *negated)], vec![*d]),
+        WarpOp::Match { d, p, a, .. } => {
+            (vec![plain(*a)], std::iter::once(Reg::R(*d)).chain(p.map(Reg::P)).collect())
+        }
+        WarpOp::Redux { d, a, .. } => (vec![plain(Reg::R(*a))], vec![Reg::R(*d)]),
+        WarpOp::ActiveMask(d) => (vec![], vec![Reg::R(*d)]),
+        WarpOp::Elect(d, p, _) => (vec![], vec![Reg::R(*d), Reg::P(*p)]),
+        WarpOp::MovMatrix(d, a) => (vec![plain(Reg::R(*a))], vec![Reg::R(*d)]),
+    }
+}
+
+/// Runs one instruction that lanes came to at several places: each part has its own registers, which the first part lends
+/// its own for the time being.
+pub(in crate::sim) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: bool) -> Outcome<()> {
+    // The destination predicate of a shuffle is optional.
+    let Some(&(first, _)) = parts.iter().max_by_key(|(op, _)| operands(op).1.len()) else { return Ok(()) };
+    let all = parts.iter().fold(0, |all, (_, m)| all | m);
+    let (read, written) = operands(first);
+    let lent = read.iter().map(|(reg, _)| *reg).chain(written.iter().copied());
+    let kept: Vec<(Reg, Lanes64)> = lent.map(|reg| (reg, warp.regs.get(reg))).collect();
+    for &(op, m) in parts {
+        let own = operands(op).0.into_iter().map(|(reg, negated)| (warp.regs.get(reg), negated));
+        let own: Vec<(Lanes64, bool)> = own.collect();
+        for ((reg, negated), (values, other)) in read.iter().zip(own) {
+            warp.regs.put(*reg, m, &values.map(|value| value ^ u64::from(*negated != other)));
+        }
+    }
+    execute(warp, first, all, strict)?;
+    let results: Vec<Lanes64> = written.iter().map(|reg| warp.regs.get(*reg)).collect();
+    for (reg, values) in kept {
+        warp.regs.put(reg, all, &values);
+    }
+    for &(op, m) in parts {
+        for (reg, values) in operands(op).1.into_iter().zip(&results) {
+            warp.regs.put(reg, m, values);
+        }
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Instructions that decide where lanes go next, or make them wait.
 
-use super::calls;
+use super::{calls, registers};
 use crate::sim::check::undefined;
-use crate::sim::code::{Barrier, BarrierKind, Control, R, WarpOp};
+use crate::sim::code::{Barrier, BarrierKind, Control, FenceScope, R, WarpOp};
 use crate::sim::exec::lanes::lanes;
 use crate::sim::exec::warp_ops::{self, member_mask};
 use crate::sim::exec::{async_copy, bulk};
@@ -26,7 +26,7 @@ pub(super) enum Step {
 }
 
 /// Splits the lanes of `mask` off the group, to wait at its instruction; the rest goes on behind it.
-fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
+pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
     warp.groups.push(Group { mask, wait, ..*group });
     group.mask &= !mask;
     group.pc += 1;
@@ -219,11 +219,13 @@ pub(super) fn control(
             let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
             Ok(hold(warp, group, mask, Wait::Cluster { phase }))
         }
-        Control::Fence { device } => {
+        Control::Fence(scope) => {
             if cx.racing() {
                 cx.races.clocks.fence(cx.warp);
             }
-            if let (true, Some(mut order)) = (*device, cx.order()) {
+            if *scope > FenceScope::Block
+                && let Some(mut order) = cx.order()
+            {
                 order.fence(cx.unit);
             }
             Ok(Step::Next)
@@ -254,30 +256,13 @@ pub(super) fn control(
             warp.products.fence();
             Step::Next
         })),
-        Control::MaxRegisters(n) => match together(cx, warp, group, mask) {
+        Control::MaxRegisters { count, more } => match together(cx, warp, group, mask) {
             Some(step) => Ok(step),
-            None => max_registers(cx, warp, *n).map(|()| Step::Next),
+            None => registers::request(cx, warp, group, mask, *count, *more),
         },
         Control::Yield => Ok(Step::Yield),
         Control::Nothing => Ok(Step::Next),
     }
-}
-
-/// Registers of a multiprocessor.
-const REGISTERS: u32 = 1 << 16;
-
-/// `setmaxnreg`: the warps that asked must fit into the registers of a multiprocessor together.
-fn max_registers(cx: &mut Cx<'_>, warp: &mut Warp, n: u32) -> Outcome<()> {
-    let cta = &mut cx.ctas[warp.cta];
-    cta.registers = cta.registers - 32 * warp.max_registers + 32 * n;
-    warp.max_registers = n;
-    let asked = cta.registers;
-    if asked <= REGISTERS {
-        return Ok(());
-    }
-    let message =
-        format!("register budget exceeded: warps of the block ask for {asked} registers of {REGISTERS}");
-    cx.note(Fault::new(FindingKind::BudgetExceeded, message))
 }
 
 fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {

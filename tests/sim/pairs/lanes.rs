@@ -53,6 +53,41 @@ pub(super) const PAIRS: &[Pair] = &[
         "@%p2 bra A; bar.sync 1, 64; bar.sync 2, 64; bra E; A: bar.sync 1, 64; bar.sync 2, 64; E:",
     ),
     pair(
+        "a leader that looks for a flag while the others wait at the barrier",
+        Deadlock,
+        64,
+        "@!%p0 bra J;
+         L: ld.volatile.global.u32 %r9, [%rd1]; // HERE
+         setp.eq.u32 %p4, %r9, 0; @%p4 bra L;
+         J: bar.sync 0;",
+        "@!%p0 bra J;
+         L: ld.volatile.global.u32 %r9, [%rd1+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra L;
+         J: bar.sync 0;",
+    ),
+    Pair {
+        grid: 3,
+        ..pair(
+            "a barrier of the grid that counts one block too many",
+            Deadlock,
+            64,
+            "@!%p0 bra J; atom.global.add.u32 %r9, [%rd0], 1;
+             L: atom.global.add.u32 %r9, [%rd0], 0; // HERE
+             setp.lt.u32 %p4, %r9, 4; @%p4 bra L;
+             J: bar.sync 0;",
+            "@!%p0 bra J; atom.global.add.u32 %r9, [%rd0], 1;
+             L: atom.global.add.u32 %r9, [%rd0], 0; setp.lt.u32 %p4, %r9, 3; @%p4 bra L;
+             J: bar.sync 0;",
+        )
+    },
+    pair(
+        "a loop around an ordinary load",
+        Deadlock,
+        32,
+        "L: ld.global.u32 %r9, [%rd0]; // HERE
+         setp.eq.u32 %p4, %r9, 0; @%p4 bra L;",
+        "L: ld.global.u32 %r9, [%rd1+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra L;",
+    ),
+    pair(
         "a lock that nobody gives back",
         Deadlock,
         32,

@@ -2,7 +2,7 @@
 
 use super::{Pair, pair};
 use warpwright::sim::FindingKind::{
-    AddressConversion, BudgetExceeded, GlobalOutOfBounds, LocalOutOfBounds, MisalignedAccess,
+    AddressConversion, BudgetExceeded, GlobalOutOfBounds, InvalidOperand, LocalOutOfBounds, MisalignedAccess,
     SharedOutOfBounds, UninitializedLocalRead, UninitializedRegister, UninitializedSharedRead,
 };
 
@@ -105,5 +105,13 @@ pub(super) const PAIRS: &[Pair] = &[
         "setmaxnreg.inc.sync.aligned.u32 232; // HERE",
         "setp.lt.u32 %p4, %r0, 128; @%p4 bra P; setmaxnreg.inc.sync.aligned.u32 232; bra E;
          P: setmaxnreg.dec.sync.aligned.u32 40; E:",
+    ),
+    pair(
+        "more registers than before, given back",
+        InvalidOperand,
+        128,
+        "setmaxnreg.dec.sync.aligned.u32 40;
+         setmaxnreg.dec.sync.aligned.u32 64; // HERE",
+        "setmaxnreg.dec.sync.aligned.u32 40; setmaxnreg.inc.sync.aligned.u32 64;",
     ),
 ];
