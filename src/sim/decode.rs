@@ -27,6 +27,7 @@ mod order;
 mod products;
 mod scope;
 mod special;
+mod stack;
 mod tensor;
 mod video;
 mod watch;

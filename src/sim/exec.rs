@@ -20,6 +20,7 @@ pub(super) mod reduce;
 pub(super) mod shared;
 pub(super) mod simd;
 pub(super) mod single;
+mod stack;
 pub(super) mod tensor;
 pub(super) mod tensor_copy;
 pub(super) mod video;

@@ -81,6 +81,13 @@ pub(in crate::sim) enum Memory {
         offset: i64,
         generic: bool,
     },
+    Alloca {
+        d: Reg,
+        bytes: Reg,
+        align: u32,
+    },
+    StackSave(Reg),
+    StackRestore(Reg),
     Atom(Box<Atom>),
     CpAsync(Box<CpAsync>),
     CpAsyncCommit,

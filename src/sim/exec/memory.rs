@@ -2,7 +2,7 @@
 
 use super::global::{Doing, reach};
 use super::lanes::{FULL, Lanes64, Regs, lanes};
-use super::{async_copy, atomic, bulk, global, local, matrix, shared};
+use super::{async_copy, atomic, bulk, global, local, matrix, shared, stack};
 use crate::sim::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
@@ -32,6 +32,12 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(
             warp.regs.put(*d, m, &base);
             Ok(())
         }
+        Memory::Alloca { d, bytes, align } => stack::alloca(warp, *d, *bytes, *align, m),
+        Memory::StackSave(d) => {
+            stack::save(warp, *d, m);
+            Ok(())
+        }
+        Memory::StackRestore(a) => stack::restore(warp, *a, m),
         Memory::Atom(atom) => atomic::execute::<CHECKED>(cx, warp, atom, m),
         Memory::CpAsync(copy) => async_copy::issue::<CHECKED>(cx, warp, copy, m),
         Memory::CpAsyncCommit => {

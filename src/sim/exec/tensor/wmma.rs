@@ -4,6 +4,7 @@
 //! more than once, it is held more than once.
 
 use super::product;
+use crate::sim::arith::Round;
 use crate::sim::arith::mma::{Instruction, dot_f64};
 use crate::sim::code::{Numbers, Reg, Wmma, WmmaAccess};
 use crate::sim::exec::lanes::{FULL, Lanes64};
@@ -107,7 +108,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wmma) -> Outcome<()
         let element = |at: usize| {
             let (row, column) = (at / n, at % n);
             let b: Vec<u64> = (0..k).map(|i| b_rows[i * n + column]).collect();
-            dot_f64(&a[row * k..][..k], &b, c[at])
+            dot_f64(Round::Rn, &a[row * k..][..k], &b, c[at])
         };
         (0..m * n).map(element).collect()
     } else {
