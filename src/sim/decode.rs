@@ -29,6 +29,7 @@ mod scope;
 mod special;
 mod stack;
 mod tensor;
+mod tensormap;
 mod video;
 mod watch;
 mod wgmma;

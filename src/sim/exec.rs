@@ -23,5 +23,6 @@ pub(super) mod single;
 mod stack;
 pub(super) mod tensor;
 pub(super) mod tensor_copy;
+mod tensormap;
 pub(super) mod video;
 pub(super) mod warp_ops;

@@ -127,6 +127,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             "stackrestore" => self.stack_restore().map(Op::Memory),
             "atom" | "red" => self.atom(name == "red").map(Op::Memory),
             "cp" => self.cp(),
+            "tensormap" => self.tensormap().map(Op::Memory),
             "ldmatrix" | "stmatrix" => self.matrix_access(name == "ldmatrix").map(Op::Memory),
             "movmatrix" => self.movmatrix().map(Op::Warp),
             "mma" => self.mma().map(|tensor| Op::Tensor(Box::new(tensor))),

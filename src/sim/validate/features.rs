@@ -105,6 +105,8 @@ const ROWS: &[Row] = &[
     ("fence proxy async",                                  v(8, 0), Sm(90)),
     ("fence async::generic",                               v(8, 6), Sm(90)),
     ("fence mbarrier_init",                                v(8, 0), Sm(90)),
+    ("tensormap replace",                                  v(8, 3), Specific(90)),
+    ("tensormap cp_fenceproxy",                            v(8, 3), Sm(90)),
     ("fence tensormap::generic",                           v(8, 3), Sm(90)),
     ("fence sync_restrict::shared::cluster|sync_restrict::shared::cta", v(8, 6), Sm(90)),
     ("griddepcontrol",                                     v(7, 8), Sm(90)),
