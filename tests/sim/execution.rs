@@ -510,3 +510,35 @@ fn rare_forms_compute() {
     assert_eq!(third(".rn"), third(""));
     assert!(third(".rm") < third(".rp"));
 }
+
+/// A tensor of 3 rows of 8 words; the fourth row of the box lies outside.
+#[test]
+fn a_tensor_map_made_on_the_device() {
+    let body = ".global .align 64 .b8 map[128]; .shared .align 128 .b8 s[256]; .shared .align 8 .b64 bar;
+        setp.ne.u32 %p0, %r0, 0; mov.u32 %r2, s; shl.b32 %r3, %r0, 2; add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], 0;
+        bar.warp.sync -1; @%p0 bra MADE;
+        tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r2], %rd1;
+        tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 1;
+        tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2], 0, 8;
+        tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2], 1, 4;
+        tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r2], 0, 8;
+        tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r2], 1, 3;
+        tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r2], 0, 32;
+        tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r2], 0, 1;
+        tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r2], 1, 1;
+        tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r2], 2;
+        tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%r2], 0;
+        tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%r2], 0;
+        tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%r2], 0;
+        mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+        MADE: bar.warp.sync -1; mov.u64 %rd5, map;
+        tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd5], [%r2], 128;
+        fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128;
+        @%p0 bra WAIT; mov.u32 %r4, 0; mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;
+        cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s+128], [%rd5, {%r4, %r4}], [bar];
+        WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra WAIT;
+        ld.shared.u32 %r5, [%r3+128]; st.global.u32 [%rd3], %r5;";
+    let input: Vec<u32> = (1..=24).collect();
+    let want: Vec<u32> = (1..=24).chain([0; 8]).collect();
+    assert_eq!(outputs(body, 32, &input), want);
+}
