@@ -215,7 +215,9 @@ impl<'s> Lexer<'s> {
         }
         self.word();
         let decimal = !matches!(self.text.as_bytes()[start..self.at], [b'0', b'x' | b'X', ..]);
-        if decimal && self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
+        // `1.5`, `1.` and `1.E+3`.
+        let fraction = |c: u8| c.is_ascii_digit() || matches!(c, b'e' | b'E') || !is_word(c);
+        if decimal && self.peek(0) == b'.' && fraction(self.peek(1)) {
             self.at += 1;
             self.word();
         }
@@ -232,7 +234,7 @@ impl<'s> Lexer<'s> {
         }
         match integer(text) {
             Some(value) => Ok(Kind::Int(value)),
-            None => Err(self.error(start, format!("`{text}` is not an integer constant of up to 64 bits"))),
+            None => Err(self.error(start, format!("`{text}` is not an integer constant of 64 bits"))),
         }
     }
 
@@ -263,7 +265,14 @@ fn integer(text: &str) -> Option<u64> {
         [b'0', _, ..] => (8, &text[1..]),
         _ => (10, text),
     };
-    u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))
+    if digits.is_empty() {
+        return None;
+    }
+    digits.chars().try_fold(0u64, |value, c| {
+        let digit = c.to_digit(radix)?;
+        // As ptxas does: a constant wraps, unless a digit follows one that has filled all 64 bits.
+        (value >> 63 == 0).then(|| value.wrapping_mul(radix.into()).wrapping_add(digit.into()))
+    })
 }
 
 #[cfg(test)]
@@ -298,16 +307,25 @@ mod tests {
             Kind::Double(0x3ff0_0000_0000_0000),
             Kind::Double(1.5f64.to_bits()),
             Kind::Double(2e-3f64.to_bits()),
+            Kind::Double(1f64.to_bits()),
+            Kind::Double(1000f64.to_bits()),
             Kind::End,
         ];
-        assert_eq!(kinds("0xFF 0b101 010 7U 0f3F800000 0d3FF0000000000000 1.5 2e-3"), want);
-        assert_eq!(kinds("0XFF 0B101 010U 7 0F3f800000 0D3ff0000000000000 1.5E0 2E-3"), want);
+        assert_eq!(kinds("0xFF 0b101 010 7U 0f3F800000 0d3FF0000000000000 1.5 2e-3 1. 1.E+3"), want);
+        assert_eq!(kinds("0XFF 0B101 010U 7 0F3f800000 0D3ff0000000000000 1.5E0 2E-3 1. 1.e3"), want);
     }
 
     #[test]
     fn an_e_in_a_hexadecimal_constant_is_a_digit() {
         let want = [Kind::Int(0xc1ef), Kind::Int(0x1e), Kind::Punct('+'), Kind::Int(1), Kind::End];
         assert_eq!(kinds("0XC1EFU 0X1E+1"), want);
+    }
+
+    #[test]
+    fn constants_of_more_than_64_bits_wrap() {
+        let want = [Kind::Int(5), Kind::Int(u64::MAX - 15), Kind::End];
+        assert_eq!(kinds("18446744073709551621 0x7FFFFFFFFFFFFFF0"), want);
+        assert!(lex("92233720368547758080").is_err());
     }
 
     #[test]
@@ -327,6 +345,6 @@ mod tests {
         assert_eq!((error.line(), error.column()), (2, 3));
         assert!(lex("\"abc").is_err());
         assert!(lex("0f12").is_err());
-        assert!(lex("0x1ffffffffffffffff").is_err());
+        assert!(lex("0xfffffffffffffffff").is_err());
     }
 }

@@ -1,7 +1,11 @@
 //! Tensor maps: what the tensor memory accelerator is told about a tensor in global memory.
 
+mod field;
+
 use super::arith::{Float, Int};
 use super::launch::Arg;
+
+pub(super) use field::Field;
 
 /// Element types of a tensor map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,7 +144,7 @@ pub struct TensorMap {
 pub struct TensorMapError(String);
 
 /// First bytes of an encoded map.
-const MAGIC: u32 = 0x50_41_4d_57;
+pub(super) const MAGIC: u32 = 0x50_41_4d_57;
 
 impl TensorMap {
     /// The 128 bytes that stand for the map in a kernel parameter.

@@ -59,12 +59,20 @@ pub(super) struct Group {
     pub(super) wait: Wait,
 }
 
+/// Local memory of a thread.
+pub(super) const MAX_STACK: u64 = 512 * 1024;
+
+/// What frames are aligned to.
+pub(super) const FRAME_ALIGN: u64 = 16;
+
 /// One call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Activation {
     pub(super) return_pc: u32,
     /// Bytes of the caller's frame.
     pub(super) caller_frame: u32,
+    /// Of these, what the caller may access.
+    pub(super) caller_used: u32,
     pub(super) callee: u32,
     /// The callee's registers before the call, where it may be active already.
     pub(super) saved: Option<Saved>,
@@ -149,6 +157,16 @@ impl Warp {
     /// Bytes of a lane's current frame.
     pub(super) fn frame_of(&self, lane: usize) -> u32 {
         self.frames[lane]
+    }
+
+    /// Where a lane's current frame ends in its local memory.
+    pub(super) fn top_of(&self, lane: usize) -> u64 {
+        u64::from(self.sp[lane]) + u64::from(self.frames[lane])
+    }
+
+    /// Makes the current frame end there; at most at [`MAX_STACK`].
+    pub(super) fn set_top(&mut self, lane: usize, top: u64) {
+        self.frames[lane] = (top - u64::from(self.sp[lane])) as u32;
     }
 
     pub(super) fn set_frame(&mut self, lane: usize, bytes: u32) {

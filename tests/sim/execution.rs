@@ -548,3 +548,101 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn alloca_grows_the_frame_and_calls_go_behind_it() {
+    let text = format!(
+        ".version 8.8\n.target sm_90a\n.address_size 64\n
+        .func (.param .b32 sum) f(.param .b32 n) {{
+        .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p;
+        ld.param.b32 %r1, [n]; mul.lo.u32 %r2, %r1, 4; cvt.u64.u32 %d1, %r2;
+        stacksave.u64 %d5; alloca.u64 %d2, %d1, 64; and.b64 %d3, %d2, 63; cvt.u32.u64 %r4, %d3;
+        st.local.u32 [%d2], %r1; mov.u32 %r3, 0; setp.eq.u32 %p, %r1, 1; @%p bra END;
+        {{ .param .b32 a; .param .b32 b; sub.u32 %r5, %r1, 1; st.param.b32 [a], %r5; call (b), f, (a); ld.param.b32 %r3, [b]; }}
+        END: ld.local.u32 %r6, [%d2]; add.u32 %r3, %r3, %r6; add.u32 %r3, %r3, %r4; stackrestore.u64 %d5;
+        st.param.b32 [sum], %r3; ret; }}
+        {}",
+        text(
+            "add.u32 %r5, %r0, 1; { .param .b32 a; .param .b32 b; st.param.b32 [a], %r5; call (b), f, (a);
+             ld.param.b32 %r6, [b]; } st.global.u32 [%rd3], %r6; ret;"
+        )
+        .split_once(".visible")
+        .map_or(String::new(), |(_, kernel)| format!(".visible{kernel}"))
+    );
+    let (out, report) = run(&text, &one_block(8), &[0], 8).unwrap_or_else(|e| panic!("{e}"));
+    report.assert_clean();
+    assert_eq!(out, [1, 3, 6, 10, 15, 21, 28, 36]);
+    let past = "mov.u64 %rd5, 8; alloca.u64 %rd6, %rd5; st.local.u32 [%rd6+8], 1;";
+    let error = run(&self::text(past), &one_block(1), &[0], 1).expect_err("past the end");
+    assert_eq!(error.kind(), Some(FindingKind::LocalOutOfBounds));
+    let huge = "mov.u64 %rd5, -8; alloca.u64 %rd6, %rd5;";
+    let error = run(&self::text(huge), &one_block(1), &[0], 1).expect_err("too much");
+    assert_eq!(error.kind(), Some(FindingKind::LocalOutOfBounds));
+}
+
+#[test]
+fn rare_forms_compute() {
+    // What `body` leaves in %r2, with a carry before it.
+    let one = |body: &str| {
+        let body = format!(
+            ".reg .b16 %h<4>; .reg .f64 %fd<8>; mov.u32 %r3, -1; add.cc.u32 %r3, %r3, 1; {body} st.global.u32 [%rd3], %r2;"
+        );
+        outputs(&body, 1, &[0])[0]
+    };
+    assert_eq!(one("madc.hi.sat.s32 %r2, 0x40000000, 4, 0x7fffffff;"), 0x7fff_ffff);
+    assert_eq!(one("madc.hi.sat.s32 %r2, 0x40000000, 8, -5;"), -2i32 as u32);
+    assert_eq!(
+        one("mov.u16 %h1, 0xffff; mov.u16 %h2, 2; madc.lo.u16 %h3, %h1, %h2, %h2; cvt.u32.u16 %r2, %h3;"),
+        1
+    );
+    assert_eq!(one("cvt.pack.sat.s4.s32.b32 %r2, -9, 100, 0xab;"), 0xab87);
+    assert_eq!(one("cvt.pack.sat.u2.s32.b32 %r2, -1, 7, 5;"), 0x53);
+    assert_eq!(one("mov.v4.u32 {%r4, %r5, _, %r2}, %ntid;"), 0);
+    assert_eq!(one("mov.v4.u32 {%r2, %r5, %r6, %r7}, %ntid;"), 1);
+    assert_eq!(one("lop3.b32 %r2, 0xf0, 0xcc, 0xaa, 0x180;"), 0x80);
+    assert_eq!(one("mov.u64 %rd5, 18446744073709551623; cvt.u32.u64 %r2, %rd5;"), 7);
+    assert_eq!(one("mov.f32 %f1, 1.E+1; cvt.rni.u32.f32 %r2, %f1;"), 10);
+    let third = |round: &str| {
+        let body = format!(
+            "mov.f64 %fd1, 0d3FD5555555555555; mov.f64 %fd2, 0d0000000000000000; mov.f64 %fd3, 0d3FF0000000000000;
+             mma.sync.aligned.m8n8k4.row.col{round}.f64.f64.f64.f64 {{%fd4, %fd5}}, {{%fd1}}, {{%fd1}}, {{%fd3, %fd3}};
+             mov.b64 {{%r2, %r4}}, %fd4;"
+        );
+        let body = format!(".reg .f64 %fd<8>; {body} st.global.u32 [%rd3], %r2;");
+        outputs(&body, 32, &[0])[0]
+    };
+    assert_eq!(third(".rn"), third(""));
+    assert!(third(".rm") < third(".rp"));
+}
+
+/// A tensor of 3 rows of 8 words; the fourth row of the box lies outside.
+#[test]
+fn a_tensor_map_made_on_the_device() {
+    let body = ".global .align 64 .b8 map[128]; .shared .align 128 .b8 s[256]; .shared .align 8 .b64 bar;
+        setp.ne.u32 %p0, %r0, 0; mov.u32 %r2, s; shl.b32 %r3, %r0, 2; add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], 0;
+        bar.warp.sync -1; @%p0 bra MADE;
+        tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r2], %rd1;
+        tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 1;
+        tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2], 0, 8;
+        tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2], 1, 4;
+        tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r2], 0, 8;
+        tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r2], 1, 3;
+        tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r2], 0, 32;
+        tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r2], 0, 1;
+        tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r2], 1, 1;
+        tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r2], 2;
+        tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%r2], 0;
+        tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%r2], 0;
+        tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%r2], 0;
+        mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+        MADE: bar.warp.sync -1; mov.u64 %rd5, map;
+        tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd5], [%r2], 128;
+        fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128;
+        @%p0 bra WAIT; mov.u32 %r4, 0; mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;
+        cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s+128], [%rd5, {%r4, %r4}], [bar];
+        WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra WAIT;
+        ld.shared.u32 %r5, [%r3+128]; st.global.u32 [%rd3], %r5;";
+    let input: Vec<u32> = (1..=24).collect();
+    let want: Vec<u32> = (1..=24).chain([0; 8]).collect();
+    assert_eq!(outputs(body, 32, &input), want);
+}

@@ -1,7 +1,7 @@
 //! `mma` on recorded fragments: the fragment maps of the PTX ISA, then the arithmetic per element.
 
 use warpwright::sim::arith::{
-    Float,
+    Float, Round,
     mma::{
         Accumulator, Instruction, Shape, TensorArch, TensorOp, dot_f64, dot_quad_pair,
         integer::{self, BitOp},
@@ -77,7 +77,7 @@ pub(crate) fn multiply(
             for (i, out) in out.bits.iter_mut().enumerate() {
                 let (row, column) = (i / shape.n, i % shape.n);
                 let line = |m: &Matrix, i: usize| m.bits[i * shape.k..][..shape.k].to_vec();
-                *out = dot_f64(&line(a, row), &line(b, column), *out);
+                *out = dot_f64(Round::Rn, &line(a, row), &line(b, column), *out);
             }
         }
         ("s32", "b1") => {

@@ -84,6 +84,12 @@ pub(in crate::sim) enum Alu {
     PackHalves(R, R, R),
     /// `mov.b32 {lo, hi}, a`.
     SplitHalves(R, R, R),
+    /// `mov.v4 d, %tid`.
+    MovVector {
+        d: [R; 4],
+        a: [R; 4],
+        half: bool,
+    },
     /// `mov.b64 d, {lo, hi}`.
     PackWords(D, R, R),
     /// `mov.b64 {lo, hi}, a`.
@@ -383,7 +389,9 @@ pub(in crate::sim) struct Carry {
     pub(in crate::sim) kind: CarryKind,
     pub(in crate::sim) read: bool,
     pub(in crate::sim) write: bool,
-    pub(in crate::sim) wide: bool,
+    /// Only `madc.hi.sat.s32`.
+    pub(in crate::sim) sat: bool,
+    pub(in crate::sim) bits: u32,
     pub(in crate::sim) d: Reg,
     pub(in crate::sim) a: Reg,
     pub(in crate::sim) b: Reg,
@@ -526,8 +534,9 @@ pub(in crate::sim) struct CvtUnpack {
 /// `cvt.pack.sat.convertType.abType[.cType] d, a, b[, c]`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct PackSat {
-    pub(in crate::sim) to: crate::sim::arith::Int,
-    pub(in crate::sim) from: crate::sim::arith::Int,
+    /// Bits of a part: 16, 8, 4 or 2.
+    pub(in crate::sim) bits: u32,
+    pub(in crate::sim) signed: bool,
     pub(in crate::sim) d: R,
     pub(in crate::sim) a: R,
     pub(in crate::sim) b: R,

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Bulk, BulkTensor, D, Mbarrier, P, R, Reg, StoreAsync};
 use crate::sim::arith::{Float, Int};
+use crate::sim::tensor_map::Field;
 
 /// A state space as instructions name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +108,13 @@ pub(in crate::sim) enum Memory {
         offset: i64,
         generic: bool,
     },
+    Alloca {
+        d: Reg,
+        bytes: Reg,
+        align: u32,
+    },
+    StackSave(Reg),
+    StackRestore(Reg),
     Atom(Box<Atom>),
     CpAsync(Box<CpAsync>),
     CpAsyncCommit,
@@ -125,6 +133,8 @@ pub(in crate::sim) enum Memory {
     },
     Bulk(Box<Bulk>),
     BulkTensor(Box<BulkTensor>),
+    MapReplace(Box<MapReplace>),
+    MapCopy(Box<MapCopy>),
     StoreAsync(Box<StoreAsync>),
     BulkCommit,
     /// All but the newest `.0` bulk groups.
@@ -186,6 +196,25 @@ pub(in crate::sim) struct CpAsync {
     pub(in crate::sim) src_bytes: Option<R>,
     /// Where true, nothing is read and all is zero.
     pub(in crate::sim) ignore: Option<(P, bool)>,
+}
+
+/// `tensormap.replace`.
+#[derive(Debug)]
+pub(in crate::sim) struct MapReplace {
+    pub(in crate::sim) field: Field,
+    pub(in crate::sim) space: Space,
+    pub(in crate::sim) addr: Addr,
+    pub(in crate::sim) value: Reg,
+    /// Holds what is stored.
+    pub(in crate::sim) temporary: D,
+}
+
+/// `tensormap.cp_fenceproxy`.
+#[derive(Debug)]
+pub(in crate::sim) struct MapCopy {
+    pub(in crate::sim) to: Addr,
+    pub(in crate::sim) from: Addr,
+    pub(in crate::sim) temporary: D,
 }
 
 /// `ldmatrix`, `stmatrix` of 8×8 matrices of 16-bit elements.

@@ -1,9 +1,9 @@
 //! Tensor-core instructions.
 
 use super::{Addr, D, P, R, Reg, Space};
-use crate::sim::arith::Float;
 use crate::sim::arith::mma::Accumulator;
 use crate::sim::arith::mma::integer::BitOp;
+use crate::sim::arith::{Float, Round};
 
 /// Tensor-core instructions.
 #[derive(Debug)]
@@ -77,6 +77,8 @@ pub(in crate::sim) struct Mma {
     pub(in crate::sim) extents: Extents,
     pub(in crate::sim) numbers: Numbers,
     pub(in crate::sim) sparse: Option<Sparse>,
+    /// Of products of doubles.
+    pub(in crate::sim) round: Round,
     pub(in crate::sim) d: Box<[Reg]>,
     pub(in crate::sim) a: Box<[Reg]>,
     pub(in crate::sim) b: Box<[Reg]>,

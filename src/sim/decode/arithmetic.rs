@@ -221,7 +221,8 @@ impl<'m> Cx<'_, '_, 'm> {
         let read = name.ends_with('c');
         let write = words.has("cc");
         let Type::Int(int) = ty else { return Err(self.no_such_type(ty)) };
-        if int.bits() < 32 {
+        let whole = int.bits() >= 32;
+        if !whole && (write || name != "madc") {
             return Err(self.no_such_type(ty));
         }
         let half = match name.trim_end_matches('c') {
@@ -230,7 +231,8 @@ impl<'m> Cx<'_, '_, 'm> {
             "add" | "sub" => "",
             _ => return Err(self.unknown_word("cc")),
         };
-        self.allow(&words.0, &["cc", half])?;
+        let sat = name == "madc" && half == "hi" && ty == Type::Int(Int::S32) && !write && words.has("sat");
+        self.allow(&words.0, &[if sat { "sat" } else { "cc" }, half])?;
         if !half.is_empty() && !words.has(half) {
             return Err(self.error(format!("`{name}` wants `.lo` or `.hi`")));
         }
@@ -246,7 +248,7 @@ impl<'m> Cx<'_, '_, 'm> {
         let (a, b) = (self.src(1, ty)?, self.src(2, ty)?);
         let c = if half.is_empty() { b } else { self.src(3, ty)? };
         let flag = self.body.carry();
-        Ok(Alu::Carry(Box::new(Carry { kind, read, write, wide: int.bits() == 64, d, a, b, c, flag })))
+        Ok(Alu::Carry(Box::new(Carry { kind, read, write, sat, bits: int.bits(), d, a, b, c, flag })))
     }
 
     /// A floating-point instruction with `sources` operands.
@@ -263,7 +265,9 @@ impl<'m> Cx<'_, '_, 'm> {
         let a = self.src(1, ty)?;
         let b = if sources > 1 { self.src(2, ty)? } else { a };
         let c = if sources > 2 { self.src(3, ty)? } else { a };
-        let (ftz, sat) = (words.has("ftz"), words.has("sat"));
+        // A rounded `rcp.ftz.f64` flushes nothing.
+        let ftz = words.has("ftz") && (f, ty) != (FloatFn::Rcp, Type::F64);
+        let sat = words.has("sat");
         let round = words.round().unwrap_or(Round::Rn);
         Ok(Alu::Float(Box::new(FloatOp { f, ty: float, pair: ty.is_pair(), round, ftz, sat, d, a, b, c })))
     }

@@ -16,7 +16,9 @@ impl Cx<'_, '_, '_> {
             return self.store_async(true);
         }
         let relaxed = self.m.eat("relaxed");
-        let synchronizes = !relaxed && self.m.eat_any(&["acquire", "release", "acq_rel"]);
+        // A reduction reads nothing, so that it cannot acquire.
+        let orders: &[&str] = if red { &["release"] } else { &["acquire", "release", "acq_rel"] };
+        let synchronizes = !relaxed && self.m.eat_any(orders);
         let before = self.scope();
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
@@ -46,6 +48,12 @@ impl Cx<'_, '_, '_> {
         };
         let ty = self.want_type()?;
         let f = self.atom_function(name, ty, noftz)?;
+        if count == 1 && matches!(f, AtomFn::MinFloat { .. } | AtomFn::MaxFloat { .. }) {
+            return Err(self.error(format!("`.{name}` on {ty} is for vectors")));
+        }
+        if noftz && matches!(ty, Type::F32 | Type::F64) {
+            return Err(self.unknown_word("noftz"));
+        }
         if count > 1 && (ty.float().is_none() || ty == Type::F64 || space != Space::Global) {
             return Err(self.no_such_type(ty));
         }

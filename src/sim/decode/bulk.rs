@@ -23,6 +23,17 @@ struct Tail {
     policy: bool,
 }
 
+impl Reduction {
+    /// Shared memory of the cluster is reduced in 32-bit integers, and added to in `.u64`.
+    fn fits_shared(&self) -> bool {
+        match self.f {
+            ReduceFn::AddFloat(_) | ReduceFn::MinFloat(_) | ReduceFn::MaxFloat(_) => false,
+            ReduceFn::AddInt(Int::U64) => true,
+            _ => self.bytes == 4,
+        }
+    }
+}
+
 impl Cx<'_, '_, '_> {
     fn no_such_bulk(&self) -> crate::sim::ParseError {
         self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
@@ -95,6 +106,9 @@ impl Cx<'_, '_, '_> {
             tail.policy |= more.policy;
         }
         let shared = |s: Space| s != Space::Global;
+        if reduce.as_ref().is_some_and(|reduce| shared(to) && !reduce.fits_shared()) {
+            return Err(self.no_such_bulk());
+        }
         let sensible = match (to, from) {
             (Space::Global, from) => shared(from) && tail.group,
             (_, Space::Global) => tail.mbarrier,
@@ -174,7 +188,7 @@ impl Cx<'_, '_, '_> {
         let noftz = self.m.eat("noftz");
         let ty = self.want_type()?;
         let f = match (word, ty) {
-            ("add", Type::Int(int)) if int.bits() >= 32 => ReduceFn::AddInt(int),
+            ("add", Type::Int(int)) if int.bits() >= 32 && int != Int::S64 => ReduceFn::AddInt(int),
             ("min", Type::Int(int)) if int.bits() >= 32 => ReduceFn::MinInt(int),
             ("max", Type::Int(int)) if int.bits() >= 32 => ReduceFn::MaxInt(int),
             ("inc", Type::Int(Int::U32)) => ReduceFn::Inc,
@@ -184,8 +198,8 @@ impl Cx<'_, '_, '_> {
             ("xor", Type::B32 | Type::B64) => ReduceFn::Xor,
             ("add", Type::F16 | Type::Bf16) if noftz => ReduceFn::AddFloat(self.float_ty(ty)?),
             ("add", Type::F32 | Type::F64) => ReduceFn::AddFloat(self.float_ty(ty)?),
-            ("min", Type::F16 | Type::Bf16) => ReduceFn::MinFloat(self.float_ty(ty)?),
-            ("max", Type::F16 | Type::Bf16) => ReduceFn::MaxFloat(self.float_ty(ty)?),
+            ("min", Type::F16 | Type::Bf16) if !noftz => ReduceFn::MinFloat(self.float_ty(ty)?),
+            ("max", Type::F16 | Type::Bf16) if !noftz => ReduceFn::MaxFloat(self.float_ty(ty)?),
             _ => return Err(self.no_such_bulk()),
         };
         Ok(Reduction { f, bytes: ty.bytes() as u8 })

@@ -117,7 +117,10 @@ impl Cx<'_, '_, '_> {
         let (number, pair) = self.compared(ty, &head, unsigned, float)?;
         let half = ty.float().is_some() && ty.bits() == 16;
         let one = match to {
-            Type::F32 if half => return Err(self.no_such_type(to)),
+            Type::F32 if half || pair => return Err(self.no_such_type(to)),
+            Type::F16 if pair || ty == Type::Bf16 => return Err(self.no_such_type(to)),
+            Type::Bf16 if pair => return Err(self.no_such_type(to)),
+            Type::F16x2 | Type::Bf16x2 if to != ty => return Err(self.no_such_type(to)),
             Type::Int(int) if int.bits() == 16 && !half => return Err(self.no_such_type(to)),
             Type::F32 => 0x3f80_0000,
             Type::F16 | Type::F16x2 => 0x3c00,

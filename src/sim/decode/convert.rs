@@ -155,6 +155,9 @@ impl Cx<'_, '_, '_> {
                 if !rounds || int_rounds || head.sat || head.ftz {
                     return fail("a conversion to tf32 wants `.rna`, `.rn` or `.rz`");
                 }
+                if head.relu && head.float_round == Some(Round::Rna) {
+                    return fail("`.relu` goes with `.rn` or `.rz`");
+                }
                 return Ok(());
             }
             (Type::F16 | Type::Bf16, Type::F32) => {}
@@ -164,10 +167,21 @@ impl Cx<'_, '_, '_> {
         if head.float_round == Some(Round::Rna) {
             return fail("`.rna` is for tf32");
         }
+        if to == Type::Bf16 || from == Type::Bf16 {
+            if head.sat {
+                return fail("there is no `.sat` with bf16");
+            }
+            if to.bits() == 8 || from.bits() == 8 {
+                return fail("there is no conversion between bf16 and 8 bits");
+            }
+        }
         match (to.meaning_of_number(), from.meaning_of_number()) {
-            (Some(Ty::Int(_)), Some(Ty::Int(_))) => {
+            (Some(Ty::Int(to)), Some(Ty::Int(from))) => {
                 if rounds || int_rounds {
                     return fail("an integer is not rounded");
+                }
+                if head.sat && holds(to, from) {
+                    return fail("every value fits, so that `.sat` has nothing to do");
                 }
             }
             (Some(Ty::Int(_)), Some(Ty::Float(_))) => {
@@ -184,11 +198,11 @@ impl Cx<'_, '_, '_> {
                 if a == b && rounds {
                     return fail("rounding to the same type wants `.rni`, `.rzi`, `.rmi` or `.rpi`");
                 }
-                if a != b && int_rounds && !(a == Float::F32 || b == Float::F32) {
+                if a != b && int_rounds {
                     return fail("a rounding to integers keeps the type");
                 }
                 let narrows = a.bits() < b.bits();
-                if narrows && !rounds && !int_rounds {
+                if narrows && !rounds {
                     return fail("a conversion to a narrower type wants a rounding such as `.rn`");
                 }
                 if !narrows && a != b && rounds && a != Float::Bf16 && b != Float::Bf16 {
@@ -206,14 +220,27 @@ impl Cx<'_, '_, '_> {
         if head.float_round.is_none() || head.sat || head.ftz {
             return Err(self.error(format!("a conversion to {to} wants a rounding such as `.rn`")));
         }
+        if matches!(head.float_round, Some(Round::Rm | Round::Rp | Round::Rna)) && to != Type::Ue8m0x2 {
+            return Err(self.error(format!("a conversion to {to} rounds `.rn` or `.rz`")));
+        }
+        self.want_satfinite(head, to)?;
         let d = self.dst_r(0, to)?;
         let (a, b) = (self.src_r(1, Type::F32)?, self.src_r(2, Type::F32)?);
         let mode = head.mode(false);
         Ok(Alu::CvtPack(Box::new(CvtPack { to: low, from: Float::F32, mode, d, a, b: Some(b) })))
     }
 
+    /// fp8 has no infinities to go to.
+    fn want_satfinite(&self, head: &Head, to: Type) -> Decoded<()> {
+        if matches!(to, Type::E4m3x2 | Type::E5m2x2) && !head.satfinite {
+            return Err(self.error(format!("a conversion to {to} wants `.satfinite`")));
+        }
+        Ok(())
+    }
+
     fn cvt_from_pair(&mut self, head: &Head, to: Type, from: Type) -> Decoded<Alu> {
         self.arity(2)?;
+        self.want_satfinite(head, to)?;
         let (Some(low), Some(high)) = (to.float(), from.float()) else { return Err(self.no_such_type(to)) };
         let d = self.dst_r(0, to)?;
         let a = self.src_r(1, from)?;
@@ -231,19 +258,23 @@ impl Cx<'_, '_, '_> {
     /// `cvt.pack.sat.convertType.abType[.cType] d, a, b[, c]`.
     fn cvt_pack(&mut self) -> Decoded<Alu> {
         self.want_word("sat")?;
-        let (to, from) = (self.want_type()?, self.want_type()?);
-        let (Type::Int(to_int), Type::Int(Int::S32)) = (to, from) else {
+        let (bits, signed) = self.want("an integer type of up to 16 bits", |word| {
+            let bits = word.strip_prefix(['u', 's'])?.parse().ok()?;
+            matches!(bits, 2 | 4 | 8 | 16).then(|| (bits, word.starts_with('s')))
+        })?;
+        let from = self.want_type()?;
+        if from != Type::Int(Int::S32) {
             return Err(self.error("`cvt.pack` converts `.s32`"));
-        };
+        }
         let with_c = self.m.eat("b32");
-        if (to_int.bits() == 16) == with_c || to_int.bits() > 16 {
-            return Err(self.error("`cvt.pack` to 16 bits takes no third operand, to 8 bits it takes `.b32`"));
+        if (bits == 16) == with_c {
+            return Err(self.error("`cvt.pack` to 16 bits takes no third operand, to fewer it takes `.b32`"));
         }
         self.arity(if with_c { 4 } else { 3 })?;
         let d = self.dst_r(0, Type::B32)?;
         let (a, b) = (self.src_r(1, from)?, self.src_r(2, from)?);
         let c = if with_c { Some(self.src_r(3, Type::B32)?) } else { None };
-        Ok(Alu::PackSat(Box::new(PackSat { to: to_int, from: Int::S32, d, a, b, c })))
+        Ok(Alu::PackSat(Box::new(PackSat { bits, signed, d, a, b, c })))
     }
 }
 
@@ -254,6 +285,15 @@ impl Type {
             Type::B8 | Type::B16 | Type::B32 | Type::B64 => None,
             _ => self.number(),
         }
+    }
+}
+
+/// Whether `to` has every value of `from`.
+fn holds(to: Int, from: Int) -> bool {
+    match (to.signed(), from.signed()) {
+        (true, false) => to.bits() > from.bits(),
+        (false, true) => false,
+        _ => to.bits() >= from.bits(),
     }
 }
 

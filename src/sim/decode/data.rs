@@ -11,6 +11,9 @@ use crate::sim::types::{Meaning, Type};
 
 impl<'m> Cx<'_, '_, 'm> {
     pub(super) fn mov(&mut self) -> Decoded<Op> {
+        if self.m.eat("v4") {
+            return self.mov_special().map(Op::Alu);
+        }
         let ty = self.want_type()?;
         if matches!(ty, Type::Int(int) if int.bits() == 8)
             || ty == Type::B8
@@ -71,6 +74,25 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     /// `mov.b64 d, {lo, hi}` and back, for 2 or 4 parts.
+    /// `mov.v4.type {a, b, c, d}, %tid`: all components of a special register.
+    fn mov_special(&mut self) -> Decoded<Alu> {
+        let ty = self.want_type()?;
+        if !matches!(ty, Type::B16 | Type::B32 | Type::Int(Int::U16 | Int::U32 | Int::S16 | Int::S32)) {
+            return Err(self.no_such_type(ty));
+        }
+        self.arity(2)?;
+        let Some(from) = self.special_vector(self.operand(1)) else {
+            return Err(self.error_at(self.operand(1), "`mov.v4` reads `%tid` and its kin"));
+        };
+        let mut to = vec![];
+        for d in self.destinations(0, 4, ty, Fit::Exact)? {
+            let Reg::R(d) = d else { return Err(self.no_such_type(ty)) };
+            to.push(d);
+        }
+        let [x, y, z, w] = to[..] else { return Err(self.no_such_type(ty)) };
+        Ok(Alu::MovVector { d: [x, y, z, w], a: from, half: ty.bits() == 16 })
+    }
+
     fn mov_vector(&mut self, ty: Type) -> Decoded<Alu> {
         if !matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128) {
             return Err(self.no_such_type(ty));

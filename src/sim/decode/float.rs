@@ -23,7 +23,8 @@ impl Cx<'_, '_, '_> {
                 }
             }
             ("rcp" | "sqrt", Type::F32 | Type::F64) => {
-                let ftz: &[&str] = if ty == Type::F32 || approx { &["ftz"] } else { &[] };
+                // A rounded `rcp` of f64 may say `.ftz`, which has no meaning for f64.
+                let ftz: &[&str] = if ty == Type::F32 || approx || name == "rcp" { &["ftz"] } else { &[] };
                 let allowed = [&["rn", "rz", "rm", "rp", "approx"], ftz].concat();
                 self.allow_one_rounding(&words, &allowed)?;
                 if approx == rounding || (approx && ty == Type::F64 && (name == "sqrt" || !words.has("ftz")))

@@ -284,12 +284,8 @@ impl Cx<'_, '_, '_> {
             return Err(self.no_such_type(ty));
         }
         self.arity(if or.is_some() { 6 } else { 5 })?;
-        let lut = match self.constant(4, "the table of `lop3`")? {
-            lut @ 0..=255 => lut as u8,
-            other => {
-                return Err(self.error_at(self.operand(4), format!("the table {other} is not in 0 … 255")));
-            }
-        };
+        // Of a larger table ptxas takes the low byte.
+        let lut = self.constant(4, "the table of `lop3`")? as u8;
         let Some(or) = or else {
             let (d, a, b) = (self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?);
             return Ok(Alu::Lop3(d, a, b, self.src_r(3, ty)?, lut));

@@ -78,6 +78,10 @@ impl Cx<'_, '_, '_> {
             }
             _ => return Err(self.no_such_mbarrier()),
         };
+        if space == Space::SharedCluster && matches!(f, MbarrierFn::Arrive(Arrive { state: Some(_), .. })) {
+            let message = "an mbarrier of the cluster gives no state: `_` goes here";
+            return Err(self.error_at(self.operand(0), message));
+        }
         let (addr, space) = self.addr(at, space)?;
         Ok(Memory::Mbarrier(Box::new(Mbarrier { f, space, addr })))
     }

@@ -4,7 +4,7 @@ use super::Decoded;
 use super::instruction::Cx;
 use crate::sim::arith::Int;
 use crate::sim::ast::{Operand, OperandKind};
-use crate::sim::code::{Clock, Reg, Special, Value};
+use crate::sim::code::{Clock, R, Reg, Special, Value};
 use crate::sim::types::Type;
 
 /// The register and its width, if `name` (with component `part`) is a constant special register.
@@ -51,13 +51,22 @@ fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
         // The driver passes cooperative launches the address of their barrier here.
         ("%envreg1", None) => Special::Workspace { high: true },
         ("%envreg2", None) => Special::Workspace { high: false },
-        (name, None) => {
-            let number = name.strip_prefix("%envreg")?;
-            number.parse::<u32>().ok().filter(|&n| n < 32)?;
-            Special::Zero
-        }
+        ("%current_graph_exec", None) => return Some((Special::Zero, 64)),
+        (name, None) => return numbered(name),
     };
     Some((special, 32))
+}
+
+/// Registers of the driver and counters of performance, of which nothing is known here.
+fn numbered(name: &str) -> Option<(Special, u32)> {
+    let below = |number: &str, end: u32| number.parse::<u32>().is_ok_and(|n| n < end);
+    let bits = match (name.strip_prefix("%envreg"), name.strip_prefix("%pm")) {
+        (Some(number), _) if below(number, 32) => 32,
+        (_, Some(number)) if below(number, 8) => 32,
+        (_, Some(number)) if number.strip_suffix("_64").is_some_and(|number| below(number, 8)) => 64,
+        _ => return None,
+    };
+    Some((Special::Zero, bits))
 }
 
 /// Special registers that change while a warp runs.
@@ -71,6 +80,14 @@ pub(super) fn clock(name: &str) -> Option<(Clock, u32)> {
 }
 
 impl Cx<'_, '_, '_> {
+    /// The four components of a special register such as `%tid`.
+    pub(super) fn special_vector(&mut self, operand: &Operand) -> Option<[R; 4]> {
+        let OperandKind::Name(name) = &operand.kind else { return None };
+        let parts = ["x", "y", "z", "w"].map(|part| fixed(name, Some(part)));
+        let [Some(x), Some(y), Some(z), Some(w)] = parts else { return None };
+        Some([x, y, z, w].map(|(special, _)| self.body.builder.preset_r(Value::Special(special))))
+    }
+
     /// The slot of a constant special register.
     pub(super) fn special(&mut self, operand: &Operand) -> Decoded<Option<(Reg, Type)>> {
         let (name, part) = match &operand.kind {

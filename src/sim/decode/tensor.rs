@@ -3,9 +3,9 @@
 use super::Decoded;
 use super::instruction::Cx;
 use super::operand::Fit;
-use crate::sim::arith::Float;
 use crate::sim::arith::mma::Accumulator;
 use crate::sim::arith::mma::integer::BitOp;
+use crate::sim::arith::{Float, Round};
 use crate::sim::code::{Extents, Mma, Numbers, QuadPair, R, Reg, SmallInt, Sparse, Tensor};
 use crate::sim::types::{Meaning, Type};
 
@@ -102,6 +102,7 @@ impl Cx<'_, '_, '_> {
         let Some(shape) = self.m.next() else { return Err(self.unknown()) };
         let layouts = (self.m.next(), self.m.next());
         let satfinite = self.m.eat("satfinite");
+        let round = self.m.take(super::arithmetic::round_of);
         let types: [&str; 4] = std::array::from_fn(|_| self.m.next().unwrap_or(""));
         if shape == "m8n8k4" && types[1] == "f16" && !sparse {
             return self.quad_pair(layouts, types);
@@ -109,10 +110,19 @@ impl Cx<'_, '_, '_> {
         if types == ["f64"; 4] {
             self.m.eat("rn");
         }
+        if round.is_some() && (shape != "m8n8k4" || types != ["f64"; 4] || round == Some(Round::Rna)) {
+            return Err(self.unknown());
+        }
+        let round = round.unwrap_or(Round::Rn);
         let bit_op = self.bit_op();
         let (Some(mut extents), Some(numbers)) = (extents(shape), numbers(types, satfinite, bit_op)) else {
             return Err(self.unknown());
         };
+        if let Numbers::Float { c, d, .. } = &numbers
+            && c != d
+        {
+            return Err(self.error(format!("`{}`: C and D are of one type", self.i.mnemonic())));
+        }
         if layouts != (Some("row"), Some("col")) || !shape_exists(shape, &numbers, sparse) {
             return Err(self.unknown());
         }
@@ -128,7 +138,7 @@ impl Cx<'_, '_, '_> {
         let b = self.fragment(2, extents.n * extents.k, b_bits, factor_type(&numbers), false)?;
         let c = self.fragment(3, extents.m * extents.n, c_bits, sum_type(&numbers, c_bits), false)?;
         let sparse = if sparse { Some(self.sparse(&extents, &numbers)?) } else { None };
-        Ok(Tensor::Mma(Mma { extents, numbers, sparse, d, a, b, c }))
+        Ok(Tensor::Mma(Mma { extents, numbers, sparse, round, d, a, b, c }))
     }
 
     /// `.and.popc`, `.xor.popc`.

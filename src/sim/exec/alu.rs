@@ -64,6 +64,13 @@ pub(in crate::sim) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u3
             regs.put_r(lo, m, &a.map(|a| a & 0xffff));
             regs.put_r(hi, m, &a.map(|a| a >> 16));
         }
+        Alu::MovVector { d, a, half } => {
+            let mask = if half { 0xffff } else { u32::MAX };
+            for (d, a) in d.into_iter().zip(a) {
+                let part = regs.r(a).map(|a| a & mask);
+                regs.put_r(d, m, &part);
+            }
+        }
         Alu::PackWords(d, lo, hi) => {
             let (lo, hi) = (regs.r(lo), regs.r(hi));
             let out: Lanes64 = std::array::from_fn(|i| u64::from(lo[i]) | u64::from(hi[i]) << 32);

@@ -5,9 +5,20 @@ use crate::sim::arith::Int;
 use crate::sim::arith::int::{add_with_carry, mad_with_carry, sub_with_carry};
 use crate::sim::code::{Carry, CarryKind};
 
+/// `madc.hi.sat.s32`.
+fn mad_hi_saturated(a: u64, b: u64, c: u64, carry: bool) -> u64 {
+    let value = |bits: u64| i64::from(bits as i32);
+    let sum = (value(a) * value(b) >> 32) + value(c) + i64::from(carry);
+    u64::from(sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32 as u32)
+}
+
 pub(super) fn execute(regs: &mut Regs, m: u32, op: &Carry) {
     let (a, b, c) = (regs.get(op.a), regs.get(op.b), regs.get(op.c));
-    let (unsigned, signed) = if op.wide { (Int::U64, Int::S64) } else { (Int::U32, Int::S32) };
+    let (unsigned, signed) = match op.bits {
+        16 => (Int::U16, Int::S16),
+        32 => (Int::U32, Int::S32),
+        _ => (Int::U64, Int::S64),
+    };
     let flag = match (op.read, op.kind) {
         (true, _) => regs.p(op.flag),
         // The flag of a subtraction says that nothing was borrowed.
@@ -23,6 +34,7 @@ pub(super) fn execute(regs: &mut Regs, m: u32, op: &Carry) {
             CarryKind::Sub => sub_with_carry(unsigned, a, b, carry),
             CarryKind::MadLo => mad_with_carry(unsigned, false, a, b, c, carry),
             CarryKind::MadHiU => mad_with_carry(unsigned, true, a, b, c, carry),
+            CarryKind::MadHiS if op.sat => (mad_hi_saturated(a, b, c, carry), false),
             CarryKind::MadHiS => mad_with_carry(signed, true, a, b, c, carry),
         };
         out[lane] = value;

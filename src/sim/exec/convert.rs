@@ -71,8 +71,10 @@ pub(super) fn unpack(regs: &mut Regs, m: u32, op: &CvtUnpack) {
 pub(super) fn pack_sat(regs: &mut Regs, m: u32, op: &PackSat) {
     let (a, b) = (*regs.r(op.a), *regs.r(op.b));
     let c = op.c.map(|c| *regs.r(c));
-    let width = op.to.bits();
-    let clamp = |x: u32| op.to.clamp(op.from.value(u64::from(x))) as u32;
+    let width = op.bits;
+    let (least, most) =
+        if op.signed { (-(1 << (width - 1)), (1 << (width - 1)) - 1) } else { (0, (1 << width) - 1) };
+    let clamp = |x: u32| (x as i32).clamp(least, most) as u32 & ((1 << width) - 1);
     let out: Lanes32 = std::array::from_fn(|lane| {
         let pair = clamp(a[lane]) << width | clamp(b[lane]);
         match c {

@@ -1,8 +1,8 @@
 //! Loads and stores: addresses, spaces, elements.
 
 use super::global::{Doing, reach};
-use super::lanes::{FULL, Lanes64, Regs, lanes};
-use super::{async_copy, atomic, bulk, global, local, matrix, shared};
+use super::lanes::{Lanes64, Regs, lanes};
+use super::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap};
 use crate::sim::check::undefined;
 use crate::sim::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
 use crate::sim::fault::{Fault, Outcome};
@@ -36,6 +36,14 @@ pub(in crate::sim) fn execute<const CHECKED: bool>(
             warp.regs.put(*d, m, &base);
             Ok(())
         }
+        Memory::MapReplace(op) => tensormap::replace::<CHECKED>(cx, warp, op, m),
+        Memory::MapCopy(op) => tensormap::copy::<CHECKED>(cx, warp, op, m),
+        Memory::Alloca { d, bytes, align } => stack::alloca(warp, *d, *bytes, *align, m),
+        Memory::StackSave(d) => {
+            stack::save(warp, *d, m);
+            Ok(())
+        }
+        Memory::StackRestore(a) => stack::restore(warp, *a, m),
         Memory::Atom(atom) => atomic::execute::<CHECKED>(cx, warp, atom, m),
         Memory::CpAsync(copy) => async_copy::issue::<CHECKED>(cx, warp, copy, m),
         Memory::CpAsyncCommit => {
@@ -348,7 +356,7 @@ fn load_from<const CHECKED: bool>(
     }
 }
 
-/// Loads one element of `bytes` bytes for each lane into `temporary`, for instructions that move whole matrices.
+/// Loads one element of `bytes` bytes for each lane of `m` into `temporary`, for instructions that move whole matrices.
 pub(super) fn load_elements<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
@@ -356,18 +364,19 @@ pub(super) fn load_elements<const CHECKED: bool>(
     bytes: u8,
     all: &Lanes64,
     temporary: D,
+    m: u32,
 ) -> Outcome<()> {
     let access = element(space, bytes);
     let regs = [Reg::D(temporary)];
     if space == Space::Generic {
-        return by_space(all, FULL, |space, m, all| {
+        return by_space(all, m, |space, m, all| {
             load_from::<CHECKED>(cx, warp, space, &access, &regs, all, m)
         });
     }
-    load_from::<CHECKED>(cx, warp, space, &access, &regs, all, FULL)
+    load_from::<CHECKED>(cx, warp, space, &access, &regs, all, m)
 }
 
-/// Stores one element of `bytes` bytes for each lane from `temporary`.
+/// Stores one element of `bytes` bytes for each lane of `m` from `temporary`.
 pub(super) fn store_elements<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
@@ -375,15 +384,16 @@ pub(super) fn store_elements<const CHECKED: bool>(
     bytes: u8,
     all: &Lanes64,
     temporary: D,
+    m: u32,
 ) -> Outcome<()> {
     let access = element(space, bytes);
     let regs = [Reg::D(temporary)];
     if space == Space::Generic {
-        return by_space(all, FULL, |space, m, all| {
+        return by_space(all, m, |space, m, all| {
             store_to::<CHECKED>(cx, warp, space, &access, &regs, all, m)
         });
     }
-    store_to::<CHECKED>(cx, warp, space, &access, &regs, all, FULL)
+    store_to::<CHECKED>(cx, warp, space, &access, &regs, all, m)
 }
 
 fn element(space: Space, bytes: u8) -> Access {

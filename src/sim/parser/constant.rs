@@ -111,6 +111,9 @@ impl Parser<'_> {
         match token.kind {
             Kind::Punct(sign @ ('-' | '+' | '!' | '~')) => {
                 self.at += 1;
+                if let (Kind::Single(_), '-' | '+') = (self.peek(), sign) {
+                    return Err(self.error_at(token, "the bits of a constant in `0f` form hold its sign"));
+                }
                 let value = self.nested(|p| p.unary())?;
                 match (sign, value) {
                     ('-', value) => Ok(value.negated()),

@@ -168,7 +168,7 @@ impl InstructionClass {
             "ld" | "ldu" | "ldmatrix" | "prefetch" | "prefetchu" => Self::Load,
             "st" | "stmatrix" => Self::Store,
             "atom" | "red" => Self::Atomic,
-            "cp" | "mbarrier" => Self::Async,
+            "cp" | "mbarrier" | "tensormap" => Self::Async,
             "bar" | "barrier" | "membar" | "fence" | "griddepcontrol" => Self::Barrier,
             "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" => Self::Control,
             "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "movmatrix" => Self::Warp,

@@ -9,10 +9,9 @@ use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::machine::Cx;
 use crate::sim::memory::FUNCTION_WINDOW;
 use crate::sim::report::FindingKind;
-use crate::sim::warp::{Activation, Group, Saved, Warp};
+use crate::sim::warp::{Activation, FRAME_ALIGN, Group, MAX_STACK, Saved, Warp};
 
-/// Local memory of a thread, and calls it may have open.
-const MAX_STACK: u64 = 512 * 1024;
+/// Calls that a thread may have open.
 const MAX_DEPTH: usize = 1 << 14;
 
 pub(super) fn call(
@@ -73,7 +72,10 @@ fn enter(
     callee: &Callee,
 ) -> Outcome<()> {
     let depth = warp.stacks[lane].len();
-    let top = u64::from(warp.sp[lane]) + u64::from(call.frame) + u64::from(callee.frame);
+    let caller = u64::from(warp.sp[lane]);
+    // With `alloca` a frame is longer than its function's variables.
+    let frame = (caller + u64::from(call.frame)).max(warp.top_of(lane).next_multiple_of(FRAME_ALIGN));
+    let top = frame + u64::from(callee.frame);
     if top > MAX_STACK || depth >= MAX_DEPTH {
         let message = format!(
             "local memory out of bounds: the stack overflows in `{}`, {depth} calls deep with {top} bytes",
@@ -85,12 +87,17 @@ fn enter(
         values: save(warp, lane, range),
         taints: warp.undefined.save(&callee.watched, lane),
     });
-    let caller = u64::from(warp.sp[lane]);
-    let frame = caller + u64::from(call.frame);
     warp.local.forget(lane, frame, u64::from(callee.frame));
     let passed = take(cx, warp, lane, &call.args, &callee.params);
     give(cx, warp, lane, (&call.args, caller), (&callee.params, frame), &passed);
-    warp.stacks[lane].push(Activation { return_pc, caller_frame: call.frame, callee: index, saved });
+    let caller_used = warp.frame_of(lane);
+    warp.stacks[lane].push(Activation {
+        return_pc,
+        caller_frame: (frame - caller) as u32,
+        caller_used,
+        callee: index,
+        saved,
+    });
     warp.sp[lane] = frame as u32;
     warp.set_frame(lane, callee.used);
     Ok(())
@@ -186,8 +193,7 @@ fn leave(cx: &Cx<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
     }
     give(cx, warp, lane, (&callee.returns, frame), (&call.returns, caller), &passed);
     warp.sp[lane] = caller as u32;
-    let below = warp.stacks[lane].last().map(|a| code.callees[a.callee as usize].used);
-    warp.set_frame(lane, below.unwrap_or(code.used));
+    warp.set_frame(lane, activation.caller_used);
 }
 
 /// One lane's values of a function's registers.

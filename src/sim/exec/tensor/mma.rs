@@ -76,7 +76,7 @@ fn double(warp: &mut Warp, op: &Mma) {
             let c = warp.regs.get(op.c[i]);
             std::array::from_fn(|lane| {
                 let place = fragment::place_c(lane, i, 8);
-                dot_f64(&a[place / 8][..k], &b[place % 8][..k], c[lane])
+                dot_f64(op.round, &a[place / 8][..k], &b[place % 8][..k], c[lane])
             })
         })
         .collect();

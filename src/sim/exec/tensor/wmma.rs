@@ -4,6 +4,7 @@
 //! more than once, it is held more than once.
 
 use super::product;
+use crate::sim::arith::Round;
 use crate::sim::arith::mma::{Instruction, dot_f64};
 use crate::sim::code::{Numbers, Reg, Wmma, WmmaAccess};
 use crate::sim::exec::lanes::{FULL, Lanes64};
@@ -48,7 +49,7 @@ pub(super) fn load<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &W
         for part in 0..per_register(op.bits, reg) {
             let all: Lanes64 =
                 std::array::from_fn(|lane| start.wrapping_add(place(op, lane, i, per_lane, stride).0));
-            load_elements::<CHECKED>(cx, warp, op.space, bytes, &all, op.temporary)?;
+            load_elements::<CHECKED>(cx, warp, op.space, bytes, &all, op.temporary, FULL)?;
             let elements = warp.regs.d(op.temporary);
             for (lane, value) in value.iter_mut().enumerate() {
                 let (_, bit) = place(op, lane, i, per_lane, stride);
@@ -75,7 +76,7 @@ pub(super) fn store<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &
                 std::array::from_fn(|lane| start.wrapping_add(place(op, lane, i, per_lane, stride).0));
             let elements = values.map(|value| value >> (op.bits as usize * part));
             warp.regs.put_d(op.temporary, FULL, &elements);
-            store_elements::<CHECKED>(cx, warp, op.space, bytes, &all, op.temporary)?;
+            store_elements::<CHECKED>(cx, warp, op.space, bytes, &all, op.temporary, FULL)?;
             i += 1;
         }
     }
@@ -107,7 +108,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wmma) -> Outcome<()
         let element = |at: usize| {
             let (row, column) = (at / n, at % n);
             let b: Vec<u64> = (0..k).map(|i| b_rows[i * n + column]).collect();
-            dot_f64(&a[row * k..][..k], &b, c[at])
+            dot_f64(Round::Rn, &a[row * k..][..k], &b, c[at])
         };
         (0..m * n).map(element).collect()
     } else {
