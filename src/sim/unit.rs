@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use super::barrier::ClusterBarrier;
+use super::check::counted::CountedCopies;
 use super::check::races::Races;
+use super::check::remote::End;
 use super::code::{Memory, Op};
 use super::exec::bulk::{self, BulkCopies};
 use super::exec::mbarrier;
-use super::exec::tensor::Scratch;
+use super::exec::tensor::{Scratch, WgmmaGroups};
 use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::machine::{Cta, Cx, Machine};
@@ -68,6 +70,7 @@ impl<'a> Unit<'a> {
             warp: 0,
             pc: 0,
             races: Races::default(),
+            counted: CountedCopies::default(),
             mbarriers: HashMap::new(),
             postponed: None,
         };
@@ -92,10 +95,13 @@ impl<'a> Unit<'a> {
         self.cx.events = 0;
         self.idle_rounds = 0;
         self.cx.mbarriers.clear();
+        self.cx.counted.clear();
         self.cx.postponed = None;
         if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
             let unit = usize::from(machine.code.shared_unit);
-            self.cx.races.start(size as usize, warps as usize, machine.shared_bytes as usize, unit);
+            let products = machine.code.product_registers > 0;
+            let shape = (size as usize, warps as usize);
+            self.cx.races.start(shape, machine.shared_bytes as usize, unit, products);
         }
         self.cx.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);
@@ -109,6 +115,9 @@ impl<'a> Unit<'a> {
             cta.barriers = Default::default();
             cta.live = machine.threads();
             cta.registers = 0;
+            cta.end = End::default();
+            cta.wgmma.clear();
+            cta.wgmma.extend(WgmmaGroups::of_block(warps as usize));
             for warp in 0..warps {
                 self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
             }
@@ -352,6 +361,10 @@ impl<'a> Unit<'a> {
             Wait::Cluster { .. } => {
                 Fault::new(FindingKind::Deadlock, "deadlock: the cluster barrier never completes".to_string())
             }
+            Wait::Products(_) => Fault::new(
+                FindingKind::Deadlock,
+                "deadlock: wgmma waits for a warp of the warpgroup that has not issued its part".to_string(),
+            ),
             Wait::Ready => {
                 Fault::new(FindingKind::Deadlock, "deadlock: no thread makes progress".to_string())
             }

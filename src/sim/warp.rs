@@ -8,7 +8,6 @@ use super::check::products::ProductRegisters;
 use super::exec::async_copy::AsyncCopies;
 use super::exec::lanes::Regs;
 use super::exec::local::Local;
-use super::exec::tensor::WgmmaGroups;
 use super::machine::{Cta, Machine};
 
 /// Why a group does not run.
@@ -30,6 +29,8 @@ pub(super) enum Wait {
     Cluster {
         phase: u64,
     },
+    /// At `wgmma.wait_group` for so many groups of the warpgroup.
+    Products(u32),
 }
 
 impl Wait {
@@ -93,7 +94,6 @@ pub(super) struct Warp {
     pub(super) turns: u32,
     /// In this turn it looked at memory that others may change.
     pub(super) polled: bool,
-    pub(super) wgmma: WgmmaGroups,
     /// For each watched register, the lanes in which it holds a defined value.
     pub(super) defined: Vec<u32>,
     pub(super) products: ProductRegisters,
@@ -126,7 +126,6 @@ impl Warp {
         self.bulk_groups = [0; 32];
         self.impatience = 0;
         self.turns = 0;
-        self.wgmma = WgmmaGroups::default();
         self.products.start(machine.code.product_registers);
         self.max_registers = 0;
         self.defined.clear();

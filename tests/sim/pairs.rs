@@ -1,9 +1,11 @@
 //! Planted bugs, each beside its corrected twin: every checker finds the one, at the line it is on, and is silent on
 //! the other, in the fixed order and in random ones.
 
+mod clusters;
 mod copies;
 mod lanes;
 mod memory;
+mod pipelines;
 mod products;
 mod races;
 
@@ -17,6 +19,8 @@ struct Pair {
     name: &'static str,
     kind: FindingKind,
     grid: u32,
+    /// Blocks of a cluster.
+    cluster: u32,
     block: u32,
     bug: &'static str,
     twin: &'static str,
@@ -30,7 +34,7 @@ const fn pair(
     bug: &'static str,
     twin: &'static str,
 ) -> Pair {
-    Pair { name, kind, grid: 1, block, bug, twin }
+    Pair { name, kind, grid: 1, cluster: 1, block, bug, twin }
 }
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in, .param .align 64 .b8 map[128]";
@@ -46,6 +50,22 @@ xor.b32 %r7, %r0, 1; shl.b32 %r7, %r7, 2; add.u32 %r3, %r5, %r7;
 mad.lo.u32 %r8, %r1, %r4, %r0; mul.wide.u32 %rd2, %r8, 4; add.s64 %rd3, %rd0, %rd2; add.s64 %rd4, %rd1, %rd2;
 setp.eq.u32 %p0, %r0, 0; setp.lt.u32 %p1, %r0, 16; setp.lt.u32 %p2, %r0, 32; setp.eq.u32 %p3, %r1, 0;
 ";
+
+/// Fills 4 KB of shared memory and describes it: %rd10 is a K-major tile without swizzle.
+macro_rules! tile {
+    ($($body:literal)*) => {
+        concat!(
+            "mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 32, %r5; mov.u32 %r20, 0; mov.u32 %r21, 0; mov.u32 %r22, 0; mov.u32 %r23, 0;
+             st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9}; st.shared.v4.u32 [%r10+16], {%r9, %r9, %r9, %r9};
+             fence.proxy.async.shared::cta; bar.sync 0;
+             shr.u32 %r11, %r5, 4; cvt.u64.u32 %rd10, %r11; or.b64 %rd10, %rd10, 0x0000000800080000;
+             mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000; mov.f32 %f3, 0f00000000;
+             ",
+            $($body),*
+        )
+    };
+}
+use tile;
 
 /// Words of each of the two buffers.
 const WORDS: usize = 1024;
@@ -66,7 +86,8 @@ fn launch(sim: &Sim<'_>, pair: &Pair, body: &str) -> Result<Report, SimError> {
         nan_fill: false,
     };
     let args = [Arg::from(out), input.into(), Arg::try_from(&map).expect("a valid map")];
-    let shape = Launch { grid: [pair.grid, 1, 1], block: [pair.block, 1, 1], ..Launch::default() };
+    let cluster = (pair.cluster > 1).then_some([pair.cluster, 1, 1]);
+    let shape = Launch { grid: [pair.grid, 1, 1], block: [pair.block, 1, 1], cluster, ..Launch::default() };
     sim.launch(&module, "k", &shape, &args, &mut memory)
 }
 
@@ -108,7 +129,8 @@ fn check(pair: &Pair) -> Result<(), String> {
 }
 
 fn all() -> impl Iterator<Item = &'static Pair> {
-    [races::PAIRS, memory::PAIRS, copies::PAIRS, lanes::PAIRS, products::PAIRS].into_iter().flatten()
+    let subjects = [races::PAIRS, memory::PAIRS, copies::PAIRS, lanes::PAIRS, products::PAIRS];
+    subjects.into_iter().chain([pipelines::PAIRS, clusters::PAIRS]).flatten()
 }
 
 #[test]
