@@ -162,8 +162,8 @@ impl Clocks {
 
     /// Whether what lane `from` of the warp did at `time` is ordered before what lane `to` does now.
     pub(super) fn lanes_know(&self, warp: usize, from: usize, to: usize, time: Time) -> bool {
-        let known = self.some_lanes[warp].get(32 * to + from);
-        from == to || time < self.lanes[warp] || known.is_some_and(|&known| time < known)
+        let among_some = || self.some_lanes[warp].get(32 * to + from).is_some_and(|&known| time < known);
+        from == to || time < self.lanes[warp] || among_some()
     }
 
     /// The same for what several lanes did, not told apart.
@@ -195,11 +195,15 @@ impl Clocks {
     fn refresh(&mut self, warp: usize) {
         let row = &self.known[warp * self.agents..(warp + 1) * self.agents];
         let (warps, engines) = row.split_at(self.warps);
-        let others = warps.iter().enumerate().filter(|(other, _)| *other != warp).map(|(_, &time)| time);
+        let least = |known: &[Time]| known.iter().fold(Time::MAX, |least, &time| least.min(time));
         // Who knows all that an engine did need not ask either.
-        let engines = engines.iter().zip(&self.worked).filter(|(known, worked)| known <= worked);
-        let least = others.chain(engines.map(|(&known, _)| known)).min();
-        self.floor[warp] = least.unwrap_or(Time::MAX).min(self.lanes[warp]);
+        let engines = engines.iter().zip(&self.worked);
+        let engines = engines.fold(
+            Time::MAX,
+            |least, (&known, &worked)| if known <= worked { least.min(known) } else { least },
+        );
+        let others = least(&warps[..warp]).min(least(&warps[warp + 1..]));
+        self.floor[warp] = others.min(engines).min(self.lanes[warp]);
         self.refresh_oldest();
     }
 
