@@ -5,13 +5,15 @@ use std::sync::MutexGuard;
 
 use super::arith::mma::TensorArch;
 use super::barrier::{BarrierState, ClusterBarrier};
+use super::check::counted::CountedCopies;
 use super::check::global::{Elsewhere, GlobalRaces, Order, OwnWrites};
 use super::check::races::Races;
+use super::check::remote::End;
 use super::check::undefined::Written;
 use super::code::{Code, Special, Value};
 use super::exec::bulk::BulkCopies;
 use super::exec::mbarrier::Passing;
-use super::exec::tensor::Scratch;
+use super::exec::tensor::{Scratch, WgmmaGroups};
 use super::fault::{Fault, Outcome, Where};
 use super::launch::Checks;
 use super::memory::{FUNCTION_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
@@ -231,6 +233,9 @@ pub(super) struct Cta {
     pub(super) live: u32,
     /// Registers of its pool that no warp has: what `setmaxnreg.dec` gave back.
     pub(super) free_registers: u32,
+    pub(super) end: End,
+    /// By warpgroup.
+    pub(super) wgmma: Vec<WgmmaGroups>,
 }
 
 /// What executing an instruction may touch beside its own warp.
@@ -260,6 +265,7 @@ pub(super) struct Cx<'a> {
     pub(super) warp: usize,
     pub(super) pc: u32,
     pub(super) races: Races,
+    pub(super) counted: CountedCopies,
     pub(super) mbarriers: HashMap<(usize, usize), Passing>,
     /// The first read of shared memory nobody wrote, with its warp and instruction.
     pub(super) postponed: Option<(Box<Fault>, usize, u32)>,
@@ -278,6 +284,11 @@ impl<'a> Cx<'a> {
     /// The order of clusters that take turns, where races in global memory are looked for.
     pub(super) fn order(&self) -> Option<MutexGuard<'a, Order>> {
         self.machine.global.as_ref()?.order()
+    }
+
+    /// The block of a warp of the cluster.
+    pub(super) fn block_of(&self, warp: usize) -> usize {
+        warp / self.machine.threads().div_ceil(32) as usize
     }
 
     /// A mistake after which the run can go on: noted, or an error if nobody collects them.

@@ -5,6 +5,7 @@ mod meet;
 mod registers;
 mod step;
 
+use super::check::clocks::WARPGROUP;
 use super::check::look;
 use super::code::{BarrierKind, Control, Memory, Op};
 use super::exec::{alu, mbarrier, memory, simd, tensor};
@@ -96,6 +97,7 @@ fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
         Wait::Barrier { id, phase } => cx.ctas[warp.cta].barriers[usize::from(id)].generation > phase,
         Wait::Cluster { phase } => cx.cluster_barrier.generation > phase,
         Wait::Registers(count) => registers::available(cx, warp, count),
+        Wait::Products(groups) => cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP].issued(groups),
     }
 }
 
@@ -160,8 +162,12 @@ fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
             }
             warp.groups[index].pc += 1;
         }
-        Wait::WarpBarrier(_) => {
-            cx.sync_lanes();
+        Wait::Products(groups) => {
+            step::products_done(cx, warp, groups);
+            warp.groups[index].pc += 1;
+        }
+        Wait::WarpBarrier(mask) => {
+            cx.sync_members(mask, warp.live);
             for g in warp.groups.iter_mut().filter(|g| g.wait == group.wait) {
                 g.pc += 1;
                 g.wait = Wait::Ready;

@@ -5,10 +5,12 @@ mod stuck;
 use std::collections::HashMap;
 
 use super::barrier::ClusterBarrier;
+use super::check::counted::CountedCopies;
 use super::check::global::OwnWrites;
 use super::check::races::Races;
+use super::check::remote::End;
 use super::exec::bulk::{self, BulkCopies};
-use super::exec::tensor::Scratch;
+use super::exec::tensor::{Scratch, WgmmaGroups};
 use super::fault::{Fault, Outcome};
 use super::launch::Checks;
 use super::machine::{Cta, Cx, Machine};
@@ -81,6 +83,7 @@ impl<'a> Unit<'a> {
             warp: 0,
             pc: 0,
             races: Races::default(),
+            counted: CountedCopies::default(),
             mbarriers: HashMap::new(),
             postponed: None,
         };
@@ -118,10 +121,13 @@ impl<'a> Unit<'a> {
         self.idle_rounds = 0;
         self.noticed();
         self.cx.mbarriers.clear();
+        self.cx.counted.clear();
         self.cx.postponed = None;
         if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
             let unit = usize::from(machine.code.shared_unit);
-            self.cx.races.start(size as usize, warps as usize, machine.shared_bytes as usize, unit);
+            let products = machine.code.product_registers > 0;
+            let shape = (size as usize, warps as usize);
+            self.cx.races.start(shape, machine.shared_bytes as usize, unit, products);
         }
         self.cx.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);
@@ -135,6 +141,9 @@ impl<'a> Unit<'a> {
             cta.barriers = Default::default();
             cta.live = machine.threads();
             cta.free_registers = 0;
+            cta.end = End::default();
+            cta.wgmma.clear();
+            cta.wgmma.extend(WgmmaGroups::of_block(warps as usize));
             for warp in 0..warps {
                 self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
             }

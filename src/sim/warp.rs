@@ -9,7 +9,6 @@ use super::check::undefined::{Taint, Undefined};
 use super::exec::async_copy::AsyncCopies;
 use super::exec::lanes::Regs;
 use super::exec::local::Local;
-use super::exec::tensor::WgmmaGroups;
 use super::launch::Checks;
 use super::machine::{Cta, Machine};
 
@@ -34,6 +33,8 @@ pub(super) enum Wait {
     Cluster {
         phase: u64,
     },
+    /// At `wgmma.wait_group` for so many groups of the warpgroup.
+    Products(u32),
 }
 
 impl Wait {
@@ -114,7 +115,6 @@ pub(super) struct Warp {
     pub(super) turns: u32,
     /// In this turn it looked at memory that others may change.
     pub(super) polled: bool,
-    pub(super) wgmma: WgmmaGroups,
     pub(super) undefined: Undefined,
     pub(super) products: ProductRegisters,
     /// Registers of each thread, and whether the number is known for certain.
@@ -147,7 +147,6 @@ impl Warp {
         self.bulk_groups = [0; 32];
         self.impatience = 0;
         self.turns = 0;
-        self.wgmma = WgmmaGroups::default();
         self.products.start(machine.code.product_registers);
         self.max_registers = machine.registers.unwrap_or_else(|| machine.most_registers());
         self.knows_registers = machine.registers.is_some();

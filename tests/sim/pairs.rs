@@ -1,9 +1,11 @@
 //! Planted bugs, each beside its corrected twin: every checker finds the one, at the line it is on, and is silent on
 //! the other, in the fixed order and in random ones.
 
+mod clusters;
 mod copies;
 mod lanes;
 mod memory;
+mod pipelines;
 mod products;
 mod races;
 mod refusals;
@@ -19,6 +21,8 @@ struct Pair {
     name: &'static str,
     kind: FindingKind,
     grid: u32,
+    /// Blocks of a cluster.
+    cluster: u32,
     block: u32,
     bug: &'static str,
     twin: &'static str,
@@ -32,7 +36,7 @@ const fn pair(
     bug: &'static str,
     twin: &'static str,
 ) -> Pair {
-    Pair { name, kind, grid: 1, block, bug, twin }
+    Pair { name, kind, grid: 1, cluster: 1, block, bug, twin }
 }
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in, .param .align 64 .b8 map[128]";
@@ -63,6 +67,22 @@ fn text(body: &str) -> String {
     text.replacen(".visible", &format!("{OUTSIDE}.visible"), 1)
 }
 
+/// Fills 4 KB of shared memory and describes it: %rd10 is a K-major tile without swizzle.
+macro_rules! tile {
+    ($($body:literal)*) => {
+        concat!(
+            "mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 32, %r5; mov.u32 %r20, 0; mov.u32 %r21, 0; mov.u32 %r22, 0; mov.u32 %r23, 0;
+             st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9}; st.shared.v4.u32 [%r10+16], {%r9, %r9, %r9, %r9};
+             fence.proxy.async.shared::cta; bar.sync 0;
+             shr.u32 %r11, %r5, 4; cvt.u64.u32 %rd10, %r11; or.b64 %rd10, %rd10, 0x0000000800080000;
+             mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000; mov.f32 %f3, 0f00000000;
+             ",
+            $($body),*
+        )
+    };
+}
+use tile;
+
 /// Words of each of the two buffers.
 const WORDS: usize = 1024;
 
@@ -82,7 +102,8 @@ fn launch(sim: &Sim<'_>, pair: &Pair, body: &str) -> Result<Report, SimError> {
         nan_fill: false,
     };
     let args = [Arg::from(out), input.into(), Arg::try_from(&map).expect("a valid map")];
-    let shape = Launch { grid: [pair.grid, 1, 1], block: [pair.block, 1, 1], ..Launch::default() };
+    let cluster = (pair.cluster > 1).then_some([pair.cluster, 1, 1]);
+    let shape = Launch { grid: [pair.grid, 1, 1], block: [pair.block, 1, 1], cluster, ..Launch::default() };
     sim.launch(&module, "k", &shape, &args, &mut memory)
 }
 
@@ -130,6 +151,8 @@ fn all() -> impl Iterator<Item = &'static Pair> {
         memory::PAIRS,
         undefined::PAIRS,
         copies::PAIRS,
+        pipelines::PAIRS,
+        clusters::PAIRS,
         lanes::PAIRS,
         products::PAIRS,
         refusals::PAIRS,

@@ -1,5 +1,5 @@
 //! Registers of asynchronous products (PTX ISA, "wgmma.mma_async": accumulators and A must not be touched before
-//! `wgmma.wait_group`; "wgmma.fence": what other instructions wrote needs a fence before).
+//! `wgmma.wait_group`; "wgmma.fence": what other instructions wrote needs a fence before, accumulators of a chain of products do not).
 
 use crate::sim::code::{ProductRole, ProductTouches};
 use crate::sim::fault::{Fault, Outcome, Where};
@@ -21,8 +21,20 @@ pub(in crate::sim) enum Use {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sim) struct ProductRegister {
     used: Use,
-    /// Written by other instructions since the last `wgmma.fence`.
-    unfenced: bool,
+    /// Who wrote it since the last `wgmma.fence`.
+    unfenced: Unfenced,
+}
+
+/// A write that the next product needs a fence for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Unfenced {
+    #[default]
+    None,
+    /// By `mov` of what is no product's register. Compilers set accumulators so, right before the product that takes them; the
+    /// fence then stands before the `mov`.
+    Set,
+    /// By any other instruction.
+    Computed,
 }
 
 /// The registers of one warp's products.
@@ -33,13 +45,15 @@ pub(in crate::sim) struct ProductRegisters {
     done: u32,
     open: u32,
     any: bool,
+    /// There was a fence since the last wait, or since the warp started.
+    fenced: bool,
 }
 
 impl ProductRegisters {
     pub(in crate::sim) fn start(&mut self, registers: u32) {
         self.registers.clear();
         self.registers.resize(registers as usize, ProductRegister::default());
-        (self.done, self.open, self.any) = (0, 0, false);
+        (self.done, self.open, self.any, self.fenced) = (0, 0, false, false);
     }
 
     pub(in crate::sim) fn commit(&mut self) {
@@ -49,10 +63,26 @@ impl ProductRegisters {
     pub(in crate::sim) fn wait(&mut self, n: u32) {
         self.done = self.done.max(self.open.saturating_sub(n));
         self.any = self.registers.iter().any(|register| self.in_flight(register.used).is_some());
+        self.fenced = false;
     }
 
     pub(in crate::sim) fn fence(&mut self) {
-        self.registers.iter_mut().for_each(|register| register.unfenced = false);
+        self.registers.iter_mut().for_each(|register| register.unfenced = Unfenced::None);
+        self.fenced = true;
+    }
+
+    /// What a product wants to be fenced first, if something.
+    fn missing_fence(&self, a: &[u32], accumulators: &[u32]) -> Option<&'static str> {
+        let unfenced = |register: &u32| self.registers[*register as usize].unfenced;
+        if a.iter().any(|register| unfenced(register) == Unfenced::Computed) {
+            return Some("registers that hold A were written since the last one");
+        }
+        let late = |register: &u32| match unfenced(register) {
+            Unfenced::None => false,
+            Unfenced::Set => !self.fenced,
+            Unfenced::Computed => true,
+        };
+        accumulators.iter().any(late).then_some("accumulators were written since the last one")
     }
 
     /// The instruction of a product that is still in flight, if it is.
@@ -101,10 +131,8 @@ pub(super) fn follow(cx: &mut Cx<'_>, warp: &mut Warp, touches: &ProductTouches)
     }
     match role {
         ProductRole::Product => {
-            let unfenced = reads.iter().find(|&&register| products.registers[register as usize].unfenced);
-            if unfenced.is_some() {
-                let message =
-                    "missing wgmma.fence: registers that hold A were written since the last one".to_string();
+            if let Some(what) = products.missing_fence(reads, writes) {
+                let message = format!("missing wgmma.fence: {what}");
                 fault = fault.or(Some((FindingKind::MissingWgmmaFence, message, u32::MAX)));
             }
             let open = products.open;
@@ -112,19 +140,22 @@ pub(super) fn follow(cx: &mut Cx<'_>, warp: &mut Warp, touches: &ProductTouches)
                 products.registers[register as usize].used = Use::Reads(open, pc);
             }
             for &register in writes {
-                products.registers[register as usize].used = Use::Accumulates(open, pc);
+                let used = Use::Accumulates(open, pc);
+                products.registers[register as usize] = ProductRegister { used, unfenced: Unfenced::None };
             }
             products.any = true;
         }
         ProductRole::Copy => {
             if let [to] = writes[..] {
-                let from = reads.first().map(|&from| products.registers[from as usize].used);
-                products.registers[to as usize].used = from.unwrap_or_default();
+                let set = ProductRegister { used: Use::None, unfenced: Unfenced::Set };
+                products.registers[to as usize] =
+                    reads.first().map_or(set, |&from| products.registers[from as usize]);
             }
         }
         ProductRole::Other => {
             for &register in writes {
-                products.registers[register as usize] = ProductRegister { used: Use::None, unfenced: true };
+                products.registers[register as usize] =
+                    ProductRegister { used: Use::None, unfenced: Unfenced::Computed };
             }
         }
     }

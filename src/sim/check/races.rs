@@ -1,7 +1,9 @@
 //! Data races in shared memory: two accesses of the same bytes, at least one a write, with no order between them.
 
 use super::clocks::{Clocks, END, Time};
+use super::remote::Visits;
 use crate::sim::exec::lanes::Lanes64;
+use crate::sim::exec::shared::Place;
 
 /// Who made an access, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +39,15 @@ pub(in crate::sim) struct Conflict {
 /// The time of a write that is still on its way.
 const PENDING: Time = END + 1;
 
-/// An access in 64 bits: time, instruction, warp, lane, and whether it was atomic (for writes) or several lanes'
-/// (for reads). Zero is no access.
+/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and whether it was atomic (for writes) or
+/// several lanes' (for reads). Zero is no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record(u64);
 
 impl Record {
     fn new(time: Time, pc: u32, warp: usize, lane: usize, flag: bool) -> Self {
-        let pc = u64::from(pc.min((1 << 21) - 1));
-        Record(u64::from(time) << 36 | pc << 15 | (warp as u64) << 6 | (lane as u64) << 1 | u64::from(flag))
+        let pc = u64::from(pc.min((1 << 20) - 1));
+        Record(u64::from(time) << 36 | pc << 16 | (warp as u64) << 6 | (lane as u64) << 1 | u64::from(flag))
     }
 
     /// The same access of another lane, instead of lane 0.
@@ -59,11 +61,11 @@ impl Record {
     }
 
     fn pc(self) -> u32 {
-        (self.0 >> 15) as u32 & ((1 << 21) - 1)
+        (self.0 >> 16) as u32 & ((1 << 20) - 1)
     }
 
     fn warp(self) -> usize {
-        (self.0 >> 6) as usize & 0x1ff
+        (self.0 >> 6) as usize & 0x3ff
     }
 
     fn lane(self) -> usize {
@@ -77,7 +79,7 @@ impl Record {
     /// Whether both are the same lane's, and neither is still on its way.
     #[inline(always)]
     fn same_thread(self, other: Record) -> bool {
-        (self.0 ^ other.0) & 0x7ffe == 0 && self.time() != PENDING && self != NONE
+        (self.0 ^ other.0) & 0xfffe == 0 && self.time() != PENDING && self != NONE
     }
 
     fn flagged(self, flag: bool) -> Record {
@@ -103,6 +105,8 @@ struct Shadow {
     units: Vec<Unit>,
     /// Each warp's last read of each unit (by warp, then by unit), where several lanes read.
     reads: Vec<Record>,
+    /// Accesses by other blocks.
+    visits: Visits,
 }
 
 /// The race checker of a cluster.
@@ -118,13 +122,17 @@ pub(in crate::sim) struct Races {
 const NONE: Record = Record(0);
 
 impl Races {
-    /// Starts over for a cluster of `blocks` blocks with `warps` warps and `bytes` bytes each.
-    pub(in crate::sim) fn start(&mut self, blocks: usize, warps: usize, bytes: usize, unit: usize) {
-        let agents = blocks * warps + 1;
+    /// Starts over for a cluster of one launch: `blocks` blocks with `warps` warps and `bytes` bytes each.
+    pub(in crate::sim) fn start(
+        &mut self,
+        (blocks, warps): (usize, usize),
+        bytes: usize,
+        unit: usize,
+        products: bool,
+    ) {
         let units = bytes.div_ceil(16) * 16 / unit;
         let fits = self.unit == unit
             && self.shadows.len() == blocks
-            && self.clocks.agents() == agents
             && self.shadows.iter().all(|s| s.units.len() == units)
             && self.clocks.now() < END / 2;
         if fits {
@@ -135,13 +143,17 @@ impl Races {
                 records.chain(&mut shadow.reads).filter(|r| pending(r)).for_each(|r| *r = NONE);
             }
         } else {
-            *self = Self { unit, shift: unit.trailing_zeros(), ..Self::default() };
+            let clocks = Clocks::new(blocks, warps, products);
+            let agents = clocks.agents();
+            *self = Self { clocks, unit, shift: unit.trailing_zeros(), ..Self::default() };
             self.shadows.resize_with(blocks, || Shadow {
                 units: vec![Unit { write: NONE, read: NONE }; units],
                 reads: vec![NONE; units * agents],
+                visits: Visits::default(),
             });
         }
-        self.clocks.start(agents - 1);
+        self.shadows.iter_mut().for_each(|shadow| shadow.visits.start(self.clocks.agents()));
+        self.clocks.start();
     }
 
     /// Bytes of a unit of memory.
@@ -295,7 +307,7 @@ impl Races {
         let ordered = if pending {
             false
         } else if write.warp() == warp {
-            write.lane() == lane || self.clocks.lanes_know(warp, write.time())
+            self.clocks.lanes_know(warp, write.lane(), lane, write.time())
         } else {
             self.clocks.knows(warp, write.warp(), write.time())
         };
@@ -325,7 +337,10 @@ impl Races {
         let mut all = (0..self.clocks.agents()).map(|other| shadow.reads[other * shadow.units.len() + unit]);
         let unordered = |read: &Record| {
             let ordered = if read.warp() == warp {
-                (read.lane() == lane && !read.flag()) || self.clocks.lanes_know(warp, read.time())
+                match read.flag() {
+                    true => self.clocks.several_lanes_known(warp, lane, read.time()),
+                    false => self.clocks.lanes_know(warp, read.lane(), lane, read.time()),
+                }
             } else {
                 self.clocks.knows(warp, read.warp(), read.time())
             };
@@ -333,41 +348,53 @@ impl Races {
         };
         let found = if last.flag() { all.find(unordered) } else { Some(last).filter(unordered) };
         found.map(|read| {
-            let kind = if read.time() == PENDING { AccessKind::AsyncRead } else { AccessKind::Read };
+            let of_engine = read.time() == PENDING || read.warp() > self.clocks.copier();
+            let kind = if of_engine { AccessKind::AsyncRead } else { AccessKind::Read };
             Conflict { other: read.access(kind), byte: unit * self.unit, both_write: false }
         })
     }
 
-    /// A read that goes on until [`Races::read_done`].
+    /// A read by `reader` that a lane of `warp` begins, and that goes on until [`Races::read_done`].
     pub(in crate::sim) fn async_read(
         &mut self,
-        rank: usize,
-        start: usize,
-        bytes: usize,
+        (rank, start, bytes): (usize, usize, usize),
+        reader: usize,
         warp: usize,
         lane: usize,
         pc: u32,
     ) -> Option<Conflict> {
-        let found = self.read(rank, start, bytes, warp, lane, pc);
-        let pending = Record::new(PENDING, pc, warp, lane, true);
+        if self.clocks.ended() {
+            return None;
+        }
+        let mine = Record::new(self.clocks.now(), pc, warp, lane, false);
+        let pending = Record::new(PENDING, pc, reader, lane, true);
+        let floor = self.clocks.floor(warp);
+        let mut found = None;
         for unit in self.units(start, bytes) {
             let shadow = &mut self.shadows[rank];
-            let slot = warp * shadow.units.len() + unit;
-            shadow.reads[slot] = pending;
+            let units = shadow.units.len();
+            let Unit { write, read } = shadow.units[unit];
+            if !read.flag() {
+                shadow.reads[read.warp() * units + unit] = read;
+            }
+            shadow.reads[reader * units + unit] = pending;
             shadow.units[unit].read = pending;
+            if found.is_none() && write.time() >= floor && !write.same_thread(mine) {
+                found = self.unordered_write(write, unit, warp, lane, AccessKind::Read);
+            }
         }
         found
     }
 
-    /// The end of a read by an asynchronous operation, which the lane that began it has waited for.
-    pub(in crate::sim) fn read_done(&mut self, rank: usize, start: usize, bytes: usize, warp: usize) {
+    /// The end of a read by an asynchronous operation of `reader`, which somebody has waited for.
+    pub(in crate::sim) fn read_done(&mut self, rank: usize, start: usize, bytes: usize, reader: usize) {
         let now = self.clocks.now();
         for unit in self.units(start, bytes) {
             let shadow = &mut self.shadows[rank];
-            let slot = warp * shadow.units.len() + unit;
+            let slot = reader * shadow.units.len() + unit;
             let record = shadow.reads[slot];
             if record.time() == PENDING {
-                let done = Record::new(now, record.pc(), warp, record.lane(), false);
+                let done = Record::new(now, record.pc(), reader, record.lane(), false);
                 shadow.reads[slot] = done;
                 shadow.units[unit].read = done.flagged(true);
             }
@@ -377,11 +404,30 @@ impl Races {
     /// A copy into shared memory has arrived: from now on it is an ordinary write of `access`.
     pub(in crate::sim) fn arrived(&mut self, rank: usize, start: usize, bytes: usize, access: Access) {
         if access.warp == self.clocks.engine() {
-            self.clocks.use_engine();
+            self.clocks.work(access.warp);
         }
         let write = Record::new(self.clocks.now(), access.pc, access.warp, access.lane, false);
         let range = self.units(start, bytes);
         self.shadows[rank].units[range].iter_mut().for_each(|unit| unit.write = write);
+    }
+
+    /// An access of the shared memory of block `rank` by an agent of another block.
+    pub(in crate::sim) fn visit(&mut self, rank: usize, agent: usize, access: Access) {
+        self.shadows[rank].visits.note(agent, self.clocks.now(), access);
+    }
+
+    /// An access of block `rank` by another block that is not ordered before what is known.
+    pub(super) fn unordered_visit(&self, rank: usize, known: &[Time]) -> Option<Access> {
+        if self.clocks.ended() { None } else { self.shadows[rank].visits.unordered(known) }
+    }
+
+    /// A copy that nobody had waited for is complete: from now on it is an ordinary write of `agent`.
+    pub(in crate::sim) fn settle(&mut self, to: Place, bytes: usize, copy: Access, agent: usize) {
+        let pending = Record::new(PENDING, copy.pc, copy.warp, copy.lane, false);
+        let write = Record::new(self.clocks.now(), copy.pc, agent, copy.lane, false);
+        let range = self.units(to.offset, bytes);
+        let units = self.shadows[to.rank].units[range].iter_mut();
+        units.filter(|unit| unit.write == pending).for_each(|unit| unit.write = write);
     }
 
     /// The last ordinary write of some bytes that no proxy fence lets the asynchronous engine see, of those whose
@@ -401,5 +447,20 @@ impl Races {
             .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING && wants(r.pc()))
             .find(|r| !self.clocks.proxy_fenced(warp, r.warp(), r.time()))
             .map(|r| r.access(AccessKind::Write))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_holds_the_agents_of_the_largest_cluster() {
+        let last = Clocks::new(16, 32, true).agents() - 1;
+        for flag in [false, true] {
+            let record = Record::new(PENDING, 1 << 19, last, 31, flag);
+            let parts = (record.time(), record.pc(), record.warp(), record.lane(), record.flag());
+            assert_eq!(parts, (PENDING, 1 << 19, last, 31, flag));
+        }
     }
 }

@@ -11,6 +11,17 @@ use crate::sim::launch::Checks;
 use crate::sim::machine::Cx;
 use crate::sim::report::FindingKind;
 
+/// Who makes a copy to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum Copier {
+    /// `cp.async`.
+    Thread,
+    /// `st.async`, `red.async`: values from registers.
+    Values,
+    /// The engine of bulk copies, through the asynchronous proxy.
+    Engine,
+}
+
 /// The bytes that a lane is about to write.
 pub(in crate::sim) type NewBytes<'a> = &'a dyn Fn(usize, usize) -> u8;
 
@@ -28,6 +39,15 @@ impl Cx<'_> {
     pub(in crate::sim) fn sync_lanes(&mut self) {
         if self.racing() {
             self.races.clocks.sync_lanes(self.warp);
+        }
+    }
+
+    /// The lanes of `members` have synchronised, of those that are `live`.
+    pub(in crate::sim) fn sync_members(&mut self, members: u32, live: u32) {
+        if members & live == live {
+            self.sync_lanes();
+        } else if self.racing() {
+            self.races.clocks.sync_some_lanes(self.warp, members);
         }
     }
 
@@ -77,6 +97,7 @@ impl Cx<'_> {
         partial: u32,
         what: &str,
     ) -> Outcome<()> {
+        self.visit(rank, m.trailing_zeros() as usize)?;
         let (warp, pc) = (self.warp, self.pc);
         let limit = u64::from(self.ctas[rank].shared.bytes);
         if self.racing() {
@@ -110,6 +131,7 @@ impl Cx<'_> {
         m: u32,
         synchronizes: bool,
     ) -> Outcome<()> {
+        self.visit(rank, m.trailing_zeros() as usize)?;
         self.check_strong(synchronizes);
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             for lane in lanes(m) {
@@ -157,6 +179,7 @@ impl Cx<'_> {
         kind: AccessKind,
         new: NewBytes<'_>,
     ) -> Outcome<()> {
+        self.visit(rank, m.trailing_zeros() as usize)?;
         self.check_objects(rank, all, bytes, m)?;
         if !self.checks(Checks::SHARED_RACES) {
             return Ok(());
@@ -238,31 +261,40 @@ impl Cx<'_> {
         !matches!(op, Some(Op::Memory(Memory::CpAsync(_))))
     }
 
-    /// A read by an asynchronous engine, which goes on until it is waited for; true if it must be told the end.
+    /// The last ordinary write of some bytes that no proxy fence lets asynchronous operations see.
+    fn unfenced(&self, place: Place, bytes: usize) -> Option<races::Access> {
+        let wants = |pc| self.wants_proxy_fence(pc);
+        let find = || self.races.unfenced(place.rank, place.offset, bytes, self.warp, wants);
+        self.checks(Checks::PROXY_FENCES).then(find).flatten()
+    }
+
+    #[cold]
+    fn missing_fence(&self, place: Place, writer: races::Access, lane: usize, does: &str) -> Box<Fault> {
+        let message = format!(
+            "missing proxy fence: an asynchronous operation {does} shared address {:#x}, written by ordinary \
+             instructions, with no fence.proxy.async between",
+            place.offset
+        );
+        Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(writer))
+    }
+
+    /// A read by an asynchronous operation, which goes on until it is waited for; a product's is its warpgroup's.
     pub(in crate::sim) fn check_async_read(
         &mut self,
         place: Place,
         bytes: usize,
         lane: usize,
+        product: bool,
     ) -> Outcome<()> {
-        if self.checks(Checks::SHARED_RACES)
-            && let Some(conflict) =
-                self.races.async_read(place.rank, place.offset, bytes, self.warp, lane, self.pc)
-        {
-            return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
+        if self.checks(Checks::SHARED_RACES) {
+            let reader = if product { self.races.clocks.tensor_cores(self.warp) } else { self.warp };
+            let range = (place.rank, place.offset, bytes);
+            if let Some(conflict) = self.races.async_read(range, reader, self.warp, lane, self.pc) {
+                return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
+            }
         }
-        if self.checks(Checks::PROXY_FENCES)
-            && let Some(writer) = self
-                .races
-                .unfenced(place.rank, place.offset, bytes, self.warp, |pc| self.wants_proxy_fence(pc))
-        {
-            let message = format!(
-                "missing proxy fence: an asynchronous operation reads shared address {:#x}, written by ordinary \
-                 instructions, with no fence.proxy.async between",
-                place.offset
-            );
-            let fault = Fault::at(FindingKind::MissingProxyFence, lane, message);
-            self.note(fault.with(self.place_of(writer)))?;
+        if let Some(writer) = self.unfenced(place, bytes) {
+            self.note(self.missing_fence(place, writer, lane, "reads"))?;
         }
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[place.rank].shared;
@@ -279,16 +311,23 @@ impl Cx<'_> {
         place: Place,
         bytes: usize,
         lane: usize,
-        bulk: bool,
+        by: Copier,
     ) -> Outcome<()> {
-        if !self.checks(Checks::SHARED_RACES) {
-            return Ok(());
+        let unfenced = if by == Copier::Engine { self.unfenced(place, bytes) } else { None };
+        if self.checks(Checks::SHARED_RACES) {
+            let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
+            match self.races.write(place.rank, place.offset, bytes, access) {
+                // Reductions are atomic towards each other.
+                Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => {}
+                Some(conflict) => {
+                    let fault = self.conflict(conflict, AccessKind::Copy, lane, by != Copier::Thread);
+                    return self.note(fault);
+                }
+                None => {}
+            }
         }
-        let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
-        match self.races.write(place.rank, place.offset, bytes, access) {
-            // Reductions are atomic towards each other.
-            Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => Ok(()),
-            Some(conflict) => self.note(self.conflict(conflict, AccessKind::Copy, lane, bulk)),
+        match unfenced {
+            Some(writer) => self.note(self.missing_fence(place, writer, lane, "overwrites")),
             None => Ok(()),
         }
     }
@@ -304,7 +343,8 @@ impl Cx<'_> {
     }
 
     fn place_of(&self, access: races::Access) -> Option<Where> {
-        Some(Where { warp: access.warp, lane: access.lane, pc: access.pc })
+        let warp = self.races.clocks.spokesman(access.warp);
+        Some(Where { warp, lane: access.lane, pc: access.pc })
     }
 
     fn is_cp_async(&self, pc: u32) -> bool {
@@ -332,7 +372,7 @@ impl Cx<'_> {
     fn conflict(&self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Box<Fault> {
         let other = conflict.other;
         let engine = other.warp == self.races.clocks.engine();
-        let unwaited = (other.kind == AccessKind::Copy || engine)
+        let unwaited = (other.kind == AccessKind::Copy || engine || other.warp == self.races.clocks.copier())
             && matches!(kind, AccessKind::Read | AccessKind::AsyncRead);
         let kind_of = match other.kind {
             _ if unwaited => FindingKind::AsyncCopyUnwaited,

@@ -20,6 +20,7 @@ pub(in crate::sim) enum Control {
     /// `barrier.cluster.arrive`.
     ClusterArrive {
         aligned: bool,
+        relaxed: bool,
     },
     /// `barrier.cluster.wait`.
     ClusterWait {

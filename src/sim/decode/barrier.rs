@@ -77,10 +77,15 @@ impl Cx<'_, '_, '_> {
             Some("wait") => false,
             _ => return Err(self.error("`barrier.cluster` wants `.arrive` or `.wait`")),
         };
-        self.m.eat_any(if arrive { &["release", "relaxed"] } else { &["acquire"] });
+        let relaxed = arrive && self.m.eat("relaxed");
+        self.m.eat(if arrive { "release" } else { "acquire" });
         let aligned = self.m.eat("aligned");
         self.arity(0)?;
-        Ok(if arrive { Control::ClusterArrive { aligned } } else { Control::ClusterWait { aligned } })
+        Ok(if arrive {
+            Control::ClusterArrive { aligned, relaxed }
+        } else {
+            Control::ClusterWait { aligned }
+        })
     }
 
     /// `membar.level`, `fence.…`.

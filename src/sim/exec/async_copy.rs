@@ -6,6 +6,7 @@ use super::memory::{View, aligned, safe_addresses};
 use super::shared::{Place, offsets};
 use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
+use crate::sim::check::shared::Copier;
 use crate::sim::code::{CpAsync, Space};
 use crate::sim::fault::{Fault, Outcome};
 use crate::sim::machine::Cx;
@@ -78,7 +79,7 @@ pub(super) fn issue<const CHECKED: bool>(
     if CHECKED {
         for lane in lanes(m) {
             let place = Place { rank: cx.at, offset: to[lane] as usize };
-            cx.check_copy(place, usize::from(copy.bytes), lane, false)?;
+            cx.check_copy(place, usize::from(copy.bytes), lane, Copier::Thread)?;
         }
     }
     let copies = &mut warp.copies;
@@ -154,15 +155,32 @@ pub(super) fn commit(warp: &mut Warp, m: u32) {
 /// Lets all but the newest `n` groups of each lane arrive.
 pub(super) fn wait(cx: &mut Cx<'_>, warp: &mut Warp, m: u32, n: u32) {
     let committed = warp.copies.committed;
-    arrive(cx, warp, |lane, group| m >> lane & 1 == 1 && group + n < committed[lane]);
+    let ready = |lane: usize, group| m >> lane & 1 == 1 && group + n < committed[lane];
+    arrive(cx, warp, ready, false);
+    if cx.racing() {
+        cx.wait_counted(ready, n == 0);
+    }
 }
 
 /// Lets everything arrive, committed or not.
 pub(super) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
-    arrive(cx, warp, |lane, _| m >> lane & 1 == 1);
+    let ready = |lane: usize, _| m >> lane & 1 == 1;
+    arrive(cx, warp, ready, false);
+    if cx.racing() {
+        cx.wait_counted(ready, true);
+    }
 }
 
-fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) {
+/// Lets an mbarrier count what a lane has copied.
+pub(super) fn count(cx: &mut Cx<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
+    arrive(cx, warp, |other, _| other == lane, true);
+    if cx.racing() {
+        cx.counted.count(cx.warp, lane, mbarrier);
+    }
+}
+
+/// Makes copies, for their own threads or, if they are counted, for those who wait for an mbarrier.
+fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, counted: bool) {
     let (rank, warp_number, racing) = (cx.at, cx.warp, cx.racing());
     let shared = &mut cx.ctas[rank].shared;
     let mut at = 0;
@@ -177,7 +195,12 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool) 
             shared.written.mark(entry.to[lane], entry.bytes);
             if racing {
                 let access = Access { warp: warp_number, lane, pc: entry.pc, kind: AccessKind::Write };
-                cx.races.arrived(rank, entry.to[lane] as usize, entry.bytes as usize, access);
+                let (offset, bytes) = (entry.to[lane] as usize, entry.bytes as usize);
+                if counted {
+                    cx.counted.add(access, entry.group[lane], Place { rank, offset }, bytes);
+                } else {
+                    cx.races.arrived(rank, offset, bytes, access);
+                }
             }
         }
         entry.mask &= !arrived;

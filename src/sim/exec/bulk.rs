@@ -5,15 +5,16 @@
 
 use super::global::{Doing, reach};
 use super::lanes::lanes;
-use super::mbarrier::complete_tx;
+use super::mbarrier::{complete_tx, initialised};
 use super::memory::addresses;
 use super::reduce::reduce;
 use super::shared::Place;
 use super::tensor_copy::{self, Tile};
 use crate::sim::check::global::Manner;
 use crate::sim::check::races::{Access, AccessKind};
+use crate::sim::check::shared::Copier;
 use crate::sim::code::{Bulk, BulkTensor, Completion, Reduction, Space, StoreAsync};
-use crate::sim::fault::{Fault, Outcome};
+use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::machine::Cx;
 use crate::sim::report::FindingKind;
 use crate::sim::warp::Warp;
@@ -63,12 +64,14 @@ impl Transfer {
         });
         for &to in &self.to {
             if let End::Shared(place) = to {
-                cx.check_copy(place, bytes, lane, true)?;
+                // What `st.async` stores does not go through the asynchronous proxy.
+                let values = matches!(self.from, End::Registers(_));
+                cx.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })?;
             }
         }
         self.check_global(cx, lane)?;
         match self.from {
-            End::Shared(place) => cx.check_async_read(place, bytes, lane),
+            End::Shared(place) => cx.check_async_read(place, bytes, lane, false),
             End::Global(_) | End::Registers(_) => Ok(()),
         }
     }
@@ -108,6 +111,9 @@ impl Transfer {
                 let engine = cx.races.clocks.engine();
                 let access = Access { warp: engine, lane: 0, pc, kind: AccessKind::Write };
                 cx.races.arrived(place.rank, place.offset, bytes, access);
+                if cx.block_of(warp) != place.rank {
+                    cx.races.visit(place.rank, engine, Access { warp, ..access });
+                }
             }
         }
         if let End::Shared(place) = self.from {
@@ -123,6 +129,16 @@ enum Notify {
     Mbarriers(Vec<Place>),
     /// A group of a thread (block, warp, lane).
     Group { thread: (usize, u32, usize), group: u32 },
+}
+
+impl Notify {
+    /// Asks the checkers whether the mbarriers may be used.
+    fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+        match self {
+            Notify::Mbarriers(places) => places.iter().try_for_each(|&place| initialised(cx, place, lane)),
+            Notify::Group { .. } => Ok(()),
+        }
+    }
 }
 
 /// Copies that have been issued and not made, in order.
@@ -200,6 +216,7 @@ pub(super) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outc
             global => vec![global],
         };
         let notify = notify(cx, warp, &op.completion, lane, mask)?;
+        notify.check(cx, lane)?;
         let issuer = (cx.warp, cx.pc);
         let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
         transfer.check(cx, lane)?;
@@ -217,6 +234,7 @@ pub(super) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m:
         let place = Place::of_range(cx, op.shared.0, lane, shared[lane], bytes as u64, 128, "a tensor copy")?;
         let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);
         let notify = notify(cx, warp, &op.completion, lane, mask)?;
+        notify.check(cx, lane)?;
         let reduce = match op.reduce {
             Some(f) => Some(tensor_copy::reduction(f, tile.map.ty, lane)?),
             None => None,
@@ -255,8 +273,10 @@ pub(super) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m:
         let (from, to) = (End::Registers(words), vec![End::Shared(place)]);
         let issuer = (cx.warp, cx.pc);
         let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
+        let notify = Notify::Mbarriers(vec![mbarrier]);
+        notify.check(cx, lane)?;
         transfer.check(cx, lane)?;
-        cx.bulk.pending.push((transfer, Notify::Mbarriers(vec![mbarrier])));
+        cx.bulk.pending.push((transfer, notify));
     }
     Ok(())
 }
@@ -287,6 +307,15 @@ pub(in crate::sim) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usiz
         }
         _ => None,
     })
+}
+
+/// A copy that another block has issued, and that is on its way to the shared memory of block `rank`.
+pub(in crate::sim) fn underway_to(cx: &Cx<'_>, rank: usize) -> Option<Where> {
+    let transfers = cx.bulk.pending.iter().map(|(transfer, _)| transfer);
+    let foreign = |t: &&Transfer| cx.block_of(t.issuer.0) != rank;
+    let there = |to: &End| matches!(to, End::Shared(place) if place.rank == rank);
+    let found = transfers.filter(foreign).find(|transfer| transfer.to.iter().any(there));
+    found.map(|transfer| Where { warp: transfer.issuer.0, lane: 0, pc: transfer.issuer.1 })
 }
 
 /// Makes whatever is left when a cluster has ended.

@@ -5,9 +5,10 @@ use super::bulk;
 use super::lanes::lanes;
 use super::memory::addresses;
 use super::shared::Place;
-use crate::sim::check::clocks::Knowledge;
+use crate::sim::check::clocks::{Knowledge, Time};
+use crate::sim::check::races::{Access, AccessKind};
 use crate::sim::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
-use crate::sim::fault::{Fault, Outcome};
+use crate::sim::fault::{Fault, Outcome, Where};
 use crate::sim::machine::Cx;
 use crate::sim::mbarrier::{MAX_COUNT, State};
 use crate::sim::report::FindingKind;
@@ -19,6 +20,10 @@ pub(in crate::sim) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m
     let mut waiting = matches!(op.f, MbarrierFn::Test { .. });
     for lane in lanes(m) {
         let place = Place::locate(cx, op.space, lane, all[lane], 8, "an mbarrier operation")?;
+        cx.visit(place.rank, lane)?;
+        if !matches!(op.f, MbarrierFn::Init(_)) {
+            initialised(cx, place, lane)?;
+        }
         match &op.f {
             MbarrierFn::Init(count) => init(cx, place, lane, warp.regs.r(*count)[lane])?,
             MbarrierFn::Inval => {
@@ -50,7 +55,7 @@ pub(in crate::sim) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m
             }
             MbarrierFn::CopiesArrive { noinc } => {
                 sound(cx, place, lane)?;
-                async_copy::wait_all(cx, warp, 1 << lane);
+                async_copy::count(cx, warp, lane, place);
                 // Without `.noinc` the arrival was added to those waited for.
                 if *noinc {
                     let op =
@@ -109,13 +114,30 @@ fn init(cx: &mut Cx<'_>, place: Place, lane: usize, count: u32) -> Outcome<()> {
         cx.note(misuse(lane, what))?;
     }
     store(cx, place, State::new(count).pack());
-    cx.mbarriers.insert((place.rank, place.offset), Passing::default());
+    let access = Access { warp: cx.warp, lane, pc: cx.pc, kind: AccessKind::Write };
+    let init = cx.racing().then(|| (access, cx.races.clocks.now()));
+    cx.mbarriers.insert((place.rank, place.offset), Passing { init, ..Passing::default() });
     Ok(())
+}
+
+/// Asks the checkers whether a lane may use an mbarrier: it was initialised before.
+pub(super) fn initialised(cx: &mut Cx<'_>, place: Place, lane: usize) -> Outcome<()> {
+    let passing = cx.mbarriers.get(&(place.rank, place.offset));
+    let Some((init, time)) = passing.and_then(|passing| passing.init) else { return Ok(()) };
+    if cx.races.clocks.ordered((init.warp, init.lane), time, (cx.warp, lane)) {
+        return Ok(());
+    }
+    let at = place.offset;
+    let fault =
+        misuse(lane, format!("nothing orders this use of the mbarrier at {at:#x} after its initialization"));
+    cx.note(fault.with(Some(Where { warp: init.warp, lane: init.lane, pc: init.pc })))
 }
 
 /// What an mbarrier object passes on: everything released to it, and what was when its last phase completed.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Passing {
+    /// Who initialized it and when, in runs that look for races.
+    init: Option<(Access, Time)>,
     released: Knowledge,
     completed: Knowledge,
 }
@@ -125,9 +147,15 @@ fn release(cx: &mut Cx<'_>, place: Place, engine: bool, completes: bool) {
     if !cx.racing() {
         return;
     }
+    let copies = completes && cx.complete_counted(place);
     let passing = cx.mbarriers.entry((place.rank, place.offset)).or_default();
+    if copies {
+        let copier = cx.races.clocks.copier();
+        cx.races.clocks.release_engine(copier, &mut passing.released);
+    }
     if engine {
-        cx.races.clocks.release_engine(&mut passing.released);
+        let engine = cx.races.clocks.engine();
+        cx.races.clocks.release_engine(engine, &mut passing.released);
     } else {
         cx.races.clocks.release(cx.warp, &mut passing.released);
     }

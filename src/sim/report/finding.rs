@@ -33,7 +33,7 @@ pub enum FindingKind {
     AsyncCopyUnwaited,
     /// An asynchronous operation and an access of the same shared memory with no order between them.
     AsyncProxyRace,
-    /// An asynchronous read of what ordinary instructions wrote, with no proxy fence between.
+    /// An asynchronous read of what ordinary instructions wrote, or a copy over it, with no proxy fence between.
     MissingProxyFence,
     /// Threads of a block that do not meet at a barrier.
     DivergentBarrier,

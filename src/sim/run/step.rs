@@ -1,9 +1,11 @@
 //! Instructions that decide where lanes go next, or make them wait.
 
 use super::{calls, registers};
+use crate::sim::check::clocks::WARPGROUP;
 use crate::sim::check::undefined;
 use crate::sim::code::{Barrier, BarrierKind, Control, FenceScope, R, WarpOp};
 use crate::sim::exec::lanes::lanes;
+use crate::sim::exec::tensor::WgmmaGroups;
 use crate::sim::exec::warp_ops::{self, member_mask};
 use crate::sim::exec::{async_copy, bulk};
 use crate::sim::fault::{Fault, Outcome, Where};
@@ -123,7 +125,7 @@ fn in_parts(
         let (needed, part) = part(warp, register, rest);
         belong(needed, part, what)?;
         if needed & warp.live & !part == 0 {
-            cx.sync_lanes();
+            cx.sync_members(needed, warp.live);
             run(warp, part)?;
         } else {
             warp.groups.push(Group { mask: part, wait: wait(needed), ..whole });
@@ -197,14 +199,18 @@ pub(super) fn control(
             let members = (*register, mask, "bar.warp.sync");
             in_parts(cx, warp, group, members, Wait::WarpBarrier, |_, _| Ok(()))
         }
-        Control::ClusterArrive { aligned } => {
+        Control::ClusterArrive { aligned, relaxed } => {
             if *aligned && let Some(step) = together(cx, warp, group, mask) {
                 return Ok(step);
             }
             let live = cx.ctas.iter().map(|cta| cta.live).sum();
             cx.events += 1;
             if cx.racing() {
-                cx.races.clocks.release(cx.warp, &mut cx.cluster_barrier.released);
+                let released = &mut cx.cluster_barrier.released;
+                match relaxed {
+                    true => cx.races.clocks.release_relaxed(cx.warp, released),
+                    false => cx.races.clocks.release(cx.warp, released),
+                }
             }
             let phase = cx.cluster_barrier.arrive(mask.count_ones(), live);
             for lane in lanes(mask) {
@@ -237,8 +243,9 @@ pub(super) fn control(
             Ok(Step::Next)
         }
         Control::WgmmaCommit => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
-            warp.wgmma.commit();
+            wgmma_groups(cx, warp).commit(warp.index);
             warp.products.commit();
+            cx.events += 1;
             Step::Next
         })),
         Control::WgmmaWait(n) => {
@@ -246,10 +253,12 @@ pub(super) fn control(
                 return Ok(step);
             }
             warp.products.wait(*n);
-            for (place, bytes) in warp.wgmma.wait(*n) {
-                cx.races.read_done(place.rank, place.offset, bytes, cx.warp);
+            let groups = wgmma_groups(cx, warp);
+            let wanted = groups.wanted(warp.index, *n);
+            if !groups.issued(wanted) {
+                return Ok(hold(warp, group, mask, Wait::Products(wanted)));
             }
-            cx.sync_lanes();
+            products_done(cx, warp, wanted);
             Ok(Step::Next)
         }
         Control::WgmmaFence => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
@@ -263,6 +272,24 @@ pub(super) fn control(
         Control::Yield => Ok(Step::Yield),
         Control::Nothing => Ok(Step::Next),
     }
+}
+
+fn wgmma_groups<'c>(cx: &'c mut Cx<'_>, warp: &Warp) -> &'c mut WgmmaGroups {
+    &mut cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP]
+}
+
+/// The warp has waited for the first `groups` groups of products, of which each is the whole warpgroup's.
+pub(super) fn products_done(cx: &mut Cx<'_>, warp: &Warp, groups: u32) {
+    if !cx.racing() || cx.machine.code.product_registers == 0 {
+        return;
+    }
+    let tensor_cores = cx.races.clocks.tensor_cores(cx.warp);
+    for (place, bytes) in wgmma_groups(cx, warp).finished(groups) {
+        cx.races.read_done(place.rank, place.offset, bytes, tensor_cores);
+    }
+    cx.races.clocks.work(tensor_cores);
+    cx.races.clocks.learn_all(cx.warp, tensor_cores);
+    cx.sync_lanes();
 }
 
 fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
@@ -295,6 +322,9 @@ fn leaked(cx: &mut Cx<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
 pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
     leaked(cx, warp, mask)?;
     warp.live &= !mask;
+    if warp.live == 0 {
+        wgmma_groups(cx, warp).end(warp.index);
+    }
     cx.events += 1;
     let strict = cx.machine.checks.contains(Checks::BARRIERS);
     let all = cx.machine.threads();
@@ -307,7 +337,7 @@ pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
     }
     let live = cx.ctas.iter().map(|cta| cta.live).sum();
     cx.cluster_barrier.check(live);
-    Ok(())
+    if warp.live == 0 { cx.warp_ends() } else { Ok(()) }
 }
 
 fn barrier_step(

@@ -77,6 +77,10 @@ impl Unit<'_> {
             Wait::Cluster { .. } => {
                 Fault::new(FindingKind::Deadlock, "deadlock: the cluster barrier never completes".to_string())
             }
+            Wait::Products(_) => Fault::new(
+                FindingKind::Deadlock,
+                "deadlock: wgmma waits for a warp of the warpgroup that has not issued its part".to_string(),
+            ),
             Wait::Registers(_) | Wait::Ready => Fault::new(
                 FindingKind::Deadlock,
                 format!(
@@ -171,6 +175,7 @@ impl Unit<'_> {
             Wait::Registers(_) => Cause::Divergence,
             Wait::Lanes(_) | Wait::WarpBarrier(_) => missing(!goes_round(warp)),
             Wait::Cluster { .. } => missing(coming(&|_| true) == 0),
+            Wait::Products(_) => missing(coming(&|w| w.cta == warp.cta) == 0),
             Wait::Barrier { id, .. } => {
                 let (arrived, expected) = cta.barriers[usize::from(id)].standing();
                 let all = self.cx.machine.threads();

@@ -11,6 +11,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "one block more than the buffer has words for",
         kind: GlobalOutOfBounds,
         grid: 33,
+        cluster: 1,
         block: 32,
         bug: "st.global.u32 [%rd3], %r0; // HERE",
         twin: "setp.lt.u32 %p4, %r8, 1024; @%p4 st.global.u32 [%rd3], %r0;",

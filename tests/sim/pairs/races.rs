@@ -33,6 +33,17 @@ pub(super) const PAIRS: &[Pair] = &[
         "st.shared.u32 [%r2], %r0; bar.warp.sync 0xffffffff; ld.shared.u32 %r10, [%r3];",
     ),
     pair(
+        "a bar.warp.sync of one half, and lanes of the other",
+        SharedRace,
+        32,
+        "st.shared.u32 [%r2], %r0; bar.warp.sync 0xffffffff; @!%p1 bra A; st.shared.u32 [%r2], %r4; bar.warp.sync 0xffff;
+         A: xor.b32 %r9, %r6, 64; add.u32 %r9, %r9, %r5;
+         ld.shared.u32 %r10, [%r9]; // HERE
+         ",
+        "st.shared.u32 [%r2], %r0; bar.warp.sync 0xffffffff; @!%p1 bra A; st.shared.u32 [%r2], %r4; bar.warp.sync 0xffff;
+         ld.shared.u32 %r10, [%r3]; bar.warp.sync 0xffff; st.shared.u32 [%r2], %r0; A:",
+    ),
+    pair(
         "ldmatrix of what other lanes stored without bar.warp.sync",
         SharedRace,
         32,
@@ -85,6 +96,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a block reads what its neighbour writes",
         kind: GlobalRace,
         grid: 4,
+        cluster: 1,
         block: 32,
         bug: "xor.b32 %r9, %r8, 32; mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd0, %rd5;
               st.global.u32 [%rd3], %r8; // HERE
@@ -95,6 +107,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "all blocks write one word",
         kind: GlobalRace,
         grid: 4,
+        cluster: 1,
         block: 32,
         bug: "@%p0 st.global.u32 [%rd0], %r1; // HERE",
         // Equal values do no harm.
@@ -104,6 +117,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a counter of the grid without atomics",
         kind: GlobalRace,
         grid: 4,
+        cluster: 1,
         block: 32,
         bug: "@!%p0 bra E; ld.global.u32 %r10, [%rd0]; add.u32 %r10, %r10, 1;
               st.global.u32 [%rd0], %r10; // HERE
@@ -114,6 +128,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a message without a fence",
         kind: GlobalRace,
         grid: 2,
+        cluster: 1,
         block: 1,
         bug: "@!%p3 bra W;
               st.global.u32 [%rd0], 7; // HERE
@@ -129,6 +144,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a release for the block only",
         kind: GlobalRace,
         grid: 2,
+        cluster: 1,
         block: 1,
         bug: "@!%p3 bra W;
               st.global.u32 [%rd0], 7; // HERE

@@ -1,10 +1,12 @@
 //! wgmma.mma_async: each warp of a warpgroup computes 16 of its 64 rows.
 //!
-//! Products are made when they are issued; for the checkers shared memory is read until the group is waited for.
+//! Products are made when they are issued; for the checkers shared memory is read until the group is waited for. A product is
+//! the whole warpgroup's: it is complete for any of the four warps when all have issued their part.
 
 use super::descriptor::Descriptor;
 use super::{fragment, product};
 use crate::sim::arith::mma::Instruction;
+use crate::sim::check::clocks::WARPGROUP;
 use crate::sim::code::{D, Numbers, Wgmma, WgmmaA};
 use crate::sim::exec::lanes::FULL;
 use crate::sim::exec::shared::Place;
@@ -16,29 +18,50 @@ use crate::sim::warp::Warp;
 /// Rows of one warp.
 const ROWS: usize = 16;
 
-/// What a warp's products that have not been waited for read.
+/// The products of a warpgroup.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct WgmmaGroups {
-    /// Groups committed so far.
-    committed: u32,
-    /// Places, bytes, and the group they belong to.
+    /// Groups that each warp has committed; none are waited for from warps that have ended or do not exist.
+    committed: [Option<u32>; WARPGROUP],
+    /// What products that have not been waited for read: places, bytes, and the group they belong to.
     reads: Vec<(Place, usize, u32)>,
 }
 
 impl WgmmaGroups {
-    pub(in crate::sim) fn commit(&mut self) {
-        self.committed += 1;
+    /// Those of a block of so many warps.
+    pub(in crate::sim) fn of_block(warps: usize) -> impl Iterator<Item = Self> {
+        let exists = move |first: usize| std::array::from_fn(|i| (first + i < warps).then_some(0));
+        (0..warps).step_by(WARPGROUP).map(move |first| Self { committed: exists(first), reads: vec![] })
     }
 
-    /// What the products of all but the newest `n` groups read.
-    pub(in crate::sim) fn wait(&mut self, n: u32) -> Vec<(Place, usize)> {
-        let committed = self.committed;
-        let done = |group: u32| group + n < committed;
-        let finished =
-            self.reads.iter().filter(|(.., group)| done(*group)).map(|&(place, bytes, _)| (place, bytes));
-        let finished = finished.collect();
-        self.reads.retain(|(.., group)| !done(*group));
-        finished
+    /// Groups that warp `index` of the block has committed.
+    fn committed(&self, index: u32) -> u32 {
+        self.committed[index as usize % WARPGROUP].unwrap_or(0)
+    }
+
+    pub(in crate::sim) fn commit(&mut self, index: u32) {
+        self.committed[index as usize % WARPGROUP] = Some(self.committed(index) + 1);
+    }
+
+    /// The warp has ended.
+    pub(in crate::sim) fn end(&mut self, index: u32) {
+        self.committed[index as usize % WARPGROUP] = None;
+    }
+
+    /// How many groups are complete when the warp has waited for all but its newest `n`.
+    pub(in crate::sim) fn wanted(&self, index: u32, n: u32) -> u32 {
+        self.committed(index).saturating_sub(n)
+    }
+
+    /// Whether all warps have issued their part of the first `groups` groups.
+    pub(in crate::sim) fn issued(&self, groups: u32) -> bool {
+        self.committed.iter().flatten().all(|&committed| committed >= groups)
+    }
+
+    /// What the products of the first `groups` groups read, if nobody has been told yet.
+    pub(in crate::sim) fn finished(&mut self, groups: u32) -> Vec<(Place, usize)> {
+        let done = self.reads.extract_if(.., |(.., group)| *group < groups);
+        done.map(|(place, bytes, _)| (place, bytes)).collect()
     }
 }
 
@@ -58,7 +81,7 @@ impl Source {
         let (a_bits, b_bits) = op.numbers.bits();
         let k = op.extents.k;
         Ok(if a {
-            let first = ROWS * (warp.index as usize % 4);
+            let first = ROWS * (warp.index as usize % WARPGROUP);
             Self { descriptor, first, rows: ROWS, k, bits: a_bits, mn_major: op.transposed.0 }
         } else {
             Self { descriptor, first: 0, rows: op.extents.n, k, bits: b_bits, mn_major: op.transposed.1 }
@@ -76,14 +99,15 @@ impl Source {
     }
 
     /// Asks the checkers about everything that will be read.
-    fn check(&self, cx: &mut Cx<'_>, warp: &mut Warp) -> Outcome<()> {
+    fn check(&self, cx: &mut Cx<'_>, warp: &Warp) -> Outcome<()> {
         let limit = cx.ctas[warp.cta].shared.bytes as usize;
         for address in self.units() {
             if address + 16 <= limit {
                 let place = Place { rank: warp.cta, offset: address };
-                cx.check_async_read(place, 16, 0)?;
+                cx.check_async_read(place, 16, 0, true)?;
                 if cx.racing() {
-                    warp.wgmma.reads.push((place, 16, warp.wgmma.committed));
+                    let groups = &mut cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP];
+                    groups.reads.push((place, 16, groups.committed(warp.index)));
                 }
             }
         }
