@@ -161,6 +161,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a flag that all may set, read by those who did not",
         kind: GlobalRace,
         grid: 4,
+        cluster: 1,
         block: 64,
         bug: "and.b32 %r9, %r1, 1; setp.eq.u32 %p4, %r9, 0; @%p4 bra R;
               st.global.u32 [%rd0], 1; // HERE
@@ -174,6 +175,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "the first and the last block write one value, the one between another",
         kind: GlobalRace,
         grid: 3,
+        cluster: 1,
         block: 1,
         bug: "and.b32 %r9, %r1, 1;
               st.global.u32 [%rd0], %r9; // HERE",
@@ -183,6 +185,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a counter cleared by the block that then counts first",
         kind: GlobalRace,
         grid: 4,
+        cluster: 1,
         block: 64,
         bug: "setp.ne.u32 %p4, %r8, 0; @%p4 bra A;
               st.global.u32 [%rd0], 0; // HERE
@@ -194,6 +197,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a counter cleared by the last block",
         kind: GlobalRace,
         grid: 4,
+        cluster: 1,
         block: 64,
         bug: "setp.ne.u32 %p4, %r1, 3; @%p4 bra A;
               @%p0 st.global.u32 [%rd0], 0; // HERE
@@ -206,6 +210,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a counter of the grid with atomics of the block",
         kind: GlobalRace,
         grid: 4,
+        cluster: 1,
         block: 32,
         bug: "atom.relaxed.cta.global.add.u32 %r9, [%rd0], 1; // HERE",
         twin: "mul.wide.u32 %rd5, %r1, 4; add.s64 %rd5, %rd5, %rd0;
@@ -215,6 +220,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a message released and acquired in the block only",
         kind: GlobalRace,
         grid: 2,
+        cluster: 1,
         block: 1,
         bug: "@!%p3 bra W; st.global.u32 [%rd0], 7;
               st.release.cta.global.u32 [%rd0+4], 1; // HERE
@@ -229,6 +235,7 @@ pub(super) const PAIRS: &[Pair] = &[
         name: "a relaxed load that acquires nothing",
         kind: GlobalRace,
         grid: 2,
+        cluster: 1,
         block: 1,
         bug: "@!%p3 bra W;
               st.global.u32 [%rd0], 7; // HERE
