@@ -3,7 +3,7 @@
 
 mod body;
 mod dim;
-mod divisor;
+pub(crate) mod divisor;
 mod entry;
 mod error;
 mod flow;

@@ -10,7 +10,7 @@ use clap::Subcommand;
 use super::Error;
 use super::layout::{Value, evaluate};
 use crate::atoms::{copy_atom, mma_atom};
-use crate::draw::{DrawError, Highlight, Picture};
+use crate::draw::{Cell, DrawError, Highlight, Picture, Table, Tint};
 use crate::layout::{ComposedLayout, Layout, Tiler};
 use crate::tensor::{TiledCopy, TiledMma};
 use output::Output;
@@ -131,11 +131,38 @@ struct Who {
 }
 
 impl Who {
+    /// Refuses a picture in which nothing stands out although something should.
+    fn check(&self, picture: &Picture) -> Result<(), Error> {
+        let coloured = |cell: &Cell| matches!(cell.tint, Tint::Hue(_));
+        let cells = |table: &Table| {
+            (0..table.rows())
+                .any(|row| (0..table.cols()).any(|col| table.cell(row, col).is_some_and(coloured)))
+        };
+        let problem = match self.highlight() {
+            Highlight::Thread(thread) => format!("--thread {thread}: the picture has nothing of this thread"),
+            Highlight::Warp(warp) => format!("--warp {warp}: the picture has nothing of this warp"),
+            Highlight::All => return Ok(()),
+        };
+        if picture.all_tables().any(cells) { Ok(()) } else { Err(Error(problem)) }
+    }
+
     fn highlight(&self) -> Highlight {
         match (self.thread, self.warp) {
             (Some(thread), _) => Highlight::Thread(thread),
             (_, Some(warp)) => Highlight::Warp(warp),
             _ => Highlight::All,
+        }
+    }
+}
+
+impl What {
+    fn who(&self) -> Option<&Who> {
+        match self {
+            What::Layout { who, .. }
+            | What::Mma { who, .. }
+            | What::Copy { who, .. }
+            | What::Banks { who, .. } => Some(who),
+            What::Swizzle { .. } => None,
         }
     }
 }
@@ -179,6 +206,9 @@ impl Args {
                 (picture.map_err(|error| Error::of(expression, error))?, output)
             }
         };
+        if let Some(who) = self.what.who() {
+            who.check(&picture)?;
+        }
         output.write(&picture)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -11,17 +11,25 @@ use super::grid::Picture;
 use super::scene::{self, Anchor, Scene};
 use super::theme::{Paint, Theme};
 
+/// Most pixels of a file.
+const MOST_PIXELS: u64 = 1 << 29;
+
 impl Picture {
     /// As a PNG file for a light or a dark page, `scale` pixels to a dot (at least 1).
     ///
     /// # Errors
-    /// [`png::EncodingError`] if the picture is larger than the format allows.
+    /// [`png::EncodingError::LimitsExceeded`] past 2²⁹ pixels, which would take minutes and gigabytes.
     pub fn png(&self, theme: Theme, scale: u32) -> Result<Vec<u8>, png::EncodingError> {
         let scene = Scene::new(self);
+        let scale = scale.max(1);
+        let long = |dots: i32| u64::from(dots.unsigned_abs()) * u64::from(scale);
+        if long(scene.size.0).saturating_mul(long(scene.size.1)) > MOST_PIXELS {
+            return Err(png::EncodingError::LimitsExceeded);
+        }
         let mut canvas = Canvas::new(scene.size, color(Paint::Page, theme));
         let drawn = draw(&scene, theme, &mut canvas);
         match drawn {
-            Ok(()) => canvas.encode(scale.max(1)),
+            Ok(()) => canvas.encode(scale),
             Err(never) => match never {},
         }
     }

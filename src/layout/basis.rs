@@ -52,6 +52,13 @@ impl BasisVector {
     }
 }
 
+/// Its components, dimension 0 first.
+impl FromIterator<i64> for BasisVector {
+    fn from_iter<I: IntoIterator<Item = i64>>(components: I) -> Self {
+        BasisVector { coefficients: components.into_iter().collect() }.trimmed()
+    }
+}
+
 impl Codomain for BasisVector {
     fn zero() -> Self {
         BasisVector::default()
@@ -120,5 +127,14 @@ impl Layout<BasisVector> {
             stride
         });
         Layout::with_stride(shape, stride)
+    }
+
+    /// For each dimension one more than the farthest component from coordinate 0's, signs not counted; of an identity layout,
+    /// its flat shape.
+    #[must_use]
+    pub fn coshape(&self) -> Shape {
+        // Construction checked that the reach fits.
+        let reach = self.reach().unwrap_or_default();
+        reach.coefficients.iter().map(|component| component.saturating_add(1)).collect()
     }
 }

@@ -7,7 +7,7 @@ use super::swizzle::Swizzle;
 use super::tuple::{Coord, Shape};
 
 /// `swizzle ∘ offset ∘ layout`: coordinates go to `swizzle(offset + layout(c))`. In bytes throughout, so that shared tiles,
-/// TMA boxes and `wgmma` descriptors agree on the unit.
+/// TMA boxes and `wgmma` descriptors agree on the unit, unless [recast](Self::recast).
 ///
 /// It has a shape but no strides. Operations on the domain (slices, divides, compositions) apply to the layout within:
 /// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as CuTe's: `Sw<3,4,3> o 0 o (8,64):(128,2)`.

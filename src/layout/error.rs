@@ -260,6 +260,26 @@ pub enum LayoutError {
         /// Distance of source and destination.
         shift: i32,
     },
+    /// A change of unit that a swizzle does not follow.
+    #[error("{swizzle} in units changed by {factor}: wanted a power of 2 of at most {most}")]
+    SwizzleUnit {
+        /// The swizzle.
+        swizzle: String,
+        /// Units gathered into one, or parts per unit.
+        factor: i64,
+        /// What the swizzle keeps together.
+        most: i64,
+    },
+    /// An offset that is no whole number of larger units.
+    #[error("upcast of {layout} by {factor}: the offset {offset} must be a multiple of it")]
+    OffsetUnit {
+        /// The layout.
+        layout: String,
+        /// Units gathered into one.
+        factor: i64,
+        /// The offset.
+        offset: i64,
+    },
     /// Text that is not in CuTe's form.
     #[error("{text:?}, column {column}: wanted {wanted}")]
     Parse {

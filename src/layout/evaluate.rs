@@ -97,6 +97,20 @@ impl Layout {
         })
     }
 
+    /// The coordinate that an offset is read back as: for each extent `(offset / stride) mod extent`, 0 where nothing is
+    /// added. CuTe's `idx2crd` with a stride.
+    ///
+    /// Post-condition: of a compact layout, `self.at(result) = offset` for the offsets it has.
+    #[doc(alias = "idx2crd")]
+    #[must_use]
+    pub fn coord_of_offset(&self, offset: i64) -> Coord {
+        let mut extents = self.shape.leaves();
+        self.stride.map(|stride| {
+            let extent = extents.next().copied().unwrap_or(1);
+            offset.checked_div(*stride).map_or(0, |steps| steps.wrapping_rem(extent))
+        })
+    }
+
     /// Whether no two coordinates share an offset. Looks at every coordinate.
     #[must_use]
     pub fn is_injective(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Changes of unit: bits to elements, elements to vectors, and back.
 
 use super::complement::ceil_div;
+use super::composed::ComposedLayout;
 use super::construct::{Layout, Mode, flat_modes};
 use super::error::{LayoutError, ModePath, at_least_1};
 use super::tuple::{Shape, Stride};
@@ -79,12 +80,8 @@ impl Layout {
         at_least_1("recast: the new number of bits", new_bits)?;
         let shared = super::inverse::gcd(old_bits, new_bits);
         let (coarser, finer) = (new_bits / shared, old_bits / shared);
-        match (coarser, finer) {
-            (1, 1) => Ok(self.clone()),
-            (1, _) => self.downcast(finer),
-            (_, 1) => self.upcast(coarser),
-            _ => self.upcast(coarser)?.downcast(finer),
-        }
+        let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };
+        if finer > 1 { coarse.downcast(finer) } else { Ok(coarse) }
     }
 
     /// All strides times `factor`: from elements to bytes.
@@ -120,6 +117,46 @@ impl Layout {
             strides.push(stride);
         }
         Layout { shape: refill(&self.shape, extents), stride: refill(&self.shape, strides) }
+    }
+}
+
+impl ComposedLayout {
+    /// Swizzle, offset and layout in units of `factor` old ones; see [`Layout::upcast`].
+    ///
+    /// # Errors
+    /// As [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset that is
+    /// no multiple of `factor`.
+    pub fn upcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
+        let layout = self.layout().upcast(factor)?;
+        if self.offset() % factor != 0 {
+            let (layout, offset) = (self.to_string(), self.offset());
+            return Err(LayoutError::OffsetUnit { layout, factor, offset });
+        }
+        Ok(ComposedLayout::new(self.swizzle().upcast(factor)?, self.offset() / factor, layout))
+    }
+
+    /// Swizzle, offset and layout in units that are `factor` times smaller; see [`Layout::downcast`].
+    ///
+    /// # Errors
+    /// As [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).
+    pub fn downcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
+        let layout = self.layout().downcast(factor)?;
+        let overflow = || LayoutError::Overflow { what: format!("{self} in units {factor} times smaller") };
+        let offset = self.offset().checked_mul(factor).ok_or_else(overflow)?;
+        Ok(ComposedLayout::new(self.swizzle().downcast(factor)?, offset, layout))
+    }
+
+    /// From elements of `old_bits` to elements of `new_bits`; see [`Layout::recast`].
+    ///
+    /// # Errors
+    /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
+    pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<ComposedLayout, LayoutError> {
+        at_least_1("recast: the old number of bits", old_bits)?;
+        at_least_1("recast: the new number of bits", new_bits)?;
+        let shared = super::inverse::gcd(old_bits, new_bits);
+        let (coarser, finer) = (new_bits / shared, old_bits / shared);
+        let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };
+        if finer > 1 { coarse.downcast(finer) } else { Ok(coarse) }
     }
 }
 

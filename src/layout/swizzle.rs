@@ -69,6 +69,37 @@ impl Swizzle {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
     }
 
+    /// The same swizzle on units of `factor` old ones.
+    ///
+    /// Post-condition: `result(i) = self(i · factor) / factor`.
+    ///
+    /// # Errors
+    /// [`LayoutError::SwizzleUnit`] if `factor` is no power of 2 or splits what the swizzle keeps together.
+    pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
+        let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: 1 << self.base };
+        match u64::try_from(factor) {
+            Ok(factor) if factor.is_power_of_two() && factor.trailing_zeros() <= self.base => {
+                Swizzle::new(self.bits, self.base - factor.trailing_zeros(), self.shift)
+            }
+            _ => Err(fault),
+        }
+    }
+
+    /// The same swizzle on units `factor` times smaller.
+    ///
+    /// Post-condition: `result(i) = self(i / factor) · factor + i % factor`.
+    ///
+    /// # Errors
+    /// [`LayoutError::SwizzleUnit`] if `factor` is no power of 2, [`LayoutError::Swizzle`] past bit 62.
+    pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
+        match u64::try_from(factor) {
+            Ok(factor) if factor.is_power_of_two() => {
+                Swizzle::new(self.bits, self.base + factor.trailing_zeros(), self.shift)
+            }
+            _ => Err(LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: i64::MAX }),
+        }
+    }
+
     /// The swizzled offset.
     #[must_use]
     pub const fn apply(self, offset: i64) -> i64 {

@@ -3,7 +3,10 @@
 use std::fmt::{self, Debug, Display, Write as _};
 use std::str::FromStr;
 
-use super::{ComposedLayout, IntTuple, Layout, LayoutError, Slicer, Slot, Swizzle, Tile, Tiler, Tuple};
+use super::{
+    BasisVector, ComposedLayout, IntTuple, Layout, LayoutError, Shape, Slicer, Slot, Stride, Swizzle, Tile,
+    Tiler, Tuple,
+};
 
 impl<T: Display> Display for Tuple<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,6 +89,48 @@ impl FromStr for Layout {
     }
 }
 
+impl FromStr for Layout<BasisVector> {
+    type Err = LayoutError;
+
+    /// Parses `(4,8):(1@0,2@1)`. Strides are `2@1` or CuTe's `E<1>`, 0, or where the shape has an extent a tuple of
+    /// components: `4:(1,2)`.
+    fn from_str(text: &str) -> Result<Self, LayoutError> {
+        Parser::whole(text, |parser| {
+            let shape = parser.tuple(Parser::integer)?;
+            parser.expect(':', "`:` and a stride")?;
+            parser.peek();
+            let fault = parser.wanted("strides such as `2@1`, nested like the shape");
+            let stride = parser.tuple(Parser::component)?;
+            Layout::with_stride(shape.clone(), vectors(&shape, &stride).ok_or(fault)?)
+        })
+    }
+}
+
+/// The stride that a tuple of components is for a shape.
+fn vectors(shape: &Shape, stride: &Tuple<Component>) -> Option<Stride<BasisVector>> {
+    match (shape, stride) {
+        (Tuple::Leaf(_), Tuple::Leaf(Component::Number(0))) => Some(Tuple::Leaf(BasisVector::default())),
+        (Tuple::Leaf(_), Tuple::Leaf(Component::Vector(vector))) => Some(Tuple::Leaf(vector.clone())),
+        (Tuple::Leaf(_), Tuple::Node(components)) => {
+            let numbers = components.iter().map(|component| match component {
+                Tuple::Leaf(Component::Number(number)) => Some(*number),
+                _ => None,
+            });
+            Some(Tuple::Leaf(numbers.collect::<Option<_>>()?))
+        }
+        (Tuple::Node(shape), Tuple::Node(stride)) if shape.len() == stride.len() => {
+            shape.iter().zip(stride).map(|(shape, stride)| vectors(shape, stride)).collect()
+        }
+        _ => None,
+    }
+}
+
+/// What stands in a stride of basis vectors.
+enum Component {
+    Number(i64),
+    Vector(BasisVector),
+}
+
 impl FromStr for Slicer {
     type Err = LayoutError;
 
@@ -111,15 +156,23 @@ pub(super) fn parse_swizzle(text: &str) -> Result<Swizzle, LayoutError> {
 pub(super) fn parse_composed(text: &str) -> Result<ComposedLayout, LayoutError> {
     Parser::whole(text, |parser| {
         let swizzle = parser.swizzle()?;
-        parser.expect('o', "`o`, an offset and a layout")?;
-        let offset = parser.integer()?;
-        parser.expect('o', "`o` and a layout")?;
+        parser.composed("`o` and a layout, or an offset before it")?;
+        let offset = if parser.at_layout() {
+            0
+        } else {
+            let offset = parser.integer()?;
+            parser.composed("`o` and a layout")?;
+            offset
+        };
         Ok(ComposedLayout::new(swizzle, offset, parser.layout()?))
     })
 }
 
 /// Deepest nesting that is read: no shape comes near, and a text cannot exhaust the stack.
 const MAX_DEPTH: usize = 64;
+
+/// Dimensions of a basis vector that is read: more would be memory for nothing.
+const MOST_DIMENSIONS: usize = 64;
 
 struct Parser<'a> {
     text: &'a str,
@@ -203,13 +256,12 @@ impl<'a> Parser<'a> {
         }
         self.take('(');
         let mut modes = Vec::new();
-        if !self.take(')') {
-            loop {
-                modes.push(mode(self)?);
-                if self.take(')') {
-                    break;
-                }
-                self.expect(',', "`,` or `)`")?;
+        // A comma before the `)` is allowed.
+        while !self.take(')') {
+            modes.push(mode(self)?);
+            if !self.take(',') {
+                self.expect(')', "`,` or `)`")?;
+                break;
             }
         }
         self.depth -= 1;
@@ -237,9 +289,12 @@ impl<'a> Parser<'a> {
 
     fn swizzle(&mut self) -> Result<Swizzle, LayoutError> {
         let wanted = "a swizzle `Sw<bits,base,shift>`";
-        for symbol in "Sw<".chars() {
-            self.expect(symbol, wanted)?;
-        }
+        self.peek();
+        // CuTe writes `Swizzle` in C++ and `S` in Python, and prints `Sw`.
+        let rest = &self.text[self.at..];
+        let name = ["Swizzle", "Sw", "S"].into_iter().find(|name| rest.starts_with(name));
+        self.at += name.map_or(0, str::len);
+        self.expect('<', wanted)?;
         let bits = self.integer()?;
         self.expect(',', wanted)?;
         let base = self.integer()?;
@@ -249,6 +304,32 @@ impl<'a> Parser<'a> {
         match (bits.try_into(), base.try_into(), shift.try_into()) {
             (Ok(bits), Ok(base), Ok(shift)) => Swizzle::new(bits, base, shift),
             _ => Err(self.wanted("bits, base and shift below 63")),
+        }
+    }
+
+    /// The `o` (or `∘`) of a composition.
+    fn composed(&mut self, wanted: &'static str) -> Result<(), LayoutError> {
+        if self.take('∘') { Ok(()) } else { self.expect('o', wanted) }
+    }
+
+    /// A number, `2@1`, or `E<1>`.
+    fn component(&mut self) -> Result<Component, LayoutError> {
+        if self.take('E') {
+            self.expect('<', "a basis vector `E<0>`")?;
+            let vector = self.along(1)?;
+            self.expect('>', "`>`")?;
+            return Ok(Component::Vector(vector));
+        }
+        let number = self.integer()?;
+        if self.take('@') { self.along(number).map(Component::Vector) } else { Ok(Component::Number(number)) }
+    }
+
+    /// The dimension of a basis vector.
+    fn along(&mut self, scale: i64) -> Result<BasisVector, LayoutError> {
+        let fault = self.wanted("a dimension of 0 to 63");
+        match usize::try_from(self.integer()?) {
+            Ok(dimension) if dimension < MOST_DIMENSIONS => Ok(BasisVector::along(dimension, scale)),
+            _ => Err(fault),
         }
     }
 

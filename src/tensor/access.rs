@@ -14,12 +14,8 @@ use super::{
 };
 use crate::{
     layout::Swizzle,
-    ptx::{Builder, Global, Operand, Ptr, Read, Readable, Shared, Val, Writable, Write},
+    ptx::{Builder, Global, Operand, Ptr, Read, Readable, Shared, Val, Writable, Write, divisor::gcd},
 };
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Step of element `element` of the view: constant elements first, then coordinates.

@@ -24,6 +24,16 @@ pub enum TensorError {
         /// Threads there are.
         threads: i64,
     },
+    /// A map too large to look at every element.
+    #[error("{what}: wanted at most {most} elements, found {found}")]
+    TooLarge {
+        /// The map.
+        what: String,
+        /// Most elements.
+        most: i64,
+        /// Elements found.
+        found: i64,
+    },
     /// A tensor with fewer modes than the tiling has.
     #[error("{what}: wanted a tensor of at least {wanted} modes, found {found}")]
     Rank {

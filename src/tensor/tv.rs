@@ -5,8 +5,11 @@ use std::fmt;
 use super::error::TensorError;
 use crate::layout::{
     BankConflicts, ComposedLayout, Coord, IntTuple, Layout, Shape, bank_conflicts, coord_of_index,
-    index_of_coord, warp_accesses,
+    index_of_coord, warp_accesses_of,
 };
+
+/// Most elements and values of a map: every one of them is looked at.
+const MOST_ELEMENTS: i64 = 1 << 22;
 
 /// Which thread holds which element of a tile as which of its values: a layout (thread, value) → column-major index.
 ///
@@ -30,7 +33,8 @@ impl TvMap {
     /// A map onto a tile of `shape`, from a layout of rank 2.
     ///
     /// # Errors
-    /// [`TensorError::Rank`] for a layout of another rank, [`TensorError::Outside`] if a value lies outside of the tile.
+    /// [`TensorError::Rank`] for a layout of another rank, [`TensorError::Outside`] if a value lies outside of the tile,
+    /// [`TensorError::TooLarge`] past 4 194 304 values of all threads or elements of the tile.
     pub fn new(
         name: impl Into<String>,
         shape: impl Into<Shape>,
@@ -40,8 +44,13 @@ impl TvMap {
         if layout.rank() != 2 {
             return Err(TensorError::Rank { what: name, wanted: 2, found: layout.to_string() });
         }
+        let size = Layout::column_major(&shape)?.size();
+        for found in [layout.size(), size] {
+            if found > MOST_ELEMENTS {
+                return Err(TensorError::TooLarge { what: name, most: MOST_ELEMENTS, found });
+            }
+        }
         let map = TvMap { name, shape, layout };
-        let size = map.shape.size();
         for (thread, value) in map.places() {
             if !(0..size).contains(&map.index(thread, value)) {
                 let (what, shape) = (map.name.clone(), map.shape.to_string());
@@ -201,17 +210,17 @@ impl TvMap {
     /// byte offsets), `vector` elements of `element_bytes` at a time: one entry for each access of each warp.
     ///
     /// # Errors
-    /// As [`warp_accesses`] and [`bank_conflicts`], or if the layouts do not compose.
+    /// As [`warp_accesses`](crate::layout::warp_accesses) and [`bank_conflicts`].
     pub fn conflicts(
         &self,
         bytes: &ComposedLayout,
         element_bytes: i64,
         vector: i64,
     ) -> Result<Vec<BankConflicts>, TensorError> {
-        let lies = bytes.layout().compose(&self.layout)?;
-        let lies = ComposedLayout::new(bytes.swizzle(), bytes.offset(), lies);
-        let width = (element_bytes * vector).unsigned_abs();
-        let accesses = warp_accesses(&lies, element_bytes, vector)?;
+        // Evaluated, as the two need not compose.
+        let byte = |index: i64| bytes.index(self.layout.index(index));
+        let width = element_bytes.wrapping_mul(vector).unsigned_abs();
+        let accesses = warp_accesses_of(self.layout.shape(), byte, element_bytes, vector)?;
         let cost = |lanes: Vec<u64>| bank_conflicts(lanes, width).map_err(Into::into);
         accesses.into_iter().map(cost).collect()
     }

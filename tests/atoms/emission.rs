@@ -90,6 +90,7 @@ fn metadata_and_scales_are_asked_for() {
 
 #[test]
 fn unknown_names_come_with_the_closest_one() {
+    assert_eq!(mma_atom("nosuch").unwrap_err().to_string(), "no mma atom `nosuch`");
     let why = mma_atom("SM80_16x8x16_F32BF16BF16F32").expect_err("there is none");
     assert_eq!(
         why.to_string(),

@@ -118,6 +118,21 @@ fn functions_have_their_cute_names() {
         ("crd2crd((1,2), (4,8), (2,16))", "(1,4)"),
         ("transpose((32,32):(1,33))", "(32,32):(33,1)"),
         ("offsets((2,3):(3,1))", "(0,3,1,4,2,5)"),
+        (
+            "tile_to_shape(S<3,3,3> o 0 o (8,64):(64,1), (16,64))",
+            "Sw<3,3,3> o 0 o ((8,2),(64,1)):((64,512),(1,0))",
+        ),
+        ("logical_product(S<1,4,3> o 0 o 4:1, 2)", "Sw<1,4,3> o 0 o (4,2):(1,4)"),
+        ("upcast(S<3,4,3> o 0 o (8,64):(128,2), 2)", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+        ("cosize(S<1,4,3> o 128 o 4:16)", "177"),
+        ("make_layout(2:0, identity((8,4)))", "(2,(8,4)):(0,(1@0,1@1))"),
+        ("cosize(identity((8,4)))", "32"),
+        ("(4,8):(E<0>,E<1>)", "(4,8):(1@0,1@1)"),
+        ("zipped_divide((4,8), (2,4))", "((2,4),(2,2)):((1,4),(2,16))"),
+        ("idx2crd(10, (4,8), (8,1))", "(1,2)"),
+        ("warp_accesses((4,2):(2,1), 4, 2)", "((0,8,16,24))"),
+        ("bank_conflicts((32,1):(32,0), 4)", "((32))"),
+        ("coalescing((32,1):(2,0), 4)", "((8,2))"),
         ("size(group((2,3,4):(1,2,6), 1, 3), 1)", "12"),
         ("get(zipped_divide((_8,_16):(_16,_1), (4, 8)), 1)", "(2,2):(64,8)"),
     ] {
@@ -156,7 +171,7 @@ fn mistakes_are_one_line_with_their_column() {
         ),
         (
             "coalesce(upcast((4,8):(1,6), 4))",
-            "column 10: upcast: upcast of (4,8):(1,6) by 4: mode 1 (extent 8): stride 6 must divide 4 or be a multiple of it",
+            "column 10: upcast of (4,8):(1,6) by 4: mode 1 (extent 8): stride 6 must divide 4 or be a multiple of it",
         ),
         (
             "offsets(4611686018427387904:1)",
@@ -215,8 +230,11 @@ fn oracle_traps_are_answered_with_errors() {
 fn bad_lines_of_json_are_answered_with_errors() {
     let answers = answers(
         "{\"id\":1\n{\"id\":2,\"op\":\"foo\",\"in\":[]}\n{\"id\":3,\"op\":\"coalesce\",\"in\":[true]}\n\
-         {\"id\":\"x\",\"op\":\"size\",\"in\":[4]}\n",
+         {\"id\":\"x\",\"op\":\"size\",\"in\":[4]}\n\
+         {\"id\":5,\"op\":\"zipped_divide\",\"in\":[{\"shape\":[4,8],\"stride\":[\"1@0\",\"E<1>\"]},[2,4]]}\n",
     );
+    let places = serde_json::json!({"shape": [[2, 4], [2, 2]], "stride": [["1@0", "1@1"], ["2@0", "4@1"]]});
+    assert_eq!(answers[4]["result"], places);
     assert_eq!(answers[0]["id"], Value::Null);
     assert!(answers[0]["error"].as_str().expect("an error").starts_with("no JSON: "));
     assert_eq!(answers[1]["error"], "there is no operation \"foo\"");

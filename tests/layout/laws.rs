@@ -407,6 +407,26 @@ proptest! {
     }
 
     #[test]
+    fn offsets_are_read_back(layout in compact()) {
+        for index in 0..layout.size() {
+            let offset = layout.index(index);
+            prop_assert_eq!(layout.at(layout.coord_of_offset(offset)), Ok(offset));
+        }
+    }
+
+    #[test]
+    fn coshapes_bound_coordinates(shape in shape()) {
+        let identity = Layout::identity(&shape).expect("a shape");
+        let extents: Vec<i64> = identity.coshape().leaves().copied().collect();
+        let mut wanted: Vec<i64> = shape.leaves().copied().collect();
+        // Dimensions that are never stepped along at the end are not told.
+        while wanted.len() > extents.len() && wanted.last() == Some(&1) {
+            wanted.pop();
+        }
+        prop_assert_eq!(extents, wanted);
+    }
+
+    #[test]
     fn identities_tell_where_each_element_is((layout, tiler) in with_tiler(signed_layout())) {
         let identity = Layout::identity(layout.shape()).expect("the same shape");
         for index in (0..layout.size()).step_by(3) {

@@ -48,6 +48,27 @@ fn wgmma_tiles_are_cutes() {
 }
 
 #[test]
+fn swizzles_change_units() {
+    let bytes: ComposedLayout = "Sw<3,4,3> o 256 o (8,64):(128,2)".parse().expect("a layout");
+    let halves = bytes.upcast(2).expect("whole elements");
+    assert_eq!(halves.to_string(), "Sw<3,3,3> o 128 o (8,64):(64,1)");
+    assert!(bytes.values().eq(halves.values().map(|element| 2 * element)));
+    assert_eq!(halves.recast(16, 8).map(|finer| finer.size()), Ok(1024));
+    assert!(halves.downcast(2).expect("bytes").values().all(|byte| byte / 2 < 1 << 13));
+    let refused = |text: &str, factor| {
+        text.parse::<ComposedLayout>().expect("a layout").upcast(factor).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("Sw<3,1,3> o 0 o (8,64):(128,4)", 4),
+        "Sw<3,1,3> in units changed by 4: wanted a power of 2 of at most 2"
+    );
+    assert_eq!(
+        refused("Sw<3,4,3> o 2 o (8,64):(128,4)", 4),
+        "upcast of Sw<3,4,3> o 2 o (8,64):(128,4) by 4: the offset 2 must be a multiple of it"
+    );
+}
+
+#[test]
 fn named_swizzles() {
     let named = [Swizzle::NONE, Swizzle::BYTES_32, Swizzle::BYTES_64, Swizzle::BYTES_128];
     assert_eq!(named.map(Swizzle::period), [1, 256, 512, 1024]);

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use warpwright::layout::strategies::{signed_layout, slicer, swizzle, tiler};
-use warpwright::layout::{ComposedLayout, IntTuple, Layout, Slicer, Swizzle, Tiler};
+use warpwright::layout::{BasisVector, ComposedLayout, IntTuple, Layout, Slicer, Swizzle, Tiler};
 
 fn layout(text: &str) -> Layout {
     text.parse().expect("a layout")
@@ -25,6 +25,17 @@ fn what_cute_prints_is_read() {
     assert_eq!(layout(" ( 4 , 2 ) : ( 1 , -4 ) ").to_string(), "(4,2):(1,-4)");
     let composed: ComposedLayout = "Sw<3,4,3> o _0 o (_8,_64):(_64,_1)".parse().expect("a composed layout");
     assert_eq!(composed.to_string(), "Sw<3,4,3> o 0 o (8,64):(64,1)");
+    for text in
+        ["S<3,4,3> o 0 o (8,64):(64,1)", "Swizzle<3,4,3> ∘ (8,64,):(64,1)", "Sw<3,4,3> o (8,64):(64,1)"]
+    {
+        assert_eq!(text.parse(), Ok(composed.clone()), "{text}");
+    }
+    assert_eq!("S<3,4,3>".parse(), Ok(Swizzle::BYTES_128));
+    let places: Layout<BasisVector> = "(4,(8,2),3):(E<0>,(_2@1,0),(1,-2))".parse().expect("coordinates");
+    assert_eq!(places.to_string(), "(4,(8,2),3):(1@0,(2@1,0),(1,-2))");
+    for wrong in ["4:1", "4:1@64", "(4,2):1@0", "4:((1,2),3)", "4:E<0"] {
+        assert!(wrong.parse::<Layout<BasisVector>>().is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -68,6 +79,12 @@ proptest! {
         prop_assert_eq!(slicer.to_string().parse(), Ok(slicer));
         prop_assert_eq!(tiler.to_string().parse(), Ok(tiler));
         prop_assert_eq!(swizzle.to_string().parse(), Ok(swizzle));
+        let places = Layout::identity(layout.shape()).expect("the same shape");
+        prop_assert_eq!(places.to_string().parse(), Ok(places.clone()));
+        // Read in another order, its strides have several components.
+        if let Ok(places) = places.compose(&layout) {
+            prop_assert_eq!(places.to_string().parse(), Ok(places));
+        }
         let composed = ComposedLayout::new(swizzle, offset, layout);
         prop_assert_eq!(composed.to_string().parse(), Ok(composed));
     }

@@ -79,6 +79,25 @@ proptest! {
 }
 
 #[test]
+fn conflicts_need_no_composition() {
+    // The tile's rows of 8 end within the map's runs of 3, so that no layout is the two composed.
+    let map = warpwright::tensor::TvMap::new("odd", (8, 12), "(32,3):(3,1)".parse().unwrap()).unwrap();
+    let bytes: Layout = "(8,12):(4,36)".parse().unwrap();
+    let conflicts = map.conflicts(&bytes.into(), 4, 1).unwrap();
+    assert_eq!(conflicts.len(), 3);
+}
+
+#[test]
+fn maps_of_any_size_are_answered_at_once() {
+    let huge = warpwright::tensor::TvMap::new(
+        "huge",
+        (1 << 20, 1 << 20),
+        Layout::column_major((1 << 20, 1 << 20)).unwrap(),
+    );
+    assert_eq!(huge.unwrap_err().to_string(), "huge: wanted at most 4194304 elements, found 1099511627776");
+}
+
+#[test]
 fn a_wrong_map_is_told() {
     let map = |text: &str| warpwright::tensor::TvMap::new("planted", (4, 2), text.parse().unwrap());
     let error = map("(4,2):(1,0)").unwrap().check_bijective().unwrap_err().to_string();

@@ -24,7 +24,7 @@ pub struct UnknownAtom {
     what: &'static str,
     /// The name asked for.
     name: String,
-    /// A name that begins alike.
+    /// A name of which at least half of it is the beginning.
     closest: Option<String>,
 }
 
@@ -37,6 +37,8 @@ impl UnknownAtom {
     ) -> Self {
         let common = |a: &str| a.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
         let closest = known.max_by_key(|known| (common(known), std::cmp::Reverse(known.len())));
+        // A name that has little in common is no help.
+        let closest = closest.filter(|known| 2 * common(known) >= name.len());
         UnknownAtom { what, name: name.to_owned(), closest: closest.map(str::to_owned) }
     }
 }

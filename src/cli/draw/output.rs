@@ -46,7 +46,13 @@ impl Output {
             Some("svg") => Ok(picture.svg().into_bytes()),
             Some("typ") => Ok(picture.typst().into_bytes()),
             Some("txt") => Ok(picture.to_string().into_bytes()),
-            Some("png") => picture.png(theme, self.scale).map_err(|error| Error::of(path.display(), error)),
+            Some("png") => picture.png(theme, self.scale).map_err(|error| match error {
+                png::EncodingError::LimitsExceeded => {
+                    let problem = "too many pixels for a PNG: wanted a smaller --scale, or .svg";
+                    Error::of(path.display(), problem)
+                }
+                other => Error::of(path.display(), other),
+            }),
             _ => Err(Error::of(path.display(), "wanted a file that ends in .svg, .png, .typ or .txt")),
         }
     }

@@ -1,6 +1,9 @@
 //! The arguments of a call, read as what the function wants.
 
-use crate::layout::{ComposedLayout, Coord, IntTuple, Layout, LayoutError, Slicer, Swizzle, Tiler};
+use crate::layout::{
+    AccessError, BasisVector, Codomain, ComposedLayout, Coord, IntTuple, Layout, LayoutError, Slicer,
+    Swizzle, Tiler,
+};
 
 use super::value::Value;
 
@@ -16,6 +19,22 @@ pub(super) enum Fault {
     },
     /// There is no answer.
     Whole(String),
+}
+
+impl Fault {
+    /// The problem of a call of `name`, which is said once.
+    pub(super) fn whole(name: &str, problem: &str) -> String {
+        match problem.strip_prefix(name) {
+            Some(rest) if rest.starts_with([':', ' ']) => problem.to_owned(),
+            _ => format!("{name}: {problem}"),
+        }
+    }
+}
+
+impl From<AccessError> for Fault {
+    fn from(error: AccessError) -> Self {
+        Fault::Whole(error.to_string())
+    }
 }
 
 impl From<LayoutError> for Fault {
@@ -54,10 +73,10 @@ impl Arguments<'_> {
         self.read(index, wanted, |_| None)
     }
 
-    /// A layout; the integer `n` stands for `n:1`.
+    /// A layout; a shape stands for its column-major one.
     pub(super) fn layout(&self, index: usize) -> Result<Layout, Fault> {
-        if let Value::Integer(extent) = self.value(index)? {
-            return Ok(Layout::column_major(*extent)?);
+        if let Some(shape) = self.value(index)?.int_tuple() {
+            return Ok(Layout::column_major(shape)?);
         }
         self.read(index, "a layout", |value| match value {
             Value::Layout(layout) => Some(layout.clone()),
@@ -114,6 +133,20 @@ impl Arguments<'_> {
 
     pub(super) fn tiler(&self, index: usize) -> Result<Tiler, Fault> {
         self.read(index, "a layout, an integer, or a tuple of these and `_`", Value::tiler)
+    }
+
+    /// A layout onto coordinates; one onto offsets only if it never steps.
+    pub(super) fn places(&self, index: usize) -> Result<Layout<BasisVector>, Fault> {
+        if let Value::Places(layout) = self.value(index)? {
+            return Ok(layout.clone());
+        }
+        let layout = self.layout(index)?;
+        let mut modes = layout.shape().leaves().zip(layout.stride().leaves());
+        if modes.any(|(extent, stride)| *extent > 1 && *stride != 0) {
+            return self.wrong(index, "a layout of coordinates beside others (strides 1@0, 1@1 or 0)");
+        }
+        let nowhere = layout.stride().map(|_| BasisVector::zero());
+        Ok(Layout::with_stride(layout.shape(), nowhere)?)
     }
 
     /// Any layout as a swizzled one, for functions of offsets.

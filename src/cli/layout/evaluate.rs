@@ -56,6 +56,6 @@ fn apply(
             let column = columns.get(index).copied().unwrap_or(column);
             Mistake { column, problem: format!("{name}: argument {}: {problem}", index + 1) }
         }
-        Fault::Whole(problem) => Mistake { column, problem: format!("{name}: {problem}") },
+        Fault::Whole(problem) => Mistake { column, problem: Fault::whole(name, &problem) },
     })
 }

@@ -1,8 +1,8 @@
 //! Every function of the algebra under its CuTe name.
 
 use crate::layout::{
-    ComposedLayout, Layout, Slicer, Swizzle, Tuple, coord_of_index, coord_to_coord, domain_distribute,
-    index_of_coord,
+    ComposedLayout, Layout, Slicer, Swizzle, Tuple, bank_conflicts, coalescing, coord_of_index,
+    coord_to_coord, domain_distribute, index_of_coord, warp_accesses,
 };
 
 use super::arguments::{Answer, Arguments, Fault};
@@ -55,6 +55,19 @@ macro_rules! each {
     };
 }
 
+/// Applies a method that only layouts of offsets have, also within a swizzle.
+macro_rules! within {
+    ($args:expr, |$layout:ident| $body:expr) => {
+        match $args.value(0)? {
+            Value::Composed(composed) => Value::Composed(composed.try_map(|$layout| $body)?),
+            _ => {
+                let $layout = &$args.layout(0)?;
+                Value::Layout($body?)
+            }
+        }
+    };
+}
+
 const fn f(
     names: &'static str,
     arguments: &'static str,
@@ -82,7 +95,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
     // Sizes and parts.
     f("size",                            "layout or shape[, mode]", (1, 2), size),
-    f("cosize",                          "layout",                (1, 1), |a| Ok(Value::Integer(a.layout(0)?.cosize()))),
+    f("cosize",                          "layout",                (1, 1), cosize),
     f("rank",                            "layout or shape",       (1, 1), |a| Ok(count(a.shape(0)?.rank()))),
     f("depth",                           "layout or shape",       (1, 1), |a| Ok(count(a.shape(0)?.depth()))),
     f("shape",                           "layout",                (1, 1), |a| Ok(a.shape(0)?.into())),
@@ -94,7 +107,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
     // Coordinates and offsets.
     f("crd2idx index",                   "layout, coordinate or coordinate, shape[, stride]", (2, 3), crd2idx),
-    f("idx2crd",                         "index, shape",          (2, 2), |a| Ok(coord_of_index(a.integer(0)?, &a.shape(1)?).into())),
+    f("idx2crd",                         "index, shape[, stride]", (2, 3), idx2crd),
     f("crd2crd",                         "coordinate, from, to",  (3, 3), |a| Ok(coord_to_coord(&a.coord(0)?, &a.shape(1)?, &a.shape(2)?)?.into())),
     f("offsets values",                  "layout",                (1, 1), offsets),
     f("slice",                           "layout, coordinate with _", (2, 2), slice),
@@ -128,21 +141,24 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("zipped_divide",                   "layout, tiler",         (2, 2), |a| { let by = a.tiler(1)?; Ok(each!(a, |l| l.zipped_divide(by.clone())?)) }),
     f("tiled_divide",                    "layout, tiler",         (2, 2), |a| { let by = a.tiler(1)?; Ok(each!(a, |l| l.tiled_divide(by.clone())?)) }),
     f("flat_divide",                     "layout, tiler",         (2, 2), |a| { let by = a.tiler(1)?; Ok(each!(a, |l| l.flat_divide(by.clone())?)) }),
-    f("logical_product",                 "layout, tiler",         (2, 2), |a| Ok(Value::Layout(a.layout(0)?.logical_product(a.tiler(1)?)?))),
-    f("zipped_product",                  "layout, tiler",         (2, 2), |a| Ok(Value::Layout(a.layout(0)?.zipped_product(a.tiler(1)?)?))),
-    f("tiled_product",                   "layout, tiler",         (2, 2), |a| Ok(Value::Layout(a.layout(0)?.tiled_product(a.tiler(1)?)?))),
-    f("flat_product",                    "layout, tiler",         (2, 2), |a| Ok(Value::Layout(a.layout(0)?.flat_product(a.tiler(1)?)?))),
-    f("blocked_product",                 "layout, layout",        (2, 2), |a| Ok(Value::Layout(a.layout(0)?.blocked_product(&a.layout(1)?)?))),
-    f("raked_product",                   "layout, layout",        (2, 2), |a| Ok(Value::Layout(a.layout(0)?.raked_product(&a.layout(1)?)?))),
+    f("logical_product",                 "layout, tiler",         (2, 2), |a| { let by = a.tiler(1)?; Ok(within!(a, |l| l.logical_product(by.clone()))) }),
+    f("zipped_product",                  "layout, tiler",         (2, 2), |a| { let by = a.tiler(1)?; Ok(within!(a, |l| l.zipped_product(by.clone()))) }),
+    f("tiled_product",                   "layout, tiler",         (2, 2), |a| { let by = a.tiler(1)?; Ok(within!(a, |l| l.tiled_product(by.clone()))) }),
+    f("flat_product",                    "layout, tiler",         (2, 2), |a| { let by = a.tiler(1)?; Ok(within!(a, |l| l.flat_product(by.clone()))) }),
+    f("blocked_product",                 "layout, layout",        (2, 2), |a| { let by = a.layout(1)?; Ok(within!(a, |l| l.blocked_product(&by))) }),
+    f("raked_product",                   "layout, layout",        (2, 2), |a| { let by = a.layout(1)?; Ok(within!(a, |l| l.raked_product(&by))) }),
     f("tile_to_shape",                   "layout, shape[, order]", (2, 3), tile_to_shape),
 
     // Units and vectors.
-    f("upcast",                          "layout, factor",        (2, 2), |a| Ok(Value::Layout(a.layout(0)?.upcast(a.integer(1)?)?))),
-    f("downcast",                        "layout, factor",        (2, 2), |a| Ok(Value::Layout(a.layout(0)?.downcast(a.integer(1)?)?))),
-    f("recast_layout recast",            "layout, old bits, new bits", (3, 3), |a| Ok(Value::Layout(a.layout(0)?.recast(a.integer(1)?, a.integer(2)?)?))),
+    f("upcast",                          "layout, factor",        (2, 2), |a| Ok(match a.value(0)? { Value::Composed(l) => Value::Composed(l.upcast(a.integer(1)?)?), _ => Value::Layout(a.layout(0)?.upcast(a.integer(1)?)?) })),
+    f("downcast",                        "layout, factor",        (2, 2), |a| Ok(match a.value(0)? { Value::Composed(l) => Value::Composed(l.downcast(a.integer(1)?)?), _ => Value::Layout(a.layout(0)?.downcast(a.integer(1)?)?) })),
+    f("recast_layout recast",            "layout, old bits, new bits", (3, 3), |a| Ok(match a.value(0)? { Value::Composed(l) => Value::Composed(l.recast(a.integer(1)?, a.integer(2)?)?), _ => Value::Layout(a.layout(0)?.recast(a.integer(1)?, a.integer(2)?)?) })),
     f("scaled",                          "layout, factor",        (2, 2), |a| Ok(Value::Layout(a.layout(0)?.scaled(a.integer(1)?)?))),
     f("max_common_vector",               "layout, layout",        (2, 2), |a| Ok(Value::Integer(a.layout(0)?.max_common_vector(&a.layout(1)?)))),
     f("max_common_layout",               "layout, layout",        (2, 2), |a| Ok(Value::Layout(a.layout(0)?.max_common_layout(&a.layout(1)?)))),
+    f("warp_accesses",                   "(thread, value) layout, bytes of an element[, elements at a time]", (2, 3), accesses),
+    f("bank_conflicts",                  "(thread, value) layout, bytes of an element[, elements at a time]", (2, 3), conflicts),
+    f("coalescing",                      "(thread, value) layout, bytes of an element[, elements at a time]", (2, 3), sectors),
     f("max_alignment",                   "layout",                (1, 1), |a| Ok(Value::Integer(a.layout(0)?.max_alignment()))),
 ];
 
@@ -189,6 +205,10 @@ fn composition(args: &Arguments<'_>) -> Answer {
 }
 
 fn make_layout(args: &Arguments<'_>) -> Answer {
+    if args.0.iter().any(|value| matches!(value, Value::Places(_))) {
+        let modes: Result<Vec<_>, _> = (0..args.count()).map(|index| args.places(index)).collect();
+        return Ok(Value::Places(Layout::concat(modes?)));
+    }
     match (args.value(0)?, args.count()) {
         (Value::Layout(_), _) => {
             let modes: Result<Vec<_>, _> = (0..args.count()).map(|index| args.layout(index)).collect();
@@ -339,5 +359,65 @@ fn complement(args: &Arguments<'_>) -> Answer {
 
 fn tile_to_shape(args: &Arguments<'_>) -> Answer {
     let order = if args.count() == 3 { Some(args.tuple(2)?) } else { None };
-    Ok(Value::Layout(args.layout(0)?.tile_to_shape(args.tuple(1)?, order.as_ref())?))
+    let target = args.tuple(1)?;
+    Ok(within!(args, |l| l.tile_to_shape(target.clone(), order.as_ref())))
+}
+
+/// One more than the farthest value; of coordinates, the elements of the box up to the farthest.
+fn cosize(args: &Arguments<'_>) -> Answer {
+    Ok(Value::Integer(match args.value(0)? {
+        Value::Places(layout) => layout.coshape().size(),
+        Value::Composed(layout) => {
+            small(args)?;
+            layout.values().max().unwrap_or(0).saturating_add(1)
+        }
+        _ => args.layout(0)?.cosize(),
+    }))
+}
+
+fn idx2crd(args: &Arguments<'_>) -> Answer {
+    if args.count() == 2 {
+        return Ok(coord_of_index(args.integer(0)?, &args.shape(1)?).into());
+    }
+    Ok(Layout::new(args.shape(1)?, args.tuple(2)?)?.coord_of_offset(args.integer(0)?).into())
+}
+
+/// Byte addresses of the lanes, for each access of each warp. A plain layout counts elements, a swizzled one bytes.
+fn warps(args: &Arguments<'_>) -> Result<(Vec<Vec<u64>>, u64), Fault> {
+    let bytes = args.integer(1)?;
+    let vector = if args.count() == 3 { args.integer(2)? } else { 1 };
+    let layout = match small(args)?.value(0)? {
+        Value::Composed(layout) => layout.clone(),
+        _ => args.layout(0)?.scaled(bytes)?.into(),
+    };
+    let width = bytes.checked_mul(vector).and_then(|width| u64::try_from(width).ok()).unwrap_or(0);
+    Ok((warp_accesses(&layout, bytes, vector)?, width))
+}
+
+fn accesses(args: &Arguments<'_>) -> Answer {
+    let (accesses, _) = warps(args)?;
+    Ok(Value::Tuple(
+        accesses.into_iter().map(|lanes| list(lanes.into_iter().map(|byte| byte as i64))).collect(),
+    ))
+}
+
+/// For each access, the passes of its phases.
+fn conflicts(args: &Arguments<'_>) -> Answer {
+    let (accesses, width) = warps(args)?;
+    let cost = |lanes: Vec<u64>| Ok(list(bank_conflicts(lanes, width)?.passes.into_iter().map(i64::from)));
+    Ok(Value::Tuple(accesses.into_iter().map(cost).collect::<Result<_, Fault>>()?))
+}
+
+/// For each access, sectors of 32 and lines of 128 bytes.
+fn sectors(args: &Arguments<'_>) -> Answer {
+    let (accesses, width) = warps(args)?;
+    let cost = |lanes: Vec<u64>| {
+        let cost = coalescing(lanes, width)?;
+        Ok(list([cost.sectors.into(), cost.lines.into()]))
+    };
+    Ok(Value::Tuple(accesses.into_iter().map(cost).collect::<Result<_, Fault>>()?))
+}
+
+fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
+    Value::Tuple(numbers.into_iter().map(Value::Integer).collect())
 }

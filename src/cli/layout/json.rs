@@ -2,9 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::layout::Tuple;
+use crate::layout::{BasisVector, Tuple};
 
 use super::arguments::{Arguments, Fault};
+use super::evaluate::evaluate;
 use super::functions;
 use super::value::Value;
 
@@ -28,17 +29,19 @@ fn compute(case: &Json) -> Result<Json, String> {
     let inputs: Result<Vec<_>, _> = inputs.iter().map(read).collect();
     let value = function.call(&Arguments(&inputs?)).map_err(|fault| match fault {
         Fault::Argument { index, problem } => format!("{op}: argument {}: {problem}", index + 1),
-        Fault::Whole(problem) => format!("{op}: {problem}"),
+        Fault::Whole(problem) => Fault::whole(op, &problem),
     })?;
     Ok(write(&value))
 }
 
-/// An argument: an integer, `"_"`, an array of arguments, `{"tile": […]}`, or `{"shape", "stride"}`.
+/// An argument: an integer, an array of arguments, `{"tile": […]}`, `{"shape", "stride"}`, or text: `"_"`, a stride `"1@0"`, or any
+/// expression.
 fn read(json: &Json) -> Result<Value, String> {
     let unknown = || format!("wanted an integer, \"_\", an array, a tile or a layout, found {json}");
     match json {
         Json::Number(number) => number.as_i64().map(Value::Integer).ok_or_else(unknown),
-        Json::String(text) if text == "_" => Ok(Value::Keep),
+        Json::String(text) => evaluate(text)
+            .map_err(|mistake| format!("{text:?}, column {}: {}", mistake.column, mistake.problem)),
         Json::Array(modes) => Ok(Value::Tuple(modes.iter().map(read).collect::<Result<_, _>>()?)),
         Json::Object(fields) => match (fields.get("tile"), fields.get("shape"), fields.get("stride")) {
             (Some(tile), None, None) => read(tile),
@@ -60,10 +63,24 @@ fn write(value: &Value) -> Json {
         Value::Truth(value) => json!(value),
         Value::Tuple(modes) => modes.iter().map(write).collect(),
         Value::Layout(layout) => json!({"shape": tuple(layout.shape()), "stride": tuple(layout.stride())}),
+        Value::Places(layout) => json!({"shape": tuple(layout.shape()), "stride": steps(layout.stride())}),
+        Value::PlacesSlice(layout, place) => json!({
+            "shape": tuple(layout.shape()),
+            "stride": steps(layout.stride()),
+            "offset": place.to_string(),
+        }),
         Value::Slice(layout, offset) => {
             json!({"shape": tuple(layout.shape()), "stride": tuple(layout.stride()), "offset": offset})
         }
         other => json!(other.to_string()),
+    }
+}
+
+fn steps(stride: &Tuple<BasisVector>) -> Json {
+    match stride {
+        Tuple::Leaf(step) if *step == BasisVector::default() => json!(0),
+        Tuple::Leaf(step) => json!(step.to_string()),
+        Tuple::Node(modes) => modes.iter().map(steps).collect(),
     }
 }
 

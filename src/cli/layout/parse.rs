@@ -169,6 +169,11 @@ impl Parser<'_> {
         if !self.take('@') {
             return Ok(Kind::Value(Value::Integer(value)));
         }
+        self.along(value)
+    }
+
+    /// The dimension of a basis vector.
+    fn along(&mut self, value: i64) -> Result<Kind, Mistake> {
         let column = self.column();
         let dimension = self.integer()?;
         match usize::try_from(dimension) {
@@ -203,6 +208,12 @@ impl Parser<'_> {
         self.at += name.len();
         match self.peek() {
             Some('<') if ["S", "Sw", "Swizzle"].contains(&name.as_str()) => self.swizzle(),
+            Some('<') if name == "E" => {
+                self.take('<');
+                let kind = self.along(1)?;
+                self.expect('>', "`>` after one dimension")?;
+                Ok(kind)
+            }
             Some('(') => Ok(Kind::Call(name, self.list()?)),
             _ => Err(self.wanted(&format!("`(` after `{name}`"))),
         }
