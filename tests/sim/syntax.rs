@@ -81,7 +81,6 @@ fn mistakes_are_found_before_anything_runs() {
         ("ld.global.v4.u64 %rd0, [%rd1];", "expected 4 registers here, found 1"),
         ("ld.shared.u32 %r0, [out];", "`out` lies in param space, not in shared"),
         ("st.const.u32 [%rd0], %r0;", "constant space is read only"),
-        ("lop3.b32 %r0, %r1, %r1, %r1, 256;", "the table 256 is not in 0 … 255"),
         ("cp.async.cg.shared.global [%r0], [%rd0], 8;", "`.cg` copies 16 bytes, not 8"),
         ("call nobody, ();", "there is no function `nobody`"),
         ("L: L:", "`L` is declared twice"),

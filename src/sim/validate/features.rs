@@ -110,6 +110,7 @@ const ROWS: &[Row] = &[
     ("fence tensormap::generic",                           v(8, 3), Sm(90)),
     ("fence sync_restrict::shared::cluster|sync_restrict::shared::cta", v(8, 6), Sm(90)),
     ("griddepcontrol",                                     v(7, 8), Sm(90)),
+    ("alloca|stacksave|stackrestore",                      v(7, 3), Sm(75)),
     ("setmaxnreg",                                         v(8, 0), Specific(90)),
     // Warps
     ("redux",                                              v(7, 0), Sm(80)),
