@@ -10,7 +10,7 @@
 
 mod accesses;
 mod order;
-mod written;
+mod own_writes;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -24,7 +24,7 @@ use crate::sim::module::Module;
 use crate::sim::report::{Finding, FindingKind};
 
 pub(in crate::sim) use order::Order;
-pub(in crate::sim) use written::OwnWrites;
+pub(in crate::sim) use own_writes::OwnWrites;
 
 /// Units whose cells are made together, when one of them is accessed first.
 const PAGE: usize = 1 << 10;

@@ -8,7 +8,7 @@ use crate::sim::code::{Carry, CarryKind};
 /// `madc.hi.sat.s32`.
 fn mad_hi_saturated(a: u64, b: u64, c: u64, carry: bool) -> u64 {
     let value = |bits: u64| i64::from(bits as i32);
-    let sum = (value(a) * value(b) >> 32) + value(c) + i64::from(carry);
+    let sum = ((value(a) * value(b)) >> 32) + value(c) + i64::from(carry);
     u64::from(sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32 as u32)
 }
 
