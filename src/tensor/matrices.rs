@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` are the registers in the order of the copy
-/// ([`ThreadCopy::retile`]), `src` what [`ThreadCopy::partition_s`] gave. All lanes of the warp must come here.
+/// ([`ThreadCopy::retile`](super::ThreadCopy::retile)), `src` what [`partition_s`](super::ThreadCopy::partition_s) gave. All lanes of the warp must come here.
 #[doc(alias = "ldmatrix")]
 #[track_caller]
 pub fn load_matrices<'k, T: TensorElement, A: Readable>(
@@ -39,7 +39,7 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
 }
 
 /// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` are the registers in the order of the
-/// copy, `dst` what [`ThreadCopy::partition_d`] gave. All lanes of the warp must come here.
+/// copy, `dst` what [`partition_d`](super::ThreadCopy::partition_d) gave. All lanes of the warp must come here.
 #[doc(alias = "stmatrix")]
 #[track_caller]
 pub fn store_matrices<'k, T: TensorElement, A: Writable>(
