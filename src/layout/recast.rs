@@ -76,10 +76,7 @@ impl Layout {
     /// ```
     #[doc(alias = "recast_layout")]
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<Layout, LayoutError> {
-        at_least_1("recast: the old number of bits", old_bits)?;
-        at_least_1("recast: the new number of bits", new_bits)?;
-        let shared = super::inverse::gcd(old_bits, new_bits);
-        let (coarser, finer) = (new_bits / shared, old_bits / shared);
+        let (coarser, finer) = recast_factors(old_bits, new_bits)?;
         let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };
         if finer > 1 { coarse.downcast(finer) } else { Ok(coarse) }
     }
@@ -151,13 +148,18 @@ impl ComposedLayout {
     /// # Errors
     /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<ComposedLayout, LayoutError> {
-        at_least_1("recast: the old number of bits", old_bits)?;
-        at_least_1("recast: the new number of bits", new_bits)?;
-        let shared = super::inverse::gcd(old_bits, new_bits);
-        let (coarser, finer) = (new_bits / shared, old_bits / shared);
+        let (coarser, finer) = recast_factors(old_bits, new_bits)?;
         let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };
         if finer > 1 { coarse.downcast(finer) } else { Ok(coarse) }
     }
+}
+
+/// How many times coarser and finer units a recast goes through: without a common factor.
+fn recast_factors(old_bits: i64, new_bits: i64) -> Result<(i64, i64), LayoutError> {
+    at_least_1("recast: the old number of bits", old_bits)?;
+    at_least_1("recast: the new number of bits", new_bits)?;
+    let shared = super::inverse::gcd(old_bits, new_bits);
+    Ok((new_bits / shared, old_bits / shared))
 }
 
 fn refill(shape: &Shape, leaves: Vec<i64>) -> Stride {

@@ -5,7 +5,7 @@
 
 use super::{
     element::TensorElement,
-    memory::{Step, Tensor},
+    memory::{Step, Tensor, elements_of},
     pick::{Pick, Picks},
     space::TensorSpace,
 };
@@ -23,10 +23,9 @@ fn reach(layout: &Layout<Step>) -> (i64, i64) {
     })
 }
 
-/// The layout with its steps in elements alone.
-fn in_elements(layout: &Layout<Step>) -> String {
-    let plain = Layout::new(layout.shape().clone(), layout.stride().map(|step| step.component(0)));
-    plain.map_or_else(|error| error.to_string(), |plain| plain.to_string())
+/// The layout in elements, for errors.
+fn shown(layout: &Layout<Step>) -> String {
+    elements_of(layout).map_or_else(|error| error.to_string(), |plain| plain.to_string())
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
@@ -44,8 +43,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             self.kernel().refuse(format!(
                 "a tile does not divide the tensor: {} reaches from element {from} to {to}, but {} from {first} to {last}; edges \
                  are predicated of tensors made by `k.tensor`",
-                in_elements(view),
-                in_elements(mode)
+                shown(view),
+                shown(mode)
             ));
         }
     }

@@ -14,6 +14,11 @@ use crate::{
 /// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a.
 pub(super) type Step = BasisVector;
 
+/// A layout's steps in elements alone.
+pub(super) fn elements_of(layout: &Layout<Step>) -> Result<Layout, LayoutError> {
+    Layout::new(layout.shape().clone(), layout.stride().map(|step| step.component(0)))
+}
+
 /// A direction of the original tensor, by which its edges are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis<'k> {
@@ -138,7 +143,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// # Errors
     /// As [`Layout::new`].
     pub fn element_layout(&self) -> Result<Layout, LayoutError> {
-        Layout::new(self.layout.shape().clone(), self.layout.stride().map(|step| step.component(0)))
+        elements_of(&self.layout)
     }
 
     /// The same view with another layout, or as it is with the algebra's reason recorded.
