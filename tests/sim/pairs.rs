@@ -39,6 +39,17 @@ const fn pair(
     Pair { name, kind, grid: 1, cluster: 1, block, bug, twin }
 }
 
+/// Pairs of so many blocks of so many threads.
+const fn blocks(
+    name: &'static str,
+    kind: FindingKind,
+    (grid, block): (u32, u32),
+    bug: &'static str,
+    twin: &'static str,
+) -> Pair {
+    Pair { grid, ..pair(name, kind, block, bug, twin) }
+}
+
 const PARAMS: &str = ".param .u64 out, .param .u64 in, .param .align 64 .b8 map[128]";
 
 /// %r0 thread, %r1 block, %r2 shared address of the thread's word, %r3 of the next thread's, %rd0 and %rd1 the

@@ -1,6 +1,6 @@
 //! Races in shared and global memory, and the proxies.
 
-use super::{Pair, pair};
+use super::{Pair, blocks, pair};
 use warpwright::sim::FindingKind::{AsyncProxyRace, GlobalRace, MissingProxyFence, SharedRace};
 
 pub(super) const PAIRS: &[Pair] = &[
@@ -92,161 +92,137 @@ pub(super) const PAIRS: &[Pair] = &[
          @%p4 st.shared.u32 [%r2], %r11; bar.sync 0;
          shr.u32 %r9, %r9, 1; setp.ge.u32 %p5, %r9, 4; @%p5 bra L;",
     ),
-    Pair {
-        name: "a block reads what its neighbour writes",
-        kind: GlobalRace,
-        grid: 4,
-        cluster: 1,
-        block: 32,
-        bug: "xor.b32 %r9, %r8, 32; mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd0, %rd5;
+    blocks(
+        "a block reads what its neighbour writes",
+        GlobalRace,
+        (4, 32),
+        "xor.b32 %r9, %r8, 32; mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd0, %rd5;
               st.global.u32 [%rd3], %r8; // HERE
               ld.global.u32 %r10, [%rd5];",
-        twin: "st.global.u32 [%rd3], %r8; ld.global.u32 %r10, [%rd3];",
-    },
-    Pair {
-        name: "all blocks write one word",
-        kind: GlobalRace,
-        grid: 4,
-        cluster: 1,
-        block: 32,
-        bug: "@%p0 st.global.u32 [%rd0], %r1; // HERE",
+        "st.global.u32 [%rd3], %r8; ld.global.u32 %r10, [%rd3];",
+    ),
+    blocks(
+        "all blocks write one word",
+        GlobalRace,
+        (4, 32),
+        "@%p0 st.global.u32 [%rd0], %r1; // HERE",
         // Equal values do no harm.
-        twin: "@%p0 st.global.u32 [%rd0], %r4;",
-    },
-    Pair {
-        name: "a counter of the grid without atomics",
-        kind: GlobalRace,
-        grid: 4,
-        cluster: 1,
-        block: 32,
-        bug: "@!%p0 bra E; ld.global.u32 %r10, [%rd0]; add.u32 %r10, %r10, 1;
+        "@%p0 st.global.u32 [%rd0], %r4;",
+    ),
+    blocks(
+        "a counter of the grid without atomics",
+        GlobalRace,
+        (4, 32),
+        "@!%p0 bra E; ld.global.u32 %r10, [%rd0]; add.u32 %r10, %r10, 1;
               st.global.u32 [%rd0], %r10; // HERE
               E:",
-        twin: "@%p0 red.global.add.u32 [%rd0], 1;",
-    },
-    Pair {
-        name: "a message without a fence",
-        kind: GlobalRace,
-        grid: 2,
-        cluster: 1,
-        block: 1,
-        bug: "@!%p3 bra W;
+        "@%p0 red.global.add.u32 [%rd0], 1;",
+    ),
+    blocks(
+        "a message without a fence",
+        GlobalRace,
+        (2, 1),
+        "@!%p3 bra W;
               st.global.u32 [%rd0], 7; // HERE
               st.volatile.global.u32 [%rd0+4], 1; bra E;
               W: ld.volatile.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               ld.global.u32 %r10, [%rd0]; // HERE
               E:",
-        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7; membar.gl; st.volatile.global.u32 [%rd0+4], 1; bra E;
+        "@!%p3 bra W; st.global.u32 [%rd0], 7; membar.gl; st.volatile.global.u32 [%rd0+4], 1; bra E;
               W: ld.volatile.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               ld.global.u32 %r10, [%rd0]; E:",
-    },
-    Pair {
-        name: "a release for the block only",
-        kind: GlobalRace,
-        grid: 2,
-        cluster: 1,
-        block: 1,
-        bug: "@!%p3 bra W;
+    ),
+    blocks(
+        "a release for the block only",
+        GlobalRace,
+        (2, 1),
+        "@!%p3 bra W;
               st.global.u32 [%rd0], 7; // HERE
               membar.cta; atom.relaxed.gpu.global.exch.b32 %r9, [%rd0+4], 1; bra E;
               W: ld.acquire.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               ld.global.u32 %r10, [%rd0]; // HERE
               E:",
-        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7;
+        "@!%p3 bra W; st.global.u32 [%rd0], 7;
               atom.release.gpu.global.exch.b32 %r9, [%rd0+4], 1; bra E;
               W: ld.acquire.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               ld.global.u32 %r10, [%rd0]; E:",
-    },
-    Pair {
-        name: "a flag that all may set, read by those who did not",
-        kind: GlobalRace,
-        grid: 4,
-        cluster: 1,
-        block: 64,
-        bug: "and.b32 %r9, %r1, 1; setp.eq.u32 %p4, %r9, 0; @%p4 bra R;
+    ),
+    blocks(
+        "a flag that all may set, read by those who did not",
+        GlobalRace,
+        (4, 64),
+        "and.b32 %r9, %r1, 1; setp.eq.u32 %p4, %r9, 0; @%p4 bra R;
               st.global.u32 [%rd0], 1; // HERE
               bra E; R:
               ld.global.u32 %r9, [%rd0]; // HERE
               E:",
         // Each block reads what it wrote itself.
-        twin: "st.global.u32 [%rd0], 1; bar.sync 0; ld.global.u32 %r9, [%rd0];",
-    },
-    Pair {
-        name: "the first and the last block write one value, the one between another",
-        kind: GlobalRace,
-        grid: 3,
-        cluster: 1,
-        block: 1,
-        bug: "and.b32 %r9, %r1, 1;
+        "st.global.u32 [%rd0], 1; bar.sync 0; ld.global.u32 %r9, [%rd0];",
+    ),
+    blocks(
+        "the first and the last block write one value, the one between another",
+        GlobalRace,
+        (3, 1),
+        "and.b32 %r9, %r1, 1;
               st.global.u32 [%rd0], %r9; // HERE",
-        twin: "st.global.u32 [%rd0], 1;",
-    },
-    Pair {
-        name: "a counter cleared by the block that then counts first",
-        kind: GlobalRace,
-        grid: 4,
-        cluster: 1,
-        block: 64,
-        bug: "setp.ne.u32 %p4, %r8, 0; @%p4 bra A;
+        "st.global.u32 [%rd0], 1;",
+    ),
+    blocks(
+        "a counter cleared by the block that then counts first",
+        GlobalRace,
+        (4, 64),
+        "setp.ne.u32 %p4, %r8, 0; @%p4 bra A;
               st.global.u32 [%rd0], 0; // HERE
               A: bar.sync 0;
               atom.global.add.u32 %r9, [%rd0], 1; // HERE",
-        twin: "atom.global.add.u32 %r9, [%rd0], 1;",
-    },
-    Pair {
-        name: "a counter cleared by the last block",
-        kind: GlobalRace,
-        grid: 4,
-        cluster: 1,
-        block: 64,
-        bug: "setp.ne.u32 %p4, %r1, 3; @%p4 bra A;
+        "atom.global.add.u32 %r9, [%rd0], 1;",
+    ),
+    blocks(
+        "a counter cleared by the last block",
+        GlobalRace,
+        (4, 64),
+        "setp.ne.u32 %p4, %r1, 3; @%p4 bra A;
               @%p0 st.global.u32 [%rd0], 0; // HERE
               A: bar.sync 0;
               atom.global.add.u32 %r9, [%rd0], 1; // HERE",
-        twin: "setp.ne.u32 %p4, %r1, 3; @%p4 bra A; @%p0 st.volatile.global.u32 [%rd0+4], 0;
+        "setp.ne.u32 %p4, %r1, 3; @%p4 bra A; @%p0 st.volatile.global.u32 [%rd0+4], 0;
               A: bar.sync 0; atom.global.add.u32 %r9, [%rd0], 1;",
-    },
-    Pair {
-        name: "a counter of the grid with atomics of the block",
-        kind: GlobalRace,
-        grid: 4,
-        cluster: 1,
-        block: 32,
-        bug: "atom.relaxed.cta.global.add.u32 %r9, [%rd0], 1; // HERE",
-        twin: "mul.wide.u32 %rd5, %r1, 4; add.s64 %rd5, %rd5, %rd0;
+    ),
+    blocks(
+        "a counter of the grid with atomics of the block",
+        GlobalRace,
+        (4, 32),
+        "atom.relaxed.cta.global.add.u32 %r9, [%rd0], 1; // HERE",
+        "mul.wide.u32 %rd5, %r1, 4; add.s64 %rd5, %rd5, %rd0;
               atom.relaxed.cta.global.add.u32 %r9, [%rd5], 1;",
-    },
-    Pair {
-        name: "a message released and acquired in the block only",
-        kind: GlobalRace,
-        grid: 2,
-        cluster: 1,
-        block: 1,
-        bug: "@!%p3 bra W; st.global.u32 [%rd0], 7;
+    ),
+    blocks(
+        "a message released and acquired in the block only",
+        GlobalRace,
+        (2, 1),
+        "@!%p3 bra W; st.global.u32 [%rd0], 7;
               st.release.cta.global.u32 [%rd0+4], 1; // HERE
               bra E; W:
               ld.acquire.cta.global.u32 %r9, [%rd0+4]; // HERE
               setp.eq.u32 %p4, %r9, 0; @%p4 bra W; ld.global.u32 %r10, [%rd0]; E:",
-        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
+        "@!%p3 bra W; st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
               W: ld.acquire.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               ld.global.u32 %r10, [%rd0]; E:",
-    },
-    Pair {
-        name: "a relaxed load that acquires nothing",
-        kind: GlobalRace,
-        grid: 2,
-        cluster: 1,
-        block: 1,
-        bug: "@!%p3 bra W;
+    ),
+    blocks(
+        "a relaxed load that acquires nothing",
+        GlobalRace,
+        (2, 1),
+        "@!%p3 bra W;
               st.global.u32 [%rd0], 7; // HERE
               st.release.gpu.global.u32 [%rd0+4], 1; bra E;
               W: ld.relaxed.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               ld.global.u32 %r10, [%rd0]; // HERE
               E:",
-        twin: "@!%p3 bra W; st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
+        "@!%p3 bra W; st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
               W: ld.relaxed.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               fence.acq_rel.gpu; ld.global.u32 %r10, [%rd0]; E:",
-    },
+    ),
     pair(
         "a bulk store of what no proxy fence lets it see",
         MissingProxyFence,
