@@ -13,8 +13,6 @@ mod fragment;
 mod mma;
 mod mma_type;
 mod rt_base;
-#[cfg(feature = "proptest")]
-pub mod strategies;
 
 pub use copy::{CopyAtom, CopyKind, CopySide, Matrices, copy_atom, copy_atoms};
 pub use emit::{Metadata, Scale};

@@ -1,7 +1,8 @@
 //! Pictures of layouts, instructions, swizzles and bank conflicts.
 //!
 //! A [`Picture`] is a value: coloured [`Table`]s side by side. It is written as SVG ([`Picture::svg`], legible on light and on dark
-//! pages), as Typst ([`Picture::typst`]), as plain text (its `Display`), and with the feature `cli` as PNG (`Picture::png`).
+//! pages), as Typst ([`Picture::typst`]) and as plain text (its `Display`). [`Picture::scene`] is for other formats: the command
+//! `warpwright draw` writes PNG from it.
 //!
 //! ```
 //! use warpwright::draw::{Highlight, Picture};
@@ -27,10 +28,8 @@ mod copies;
 mod error;
 mod grid;
 mod layouts;
-#[cfg(feature = "cli")]
-mod png;
 mod products;
-mod scene;
+pub mod scene;
 mod svg;
 mod swizzles;
 mod text;
@@ -40,5 +39,5 @@ mod typst;
 
 pub use error::DrawError;
 pub use grid::{Cell, Picture, Table, Tint};
-pub use theme::Theme;
+pub use theme::{Paint, Rgb, Theme};
 pub use thread_values::Highlight;

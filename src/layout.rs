@@ -22,8 +22,6 @@ mod recast;
 mod run_time;
 mod simplify;
 mod slice;
-#[cfg(feature = "proptest")]
-pub mod strategies;
 mod swizzle;
 mod text;
 mod tiler;

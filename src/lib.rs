@@ -31,12 +31,12 @@
 //! | tiles in registers, shared and global memory; pipelines             | [`tiles`]                               |
 //! | tensors by layouts: tiled copies, tiled products, predicates         | [`tensor`]                              |
 //! | ready kernels                                                       | [`kernels`]                             |
-//! | launches with typed arguments on the simulator or a GPU             | [`run`]                                 |
-//! | running PTX text of any origin on the CPU, and finding its mistakes | [`sim`]                                 |
+//! | launches with typed arguments on the simulator or a GPU             | `run` (feature `sim` or `cuda`)         |
+//! | running PTX text of any origin on the CPU, and finding its mistakes | `sim` (feature `sim`, on by default)    |
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
-//! | PTX files with a header for C and C++                               | [`export`]                              |
+//! | PTX files with a header for C and C++                               | `export` (on by default)                |
 //! | which lane holds which element                                      | [`atoms`]                               |
-//! | pictures of layouts, instructions and bank conflicts                | [`draw`]                                |
+//! | pictures of layouts, instructions and bank conflicts                | `draw` (feature `draw`)                 |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
 //! | every instruction form with what it needs                           | [`ptx::table`]                          |
 //!
@@ -59,25 +59,35 @@
 //! # Features
 //!
 //! - `cuda` (default): running on NVIDIA GPUs through cudarc. Compiles and runs without CUDA on the machine.
-//! - `cli`: the command `warpwright`.
-//! - `proptest`: generators for lanes, coordinates, register tiles and layouts.
+//! - `sim` (default): running in the simulator, the crate `warpwright-sim`.
+//! - `export` (default): PTX files with a header for C and C++.
+//! - `draw`: pictures of layouts, instructions and bank conflicts.
+//!
+//! The module `run` is available with `cuda` or `sim`. The crate `warpwright-proptest` has generators for property tests,
+//! `warpwright-cli` the command `warpwright`.
 
 pub mod atoms;
-pub mod draw;
-pub mod export;
 pub mod kernels;
 pub mod layout;
 pub mod ptx;
-pub mod run;
-pub mod sim;
 pub mod tensor;
 pub mod tiles;
 
-#[cfg(feature = "cli")]
-pub mod cli;
+#[cfg(feature = "draw")]
+pub mod draw;
+
+#[cfg(feature = "export")]
+pub mod export;
 
 #[cfg(feature = "cuda")]
 pub mod gpu;
+
+#[cfg(any(feature = "cuda", feature = "sim"))]
+pub mod run;
+
+#[cfg(feature = "sim")]
+#[doc(inline)]
+pub use warpwright_sim as sim;
 
 /// Everything that a kernel needs, for `use warpwright::prelude::*`.
 pub mod prelude {
@@ -90,7 +100,7 @@ pub mod prelude {
     };
 }
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "sim"))]
 #[doc = include_str!("../README.md")]
 mod readme {}
 
@@ -98,6 +108,6 @@ mod readme {}
 #[doc = include_str!("../docs/layouts.md")]
 mod layouts {}
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "sim"))]
 #[doc = include_str!("../docs/simulator.md")]
 mod simulator {}

@@ -39,6 +39,8 @@ mod device;
 mod error;
 mod launched;
 mod plan;
+
+#[cfg(feature = "sim")]
 mod simulator;
 
 #[cfg(feature = "cuda")]
@@ -52,10 +54,15 @@ mod source_line;
 
 pub use argument::{Argument, Arguments, Value};
 pub use buffer::Buffer;
-pub use choice::{AnyDevice, Choice, UnknownChoice, first, open};
+#[cfg(feature = "sim")]
+pub use choice::first;
+pub use choice::{AnyDevice, Choice, UnknownChoice, open};
 pub use device::Device;
-pub use error::{RunError, Unclean};
+pub use error::RunError;
+#[cfg(feature = "sim")]
+pub use error::Unclean;
 pub use launched::{Details, Launched};
+#[cfg(feature = "sim")]
 pub use simulator::Simulator;
 
 #[cfg(feature = "cuda")]

@@ -3,11 +3,11 @@
 #[test]
 fn mistakes_do_not_compile() {
     let cases = trybuild::TestCases::new();
-    cases.pass("tests/compile_fail/pass.rs");
-    cases.pass("tests/compile_fail/pass_run.rs");
-    cases.compile_fail("tests/compile_fail/*/*.rs");
+    cases.pass("compile_fail/pass.rs");
+    cases.pass("compile_fail/pass_run.rs");
+    cases.compile_fail("compile_fail/*/*.rs");
     if cfg!(feature = "cuda") {
-        cases.pass("tests/compile_fail/pass_cuda.rs");
-        cases.compile_fail("tests/compile_fail/run/cuda/*.rs");
+        cases.pass("compile_fail/pass_cuda.rs");
+        cases.compile_fail("compile_fail/run/cuda/*.rs");
     }
 }

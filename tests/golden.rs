@@ -34,7 +34,7 @@ fn modules() -> Vec<(&'static str, Module)> {
 
 #[test]
 fn exported_kernels_are_current() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx");
     let mut names = Vec::new();
     for (name, module) in modules() {
         if env::var_os("WARPWRIGHT_BLESS").is_some() {

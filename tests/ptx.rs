@@ -2,11 +2,11 @@
 
 #[path = "support/atom_kernel.rs"]
 mod atom_kernel;
-#[path = "support/npz.rs"]
+#[path = "../sim/tests/support/npz.rs"]
 mod npz;
 #[path = "support/require.rs"]
 mod require;
-#[path = "sim_arith/truth.rs"]
+#[path = "../sim/tests/sim_arith/truth.rs"]
 #[allow(dead_code, reason = "folding looks at a part of each recording")]
 mod truth;
 

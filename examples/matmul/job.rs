@@ -98,7 +98,7 @@ fn device(options: &Options) -> Result<(AnyDevice, Target), Failure> {
         return Err(Failure::Input(format!("--target {target}: {name} (sm_{major}{minor}) cannot run it")));
     }
     Ok(match device {
-        AnyDevice::Sim(simulator) => (AnyDevice::Sim(simulator.on_progress(progress::bar())), target),
+        AnyDevice::Sim(simulator) => (AnyDevice::Sim(simulator.on_progress(progress::line())), target),
         other => (other, target),
     })
 }

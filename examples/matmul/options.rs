@@ -1,33 +1,38 @@
 //! The command line.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, fmt::Display, path::PathBuf, str::FromStr};
 
-use clap::Parser;
+use lexopt::{
+    Arg::{Long, Short},
+    Parser, ValueExt,
+};
 use warpwright::{ptx::Target, run::Choice};
 
-/// Multiplies two matrices on tensor cores and checks every element of the product.
-///
-/// Without --a and --b it multiplies two matrices that come with it.
-#[derive(Clone, Debug, Default, Parser)]
-#[command(name = "matmul")]
+const HELP: &str = "\
+Multiplies two matrices on tensor cores and checks every element of the product.
+
+Without --a and --b it multiplies two matrices that come with it.
+
+Usage: matmul [OPTIONS]
+
+Options:
+      --a <FILE>         Left factor: a two-dimensional .npy file of f32 or f16; rounded to bf16
+      --b <FILE>         Right factor, likewise
+      --out <FILE>       Where to write the product, as a .npy file of f32
+      --device <DEVICE>  Where to run: auto (the first GPU, or else the simulator), sim, gpu [default: auto]
+      --target <TARGET>  What to build the kernel for, sm_80 and later
+      --ptx <FILE>       Where to write the kernel's PTX [default: next to this program]
+  -h, --help             Print help
+";
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// Left factor: a two-dimensional .npy file of f32 or f16; rounded to bf16
-    #[arg(long, value_name = "FILE", requires = "b")]
     pub(crate) a: Option<PathBuf>,
-    /// Right factor, likewise
-    #[arg(long, value_name = "FILE", requires = "a")]
     pub(crate) b: Option<PathBuf>,
-    /// Where to write the product, as a .npy file of f32
-    #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Where to run: auto (the first GPU, or else the simulator), sim, gpu
-    #[arg(long, value_name = "DEVICE", default_value_t)]
     pub(crate) device: Choice,
-    /// What to build the kernel for, sm_80 and later
-    #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<Target>,
-    /// Where to write the kernel's PTX [default: beside this program]
-    #[arg(long, value_name = "FILE")]
     pub(crate) ptx: Option<PathBuf>,
 }
 
@@ -53,16 +58,37 @@ impl Failure {
     }
 }
 
+impl From<lexopt::Error> for Failure {
+    fn from(error: lexopt::Error) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
 /// Reads the command line; the first argument is the program's name.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, Failure> {
-    Options::try_parse_from(args).map_err(|error| {
-        if !error.use_stderr() {
-            return Failure::Help(error.render().to_string());
+    let mut parser = Parser::from_iter(args);
+    let mut options = Options::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("a") => options.a = Some(parser.value()?.into()),
+            Long("b") => options.b = Some(parser.value()?.into()),
+            Long("out") => options.out = Some(parser.value()?.into()),
+            Long("device") => options.device = value(&mut parser, "--device")?,
+            Long("target") => options.target = Some(value(&mut parser, "--target")?),
+            Long("ptx") => options.ptx = Some(parser.value()?.into()),
+            Short('h') | Long("help") => return Err(Failure::Help(HELP.to_string())),
+            other => return Err(other.unexpected().into()),
         }
-        // The message's first paragraph; usage and tips follow after a blank line.
-        let text = error.render().to_string();
-        let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
-        let line = lines.collect::<Vec<_>>().join(" ");
-        Failure::Input(line.strip_prefix("error: ").unwrap_or(&line).to_string())
-    })
+    }
+    match (&options.a, &options.b) {
+        (Some(_), None) => Err(Failure::Input("--a FILE needs --b FILE as well".to_string())),
+        (None, Some(_)) => Err(Failure::Input("--b FILE needs --a FILE as well".to_string())),
+        _ => Ok(options),
+    }
+}
+
+/// The value of an option; the error names the option.
+fn value<T: FromStr<Err: Display>>(parser: &mut Parser, option: &str) -> Result<T, Failure> {
+    let text = parser.value()?.string()?;
+    text.parse().map_err(|error| Failure::Input(format!("{option}: {error}")))
 }

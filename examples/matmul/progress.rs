@@ -1,25 +1,37 @@
-//! A bar on the terminal for simulations that take a while.
+//! A line on the terminal for simulations that take a while.
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{IsTerminal, Write, stderr},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-/// Simulations shorter than this show no bar.
+/// Simulations shorter than this show no line.
 const PATIENCE: Duration = Duration::from_millis(700);
 
+/// Time between two updates of the line.
+const UPDATE: Duration = Duration::from_millis(100);
+
+/// What the terminal shows.
+struct Line {
+    next_update: Instant,
+    shown: bool,
+}
+
 /// A listener that shows how many blocks are done, if stderr is a terminal.
-pub(crate) fn bar() -> impl Fn(u64, u64) + Send + Sync + 'static {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} blocks, {eta} left") {
-        bar.set_style(style);
-    }
-    let start = Instant::now();
+pub(crate) fn line() -> impl Fn(u64, u64) + Send + Sync + 'static {
+    let terminal = stderr().is_terminal();
+    let line = Mutex::new(Line { next_update: Instant::now() + PATIENCE, shown: false });
     move |done, all| {
-        if done >= all {
-            bar.finish_and_clear();
-        } else if start.elapsed() > PATIENCE {
-            bar.set_length(all);
-            bar.set_position(done);
+        let (Ok(mut line), true) = (line.lock(), terminal) else { return };
+        let now = Instant::now();
+        // A failed write to the terminal is no reason to stop.
+        if done >= all && line.shown {
+            let _ = write!(stderr(), "\r\x1b[K");
+            line.shown = false;
+        } else if done < all && now >= line.next_update {
+            let _ = write!(stderr(), "\rsimulating: {done} of {all} blocks");
+            *line = Line { next_update: now + UPDATE, shown: true };
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where everything of a picture goes, in pixels.
+//! A picture after layout: boxes and lines of text at positions, for writing other formats. The unit is the dot, a pixel at scale 1.
 
 use super::grid::{Cell, Picture, Table, Tint};
 use super::theme::Paint;
@@ -12,37 +12,48 @@ const MARGIN: i32 = 14;
 /// Space between the text of a cell and its edge.
 const PAD: (i32, i32) = (4, 4);
 
-/// A picture laid out.
-#[derive(Debug, Default)]
-pub(super) struct Scene {
-    pub(super) size: (i32, i32),
-    pub(super) boxes: Vec<Rect>,
-    pub(super) texts: Vec<Text>,
+/// A picture after layout, from [`Picture::scene`].
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// Width and height.
+    pub size: (i32, i32),
+    /// The cells, in the order in which they are painted.
+    pub boxes: Vec<Rect>,
+    /// The text, painted after the boxes.
+    pub texts: Vec<Text>,
 }
 
 /// A filled cell.
-#[derive(Debug)]
-pub(super) struct Rect {
-    pub(super) at: (i32, i32),
-    pub(super) size: (i32, i32),
-    pub(super) paint: Paint,
-    pub(super) alarm: bool,
+#[derive(Clone, Debug)]
+pub struct Rect {
+    /// x and y of its upper left corner.
+    pub at: (i32, i32),
+    /// Width and height.
+    pub size: (i32, i32),
+    /// Its fill.
+    pub paint: Paint,
+    /// Whether it has a frame of [`Paint::Alarm`].
+    pub alarm: bool,
 }
 
 /// A line of text.
-#[derive(Debug)]
-pub(super) struct Text {
-    /// Where its anchor is: x of that, y of the top of the line.
-    pub(super) at: (i32, i32),
-    pub(super) anchor: Anchor,
-    pub(super) paint: Paint,
-    pub(super) bold: bool,
-    pub(super) text: String,
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// x of its anchor, y of the top of the line.
+    pub at: (i32, i32),
+    /// Which part of the text is at that x.
+    pub anchor: Anchor,
+    /// Its color.
+    pub paint: Paint,
+    /// Whether it is bold.
+    pub bold: bool,
+    /// The text.
+    pub text: String,
 }
 
-/// Which part of a text is at its place.
+/// The part of a line of text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Anchor {
+pub enum Anchor {
     /// Its left end.
     Start,
     /// Its middle.
@@ -51,8 +62,15 @@ pub(super) enum Anchor {
     End,
 }
 
+impl Picture {
+    /// Lays the picture out.
+    pub fn scene(&self) -> Scene {
+        Scene::new(self)
+    }
+}
+
 impl Scene {
-    pub(super) fn new(picture: &Picture) -> Scene {
+    fn new(picture: &Picture) -> Scene {
         let mut scene = Scene::default();
         let cell = cell_size(picture);
         let mut y = MARGIN;

@@ -7,7 +7,7 @@ use ::svg::node::element::{Group, Path, Rectangle, Style, Text as TextElement};
 use ::svg::{Document, Node};
 
 use super::grid::Picture;
-use super::scene::{Anchor, LINE, Rect, Scene, Text};
+use super::scene::{Anchor, LINE, Rect, Text};
 use super::theme::{Paint, Theme, hex};
 
 /// From the top of a line to what letters stand on.
@@ -18,7 +18,7 @@ impl Picture {
     /// of its own.
     #[must_use]
     pub fn svg(&self) -> String {
-        let scene = Scene::new(self);
+        let scene = self.scene();
         let (width, height) = scene.size;
         let mut document = Document::new()
             .set("width", width)

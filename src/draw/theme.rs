@@ -1,7 +1,7 @@
 //! Colours: cells keep theirs on light and on dark pages, the page changes.
 
 /// Red, green and blue.
-pub(super) type Rgb = [u8; 3];
+pub type Rgb = [u8; 3];
 
 /// The page that a picture is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub enum Theme {
 
 /// What something is painted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Paint {
+pub enum Paint {
     /// Behind everything.
     Page,
     /// Titles.
@@ -68,7 +68,7 @@ impl Paint {
     }
 
     /// The colour on a page.
-    pub(super) fn rgb(self, theme: Theme) -> Rgb {
+    pub fn rgb(self, theme: Theme) -> Rgb {
         let on = |light, dark| if theme == Theme::Light { light } else { dark };
         match self {
             Paint::Page => on([0xff; 3], [0x0d, 0x11, 0x17]),

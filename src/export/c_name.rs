@@ -125,7 +125,6 @@ pub(super) fn fields(names: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use pretty_assertions::assert_eq;
 
     use super::*;
 

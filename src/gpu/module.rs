@@ -206,7 +206,6 @@ fn nul_error(ptx: &str, offset: usize) -> LoadError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pretty_assertions::assert_eq;
 
     #[test]
     fn a_nul_is_placed() {

@@ -242,7 +242,6 @@ fn summary<S: AsRef<str>>(names: &[S]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pretty_assertions::assert_eq;
 
     #[test]
     fn the_library_is_sought_as_cudarc_seeks_it() {

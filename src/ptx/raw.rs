@@ -342,7 +342,6 @@ pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use pretty_assertions::assert_eq;
 
     use super::{Piece::*, *};
 

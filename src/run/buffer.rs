@@ -1,12 +1,12 @@
 //! Typed buffers in a device's memory.
 
-use std::{
-    fmt,
-    marker::PhantomData,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+#[cfg(feature = "sim")]
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, marker::PhantomData};
 
-use crate::{ptx::Element, sim};
+use crate::ptx::Element;
+#[cfg(feature = "sim")]
+use crate::sim;
 
 /// `len` elements of `T` in the memory of one device, which is freed when the buffer is dropped.
 ///
@@ -43,6 +43,7 @@ impl<T: Element> fmt::Debug for Buffer<T> {
 /// Where a buffer lies.
 pub enum Store {
     /// In a simulator.
+    #[cfg(feature = "sim")]
     Simulated(Simulated),
     /// On a GPU, as bytes.
     #[cfg(feature = "cuda")]
@@ -52,6 +53,7 @@ pub enum Store {
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            #[cfg(feature = "sim")]
             Self::Simulated(allocation) => write!(f, "simulated memory at {:#x}", allocation.address),
             #[cfg(feature = "cuda")]
             Self::Cuda(slice) => write!(f, "device {}", slice.context().ordinal()),
@@ -60,6 +62,7 @@ impl fmt::Debug for Store {
 }
 
 /// An allocation in a simulator's memory.
+#[cfg(feature = "sim")]
 #[derive(Debug)]
 pub struct Simulated {
     pub(super) memory: SharedMemory,
@@ -67,9 +70,11 @@ pub struct Simulated {
 }
 
 /// The memory that a simulator and its buffers share.
+#[cfg(feature = "sim")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedMemory(Arc<Mutex<sim::Memory>>);
 
+#[cfg(feature = "sim")]
 impl SharedMemory {
     pub(super) fn lock(&self) -> MutexGuard<'_, sim::Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -80,6 +85,7 @@ impl SharedMemory {
     }
 }
 
+#[cfg(feature = "sim")]
 impl Drop for Simulated {
     fn drop(&mut self) {
         // It was allocated here and is freed once, so there is nothing to report.

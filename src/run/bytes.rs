@@ -26,7 +26,6 @@ pub(super) fn from_bytes<T: Element>(bytes: &[u8]) -> Vec<T> {
 mod tests {
     use super::*;
     use crate::ptx::{B64, bf16, bf16x2, f16};
-    use pretty_assertions::assert_eq;
 
     #[test]
     fn bytes_are_little_endian() {

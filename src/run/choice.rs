@@ -7,11 +7,12 @@ use super::{
     device::{Backend, Device, Request},
     error::RunError,
     launched::Launched,
-    simulator::Simulator,
 };
 
 #[cfg(feature = "cuda")]
 use super::gpu_device::GpuDevice;
+#[cfg(feature = "sim")]
+use super::simulator::Simulator;
 
 /// What device is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,6 +59,7 @@ impl FromStr for Choice {
 #[non_exhaustive]
 pub enum AnyDevice {
     /// The simulator.
+    #[cfg(feature = "sim")]
     Sim(Simulator),
     /// A GPU.
     #[cfg(feature = "cuda")]
@@ -65,6 +67,7 @@ pub enum AnyDevice {
 }
 
 /// The first GPU that can be used, or else the simulator; [`Device::describe`] then says why.
+#[cfg(feature = "sim")]
 pub fn first() -> AnyDevice {
     match gpu() {
         Ok(gpu) => gpu,
@@ -75,11 +78,17 @@ pub fn first() -> AnyDevice {
 /// The device that is wanted.
 ///
 /// # Errors
-/// If a GPU is wanted and none can be used.
+/// If a GPU is wanted and none can be used, or the simulator and the crate was built without its feature `sim`.
 pub fn open(choice: Choice) -> Result<AnyDevice, RunError> {
     match choice {
+        #[cfg(feature = "sim")]
         Choice::Auto => Ok(first()),
+        #[cfg(feature = "sim")]
         Choice::Sim => Ok(AnyDevice::Sim(Simulator::new())),
+        #[cfg(not(feature = "sim"))]
+        Choice::Sim => Err(RunError::NoSimulator),
+        #[cfg(not(feature = "sim"))]
+        Choice::Auto => gpu(),
         Choice::Gpu => gpu(),
     }
 }
@@ -98,6 +107,7 @@ fn gpu() -> Result<AnyDevice, RunError> {
 macro_rules! delegate {
     ($any:expr, $device:ident => $call:expr) => {
         match $any {
+            #[cfg(feature = "sim")]
             AnyDevice::Sim($device) => $call,
             #[cfg(feature = "cuda")]
             AnyDevice::Gpu($device) => $call,

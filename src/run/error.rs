@@ -3,7 +3,9 @@
 #[cfg(feature = "cuda")]
 use std::fmt;
 
-use crate::{ptx::Target, sim};
+use crate::ptx::Target;
+#[cfg(feature = "sim")]
+use crate::sim;
 
 #[cfg(feature = "cuda")]
 use super::source_line::SourceLine;
@@ -122,6 +124,7 @@ pub enum RunError {
         capability: (u32, u32),
     },
     /// The simulator does not take the kernel's text.
+    #[cfg(feature = "sim")]
     #[error("kernel `{kernel}`: {source}")]
     Parse {
         /// The kernel.
@@ -130,14 +133,21 @@ pub enum RunError {
         source: Box<sim::ParseError>,
     },
     /// The simulator stopped the kernel.
+    #[cfg(feature = "sim")]
     #[error(transparent)]
     Simulation(Box<sim::SimError>),
     /// The kernel ran to its end in the simulator, but not cleanly.
+    #[cfg(feature = "sim")]
     #[error(transparent)]
     Unclean(Unclean),
     /// A copy to or from simulated memory failed.
+    #[cfg(feature = "sim")]
     #[error(transparent)]
     Memory(#[from] sim::MemoryError),
+    /// The crate was built without the feature `sim`.
+    #[cfg(not(feature = "sim"))]
+    #[error("no simulator: warpwright was built without its feature `sim`")]
+    NoSimulator,
     /// No GPU can be used.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
@@ -170,6 +180,7 @@ pub enum RunError {
 }
 
 /// A kernel that ran to its end in the simulator, and what was wrong with it.
+#[cfg(feature = "sim")]
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("kernel `{kernel}` is not clean:{}", .report.findings.iter().map(|f| format!("\n{f}")).collect::<String>())]
 pub struct Unclean {

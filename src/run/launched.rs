@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "sim")]
 use crate::sim;
 
 /// A kernel that ran.
@@ -25,6 +26,7 @@ pub enum Details {
     /// The grid was empty.
     Nothing,
     /// What the simulator counted.
+    #[cfg(feature = "sim")]
     Simulated(Box<sim::Report>),
     /// What the driver's compiler made of the kernel.
     #[cfg(feature = "cuda")]

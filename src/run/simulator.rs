@@ -113,15 +113,7 @@ impl Device for Simulator {
     }
 
     fn capability(&self) -> (u32, u32) {
-        match self.arch {
-            Arch::Sm75 => (7, 5),
-            Arch::Sm80 => (8, 0),
-            Arch::Sm86 => (8, 6),
-            Arch::Sm89 => (8, 9),
-            Arch::Sm90 => (9, 0),
-            Arch::Sm100 => (10, 0),
-            Arch::Sm120 => (12, 0),
-        }
+        self.arch.capability()
     }
 }
 

@@ -47,7 +47,6 @@ fn path(line: &str, number: u32) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pretty_assertions::assert_eq;
 
     const TEXT: &str = "\
 .visible .entry one()

@@ -6,9 +6,9 @@ use std::{
     process::Command,
 };
 
-/// The checkout.
+/// The checkout: the folder above this package's.
 pub(super) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of the checkout")
 }
 
 /// A path from the checkout on, with `/` between its parts.
@@ -19,12 +19,13 @@ pub(super) fn name(path: &Path) -> String {
 
 /// Every Rust file of the project, by name, with its text.
 pub(super) fn rust() -> Vec<(String, String)> {
-    let folders = ["src", "tests", "examples", "benches"];
+    let folders = ["src", "sim", "cli", "proptest", "tests", "examples", "benches"];
     let mut paths = Vec::new();
     for folder in folders {
         walk(&root().join(folder), &mut paths);
     }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    paths.retain(|path| !path.iter().any(|part| part == "target"));
     assert!(paths.len() > 50, "the project's Rust files were not found under {}", root().display());
     paths.iter().map(|path| (name(path), read(path))).collect()
 }
@@ -48,7 +49,19 @@ pub(super) fn committed() -> Vec<PathBuf> {
             .collect(),
         None => {
             let mut paths = Vec::new();
-            for part in ["src", "tests", "examples", "benches", "docs", "ptx", "README.md", "Cargo.toml"] {
+            for part in [
+                "src",
+                "sim",
+                "cli",
+                "proptest",
+                "tests",
+                "examples",
+                "benches",
+                "docs",
+                "ptx",
+                "README.md",
+                "Cargo.toml",
+            ] {
                 walk(&root().join(part), &mut paths);
             }
             paths

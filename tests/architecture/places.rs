@@ -13,7 +13,7 @@ fn places() -> Vec<String> {
 }
 
 /// Kernels as other compilers wrote them, which name the source files of their authors.
-const FOREIGN: &str = "tests/data/sim/corpus/";
+const FOREIGN: &str = "sim/tests/data/corpus/";
 
 /// `bytes` may be text or not; a place in either counts.
 fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {

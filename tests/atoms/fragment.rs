@@ -2,12 +2,12 @@
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use warpwright::atoms::strategies::{any_map, base_map, coordinate, lane, tile_map};
 use warpwright::atoms::{
     Element, ElementWidth, FragmentError, FragmentMap, MmaOperand, Owner, Source, TileLayout, mma_atoms,
     rt_base,
 };
 use warpwright::layout::Layout;
+use warpwright_proptest::atoms::{any_map, base_map, coordinate, lane, tile_map};
 
 /// Row and column of part `e` of pair `k` of a lane in the row layout.
 fn row_layout(lane: u32, k: u32, e: u32) -> (u32, u32) {

@@ -43,7 +43,7 @@ fn pictures() -> Vec<(&'static str, Picture)> {
 
 #[test]
 fn pictures_of_the_documentation_are_current() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pictures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
     let mut names = BTreeSet::new();
     for (name, picture) in pictures() {
         let path = folder.join(format!("{name}.svg"));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
 use warpwright::draw::{DrawError, Highlight, Picture, Tint};
 use warpwright::layout::Layout;
-use warpwright::layout::strategies::compact;
+use warpwright_proptest::layout::compact;
 
 use super::layouts::{cell, layout, only};
 

@@ -13,7 +13,7 @@ use crate::require;
 
 /// A file of this project.
 fn project(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
 }
 
 /// The program, compiled against the exported kernels; `None` without a compiler.

@@ -2,11 +2,11 @@
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use warpwright::layout::strategies::{
-    compact, coordinate, injective, layout, order, shape, signed_layout, slicer,
-};
 use warpwright::layout::{
     Coord, IntTuple, Layout, Shape, Slicer, Slot, Tuple, coord_of_index, coord_to_coord, index_of_coord,
+};
+use warpwright_proptest::layout::{
+    compact, coordinate, injective, layout, order, shape, signed_layout, slicer,
 };
 
 /// The offset by definition: each leaf of a full coordinate times its stride.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use warpwright::layout::strategies::{compact, injective, layout, padded, shape, signed_layout, tiler};
 use warpwright::layout::{
     BasisVector, Coord, Layout, LayoutError, RUN_TIME_EXTENT, Tile, Tiler, Tuple, coord_of_index,
     domain_distribute,
 };
+use warpwright_proptest::layout::{compact, injective, layout, padded, shape, signed_layout, tiler};
 
 fn values(layout: &Layout) -> Vec<i64> {
     layout.values().collect()

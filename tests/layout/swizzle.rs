@@ -3,8 +3,8 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::Value;
-use warpwright::layout::strategies::{signed_layout, slicer, swizzle};
 use warpwright::layout::{ComposedLayout, Layout, Swizzle};
+use warpwright_proptest::layout::{signed_layout, slicer, swizzle};
 
 /// CUTLASS 4.7.0: `Swizzle<B,M,S>` over 0..4096 as a checksum and samples, and `wgmma` shared tiles.
 const ORACLE: &str = include_str!("../data/layout/swizzle.json");

@@ -2,8 +2,8 @@
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use warpwright::layout::strategies::{signed_layout, slicer, swizzle, tiler};
 use warpwright::layout::{BasisVector, ComposedLayout, IntTuple, Layout, Slicer, Swizzle, Tiler};
+use warpwright_proptest::layout::{signed_layout, slicer, swizzle, tiler};
 
 fn layout(text: &str) -> Layout {
     text.parse().expect("a layout")

@@ -150,7 +150,7 @@ fn simulate(target: Target, operations: &[&Operation], registers: &[Bits], const
 #[test]
 fn constants_fold_to_what_the_device_returns() {
     let folder = env::var_os("WARPWRIGHT_TRUTH").map_or_else(
-        || [env!("CARGO_MANIFEST_DIR"), "tests", "data", "truth"].iter().collect(),
+        || [env!("CARGO_MANIFEST_DIR"), "..", "sim", "tests", "data", "truth"].iter().collect(),
         PathBuf::from,
     );
     let recorded: BTreeMap<String, Entry> =

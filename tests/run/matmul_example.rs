@@ -220,17 +220,17 @@ fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
     assert!(target("sm_75").contains("the target is sm_75"), "{}", target("sm_75"));
     assert_eq!(
         target("sm_1"),
-        "invalid value 'sm_1' for '--target <TARGET>': unknown target `sm_1`: wanted one of sm_75, sm_80, sm_86, sm_87, \
+        "--target: unknown target `sm_1`: wanted one of sm_75, sm_80, sm_86, sm_87, \
          sm_89, sm_90, sm_90a, sm_100a, sm_120a"
     );
     assert_eq!(
         refused(&[&"--device", &"tpu", &"--ptx", &ptx]),
-        "invalid value 'tpu' for '--device <DEVICE>': unknown device `tpu`: wanted auto, sim or gpu"
+        "--device: unknown device `tpu`: wanted auto, sim or gpu"
     );
     let unwritable = refused(&[&"--device", &"sim", &"--ptx", &ptx, &"--out", &none]);
     assert!(unwritable.contains("d.npy cannot be written: there is no folder"), "{unwritable}");
     let half = refused(&[&"--a", &none]);
-    assert_eq!(half, "the following required arguments were not provided: --b <FILE>");
+    assert_eq!(half, "--a FILE needs --b FILE as well");
     assert!(folder.names().is_empty());
     if let Err(why) = warpwright::run::open(warpwright::run::Choice::Gpu) {
         assert_eq!(refused(&[&"--device", &"gpu", &"--ptx", &ptx]), why.to_string());

@@ -4,7 +4,7 @@ use serde_json::Value;
 use warpwright::layout::{IntTuple, Layout, Slicer, Slot, Swizzle, Tiler, Tuple};
 
 pub(super) fn read(file: &str, full: &str) -> Value {
-    let kept = format!("{}/tests/data/tensor/{file}", env!("CARGO_MANIFEST_DIR"));
+    let kept = format!("{}/data/tensor/{file}", env!("CARGO_MANIFEST_DIR"));
     let path = std::env::var(full).unwrap_or(kept);
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }

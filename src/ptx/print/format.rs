@@ -73,7 +73,6 @@ fn digits(text: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use pretty_assertions::assert_eq;
 
     use super::*;
 

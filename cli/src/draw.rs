@@ -1,0 +1,313 @@
+//! `warpwright draw`: pictures of layouts, instructions, swizzles and bank conflicts.
+
+mod output;
+mod png;
+
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use clap::Subcommand;
+
+use super::Error;
+use super::layout::{Value, evaluate};
+use output::Output;
+use warpwright::atoms::{copy_atom, mma_atom};
+use warpwright::draw::{Cell, DrawError, Highlight, Picture, Table, Tint};
+use warpwright::layout::{ComposedLayout, Layout, Tiler};
+use warpwright::tensor::{TiledCopy, TiledMma};
+
+/// Draws layouts, instructions, swizzles and bank conflicts.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// The offset at each coordinate of a layout; or, with --tile, who holds each element of a tile.
+    Layout {
+        /// An expression as `warpwright layout` takes it.
+        expression: String,
+
+        /// The layout maps (thread, value) to row + col·rows of a tile of this size: 16x8.
+        #[arg(long, value_name = "ROWSxCOLS")]
+        tile: Option<TileSize>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The operands of a matrix instruction, or of a tile of such: A at the left, B on top, C in the corner.
+    Mma {
+        /// The atom's name, as `warpwright atoms` lists it.
+        name: String,
+
+        /// How atoms lie side by side along M, N and K: (2,2,1), or a layout.
+        #[arg(long, value_name = "LAYOUT")]
+        atoms: Option<String>,
+
+        /// What the tile is divided by before the atom sees it: (32,32,16), or layouts.
+        #[arg(long, value_name = "TILER")]
+        permutation: Option<String>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The source and the destination of a copy instruction, or of a tile of such.
+    Copy {
+        /// The atom's name, as `warpwright atoms` lists it.
+        name: String,
+
+        /// Bits of an element.
+        #[arg(long)]
+        bits: Option<u32>,
+
+        /// How threads lie side by side: (32,8), or a layout such as (2,3):(3,1).
+        #[arg(long, value_name = "LAYOUT", requires = "values")]
+        threads: Option<String>,
+
+        /// How the values of a thread lie: (4,1), or a layout.
+        #[arg(long, value_name = "LAYOUT", requires = "threads")]
+        values: Option<String>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// Which chunk of a tile a swizzle puts where in shared memory.
+    Swizzle {
+        /// The swizzle, on bytes: S<3,4,3>.
+        expression: String,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The banks of shared memory that one access of a warp touches, and its conflicts.
+    Banks {
+        /// A layout of (thread, value) onto elements, or a swizzled one onto bytes.
+        expression: String,
+
+        /// Bytes of an element.
+        #[arg(long, default_value_t = 4)]
+        bytes: i64,
+
+        /// Elements that each thread moves at a time.
+        #[arg(long, default_value_t = 1)]
+        vector: i64,
+
+        /// Which access: those of warp 0 come first.
+        #[arg(long, default_value_t = 0)]
+        access: usize,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// What to highlight.
+#[derive(clap::Args)]
+struct Who {
+    /// Only this thread in colour.
+    #[arg(long, value_name = "N", conflicts_with = "warp")]
+    thread: Option<u32>,
+
+    /// Only this warp's threads in colour.
+    #[arg(long, value_name = "N")]
+    warp: Option<u32>,
+}
+
+impl Who {
+    /// Refuses a picture in which nothing stands out although something should.
+    fn check(&self, picture: &Picture) -> Result<(), Error> {
+        let coloured = |cell: &Cell| matches!(cell.tint, Tint::Hue(_));
+        let cells = |table: &Table| {
+            (0..table.rows())
+                .any(|row| (0..table.cols()).any(|col| table.cell(row, col).is_some_and(coloured)))
+        };
+        let problem = match self.highlight() {
+            Highlight::Thread(thread) => format!("--thread {thread}: the picture has nothing of this thread"),
+            Highlight::Warp(warp) => format!("--warp {warp}: the picture has nothing of this warp"),
+            Highlight::All => return Ok(()),
+        };
+        if picture.all_tables().any(cells) { Ok(()) } else { Err(Error(problem)) }
+    }
+
+    fn highlight(&self) -> Highlight {
+        match (self.thread, self.warp) {
+            (Some(thread), _) => Highlight::Thread(thread),
+            (_, Some(warp)) => Highlight::Warp(warp),
+            _ => Highlight::All,
+        }
+    }
+}
+
+impl What {
+    fn who(&self) -> Option<&Who> {
+        match self {
+            What::Layout { who, .. }
+            | What::Mma { who, .. }
+            | What::Copy { who, .. }
+            | What::Banks { who, .. } => Some(who),
+            What::Swizzle { .. } => None,
+        }
+    }
+}
+
+/// Rows and columns of a tile.
+#[derive(Debug, Clone, Copy)]
+struct TileSize(u32, u32);
+
+impl FromStr for TileSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = text
+            .split_once(['x', '×'])
+            .and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)));
+        match size {
+            Some((rows, cols)) if rows > 0 && cols > 0 => Ok(TileSize(rows, cols)),
+            _ => Err("wanted rows and columns, such as 16x8".to_owned()),
+        }
+    }
+}
+
+impl Args {
+    /// Carries the command out.
+    pub(super) fn run(self) -> Result<ExitCode, Error> {
+        let (picture, output) = match &self.what {
+            What::Layout { expression, tile, who, output } => {
+                (layout(expression, *tile, who.highlight())?, output)
+            }
+            What::Mma { name, atoms, permutation, who, output } => {
+                (mma(name, atoms.as_deref(), permutation.as_deref(), who.highlight())?, output)
+            }
+            What::Copy { name, bits, threads, values, who, output } => {
+                let tile = threads.as_deref().zip(values.as_deref());
+                (copy(name, *bits, tile, who.highlight())?, output)
+            }
+            What::Swizzle { expression, output } => (swizzle(expression)?, output),
+            What::Banks { expression, bytes, vector, access, who, output } => {
+                let layout = byte_layout(expression, *bytes)?;
+                let picture = Picture::of_banks(&layout, *bytes, *vector, *access, who.highlight());
+                (picture.map_err(|error| Error::of(expression, error))?, output)
+            }
+        };
+        if let Some(who) = self.what.who() {
+            who.check(&picture)?;
+        }
+        output.write(&picture)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn read(expression: &str) -> Result<Value, Error> {
+    evaluate(expression)
+        .map_err(|mistake| Error(format!("{expression:?}, column {}: {}", mistake.column, mistake.problem)))
+}
+
+fn layout(expression: &str, tile: Option<TileSize>, highlight: Highlight) -> Result<Picture, Error> {
+    let wrong = |error: DrawError| Error::of(expression, error);
+    match (read(expression)?, tile) {
+        (Value::Layout(layout) | Value::Slice(layout, _), Some(TileSize(rows, cols))) => {
+            Picture::of_thread_values(&layout, (rows, cols), highlight).map_err(wrong)
+        }
+        (_, Some(_)) => Err(Error::of(expression, "--tile wants a layout of offsets")),
+        (_, None) if highlight != Highlight::All => {
+            Err(Error::of(expression, "--thread and --warp want --tile, which says what the threads hold"))
+        }
+        (Value::Layout(layout) | Value::Slice(layout, _), None) => {
+            Picture::of_layout(&layout.into()).map_err(wrong)
+        }
+        (Value::Composed(layout), None) => Picture::of_layout(&layout).map_err(wrong),
+        (Value::Places(layout) | Value::PlacesSlice(layout, _), None) => {
+            Picture::of_places(&layout).map_err(wrong)
+        }
+        (other, None) => Err(Error::of(expression, format_args!("wanted a layout, found {other}"))),
+    }
+}
+
+fn mma(
+    name: &str,
+    atoms: Option<&str>,
+    permutation: Option<&str>,
+    highlight: Highlight,
+) -> Result<Picture, Error> {
+    let atom = mma_atom(name).map_err(|error| Error(error.to_string()))?;
+    let wrong = |error: DrawError| Error::of(name, error);
+    if atoms.is_none() && permutation.is_none() {
+        return Picture::of_mma(atom, highlight).map_err(wrong);
+    }
+    let atoms = plain_layout(atoms.unwrap_or("1:0"))?;
+    let permutation: Tiler = match permutation {
+        None => Tiler::default(),
+        Some(text) => read(text)?
+            .tiler()
+            .ok_or_else(|| Error::of(text, "wanted a tuple of `_`, integers and layouts"))?,
+    };
+    let tiled = TiledMma::new(atom, &atoms, permutation).map_err(|error| wrong(error.into()))?;
+    Picture::of_tiled_mma(&tiled, highlight).map_err(wrong)
+}
+
+fn copy(
+    name: &str,
+    bits: Option<u32>,
+    tile: Option<(&str, &str)>,
+    highlight: Highlight,
+) -> Result<Picture, Error> {
+    let atom = copy_atom(name).map_err(|error| Error(error.to_string()))?;
+    let wrong = |error: DrawError| Error::of(name, error);
+    let Some((threads, values)) = tile else {
+        return Picture::of_copy(atom, bits, highlight).map_err(wrong);
+    };
+    let bits = bits.unwrap_or_else(|| atom.unit_bits().min(32));
+    let tiled = TiledCopy::new(atom, bits, &plain_layout(threads)?, &plain_layout(values)?);
+    let tiled = tiled.map_err(|error| wrong(error.into()))?;
+    Picture::of_tiled_copy(&tiled, highlight).map_err(wrong)
+}
+
+/// A layout, or the column-major one of a shape.
+fn plain_layout(expression: &str) -> Result<Layout, Error> {
+    let value = read(expression)?;
+    match (&value, value.int_tuple()) {
+        (Value::Layout(layout), _) => Ok(layout.clone()),
+        (_, Some(shape)) => Layout::column_major(shape).map_err(|error| Error::of(expression, error)),
+        _ => Err(Error::of(expression, format_args!("wanted a shape or a layout, found {value}"))),
+    }
+}
+
+fn swizzle(expression: &str) -> Result<Picture, Error> {
+    match read(expression)? {
+        Value::Swizzle(swizzle) => Picture::of_swizzle(swizzle).map_err(|error| Error::of(expression, error)),
+        other => {
+            Err(Error::of(expression, format_args!("wanted a swizzle S<bits,base,shift>, found {other}")))
+        }
+    }
+}
+
+/// A layout in bytes.
+fn byte_layout(expression: &str, bytes: i64) -> Result<ComposedLayout, Error> {
+    match read(expression)? {
+        Value::Layout(layout) => {
+            layout.scaled(bytes).map(Into::into).map_err(|error| Error::of(expression, error))
+        }
+        Value::Composed(layout) => Ok(layout),
+        other => {
+            Err(Error::of(expression, format_args!("wanted a layout of (thread, value), found {other}")))
+        }
+    }
+}

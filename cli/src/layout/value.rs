@@ -1,0 +1,138 @@
+//! What an expression can be: integers, tuples, layouts of three kinds, swizzles.
+
+use std::fmt;
+
+use warpwright::layout::{
+    BasisVector, ComposedLayout, IntTuple, Layout, LayoutError, Slicer, Slot, Stride, Swizzle, Tile, Tiler,
+    Tuple,
+};
+
+/// The value of an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// An integer.
+    Integer(i64),
+    /// Yes or no.
+    Truth(bool),
+    /// `_`.
+    Keep,
+    /// A basis vector, `4@1`.
+    Basis(BasisVector),
+    /// A tuple of anything.
+    Tuple(Vec<Value>),
+    /// A layout onto offsets.
+    Layout(Layout),
+    /// A layout onto coordinates.
+    Places(Layout<BasisVector>),
+    /// A swizzle.
+    Swizzle(Swizzle),
+    /// A swizzle over an offset over a layout.
+    Composed(ComposedLayout),
+    /// A slice and the offset at which it begins.
+    Slice(Layout, i64),
+    /// A slice of coordinates and the coordinate at which it begins.
+    PlacesSlice(Layout<BasisVector>, BasisVector),
+}
+
+impl Value {
+    /// What it is, for errors.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Value::Integer(_) => "an integer",
+            Value::Truth(_) => "a truth value",
+            Value::Keep => "`_`",
+            Value::Basis(_) => "a basis vector",
+            Value::Tuple(_) => "a tuple",
+            Value::Layout(_) => "a layout",
+            Value::Places(_) => "a layout of coordinates",
+            Value::Swizzle(_) => "a swizzle",
+            Value::Composed(_) => "a swizzled layout",
+            Value::Slice(..) | Value::PlacesSlice(..) => "a slice with its offset",
+        }
+    }
+
+    /// An integer tuple, if all leaves are integers.
+    pub(crate) fn int_tuple(&self) -> Option<IntTuple> {
+        self.tuple_of(&|leaf| match leaf {
+            Value::Integer(value) => Some(*value),
+            _ => None,
+        })
+    }
+
+    /// A slicing coordinate, if all leaves are integers or `_`.
+    pub(super) fn slicer(&self) -> Option<Slicer> {
+        self.tuple_of(&|leaf| match leaf {
+            Value::Integer(value) => Some(Slot::At(*value)),
+            Value::Keep => Some(Slot::Keep),
+            _ => None,
+        })
+    }
+
+    /// A tiler, if all leaves are integers, `_` or layouts.
+    pub(crate) fn tiler(&self) -> Option<Tiler> {
+        self.tuple_of(&|leaf| match leaf {
+            Value::Integer(value) => Some(Tile::Extent(*value)),
+            Value::Keep => Some(Tile::Keep),
+            Value::Layout(layout) => Some(Tile::Layout(layout.clone())),
+            _ => None,
+        })
+    }
+
+    fn basis(&self) -> Option<Stride<BasisVector>> {
+        self.tuple_of(&|leaf| match leaf {
+            Value::Basis(vector) => Some(vector.clone()),
+            Value::Integer(0) => Some(BasisVector::default()),
+            _ => None,
+        })
+    }
+
+    fn tuple_of<T>(&self, leaf: &impl Fn(&Value) -> Option<T>) -> Option<Tuple<T>> {
+        match self {
+            Value::Tuple(modes) => modes.iter().map(|mode| mode.tuple_of(leaf)).collect(),
+            other => leaf(other).map(Tuple::Leaf),
+        }
+    }
+
+    /// `shape:stride`, if this is a shape and that its stride.
+    pub(super) fn with_stride(&self, stride: &Value) -> Option<Result<Value, LayoutError>> {
+        let shape = self.int_tuple()?;
+        if let Some(stride) = stride.int_tuple() {
+            return Some(Layout::new(shape, stride).map(Value::Layout));
+        }
+        Some(Layout::with_stride(shape, stride.basis()?).map(Value::Places))
+    }
+}
+
+impl From<IntTuple> for Value {
+    fn from(tuple: IntTuple) -> Self {
+        match tuple {
+            Tuple::Leaf(value) => Value::Integer(value),
+            Tuple::Node(modes) => Value::Tuple(modes.into_iter().map(Value::from).collect()),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Integer(value) => write!(f, "{value}"),
+            Value::Truth(value) => write!(f, "{}", if *value { "yes" } else { "no" }),
+            Value::Keep => write!(f, "_"),
+            Value::Basis(vector) => write!(f, "{vector}"),
+            Value::Tuple(modes) => {
+                write!(f, "(")?;
+                for (index, mode) in modes.iter().enumerate() {
+                    let comma = if index > 0 { "," } else { "" };
+                    write!(f, "{comma}{mode}")?;
+                }
+                write!(f, ")")
+            }
+            Value::Layout(layout) => write!(f, "{layout}"),
+            Value::Places(layout) => write!(f, "{layout}"),
+            Value::Swizzle(swizzle) => write!(f, "{swizzle}"),
+            Value::Composed(layout) => write!(f, "{layout}"),
+            Value::Slice(layout, offset) => write!(f, "{layout} at {offset}"),
+            Value::PlacesSlice(layout, offset) => write!(f, "{layout} at {offset}"),
+        }
+    }
+}

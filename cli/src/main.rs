@@ -1,0 +1,61 @@
+//! The command line `warpwright`.
+//!
+//! One module a subcommand. Exit code 0 means clean, 1 that something was found, 2 that the input was bad: then standard error
+//! has one line that says what was wanted, what was found and where, and nothing was written.
+
+#![forbid(unsafe_code)]
+
+mod atoms;
+mod check;
+mod diagnostic;
+mod draw;
+mod layout;
+mod sim;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Bad input, in one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Error(String);
+
+impl Error {
+    /// What was wrong with `subject`, a file or an argument.
+    fn of(subject: impl std::fmt::Display, problem: impl std::fmt::Display) -> Self {
+        Self(format!("{subject}: {problem}"))
+    }
+}
+
+/// Layouts, atoms, pictures, and a simulator for PTX.
+#[derive(Parser)]
+#[command(name = "warpwright", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Atoms(atoms::Args),
+    Check(check::Args),
+    Draw(draw::Args),
+    Layout(layout::Args),
+    Sim(sim::Args),
+}
+
+/// Runs the command that the process's arguments ask for.
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Atoms(args) => args.run(),
+        Command::Check(args) => args.run(),
+        Command::Draw(args) => args.run(),
+        Command::Layout(args) => args.run(),
+        Command::Sim(args) => args.run(),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(2)
+    })
+}

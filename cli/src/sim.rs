@@ -1,0 +1,218 @@
+//! `warpwright sim`.
+
+mod case;
+mod checks;
+mod dtype;
+mod finding;
+mod json;
+mod memory;
+mod npy;
+mod progress;
+mod table;
+mod tensor_map;
+
+use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use clap::ValueEnum;
+
+use super::Error;
+use warpwright_sim::{Arch, Arg, Checks, Launch, Module, Report, Sim, Trace};
+
+/// Runs a PTX kernel on the CPU and reports what is wrong with it.
+///
+/// CASE_DIR holds `case.json`, a PTX file and `.npy` files: one launch of one kernel with its arguments. Every buffer and
+/// module variable that `case.json` calls an output is written as NAME.npy.
+///
+/// Mistakes of the kernel are written to standard error. Exit code 0: none was found. 1: some were. 2: the case cannot be
+/// run, or its outputs cannot be written.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The folder of the case
+    case_dir: PathBuf,
+
+    /// Where to write the outputs; made if it does not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// What to watch beyond bounds, alignment and deadlock: `all`, `none`, or names with commas between
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks::parse, long_help = checks::long_help())]
+    check: Checks,
+
+    /// The architecture whose arithmetic is simulated (other members of a family, such as sm_90a, are known too); the
+    /// module's `.target` plays no part
+    #[arg(long, value_name = "ARCH", default_value = "sm_90")]
+    arch: ArchName,
+
+    /// Warp instructions of a block (with its cluster) after which the run is given up
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+
+    /// Write counts and findings to standard output: where the time goes, bank conflicts, sectors per request
+    #[arg(long, value_name = "FORM")]
+    report: Option<Form>,
+
+    /// Interleave warps, and blocks that communicate, at random; the same seed gives the same run
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Write each instruction executed at a line of the PTX (`42`), or by a warp of every block (`warp:3`), with the
+    /// registers it touched, to standard error
+    #[arg(long, value_name = "LINE|WARP", value_parser = trace)]
+    trace: Option<Trace>,
+}
+
+/// `42`, `line:42`, `warp:3`.
+fn trace(text: &str) -> Result<Trace, String> {
+    let number = |digits: &str| digits.parse().map_err(|_| format!("wanted a number, found `{digits}`"));
+    match text.split_once(':') {
+        None => number(text).map(Trace::Line),
+        Some(("line", digits)) => number(digits).map(Trace::Line),
+        Some(("warp", digits)) => number(digits).map(Trace::Warp),
+        Some((what, _)) => Err(format!("wanted `line:N` or `warp:N`, found `{what}`")),
+    }
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For programs
+    Json,
+    /// For people: the lines that were executed most come first
+    Table,
+}
+
+/// Findings of one run; the next one ends it.
+const MOST_FINDINGS: usize = 100;
+
+/// Parts and variants of a family, which share its arithmetic.
+const SM_100: [&str; 11] = [
+    "sm_100a", "sm_100f", "sm_101", "sm_101a", "sm_101f", "sm_103", "sm_103a", "sm_103f", "sm_110",
+    "sm_110a", "sm_110f",
+];
+const SM_120: [&str; 5] = ["sm_120a", "sm_120f", "sm_121", "sm_121a", "sm_121f"];
+
+/// [`Arch`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ArchName {
+    #[value(name = "sm_75")]
+    Sm75,
+    #[value(name = "sm_80", aliases = ["sm_87", "sm_88"])]
+    Sm80,
+    #[value(name = "sm_86")]
+    Sm86,
+    #[value(name = "sm_89")]
+    Sm89,
+    #[value(name = "sm_90", aliases = ["sm_90a"])]
+    Sm90,
+    #[value(name = "sm_100", aliases = SM_100)]
+    Sm100,
+    #[value(name = "sm_120", aliases = SM_120)]
+    Sm120,
+}
+
+impl From<ArchName> for Arch {
+    fn from(name: ArchName) -> Arch {
+        match name {
+            ArchName::Sm75 => Arch::Sm75,
+            ArchName::Sm80 => Arch::Sm80,
+            ArchName::Sm86 => Arch::Sm86,
+            ArchName::Sm89 => Arch::Sm89,
+            ArchName::Sm90 => Arch::Sm90,
+            ArchName::Sm100 => Arch::Sm100,
+            ArchName::Sm120 => Arch::Sm120,
+        }
+    }
+}
+
+impl Args {
+    /// Carries the command out.
+    pub(super) fn run(self) -> Result<ExitCode, Error> {
+        if self.out.exists() && !self.out.is_dir() {
+            return Err(Error::of(self.out.display(), "wanted a folder for the outputs, found a file"));
+        }
+        let case = case::Case::read(&self.case_dir)?;
+        let path = self.case_dir.join(&case.ptx);
+        let text = super::check::read(&path)?;
+        let module = Module::parse_file(&case.ptx, &text).map_err(|e| {
+            Error::of(format_args!("{}:{}:{}", path.display(), e.line(), e.column()), e.message())
+        })?;
+        let mut device = memory::Device::load(&case, &self.case_dir, &module)?;
+        let args = device.arguments(&case)?;
+        let launch = Launch {
+            grid: case.grid,
+            block: case.block,
+            dynamic_shared_bytes: case.dynamic_shared_bytes,
+            cluster: case.cluster,
+        };
+        let report = self.launch(&module, &case, &launch, &args, &mut device)?;
+        let written = match report.stopped {
+            true => Ok(()),
+            false => device.outputs(&case, &module).and_then(|outputs| memory::write(&outputs, &self.out)),
+        };
+        // What was found is told even if the outputs cannot be written.
+        self.tell(&case, &report, &module)?;
+        written?;
+        Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn launch(
+        &self,
+        module: &Module,
+        case: &case::Case,
+        launch: &Launch,
+        args: &[Arg],
+        device: &mut memory::Device<'_>,
+    ) -> Result<Report, Error> {
+        let bar = progress::Bar::new();
+        let mut sim = Sim::new().arch(self.arch.into()).checks(self.check).keep_going(MOST_FINDINGS);
+        if let Some(seed) = self.seed {
+            sim = sim.seed(seed);
+        }
+        if let Some(steps) = self.steps {
+            sim = sim.step_limit(steps);
+        }
+        let traced = AtomicBool::new(false);
+        if let Some(what) = self.trace {
+            sim = sim.on_step(what, |step| {
+                traced.store(true, Relaxed);
+                // As for findings, nobody needs to read it.
+                let _ = writeln!(std::io::stderr(), "{step}");
+            });
+        }
+        let sim = sim.on_progress(|done, of| bar.set(done, of));
+        let outcome = sim.launch(module, &case.entry, launch, args, &mut device.memory);
+        bar.clear();
+        match self.trace {
+            Some(Trace::Line(line)) if !traced.load(Relaxed) => {
+                eprintln!("the trace is empty: line {line} of the PTX was not executed");
+            }
+            Some(Trace::Warp(warp)) if !traced.load(Relaxed) => {
+                eprintln!("the trace is empty: warp {warp} executed nothing");
+            }
+            _ => {}
+        }
+        outcome.map_err(|error| Error::of(self.case_dir.display(), error))
+    }
+
+    /// Findings to standard error, what the kernel printed and the report to standard output.
+    fn tell(&self, case: &case::Case, report: &Report, module: &Module) -> Result<(), Error> {
+        report.findings.iter().for_each(|found| finding::print(found, module, &self.case_dir));
+        let text = match self.report {
+            None => report.printed.concat(),
+            Some(Form::Table) => report.printed.concat() + &table::table(&case.entry, report, module),
+            Some(Form::Json) => {
+                let document = json::Document::new(&case.entry, report);
+                serde_json::to_string_pretty(&document).map_err(|e| Error::of("the report", e))? + "\n"
+            }
+        };
+        let mut out = std::io::stdout();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // Whoever reads may stop when it has seen enough.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::of("standard output", error)),
+            _ => Ok(()),
+        }
+    }
+}

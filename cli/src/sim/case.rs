@@ -1,0 +1,159 @@
+//! `case.json`: one launch of one kernel.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::dtype::DType;
+use crate::Error;
+
+/// A launch. Keys that only judge the outcome (`compare`, `expect_files` …) are not read.
+#[derive(Debug, Deserialize)]
+pub(super) struct Case {
+    #[serde(default = "kernel_ptx")]
+    pub(super) ptx: String,
+    pub(super) entry: String,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    #[serde(default)]
+    pub(super) dynamic_shared_bytes: u32,
+    pub(super) cluster: Option<[u32; 3]>,
+    /// One a parameter, in order.
+    pub(super) args: Vec<Argument>,
+    /// Buffers that no parameter names directly.
+    #[serde(default)]
+    pub(super) extra_buffers: Vec<Buffer>,
+    /// Variables of the module.
+    #[serde(default)]
+    pub(super) globals: Vec<Global>,
+}
+
+fn kernel_ptx() -> String {
+    "kernel.ptx".into()
+}
+
+/// A kernel argument.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Argument {
+    Buffer(Buffer),
+    Scalar { dtype: DType, value: Json },
+    Struct { size: usize, fields: Vec<Field> },
+    TensorMap(TensorMap),
+}
+
+/// Device memory of exactly `shape` elements.
+#[derive(Debug, Deserialize)]
+pub(super) struct Buffer {
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) shape: Vec<u64>,
+    #[serde(default)]
+    pub(super) init: Init,
+    /// The first contents, if not `in_NAME.npy`.
+    pub(super) file: Option<String>,
+    #[serde(default)]
+    pub(super) out: bool,
+}
+
+/// What a buffer holds before the launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Init {
+    File,
+    #[default]
+    Zeros,
+}
+
+/// Bytes of a structure: a number, or the address of buffer `of`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Field {
+    pub(super) offset: usize,
+    pub(super) of: Option<String>,
+    pub(super) dtype: Option<DType>,
+    pub(super) value: Option<Json>,
+}
+
+/// A tensor map in the words of `cuTensorMapEncodeTiled`: `dims` and `box` from the innermost, `strides_bytes` from
+/// dimension 1 on.
+#[derive(Debug, Deserialize)]
+pub(super) struct TensorMap {
+    pub(super) of: String,
+    /// That of the buffer, if not given.
+    #[serde(alias = "data_type")]
+    pub(super) dtype: Option<String>,
+    pub(super) dims: Vec<u64>,
+    #[serde(default)]
+    pub(super) strides_bytes: Vec<u64>,
+    #[serde(rename = "box")]
+    pub(super) tile: Vec<u32>,
+    #[serde(alias = "elem_strides")]
+    pub(super) element_strides: Option<Vec<u32>>,
+    #[serde(default)]
+    pub(super) interleave: Json,
+    #[serde(default)]
+    pub(super) swizzle: Json,
+    #[serde(default)]
+    pub(super) oob_fill: Json,
+}
+
+/// A variable of the module, written before the launch if it has a file and read after it if it is an output.
+#[derive(Debug, Deserialize)]
+pub(super) struct Global {
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) shape: Vec<u64>,
+    pub(super) file: Option<String>,
+    #[serde(default)]
+    pub(super) out: bool,
+}
+
+impl Case {
+    /// Reads `case.json` of a folder.
+    pub(super) fn read(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join("case.json");
+        let bad = |problem: String| Error::of(path.display(), problem);
+        let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
+        let case: Case = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        case.check_names().map_err(bad)?;
+        Ok(case)
+    }
+
+    /// The buffers, whether arguments or not.
+    pub(super) fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        let named = self.args.iter().filter_map(|arg| match arg {
+            Argument::Buffer(buffer) => Some(buffer),
+            _ => None,
+        });
+        named.chain(&self.extra_buffers)
+    }
+
+    /// Names are unique, and those of outputs name files of one folder.
+    fn check_names(&self) -> Result<(), String> {
+        let buffers = self.buffers().map(|b| (&b.name, b.out));
+        let globals = self.globals.iter().map(|g| (&g.name, g.out));
+        let mut seen = BTreeSet::new();
+        for (name, out) in buffers.chain(globals) {
+            if !seen.insert(name) {
+                return Err(format!("`{name}` is there twice"));
+            }
+            if out && (name.is_empty() || name.contains(['/', '\\', '\0'])) {
+                return Err(format!("`{name}` cannot be the name of an output file"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of an array, if a machine can hold them.
+pub(super) fn size(name: &str, dtype: DType, shape: &[u64]) -> Result<usize, Error> {
+    /// A launch's buffers each have this many bytes at most.
+    const MOST: u64 = 1 << 33;
+    let elements = shape.iter().try_fold(1u64, |product, &extent| product.checked_mul(extent));
+    let bytes = elements.and_then(|n| n.checked_mul(dtype.bytes() as u64)).filter(|&n| n <= MOST);
+    bytes.map(|n| n as usize).ok_or_else(|| {
+        Error::of(format_args!("`{name}`"), format_args!("the shape {shape:?} takes more than {MOST} bytes"))
+    })
+}

@@ -1,0 +1,158 @@
+//! Generators of shapes, layouts, tilers, slices and swizzles.
+//!
+//! Sizes stay below [`MOST_ELEMENTS`], so that a test can look at every index.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use warpwright::layout::{
+    Coord, IntTuple, Layout, Shape, Slicer, Slot, Swizzle, Tiler, Tuple, coord_of_index,
+};
+
+/// Largest size of a generated layout.
+pub const MOST_ELEMENTS: i64 = 512;
+
+/// A nested shape: extents 1 to 8, depth at most 3.
+pub fn shape() -> impl Strategy<Value = Shape> {
+    nested(prop_oneof![3 => 2..=8_i64, 1 => Just(1_i64)])
+}
+
+fn nested(extent: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Shape> {
+    extent
+        .prop_map(Tuple::Leaf)
+        .prop_recursive(3, 6, 3, |mode| vec(mode, 1..=3).prop_map(Tuple::Node))
+        .prop_filter("a size that tests can enumerate", |shape: &Shape| shape.size() <= MOST_ELEMENTS)
+}
+
+/// Any layout: small strides of both signs, broadcast modes among them.
+pub fn signed_layout() -> impl Strategy<Value = Layout> {
+    with_strides(prop_oneof![1 => Just(0_i64), 2 => 1..=4_i64, 2 => -40..=40_i64])
+}
+
+/// Any layout without negative strides.
+pub fn layout() -> impl Strategy<Value = Layout> {
+    with_strides(
+        prop_oneof![1 => Just(0_i64), 2 => 1..=4_i64, 2 => select(vec![6_i64, 8, 12, 16, 24, 32, 40, 64])],
+    )
+}
+
+fn with_strides(stride: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Layout> {
+    (shape(), vec(stride, 1..=12)).prop_filter_map("a valid layout", |(shape, strides)| {
+        let mut strides = strides.into_iter().cycle();
+        let stride = shape.map(|_| strides.next().unwrap_or(0));
+        Layout::new(shape, stride).ok()
+    })
+}
+
+/// A bijection onto `0..size`: compact, with the modes in any order.
+pub fn compact() -> impl Strategy<Value = Layout> {
+    ordered(Just(1_i64))
+}
+
+/// An injective layout: compact with gaps between the modes, in any order.
+pub fn injective() -> impl Strategy<Value = Layout> {
+    ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
+}
+
+/// An injective layout with padding between the modes, less than would hold a copy: no stride need be a multiple of the next
+/// smaller one's span.
+pub fn padded() -> impl Strategy<Value = Layout> {
+    (shape(), vec((any::<u16>(), any::<u16>()), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
+        let extents: Vec<i64> = shape.leaves().copied().collect();
+        let mut order: Vec<usize> = (0..extents.len()).collect();
+        order.sort_by_key(|&mode| keys.get(mode).map(|key| key.0));
+        let (mut span, mut strides) = (1, vec![0; extents.len()]);
+        for mode in order {
+            strides[mode] = span;
+            if extents[mode] > 1 {
+                strides[mode] += i64::from(keys.get(mode)?.1) % span;
+                span = strides[mode] * extents[mode];
+            }
+        }
+        let mut strides = strides.into_iter();
+        let stride = shape.map(|_| strides.next().unwrap_or(0));
+        Layout::new(shape, stride).ok()
+    })
+}
+
+/// Strides that multiply up in a random order, each gap widened by a factor of `gap`.
+fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Layout> {
+    (shape(), vec((any::<u16>(), gap), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
+        let extents: Vec<i64> = shape.leaves().copied().collect();
+        let mut order: Vec<usize> = (0..extents.len()).collect();
+        order.sort_by_key(|&mode| keys.get(mode).map(|key| key.0));
+        let (mut next, mut strides) = (1, vec![0; extents.len()]);
+        for mode in order {
+            next *= keys.get(mode)?.1;
+            strides[mode] = next;
+            next *= extents[mode];
+        }
+        let mut strides = strides.into_iter();
+        let stride = shape.map(|_| strides.next().unwrap_or(0));
+        Layout::new(shape, stride).ok()
+    })
+}
+
+/// A coordinate of a shape, nested like it.
+pub fn coordinate(shape: &Shape) -> impl Strategy<Value = Coord> + use<> {
+    let shape = shape.clone();
+    (0..shape.size()).prop_map(move |index| coord_of_index(index, &shape))
+}
+
+/// A slicing coordinate of a shape: some modes kept, some fixed, at any depth.
+pub fn slicer(shape: &Shape) -> impl Strategy<Value = Slicer> + use<> {
+    let shape = shape.clone();
+    (0..shape.size(), vec(0..3_u8, 1..=6)).prop_map(move |(index, choices)| {
+        let mut choices = choices.into_iter().cycle();
+        slice_of(&shape, &coord_of_index(index, &shape), &mut || choices.next().unwrap_or(0))
+    })
+}
+
+fn slice_of(shape: &Shape, coord: &Coord, choose: &mut impl FnMut() -> u8) -> Slicer {
+    match (choose(), shape, coord) {
+        (0, _, _) => Tuple::Leaf(Slot::Keep),
+        (_, Tuple::Node(modes), Tuple::Node(coords)) => {
+            modes.iter().zip(coords).map(|(mode, coord)| slice_of(mode, coord, choose)).collect()
+        }
+        _ => coord.map(|&index| Slot::At(index)),
+    }
+}
+
+/// A tiler for a layout: extents and strided layouts, for the whole or by mode, mostly ones that divide.
+pub fn tiler(layout: &Layout) -> impl Strategy<Value = Tiler> + use<> {
+    let whole = tile(layout.size());
+    let modes: Vec<_> = layout.modes().map(|mode| tile(mode.size()).boxed()).collect();
+    let count = 1..=modes.len();
+    let by_mode = (modes, count).prop_map(|(mut tiles, count)| {
+        tiles.truncate(count);
+        Tuple::Node(tiles)
+    });
+    prop_oneof![whole, by_mode]
+}
+
+fn tile(size: i64) -> impl Strategy<Value = Tiler> {
+    let divisors: Vec<i64> = (1..=size).filter(|extent| size % extent == 0).collect();
+    (select(divisors), 1..=4_i64, any::<bool>()).prop_map(move |(extent, stride, strided)| {
+        let rest = size / extent;
+        let stride = if rest % stride == 0 { stride } else { rest };
+        match Layout::new(extent, stride) {
+            Ok(layout) if strided => layout.into(),
+            _ => extent.into(),
+        }
+    })
+}
+
+/// A swizzle of up to 3 bits whose period stays below 4096.
+pub fn swizzle() -> impl Strategy<Value = Swizzle> {
+    (0..=3_u32, 0..=5_u32, -4..=4_i32).prop_filter_map("bits that do not overlap", |(bits, base, shift)| {
+        Swizzle::new(bits, base, shift).ok()
+    })
+}
+
+/// A permutation of `0..rank` as an order for [`Layout::ordered`].
+pub fn order(rank: usize) -> impl Strategy<Value = IntTuple> {
+    Just((0_i64..).take(rank).collect::<Vec<_>>())
+        .prop_shuffle()
+        .prop_map(|order| order.into_iter().collect())
+}

@@ -1,0 +1,13 @@
+//! Generators for property tests on [`warpwright`]'s layouts and fragment maps.
+//!
+//! ```
+//! use proptest::prelude::*;
+//!
+//! proptest!(|(layout in warpwright_proptest::layout::layout())| {
+//!     prop_assert!(layout.index(layout.size() - 1) < layout.cosize());
+//! });
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod atoms;
+pub mod layout;

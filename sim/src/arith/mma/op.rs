@@ -1,0 +1,132 @@
+//! The floating-point tensor-core instructions.
+
+use super::{
+    arch::{Accumulator, Datapath, TensorArch},
+    fp8,
+    fused::fused_dot_add,
+    tile,
+};
+use crate::arith::Float;
+
+/// The instruction families that differ in arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Instruction {
+    /// `mma` and `mma.sp`.
+    #[doc(alias = "mma.sync")]
+    Mma,
+    /// `wgmma.mma_async`.
+    #[doc(alias = "wgmma.mma_async")]
+    Wgmma,
+}
+
+/// What decides the bits of a floating-point tensor-core instruction, besides its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorOp {
+    /// The hardware.
+    pub arch: TensorArch,
+    /// The instruction family.
+    pub instruction: Instruction,
+    /// The types of A and B: f16, bf16, tf32, e4m3 or e5m2.
+    pub ty: (Float, Float),
+    /// The type of C and D.
+    pub acc: Accumulator,
+}
+
+/// Extents of a product; M follows from the slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Columns of B, C and D.
+    pub n: usize,
+    /// Rows of B: the K in the name of the instruction.
+    pub k: usize,
+}
+
+impl TensorOp {
+    /// One element of `A · B + C`: `a` is its row of A, `b` its column of B. The shorter one counts.
+    ///
+    /// `wgmma` with `scale-d` 0 has `c` = 0; a negative `imm-scale` flips the signs of `a` or `b`.
+    pub fn dot(&self, a: &[u32], b: &[u32], c: u32) -> u32 {
+        if self.unpacks_fp8() {
+            return fp8::dot(self, a, b, c);
+        }
+        let datapath = self.datapath(a.len().min(b.len()));
+        a.chunks(datapath.step)
+            .zip(b.chunks(datapath.step))
+            .fold(c, |c, (a, b)| fused_dot_add(datapath, self.ty, self.acc, a, b, c))
+    }
+
+    /// `C ← A · B + C` with the bits of [`TensorOp::dot`] for every element.
+    ///
+    /// `a` is M×K row by row, `b` N×K column by column, `c` M×N row by row. Elements whose operands are missing
+    /// from the slices keep their value.
+    pub fn rows(&self, shape: Shape, a: &[u32], b: &[u32], c: &mut [u32]) {
+        if self.unpacks_fp8() {
+            fp8::rows(self, shape, a, b, None, c);
+        } else {
+            tile::fused_rows(self.datapath(shape.k), self.ty, self.acc, shape, a, b, None, c);
+        }
+    }
+
+    /// [`TensorOp::rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` says for each of its elements which
+    /// k of B it meets.
+    ///
+    /// Elements of B that no element of A meets have no effect, not even as infinity or NaN.
+    #[doc(alias = "mma.sp")]
+    pub fn sparse_rows(&self, shape: Shape, a: &[u32], k_of: &[u16], b: &[u32], c: &mut [u32]) {
+        if self.unpacks_fp8() {
+            fp8::rows(self, shape, a, b, Some(k_of), c);
+        } else {
+            tile::fused_rows(self.datapath(shape.k / 2), self.ty, self.acc, shape, a, b, Some(k_of), c);
+        }
+    }
+
+    /// The datapath of a fused dot-add with `products` products.
+    pub(super) fn datapath(&self, products: usize) -> Datapath {
+        self.arch.datapath(self.ty.0, products)
+    }
+
+    /// Whether the assembler unpacks fp8 to f16: Hopper's `mma` has no fp8 datapath, only its `wgmma`.
+    fn unpacks_fp8(&self) -> bool {
+        let fp8 = matches!(self.ty.0, Float::E4m3 | Float::E5m2);
+        fp8 && self.arch == TensorArch::Sm90 && self.instruction == Instruction::Mma
+    }
+}
+
+/// One element of a dense `mma`: [`TensorOp::dot`].
+#[doc(alias = "mma.sync")]
+pub fn dot(arch: TensorArch, ty: (Float, Float), acc: Accumulator, a: &[u32], b: &[u32], c: u32) -> u32 {
+    TensorOp { arch, instruction: Instruction::Mma, ty, acc }.dot(a, b, c)
+}
+
+/// A dense `mma` on f16 or bf16: `D = A · B + C`.
+///
+/// `a` holds the M rows of A, `b` the N columns of B, `c` and `d` the M rows of C and D (f16 in the low half of a
+/// word).
+#[doc(alias = "mma.sync")]
+pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
+    arch: TensorArch,
+    ty: Float,
+    acc: Accumulator,
+    a: &[[u16; K]; M],
+    b: &[[u16; K]; N],
+    c: &[[u32; N]; M],
+    d: &mut [[u32; N]; M],
+) {
+    *d = *c;
+    mma_rows(arch, ty, acc, Shape { n: N, k: K }, a.as_flattened(), b.as_flattened(), d.as_flattened_mut());
+}
+
+/// A dense `mma` on f16 or bf16 like [`mma_tile`], `C ← A · B + C`, for extents known at run time.
+pub fn mma_rows(
+    arch: TensorArch,
+    ty: Float,
+    acc: Accumulator,
+    shape: Shape,
+    a: &[u16],
+    b: &[u16],
+    c: &mut [u32],
+) {
+    let words = |x: &[u16]| x.iter().map(|&bits| u32::from(bits)).collect::<Vec<_>>();
+    let op = TensorOp { arch, instruction: Instruction::Mma, ty: (ty, ty), acc };
+    op.rows(shape, &words(a), &words(b), c);
+}

@@ -1,0 +1,105 @@
+//! What a checked run asks of every access to global memory.
+
+use super::order::Reads;
+use super::{Accessor, Manner, message};
+use crate::code::Access;
+use crate::exec::lanes::{Lanes64, lanes};
+use crate::fault::{Fault, Outcome};
+use crate::machine::Cx;
+use crate::report::FindingKind;
+
+impl Cx<'_> {
+    /// A load of `bytes` bytes by each lane of `m`. The addresses are within bounds.
+    #[inline]
+    pub(crate) fn check_global_load(
+        &mut self,
+        access: &Access,
+        all: &Lanes64,
+        bytes: u64,
+        m: u32,
+    ) -> Outcome<()> {
+        if self.machine.global.is_none() {
+            return Ok(());
+        }
+        if access.meets_blocks {
+            if let Some(mut order) = self.order() {
+                let reads = if access.relaxed { Reads::Relaxed } else { Reads::Yes };
+                lanes(m).for_each(|lane| order.strong(self.unit, all[lane], reads, false, false));
+            }
+            return Ok(());
+        }
+        self.check_global(all, bytes, m, Manner::Read, &|_, _| 0)
+    }
+
+    /// A store of `bytes` bytes by each lane of `m`; `value` gives the word from a byte of a lane's value on.
+    #[inline]
+    pub(crate) fn check_global_store(
+        &mut self,
+        access: &Access,
+        all: &Lanes64,
+        bytes: u64,
+        m: u32,
+        value: impl Fn(usize, u64) -> u32,
+    ) -> Outcome<()> {
+        if self.machine.global.is_none() {
+            return Ok(());
+        }
+        if !access.meets_blocks {
+            return self.check_global(all, bytes, m, Manner::Write, &value);
+        }
+        if let Some(mut order) = self.order() {
+            lanes(m)
+                .for_each(|lane| order.strong(self.unit, all[lane], Reads::No, true, access.synchronizes));
+        }
+        self.check_global(all, bytes, m, Manner::Strong, &value)
+    }
+
+    /// An atomic of one lane.
+    pub(crate) fn check_global_atomic(
+        &mut self,
+        access: &Access,
+        address: u64,
+        bytes: u64,
+        lane: usize,
+        reads: bool,
+    ) -> Outcome<()> {
+        if !access.meets_blocks {
+            return self.check_global(&[address; 32], bytes, 1 << lane, Manner::Narrow, &|_, _| 0);
+        }
+        if let Some(mut order) = self.order() {
+            let reads = if reads { Reads::Yes } else { Reads::No };
+            order.strong(self.unit, address, reads, true, access.synchronizes);
+        }
+        self.check_global(&[address; 32], bytes, 1 << lane, Manner::Atomic, &|_, _| 0)
+    }
+
+    /// An access whose order is that of its instruction.
+    pub(crate) fn check_global(
+        &mut self,
+        all: &Lanes64,
+        bytes: u64,
+        m: u32,
+        manner: Manner,
+        value: &dyn Fn(usize, u64) -> u32,
+    ) -> Outcome<()> {
+        let Some(global) = &self.machine.global else { return Ok(()) };
+        let who = Accessor::new(self.unit, self.pc, self.warp);
+        let mut order = global.order();
+        let mut found = None;
+        for lane in lanes(m) {
+            let value = |byte| value(lane, byte);
+            let other = global.access(&mut order, &mut self.written, all[lane], bytes, who, manner, value);
+            found = found.or(other.map(|other| (lane, other)));
+        }
+        drop(order);
+        match found {
+            None => Ok(()),
+            Some((lane, other)) => {
+                let message = message(all[lane], self.machine.memory, manner != Manner::Read);
+                let mut fault = Fault::at(FindingKind::GlobalRace, lane, message);
+                fault.elsewhere = Some(other.place());
+                self.note(fault)
+            }
+        }
+    }
+}

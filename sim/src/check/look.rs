@@ -1,0 +1,49 @@
+//! What a checked run asks before some instructions: those that touch watched registers, registers of products in
+//! flight, or convert addresses.
+
+use super::{products, undefined};
+use crate::code::{Look, Space};
+use crate::exec::lanes::lanes;
+use crate::fault::{Fault, Outcome};
+use crate::launch::Checks;
+use crate::machine::Cx;
+use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+/// Looks at an instruction that the lanes `mask` of `group` are about to execute.
+pub(crate) fn look(cx: &mut Cx<'_>, warp: &mut Warp, look: &Look, group: u32, mask: u32) -> Outcome<()> {
+    let checks = cx.machine.checks;
+    if let Some(watch) = &look.watch
+        && checks.intersects(Checks::UNDEFINED)
+    {
+        undefined::follow(cx, warp, watch, group, mask)?;
+    }
+    if mask == 0 {
+        return Ok(());
+    }
+    if let Some(touches) = &look.products
+        && checks.contains(Checks::WGMMA_IN_FLIGHT)
+    {
+        products::follow(cx, warp, touches)?;
+    }
+    if let Some((space, register)) = look.converts
+        && checks.contains(Checks::ADDRESS_CONVERSIONS)
+    {
+        let values = warp.regs.d(register);
+        let window = match space {
+            Space::Local => LOCAL_WINDOW..PARAM_WINDOW,
+            _ => SHARED_WINDOW..LOCAL_WINDOW,
+        };
+        // A null pointer stays one until it is used.
+        if let Some(lane) = lanes(mask).find(|&lane| values[lane] != 0 && !window.contains(&values[lane])) {
+            let message = format!(
+                "address conversion: {:#x} is converted to {} space, where it does not lie",
+                values[lane],
+                space.name()
+            );
+            cx.note(Fault::at(FindingKind::AddressConversion, lane, message))?;
+        }
+    }
+    Ok(())
+}

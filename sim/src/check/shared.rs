@@ -1,0 +1,406 @@
+//! What a checked run asks of every access to shared memory: was it written, and is it ordered?
+
+use super::races::{self, AccessKind, Conflict};
+use super::undefined::Partial;
+use crate::code::{Access, Memory, Op, Reg};
+use crate::exec::lanes::{FULL, Lanes64, lanes, mask_of};
+use crate::exec::mbarrier;
+use crate::exec::shared::Place;
+use crate::fault::{Fault, Outcome, Where};
+use crate::launch::Checks;
+use crate::machine::Cx;
+use crate::report::FindingKind;
+
+/// Who makes a copy to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copier {
+    /// `cp.async`.
+    Thread,
+    /// `st.async`, `red.async`: values from registers.
+    Values,
+    /// The engine of bulk copies, through the asynchronous proxy.
+    Engine,
+}
+
+/// The bytes that a lane is about to write.
+pub(crate) type NewBytes<'a> = &'a dyn Fn(usize, usize) -> u8;
+
+impl Cx<'_> {
+    fn checks(&self, checks: Checks) -> bool {
+        self.machine.checks.intersects(checks)
+    }
+
+    /// Whether races in shared memory are looked for.
+    pub(crate) fn racing(&self) -> bool {
+        self.checks(Checks::SHARED_RACES)
+    }
+
+    /// The lanes of the executing warp have synchronised.
+    pub(crate) fn sync_lanes(&mut self) {
+        if self.racing() {
+            self.races.clocks.sync_lanes(self.warp);
+        }
+    }
+
+    /// The lanes of `members` have synchronised, of those that are `live`.
+    pub(crate) fn sync_members(&mut self, members: u32, live: u32) {
+        if members & live == live {
+            self.sync_lanes();
+        } else if self.racing() {
+            self.races.clocks.sync_some_lanes(self.warp, members);
+        }
+    }
+
+    /// The lanes of a load that read something undefined, but perhaps as the padding of a structure, or as it was stored.
+    #[inline(always)]
+    pub(crate) fn partial(&self, rank: usize, all: &Lanes64, access: &Access, d: &[Reg], m: u32) -> u32 {
+        if self.ctas[rank].shared.written.is_sound() && !access.may_be_padding() {
+            return 0;
+        }
+        self.find_partial(rank, all, access, d, m)
+    }
+
+    fn find_partial(&self, rank: usize, all: &Lanes64, access: &Access, d: &[Reg], m: u32) -> u32 {
+        let written = &self.ctas[rank].shared.written;
+        let bytes = access.size();
+        if !self.checks(Checks::UNDEFINED) || written.surely(all, bytes as usize) {
+            return 0;
+        }
+        let is_defined = |address: u64| {
+            (0..bytes).step_by(8).all(|i| written.undefined(0, address + i, bytes.min(8)).0 == 0)
+        };
+        let is_padding =
+            |address: u64| access.may_be_padding() && written.touched(0, access.structure(address));
+        let is_stored = |address: u64| written.is_stored(address..address + bytes);
+        let is_partial = |address: u64| !is_defined(address) && (is_padding(address) || is_stored(address));
+        let partial = mask_of(|lane| m >> lane & 1 == 1 && is_partial(all[lane]));
+        // What goes elsewhere than to registers is not followed.
+        let followed = || d.iter().any(|&reg| self.machine.code.watched.number(reg).is_some());
+        if partial != 0 && followed() { partial } else { 0 }
+    }
+
+    /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load, and
+    /// what is undefined in the lanes of `partial` to its uses.
+    pub(crate) fn check_load(
+        &mut self,
+        rank: usize,
+        all: &Lanes64,
+        bytes: usize,
+        m: u32,
+        partial: u32,
+        what: &str,
+    ) -> Outcome<()> {
+        self.visit(rank, m.trailing_zeros() as usize)?;
+        let (warp, pc) = (self.warp, self.pc);
+        let limit = u64::from(self.ctas[rank].shared.bytes);
+        if self.racing() {
+            let words = bytes == 4 && m == FULL && self.races.by_words();
+            let left = if words { self.races.read_words(rank, all, warp, pc) } else { m };
+            for lane in lanes(left).filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit) {
+                if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc) {
+                    self.note(self.conflict(conflict, AccessKind::Read, lane, false))?;
+                }
+            }
+        }
+        if self.checks(Checks::UNINITIALIZED_SHARED) {
+            let shared = &self.ctas[rank].shared;
+            if shared.written.surely(all, bytes) {
+                return Ok(());
+            }
+            let bad = lanes(m & !partial)
+                .filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit)
+                .find_map(|lane| shared.initialised(all[lane] as usize, bytes, lane, what).err());
+            return bad.map_or(Ok(()), |fault| self.postpone(fault));
+        }
+        Ok(())
+    }
+
+    /// A volatile, relaxed or acquiring load: it races with nothing, and may learn what others released.
+    pub(crate) fn check_strong_load(
+        &mut self,
+        rank: usize,
+        all: &Lanes64,
+        bytes: usize,
+        m: u32,
+        synchronizes: bool,
+    ) -> Outcome<()> {
+        self.visit(rank, m.trailing_zeros() as usize)?;
+        self.check_strong(synchronizes);
+        if self.checks(Checks::UNINITIALIZED_SHARED) {
+            for lane in lanes(m) {
+                if let Err(fault) =
+                    self.ctas[rank].shared.initialised(all[lane] as usize, bytes, lane, "a load")
+                {
+                    self.postpone(fault)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How a store looks to the race checker; a strong one meets others.
+    pub(crate) fn kind_of(&mut self, access: &Access) -> AccessKind {
+        if !access.strong {
+            return AccessKind::Write;
+        }
+        self.check_strong(access.synchronizes);
+        AccessKind::Atomic
+    }
+
+    /// A strong access: what the warp's fences and others released to atomics meets here. One that synchronizes is a
+    /// fence itself.
+    pub(crate) fn check_strong(&mut self, synchronizes: bool) {
+        if !self.checks(Checks::SHARED_RACES) {
+            return;
+        }
+        if synchronizes {
+            self.races.clocks.fence(self.warp);
+        }
+        self.races.clocks.atomic(self.warp);
+        if synchronizes {
+            self.races.clocks.fence(self.warp);
+        }
+    }
+
+    /// A store of `bytes` bytes by each lane of `m` to block `rank`; `new` gives byte i of a lane's value.
+    pub(crate) fn check_store(
+        &mut self,
+        rank: usize,
+        all: &Lanes64,
+        bytes: usize,
+        m: u32,
+        kind: AccessKind,
+        new: NewBytes<'_>,
+    ) -> Outcome<()> {
+        self.visit(rank, m.trailing_zeros() as usize)?;
+        self.check_objects(rank, all, bytes, m)?;
+        if !self.checks(Checks::SHARED_RACES) {
+            return Ok(());
+        }
+        let (warp, pc) = (self.warp, self.pc);
+        let words = bytes == 4 && m == FULL && kind == AccessKind::Write && self.races.by_words();
+        let left = if words { self.races.write_words(rank, all, warp, pc) } else { m };
+        for lane in lanes(left) {
+            let start = all[lane] as usize;
+            if all[lane].saturating_add(bytes as u64) > u64::from(self.ctas[rank].shared.bytes) {
+                continue;
+            }
+            let access = races::Access { warp, lane, pc, kind };
+            if let Some(conflict) = self.races.write(rank, start, bytes, access)
+                && !self.harmless(&conflict, rank, (all, bytes), lane, new)
+            {
+                self.note(self.conflict(conflict, kind, lane, false))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to overwrite an mbarrier in the middle of a phase.
+    fn check_objects(&mut self, rank: usize, all: &Lanes64, bytes: usize, m: u32) -> Outcome<()> {
+        if self.mbarriers.is_empty() {
+            return Ok(());
+        }
+        let hit = |offset: usize| {
+            lanes(m).find(|&lane| (all[lane] as usize) < offset + 8 && offset < all[lane] as usize + bytes)
+        };
+        let (low, high) = lanes(m).fold((u64::MAX, 0), |(low, high), l| (low.min(all[l]), high.max(all[l])));
+        let near = |offset: usize| offset + 8 > low as usize && offset < high as usize + bytes;
+        let place = |offset: usize| Place { rank, offset };
+        let found = self.mbarriers.keys().filter(|(at, offset)| *at == rank && near(*offset));
+        let found = found.filter(|(_, offset)| mbarrier::in_phase(self, place(*offset)));
+        let Some((lane, offset)) = found.filter_map(|&(_, offset)| Some((hit(offset)?, offset))).min() else {
+            return Ok(());
+        };
+        let message = format!(
+            "mbarrier misuse: a store overwrites the mbarrier at {offset:#x} in the middle of a phase"
+        );
+        self.note(Fault::at(FindingKind::MbarrierMisuse, lane, message))
+    }
+
+    /// Whether both write the same bytes.
+    fn harmless(
+        &self,
+        conflict: &Conflict,
+        rank: usize,
+        (all, bytes): (&Lanes64, usize),
+        lane: usize,
+        new: NewBytes<'_>,
+    ) -> bool {
+        let other = conflict.other;
+        if !conflict.both_write {
+            return false;
+        }
+        // Lanes of one instruction have not stored yet.
+        let together = other.warp == self.warp && other.pc == self.pc;
+        (conflict.byte..conflict.byte + self.races.unit()).all(|byte| {
+            let within = |lane: usize| byte.checked_sub(all[lane] as usize).filter(|&at| at < bytes);
+            let Some(at) = within(lane) else { return true };
+            // The same instruction may have stored there a turn of a loop ago: then the value is in memory.
+            let old = match within(other.lane).filter(|_| together) {
+                Some(at) => Some(new(other.lane, at)),
+                None => {
+                    let word = self.ctas[rank].shared.words.get(byte / 4);
+                    word.map(|word| (word >> (8 * (byte % 4))) as u8)
+                }
+            };
+            old == Some(new(lane, at))
+        })
+    }
+
+    /// Whether what an instruction wrote takes a proxy fence to be seen by an asynchronous engine. What `cp.async` brought does
+    /// not in practice: CUTLASS and Triton wait and synchronise, no more, before `wgmma` reads it.
+    fn wants_proxy_fence(&self, pc: u32) -> bool {
+        let op = self.machine.code.instrs.get(pc as usize).map(|instr| &instr.op);
+        !matches!(op, Some(Op::Memory(Memory::CpAsync(_))))
+    }
+
+    /// The last ordinary write of some bytes that no proxy fence lets asynchronous operations see.
+    fn unfenced(&self, place: Place, bytes: usize) -> Option<races::Access> {
+        let wants = |pc| self.wants_proxy_fence(pc);
+        let find = || self.races.unfenced(place.rank, place.offset, bytes, self.warp, wants);
+        self.checks(Checks::PROXY_FENCES).then(find).flatten()
+    }
+
+    #[cold]
+    fn missing_fence(&self, place: Place, writer: races::Access, lane: usize, does: &str) -> Box<Fault> {
+        let message = format!(
+            "missing proxy fence: an asynchronous operation {does} shared address {:#x}, written by ordinary \
+             instructions, with no fence.proxy.async between",
+            place.offset
+        );
+        Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(writer))
+    }
+
+    /// A read by an asynchronous operation, which goes on until it is waited for; a product's is its warpgroup's.
+    pub(crate) fn check_async_read(
+        &mut self,
+        place: Place,
+        bytes: usize,
+        lane: usize,
+        product: bool,
+    ) -> Outcome<()> {
+        if self.checks(Checks::SHARED_RACES) {
+            let reader = if product { self.races.clocks.tensor_cores(self.warp) } else { self.warp };
+            let range = (place.rank, place.offset, bytes);
+            if let Some(conflict) = self.races.async_read(range, reader, self.warp, lane, self.pc) {
+                return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
+            }
+        }
+        if let Some(writer) = self.unfenced(place, bytes) {
+            self.note(self.missing_fence(place, writer, lane, "reads"))?;
+        }
+        if self.checks(Checks::UNINITIALIZED_SHARED) {
+            let shared = &self.ctas[place.rank].shared;
+            if let Err(fault) = shared.initialised(place.offset, bytes, lane, "an asynchronous operation") {
+                self.postpone(fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy on its way to shared memory.
+    pub(crate) fn check_copy(&mut self, place: Place, bytes: usize, lane: usize, by: Copier) -> Outcome<()> {
+        let unfenced = if by == Copier::Engine { self.unfenced(place, bytes) } else { None };
+        if self.checks(Checks::SHARED_RACES) {
+            let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
+            match self.races.write(place.rank, place.offset, bytes, access) {
+                // Reductions are atomic towards each other.
+                Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => {}
+                Some(conflict) => {
+                    let fault = self.conflict(conflict, AccessKind::Copy, lane, by != Copier::Thread);
+                    return self.note(fault);
+                }
+                None => {}
+            }
+        }
+        match unfenced {
+            Some(writer) => self.note(self.missing_fence(place, writer, lane, "overwrites")),
+            None => Ok(()),
+        }
+    }
+
+    /// A value nobody wrote. A race may turn out to be the cause: then that is reported, else this at the end.
+    pub(crate) fn postpone(&mut self, fault: Box<Fault>) -> Outcome<()> {
+        if !self.checks(Checks::SHARED_RACES) {
+            return self.note(fault);
+        }
+        let (warp, pc) = (self.warp, self.pc);
+        self.postponed.get_or_insert((fault, warp, pc));
+        Ok(())
+    }
+
+    fn place_of(&self, access: races::Access) -> Option<Where> {
+        let warp = self.races.clocks.spokesman(access.warp);
+        Some(Where { warp, lane: access.lane, pc: access.pc })
+    }
+
+    fn is_cp_async(&self, pc: u32) -> bool {
+        matches!(&self.machine.code.instrs[pc as usize].op, Op::Memory(Memory::CpAsync(_)))
+    }
+
+    fn is_bulk(&self, pc: u32) -> bool {
+        let op = &self.machine.code.instrs[pc as usize].op;
+        matches!(op, Op::Memory(Memory::Bulk(_) | Memory::BulkTensor(_) | Memory::StoreAsync(_)))
+    }
+
+    fn is_reduction(&self, pc: u32) -> bool {
+        match &self.machine.code.instrs[pc as usize].op {
+            Op::Memory(Memory::Bulk(op)) => op.reduce.is_some(),
+            Op::Memory(Memory::StoreAsync(op)) => op.reduce.is_some(),
+            _ => false,
+        }
+    }
+
+    fn is_wgmma(&self, pc: u32) -> bool {
+        matches!(&self.machine.code.instrs[pc as usize].op, Op::Tensor(_))
+    }
+
+    #[cold]
+    fn conflict(&self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Box<Fault> {
+        let other = conflict.other;
+        let engine = other.warp == self.races.clocks.engine();
+        let unwaited = (other.kind == AccessKind::Copy || engine || other.warp == self.races.clocks.copier())
+            && matches!(kind, AccessKind::Read | AccessKind::AsyncRead);
+        let kind_of = match other.kind {
+            _ if unwaited => FindingKind::AsyncCopyUnwaited,
+            AccessKind::AsyncRead if self.is_wgmma(other.pc) => FindingKind::WgmmaInFlight,
+            _ if kind == AccessKind::AsyncRead && self.is_wgmma(self.pc) => FindingKind::WgmmaInFlight,
+            AccessKind::AsyncRead => FindingKind::AsyncProxyRace,
+            _ if bulk || engine || self.is_bulk(other.pc) => FindingKind::AsyncProxyRace,
+            _ => FindingKind::SharedRace,
+        };
+        let verb = |kind: AccessKind| match kind {
+            AccessKind::Read => "a load",
+            AccessKind::Write => "a store",
+            AccessKind::Atomic => "an atomic",
+            AccessKind::Copy => "an asynchronous copy",
+            AccessKind::AsyncRead => "a read by an asynchronous operation",
+        };
+        let address = conflict.byte;
+        let message = match kind_of {
+            FindingKind::AsyncCopyUnwaited => format!(
+                "asynchronous copy not waited for: a load of shared address {address:#x} races with a copy in flight"
+            ),
+            FindingKind::WgmmaInFlight => format!(
+                "wgmma in flight: async proxy race at shared address {address:#x}: {} and {} with no order between them",
+                verb(kind),
+                verb(other.kind)
+            ),
+            FindingKind::AsyncProxyRace => format!(
+                "async proxy race at shared address {address:#x}: {} conflicts with {}",
+                verb(kind),
+                verb(if engine { AccessKind::Copy } else { other.kind })
+            ),
+            _ => format!(
+                "shared memory race at {address:#x}: {} and {} with no order between them",
+                verb(kind),
+                if other.kind == AccessKind::Write && self.is_cp_async(other.pc) {
+                    "an asynchronous copy that only its own warp has waited for"
+                } else {
+                    verb(other.kind)
+                }
+            ),
+        };
+        Fault::at(kind_of, lane, message).with(self.place_of(other))
+    }
+}

@@ -1,0 +1,132 @@
+//! What a checked run asks before an instruction that touches watched registers.
+
+use super::{Origin, Taint, Undefined, flow};
+use crate::code::{Code, Memory, Op, Reg, Shfl, Tensor, Watch};
+use crate::exec::lanes::lanes;
+use crate::exec::warp_ops;
+use crate::fault::{Fault, Outcome, Where};
+use crate::launch::Checks;
+use crate::machine::Cx;
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+/// Follows one instruction, executed by the lanes `mask` of `group`. Lanes whose guard is undefined count as
+/// executing.
+pub(in crate::check) fn follow(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    watch: &Watch,
+    group: u32,
+    mask: u32,
+) -> Outcome<()> {
+    let undefined = &mut warp.undefined;
+    let read = Reads {
+        guard: undefined.lanes(watch.guard.as_slice()) & group,
+        sources: undefined.lanes(&watch.sources) & mask,
+        sinks: undefined.lanes(&watch.sinks) & mask,
+    };
+    if read.guard | read.sources | read.sinks == 0 {
+        undefined.define(&watch.writes, mask);
+        return Ok(());
+    }
+    follow_undefined(cx, warp, watch, &read, mask)
+}
+
+/// Lanes in which what an instruction reads is not wholly defined.
+struct Reads {
+    guard: u32,
+    sources: u32,
+    sinks: u32,
+}
+
+#[cold]
+fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Reads, mask: u32) -> Outcome<()> {
+    let op = &cx.machine.code.instrs[cx.pc as usize].op;
+    if let Op::Alu(alu) = op {
+        flow::compute(cx, warp, watch, alu, read.guard, mask);
+        return Ok(());
+    }
+    let mut fault = used(cx, &mut warp.undefined, watch.guard.as_slice(), read.guard);
+    fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sinks, read.sinks));
+    match op {
+        Op::Memory(Memory::St(..) | Memory::StR(..)) => warp.undefined.storing = read.sources,
+        // The old accumulators are read where `scale-d` says so.
+        Op::Tensor(tensor) if let Tensor::Wgmma(wgmma) = &**tensor => {
+            let kept = wgmma.keep.map_or(u32::MAX, |(p, negated)| warp.regs.predicate(p, negated));
+            fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sources, read.sources & kept));
+        }
+        _ => {}
+    }
+    warp.undefined.define(&watch.writes, mask);
+    fault.map_or(Ok(()), |fault| tell(cx, fault))
+}
+
+/// Notes a mistake. What nobody wrote to shared memory may be explained by a race later.
+pub(super) fn tell(cx: &mut Cx<'_>, fault: Box<Fault>) -> Outcome<()> {
+    if fault.kind == FindingKind::UninitializedSharedRead { cx.postpone(fault) } else { cx.note(fault) }
+}
+
+/// The mistake of using registers that are undefined in `mask`, if its kind is looked for. Told once, they count as
+/// defined.
+fn used(cx: &Cx<'_>, undefined: &mut Undefined, registers: &[u32], mask: u32) -> Option<Box<Fault>> {
+    let taints = lanes(mask).filter_map(|lane| Some((lane, undefined.first(registers, lane)?)));
+    let fault = taints.into_iter().find_map(|(lane, (register, taint))| {
+        misuse(cx, lane, &taint, &format!("`{}`", cx.machine.code.watched.name(register)))
+    });
+    undefined.define(registers, mask);
+    fault
+}
+
+/// The mistake of using something undefined, if its kind is looked for.
+pub(crate) fn misuse(cx: &Cx<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
+    let Origin { kind, at, .. } = origin(taint, Where { warp: cx.warp, lane, pc: cx.pc });
+    if !cx.machine.checks.contains(check(kind)) {
+        return None;
+    }
+    Some(Fault::at(kind, lane, sentence(kind, what)).with((at.pc != cx.pc).then_some(at)))
+}
+
+/// The check that looks for a kind of use.
+fn check(kind: FindingKind) -> Checks {
+    match kind {
+        FindingKind::UninitializedLocalRead => Checks::UNINITIALIZED_LOCAL,
+        FindingKind::UninitializedSharedRead => Checks::UNINITIALIZED_SHARED,
+        _ => Checks::UNINITIALIZED_REGISTERS,
+    }
+}
+
+/// What is wrong with something that is used.
+pub(crate) fn sentence(kind: FindingKind, used: &str) -> String {
+    match kind {
+        FindingKind::UninitializedLocalRead => {
+            format!("uninitialized local memory: {used} comes from bytes that the thread has not written")
+        }
+        FindingKind::UninitializedSharedRead => {
+            format!("uninitialized shared memory: {used} comes from bytes that no thread has written")
+        }
+        _ => format!(
+            "uninitialized register: {used} holds a value that was never written, or computed from one"
+        ),
+    }
+}
+
+/// Where a taint comes from; a register that was never written is met first by the instruction `at`.
+pub(crate) fn origin(taint: &Taint, at: Where) -> Origin {
+    let here = Origin { kind: FindingKind::UninitializedRegister, at, padding: false };
+    taint.origin.unwrap_or(here)
+}
+
+/// What the result of a shuffle by the lanes `m` is: as undefined as in the lane that it comes from.
+pub(crate) fn shuffle(code: &Code, warp: &mut Warp, op: &Shfl, at: Where, m: u32) {
+    let Some(d) = code.watched.number(Reg::R(op.d)) else { return };
+    let taint = |lane: usize| match code.watched.number(Reg::R(op.a)) {
+        Some(a) if m >> lane & 1 == 1 => warp.undefined.get(a, lane),
+        _ => Taint::NONE,
+    };
+    let (from, _) = warp_ops::shuffled(&warp.regs, op);
+    let taints = from.map(|lane| {
+        let taint = taint(lane);
+        Taint { origin: Some(origin(&taint, Where { lane, ..at })), ..taint }
+    });
+    lanes(m).for_each(|lane| warp.undefined.set(d, lane, taints[lane]));
+}

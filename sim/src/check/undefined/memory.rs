@@ -1,0 +1,133 @@
+//! Undefined values in memory: loaded, stored, and leaving the block.
+
+use std::ops::Range;
+
+use super::follow::{misuse, origin, tell};
+use super::{Origin, Taint, Undefined};
+use crate::code::{Access, Code, Reg};
+use crate::exec::lanes::{Lanes64, lanes};
+use crate::fault::{Outcome, Where};
+use crate::machine::Cx;
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+/// Memory in which something may be undefined.
+pub(crate) trait Partial {
+    /// The mistake of using it.
+    const KIND: FindingKind;
+
+    /// The undefined bits of up to 8 bytes, and where they come from, if they were stored.
+    fn undefined(&self, lane: usize, address: u64, bytes: u64) -> (u64, Option<Origin>);
+
+    /// Whether some of these bytes were written.
+    fn touched(&self, lane: usize, bytes: Range<u64>) -> bool;
+
+    /// Of up to 8 bytes that were just stored, some bits are undefined.
+    fn undefine(&mut self, lane: usize, at: (u64, u64), bits: u64, origin: Origin);
+}
+
+/// A load, by the instruction `at` in the lanes of `m`, of what is not wholly defined.
+#[cold]
+pub(crate) fn load<M: Partial>(
+    (code, at): (&Code, Where),
+    undefined: &mut Undefined,
+    memory: &M,
+    access: &Access,
+    d: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) {
+    for lane in lanes(m) {
+        let padding = memory.touched(lane, access.structure(all[lane]));
+        let unwritten = Origin { kind: M::KIND, at: Where { lane, ..at }, padding };
+        for (i, &reg) in (0..).zip(d) {
+            let Some(register) = code.watched.number(reg) else { continue };
+            let (bits, origin) = element(memory, lane, all[lane] + u64::from(access.bytes) * i, access);
+            let mut origin = origin.unwrap_or(unwritten);
+            // Bit fields are set one by one, in words that nobody wrote before.
+            origin.padding |= bits & low_bytes(access.bytes.into()) != low_bytes(access.bytes.into());
+            undefined.set(register, lane, Taint { bits, origin: Some(origin) });
+        }
+    }
+}
+
+/// The undefined bits of an element as a register holds them. Of 128 bits all are, if one is.
+fn element<M: Partial>(memory: &M, lane: usize, address: u64, access: &Access) -> (u64, Option<Origin>) {
+    let bytes = u64::from(access.bytes);
+    if bytes == 16 {
+        let (low, high) = (memory.undefined(lane, address, 8), memory.undefined(lane, address + 8, 8));
+        return (if low.0 | high.0 == 0 { 0 } else { u64::MAX }, low.1.or(high.1));
+    }
+    let (bits, origin) = memory.undefined(lane, address, bytes);
+    let sign = access.signed && bits >> (8 * bytes - 1) & 1 == 1;
+    (if sign { bits | !low_bytes(bytes) } else { bits }, origin)
+}
+
+/// What is undefined of up to 8 bytes of a lane's local memory.
+pub(crate) fn of_local(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64, bytes: u64) -> Taint {
+    let (bits, origin) = warp.local.undefined(lane, address, bytes);
+    let at = Where { warp: cx.warp, lane, pc: cx.pc };
+    let unwritten = Origin { kind: FindingKind::UninitializedLocalRead, at, padding: false };
+    Taint { bits, origin: Some(origin.unwrap_or(unwritten)) }
+}
+
+/// Ones in some bytes.
+pub(super) fn low_bytes(bytes: u64) -> u64 {
+    u64::MAX >> (64 - 8 * bytes.min(8))
+}
+
+/// After a store by the instruction `at` in the lanes of `m`: what was undefined is so there.
+#[cold]
+pub(crate) fn store<M: Partial>(
+    (code, at): (&Code, Where),
+    undefined: &Undefined,
+    memory: &mut M,
+    access: &Access,
+    values: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) {
+    let bytes = u64::from(access.bytes);
+    for (i, &reg) in (0..).zip(values) {
+        let Some(register) = code.watched.number(reg) else { continue };
+        for lane in lanes(m) {
+            let taint = undefined.get(register, lane);
+            let bits = taint.bits & low_bytes(bytes);
+            if bits == 0 {
+                continue;
+            }
+            // An object of an empty class is a byte that nobody writes, and is copied nevertheless.
+            let empty = taint.origin.is_none() && bytes == 1;
+            let mut origin = origin(&taint, Where { lane, ..at });
+            origin.padding |= empty;
+            for part in (0..bytes).step_by(8) {
+                memory.undefine(lane, (all[lane] + bytes * i + part, bytes.min(8)), bits, origin);
+            }
+        }
+    }
+}
+
+/// A store to global memory in the lanes of `m`, where the host sees the values. Padding does no harm.
+#[cold]
+pub(crate) fn leave(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    values: &[Reg],
+    m: u32,
+) -> Outcome<()> {
+    let code = cx.machine.code;
+    let mut fault = None;
+    for register in values.iter().filter_map(|&reg| code.watched.number(reg)) {
+        for lane in lanes(m) {
+            let taint = warp.undefined.get(register, lane);
+            let padding = taint.origin.is_some_and(|origin| origin.padding);
+            if taint.bits & low_bytes(access.bytes.into()) != 0 && !padding {
+                let name = code.watched.name(register);
+                fault = fault.or_else(|| misuse(cx, lane, &taint, &format!("`{name}`")));
+                warp.undefined.set(register, lane, Taint::NONE);
+            }
+        }
+    }
+    fault.map_or(Ok(()), |fault| tell(cx, fault))
+}

@@ -1,0 +1,214 @@
+//! cp.async: data is fetched when the copy is issued and arrives in shared memory at the wait.
+
+use super::global::{Doing, reach};
+use super::lanes::{Lanes32, Lanes64, lanes};
+use super::memory::{View, aligned, safe_addresses};
+use super::shared::{Place, offsets};
+use crate::check::global::Manner;
+use crate::check::races::{Access, AccessKind};
+use crate::check::shared::Copier;
+use crate::code::{CpAsync, Space};
+use crate::fault::{Fault, Outcome};
+use crate::machine::Cx;
+use crate::report::FindingKind;
+use crate::warp::Warp;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Copies of one instruction that have not arrived.
+#[derive(Debug)]
+struct Pending {
+    /// Lanes whose copy is still on its way.
+    mask: u32,
+    bytes: u64,
+    /// The instruction that issued them.
+    pc: u32,
+    to: Lanes64,
+    /// The group each lane's copy belongs to.
+    group: Lanes32,
+    data: [[u32; 4]; 32],
+}
+
+/// A warp's asynchronous copies.
+#[derive(Debug, Default)]
+#[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
+pub(crate) struct AsyncCopies {
+    /// Entries in use and emptied ones, kept for reuse.
+    entries: Vec<Pending>,
+    /// Those in use, oldest first.
+    pending: Vec<usize>,
+    spare: Vec<usize>,
+    /// How many groups each lane has committed.
+    committed: Lanes32,
+}
+
+impl AsyncCopies {
+    pub(crate) fn reset(&mut self) {
+        self.spare.append(&mut self.pending);
+        self.committed = [0; 32];
+    }
+}
+
+pub(super) fn issue<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    copy: &CpAsync,
+    m: u32,
+) -> Outcome<()> {
+    let mut to = safe_addresses(warp, copy.dst, m);
+    offsets(cx, &mut to);
+    let from = safe_addresses(warp, copy.src, m);
+    let bytes = u64::from(copy.bytes);
+    aligned(&to, bytes, "the target of a cp.async", Space::Shared)?;
+    cx.cta().shared.within(&to, bytes, "the target of a cp.async")?;
+    let mut sizes = [copy.bytes; 32];
+    if let Some(reg) = copy.src_bytes {
+        for (lane, &size) in warp.regs.r(reg).iter().enumerate() {
+            if size > u32::from(copy.bytes) && m >> lane & 1 == 1 {
+                let message = format!("cp.async of {bytes} bytes is told to read {size}");
+                return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
+            }
+            sizes[lane] = size.min(u32::from(copy.bytes)) as u8;
+        }
+    }
+    if let Some((p, negated)) = copy.ignore {
+        let ignored = warp.regs.predicate(p, negated);
+        for lane in lanes(ignored) {
+            sizes[lane] = 0;
+        }
+    }
+    if CHECKED {
+        for lane in lanes(m) {
+            let place = Place { rank: cx.at, offset: to[lane] as usize };
+            cx.check_copy(place, usize::from(copy.bytes), lane, Copier::Thread)?;
+        }
+    }
+    let copies = &mut warp.copies;
+    let at = copies.spare.pop().unwrap_or_else(|| {
+        copies.entries.push(Pending {
+            mask: 0,
+            bytes: 0,
+            pc: 0,
+            to: [0; 32],
+            group: [0; 32],
+            data: [[0; 4]; 32],
+        });
+        copies.entries.len() - 1
+    });
+    copies.pending.push(at);
+    let entry = &mut copies.entries[at];
+    for lane in lanes(m) {
+        entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
+    }
+    if CHECKED {
+        let reading = lanes(m).filter(|&lane| sizes[lane] > 0).fold(0, |reading, lane| reading | 1 << lane);
+        if reading != 0 {
+            cx.count_global(&from, bytes, reading, false);
+        }
+        let written = bytes * u64::from(m.count_ones());
+        cx.count_bytes(|moved| moved.shared_written += written);
+        for lane in lanes(reading) {
+            cx.check_global(&from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
+        }
+    }
+    entry.mask = m;
+    entry.bytes = bytes;
+    entry.pc = cx.pc;
+    entry.to = to;
+    entry.group = copies.committed;
+    Ok(())
+}
+
+/// The bytes of one copy, zeros behind the first `size`.
+fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<[u32; 4]> {
+    let mut data = [0; 4];
+    if size == 0 {
+        return Ok(data);
+    }
+    if !from.is_multiple_of(bytes) {
+        let message = format!(
+            "misaligned access: the source of a cp.async of {bytes} bytes at global address {from:#x}, which is not a multiple of {bytes}"
+        );
+        return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
+    }
+    let allocation = reach(cx.machine, lane, from, size, Doing::Load)?;
+    let start = ((from - allocation.start) / 4) as usize;
+    for (i, word) in data.iter_mut().enumerate().take(size.div_ceil(4) as usize) {
+        let left = size - 4 * i as u64;
+        let mask = if left >= 4 { u32::MAX } else { (1 << (8 * left)) - 1 };
+        *word = allocation.words[start + i].load(Relaxed) & mask;
+    }
+    Ok(data)
+}
+
+/// A copy of some lanes that nobody has waited for: a lane and the instruction.
+pub(crate) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
+    entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()
+}
+
+pub(super) fn commit(warp: &mut Warp, m: u32) {
+    for lane in lanes(m) {
+        warp.copies.committed[lane] += 1;
+    }
+}
+
+/// Lets all but the newest `n` groups of each lane arrive.
+pub(super) fn wait(cx: &mut Cx<'_>, warp: &mut Warp, m: u32, n: u32) {
+    let committed = warp.copies.committed;
+    let ready = |lane: usize, group| m >> lane & 1 == 1 && group + n < committed[lane];
+    arrive(cx, warp, ready, false);
+    if cx.racing() {
+        cx.wait_counted(ready, n == 0);
+    }
+}
+
+/// Lets everything arrive, committed or not.
+pub(super) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
+    let ready = |lane: usize, _| m >> lane & 1 == 1;
+    arrive(cx, warp, ready, false);
+    if cx.racing() {
+        cx.wait_counted(ready, true);
+    }
+}
+
+/// Lets an mbarrier count what a lane has copied.
+pub(super) fn count(cx: &mut Cx<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
+    arrive(cx, warp, |other, _| other == lane, true);
+    if cx.racing() {
+        cx.counted.count(cx.warp, lane, mbarrier);
+    }
+}
+
+/// Makes copies, for their own threads or, if they are counted, for those who wait for an mbarrier.
+fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, counted: bool) {
+    let (rank, warp_number, racing) = (cx.at, cx.warp, cx.racing());
+    let shared = &mut cx.ctas[rank].shared;
+    let mut at = 0;
+    while at < warp.copies.pending.len() {
+        let entry = &mut warp.copies.entries[warp.copies.pending[at]];
+        let arrived =
+            lanes(entry.mask).filter(|&l| ready(l, entry.group[l])).fold(0, |mask, l| mask | 1 << l);
+        for lane in lanes(arrived) {
+            for i in 0..entry.bytes / 4 {
+                shared.set(entry.to[lane] + 4 * i, lane, u32::MAX, entry.data[lane][i as usize]);
+            }
+            shared.written.mark(entry.to[lane], entry.bytes);
+            if racing {
+                let access = Access { warp: warp_number, lane, pc: entry.pc, kind: AccessKind::Write };
+                let (offset, bytes) = (entry.to[lane] as usize, entry.bytes as usize);
+                if counted {
+                    cx.counted.add(access, entry.group[lane], Place { rank, offset }, bytes);
+                } else {
+                    cx.races.arrived(rank, offset, bytes, access);
+                }
+            }
+        }
+        entry.mask &= !arrived;
+        if entry.mask == 0 {
+            let entry = warp.copies.pending.remove(at);
+            warp.copies.spare.push(entry);
+        } else {
+            at += 1;
+        }
+    }
+}

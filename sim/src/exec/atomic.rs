@@ -1,0 +1,255 @@
+//! atom, red: lane after lane, in lane order.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::global::{Doing, reach};
+use super::lanes::{Lanes64, lanes};
+use super::memory::{aligned, safe_addresses};
+use crate::arith::minmax::{Extremum, MinMaxMode, minmax};
+use crate::arith::{Float, Int, Round, float};
+use crate::check::races::AccessKind;
+use crate::code::{Atom, AtomFn, D, Reg, Space};
+use crate::fault::{Fault, Outcome};
+use crate::machine::Cx;
+use crate::memory::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+/// The operands of one lane's atomic on one element.
+struct Operands {
+    b: u128,
+    c: u128,
+}
+
+/// What replaces `old`.
+fn update(f: AtomFn, bits: u32, flush: bool, old: u128, o: &Operands) -> u128 {
+    let (a, b) = (old as u64, o.b as u64);
+    let mask = u64::MAX >> (64 - bits.min(64));
+    let narrow = |value: u64| u128::from(value & mask);
+    match f {
+        AtomFn::And => old & o.b,
+        AtomFn::Or => old | o.b,
+        AtomFn::Xor => old ^ o.b,
+        AtomFn::Exch => o.b,
+        AtomFn::Cas => {
+            if old == o.b {
+                o.c
+            } else {
+                old
+            }
+        }
+        AtomFn::Inc => narrow(if a >= b { 0 } else { a + 1 }),
+        AtomFn::Dec => narrow(if a == 0 || a > b { b } else { a - 1 }),
+        AtomFn::AddInt(_) => narrow(a.wrapping_add(b)),
+        AtomFn::MinInt(int) => narrow(pick(int, a, b, false)),
+        AtomFn::MaxInt(int) => narrow(pick(int, a, b, true)),
+        AtomFn::AddFloat { ty, pair, ftz } => {
+            let add = |a: u64, b: u64| float::add(ty, Round::Rn, ftz || flush, false, a, b);
+            u128::from(halves(ty, pair, a, b, add))
+        }
+        AtomFn::MinFloat { ty, pair } => {
+            u128::from(halves(ty, pair, a, b, |a, b| minmax(ty, Extremum::Min, MinMaxMode::default(), a, b)))
+        }
+        AtomFn::MaxFloat { ty, pair } => {
+            u128::from(halves(ty, pair, a, b, |a, b| minmax(ty, Extremum::Max, MinMaxMode::default(), a, b)))
+        }
+    }
+}
+
+fn pick(int: Int, a: u64, b: u64, max: bool) -> u64 {
+    if (int.value(a) < int.value(b)) == max { b } else { a }
+}
+
+fn halves(ty: Float, pair: bool, a: u64, b: u64, f: impl Fn(u64, u64) -> u64) -> u64 {
+    let mask = ty.mask();
+    if pair { f(a & mask, b & mask) | f(a >> 16, b >> 16) << 16 } else { f(a & mask, b & mask) }
+}
+
+/// A value of up to 128 bits in a register.
+fn value(warp: &Warp, reg: Reg, lane: usize) -> u128 {
+    match reg {
+        Reg::Q(D(d)) => u128::from(warp.regs.d(D(d))[lane]) | u128::from(warp.regs.d(D(d + 1))[lane]) << 64,
+        other => u128::from(warp.regs.lane(other, lane)),
+    }
+}
+
+fn set(warp: &mut Warp, reg: Reg, lane: usize, value: u128) {
+    warp.regs.set_lane(reg, lane, value as u64);
+    if let Reg::Q(D(d)) = reg {
+        warp.regs.set_lane(Reg::D(D(d + 1)), lane, (value >> 64) as u64);
+    }
+}
+
+pub(super) fn execute<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    atom: &Atom,
+    m: u32,
+) -> Outcome<()> {
+    let all = safe_addresses(warp, atom.access.addr, m);
+    let total = u64::from(atom.access.bytes) * u64::from(atom.access.count);
+    aligned(&all, total, "an atomic", atom.access.space)?;
+    if CHECKED {
+        let window = SHARED_WINDOW..LOCAL_WINDOW;
+        let shared = match atom.access.space {
+            Space::Generic => window.contains(&all[m.trailing_zeros() as usize & 31]),
+            space => space != Space::Global,
+        };
+        if shared {
+            cx.count_shared(&all, total, m, true);
+        } else {
+            cx.count_global(&all, total, m, true);
+        }
+    }
+    for lane in lanes(m) {
+        one::<CHECKED>(cx, warp, atom, &all, lane)?;
+    }
+    Ok(())
+}
+
+fn one<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    atom: &Atom,
+    all: &Lanes64,
+    lane: usize,
+) -> Outcome<()> {
+    let bytes = u64::from(atom.access.bytes);
+    let total = bytes * u64::from(atom.access.count);
+    let address = all[lane];
+    let shared = match atom.access.space {
+        Space::Generic => (SHARED_WINDOW..LOCAL_WINDOW).contains(&address).then(|| address - SHARED_WINDOW),
+        Space::Shared | Space::SharedCluster => Some(address),
+        _ => None,
+    };
+    if shared.is_none() && address < GLOBAL_START && (LOCAL_WINDOW..).contains(&address) {
+        return Err(Fault::at(
+            FindingKind::InvalidAddress,
+            lane,
+            format!("an atomic in local memory, at {address:#x}"),
+        ));
+    }
+    for i in 0..usize::from(atom.access.count) {
+        let operands =
+            Operands { b: value(warp, atom.b[i], lane), c: atom.c.map_or(0, |c| value(warp, c, lane)) };
+        let offset = bytes * i as u64;
+        let old = match shared {
+            Some(at) => in_shared::<CHECKED>(cx, atom, lane, at, total, offset, &operands)?,
+            None => in_global::<CHECKED>(cx, atom, lane, address, total, offset, &operands)?,
+        };
+        if let Some(&d) = atom.d.get(i) {
+            set(warp, d, lane, old);
+        }
+    }
+    Ok(())
+}
+
+/// Reads, updates and writes an element made of the words that `get` and `put` reach.
+fn exchange(
+    atom: &Atom,
+    offset: u64,
+    flush: bool,
+    o: &Operands,
+    words: &mut dyn Words,
+    events: &mut u64,
+) -> u128 {
+    let bytes = u64::from(atom.access.bytes);
+    let bits = 8 * bytes as u32;
+    if bytes < 4 {
+        let shift = 8 * (offset & 3) as u32;
+        let word = words.get(offset >> 2);
+        let old = u128::from(word >> shift & 0xffff);
+        let new = update(atom.f, bits, flush, old, o) as u32 & 0xffff;
+        words.put(offset >> 2, (word & !(0xffff << shift)) | new << shift);
+        *events += u64::from(u128::from(new) != old);
+        return old;
+    }
+    let old = (0..bytes / 4).fold(0, |old, i| old | u128::from(words.get((offset >> 2) + i)) << (32 * i));
+    let new = update(atom.f, bits, flush, old, o);
+    for i in 0..bytes / 4 {
+        words.put((offset >> 2) + i, (new >> (32 * i)) as u32);
+    }
+    *events += u64::from(new != old);
+    old
+}
+
+/// Words of a memory that only one thread of the host touches.
+trait Words {
+    fn get(&self, index: u64) -> u32;
+    fn put(&mut self, index: u64, word: u32);
+}
+
+impl Words for Vec<u32> {
+    fn get(&self, index: u64) -> u32 {
+        self[index as usize]
+    }
+
+    fn put(&mut self, index: u64, word: u32) {
+        self[index as usize] = word;
+    }
+}
+
+impl Words for &[std::sync::atomic::AtomicU32] {
+    fn get(&self, index: u64) -> u32 {
+        self[index as usize].load(Relaxed)
+    }
+
+    fn put(&mut self, index: u64, word: u32) {
+        self[index as usize].store(word, Relaxed);
+    }
+}
+
+fn in_shared<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    atom: &Atom,
+    lane: usize,
+    at: u64,
+    total: u64,
+    offset: u64,
+    o: &Operands,
+) -> Outcome<u128> {
+    let rank = (at >> SHARED_BITS) as usize;
+    let blocks = cx.ctas.len();
+    let Some(cta) = cx.ctas.get_mut(rank) else {
+        let message = format!(
+            "shared memory out of bounds: {at:#x} is in block {rank} of the cluster, which has {blocks}"
+        );
+        return Err(Fault::at(FindingKind::SharedOutOfBounds, lane, message));
+    };
+    let address = at & ((1 << SHARED_BITS) - 1);
+    let mut all = [address; 32];
+    all[lane] = address;
+    cta.shared.within(&all, total, "an atomic").map_err(|fault| on_lane(fault, lane))?;
+    if CHECKED {
+        cx.check_strong_load(rank, &all, total as usize, 1 << lane, atom.access.synchronizes)?;
+        cx.check_store(rank, &all, total as usize, 1 << lane, AccessKind::Atomic, &|_, _| 0)?;
+    }
+    let shared = &mut cx.ctas[rank].shared;
+    shared.written.mark(address + offset, atom.access.bytes.into());
+    Ok(exchange(atom, address + offset, false, o, &mut shared.words, &mut cx.events))
+}
+
+fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
+    fault.lane = Some(lane);
+    fault
+}
+
+/// f32 additions in global memory flush subnormals, those in shared memory do not (PTX ISA, "atom").
+fn in_global<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    atom: &Atom,
+    lane: usize,
+    address: u64,
+    total: u64,
+    offset: u64,
+    o: &Operands,
+) -> Outcome<u128> {
+    let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
+    let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
+    if CHECKED && offset == 0 {
+        cx.check_strong(atom.access.synchronizes);
+        cx.check_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
+    }
+    let mut words = &allocation.words[..];
+    Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))
+}

@@ -1,0 +1,438 @@
+//! cp.async.bulk and cp.async.bulk.tensor: copies by an asynchronous engine.
+//!
+//! A copy is checked when it is issued and made later: one that an mbarrier counts when a warp's turn ends or a
+//! thread asks the mbarrier in vain, one in a bulk group when the group is waited for.
+
+use super::global::{Doing, reach};
+use super::lanes::lanes;
+use super::mbarrier::{complete_tx, initialised};
+use super::memory::addresses;
+use super::reduce::reduce;
+use super::shared::Place;
+use super::tensor_copy::{self, Tile};
+use crate::check::global::Manner;
+use crate::check::races::{Access, AccessKind};
+use crate::check::shared::Copier;
+use crate::code::{Bulk, BulkTensor, Completion, Reduction, Space, StoreAsync};
+use crate::fault::{Fault, Outcome, Where};
+use crate::machine::Cx;
+use crate::report::FindingKind;
+use crate::warp::Warp;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One end of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    Global(u64),
+    Shared(Place),
+    /// Words of a thread's registers, to be stored elsewhere.
+    Registers([u32; 4]),
+}
+
+/// A copy that has been issued.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) from: End,
+    /// Several with multicast.
+    pub(super) to: Vec<End>,
+    pub(super) bytes: u32,
+    pub(super) reduce: Option<Reduction>,
+    /// The tile, for a tensor copy; the global end then is not used.
+    pub(super) tile: Option<Box<Tile>>,
+    /// The warp that issued it, and the instruction.
+    issuer: (usize, u32),
+}
+
+impl Transfer {
+    /// Asks the checkers about both ends when the copy is issued.
+    fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+        let bytes = self.bytes as usize;
+        cx.count_bytes(|moved| {
+            let bytes = bytes as u64;
+            match self.from {
+                End::Global(_) => moved.global_read += bytes,
+                End::Shared(_) => moved.shared_read += bytes,
+                End::Registers(_) => {}
+            }
+            for to in &self.to {
+                match to {
+                    End::Global(_) => moved.global_written += bytes,
+                    End::Shared(_) => moved.shared_written += bytes,
+                    End::Registers(_) => {}
+                }
+            }
+        });
+        for &to in &self.to {
+            if let End::Shared(place) = to {
+                // What `st.async` stores does not go through the asynchronous proxy.
+                let values = matches!(self.from, End::Registers(_));
+                cx.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })?;
+            }
+        }
+        self.check_global(cx, lane)?;
+        match self.from {
+            End::Shared(place) => cx.check_async_read(place, bytes, lane, false),
+            End::Global(_) | End::Registers(_) => Ok(()),
+        }
+    }
+
+    /// The same for what is read or written in global memory.
+    fn check_global(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+        if cx.machine.global.is_none() {
+            return Ok(());
+        }
+        let (address, manner) = match (self.from, self.to.first()) {
+            (End::Global(address), _) => (address, Manner::Read),
+            (_, Some(&End::Global(address))) if self.reduce.is_some() => (address, Manner::Atomic),
+            (_, Some(&End::Global(address))) => (address, Manner::Write),
+            _ => return Ok(()),
+        };
+        let runs = match &self.tile {
+            Some(tile) => tile.runs(),
+            None => vec![(address, u64::from(self.bytes))],
+        };
+        // Copies of different blocks are taken to bring different bytes.
+        let value = cx.unit as u32;
+        for (address, bytes) in runs {
+            cx.check_global(&[address; 32], bytes, 1 << lane, manner, &|_, _| value)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the race checker that the copy has been made.
+    fn made(&self, cx: &mut Cx<'_>) {
+        if !cx.racing() {
+            return;
+        }
+        let (warp, pc) = self.issuer;
+        let bytes = self.bytes as usize;
+        for &to in &self.to {
+            if let End::Shared(place) = to {
+                let engine = cx.races.clocks.engine();
+                let access = Access { warp: engine, lane: 0, pc, kind: AccessKind::Write };
+                cx.races.arrived(place.rank, place.offset, bytes, access);
+                if cx.block_of(warp) != place.rank {
+                    cx.races.visit(place.rank, engine, Access { warp, ..access });
+                }
+            }
+        }
+        if let End::Shared(place) = self.from {
+            cx.races.read_done(place.rank, place.offset, bytes, warp);
+        }
+    }
+}
+
+/// Who is told of a copy's end.
+#[derive(Debug)]
+enum Notify {
+    /// An mbarrier in each receiving block.
+    Mbarriers(Vec<Place>),
+    /// A group of a thread (block, warp, lane).
+    Group { thread: (usize, u32, usize), group: u32 },
+}
+
+impl Notify {
+    /// Asks the checkers whether the mbarriers may be used.
+    fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+        match self {
+            Notify::Mbarriers(places) => places.iter().try_for_each(|&place| initialised(cx, place, lane)),
+            Notify::Group { .. } => Ok(()),
+        }
+    }
+}
+
+/// Copies that have been issued and not made, in order.
+#[derive(Debug, Default)]
+pub(crate) struct BulkCopies {
+    pending: Vec<(Transfer, Notify)>,
+}
+
+impl BulkCopies {
+    pub(crate) fn clear(&mut self) {
+        self.pending.clear();
+    }
+}
+
+fn check(what: bool, lane: usize, message: impl FnOnce() -> String) -> Outcome<()> {
+    if what { Ok(()) } else { Err(Fault::at(FindingKind::MisalignedAccess, lane, message())) }
+}
+
+/// The end of a plain copy, checked.
+fn end(cx: &Cx<'_>, space: Space, lane: usize, address: u64, bytes: u64, doing: Doing) -> Outcome<End> {
+    check(address.is_multiple_of(16), lane, || {
+        format!(
+            "misaligned access: a bulk copy at {} address {address:#x}, which is not a multiple of 16",
+            space.name()
+        )
+    })?;
+    if space == Space::Global {
+        reach(cx.machine, lane, address, bytes, doing)?;
+        return Ok(End::Global(address));
+    }
+    Place::of_range(cx, space, lane, address, bytes, 16, "a bulk copy").map(End::Shared)
+}
+
+/// The same place in each block of a multicast mask, or the one place.
+fn receivers(cx: &Cx<'_>, place: Place, mask: Option<u32>, lane: usize) -> Outcome<Vec<Place>> {
+    let Some(mask) = mask else { return Ok(vec![place]) };
+    if mask >> cx.ctas.len() != 0 {
+        let message = format!("multicast to blocks {mask:#x} of a cluster of {}", cx.ctas.len());
+        return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
+    }
+    Ok((0..cx.ctas.len()).filter(|rank| mask >> rank & 1 == 1).map(|rank| Place { rank, ..place }).collect())
+}
+
+fn notify(
+    cx: &Cx<'_>,
+    warp: &Warp,
+    completion: &Completion,
+    lane: usize,
+    mask: Option<u32>,
+) -> Outcome<Notify> {
+    match completion {
+        Completion::Mbarrier(addr) => {
+            let address = addresses(warp, *addr)[lane];
+            let place =
+                Place::locate(cx, Space::SharedCluster, lane, address, 8, "the mbarrier of a bulk copy")?;
+            Ok(Notify::Mbarriers(receivers(cx, place, mask, lane)?))
+        }
+        Completion::Group => {
+            Ok(Notify::Group { thread: (warp.cta, warp.index, lane), group: warp.bulk_groups[lane] })
+        }
+    }
+}
+
+pub(super) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outcome<()> {
+    let (to, from) = (addresses(warp, op.to.1), addresses(warp, op.from.1));
+    for lane in lanes(m) {
+        let bytes = warp.regs.r(op.bytes)[lane];
+        check(bytes.is_multiple_of(16), lane, || {
+            format!("misaligned access: a bulk copy of {bytes} bytes, which is not a multiple of 16")
+        })?;
+        let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);
+        let from = end(cx, op.from.0, lane, from[lane], bytes.into(), Doing::Load)?;
+        let to = match end(cx, op.to.0, lane, to[lane], bytes.into(), Doing::Store)? {
+            End::Shared(place) => receivers(cx, place, mask, lane)?.into_iter().map(End::Shared).collect(),
+            global => vec![global],
+        };
+        let notify = notify(cx, warp, &op.completion, lane, mask)?;
+        notify.check(cx, lane)?;
+        let issuer = (cx.warp, cx.pc);
+        let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
+        transfer.check(cx, lane)?;
+        cx.bulk.pending.push((transfer, notify));
+    }
+    Ok(())
+}
+
+pub(super) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m: u32) -> Outcome<()> {
+    let (maps, shared) = (addresses(warp, op.map), addresses(warp, op.shared.1));
+    for lane in lanes(m) {
+        let coordinates = op.coordinates.iter().map(|&c| warp.regs.r(c)[lane] as i32).collect();
+        let tile = tensor_copy::tile(cx, warp, lane, op, maps[lane], coordinates)?;
+        let bytes = tile.map.bytes();
+        let place = Place::of_range(cx, op.shared.0, lane, shared[lane], bytes as u64, 128, "a tensor copy")?;
+        let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);
+        let notify = notify(cx, warp, &op.completion, lane, mask)?;
+        notify.check(cx, lane)?;
+        let reduce = match op.reduce {
+            Some(f) => Some(tensor_copy::reduction(f, tile.map.ty, lane)?),
+            None => None,
+        };
+        let (from, to) = if op.load {
+            let to = receivers(cx, place, mask, lane)?.into_iter().map(End::Shared).collect();
+            (End::Global(0), to)
+        } else {
+            (End::Shared(place), vec![End::Global(0)])
+        };
+        let issuer = (cx.warp, cx.pc);
+        let transfer = Transfer { from, to, bytes: bytes as u32, reduce, tile: Some(Box::new(tile)), issuer };
+        transfer.check(cx, lane)?;
+        cx.bulk.pending.push((transfer, notify));
+    }
+    Ok(())
+}
+
+/// `st.async`, `red.async`.
+pub(super) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m: u32) -> Outcome<()> {
+    let (to, mbarriers) = (addresses(warp, op.to), addresses(warp, op.mbarrier));
+    let bytes = op.values.len() as u32 * u32::from(op.bytes);
+    for lane in lanes(m) {
+        let what = "an asynchronous store";
+        let place = Place::of_range(cx, op.space, lane, to[lane], bytes.into(), bytes.into(), what)?;
+        let mbarrier = Place::locate(cx, op.space, lane, mbarriers[lane], 8, "its mbarrier")?;
+        let mut words = [0; 4];
+        for (i, &value) in op.values.iter().enumerate() {
+            let value = warp.regs.get(value)[lane];
+            if op.bytes == 8 {
+                (words[2 * i], words[2 * i + 1]) = (value as u32, (value >> 32) as u32);
+            } else {
+                words[i] = value as u32;
+            }
+        }
+        let (from, to) = (End::Registers(words), vec![End::Shared(place)]);
+        let issuer = (cx.warp, cx.pc);
+        let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
+        let notify = Notify::Mbarriers(vec![mbarrier]);
+        notify.check(cx, lane)?;
+        transfer.check(cx, lane)?;
+        cx.bulk.pending.push((transfer, notify));
+    }
+    Ok(())
+}
+
+/// Makes the copies that mbarriers count; true if there were any.
+pub(crate) fn pump(cx: &mut Cx<'_>) -> Outcome<bool> {
+    run(cx, |notify| matches!(notify, Notify::Mbarriers(_)))
+}
+
+/// Makes the copies of all but the newest `n` groups of the lanes.
+pub(super) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> {
+    let me = (warp.cta, warp.index);
+    let due = |notify: &Notify| match notify {
+        Notify::Group { thread: (cta, index, lane), group } => {
+            (*cta, *index) == me && m >> lane & 1 == 1 && group + n < warp.bulk_groups[*lane]
+        }
+        Notify::Mbarriers(_) => false,
+    };
+    run(cx, due).map(|_| ())
+}
+
+/// A copy into shared memory of some lanes' bulk groups, or out of it, that nobody has waited for.
+pub(crate) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
+    let me = (warp.cta, warp.index);
+    cx.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
+        Notify::Group { thread: (cta, index, lane), .. } if (*cta, *index) == me && m >> lane & 1 == 1 => {
+            Some((*lane, transfer.issuer.1))
+        }
+        _ => None,
+    })
+}
+
+/// A copy that another block has issued, and that is on its way to the shared memory of block `rank`.
+pub(crate) fn underway_to(cx: &Cx<'_>, rank: usize) -> Option<Where> {
+    let transfers = cx.bulk.pending.iter().map(|(transfer, _)| transfer);
+    let foreign = |t: &&Transfer| cx.block_of(t.issuer.0) != rank;
+    let there = |to: &End| matches!(to, End::Shared(place) if place.rank == rank);
+    let found = transfers.filter(foreign).find(|transfer| transfer.to.iter().any(there));
+    found.map(|transfer| Where { warp: transfer.issuer.0, lane: 0, pc: transfer.issuer.1 })
+}
+
+/// Makes whatever is left when a cluster has ended.
+pub(crate) fn finish(cx: &mut Cx<'_>) -> Outcome<()> {
+    run(cx, |_| true).map(|_| ())
+}
+
+fn run(cx: &mut Cx<'_>, due: impl Fn(&Notify) -> bool) -> Outcome<bool> {
+    let mut at = 0;
+    let mut any = false;
+    while at < cx.bulk.pending.len() {
+        if !due(&cx.bulk.pending[at].1) {
+            at += 1;
+            continue;
+        }
+        let (transfer, notify) = cx.bulk.pending.remove(at);
+        any = true;
+        cx.events += 1;
+        make(cx, &transfer);
+        transfer.made(cx);
+        if let Notify::Mbarriers(places) = notify {
+            for place in places {
+                complete_tx(cx, place, 0, transfer.bytes)?;
+            }
+        }
+    }
+    Ok(any)
+}
+
+fn make(cx: &mut Cx<'_>, transfer: &Transfer) {
+    if let Some(tile) = &transfer.tile {
+        tensor_copy::make(cx, transfer, tile);
+        return;
+    }
+    let words: Vec<u32> = (0..transfer.bytes / 4).map(|i| read(cx, transfer.from, 4 * i)).collect();
+    for &to in &transfer.to {
+        match transfer.reduce {
+            None => {
+                for (i, &word) in (0..).zip(&words) {
+                    write(cx, to, 4 * i, word);
+                }
+            }
+            Some(reduction) => {
+                let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                let element = u32::from(reduction.bytes);
+                for at in (0..transfer.bytes).step_by(reduction.bytes.into()) {
+                    let new = &bytes[at as usize..(at + element) as usize];
+                    combine(cx, to, at, reduction, little_endian(new));
+                }
+            }
+        }
+    }
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// One word at a multiple of 4 behind an end.
+fn read(cx: &Cx<'_>, end: End, offset: u32) -> u32 {
+    match end {
+        End::Shared(place) => cx.ctas[place.rank].shared.words[place.offset / 4 + offset as usize / 4],
+        End::Global(address) => global_word(cx, address + u64::from(offset)),
+        End::Registers(words) => words[offset as usize / 4],
+    }
+}
+
+/// A word of global memory that was checked to exist.
+pub(super) fn global_word(cx: &Cx<'_>, address: u64) -> u32 {
+    match reach(cx.machine, 0, address, 1, Doing::Load) {
+        Ok(allocation) => allocation.words[((address - allocation.start) / 4) as usize].load(Relaxed),
+        Err(_) => 0,
+    }
+}
+
+fn write(cx: &mut Cx<'_>, end: End, offset: u32, word: u32) {
+    match end {
+        End::Shared(place) => shared_bits(cx, place, offset as usize, u32::MAX, word),
+        End::Global(address) => global_bits(cx, address + u64::from(offset), u32::MAX, word),
+        End::Registers(_) => {}
+    }
+}
+
+/// Replaces bits of a shared word.
+pub(super) fn shared_bits(cx: &mut Cx<'_>, place: Place, offset: usize, mask: u32, bits: u32) {
+    let shared = &mut cx.ctas[place.rank].shared;
+    let at = (place.offset + offset) / 4;
+    shared.words[at] = (shared.words[at] & !mask) | (bits & mask);
+    shared.written.mark_bits(at, mask);
+}
+
+/// Replaces bits of a global word that was checked to exist.
+pub(super) fn global_bits(cx: &Cx<'_>, address: u64, mask: u32, bits: u32) {
+    if let Ok(allocation) = reach(cx.machine, 0, address, 1, Doing::Load) {
+        allocation.store_bits(((address - allocation.start) / 4) as usize, mask, bits);
+    }
+}
+
+/// Combines one element with what is there.
+pub(super) fn combine(cx: &mut Cx<'_>, end: End, offset: u32, reduction: Reduction, new: u64) {
+    let bytes = u32::from(reduction.bytes);
+    let aligned = offset & !3;
+    let shift = 8 * (offset & 3);
+    let low = u64::from(read(cx, end, aligned));
+    let high = if bytes == 8 { u64::from(read(cx, end, aligned + 4)) << 32 } else { 0 };
+    let mask = u64::MAX >> (64 - 8 * bytes);
+    let old = (low | high) >> shift & mask;
+    let result = reduce(reduction.f, old, new & mask) & mask;
+    let word_mask = (mask as u32) << shift;
+    match end {
+        End::Shared(place) => shared_bits(cx, place, aligned as usize, word_mask, (result as u32) << shift),
+        End::Global(address) => {
+            global_bits(cx, address + u64::from(aligned), word_mask, (result as u32) << shift);
+        }
+        End::Registers(_) => {}
+    }
+    if bytes == 8 {
+        write(cx, end, aligned + 4, (result >> 32) as u32);
+    }
+}

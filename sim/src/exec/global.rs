@@ -1,0 +1,288 @@
+//! Global and constant memory.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::lanes::{Lanes64, lanes};
+use super::memory::{View, aligned, read, safe_addresses, write};
+use crate::code::{Access, D, R, Reg, Space};
+use crate::fault::{Fault, Outcome};
+use crate::machine::{Cx, Machine};
+use crate::memory::{Allocation, Found, same_region};
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+/// What an access does, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Load,
+    Store,
+    Atomic,
+}
+
+impl Doing {
+    fn verb(self) -> &'static str {
+        match self {
+            Doing::Load => "a load",
+            Doing::Store => "a store",
+            Doing::Atomic => "an atomic",
+        }
+    }
+}
+
+/// The one allocation that all lanes access, if it is one; `None` sends each lane its own way.
+#[inline(always)]
+fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) -> Option<&'a Allocation> {
+    let (mut low, mut high) = (u64::MAX, 0);
+    for &address in all {
+        low = low.min(address);
+        high = high.max(address);
+    }
+    if !same_region(low, high) {
+        return None;
+    }
+    match machine.memory.find(low) {
+        Found::Live(allocation) if high.saturating_add(bytes) <= allocation.start + allocation.size => {
+            Some(allocation)
+        }
+        _ => None,
+    }
+}
+
+/// The allocation that one lane accesses.
+pub(super) fn reach<'a>(
+    machine: &'a Machine<'_>,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    doing: Doing,
+) -> Outcome<&'a Allocation> {
+    match machine.memory.find(address) {
+        Found::Live(allocation) if address.saturating_add(bytes) <= allocation.start + allocation.size => {
+            if allocation.read_only && doing != Doing::Load {
+                return Err(Fault::at(
+                    FindingKind::ReadOnly,
+                    lane,
+                    format!("{} to constant memory at {address:#x}, which is read only", doing.verb()),
+                ));
+            }
+            Ok(allocation)
+        }
+        found => Err(out_of_bounds(lane, address, bytes, doing, &found)),
+    }
+}
+
+#[cold]
+fn out_of_bounds(lane: usize, address: u64, bytes: u64, doing: Doing, found: &Found<'_>) -> Box<Fault> {
+    let verb = doing.verb();
+    let message = match found {
+        Found::Live(allocation) => {
+            let what = match &allocation.name {
+                Some(name) => format!("variable `{name}`"),
+                None => "buffer".into(),
+            };
+            let offset = address - allocation.start;
+            let (start, size) = (allocation.start, allocation.size);
+            format!(
+                "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, offset {offset} of the {what} \
+                 of {size} bytes at {start:#x}"
+            )
+        }
+        Found::Freed(size) => format!(
+            "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, in a buffer of {size} bytes that was freed"
+        ),
+        Found::Nothing => {
+            format!(
+                "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, which is in no buffer"
+            )
+        }
+    };
+    Fault::at(FindingKind::GlobalOutOfBounds, lane, message)
+}
+
+struct Words<'a> {
+    allocation: &'a Allocation,
+    parallel: bool,
+}
+
+impl View for Words<'_> {
+    #[inline(always)]
+    fn word(&self, address: u64, _: usize) -> u32 {
+        self.allocation.words[((address - self.allocation.start) >> 2) as usize].load(Relaxed)
+    }
+
+    #[inline(always)]
+    fn set(&mut self, address: u64, _: usize, mask: u32, bits: u32) {
+        let word = ((address - self.allocation.start) >> 2) as usize;
+        let cell = &self.allocation.words[word];
+        if mask == u32::MAX {
+            cell.store(bits, Relaxed);
+        } else if self.parallel {
+            self.allocation.store_bits(word, mask, bits);
+        } else {
+            cell.store((cell.load(Relaxed) & !mask) | bits, Relaxed);
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn load_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: R,
+    m: u32,
+) -> Outcome<()> {
+    let all = safe_addresses(warp, access.addr, m);
+    aligned(&all, 4, "a load", Space::Global)?;
+    let Some(allocation) = common(cx.machine, &all, 4).filter(|_| !access.strong) else {
+        return load::<CHECKED>(cx, warp, access, &[Reg::R(d)], &all, m);
+    };
+    if CHECKED {
+        cx.count_global_load(allocation.read_only, &all, 4, m);
+        cx.check_global_load(access, &all, 4, m)?;
+    }
+    let words = &allocation.words[..];
+    let mut out = [0; 32];
+    for lane in 0..32 {
+        out[lane] = words[((all[lane] - allocation.start) >> 2) as usize].load(Relaxed);
+    }
+    warp.regs.put_r(d, m, &out);
+    Ok(())
+}
+
+#[inline(always)]
+pub(super) fn store_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    value: R,
+    m: u32,
+) -> Outcome<()> {
+    let all = safe_addresses(warp, access.addr, m);
+    aligned(&all, 4, "a store", Space::Global)?;
+    let allocation = match common(cx.machine, &all, 4) {
+        Some(allocation) if !access.strong && !allocation.read_only => allocation,
+        _ => return store::<CHECKED>(cx, warp, access, &[Reg::R(value)], &all, m),
+    };
+    cx.events += 1;
+    let (words, values) = (&allocation.words[..], warp.regs.r(value));
+    if CHECKED {
+        cx.count_global(&all, 4, m, true);
+        cx.check_global_store(access, &all, 4, m, |lane, byte| values[lane] >> (8 * byte))?;
+    }
+    for lane in lanes(m) {
+        words[((all[lane] - allocation.start) >> 2) as usize].store(values[lane], Relaxed);
+    }
+    Ok(())
+}
+
+pub(super) fn load<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let bytes = access.size();
+    let parallel = cx.machine.parallel;
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
+    }
+    if let Some(allocation) = common(cx.machine, all, bytes) {
+        if CHECKED {
+            cx.count_global_load(allocation.read_only, all, bytes, m);
+            cx.check_global_load(access, all, bytes, m)?;
+        }
+        read(&Words { allocation, parallel }, &mut warp.regs, all, access, d, m);
+        return Ok(());
+    }
+    if CHECKED {
+        cx.count_global(all, bytes, m, false);
+    }
+    for lane in lanes(m) {
+        let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Load)?;
+        if CHECKED {
+            cx.check_global_load(access, all, bytes, 1 << lane)?;
+        }
+        read(&Words { allocation, parallel }, &mut warp.regs, &[all[lane]; 32], access, d, 1 << lane);
+    }
+    Ok(())
+}
+
+pub(super) fn store<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    values: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let bytes = access.size();
+    let parallel = cx.machine.parallel;
+    cx.events += 1;
+    if CHECKED && access.strong {
+        cx.check_strong(access.synchronizes);
+    }
+    if CHECKED {
+        cx.count_global(all, bytes, m, true);
+    }
+    let regs = &warp.regs;
+    let value = |lane: usize, byte: u64| stored_word(regs, access, values, lane, byte);
+    match common(cx.machine, all, bytes) {
+        Some(allocation) if !allocation.read_only => {
+            if CHECKED {
+                cx.check_global_store(access, all, bytes, m, value)?;
+            }
+            if parallel && access.bytes == 2 && access.count == 1 && m == u32::MAX {
+                return store_halves(allocation, &warp.regs, all, values[0]);
+            }
+            write(&mut Words { allocation, parallel }, &warp.regs, all, access, values, m);
+        }
+        _ => {
+            for lane in lanes(m) {
+                let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Store)?;
+                if CHECKED {
+                    cx.check_global_store(access, all, bytes, 1 << lane, value)?;
+                }
+                write(&mut Words { allocation, parallel }, &warp.regs, all, access, values, 1 << lane);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bits that a lane stores from a byte of its elements on.
+fn stored_word(regs: &super::lanes::Regs, access: &Access, values: &[Reg], lane: usize, byte: u64) -> u32 {
+    let element = u64::from(access.bytes);
+    let bits = match values[(byte / element) as usize] {
+        Reg::Q(D(d)) if byte % element >= 8 => regs.d(D(d + 1))[lane],
+        reg => regs.lane(reg, lane),
+    };
+    (bits >> (8 * (byte % element % 8))) as u32
+}
+
+/// A full warp's 16-bit stores: two neighbours that make a word are stored as one.
+fn store_halves(
+    allocation: &Allocation,
+    regs: &super::lanes::Regs,
+    all: &Lanes64,
+    value: Reg,
+) -> Outcome<()> {
+    let values = regs.get(value);
+    let mut lane = 0;
+    while lane < 32 {
+        let offset = all[lane] - allocation.start;
+        let word = (offset >> 2) as usize;
+        let half = values[lane] as u32 & 0xffff;
+        if offset & 3 == 0 && lane < 31 && all[lane + 1] == all[lane] + 2 {
+            allocation.words[word].store(half | (values[lane + 1] as u32) << 16, Relaxed);
+            lane += 2;
+        } else {
+            let shift = 8 * (offset & 3) as u32;
+            allocation.store_bits(word, 0xffff << shift, half << shift);
+            lane += 1;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! ldmatrix, stmatrix, movmatrix: 8×8 matrices of 16-bit elements (PTX ISA, "ldmatrix").
+//!
+//! Row i of a matrix is 16 bytes at the address that lane i (plus 8 per earlier matrix) gives. Lane l holds elements
+//! (l/4, 2(l mod 4)) and the one after it; transposed, (2(l mod 4), l/4) and the one below.
+
+use super::lanes::{FULL, Lanes32};
+use super::memory::{addresses, aligned};
+use super::shared::offsets;
+use crate::check::races::AccessKind;
+use crate::code::{MatrixAccess, R, Space};
+use crate::fault::Outcome;
+use crate::machine::Cx;
+use crate::memory::SHARED_WINDOW;
+use crate::warp::Warp;
+
+/// The eight row addresses of each matrix, checked; lanes beyond the last row address are not looked at.
+fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
+    let given = addresses(warp, access.addr);
+    let used = 8 * access.regs.len();
+    let mut all = [given[0]; 32];
+    all[..used].copy_from_slice(&given[..used]);
+    if access.space == Space::Generic {
+        for address in &mut all {
+            *address = address.wrapping_sub(SHARED_WINDOW);
+        }
+    }
+    offsets(cx, &mut all);
+    aligned(&all, 16, what, Space::Shared)?;
+    cx.cta().shared.within(&all, 16, what)?;
+    Ok(all)
+}
+
+pub(super) fn load<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &MatrixAccess,
+) -> Outcome<()> {
+    let all = rows(cx, warp, access, "a row of ldmatrix")?;
+    if CHECKED {
+        let used = u32::MAX >> (32 - 8 * access.regs.len());
+        cx.count_shared(&all, 16, used, false);
+        cx.check_load(cx.at, &all, 16, used, 0, "a row of ldmatrix")?;
+    }
+    let shared = &cx.cta().shared;
+    for (i, &reg) in access.regs.iter().enumerate() {
+        let rows = &all[8 * i..8 * i + 8];
+        let mut words = [0; 32];
+        for (row, &address) in rows.iter().enumerate() {
+            let start = (address >> 2) as usize;
+            words[4 * row..4 * row + 4].copy_from_slice(&shared.words[start..start + 4]);
+        }
+        let out = if access.transposed { transpose(&words) } else { words };
+        warp.regs.put_r(reg, FULL, &out);
+    }
+    Ok(())
+}
+
+pub(super) fn store<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &MatrixAccess,
+) -> Outcome<()> {
+    let all = rows(cx, warp, access, "a row of stmatrix")?;
+    let mut rows = [[0; 4]; 32];
+    for (i, &reg) in access.regs.iter().enumerate() {
+        let given = warp.regs.r(reg);
+        let words = if access.transposed { transpose(given) } else { *given };
+        for (row, words) in rows[8 * i..8 * i + 8].iter_mut().zip(words.chunks_exact(4)) {
+            row.copy_from_slice(words);
+        }
+    }
+    let used = 8 * access.regs.len();
+    if CHECKED {
+        cx.count_shared(&all, 16, u32::MAX >> (32 - used), true);
+        let new = |row: usize, i: usize| (rows[row][i / 4] >> (8 * (i % 4))) as u8;
+        cx.check_store(cx.at, &all, 16, u32::MAX >> (32 - used), AccessKind::Write, &new)?;
+    }
+    let shared = &mut cx.cta().shared;
+    for (&address, row) in all[..used].iter().zip(&rows) {
+        let start = (address >> 2) as usize;
+        shared.words[start..start + 4].copy_from_slice(row);
+        shared.written.mark(address, 16);
+    }
+    Ok(())
+}
+
+/// The transpose of an 8×8 matrix held as one word (two neighbours of a row) per lane.
+fn transpose(words: &Lanes32) -> Lanes32 {
+    let element = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
+    std::array::from_fn(|lane| {
+        let (row, column) = (lane / 4, 2 * (lane % 4));
+        element(column, row) | element(column + 1, row) << 16
+    })
+}
+
+/// `movmatrix.sync.aligned.m8n8.trans.b16`.
+pub(super) fn movmatrix(warp: &mut Warp, d: R, a: R) {
+    let out = transpose(warp.regs.r(a));
+    warp.regs.put_r(d, FULL, &out);
+}

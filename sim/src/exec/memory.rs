@@ -1,0 +1,528 @@
+//! Loads and stores: addresses, spaces, elements.
+
+use super::global::{Doing, reach};
+use super::lanes::{Lanes64, Regs, lanes};
+use super::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap};
+use crate::check::undefined;
+use crate::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
+use crate::fault::{Fault, Outcome};
+use crate::machine::Cx;
+use crate::mbarrier::State;
+use crate::memory::{FUNCTION_WINDOW, GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
+use crate::report::FindingKind;
+use crate::warp::Warp;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Runs one memory instruction in the lanes of `m`, of which there is at least one.
+pub(crate) fn execute<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    op: &Memory,
+    m: u32,
+) -> Outcome<()> {
+    match op {
+        Memory::LdR(access, d) => load_word::<CHECKED>(cx, warp, access, *d, m),
+        Memory::StR(access, value) if CHECKED && warp.undefined.storing != 0 => {
+            store::<CHECKED>(cx, warp, access, &[Reg::R(*value)], m)
+        }
+        Memory::StR(access, value) => store_word::<CHECKED>(cx, warp, access, *value, m),
+        Memory::Ld(access, d) => load::<CHECKED>(cx, warp, access, d, m),
+        Memory::St(access, values) => store::<CHECKED>(cx, warp, access, values, m),
+        Memory::FrameAddress { d, offset, generic } => {
+            let window = if *generic { LOCAL_WINDOW } else { 0 };
+            let base = warp.sp.map(|sp| (u64::from(sp) + window).wrapping_add_signed(*offset));
+            warp.regs.put(*d, m, &base);
+            Ok(())
+        }
+        Memory::MapReplace(op) => tensormap::replace::<CHECKED>(cx, warp, op, m),
+        Memory::MapCopy(op) => tensormap::copy::<CHECKED>(cx, warp, op, m),
+        Memory::Alloca { d, bytes, align } => stack::alloca(warp, *d, *bytes, *align, m),
+        Memory::StackSave(d) => {
+            stack::save(warp, *d, m);
+            Ok(())
+        }
+        Memory::StackRestore(a) => stack::restore(warp, *a, m),
+        Memory::Atom(atom) => atomic::execute::<CHECKED>(cx, warp, atom, m),
+        Memory::CpAsync(copy) => async_copy::issue::<CHECKED>(cx, warp, copy, m),
+        Memory::CpAsyncCommit => {
+            async_copy::commit(warp, m);
+            Ok(())
+        }
+        Memory::CpAsyncWait(n) => {
+            async_copy::wait(cx, warp, m, *n);
+            Ok(())
+        }
+        Memory::CpAsyncWaitAll => {
+            async_copy::wait_all(cx, warp, m);
+            Ok(())
+        }
+        Memory::Isspacep { space, d, a } => {
+            let a = addresses(warp, Addr { base: *a, offset: 0 });
+            let inside = super::lanes::mask_of(|lane| belongs(*space, a[lane], cx.at as u64));
+            warp.regs.put_p(*d, m, inside);
+            Ok(())
+        }
+        // The run loop needs to know whether it waits.
+        Memory::Mbarrier(_) => Ok(()),
+        Memory::PendingCount { d, state } => {
+            let counts = warp.regs.d(*state).map(|bits| State::unpack(bits).pending);
+            warp.regs.put_r(*d, m, &counts);
+            Ok(())
+        }
+        Memory::Bulk(op) => bulk::issue(cx, warp, op, m),
+        Memory::BulkTensor(op) => bulk::issue_tensor(cx, warp, op, m),
+        Memory::StoreAsync(op) => bulk::issue_values(cx, warp, op, m),
+        Memory::BulkCommit => {
+            for lane in lanes(m) {
+                warp.bulk_groups[lane] += 1;
+            }
+            Ok(())
+        }
+        Memory::BulkWait(n) => bulk::wait(cx, warp, m, *n),
+        Memory::LdMatrix(access) => matrix::load::<CHECKED>(cx, warp, access),
+        Memory::StMatrix(access) => matrix::store::<CHECKED>(cx, warp, access),
+    }
+}
+
+/// Whether a generic address lies in a space.
+fn belongs(space: Space, address: u64, rank: u64) -> bool {
+    match space {
+        Space::Global => address >= GLOBAL_START,
+        Space::Const => false,
+        Space::Shared => {
+            window_of(address) == Space::Shared && (address - SHARED_WINDOW) >> SHARED_BITS == rank
+        }
+        Space::SharedCluster => window_of(address) == Space::Shared,
+        other => window_of(address) == other,
+    }
+}
+
+/// The space of a generic address.
+fn window_of(address: u64) -> Space {
+    match address {
+        GLOBAL_START.. => Space::Global,
+        SHARED_WINDOW..LOCAL_WINDOW => Space::Shared,
+        LOCAL_WINDOW..PARAM_WINDOW => Space::Local,
+        PARAM_WINDOW..FUNCTION_WINDOW => Space::Param,
+        _ => Space::Global,
+    }
+}
+
+/// Each lane's address.
+#[inline(always)]
+pub(super) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
+    let offset = addr.offset as u64;
+    match addr.base {
+        Base::D(d) => {
+            let base = warp.regs.d(d);
+            std::array::from_fn(|lane| base[lane].wrapping_add(offset))
+        }
+        Base::R(r) => {
+            let base = warp.regs.r(r);
+            std::array::from_fn(|lane| u64::from(base[lane].wrapping_add(offset as u32)))
+        }
+        Base::Frame => warp.sp.map(|sp| u64::from(sp).wrapping_add(offset)),
+    }
+}
+
+/// The same, with the first active lane's address in the lanes outside `m`, so that all are safe to use.
+#[inline(always)]
+pub(super) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
+    let mut all = addresses(warp, addr);
+    if m != u32::MAX {
+        let first = all[m.trailing_zeros() as usize & 31];
+        for (lane, address) in all.iter_mut().enumerate() {
+            if m >> lane & 1 == 0 {
+                *address = first;
+            }
+        }
+    }
+    all
+}
+
+/// Refuses addresses that are not multiples of `bytes`, a power of two.
+#[inline(always)]
+pub(super) fn aligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Outcome<()> {
+    let any = all.iter().fold(0, |any, address| any | address);
+    if any & (bytes - 1) == 0 { Ok(()) } else { Err(misaligned(all, bytes, what, space)) }
+}
+
+#[cold]
+fn misaligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Box<Fault> {
+    let lane = all.iter().position(|address| address & (bytes - 1) != 0).unwrap_or(0);
+    let message = format!(
+        "misaligned access: {what} of {bytes} bytes at {} address {:#x}, which is not a multiple of {bytes}",
+        space.name(),
+        all[lane]
+    );
+    Fault::at(FindingKind::MisalignedAccess, lane, message)
+}
+
+/// Words of a space that loads read and stores write, by lane.
+pub(super) trait View {
+    fn word(&self, address: u64, lane: usize) -> u32;
+    /// Replaces the bits of `mask`.
+    fn set(&mut self, address: u64, lane: usize, mask: u32, bits: u32);
+}
+
+/// Reads the elements of each lane into registers. Addresses are checked.
+#[inline(always)]
+pub(super) fn read<V: View>(view: &V, regs: &mut Regs, all: &Lanes64, access: &Access, d: &[Reg], m: u32) {
+    for (i, &reg) in d.iter().enumerate() {
+        let offset = u64::from(access.bytes) * i as u64;
+        match (access.bytes, reg) {
+            (4, Reg::R(r)) => {
+                let out = std::array::from_fn(|lane| view.word(all[lane] + offset, lane));
+                regs.put_r(r, m, &out);
+            }
+            (16, Reg::Q(low)) => {
+                for half in 0..2 {
+                    let at = offset + 8 * u64::from(half);
+                    let out = std::array::from_fn(|lane| double(view, all[lane] + at, lane));
+                    regs.put_d(crate::code::D(low.0 + half), m, &out);
+                }
+            }
+            (8, reg) => {
+                let out = std::array::from_fn(|lane| double(view, all[lane] + offset, lane));
+                regs.put(reg, m, &out);
+            }
+            (bytes, reg) => {
+                let out = std::array::from_fn(|lane| {
+                    let address = all[lane] + offset;
+                    let word = view.word(address & !3, lane);
+                    extend(word >> (8 * (address & 3)), bytes, access)
+                });
+                regs.put(reg, m, &out);
+            }
+        }
+    }
+}
+
+/// A narrow element as the destination register holds it.
+fn extend(word: u32, bytes: u8, access: &Access) -> u64 {
+    let value = match (bytes, access.signed) {
+        (1, true) => word as i8 as u64,
+        (1, false) => u64::from(word as u8),
+        (2, true) => word as i16 as u64,
+        (2, false) => u64::from(word as u16),
+        (_, true) => word as i32 as u64,
+        (_, false) => u64::from(word),
+    };
+    if access.half { value & 0xffff } else { value }
+}
+
+fn double<V: View>(view: &V, address: u64, lane: usize) -> u64 {
+    u64::from(view.word(address, lane)) | u64::from(view.word(address + 4, lane)) << 32
+}
+
+/// Writes the elements of each lane from registers. Addresses are checked.
+pub(super) fn write<V: View>(
+    view: &mut V,
+    regs: &Regs,
+    all: &Lanes64,
+    access: &Access,
+    values: &[Reg],
+    m: u32,
+) {
+    for (i, &reg) in values.iter().enumerate() {
+        let offset = u64::from(access.bytes) * i as u64;
+        match (access.bytes, reg) {
+            (4, Reg::R(r)) => {
+                let words = regs.r(r);
+                for lane in lanes(m) {
+                    view.set(all[lane] + offset, lane, u32::MAX, words[lane]);
+                }
+            }
+            (16, Reg::Q(low)) => {
+                for half in 0..2 {
+                    let at = offset + 8 * u64::from(half);
+                    let words = regs.d(crate::code::D(low.0 + half));
+                    for lane in lanes(m) {
+                        set_double(view, all[lane] + at, lane, words[lane]);
+                    }
+                }
+            }
+            (8, reg) => {
+                let words = regs.get(reg);
+                for lane in lanes(m) {
+                    set_double(view, all[lane] + offset, lane, words[lane]);
+                }
+            }
+            (bytes, reg) => {
+                let words = regs.get(reg);
+                let mask = u32::MAX >> (32 - 8 * u32::from(bytes));
+                for lane in lanes(m) {
+                    let address = all[lane] + offset;
+                    let shift = 8 * (address & 3);
+                    view.set(address & !3, lane, mask << shift, (words[lane] as u32 & mask) << shift);
+                }
+            }
+        }
+    }
+}
+
+fn set_double<V: View>(view: &mut V, address: u64, lane: usize, value: u64) {
+    view.set(address, lane, u32::MAX, value as u32);
+    view.set(address + 4, lane, u32::MAX, (value >> 32) as u32);
+}
+
+fn load_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: R,
+    m: u32,
+) -> Outcome<()> {
+    match access.space {
+        Space::Shared => shared::load_word::<CHECKED>(cx, warp, access, d, m),
+        Space::Global => global::load_word::<CHECKED>(cx, warp, access, d, m),
+        _ => load::<CHECKED>(cx, warp, access, &[Reg::R(d)], m),
+    }
+}
+
+fn store_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    value: R,
+    m: u32,
+) -> Outcome<()> {
+    match access.space {
+        Space::Shared => shared::store_word::<CHECKED>(cx, warp, access, value, m),
+        Space::Global => global::store_word::<CHECKED>(cx, warp, access, value, m),
+        _ => store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m),
+    }
+}
+
+/// Calls `f` with each space that generic addresses of `m` fall into, its lanes, and their addresses there.
+fn by_space(all: &Lanes64, m: u32, mut f: impl FnMut(Space, u32, &Lanes64) -> Outcome<()>) -> Outcome<()> {
+    let first = window_of(all[m.trailing_zeros() as usize & 31]);
+    let same = super::lanes::mask_of(|lane| window_of(all[lane]) == first) & m;
+    let window = match first {
+        Space::Shared => SHARED_WINDOW,
+        Space::Local => LOCAL_WINDOW,
+        Space::Param => PARAM_WINDOW,
+        _ => 0,
+    };
+    let start = all[same.trailing_zeros() as usize & 31];
+    let there = std::array::from_fn(|lane| {
+        let address = if same >> lane & 1 == 1 { all[lane] } else { start };
+        address.wrapping_sub(window)
+    });
+    let space = if first == Space::Shared { Space::SharedCluster } else { first };
+    f(space, same, &there)?;
+    if same == m { Ok(()) } else { by_space(all, m & !same, f) }
+}
+
+fn load<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: &[Reg],
+    m: u32,
+) -> Outcome<()> {
+    let all = safe_addresses(warp, access.addr, m);
+    if access.space == Space::Generic {
+        return by_space(&all, m, |space, m, all| load_from::<CHECKED>(cx, warp, space, access, d, all, m));
+    }
+    load_from::<CHECKED>(cx, warp, access.space, access, d, &all, m)
+}
+
+fn load_from<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    access: &Access,
+    d: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let total = access.size();
+    aligned(all, total, "a load", space)?;
+    match space {
+        Space::Shared | Space::SharedCluster => shared::load::<CHECKED>(cx, warp, space, access, d, all, m),
+        Space::Local => local::load::<CHECKED>(cx, warp, access, d, all, m),
+        Space::Param => {
+            if CHECKED {
+                cx.count_bytes(|moved| moved.param_read += total * u64::from(m.count_ones()));
+            }
+            let view = Params::reach(cx, all, total)?;
+            read(&view, &mut warp.regs, all, access, d, m);
+            Ok(())
+        }
+        _ => global::load::<CHECKED>(cx, warp, access, d, all, m),
+    }
+}
+
+/// Loads one element of `bytes` bytes for each lane of `m` into `temporary`, for instructions that move whole matrices.
+pub(super) fn load_elements<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    bytes: u8,
+    all: &Lanes64,
+    temporary: D,
+    m: u32,
+) -> Outcome<()> {
+    let access = element(space, bytes);
+    let regs = [Reg::D(temporary)];
+    if space == Space::Generic {
+        return by_space(all, m, |space, m, all| {
+            load_from::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+        });
+    }
+    load_from::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+}
+
+/// Stores one element of `bytes` bytes for each lane of `m` from `temporary`.
+pub(super) fn store_elements<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    bytes: u8,
+    all: &Lanes64,
+    temporary: D,
+    m: u32,
+) -> Outcome<()> {
+    let access = element(space, bytes);
+    let regs = [Reg::D(temporary)];
+    if space == Space::Generic {
+        return by_space(all, m, |space, m, all| {
+            store_to::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+        });
+    }
+    store_to::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+}
+
+fn element(space: Space, bytes: u8) -> Access {
+    let addr = Addr { base: Base::Frame, offset: 0 };
+    Access {
+        space,
+        bytes,
+        count: 1,
+        signed: false,
+        half: false,
+        float: false,
+        strong: false,
+        synchronizes: false,
+        relaxed: false,
+        meets_blocks: false,
+        addr,
+    }
+}
+
+fn store<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    values: &[Reg],
+    m: u32,
+) -> Outcome<()> {
+    let all = safe_addresses(warp, access.addr, m);
+    let stored = if access.space == Space::Generic {
+        by_space(&all, m, |space, m, all| store_to::<CHECKED>(cx, warp, space, access, values, all, m))
+    } else {
+        store_to::<CHECKED>(cx, warp, access.space, access, values, &all, m)
+    };
+    warp.undefined.storing = 0;
+    stored
+}
+
+fn store_to<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    access: &Access,
+    values: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let total = access.size();
+    aligned(all, total, "a store", space)?;
+    if CHECKED && matches!(space, Space::Global | Space::Param) && warp.undefined.storing & m != 0 {
+        undefined::leave(cx, warp, access, values, warp.undefined.storing & m)?;
+    }
+    match space {
+        Space::Shared | Space::SharedCluster => {
+            shared::store::<CHECKED>(cx, warp, space, access, values, all, m)
+        }
+        Space::Local => local::store::<CHECKED>(cx, warp, access, values, all, m),
+        Space::Param => Err(Fault::at(
+            FindingKind::ReadOnly,
+            m.trailing_zeros() as usize,
+            "a store to kernel parameters, which are read only",
+        )),
+        _ => global::store::<CHECKED>(cx, warp, access, values, all, m),
+    }
+}
+
+/// Kernel parameters: the same for every lane.
+struct Params<'a> {
+    words: &'a [u32],
+}
+
+impl<'a> Params<'a> {
+    fn reach(cx: &'a Cx<'_>, all: &Lanes64, bytes: u64) -> Outcome<Self> {
+        let limit = u64::from(cx.machine.code.param_bytes);
+        match all.iter().position(|&address| address.saturating_add(bytes) > limit) {
+            None => Ok(Self { words: &cx.machine.params }),
+            Some(lane) => Err(Fault::at(
+                FindingKind::ParamOutOfBounds,
+                lane,
+                format!(
+                    "param space out of bounds: a load of {bytes} bytes at offset {} of {limit} bytes of parameters",
+                    all[lane]
+                ),
+            )),
+        }
+    }
+}
+
+impl View for Params<'_> {
+    fn word(&self, address: u64, _: usize) -> u32 {
+        self.words.get((address / 4) as usize).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, _: u64, _: usize, _: u32, _: u32) {}
+}
+
+/// One byte at a generic address.
+pub(super) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
+    match address {
+        SHARED_WINDOW..LOCAL_WINDOW => {
+            let (rank, offset) =
+                ((address - SHARED_WINDOW) >> SHARED_BITS, address & ((1 << SHARED_BITS) - 1));
+            let shared = cx.ctas.get(rank as usize).map(|cta| &cta.shared);
+            match shared.filter(|s| offset < u64::from(s.bytes)) {
+                Some(shared) => Ok((shared.words[(offset / 4) as usize] >> (8 * (offset % 4))) as u8),
+                None => Err(Fault::at(
+                    FindingKind::SharedOutOfBounds,
+                    lane,
+                    format!("shared memory out of bounds: a load of 1 bytes at {offset:#x}"),
+                )),
+            }
+        }
+        LOCAL_WINDOW..PARAM_WINDOW => Ok(warp.local.byte(address - LOCAL_WINDOW, lane)),
+        PARAM_WINDOW..FUNCTION_WINDOW => {
+            let at = address - PARAM_WINDOW;
+            let word = cx
+                .machine
+                .params
+                .get((at / 4) as usize)
+                .filter(|_| at < u64::from(cx.machine.code.param_bytes));
+            match word {
+                Some(word) => Ok((word >> (8 * (at % 4))) as u8),
+                None => Err(Fault::at(
+                    FindingKind::ParamOutOfBounds,
+                    lane,
+                    format!("param space out of bounds: a load of 1 bytes at offset {at}"),
+                )),
+            }
+        }
+        _ => {
+            let allocation = reach(cx.machine, lane, address, 1, Doing::Load)?;
+            let at = address - allocation.start;
+            Ok((allocation.words[(at / 4) as usize].load(Relaxed) >> (8 * (at % 4))) as u8)
+        }
+    }
+}

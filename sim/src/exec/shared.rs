@@ -1,0 +1,340 @@
+//! Shared memory, of the own block and of others of the cluster.
+
+use super::lanes::{FULL, Lanes64, Regs, lanes, spread};
+use super::memory::{View, aligned, read, safe_addresses, write};
+use crate::check::undefined::{self, Origin};
+use crate::code::{Access, Base, D, R, Reg, Space};
+use crate::fault::{Fault, Outcome};
+use crate::machine::{Cx, Shared};
+use crate::memory::{SHARED_BITS, SHARED_WINDOW};
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+impl View for Shared {
+    #[inline(always)]
+    fn word(&self, address: u64, _: usize) -> u32 {
+        self.words[(address >> 2) as usize]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, address: u64, _: usize, mask: u32, bits: u32) {
+        let word = &mut self.words[(address >> 2) as usize];
+        *word = (*word & !mask) | (bits & mask);
+    }
+}
+
+impl Shared {
+    /// Refuses any address whose access ends past the end.
+    #[inline(always)]
+    pub(super) fn within(&self, all: &Lanes64, bytes: u64, what: &str) -> Outcome<()> {
+        let limit = u64::from(self.bytes);
+        let highest = all.iter().fold(0, |high, &address| high.max(address));
+        if highest.saturating_add(bytes) <= limit { Ok(()) } else { Err(self.outside(all, bytes, what)) }
+    }
+
+    #[cold]
+    fn outside(&self, all: &Lanes64, bytes: u64, what: &str) -> Box<Fault> {
+        let limit = u64::from(self.bytes);
+        let lane = all.iter().position(|&a| a.saturating_add(bytes) > limit).unwrap_or(0);
+        let message = format!(
+            "shared memory out of bounds: {what} of {bytes} bytes at {:#x}; the block has {limit} bytes",
+            all[lane]
+        );
+        Fault::at(FindingKind::SharedOutOfBounds, lane, message)
+    }
+
+    /// Refuses a read of bytes that nobody wrote. The address is within bounds.
+    pub(crate) fn initialised(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
+        let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
+        match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {
+            None => Ok(()),
+            Some((word, origin)) => Err(unwritten(start, bytes, word, origin, lane, what)),
+        }
+    }
+}
+
+#[cold]
+fn unwritten(
+    start: usize,
+    bytes: usize,
+    word: usize,
+    origin: Option<Origin>,
+    lane: usize,
+    what: &str,
+) -> Box<Fault> {
+    let at = if bytes < 4 { start } else { 4 * word };
+    let reads = format!("{what} of {bytes} bytes at {start:#x} reads {at:#x}, which");
+    match origin {
+        None => {
+            let message = format!("uninitialized shared memory: {reads} no thread has written");
+            Fault::at(FindingKind::UninitializedSharedRead, lane, message)
+        }
+        Some(origin) => {
+            Fault::at(origin.kind, lane, undefined::sentence(origin.kind, &reads)).with(Some(origin.at))
+        }
+    }
+}
+
+/// A checked place in the shared memory of a block of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) rank: usize,
+    pub(crate) offset: usize,
+}
+
+impl Place {
+    /// The place of `bytes` bytes, aligned to as many.
+    pub(super) fn locate(
+        cx: &Cx<'_>,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: u64,
+        what: &str,
+    ) -> Outcome<Self> {
+        Self::of_range(cx, space, lane, address, bytes, bytes, what)
+    }
+
+    /// The place of `bytes` bytes, aligned to `align`.
+    pub(super) fn of_range(
+        cx: &Cx<'_>,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: u64,
+        align: u64,
+        what: &str,
+    ) -> Outcome<Self> {
+        let address = if space == Space::Generic { address.wrapping_sub(SHARED_WINDOW) } else { address };
+        if address % align != 0 {
+            let message = format!(
+                "misaligned access: {what} at shared address {address:#x}, which is not a multiple of {align}"
+            );
+            return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
+        }
+        let rank = address >> SHARED_BITS;
+        let offset = address & ((1 << SHARED_BITS) - 1);
+        let cta = cx.ctas.get(usize::try_from(rank).unwrap_or(usize::MAX));
+        match cta.filter(|cta| offset + bytes <= u64::from(cta.shared.bytes)) {
+            Some(_) => Ok(Self { rank: rank as usize, offset: offset as usize }),
+            None => {
+                let message = format!("shared memory out of bounds: {what} of {bytes} bytes at {address:#x}");
+                Err(Fault::at(FindingKind::SharedOutOfBounds, lane, message))
+            }
+        }
+    }
+}
+
+/// Addresses in a block's own shared memory as offsets; what lies elsewhere stays far out of bounds.
+#[inline(always)]
+pub(super) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
+    let base = (cx.at as u64) << SHARED_BITS;
+    if base != 0 {
+        all.iter_mut().for_each(|address| *address = address.wrapping_sub(base));
+    }
+}
+
+/// Offsets in the own block's shared memory of one word for each lane, checked; lanes outside `m` have that of the
+/// first inside.
+#[inline(always)]
+fn word_offsets(cx: &Cx<'_>, warp: &Warp, access: &Access, m: u32, what: &str) -> Outcome<[u32; 32]> {
+    if let (Base::R(r), 0) = (access.addr.base, cx.at) {
+        let offset = access.addr.offset as u32;
+        let mut all = warp.regs.r(r).map(|base| base.wrapping_add(offset));
+        if m != FULL {
+            let first = all[m.trailing_zeros() as usize & 31];
+            let keep = spread(m);
+            for (address, keep) in all.iter_mut().zip(keep) {
+                *address = (*address & keep) | (first & !keep);
+            }
+        }
+        let (bits, highest) = all.iter().fold((0, 0), |(bits, high), &a| (bits | a, a.max(high)));
+        if bits & 3 == 0 && u64::from(highest) + 4 <= u64::from(cx.ctas[0].shared.bytes) {
+            return Ok(all);
+        }
+    }
+    let mut all = safe_addresses(warp, access.addr, m);
+    aligned(&all, 4, what, Space::Shared)?;
+    offsets(cx, &mut all);
+    cx.ctas[cx.at].shared.within(&all, 4, what)?;
+    Ok(all.map(|address| address as u32))
+}
+
+#[inline(always)]
+pub(super) fn load_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    d: R,
+    m: u32,
+) -> Outcome<()> {
+    let all = word_offsets(cx, warp, access, m, "a load")?;
+    if CHECKED {
+        let wide = all.map(u64::from);
+        cx.count_shared(&wide, 4, m, false);
+        let partial = cx.partial(cx.at, &wide, access, &[Reg::R(d)], m);
+        if access.strong {
+            cx.check_strong_load(cx.at, &wide, 4, m & !partial, access.synchronizes)?;
+        } else {
+            cx.check_load(cx.at, &wide, 4, m, partial, "a load")?;
+        }
+        if partial != 0 {
+            let written = &cx.ctas[cx.at].shared.written;
+            undefined::load(cx.here(), &mut warp.undefined, written, access, &[Reg::R(d)], &wide, partial);
+        }
+    }
+    let words = &cx.cta().shared.words[..];
+    let mut out = [0; 32];
+    for lane in 0..32 {
+        out[lane] = words[(all[lane] >> 2) as usize];
+    }
+    warp.regs.put_r(d, m, &out);
+    Ok(())
+}
+
+#[inline(always)]
+pub(super) fn store_word<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    access: &Access,
+    value: R,
+    m: u32,
+) -> Outcome<()> {
+    let all = word_offsets(cx, warp, access, m, "a store")?;
+    let values = warp.regs.r(value);
+    cx.events += 1;
+    if CHECKED {
+        let wide = all.map(u64::from);
+        cx.count_shared(&wide, 4, m, true);
+        let kind = cx.kind_of(access);
+        let new = |lane: usize, i: usize| (values[lane] >> (8 * i)) as u8;
+        cx.check_store(cx.at, &wide, 4, m, kind, &new)?;
+    }
+    let shared = &mut cx.cta().shared;
+    if m == FULL {
+        for lane in 0..32 {
+            shared.words[(all[lane] >> 2) as usize] = values[lane];
+        }
+    } else {
+        for lane in lanes(m) {
+            shared.words[(all[lane] >> 2) as usize] = values[lane];
+        }
+    }
+    shared.written.mark_words(&all);
+    Ok(())
+}
+
+/// Calls `f` with each block that lanes address, their offsets there, and those lanes.
+fn by_block<'a>(
+    cx: &mut Cx<'a>,
+    space: Space,
+    all: &Lanes64,
+    m: u32,
+    f: &mut dyn FnMut(&mut Cx<'a>, usize, &Lanes64, u32) -> Outcome<()>,
+) -> Outcome<()> {
+    let own = cx.at;
+    if space == Space::Shared || cx.ctas.len() == 1 {
+        let mut all = *all;
+        offsets(cx, &mut all);
+        return f(cx, own, &all, m);
+    }
+    let mut left = m;
+    while left != 0 {
+        let first = left.trailing_zeros() as usize;
+        let rank = all[first] >> SHARED_BITS;
+        let same = super::lanes::mask_of(|lane| all[lane] >> SHARED_BITS == rank) & left;
+        let there = std::array::from_fn(|lane| {
+            let address = if same >> lane & 1 == 1 { all[lane] } else { all[first] };
+            address & ((1 << SHARED_BITS) - 1)
+        });
+        if rank >= cx.ctas.len() as u64 {
+            let message = format!(
+                "shared memory out of bounds: {:#x} is in block {rank} of the cluster, which has {}",
+                all[first],
+                cx.ctas.len()
+            );
+            return Err(Fault::at(FindingKind::SharedOutOfBounds, first, message));
+        }
+        f(cx, rank as usize, &there, same)?;
+        left &= !same;
+    }
+    Ok(())
+}
+
+pub(super) fn load<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    access: &Access,
+    d: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let bytes = access.size();
+    let Warp { regs, undefined, .. } = warp;
+    by_block(cx, space, all, m, &mut |cx, rank, all, m| {
+        cx.ctas[rank].shared.within(all, bytes, "a load")?;
+        if CHECKED {
+            cx.count_shared(all, bytes, m, false);
+        }
+        if CHECKED {
+            let partial = cx.partial(rank, all, access, d, m);
+            if access.strong {
+                cx.check_strong_load(rank, all, bytes as usize, m & !partial, access.synchronizes)?;
+            } else {
+                cx.check_load(rank, all, bytes as usize, m, partial, "a load")?;
+            }
+            if partial != 0 {
+                let written = &cx.ctas[rank].shared.written;
+                undefined::load(cx.here(), undefined, written, access, d, all, partial);
+            }
+        }
+        read(&cx.ctas[rank].shared, regs, all, access, d, m);
+        Ok(())
+    })
+}
+
+pub(super) fn store<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    space: Space,
+    access: &Access,
+    values: &[Reg],
+    all: &Lanes64,
+    m: u32,
+) -> Outcome<()> {
+    let bytes = access.size();
+    let regs = &warp.regs;
+    cx.events += 1;
+    by_block(cx, space, all, m, &mut |cx, rank, all, m| {
+        cx.ctas[rank].shared.within(all, bytes, "a store")?;
+        if CHECKED {
+            cx.count_shared(all, bytes, m, true);
+        }
+        if CHECKED {
+            let kind = cx.kind_of(access);
+            let element = usize::from(access.bytes);
+            let new = |lane: usize, i: usize| byte_of(regs, values[i / element], lane, i % element);
+            cx.check_store(rank, all, bytes as usize, m, kind, &new)?;
+        }
+        let shared = &mut cx.ctas[rank].shared;
+        write(shared, regs, all, access, values, m);
+        for lane in lanes(m) {
+            shared.written.mark(all[lane], bytes);
+        }
+        if CHECKED && warp.undefined.storing & m != 0 {
+            let (at, m) = (cx.here(), warp.undefined.storing & m);
+            undefined::store(at, &warp.undefined, &mut cx.ctas[rank].shared.written, access, values, all, m);
+        }
+        Ok(())
+    })
+}
+
+/// Byte `i` of a lane's register.
+fn byte_of(regs: &Regs, reg: Reg, lane: usize, i: usize) -> u8 {
+    let value = match reg {
+        Reg::Q(D(d)) if i >= 8 => regs.d(D(d + 1))[lane],
+        other => regs.lane(other, lane),
+    };
+    (value >> (8 * (i % 8))) as u8
+}

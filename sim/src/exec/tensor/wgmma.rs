@@ -1,0 +1,190 @@
+//! wgmma.mma_async: each warp of a warpgroup computes 16 of its 64 rows.
+//!
+//! Products are made when they are issued; for the checkers shared memory is read until the group is waited for. A product is
+//! the whole warpgroup's: it is complete for any of the four warps when all have issued their part.
+
+use super::descriptor::Descriptor;
+use super::{fragment, product};
+use crate::arith::mma::Instruction;
+use crate::check::clocks::WARPGROUP;
+use crate::code::{D, Numbers, Wgmma, WgmmaA};
+use crate::exec::lanes::FULL;
+use crate::exec::shared::Place;
+use crate::fault::{Fault, Outcome};
+use crate::machine::{Cx, Shared};
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+/// Rows of one warp.
+const ROWS: usize = 16;
+
+/// The products of a warpgroup.
+#[derive(Debug, Default)]
+pub(crate) struct WgmmaGroups {
+    /// Groups that each warp has committed; none are waited for from warps that have ended or do not exist.
+    committed: [Option<u32>; WARPGROUP],
+    /// What products that have not been waited for read: places, bytes, and the group they belong to.
+    reads: Vec<(Place, usize, u32)>,
+}
+
+impl WgmmaGroups {
+    /// Those of a block of so many warps.
+    pub(crate) fn of_block(warps: usize) -> impl Iterator<Item = Self> {
+        let exists = move |first: usize| std::array::from_fn(|i| (first + i < warps).then_some(0));
+        (0..warps).step_by(WARPGROUP).map(move |first| Self { committed: exists(first), reads: vec![] })
+    }
+
+    /// Groups that warp `index` of the block has committed.
+    fn committed(&self, index: u32) -> u32 {
+        self.committed[index as usize % WARPGROUP].unwrap_or(0)
+    }
+
+    pub(crate) fn commit(&mut self, index: u32) {
+        self.committed[index as usize % WARPGROUP] = Some(self.committed(index) + 1);
+    }
+
+    /// The warp has ended.
+    pub(crate) fn end(&mut self, index: u32) {
+        self.committed[index as usize % WARPGROUP] = None;
+    }
+
+    /// How many groups are complete when the warp has waited for all but its newest `n`.
+    pub(crate) fn wanted(&self, index: u32, n: u32) -> u32 {
+        self.committed(index).saturating_sub(n)
+    }
+
+    /// Whether all warps have issued their part of the first `groups` groups.
+    pub(crate) fn issued(&self, groups: u32) -> bool {
+        self.committed.iter().flatten().all(|&committed| committed >= groups)
+    }
+
+    /// What the products of the first `groups` groups read, if nobody has been told yet.
+    pub(crate) fn finished(&mut self, groups: u32) -> Vec<(Place, usize)> {
+        let done = self.reads.extract_if(.., |(.., group)| *group < groups);
+        done.map(|(place, bytes, _)| (place, bytes)).collect()
+    }
+}
+
+/// A matrix operand in shared memory.
+struct Source {
+    descriptor: Descriptor,
+    first: usize,
+    rows: usize,
+    k: usize,
+    bits: u32,
+    mn_major: bool,
+}
+
+impl Source {
+    fn new(warp: &Warp, descriptor: D, op: &Wgmma, a: bool) -> Outcome<Self> {
+        let descriptor = Descriptor::new(warp.regs.d(descriptor)[0])?;
+        let (a_bits, b_bits) = op.numbers.bits();
+        let k = op.extents.k;
+        Ok(if a {
+            let first = ROWS * (warp.index as usize % WARPGROUP);
+            Self { descriptor, first, rows: ROWS, k, bits: a_bits, mn_major: op.transposed.0 }
+        } else {
+            Self { descriptor, first: 0, rows: op.extents.n, k, bits: b_bits, mn_major: op.transposed.1 }
+        })
+    }
+
+    /// The addresses of its 16-byte units.
+    fn units(&self) -> impl Iterator<Item = usize> {
+        let per_unit = 128 / self.bits as usize;
+        let (outer, inner) = if self.mn_major { (self.k, self.rows) } else { (self.rows, self.k) };
+        (0..outer).flat_map(move |o| (0..inner).step_by(per_unit).map(move |i| (o, i))).map(move |(o, i)| {
+            let (row, k) = if self.mn_major { (i, o) } else { (o, i) };
+            self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major)
+        })
+    }
+
+    /// Asks the checkers about everything that will be read.
+    fn check(&self, cx: &mut Cx<'_>, warp: &Warp) -> Outcome<()> {
+        let limit = cx.ctas[warp.cta].shared.bytes as usize;
+        for address in self.units() {
+            if address + 16 <= limit {
+                let place = Place { rank: warp.cta, offset: address };
+                cx.check_async_read(place, 16, 0, true)?;
+                if cx.racing() {
+                    let groups = &mut cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP];
+                    groups.reads.push((place, 16, groups.committed(warp.index)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all elements, row by row.
+    fn read(&self, shared: &Shared, out: &mut [u32]) -> Outcome<()> {
+        let bytes = self.bits as usize / 8;
+        let mask = u32::MAX >> (32 - self.bits);
+        for row in 0..self.rows {
+            for k in 0..self.k {
+                let address = self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major);
+                if address + bytes > shared.bytes as usize {
+                    return Err(Fault::new(
+                        FindingKind::SharedOutOfBounds,
+                        format!(
+                            "shared memory out of bounds: wgmma reads {address:#x}; the block has {} bytes",
+                            shared.bytes
+                        ),
+                    ));
+                }
+                out[row * self.k + k] = shared.words[address / 4] >> (8 * (address % 4)) & mask;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wgmma) -> Outcome<()> {
+    let (n, k) = (op.extents.n, op.extents.k);
+    let (a_bits, _) = op.numbers.bits();
+    let (_, d_bits) = op.numbers.sum_bits();
+    let a_source = match op.a {
+        WgmmaA::Registers(_) => None,
+        WgmmaA::Shared(descriptor) => Some(Source::new(warp, descriptor, op, true)?),
+    };
+    let b_source = Source::new(warp, op.b, op, false)?;
+    if CHECKED {
+        for source in a_source.iter().chain([&b_source]) {
+            source.check(cx, warp)?;
+        }
+    }
+    let shared = &cx.ctas[warp.cta].shared;
+    let scratch = &mut cx.scratch;
+    scratch.a.resize(ROWS * k, 0);
+    scratch.b.resize(n * k, 0);
+    scratch.c.clear();
+    scratch.c.resize(ROWS * n, 0);
+    if let WgmmaA::Registers(regs) = &op.a {
+        for (i, &reg) in regs.iter().enumerate() {
+            fragment::put_a(warp.regs.r(reg), i, (ROWS, k), a_bits, &mut scratch.a);
+        }
+    }
+    if let Some(source) = a_source {
+        source.read(shared, &mut scratch.a)?;
+    }
+    b_source.read(shared, &mut scratch.b)?;
+    let keep = op.keep.is_none_or(|(p, negated)| warp.regs.predicate(p, negated) & 1 == 1);
+    if keep {
+        for (i, &reg) in op.d.iter().enumerate() {
+            fragment::put_c(warp.regs.r(reg), i, n, d_bits, &mut scratch.c);
+        }
+    }
+    if let Numbers::Float { ab: (a, b), .. } = op.numbers {
+        let flip = |elements: &mut [u32], sign: u64| elements.iter_mut().for_each(|x| *x ^= sign as u32);
+        if op.negate.0 {
+            flip(&mut scratch.a, a.sign_bit());
+        }
+        if op.negate.1 {
+            flip(&mut scratch.b, b.sign_bit());
+        }
+    }
+    product::multiply(scratch, &op.numbers, op.extents, cx.machine.tensor, Instruction::Wgmma, None);
+    for (i, &reg) in op.d.iter().enumerate() {
+        let out = fragment::get_d(&scratch.c, i, n, d_bits);
+        warp.regs.put_r(reg, FULL, &out);
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Tiles of tensors as the tensor memory accelerator copies them (PTX ISA, "Tensors").
+
+use super::bulk::{End, Transfer, combine, global_bits, global_word, shared_bits};
+use super::global::{Doing, reach};
+use super::memory::generic_byte;
+use crate::code::{BulkTensor, ReduceFn, Reduction, TensorReduce};
+use crate::fault::{Fault, Outcome};
+use crate::machine::Cx;
+use crate::report::FindingKind;
+use crate::tensor_map::{TensorMap, TensorType};
+use crate::warp::Warp;
+
+/// A box of a tensor.
+#[derive(Debug)]
+pub(super) struct Tile {
+    pub(super) map: TensorMap,
+    /// Of the box's first element.
+    coordinates: Vec<i32>,
+}
+
+/// The tile that a copy moves, checked.
+pub(super) fn tile(
+    cx: &Cx<'_>,
+    warp: &Warp,
+    lane: usize,
+    op: &BulkTensor,
+    address: u64,
+    coordinates: Vec<i32>,
+) -> Outcome<Tile> {
+    if !address.is_multiple_of(64) {
+        let message =
+            format!("misaligned access: a tensor map at {address:#x}, which is not a multiple of 64");
+        return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
+    }
+    let mut bytes = [0; 128];
+    for (i, byte) in (0..).zip(&mut bytes) {
+        *byte = generic_byte(cx, warp, lane, address + i)?;
+    }
+    let Some(map) = TensorMap::decode(&bytes) else {
+        let message = format!("invalid descriptor: the 128 bytes at {address:#x} are no tensor map");
+        return Err(Fault::at(FindingKind::InvalidDescriptor, lane, message));
+    };
+    if map.dims.len() != coordinates.len() {
+        let message = format!(
+            "invalid descriptor: a tensor map of {} dimensions used with {} coordinates",
+            map.dims.len(),
+            coordinates.len()
+        );
+        return Err(Fault::at(FindingKind::InvalidDescriptor, lane, message));
+    }
+    let inner = i64::from(coordinates[0]) * map.ty.bytes() as i64;
+    if inner % 16 != 0 {
+        let message = format!(
+            "the innermost tensor coordinate {} starts {inner} bytes into a row, which is not a multiple of 16",
+            coordinates[0]
+        );
+        return Err(Fault::at(FindingKind::TensorCoordinateMisaligned, lane, message));
+    }
+    let tile = Tile { map, coordinates };
+    tile.check(cx, lane, if op.load { Doing::Load } else { Doing::Store })?;
+    Ok(tile)
+}
+
+/// The reduction of a tensor copy on elements of a type.
+pub(super) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome<Reduction> {
+    let f = match (f, ty.int(), ty.float()) {
+        (TensorReduce::Add, Some(int), _) => ReduceFn::AddInt(int),
+        (TensorReduce::Min, Some(int), _) => ReduceFn::MinInt(int),
+        (TensorReduce::Max, Some(int), _) => ReduceFn::MaxInt(int),
+        (TensorReduce::Add, _, Some(float)) => ReduceFn::AddFloat(float),
+        (TensorReduce::Min, _, Some(float)) => ReduceFn::MinFloat(float),
+        (TensorReduce::Max, _, Some(float)) => ReduceFn::MaxFloat(float),
+        (TensorReduce::Inc, Some(_), _) => ReduceFn::Inc,
+        (TensorReduce::Dec, Some(_), _) => ReduceFn::Dec,
+        (TensorReduce::And, ..) => ReduceFn::And,
+        (TensorReduce::Or, ..) => ReduceFn::Or,
+        (TensorReduce::Xor, ..) => ReduceFn::Xor,
+        _ => {
+            return Err(Fault::at(
+                FindingKind::InvalidOperand,
+                lane,
+                format!("there is no such reduction on {ty:?}"),
+            ));
+        }
+    };
+    Ok(Reduction { f, bytes: ty.bytes() as u8 })
+}
+
+impl Tile {
+    /// The position of element `index` of the box, innermost first.
+    fn position(&self, mut index: usize) -> [i64; 5] {
+        let mut position = [0; 5];
+        for (i, p) in position.iter_mut().enumerate().take(self.map.dims.len()) {
+            let extent = self.map.extent(i);
+            let step = i64::from(self.map.element_strides[i]);
+            *p = i64::from(self.coordinates[i]) + (index % extent) as i64 * step;
+            index /= extent;
+        }
+        position
+    }
+
+    /// The global address of a position; `None` outside the tensor.
+    fn address(&self, position: &[i64; 5]) -> Option<u64> {
+        let mut address = self.map.address;
+        for (i, &dim) in self.map.dims.iter().enumerate() {
+            let at = u64::try_from(position[i]).ok().filter(|&at| at < dim)?;
+            let stride = if i == 0 { self.map.ty.bytes() as u64 } else { self.map.strides[i - 1] };
+            address = address.wrapping_add(at.wrapping_mul(stride));
+        }
+        Some(address)
+    }
+
+    /// Refuses a tile whose part inside the tensor leaves the buffer.
+    fn check(&self, cx: &Cx<'_>, lane: usize, doing: Doing) -> Outcome<()> {
+        let element = self.map.ty.bytes() as u64;
+        let (mut low, mut high) = (u64::MAX, 0);
+        let elements = self.map.bytes() / self.map.ty.bytes();
+        for index in 0..elements {
+            if let Some(address) = self.address(&self.position(index)) {
+                low = low.min(address);
+                high = high.max(address + element);
+            }
+        }
+        if low < high {
+            reach(cx.machine, lane, low, high - low, doing)?;
+        }
+        Ok(())
+    }
+
+    /// The stretches of global memory that it covers.
+    pub(super) fn runs(&self) -> Vec<(u64, u64)> {
+        let element = self.map.ty.bytes() as u64;
+        let mut runs: Vec<(u64, u64)> = vec![];
+        for index in 0..self.map.bytes() / self.map.ty.bytes() {
+            let Some(address) = self.address(&self.position(index)) else { continue };
+            match runs.last_mut() {
+                Some((start, bytes)) if *start + *bytes == address => *bytes += element,
+                _ => runs.push((address, element)),
+            }
+        }
+        runs
+    }
+
+    /// What an element outside the tensor reads as.
+    fn fill(&self) -> u64 {
+        match (self.map.nan_fill, self.map.ty.float()) {
+            (true, Some(float)) => float.canonical_nan(),
+            _ => 0,
+        }
+    }
+}
+
+/// Makes a tensor copy.
+pub(super) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
+    let element = tile.map.ty.bytes();
+    let elements = tile.map.bytes() / element;
+    match transfer.from {
+        End::Global(_) => {
+            for index in 0..elements {
+                let value = match tile.address(&tile.position(index)) {
+                    Some(address) => global_element(cx, address, element),
+                    None => tile.fill(),
+                };
+                for &to in &transfer.to {
+                    if let End::Shared(place) = to {
+                        let address = (place.offset + index * element) as u64;
+                        let offset = tile.map.swizzle.apply(address) as usize - place.offset;
+                        put_shared(cx, place, offset, element, value);
+                    }
+                }
+            }
+        }
+        End::Shared(place) => {
+            for index in 0..elements {
+                let Some(address) = tile.address(&tile.position(index)) else { continue };
+                let from = tile.map.swizzle.apply((place.offset + index * element) as u64) as usize;
+                let value = shared_element(cx, place.rank, from, element);
+                match transfer.reduce {
+                    Some(reduction) => {
+                        let offset = (address & 3) as u32;
+                        combine(cx, End::Global(address & !3), offset, reduction, value);
+                    }
+                    None => put_global(cx, address, element, value),
+                }
+            }
+        }
+        // Registers are no tile.
+        End::Registers(_) => {}
+    }
+}
+
+fn mask(element: usize) -> u32 {
+    if element >= 4 { u32::MAX } else { (1 << (8 * element)) - 1 }
+}
+
+fn global_element(cx: &Cx<'_>, address: u64, element: usize) -> u64 {
+    let low = global_word(cx, address & !3) >> (8 * (address & 3)) & mask(element);
+    let high = if element == 8 { global_word(cx, address + 4) } else { 0 };
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn shared_element(cx: &Cx<'_>, rank: usize, offset: usize, element: usize) -> u64 {
+    let words = &cx.ctas[rank].shared.words;
+    let low = words[offset / 4] >> (8 * (offset & 3)) & mask(element);
+    let high = if element == 8 { words[offset / 4 + 1] } else { 0 };
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn put_shared(cx: &mut Cx<'_>, place: super::shared::Place, offset: usize, element: usize, value: u64) {
+    let shift = 8 * (offset & 3) as u32;
+    shared_bits(cx, place, offset & !3, mask(element) << shift, (value as u32) << shift);
+    if element == 8 {
+        shared_bits(cx, place, offset + 4, u32::MAX, (value >> 32) as u32);
+    }
+}
+
+fn put_global(cx: &Cx<'_>, address: u64, element: usize, value: u64) {
+    let shift = 8 * (address & 3) as u32;
+    global_bits(cx, address & !3, mask(element) << shift, (value as u32) << shift);
+    if element == 8 {
+        global_bits(cx, address + 4, u32::MAX, (value >> 32) as u32);
+    }
+}

@@ -1,0 +1,50 @@
+//! tensormap.replace, tensormap.cp_fenceproxy.
+
+use super::lanes::{Lanes64, lanes};
+use super::memory::{addresses, load_elements, store_elements};
+use crate::code::{MapCopy, MapReplace, Space};
+use crate::fault::Outcome;
+use crate::machine::Cx;
+use crate::tensor_map::MAGIC;
+use crate::warp::Warp;
+
+/// Writes a field, and that the bytes are a map.
+pub(super) fn replace<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    op: &MapReplace,
+    m: u32,
+) -> Outcome<()> {
+    let map = addresses(warp, op.addr);
+    let values = warp.regs.get(op.value).map(|value| op.field.stored(value));
+    let mut write = |offset: u64, bytes: u8, values: &Lanes64| {
+        warp.regs.put_d(op.temporary, m, values);
+        let at = map.map(|address| address.wrapping_add(offset));
+        store_elements::<CHECKED>(cx, warp, op.space, bytes, &at, op.temporary, m)
+    };
+    write(0, 4, &[u64::from(MAGIC); 32])?;
+    match op.field.place() {
+        Some((offset, bytes)) => write(offset, bytes, &values),
+        None => Ok(()),
+    }
+}
+
+/// Copies a map word by word. All lanes name the same places, so that one of them does the work.
+pub(super) fn copy<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    op: &MapCopy,
+    m: u32,
+) -> Outcome<()> {
+    let (to, from) = (addresses(warp, op.to), addresses(warp, op.from));
+    let Some(lane) = lanes(m).next() else { return Ok(()) };
+    for word in 0..MAP_WORDS {
+        let at = |all: &Lanes64| all.map(|address| address.wrapping_add(4 * word));
+        load_elements::<CHECKED>(cx, warp, Space::Shared, 4, &at(&from), op.temporary, 1 << lane)?;
+        store_elements::<CHECKED>(cx, warp, Space::Global, 4, &at(&to), op.temporary, 1 << lane)?;
+    }
+    Ok(())
+}
+
+/// Words of a tensor map.
+const MAP_WORDS: u64 = 32;

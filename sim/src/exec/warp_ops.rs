@@ -1,0 +1,195 @@
+//! shfl, vote, match, redux, elect, activemask, movmatrix.
+
+use super::lanes::{Lanes32, Lanes64, Regs, lanes, mask_of};
+use super::matrix;
+use crate::code::{R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
+use crate::fault::{Fault, Outcome};
+use crate::report::FindingKind;
+use crate::warp::Warp;
+
+/// The register with the lanes that must run an instruction together, if it names one.
+pub(crate) fn member_mask(op: &WarpOp) -> Option<R> {
+    match op {
+        WarpOp::Shfl(shfl) => shfl.mask,
+        WarpOp::Vote(.., mask) => *mask,
+        WarpOp::Match { mask, .. } | WarpOp::Redux { mask, .. } | WarpOp::Elect(.., mask) => Some(*mask),
+        WarpOp::ActiveMask(_) | WarpOp::MovMatrix(..) => None,
+    }
+}
+
+/// Runs one instruction; the lanes of `m` are all that its mask names and that still live.
+///
+/// `strict` refuses shuffles from lanes that take no part.
+pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Outcome<()> {
+    match op {
+        WarpOp::Shfl(op) => return shfl(warp, op, m, strict),
+        WarpOp::Vote(kind, d, a, negated, _) => vote(warp, *kind, *d, warp.regs.predicate(*a, *negated), m),
+        WarpOp::Match { all, d, p, a, .. } => {
+            let values = warp.regs.get(*a);
+            if *all {
+                let first = values[m.trailing_zeros() as usize & 31];
+                let same = lanes(m).all(|lane| values[lane] == first);
+                warp.regs.put_r(*d, m, &[if same { m } else { 0 }; 32]);
+                if let Some(p) = p {
+                    warp.regs.put_p(*p, m, if same { u32::MAX } else { 0 });
+                }
+            } else {
+                let out: Lanes32 =
+                    std::array::from_fn(|lane| mask_of(|other| values[other] == values[lane]) & m);
+                warp.regs.put_r(*d, m, &out);
+            }
+        }
+        WarpOp::Redux { f, d, a, .. } => {
+            let values = *warp.regs.r(*a);
+            let result = lanes(m).map(|lane| values[lane]).reduce(|x, y| reduce(*f, x, y)).unwrap_or(0);
+            warp.regs.put_r(*d, m, &[result; 32]);
+        }
+        WarpOp::ActiveMask(d) => warp.regs.put_r(*d, m, &[m; 32]),
+        WarpOp::Elect(d, p, _) => {
+            let leader = m.trailing_zeros();
+            warp.regs.put_r(*d, m, &[leader; 32]);
+            warp.regs.put_p(*p, m, 1 << (leader & 31));
+        }
+        WarpOp::MovMatrix(d, a) => matrix::movmatrix(warp, *d, *a),
+    }
+    Ok(())
+}
+
+/// Whether two instructions are the same one with the same qualifiers, whatever their registers.
+pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
+    match (a, b) {
+        (WarpOp::Shfl(a), WarpOp::Shfl(b)) => a.mode == b.mode,
+        (WarpOp::Vote(a, ..), WarpOp::Vote(b, ..)) => a == b,
+        (WarpOp::Match { all: a, a: x, .. }, WarpOp::Match { all: b, a: y, .. }) => {
+            a == b && std::mem::discriminant(x) == std::mem::discriminant(y)
+        }
+        (WarpOp::Redux { f: a, .. }, WarpOp::Redux { f: b, .. }) => a == b,
+        (WarpOp::Elect(..), WarpOp::Elect(..)) => true,
+        _ => false,
+    }
+}
+
+/// What an instruction reads, and whether negated, and what it writes.
+fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
+    let plain = |reg| (reg, false);
+    match op {
+        WarpOp::Shfl(s) => {
+            let written = std::iter::once(Reg::R(s.d)).chain(s.p.map(Reg::P));
+            ([s.a, s.b, s.c].map(|r| plain(Reg::R(r))).to_vec(), written.collect())
+        }
+        WarpOp::Vote(_, d, a, negated, _) => (vec![(Reg::P(*a), *negated)], vec![*d]),
+        WarpOp::Match { d, p, a, .. } => {
+            (vec![plain(*a)], std::iter::once(Reg::R(*d)).chain(p.map(Reg::P)).collect())
+        }
+        WarpOp::Redux { d, a, .. } => (vec![plain(Reg::R(*a))], vec![Reg::R(*d)]),
+        WarpOp::ActiveMask(d) => (vec![], vec![Reg::R(*d)]),
+        WarpOp::Elect(d, p, _) => (vec![], vec![Reg::R(*d), Reg::P(*p)]),
+        WarpOp::MovMatrix(d, a) => (vec![plain(Reg::R(*a))], vec![Reg::R(*d)]),
+    }
+}
+
+/// Runs one instruction that lanes came to at several places: each part has its own registers, which the first part lends
+/// its own for the time being.
+pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: bool) -> Outcome<()> {
+    // The destination predicate of a shuffle is optional.
+    let Some(&(first, _)) = parts.iter().max_by_key(|(op, _)| operands(op).1.len()) else { return Ok(()) };
+    let all = parts.iter().fold(0, |all, (_, m)| all | m);
+    let (read, written) = operands(first);
+    let lent = read.iter().map(|(reg, _)| *reg).chain(written.iter().copied());
+    let kept: Vec<(Reg, Lanes64)> = lent.map(|reg| (reg, warp.regs.get(reg))).collect();
+    for &(op, m) in parts {
+        let own = operands(op).0.into_iter().map(|(reg, negated)| (warp.regs.get(reg), negated));
+        let own: Vec<(Lanes64, bool)> = own.collect();
+        for ((reg, negated), (values, other)) in read.iter().zip(own) {
+            warp.regs.put(*reg, m, &values.map(|value| value ^ u64::from(*negated != other)));
+        }
+    }
+    execute(warp, first, all, strict)?;
+    let results: Vec<Lanes64> = written.iter().map(|reg| warp.regs.get(*reg)).collect();
+    for (reg, values) in kept {
+        warp.regs.put(reg, all, &values);
+    }
+    for &(op, m) in parts {
+        for (reg, values) in operands(op).1.into_iter().zip(&results) {
+            warp.regs.put(reg, m, values);
+        }
+    }
+    Ok(())
+}
+
+fn reduce(f: Redux, x: u32, y: u32) -> u32 {
+    match f {
+        Redux::Add => x.wrapping_add(y),
+        Redux::MinU => x.min(y),
+        Redux::MinS => (x as i32).min(y as i32) as u32,
+        Redux::MaxU => x.max(y),
+        Redux::MaxS => (x as i32).max(y as i32) as u32,
+        Redux::And => x & y,
+        Redux::Or => x | y,
+        Redux::Xor => x ^ y,
+    }
+}
+
+fn vote(warp: &mut Warp, kind: VoteKind, d: Reg, a: u32, m: u32) {
+    let yes = a & m;
+    let holds = match kind {
+        VoteKind::Ballot => {
+            warp.regs.put(d, m, &[u64::from(yes); 32]);
+            return;
+        }
+        VoteKind::All => yes == m,
+        VoteKind::Any => yes != 0,
+        VoteKind::Uni => yes == m || yes == 0,
+    };
+    warp.regs.put(d, m, &[u64::from(holds); 32]);
+}
+
+/// The lane each lane reads, and whether it is within the segment (PTX ISA, "shfl.sync").
+fn source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let high = (lane & segment) | (clamp & !segment);
+    let low = lane & segment;
+    match mode {
+        ShflMode::Up => {
+            let from = i64::from(lane) - i64::from(b);
+            (from.max(0) as u32, from >= i64::from(high))
+        }
+        ShflMode::Down => (lane + b, lane + b <= high),
+        ShflMode::Bfly => (lane ^ b, lane ^ b <= high),
+        ShflMode::Idx => {
+            let from = low | (b & !segment);
+            (from, from <= high)
+        }
+    }
+}
+
+/// The lane each lane gets its value from, and the lanes for which that is within the segment.
+pub(crate) fn shuffled(regs: &Regs, op: &Shfl) -> ([usize; 32], u32) {
+    let (b, c) = (regs.r(op.b), regs.r(op.c));
+    let mut inside = 0;
+    let from = std::array::from_fn(|lane| {
+        let (from, ok) = source(op.mode, lane as u32, b[lane], c[lane]);
+        inside |= u32::from(ok) << lane;
+        if ok { (from & 31) as usize } else { lane }
+    });
+    (from, inside)
+}
+
+fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
+    let a = *warp.regs.r(op.a);
+    let (from, inside) = shuffled(&warp.regs, op);
+    let mut out = [0; 32];
+    for (lane, from) in from.into_iter().enumerate() {
+        if strict && m >> lane & 1 == 1 && m >> from & 1 == 0 {
+            let message = format!("shfl reads lane {from}, which is inactive or not in the mask {m:#010x}");
+            return Err(Fault::at(FindingKind::ShflInactiveLane, lane, message));
+        }
+        // A lane that takes no part gives 0, as on an H200.
+        out[lane] = if m >> from & 1 == 1 { a[from] } else { 0 };
+    }
+    warp.regs.put_r(op.d, m, &out);
+    if let Some(p) = op.p {
+        warp.regs.put_p(p, m, inside);
+    }
+    Ok(())
+}

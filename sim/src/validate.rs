@@ -1,0 +1,138 @@
+//! Is a text valid PTX? A second opinion to ptxas, without running anything.
+//!
+//! The parser and the decoder of the simulator know syntax, names, types and operands; here stands what they need not know to run
+//! a text: the versions and targets that features are bound to.
+
+mod features;
+mod target;
+
+use super::ast::{Ast, Function, Instruction, Item, Operand, OperandKind, Statement};
+use super::error::ParseError;
+use super::lexer::Pos;
+use super::module::Module;
+use target::{Needs, Target, Version};
+
+/// Every mistake in a text, in its order: unknown or malformed instructions, wrong operands, undefined and doubly defined
+/// names, features that the module's `.version` or `.target` lack. `file` is the name that the errors give the text.
+///
+/// Valid here means what ptxas takes. Instructions that the simulator cannot run (textures, `tcgen05`, `multimem` …) count as
+/// unknown.
+///
+/// ```
+/// let text = ".version 7.0\n.target sm_80\n.entry k() {\n    .reg .b32 %r<2>;\n    add.u32 %r1, %r2, 1;\n    ret;\n}";
+/// let errors = warpwright_sim::validate("k.ptx", text);
+/// assert_eq!(errors.len(), 1);
+/// assert_eq!((errors[0].line(), errors[0].column()), (5, 18));
+/// assert_eq!(errors[0].message(), "`%r2` is not declared");
+/// ```
+pub fn validate(file: &str, text: &str) -> Vec<ParseError> {
+    let mut errors = match Module::parse_all(file, text) {
+        Ok(module) => Features::check(module.ast(), text),
+        Err(errors) => errors,
+    };
+    errors.sort_by_key(|error| (error.line(), error.column()));
+    errors.dedup();
+    errors.into_iter().map(|error| error.in_file(file)).collect()
+}
+
+/// What a module may use.
+struct Features<'t> {
+    text: &'t str,
+    version: Version,
+    target: Target,
+    errors: Vec<ParseError>,
+}
+
+impl<'t> Features<'t> {
+    fn check(ast: &Ast, text: &'t str) -> Vec<ParseError> {
+        let error = |pos: Pos, len: usize, message: String| ParseError::new(text, pos, len as u32, message);
+        let version = Version(ast.version.0, ast.version.1);
+        if !version.is_known() {
+            let message =
+                format!("there is no version {version} of PTX; the newest known is {}", Version::newest());
+            return vec![error(ast.version_pos, version.to_string().len(), message)];
+        }
+        let name = ast.target.first().map_or("", String::as_str);
+        let Some((target, since)) = Target::parse(name) else {
+            return vec![error(ast.target_pos, name.len(), format!("unknown target `{name}`"))];
+        };
+        if version < since {
+            let message = format!("target `{name}` is known since version {since}; this is {version}");
+            return vec![error(ast.target_pos, name.len(), message)];
+        }
+        let mut features = Self { text, version, target, errors: vec![] };
+        for item in &ast.items {
+            match item {
+                Item::Function(function) => features.function(function),
+                Item::Alias { .. } => {
+                    features.demand(ast.target_pos, 6, "`.alias`", Version(6, 3), Needs::Sm(30));
+                }
+                _ => {}
+            }
+        }
+        features.errors
+    }
+
+    fn function(&mut self, function: &Function) {
+        for directive in &function.directives {
+            if let Some((version, needs)) = features::of_directive(&directive.name) {
+                let name = format!("`.{}`", directive.name);
+                self.demand(directive.pos, directive.name.len() + 1, &name, version, needs);
+            }
+        }
+        self.body(function.body.as_deref().unwrap_or(&[]));
+    }
+
+    fn body(&mut self, statements: &[Statement]) {
+        for statement in statements {
+            match statement {
+                Statement::Instruction(i) => self.instruction(i),
+                Statement::Block(inner) => self.body(inner),
+                Statement::Registers(registers) if registers.ty == "b128" => {
+                    self.demand(registers.pos, 4, "a register of 128 bits", Version(8, 3), Needs::Sm(70));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn instruction(&mut self, i: &Instruction) {
+        let mnemonic = i.mnemonic();
+        for (version, needs) in features::of_instruction(i) {
+            self.demand(i.pos, mnemonic.len(), &format!("`{mnemonic}`"), version, needs);
+        }
+        for operand in &i.operands {
+            self.operand(operand);
+        }
+        // PTX ISA, "shfl" and "vote" without `.sync`: removed for sm_70 and higher.
+        let unsynchronised =
+            matches!(i.opcode.as_str(), "shfl" | "vote") && !i.modifiers.iter().any(|m| m == "sync");
+        if unsynchronised && self.target.sm >= 70 && self.version >= Version(6, 4) {
+            let message =
+                format!("`{mnemonic}` needs `.sync` on sm_70 or higher; the target is {}", self.target);
+            self.errors.push(ParseError::new(self.text, i.pos, mnemonic.len() as u32, message));
+        }
+    }
+
+    fn operand(&mut self, operand: &Operand) {
+        let (OperandKind::Name(name) | OperandKind::Component(name, _)) = &operand.kind else { return };
+        if let Some((version, needs)) = features::of_register(name) {
+            self.demand(operand.pos, name.len(), &format!("`{name}`"), version, needs);
+        }
+    }
+
+    /// One error at most for a place.
+    fn demand(&mut self, pos: Pos, len: usize, what: &str, version: Version, needs: Needs) {
+        let message = if self.version < version {
+            format!("{what} needs version {version} of PTX; this is {}", self.version)
+        } else if !needs.are_met_by(self.target) {
+            format!("{what} needs {needs}; the target is {}", self.target)
+        } else {
+            return;
+        };
+        let same = |e: &ParseError| (e.line(), e.column()) == (pos.line, pos.column);
+        if !self.errors.last().is_some_and(same) {
+            self.errors.push(ParseError::new(self.text, pos, len as u32, message));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Lanes and warps that do not meet.
+
+use super::{Pair, pair};
+use warpwright_sim::FindingKind::{
+    AlignedDivergence, Deadlock, DivergentBarrier, ShflInactiveLane, SyncMask,
+};
+
+pub(super) const PAIRS: &[Pair] = &[
+    pair(
+        "a barrier in half a warp",
+        DivergentBarrier,
+        32,
+        "@!%p1 bra E;
+         bar.sync 0; // HERE
+         E: bar.sync 1;",
+        "bar.sync 0; bar.sync 1;",
+    ),
+    pair(
+        "a warp that ends before the barrier",
+        DivergentBarrier,
+        64,
+        "@%p2 exit;
+         bar.sync 0; // HERE",
+        "bar.sync 0; @%p2 exit;",
+    ),
+    pair(
+        "a barrier for more threads than come",
+        Deadlock,
+        64,
+        "bar.sync 1, 96; // HERE",
+        "bar.sync 1, 64;",
+    ),
+    pair(
+        "two counts for one barrier",
+        DivergentBarrier,
+        64,
+        "@%p2 bra A;
+         bar.sync 1, 64; // HERE
+         bra E; A:
+         bar.sync 1, 96; // HERE
+         E:",
+        "@%p2 bra A; bar.sync 1, 64; bra E; A: bar.sync 1, 64; E:",
+    ),
+    pair(
+        "two barriers in two orders",
+        Deadlock,
+        64,
+        "@%p2 bra A;
+         bar.sync 1, 64; // HERE
+         bar.sync 2, 64; bra E; A:
+         bar.sync 2, 64; // HERE
+         bar.sync 1, 64; E:",
+        "@%p2 bra A; bar.sync 1, 64; bar.sync 2, 64; bra E; A: bar.sync 1, 64; bar.sync 2, 64; E:",
+    ),
+    pair(
+        "a leader that looks for a flag while the others wait at the barrier",
+        Deadlock,
+        64,
+        "@!%p0 bra J;
+         L: ld.volatile.global.u32 %r9, [%rd1]; // HERE
+         setp.eq.u32 %p4, %r9, 0; @%p4 bra L;
+         J: bar.sync 0;",
+        "@!%p0 bra J;
+         L: ld.volatile.global.u32 %r9, [%rd1+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra L;
+         J: bar.sync 0;",
+    ),
+    Pair {
+        grid: 3,
+        ..pair(
+            "a barrier of the grid that counts one block too many",
+            Deadlock,
+            64,
+            "@!%p0 bra J; atom.global.add.u32 %r9, [%rd0], 1;
+             L: atom.global.add.u32 %r9, [%rd0], 0; // HERE
+             setp.lt.u32 %p4, %r9, 4; @%p4 bra L;
+             J: bar.sync 0;",
+            "@!%p0 bra J; atom.global.add.u32 %r9, [%rd0], 1;
+             L: atom.global.add.u32 %r9, [%rd0], 0; setp.lt.u32 %p4, %r9, 3; @%p4 bra L;
+             J: bar.sync 0;",
+        )
+    },
+    pair(
+        "a loop around an ordinary load",
+        Deadlock,
+        32,
+        "L: ld.global.u32 %r9, [%rd0]; // HERE
+         setp.eq.u32 %p4, %r9, 0; @%p4 bra L;",
+        "L: ld.global.u32 %r9, [%rd1+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra L;",
+    ),
+    pair(
+        "a lock that nobody gives back",
+        Deadlock,
+        32,
+        "@%p0 st.shared.u32 [%r5], 1; bar.sync 0;
+         L: atom.shared.cas.b32 %r9, [%r5], 0, 1; // HERE
+         setp.ne.u32 %p4, %r9, 0; // HERE
+         @%p4 bra L; // HERE",
+        "@%p0 st.shared.u32 [%r5], 0; bar.sync 0;
+         L: atom.shared.cas.b32 %r9, [%r5], 0, 1; setp.ne.u32 %p4, %r9, 0; @%p4 bra L;
+         atom.shared.exch.b32 %r9, [%r5], 0;",
+    ),
+    pair(
+        "a shuffle from lanes that are elsewhere",
+        ShflInactiveLane,
+        32,
+        "@!%p1 bra E; mov.u32 %r9, 0xffff;
+         shfl.sync.bfly.b32 %r10, %r0, 16, 31, %r9; // HERE
+         E:",
+        "shfl.sync.bfly.b32 %r10, %r0, 16, 31, 0xffffffff;",
+    ),
+    pair(
+        "a vote whose mask leaves voters out",
+        SyncMask,
+        32,
+        "vote.sync.ballot.b32 %r9, %p1, 0xffff; // HERE",
+        "@!%p1 bra E; vote.sync.ballot.b32 %r9, %p1, 0xffff; E:",
+    ),
+    pair(
+        "a matrix product in half a warp",
+        AlignedDivergence,
+        32,
+        "mov.u32 %r9, 0; mov.u32 %r10, 0; mov.u32 %r11, 0; @!%p1 bra E;
+         mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r12, %r13}, {%r9, %r10}, {%r11}, {%r9, %r10}; // HERE
+         E: bar.sync 0;",
+        "mov.u32 %r9, 0; mov.u32 %r10, 0; mov.u32 %r11, 0;
+         mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r12, %r13}, {%r9, %r10}, {%r11}, {%r9, %r10}; bar.sync 0;",
+    ),
+];

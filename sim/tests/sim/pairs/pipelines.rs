@@ -1,0 +1,141 @@
+//! Copies, mbarriers and products of several warps.
+
+use super::{Pair, pair};
+use warpwright_sim::FindingKind::{
+    AsyncCopyUnwaited, MbarrierMisuse, MissingProxyFence, MissingWgmmaFence, WgmmaInFlight,
+};
+
+pub(super) const PAIRS: &[Pair] = &[
+    pair(
+        "a bulk copy behind a barrier, with a barrier instead of the wait",
+        AsyncCopyUnwaited,
+        128,
+        "@%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; @!%p0 bra A;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 512;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 512, [bar]; // HERE
+         A: bar.sync 0;
+         ld.shared.u32 %r9, [%r3]; // HERE
+         ",
+        "@%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; @!%p0 bra A;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 512;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 512, [bar];
+         A: @!%p2 bra B;
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;
+         B: bar.sync 0; ld.shared.u32 %r9, [%r3];",
+    ),
+    pair(
+        "copies that an mbarrier counts, with a barrier instead of the wait",
+        AsyncCopyUnwaited,
+        64,
+        "@%p0 mbarrier.init.shared.b64 [bar], 64; bar.sync 0;
+         cp.async.ca.shared.global [%r2], [%rd4], 4; // HERE
+         cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; bar.sync 0;
+         ld.shared.u32 %r9, [%r3]; // HERE
+         ",
+        "@%p0 mbarrier.init.shared.b64 [bar], 64; bar.sync 0; cp.async.ca.shared.global [%r2], [%rd4], 4;
+         cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W; ld.shared.u32 %r9, [%r3];",
+    ),
+    pair(
+        "a copy that an mbarrier counts, read by its thread",
+        AsyncCopyUnwaited,
+        64,
+        "@%p0 mbarrier.init.shared.b64 [bar], 64; bar.sync 0;
+         cp.async.ca.shared.global [%r2], [%rd4], 4; // HERE
+         cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
+         ld.shared.u32 %r9, [%r2]; // HERE
+         ",
+        // Who waits for its own copies needs no mbarrier.
+        "@%p0 mbarrier.init.shared.b64 [bar], 64; bar.sync 0; cp.async.ca.shared.global [%r2], [%rd4], 4;
+         cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r9, [%r3];",
+    ),
+    pair(
+        "an mbarrier that no barrier shows to be initialized",
+        MbarrierMisuse,
+        64,
+        "@%p0 mbarrier.init.shared.b64 [bar], 64; // HERE
+         mbarrier.arrive.shared.b64 %rd9, [bar]; // HERE
+         ",
+        "@%p0 mbarrier.init.shared.b64 [bar], 64; bar.sync 0; mbarrier.arrive.shared.b64 %rd9, [bar];",
+    ),
+    pair(
+        "a bulk copy over ordinary stores without a proxy fence",
+        MissingProxyFence,
+        64,
+        "st.shared.u32 [%r2], %r0; // HERE
+         @%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; @!%p0 bra W;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 256;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 256, [bar]; // HERE
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;",
+        // What was only read needs none.
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
+         @%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; ld.shared.u32 %r9, [%r3]; bar.sync 0; @!%p0 bra W;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 256;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 256, [bar];
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;",
+    ),
+    pair(
+        "a tile given back before the warpgroup has waited for its product",
+        WgmmaInFlight,
+        160,
+        super::tile!(
+            "@%p0 mbarrier.init.shared.b64 [bar], 1; @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0;
+             setp.lt.u32 %p4, %r0, 128; @!%p4 bra P; wgmma.fence.sync.aligned;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0; // HERE
+             wgmma.commit_group.sync.aligned; bar.sync 1, 128;
+             @%p0 mbarrier.arrive.shared.b64 %rd9, [bar];
+             wgmma.wait_group.sync.aligned 0; bra E;
+             P: setp.eq.u32 %p5, %r0, 128; @!%p5 bra E;
+             W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;
+             mbarrier.arrive.expect_tx.shared.b64 %rd9, [s+8192], 4096;
+             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 4096, [s+8192]; // HERE
+             V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
+             E:"
+        ),
+        // One thread of a warpgroup that has waited speaks for all four warps.
+        super::tile!(
+            "@%p0 mbarrier.init.shared.b64 [bar], 1; @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0;
+             setp.lt.u32 %p4, %r0, 128; @!%p4 bra P; wgmma.fence.sync.aligned;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0;
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+             @%p0 mbarrier.arrive.shared.b64 %rd9, [bar]; bra E;
+             P: setp.eq.u32 %p5, %r0, 128; @!%p5 bra E;
+             W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;
+             mbarrier.arrive.expect_tx.shared.b64 %rd9, [s+8192], 4096;
+             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 4096, [s+8192];
+             V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
+             E:"
+        ),
+    ),
+    pair(
+        "accumulators set without any wgmma.fence",
+        MissingWgmmaFence,
+        128,
+        super::tile!(
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0; // HERE
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+        ),
+        // Compilers set accumulators where they please; a chain of products needs one fence.
+        super::tile!(
+            "wgmma.fence.sync.aligned; mov.f32 %f0, 0f00000000;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0;
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+        ),
+    ),
+    pair(
+        "accumulators scaled after the fence",
+        MissingWgmmaFence,
+        128,
+        super::tile!(
+            "wgmma.fence.sync.aligned; mul.f32 %f0, %f0, %f0;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0; // HERE
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+        ),
+        super::tile!(
+            "mul.f32 %f0, %f0, %f0; wgmma.fence.sync.aligned;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0;
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+        ),
+    ),
+];

@@ -1,0 +1,256 @@
+//! Undefined values that are used; the twins copy them, or take only what is defined of them.
+
+use super::{Pair, pair};
+use warpwright_sim::FindingKind::{UninitializedLocalRead, UninitializedRegister, UninitializedSharedRead};
+
+/// A function that takes a structure of a word and a byte in eight bytes and gives it back as it is.
+macro_rules! copying {
+    ($body:literal) => {
+        concat!(
+            $body,
+            "ret; } .func (.param .align 4 .b8 v[8]) f(.param .align 4 .b8 q[8]) { .reg .b32 %a<4>;
+             ld.param.b32 %a0, [q]; ld.param.b32 %a1, [q+4]; st.param.b32 [v], %a0; st.param.b32 [v+4], %a1;"
+        )
+    };
+}
+
+/// An array of eight, of which the first four elements are set.
+macro_rules! array {
+    ($body:literal) => {
+        concat!(
+            ".local .align 16 .b8 a[32]; .reg .b64 %sp; mov.u64 %sp, a;
+             st.local.v4.u32 [a], {%r0, %r0, %r0, %r0}; ",
+            $body
+        )
+    };
+}
+
+/// A product that adds to sums, the last of which is set by the caller.
+macro_rules! product {
+    ($sums:literal) => {
+        concat!(
+            "mov.u32 %r9, 0; mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000;
+             ",
+            $sums,
+            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f4, %f5, %f6, %f7}, {%r9, %r9}, {%r9}, {%f0, %f1, %f2, %f3}; // HERE
+             st.global.f32 [%rd3], %f4;"
+        )
+    };
+}
+
+/// An asynchronous product that adds to the old sums or not.
+macro_rules! async_product {
+    ($add:literal) => {
+        concat!(
+            "mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 32, %r5;
+             st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9}; st.shared.v4.u32 [%r10+16], {%r9, %r9, %r9, %r9};
+             fence.proxy.async.shared::cta; bar.sync 0;
+             shr.u32 %r11, %r5, 4; cvt.u64.u32 %rd10, %r11; or.b64 %rd10, %rd10, 0x0000000800080000;
+             wgmma.fence.sync.aligned;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, ",
+            $add,
+            ", 1, 1, 0, 0; // HERE
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; st.global.f32 [%rd3], %f0;"
+        )
+    };
+}
+
+pub(super) const PAIRS: &[Pair] = &[
+    pair(
+        "a sum over one element too many",
+        UninitializedLocalRead,
+        32,
+        array!(
+            "mov.u32 %r9, 0; mov.u32 %r10, 0; mov.u64 %rd5, %sp;
+             L: ld.local.u32 %r11, [%rd5]; // HERE
+             add.u32 %r10, %r10, %r11; add.u64 %rd5, %rd5, 4; add.u32 %r9, %r9, 1;
+             setp.le.u32 %p4, %r9, 4; @%p4 bra L; st.global.u32 [%rd3], %r10;"
+        ),
+        array!(
+            "mov.u32 %r9, 0; mov.u32 %r10, 0; mov.u64 %rd5, %sp;
+             L: ld.local.u32 %r11, [%rd5]; add.u32 %r10, %r10, %r11; add.u64 %rd5, %rd5, 4; add.u32 %r9, %r9, 1;
+             setp.lt.u32 %p4, %r9, 4; @%p4 bra L; st.global.u32 [%rd3], %r10;"
+        ),
+    ),
+    pair(
+        "a counter that starts anywhere",
+        UninitializedLocalRead,
+        32,
+        array!(
+            "ld.local.u32 %r9, [a+16]; // HERE
+             add.u32 %r9, %r9, 1; st.local.u32 [a+16], %r9; ld.local.u32 %r10, [a+16]; st.global.u32 [%rd3], %r10;"
+        ),
+        array!(
+            "st.local.u32 [a+16], 0; ld.local.u32 %r9, [a+16]; add.u32 %r9, %r9, 1; st.local.u32 [a+16], %r9;
+             ld.local.u32 %r10, [a+16]; st.global.u32 [%rd3], %r10;"
+        ),
+    ),
+    pair(
+        "an address from an array that is not filled",
+        UninitializedLocalRead,
+        32,
+        array!(
+            "ld.local.u32 %r9, [a+16]; // HERE
+             mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd1, %rd5; ld.global.u32 %r10, [%rd5];"
+        ),
+        array!(
+            "ld.local.u32 %r9, [a+16]; ld.local.u32 %r9, [a+12]; mul.wide.u32 %rd5, %r9, 4;
+             add.s64 %rd5, %rd1, %rd5; ld.global.u32 %r10, [%rd5];"
+        ),
+    ),
+    pair(
+        "a branch on the largest so far",
+        UninitializedLocalRead,
+        32,
+        array!(
+            "ld.local.u32 %r9, [a+16]; setp.gt.u32 %p4, %r9, %r0;
+             @%p4 bra E; // HERE
+             st.global.u32 [%rd3], %r0; E:"
+        ),
+        // Compilers load early what a condition then leaves out.
+        array!(
+            "ld.local.u32 %r9, [a+16]; setp.gt.u32 %p4, %r9, %r0; setp.lt.u32 %p5, %r0, 0; and.pred %p4, %p4, %p5;
+             @%p4 bra E; st.global.u32 [%rd3], %r0; E:"
+        ),
+    ),
+    pair(
+        "a selection of what is not there",
+        UninitializedLocalRead,
+        32,
+        array!(
+            "ld.local.u32 %r9, [a+16]; // HERE
+             selp.b32 %r10, %r9, %r0, %p1; st.global.u32 [%rd3], %r10;"
+        ),
+        array!(
+            "ld.local.u32 %r9, [a+16]; setp.lt.u32 %p4, %r0, 0; selp.b32 %r10, %r9, %r0, %p4; st.global.u32 [%rd3], %r10;"
+        ),
+    ),
+    pair(
+        "a bit field that was not set",
+        UninitializedLocalRead,
+        32,
+        ".local .align 4 .b8 a[4]; ld.local.u32 %r9, [a]; // HERE
+         and.b32 %r9, %r9, -256; or.b32 %r9, %r9, %r0; st.local.u32 [a], %r9; ld.local.u32 %r10, [a];
+         shr.u32 %r10, %r10, 7; and.b32 %r10, %r10, 3; setp.ne.u32 %p4, %r10, 0; @%p4 st.global.u32 [%rd3], %r0;",
+        ".local .align 4 .b8 a[4]; ld.local.u32 %r9, [a];
+         and.b32 %r9, %r9, -256; or.b32 %r9, %r9, %r0; st.local.u32 [a], %r9; ld.local.u32 %r10, [a];
+         shr.u32 %r10, %r10, 6; and.b32 %r10, %r10, 3; setp.ne.u32 %p4, %r10, 0; @%p4 st.global.u32 [%rd3], %r0;",
+    ),
+    pair(
+        "a member that a call copies and nobody sets",
+        UninitializedLocalRead,
+        1,
+        copying!(
+            ".param .align 4 .b8 q[8]; .param .align 4 .b8 v[8]; st.param.b32 [q], %r0; call.uni (v), f, (q);
+             ld.param.u8 %r9, [v+4]; setp.ne.u32 %p4, %r9, 0;
+             @%p4 st.global.u32 [%rd3], %r0; // HERE
+             "
+        ),
+        copying!(
+            ".param .align 4 .b8 q[8]; .param .align 4 .b8 v[8]; st.param.b32 [q], %r0; st.param.b8 [q+4], 1;
+             call.uni (v), f, (q); ld.param.u8 %r9, [v+4]; setp.ne.u32 %p4, %r9, 0; @%p4 st.global.u32 [%rd3], %r0; "
+        ),
+    ),
+    pair(
+        "a counter that another thread is shown",
+        UninitializedLocalRead,
+        32,
+        array!(
+            "ld.local.u32 %r9, [a+16]; // HERE
+             st.shared.u32 [%r2], %r9; bar.sync 0; ld.shared.u32 %r10, [%r3]; add.u32 %r10, %r10, 1;
+             st.global.u32 [%rd3], %r10;"
+        ),
+        array!(
+            "ld.local.u32 %r9, [a+16]; st.shared.u32 [%r2], %r9; bar.sync 0; ld.shared.u32 %r10, [%r3]; bar.sync 0;
+             st.shared.u32 [%r2], 0; bar.sync 0; ld.shared.u32 %r10, [%r3]; st.global.u32 [%rd3], %r10;"
+        ),
+    ),
+    pair(
+        "a row of a matrix that only half of the threads filled",
+        UninitializedRegister,
+        32,
+        "@%p1 mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 12, %r2;
+         st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9}; // HERE
+         bar.sync 0; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r11, %r12, %r13, %r14}, [%r10];",
+        "@%p1 mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 12, %r2; st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9};
+         bar.sync 0; and.b32 %r11, %r0, 7; mad.lo.u32 %r11, %r11, 16, %r5;
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r11];",
+    ),
+    pair(
+        "the padding of a shared structure taken for a member",
+        UninitializedSharedRead,
+        32,
+        "mad.lo.u32 %r9, %r0, 4, %r2; st.shared.u32 [%r9], %r0; st.shared.u8 [%r9+4], %r0; bar.warp.sync -1;
+         ld.shared.v2.u32 {%r10, %r11}, [%r9]; // HERE
+         shr.u32 %r11, %r11, 8; setp.eq.u32 %p4, %r11, 0; @%p4 st.global.u32 [%rd3], %r10;",
+        "mad.lo.u32 %r9, %r0, 4, %r2; st.shared.u32 [%r9], %r0; st.shared.u8 [%r9+4], %r0; bar.warp.sync -1;
+         ld.shared.v2.u32 {%r10, %r11}, [%r9]; st.global.v2.u32 [%rd0], {%r10, %r11}; and.b32 %r11, %r11, 255;
+         setp.eq.u32 %p4, %r11, 0; @%p4 st.global.u32 [%rd3], %r10;",
+    ),
+    pair(
+        "some bits of a register nobody wrote",
+        UninitializedRegister,
+        32,
+        "and.b32 %r10, %r9, 255; // HERE
+         or.b32 %r10, %r10, 1; st.global.u32 [%rd3], %r10;",
+        "and.b32 %r10, %r9, 1; or.b32 %r10, %r10, 1; xor.b32 %r11, %r9, %r0; and.b32 %r11, %r11, 0; add.u32 %r10, %r10, %r11;
+         st.global.u32 [%rd3], %r10;",
+    ),
+    pair(
+        "a value of lanes that have none",
+        UninitializedRegister,
+        32,
+        "@%p1 mov.u32 %r9, 1;
+         shfl.sync.down.b32 %r10, %r9, 8, 31, -1; // HERE
+         @%p1 st.global.u32 [%rd3], %r10;",
+        "@%p1 mov.u32 %r9, 1; shfl.sync.down.b32 %r10, %r9, 8, 31, -1; setp.lt.u32 %p4, %r0, 8;
+         @%p4 st.global.u32 [%rd3], %r10;",
+    ),
+    pair(
+        "sums that do not start at zero",
+        UninitializedRegister,
+        32,
+        product!(""),
+        product!("mov.f32 %f3, 0f00000000; "),
+    ),
+    pair(
+        "asynchronous sums that do not start at zero",
+        UninitializedRegister,
+        128,
+        async_product!("1"),
+        async_product!("0"),
+    ),
+    pair(
+        "a vote on a question that half of the lanes were not asked",
+        UninitializedRegister,
+        32,
+        "@%p1 setp.eq.u32 %p4, %r0, 3;
+         vote.sync.any.pred %p5, %p4, -1; // HERE",
+        "@%p1 setp.eq.u32 %p4, %r0, 3; @%p1 vote.sync.any.pred %p5, %p4, 0xffff;",
+    ),
+    pair(
+        "an undefined addend",
+        UninitializedRegister,
+        32,
+        "@%p1 mov.u32 %r9, 1;
+         red.global.add.u32 [%rd0], %r9; // HERE",
+        "@%p1 mov.u32 %r9, 1; @%p1 red.global.add.u32 [%rd0], %r9;",
+    ),
+    pair(
+        "a result that a recursive function sets at the bottom only",
+        UninitializedRegister,
+        1,
+        "{ .param .b32 q; .param .b32 v; st.param.b32 [q], 3; call.uni (v), f, (q); ld.param.b32 %r9, [v]; }
+         st.global.u32 [%rd3], %r9; // HERE
+         ret; } .func (.param .b32 v) f(.param .b32 q) { .reg .b32 %a<4>; .reg .pred %p;
+         ld.param.b32 %a0, [q]; setp.eq.u32 %p, %a0, 0; @%p mov.u32 %a1, 7; @%p bra E; sub.u32 %a2, %a0, 1;
+         { .param .b32 q1; .param .b32 v1; st.param.b32 [q1], %a2; call.uni (v1), f, (q1); ld.param.b32 %a3, [v1]; }
+         E: st.param.b32 [v], %a1;",
+        "{ .param .b32 q; .param .b32 v; st.param.b32 [q], 3; call.uni (v), f, (q); ld.param.b32 %r9, [v]; }
+         st.global.u32 [%rd3], %r9;
+         ret; } .func (.param .b32 v) f(.param .b32 q) { .reg .b32 %a<4>; .reg .pred %p;
+         ld.param.b32 %a0, [q]; setp.eq.u32 %p, %a0, 0; @%p mov.u32 %a1, 7; @%p bra E; sub.u32 %a2, %a0, 1;
+         { .param .b32 q1; .param .b32 v1; st.param.b32 [q1], %a2; call.uni (v1), f, (q1); ld.param.b32 %a1, [v1]; }
+         E: st.param.b32 [v], %a1;",
+    ),
+];
