@@ -22,7 +22,7 @@
 //!
 //! # What it does not do
 //!
-//! It allocates and copies nothing: use `stream.clone_htod`, `stream.alloc_zeros`, `stream.clone_dtoh`.
+//! Apart from [`filled`], it allocates and copies nothing: use `stream.clone_htod`, `stream.alloc_zeros`, `stream.clone_dtoh`.
 //! It checks a launch's shape, shared memory and parameter sizes, not what a kernel does with its pointers.
 //!
 //! [`CudaContext`]: cudarc::driver::CudaContext
@@ -35,6 +35,7 @@ mod args;
 mod code;
 mod device;
 mod error;
+mod fill;
 mod function;
 mod jit;
 mod launch;
@@ -48,6 +49,7 @@ pub use args::Args;
 pub use code::CudaCode;
 pub use device::{DeviceFacts, Gpu};
 pub use error::{CallFailed, GpuError, LaunchError, LoadError};
+pub use fill::filled;
 pub use function::{Function, FunctionAttributes, Parameter};
 pub use jit::{JitInfo, JitKernel, JitMessage, Severity};
 pub use launch::LaunchConfig;

@@ -6,6 +6,7 @@ mod dim;
 pub(crate) mod divisor;
 mod entry;
 mod error;
+mod extent;
 mod flow;
 mod fold;
 mod inst;
@@ -27,8 +28,9 @@ mod var;
 mod variable;
 
 pub use dim::{Dim, IntoDim};
-pub use entry::{Entry, Extent, Promise};
+pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
+pub use extent::{Extent, ExtentMode};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
 pub(crate) use inst::Addition;

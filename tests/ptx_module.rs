@@ -7,6 +7,7 @@ mod require;
 
 mod ptx_module {
     mod built;
+    mod extent;
     mod module;
     mod print;
     #[cfg(feature = "cuda")]

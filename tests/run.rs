@@ -11,6 +11,7 @@ mod run {
     mod launch;
     mod matmul;
     mod matmul_example;
+    mod sizes;
 
     #[cfg(feature = "cuda")]
     mod cuda;

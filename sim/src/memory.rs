@@ -60,6 +60,16 @@ pub enum MemoryError {
         /// Start of the allocation.
         start: u64,
     },
+    /// More bytes than an allocation may have, or than the host has memory for.
+    #[error(
+        "an allocation of {bytes} bytes is too large: the simulator has room for {most} at most, and the host may have less"
+    )]
+    TooLarge {
+        /// Bytes wanted.
+        bytes: u64,
+        /// Most bytes of an allocation.
+        most: u64,
+    },
     /// The module has no such variable.
     #[error("the module has no global variable `{name}`")]
     NoVariable {
@@ -110,16 +120,49 @@ impl Memory {
     }
 
     /// Allocates `bytes` bytes, all zero, and returns their address, a multiple of 256.
+    ///
+    /// # Panics
+    /// If the host has no memory for them; [`try_alloc`](Self::try_alloc) returns an error instead.
     #[doc(alias = "cudaMalloc")]
     pub fn alloc(&mut self, bytes: usize) -> u64 {
+        self.alloc_named(bytes as u64, None, false).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Allocates `bytes` bytes, all zero, and returns their address, a multiple of 256. The host takes memory for a page
+    /// when it is first written.
+    ///
+    /// # Errors
+    /// [`MemoryError::TooLarge`] if the host has no memory for them.
+    pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
         self.alloc_named(bytes as u64, None, false)
     }
 
-    fn alloc_named(&mut self, size: u64, name: Option<Arc<str>>, read_only: bool) -> u64 {
+    fn alloc_named(
+        &mut self,
+        size: u64,
+        name: Option<Arc<str>>,
+        read_only: bool,
+    ) -> Result<u64, MemoryError> {
+        const MOST: u64 = 1 << REGION_BITS;
+        let too_large = || MemoryError::TooLarge { bytes: size, most: MOST };
+        let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
+        // Zeroed by the host's allocator, which does not touch the pages.
+        let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
         let start = (self.slots.len() as u64 + 1) << REGION_BITS;
-        let words = (0..size.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
         self.slots.push(Slot::Live(Allocation { start, size, words, name, read_only }));
-        start
+        Ok(start)
+    }
+
+    /// Sets every byte of the allocation that contains `address`.
+    ///
+    /// # Errors
+    /// If `address` is in no live allocation.
+    #[doc(alias = "cudaMemset")]
+    pub fn fill(&mut self, address: u64, byte: u8) -> Result<(), MemoryError> {
+        let allocation = self.checked(address, 0)?;
+        let word = u32::from_le_bytes([byte; 4]);
+        allocation.words.iter().for_each(|cell| cell.store(word, Relaxed));
+        Ok(())
     }
 
     /// Frees an allocation; later accesses are reported as accesses to freed memory.
@@ -188,7 +231,10 @@ impl Memory {
         let addresses: Vec<u64> = module
             .variables()
             .iter()
-            .map(|v| self.alloc_named(v.size, Some(v.name.clone()), v.read_only))
+            .map(|v| {
+                let address = self.alloc_named(v.size, Some(v.name.clone()), v.read_only);
+                address.unwrap_or_else(|error| panic!("variable `{}`: {error}", v.name))
+            })
             .collect();
         for (variable, &address) in module.variables().iter().zip(&addresses) {
             for (offset, bytes) in variable.image(&addresses) {

@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    dim::Dim,
     entry::{Declaration, Entry},
     error::{BuildError, BuildErrorKind},
     operand::Operand,
@@ -41,8 +42,8 @@ struct RegFacts {
     writes: u32,
     /// A number that surely divides its value (integers only).
     divisor: u64,
-    /// Kernel parameter that it was loaded from.
-    parameter: Option<usize>,
+    /// Index in [`Body::dims`] of how a launch computes its value.
+    dim: Option<u32>,
     /// The emitted loop that it belongs to: innermost where it was made, or the one that carries it.
     in_loop: u32,
     /// Kernel parameter whose buffer it points to the start of.
@@ -67,6 +68,8 @@ pub(crate) struct Body {
     pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
     registers: [Vec<RegFacts>; RegClass::ALL.len()],
+    /// What launches can compute of registers' values.
+    dims: Vec<Dim>,
     open_blocks: Vec<u32>,
     /// Blocks among them that are the bodies of emitted loops; 0 stands for the kernel itself.
     open_loops: Vec<u32>,
@@ -94,6 +97,7 @@ impl Body {
             located: None,
             error: None,
             registers: Default::default(),
+            dims: Vec::new(),
             open_blocks: vec![0],
             open_loops: vec![0],
             blocks: 1,
@@ -139,15 +143,7 @@ impl Body {
         let block = *self.open_blocks.last().unwrap_or(&0);
         let in_loop = *self.open_loops.last().unwrap_or(&0);
         let regs = &mut self.registers[class.index()];
-        regs.push(RegFacts {
-            block,
-            writes: 0,
-            divisor: 1,
-            parameter: None,
-            buffer: None,
-            special: None,
-            in_loop,
-        });
+        regs.push(RegFacts { block, writes: 0, divisor: 1, dim: None, buffer: None, special: None, in_loop });
         RegId { class, index: regs.len() as u32 - 1, writes: 0 }
     }
 
@@ -165,17 +161,28 @@ impl Body {
         facts.writes += 1;
         facts.divisor = 1;
         facts.special = None;
+        facts.dim = None;
+        facts.buffer = None;
         RegId { writes: facts.writes, ..reg }
     }
 
-    /// Records the parameter that a register was loaded from.
-    pub(crate) fn set_parameter(&mut self, reg: RegId, parameter: usize) {
-        self.facts_mut(reg).parameter = Some(parameter);
+    /// Records how a launch computes the register's value.
+    pub(crate) fn set_dim(&mut self, reg: RegId, dim: Dim) {
+        self.facts_mut(reg).dim = Some(self.dims.len() as u32);
+        self.dims.push(dim);
+    }
+
+    /// How a launch computes the register's value, if it can.
+    pub(crate) fn dim(&self, reg: RegId) -> Option<Dim> {
+        self.facts(reg).dim.map(|index| self.dims[index as usize].clone())
     }
 
     /// The parameter that a register was loaded from.
     pub(crate) fn parameter(&self, reg: RegId) -> Option<usize> {
-        self.facts(reg).parameter
+        match self.dims[self.facts(reg).dim? as usize] {
+            Dim::Param(parameter) => Some(parameter),
+            _ => None,
+        }
     }
 
     /// Records the parameter whose buffer a register points to the start of.

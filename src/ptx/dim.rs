@@ -1,24 +1,33 @@
-//! Grid rules: numbers of blocks as functions of a kernel's integer parameters.
+//! Numbers that a launch can compute: grid rules, and the extents of buffers.
 
 use std::fmt;
 
-use super::{types::Scalar, val::Val};
+use super::{
+    types::Scalar,
+    val::{Repr, Val},
+};
 
-/// A number of blocks: a constant, an integer parameter of the kernel, or a function of such.
+/// A number that follows from a kernel's integer parameters: a constant, a parameter, or a function of such.
+///
+/// A launch and the exported header compute it in 64 bits; a value that does not fit is refused, never wrapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dim {
-    /// So many.
-    Const(u32),
-    /// As many as the value of parameter number …
+    /// A constant.
+    Const(u64),
+    /// The value of the parameter with this number.
     Param(usize),
     /// `⌈a / n⌉`.
     CeilDiv(Box<Dim>, u32),
+    /// The largest multiple of `n` that is not above `a`.
+    RoundDown(Box<Dim>, u32),
     /// `a + b`.
     Sum(Box<Dim>, Box<Dim>),
     /// `a · b`.
     Product(Box<Dim>, Box<Dim>),
-    /// Made of a value that is no parameter: refused by [`Builder::grid`](super::Builder::grid).
+    /// `a`, which the kernel computes in a register of 32 bits: a larger value is refused.
+    U32(Box<Dim>),
+    /// A value that no launch can compute.
     Unknown,
 }
 
@@ -29,24 +38,35 @@ impl Dim {
         Self::CeilDiv(self.into(), n.max(1))
     }
 
+    /// The largest multiple of `n` that is not above `self`.
+    #[must_use]
+    pub fn round_down(self, n: u32) -> Self {
+        Self::RoundDown(self.into(), n.max(1))
+    }
+
+    /// Whether a launch can compute it.
     pub(crate) fn is_known(&self) -> bool {
         match self {
             Self::Const(_) | Self::Param(_) => true,
-            Self::CeilDiv(a, _) => a.is_known(),
+            Self::CeilDiv(a, _) | Self::RoundDown(a, _) | Self::U32(a) => a.is_known(),
             Self::Sum(a, b) | Self::Product(a, b) => a.is_known() && b.is_known(),
             Self::Unknown => false,
         }
     }
 
-    /// The number for given parameter values; `parameter(i)` is the value of integer parameter `i`.
-    pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> u64 {
+    /// The number for given parameter values, or `None` if it or an intermediate value does not fit; `parameter(i)` is the
+    /// value of integer parameter `i`.
+    pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
+        let value = |dim: &Self| dim.evaluate(parameter);
         match self {
-            Self::Const(n) => (*n).into(),
-            Self::Param(i) => parameter(*i),
-            Self::CeilDiv(a, n) => a.evaluate(parameter).div_ceil((*n).into()),
-            Self::Sum(a, b) => a.evaluate(parameter).saturating_add(b.evaluate(parameter)),
-            Self::Product(a, b) => a.evaluate(parameter).saturating_mul(b.evaluate(parameter)),
-            Self::Unknown => 0,
+            Self::Const(n) => Some(*n),
+            Self::Param(i) => Some(parameter(*i)),
+            Self::CeilDiv(a, n) => Some(value(a)?.div_ceil((*n).into())),
+            Self::RoundDown(a, n) => value(a).map(|a| a - a % u64::from(*n)),
+            Self::Sum(a, b) => value(a)?.checked_add(value(b)?),
+            Self::Product(a, b) => value(a)?.checked_mul(value(b)?),
+            Self::U32(a) => value(a).filter(|&a| u32::try_from(a).is_ok()),
+            Self::Unknown => None,
         }
     }
 
@@ -56,32 +76,34 @@ impl Dim {
             Self::Const(n) => n.to_string(),
             Self::Param(i) => names.get(*i).cloned().unwrap_or_default(),
             Self::CeilDiv(a, n) => format!("({} + {}) / {n}", a.expression(names), n - 1),
+            Self::RoundDown(a, n) => format!("({}) / {n} * {n}", a.expression(names)),
             Self::Sum(a, b) => format!("{} + {}", a.expression(names), b.expression(names)),
             Self::Product(a, b) => format!("({}) * ({})", a.expression(names), b.expression(names)),
+            Self::U32(a) => a.expression(names),
             Self::Unknown => String::new(),
         }
     }
 }
 
-impl std::ops::Mul for Dim {
+impl<D: IntoDim> std::ops::Mul<D> for Dim {
     type Output = Self;
 
-    fn mul(self, other: Self) -> Self {
-        Self::Product(self.into(), other.into())
+    fn mul(self, other: D) -> Self {
+        Self::Product(self.into(), other.into_dim().into())
     }
 }
 
-impl<D: Into<Dim>> std::ops::Add<D> for Dim {
+impl<D: IntoDim> std::ops::Add<D> for Dim {
     type Output = Self;
 
     fn add(self, other: D) -> Self {
-        Self::Sum(self.into(), other.into().into())
+        Self::Sum(self.into(), other.into_dim().into())
     }
 }
 
 impl From<u32> for Dim {
     fn from(n: u32) -> Self {
-        Self::Const(n)
+        Self::Const(n.into())
     }
 }
 
@@ -92,24 +114,62 @@ impl fmt::Display for Dim {
     }
 }
 
-/// An integer value that a grid rule can be made of.
+/// A number that a launch may be able to compute: a constant, a kernel parameter, or a sum or product of such.
 pub trait IntoDim {
-    /// The rule: the constant, or the parameter that the register was loaded from.
+    /// The rule; [`Dim::Unknown`] for a register that is not such an expression.
     fn into_dim(self) -> Dim;
 }
 
-macro_rules! into_dim {
+impl IntoDim for Dim {
+    fn into_dim(self) -> Dim {
+        self
+    }
+}
+
+macro_rules! constants {
     ($($t:ty)*) => {$(
-        impl IntoDim for Val<'_, $t> {
+        impl IntoDim for $t {
             fn into_dim(self) -> Dim {
-                match (self.as_constant(), self.reg()) {
-                    (Some(n), _) => u32::try_from(n.to_bits()).map_or(Dim::Unknown, Dim::Const),
-                    (None, Some((reg, k))) => k.body().parameter(reg).map_or(Dim::Unknown, Dim::Param),
-                    (None, None) => Dim::Unknown,
-                }
+                u64::try_from(self).map_or(Dim::Unknown, Dim::Const)
             }
         }
     )*};
 }
 
-into_dim! { u32 u64 }
+constants! { u32 u64 usize i32 }
+
+macro_rules! values {
+    ($($t:ty)*) => {$(
+        impl IntoDim for Val<'_, $t> {
+            fn into_dim(self) -> Dim {
+                self.dim().unwrap_or(Dim::Unknown)
+            }
+        }
+    )*};
+}
+
+values! { u32 u64 }
+
+impl<T: Scalar> Val<'_, T> {
+    /// The value as a launch computes it, if it is a constant or known to follow from the parameters.
+    pub(crate) fn dim(&self) -> Option<Dim> {
+        if !matches!(T::PTX, "u32" | "u64") {
+            return None;
+        }
+        match self.0 {
+            Repr::Const(value) => Some(Dim::Const(value.to_bits())),
+            Repr::Reg(reg, k) => k.body().dim(reg),
+        }
+    }
+
+    /// Records how a launch computes the value, if it can.
+    #[must_use]
+    pub(crate) fn with_dim(self, dim: impl FnOnce() -> Option<Dim>) -> Self {
+        if let (Repr::Reg(reg, k), "u32" | "u64") = (self.0, T::PTX)
+            && let Some(dim) = dim()
+        {
+            k.body().set_dim(reg, if T::BYTES == 4 { Dim::U32(dim.into()) } else { dim });
+        }
+        self
+    }
+}

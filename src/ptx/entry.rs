@@ -5,6 +5,7 @@ use super::{
     dim::Dim,
     divisor::lcm,
     error::BuildErrorKind,
+    extent::Extent,
     params::{ParamDecl, Params},
     target::{Target, Version},
     types::RegClass,
@@ -17,31 +18,6 @@ pub struct Promise {
     pub parameter: usize,
     /// What divides its value.
     pub divisor: u32,
-}
-
-/// A matrix that the kernel takes a buffer for; a launch checks that the buffer holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Number of the buffer's parameter.
-    pub parameter: usize,
-    /// Rows of the matrix, and elements from one to the next.
-    pub rows: [Dim; 2],
-    /// Columns of the matrix, and elements from one to the next.
-    pub cols: [Dim; 2],
-}
-
-impl Extent {
-    /// Elements from the buffer's start to the matrix's last; `parameter(i)` is the value of integer parameter `i`.
-    pub fn elements(&self, parameter: &impl Fn(usize) -> u64) -> u64 {
-        let [rows, cols] =
-            [&self.rows, &self.cols].map(|mode| mode.each_ref().map(|dim| dim.evaluate(parameter)));
-        match (rows[0].checked_sub(1), cols[0].checked_sub(1)) {
-            (Some(row), Some(col)) => {
-                row.saturating_mul(rows[1]).saturating_add(col.saturating_mul(cols[1])).saturating_add(1)
-            }
-            _ => 0,
-        }
-    }
 }
 
 /// A finished kernel: its text and what a launch must know.
@@ -72,7 +48,7 @@ pub struct Entry {
     pub grid: Option<[Dim; 3]>,
     /// What a launch must check.
     pub promises: Vec<Promise>,
-    /// What the buffers of a launch must hold, as far as the kernel says.
+    /// What the kernel's views access of its buffers; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
     /// Bytes of statically declared shared memory.
     pub static_shared_bytes: u32,

@@ -10,8 +10,9 @@ use std::{
 use super::{
     body::{Body, Ctx, RegId},
     dim::{Dim, IntoDim},
-    entry::{Entry, Extent, Promise},
+    entry::{Entry, Promise},
     error::{BuildError, BuildErrorKind},
+    extent::{Extent, ExtentMode},
     operand::Operand,
     params::Params,
     render,
@@ -225,10 +226,12 @@ impl<'k> Builder<'k> {
         self.body().entry.description = text.into();
     }
 
-    /// Records that a matrix lies in a parameter's buffer, if its sizes are known to a launch.
+    /// Records what a view accesses of a parameter's buffer, if a launch can compute it.
     pub(crate) fn promise_extent(self, extent: Extent) {
-        if extent.rows.iter().chain(&extent.cols).all(Dim::is_known) {
-            self.body().entry.extents.push(extent);
+        let known = |mode: &ExtentMode| mode.size.is_known() && mode.stride.is_known();
+        let mut body = self.body();
+        if extent.modes.iter().all(known) && !body.entry.extents.contains(&extent) {
+            body.entry.extents.push(extent);
         }
     }
 

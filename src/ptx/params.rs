@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{
+    dim::Dim,
     kernel::Builder,
     operand::{AddressBase, Operand},
     ptr::{Global, Ptr, Read, ReadWrite, Write},
@@ -49,6 +50,8 @@ pub struct ParamDecl {
     pub ptx: &'static str,
     /// Size of the parameter itself, in bytes.
     pub bytes: u32,
+    /// Size of an element of the buffer, or of the number, in bytes.
+    pub element_bytes: u32,
 }
 
 /// A type that may stand in a kernel's parameter tuple.
@@ -84,7 +87,7 @@ fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
     let address = Operand::Address { base: AddressBase::Name(&name), offset: 0 };
     let value = k.result::<T>(format_args!("ld.param.{}", T::MEM), &[address]);
     if let Some((reg, _)) = value.reg() {
-        k.body().set_parameter(reg, index);
+        k.body().set_dim(reg, Dim::Param(index));
     }
     value
 }
@@ -95,7 +98,9 @@ macro_rules! buffers {
             type Handle<'k> = Ptr<'k, T, Global, $access>;
 
             fn declaration(index: usize) -> ParamDecl {
-                ParamDecl { name: format!("p{index}"), kind: ParamKind::$marker, element: T::NAME, ptx: "u64", bytes: 8 }
+                let name = format!("p{index}");
+                let kind = ParamKind::$marker;
+                ParamDecl { name, kind, element: T::NAME, ptx: "u64", bytes: 8, element_bytes: T::SIZE }
             }
 
             fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {
@@ -123,7 +128,8 @@ macro_rules! scalars {
 
             fn declaration(index: usize) -> ParamDecl {
                 let name = format!("p{index}");
-                ParamDecl { name, kind: ParamKind::Scalar, element: stringify!($t), ptx: <$t as Scalar>::MEM, bytes: <$t as Scalar>::BYTES }
+                let (ptx, bytes) = (<$t as Scalar>::MEM, <$t as Scalar>::BYTES);
+                ParamDecl { name, kind: ParamKind::Scalar, element: stringify!($t), ptx, bytes, element_bytes: bytes }
             }
 
             fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {

@@ -134,6 +134,10 @@ impl Backend for AnyDevice {
         delegate!(self, device => device.allocate(bytes))
     }
 
+    fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError> {
+        delegate!(self, device => device.allocate_filled(bytes, byte))
+    }
+
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError> {
         delegate!(self, device => device.read(store, bytes))
     }

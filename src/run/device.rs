@@ -40,7 +40,7 @@ pub trait Device: Backend + fmt::Debug {
     /// # Errors
     /// If the device has no room.
     fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
-        Ok(Buffer::new(self.allocate(&vec![0; len * T::SIZE as usize])?, len))
+        filled(self, len, 0)
     }
 
     /// A fresh buffer for results. Every byte of it is 0xFF, a NaN in every type of float, so that an element shows which
@@ -49,7 +49,7 @@ pub trait Device: Backend + fmt::Debug {
     /// # Errors
     /// If the device has no room.
     fn output<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
-        Ok(Buffer::new(self.allocate(&vec![0xFF; len * T::SIZE as usize])?, len))
+        filled(self, len, 0xFF)
     }
 
     /// Copies a buffer's elements back.
@@ -90,6 +90,8 @@ pub trait Device: Backend + fmt::Debug {
 pub trait Backend {
     /// A fresh allocation with these bytes.
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;
+    /// A fresh allocation of `bytes` bytes that are all `byte`.
+    fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError>;
     /// The first so many bytes of an allocation of this device.
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
     /// Where an allocation begins; `None` if it belongs to another device.
@@ -106,6 +108,14 @@ pub struct Request<'k, 'a> {
     pub(super) text: String,
     pub(super) plan: Plan,
     pub(super) args: Vec<Value<'a>>,
+}
+
+/// A buffer of `len` elements whose bytes are all `byte`, without a copy of it on the host.
+fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> Result<Buffer<T>, RunError> {
+    // No device and no host addresses more than half of its addresses with one allocation.
+    let bytes = len.checked_mul(T::SIZE as usize).filter(|&bytes| isize::try_from(bytes).is_ok());
+    let too_large = || RunError::BufferTooLarge { len, element_bytes: T::SIZE, device: device.name() };
+    Ok(Buffer::new(device.allocate_filled(bytes.ok_or_else(too_large)?, byte)?, len))
 }
 
 fn start<A: Params>(

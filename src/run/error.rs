@@ -43,7 +43,7 @@ pub enum RunError {
         /// The address.
         found: u64,
     },
-    /// A buffer does not hold the matrix that the kernel takes it for (`k.global`).
+    /// A buffer is shorter than what the kernel's views (`k.slice`, `k.global`, `k.tensor`) may access.
     #[error(
         "kernel `{kernel}`: the buffer for parameter `{parameter}` must hold {wanted} elements, found {found}"
     )]
@@ -56,6 +56,36 @@ pub enum RunError {
         wanted: u64,
         /// Elements of the buffer.
         found: u64,
+    },
+    /// What the kernel's views may access of a buffer has more than 2^64 bytes, or a size computed in 32 bits does not fit there.
+    #[error("kernel `{kernel}`: the extents of parameter `{parameter}` overflow")]
+    ExtentOverflow {
+        /// The kernel.
+        kernel: String,
+        /// Name of the parameter.
+        parameter: String,
+    },
+    /// A buffer that the kernel writes shares bytes with another.
+    #[error(
+        "kernel `{kernel}`: the buffers for parameters `{first}` and `{second}` overlap, and the kernel writes one of them"
+    )]
+    Overlap {
+        /// The kernel.
+        kernel: String,
+        /// Name of a parameter.
+        first: String,
+        /// Name of the other.
+        second: String,
+    },
+    /// A buffer of more bytes than a device can address or the host can represent.
+    #[error("a buffer of {len} elements of {element_bytes} bytes is too large for {device}")]
+    BufferTooLarge {
+        /// Elements.
+        len: usize,
+        /// Bytes of an element.
+        element_bytes: u32,
+        /// The device.
+        device: String,
     },
     /// A buffer lies in the memory of another device than the one that should run the kernel.
     #[error(

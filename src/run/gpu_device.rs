@@ -9,7 +9,7 @@ use std::{
 use cudarc::driver::{CudaStream, DevicePtr};
 
 use crate::{
-    gpu::{Args, CallFailed, Gpu, GpuError, time},
+    gpu::{Args, CallFailed, Gpu, GpuError, filled, time},
     ptx::Entry,
 };
 
@@ -87,6 +87,10 @@ impl Backend for GpuDevice {
         let slice =
             self.stream.clone_htod(bytes).map_err(|e| GpuError::from(CallFailed::at("clone_htod")(e)))?;
         Ok(Store::Cuda(slice))
+    }
+
+    fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError> {
+        Ok(Store::Cuda(filled(&self.stream, bytes.max(1), byte)?))
     }
 
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError> {

@@ -1,6 +1,6 @@
 //! What a launch must check and work out before any device sees it.
 
-use crate::ptx::{BUFFER_ALIGN, Dim, Entry};
+use crate::ptx::{BUFFER_ALIGN, Dim, Entry, ParamKind};
 
 use super::error::RunError;
 
@@ -39,6 +39,7 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     check_promises(entry, args)?;
     check_alignment(entry, args)?;
     check_extents(entry, args)?;
+    check_overlap(entry, args)?;
     let kernel = || entry.name.clone();
     let block = entry.block.ok_or_else(|| RunError::NoBlockShape { kernel: kernel() })?;
     let blocks = match (grid, &entry.grid) {
@@ -66,15 +67,16 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     Ok(Plan { grid, block, dynamic_shared_bytes: entry.dynamic_shared_bytes })
 }
 
+/// Blocks by the kernel's rule; what does not fit in 64 bits is more than any device takes.
 fn evaluate(rule: &[Dim; 3], args: &[Seen]) -> [u64; 3] {
-    std::array::from_fn(|axis| rule[axis].evaluate(&|i| integer(args, i)))
+    std::array::from_fn(|axis| rule[axis].evaluate(&|i| integer(args, i)).unwrap_or(u64::MAX))
 }
 
-/// The value of an integer parameter; 0 for any other.
+/// The value of an integer parameter. A negative one, which a kernel can reinterpret, counts as the largest number.
 fn integer(args: &[Seen], index: usize) -> u64 {
     match args.get(index) {
-        Some(Seen::Integer(n)) => u64::try_from(*n).unwrap_or(0),
-        _ => 0,
+        Some(Seen::Integer(n)) => u64::try_from(*n).unwrap_or(u64::MAX),
+        _ => u64::MAX,
     }
 }
 
@@ -112,19 +114,79 @@ fn check_alignment(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
 fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     for extent in &entry.extents {
         let Some(Seen::Buffer { elements: found, .. }) = args.get(extent.parameter) else { continue };
-        let wanted = extent.elements(&|i| integer(args, i));
+        let (kernel, parameter) = (entry.name.clone(), parameter_name(entry, extent.parameter));
+        let Some(bytes) = extent.bytes(&|i| integer(args, i)) else {
+            return Err(RunError::ExtentOverflow { kernel, parameter });
+        };
+        let wanted = bytes.div_ceil(element_bytes(entry, extent.parameter));
         if *found < wanted {
-            return Err(RunError::TooShort {
-                kernel: entry.name.clone(),
-                parameter: parameter_name(entry, extent.parameter),
-                wanted,
-                found: *found,
-            });
+            return Err(RunError::TooShort { kernel, parameter, wanted, found: *found });
         }
     }
     Ok(())
 }
 
+/// Refuses a buffer that the kernel writes and that shares bytes with another: what it reads is cached as if no thread wrote it.
+/// Rust's borrows rule this out, except for buffers that `unsafe` code made.
+fn check_overlap(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
+    let bytes = |index: usize| match args[index] {
+        Seen::Buffer { address, elements } => {
+            let bytes = u128::from(elements) * u128::from(element_bytes(entry, index));
+            Some(u128::from(address)..u128::from(address) + bytes)
+        }
+        _ => None,
+    };
+    let written = |index: usize| {
+        entry.params.get(index).is_some_and(|p| matches!(p.kind, ParamKind::Out | ParamKind::InOut))
+    };
+    for second in 0..args.len() {
+        for first in 0..second {
+            let (Some(a), Some(b)) = (bytes(first), bytes(second)) else { continue };
+            if (written(first) || written(second)) && a.start.max(b.start) < a.end.min(b.end) {
+                return Err(RunError::Overlap {
+                    kernel: entry.name.clone(),
+                    first: parameter_name(entry, first),
+                    second: parameter_name(entry, second),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn element_bytes(entry: &Entry, parameter: usize) -> u64 {
+    entry.params.get(parameter).map_or(1, |param| param.element_bytes.max(1).into())
+}
+
 pub(super) fn parameter_name(entry: &Entry, index: usize) -> String {
     entry.params.get(index).map_or_else(|| format!("p{index}"), |p| p.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx::{In, InOut, Kernel, Out, Target};
+
+    fn overlap(buffers: [(u64, u64); 4]) -> Option<String> {
+        type Args = (In<f32>, In<u8>, Out<u16>, InOut<f64>);
+        let kernel = Kernel::<Args>::build("kernel(a, b, c, d)", Target::SM_80, |_, _| {});
+        let seen = buffers.map(|(address, elements)| Seen::Buffer { address, elements });
+        check_overlap(kernel.expect("it builds").entry(), &seen).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn written_buffers_share_no_bytes() {
+        // Inputs may overlap, and neighbors and empty buffers do not.
+        assert_eq!(overlap([(0, 16), (32, 32), (64, 8), (80, 2)]), None);
+        assert_eq!(overlap([(0, 16), (32, 32), (64, 8), (70, 0)]), None);
+        let expected = |first, second| {
+            Some(format!(
+                "kernel `kernel`: the buffers for parameters `{first}` and `{second}` overlap, and the kernel writes one of them"
+            ))
+        };
+        assert_eq!(overlap([(0, 17), (32, 32), (64, 8), (80, 2)]), expected('a', 'c'));
+        assert_eq!(overlap([(0, 16), (32, 33), (64, 8), (80, 2)]), expected('b', 'c'));
+        assert_eq!(overlap([(0, 16), (32, 32), (64, 9), (80, 2)]), expected('c', 'd'));
+        assert_eq!(overlap([(u64::MAX - 3, 1), (0, 1), (64, 9), (96, 2)]), None);
+    }
 }

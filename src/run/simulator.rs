@@ -120,8 +120,17 @@ impl Device for Simulator {
 impl Backend for Simulator {
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError> {
         let mut memory = self.memory.lock();
-        let address = memory.alloc(bytes.len());
+        let address = memory.try_alloc(bytes.len())?;
         memory.write(address, bytes)?;
+        Ok(Store::Simulated(Simulated { memory: self.memory.clone(), address }))
+    }
+
+    fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError> {
+        let mut memory = self.memory.lock();
+        let address = memory.try_alloc(bytes)?;
+        if byte != 0 {
+            memory.fill(address, byte)?;
+        }
         Ok(Store::Simulated(Simulated { memory: self.memory.clone(), address }))
     }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     layout::{Codomain, ComposedLayout, Layout, RUN_TIME_EXTENT, Swizzle, Tuple, coord_of_index},
-    ptx::{Builder, Element, Extent, Global, IntoDim, Ptr, Shared, Val, Write},
+    ptx::{Builder, Element, Extent, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
 /// Stands for an extent that only the launch knows, in a tensor of so many modes: their product stays within 64 bits. Coordinates
@@ -80,9 +80,10 @@ impl<'k> Builder<'k> {
         extents: [Val<'k, u32>; R],
         strides: [Val<'k, u32>; R],
     ) -> Tensor<'k, Global, T, A> {
-        if let (Some(parameter), true) = (pointer.parameter(), R == 2) {
-            let dims = |axis: usize| [extents[axis], strides[axis]].map(IntoDim::into_dim);
-            self.promise_extent(Extent { parameter, rows: dims(0), cols: dims(1) });
+        if let Some(parameter) = pointer.parameter() {
+            let modes = std::iter::zip(extents, strides)
+                .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
+            self.promise_extent(Extent { parameter, element_bytes: T::SIZE, modes: modes.collect() });
         }
         let axes = std::iter::zip(extents, strides).map(|(extent, stride)| Axis {
             at: 0.into(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ptx::{Builder, Element, Extent, Global, IntoDim, Ptr, Read, Readable, Val};
+use crate::ptx::{Builder, Element, Extent, ExtentMode, Global, IntoDim, Ptr, Read, Readable, Val};
 
 /// Sizes and strides of a matrix, in elements; each a constant or a register.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +87,9 @@ impl<'k> Builder<'k> {
     pub fn global<T: Element, A>(self, pointer: Ptr<'k, T, Global, A>, layout: GlLayout<'k>) -> Gl<'k, T, A> {
         let GlLayout { rows, cols, row_stride, col_stride } = layout;
         if let Some(parameter) = pointer.parameter() {
-            let [rows, cols] =
-                [[rows, row_stride], [cols, col_stride]].map(|mode| mode.map(IntoDim::into_dim));
-            self.promise_extent(Extent { parameter, rows, cols });
+            let modes = [(rows, row_stride), (cols, col_stride)]
+                .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
+            self.promise_extent(Extent { parameter, element_bytes: T::SIZE, modes: modes.into() });
         }
         Gl { pointer, layout }
     }

@@ -48,7 +48,9 @@ impl<'k, T: Number> Val<'k, T> {
             In(k) if lacks_bf16_arithmetic::<T>(k) => self.mad(T::ONE, other),
             In(k) => {
                 let divisor = gcd(self.divisor(), other.divisor());
-                self.binary(k, format_args!("add{}.{}", T::ROUND, T::PTX), other).with_divisor(divisor)
+                self.binary(k, format_args!("add{}.{}", T::ROUND, T::PTX), other)
+                    .with_divisor(divisor)
+                    .with_dim(|| Some(self.dim()? + other.dim()?))
             }
         }
     }
@@ -78,7 +80,9 @@ impl<'k, T: Number> Val<'k, T> {
             }
             In(k) => {
                 let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
-                self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other).with_divisor(divisor)
+                self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other)
+                    .with_divisor(divisor)
+                    .with_dim(|| Some(self.dim()? * other.dim()?))
             }
         }
     }
@@ -107,7 +111,9 @@ impl<'k, T: Number> Val<'k, T> {
     fn emit_mad(self, k: Builder<'k>, factor: Self, addend: Self) -> Self {
         let divisor = gcd(self.divisor().checked_mul(factor.divisor()).unwrap_or(1), addend.divisor());
         let operands = [self.operand(k), factor.operand(k), addend.operand(k)];
-        k.result::<T>(format_args!("{}.{}", T::MAD, T::PTX), &operands).with_divisor(divisor)
+        k.result::<T>(format_args!("{}.{}", T::MAD, T::PTX), &operands)
+            .with_divisor(divisor)
+            .with_dim(|| Some(self.dim()? * factor.dim()? + addend.dim()?))
     }
 
     /// The lesser; for floats −0 is below +0, and a number wins over NaN.
@@ -238,6 +244,7 @@ impl<'k, T: Widen> Val<'k, T> {
                 let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
                 k.result::<T::Wide>(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)])
                     .with_divisor(divisor)
+                    .with_dim(|| Some(self.dim()? * other.dim()?))
             }
         }
     }
@@ -254,7 +261,9 @@ impl<'k, T: Widen> Val<'k, T> {
             In(k) => {
                 let divisor = gcd(self.divisor().checked_mul(other.divisor()).unwrap_or(1), addend.divisor());
                 let operands = [self.operand(k), other.operand(k), addend.operand(k)];
-                k.result::<T::Wide>(format_args!("mad.wide.{}", T::PTX), &operands).with_divisor(divisor)
+                k.result::<T::Wide>(format_args!("mad.wide.{}", T::PTX), &operands)
+                    .with_divisor(divisor)
+                    .with_dim(|| Some(self.dim()? * other.dim()? + addend.dim()?))
             }
         }
     }

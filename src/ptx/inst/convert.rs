@@ -93,7 +93,7 @@ impl<'k, T: Numeric> Val<'k, T> {
                 if fits(T::FORMAT, U::FORMAT) { divisor } else { gcd(divisor, 1 << (from.min(to) - 1)) };
             result.set_divisor(kept);
         }
-        result
+        if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
     /// The number clamped into the range of another integer type, or rounded and clamped to 0 … 1 in a float type, NaN giving 0.

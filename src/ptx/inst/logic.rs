@@ -82,7 +82,16 @@ impl<'k, T: Bits> Val<'k, T> {
         let divisor = zeros(&self).max(zeros(&other));
         let result = self.bitwise("and", other, |a, b| a & b, ones(), Some(T::from_bits(0)));
         result.set_divisor(divisor.max(result.divisor()));
-        result
+        result.with_dim(|| {
+            // Clearing the low bits rounds down.
+            let (value, mask) = match other.as_constant() {
+                Some(mask) => (self, mask),
+                None => (other, self.as_constant()?),
+            };
+            let cleared = !mask.to_bits() & (u64::MAX >> (64 - 8 * T::BYTES));
+            let unit = u32::try_from(cleared).ok()?.checked_add(1)?;
+            if unit.is_power_of_two() { Some(value.dim()?.round_down(unit)) } else { None }
+        })
     }
 
     #[track_caller]

@@ -1,0 +1,24 @@
+//! Fresh device memory with one value in every byte.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, result};
+
+use super::error::{CallFailed, GpuError};
+
+/// Allocates `bytes` bytes and queues setting each of them to `byte` on `stream`.
+///
+/// # Errors
+/// What the driver returned, most often that it has no memory for them.
+#[doc(alias = "cuMemsetD8Async")]
+pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSlice<u8>, GpuError> {
+    // SAFETY: every byte is written below, on the same stream, before the slice is returned.
+    let mut slice = unsafe { stream.alloc::<u8>(bytes) }.map_err(CallFailed::at("cuMemAllocAsync"))?;
+    {
+        let (pointer, _record) = slice.device_ptr_mut(stream);
+        // SAFETY: the allocation has `bytes` bytes, and the record orders the write with other uses of it.
+        unsafe { result::memset_d8_async(pointer, byte, bytes, stream.cu_stream()) }
+            .map_err(CallFailed::at("cuMemsetD8Async"))?;
+    }
+    Ok(slice)
+}
