@@ -1,28 +1,17 @@
-//! Executes decoded instructions, 32 lanes at a time.
+//! Executes instructions that touch more than registers.
 
-pub(super) mod alu;
-pub(super) mod approx;
-pub(super) mod async_copy;
-pub(super) mod atomic;
-pub(super) mod builtin;
-pub(super) mod bulk;
-pub(super) mod carry;
-pub(super) mod convert;
-pub(super) mod double;
-pub(super) mod float;
-pub(super) mod global;
-pub(super) mod lanes;
-pub(super) mod local;
-pub(super) mod matrix;
-pub(super) mod mbarrier;
-pub(super) mod memory;
-pub(super) mod reduce;
-pub(super) mod shared;
-pub(super) mod simd;
-pub(super) mod single;
-mod stack;
-pub(super) mod tensor;
-pub(super) mod tensor_copy;
-mod tensormap;
-pub(super) mod video;
-pub(super) mod warp_ops;
+pub(crate) mod async_copy;
+pub(crate) mod atomic;
+pub(crate) mod builtin;
+pub(crate) mod bulk;
+pub(crate) mod global;
+pub(crate) mod local;
+pub(crate) mod matrix;
+pub(crate) mod mbarrier;
+pub(crate) mod memory;
+pub(crate) mod shared;
+pub(crate) mod stack;
+pub(crate) mod tensor;
+pub(crate) mod tensor_copy;
+pub(crate) mod tensormap;
+pub(crate) mod warp_ops;

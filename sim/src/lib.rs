@@ -44,42 +44,31 @@
 //! gives the same result on every machine, unless blocks race.
 #![forbid(unsafe_code)]
 
+mod alu;
 pub mod arith;
-pub mod ast;
-mod barrier;
 mod check;
-mod code;
-mod decode;
-mod error;
 mod exec;
-mod fault;
-mod grid;
-mod launch;
-mod lexer;
+mod lanes;
 mod machine;
-mod mbarrier;
-mod memory;
-mod module;
-mod parser;
-mod print;
-mod random;
+mod program;
 mod report;
-mod run;
-mod spin;
-mod tensor_map;
-mod trace;
-mod types;
-mod unit;
+mod schedule;
+mod shadow;
+mod text;
 mod validate;
-mod warp;
 
-pub use error::{ParseError, SimError};
-pub use launch::{Arch, Arg, Checks, Launch, Sim};
-pub use memory::{Memory, MemoryError};
-pub use module::{Entry, Module, Param};
+pub use machine::memory::{Memory, MemoryError};
+pub use machine::options::{Arch, Arg, Checks};
+pub use machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
+pub use machine::trace::{Register, Step, Trace};
+pub use program::code::TensorType;
+pub use program::module::{Entry, Module, Param};
 pub use report::{
     Bytes, Counts, Finding, FindingKind, InstructionClass, LineCounts, Report, Site, SourceLocation,
 };
-pub use tensor_map::{TensorMap, TensorMapError, TensorSwizzle, TensorType};
-pub use trace::{Register, Step, Trace};
+pub use schedule::error::SimError;
+pub use schedule::launch::{Launch, Sim};
+#[doc(hidden)]
+pub use text::ast;
+pub use text::error::ParseError;
 pub use validate::validate;

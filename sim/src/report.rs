@@ -1,10 +1,11 @@
 //! What a launch has to say: findings, counts, printed lines.
 
 mod counts;
+pub(crate) mod fault;
 mod finding;
 
-pub use counts::{Bytes, Counts, InstructionClass, LineCounts};
-pub use finding::{Finding, FindingKind, Site, SourceLocation};
+pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
+pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation};
 
 /// What a launch left to tell beside its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,13 +17,13 @@ pub struct Report {
     /// Work done, in all.
     pub counts: Counts,
     /// Work done by each instruction that was executed, in the order of the text; empty when
-    /// [`Checks::COUNTS`](super::Checks::COUNTS) is off.
+    /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub lines: Vec<LineCounts>,
     /// The mistakes that were found. Empty unless the launch went on after mistakes
-    /// ([`Sim::keep_going`](super::Sim::keep_going)): otherwise the first is an error.
+    /// ([`Sim::keep_going`](crate::Sim::keep_going)): otherwise the first is an error.
     pub findings: Vec<Finding>,
     /// Whether a mistake ended the run, so that outputs and counts are of a part of it. Only with
-    /// [`Sim::keep_going`](super::Sim::keep_going).
+    /// [`Sim::keep_going`](crate::Sim::keep_going).
     pub stopped: bool,
 }
 
@@ -44,7 +45,7 @@ impl Report {
 
     /// Wavefronts of shared memory beyond those that the same accesses would take without bank conflicts.
     ///
-    /// Zero also when [`Checks::COUNTS`](super::Checks::COUNTS) is off.
+    /// Zero also when [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub fn bank_conflicts(&self) -> u64 {
         self.counts.bank_conflicts()
     }

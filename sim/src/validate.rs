@@ -6,11 +6,11 @@
 mod features;
 mod target;
 
-use super::ast::{Ast, Function, Instruction, Item, Operand, OperandKind, Statement};
-use super::error::ParseError;
-use super::lexer::Pos;
-use super::module::Module;
-use target::{Needs, Target, Version};
+use crate::program::module::Module;
+use crate::text::ast::{Ast, Function, Instruction, Item, Operand, OperandKind, Statement};
+use crate::text::error::ParseError;
+use crate::text::lexer::Pos;
+use crate::validate::target::{Needs, Target, Version};
 
 /// Every mistake in a text, in its order: unknown or malformed instructions, wrong operands, undefined and doubly defined
 /// names, features that the module's `.version` or `.target` lack. `file` is the name that the errors give the text.

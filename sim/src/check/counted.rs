@@ -1,55 +1,9 @@
 //! Copies of `cp.async` that an mbarrier counts (PTX ISA, "cp.async.mbarrier.arrive"): they are complete for those who wait
 //! for the mbarrier's phase, and for the thread that waits for its own copies.
 
-use std::collections::HashMap;
-
-use super::clocks::Time;
-use super::races::{Access, AccessKind};
-use crate::exec::shared::Place;
 use crate::machine::Cx;
-
-/// One copy of one thread.
-#[derive(Debug)]
-struct Copy {
-    to: Place,
-    bytes: usize,
-    pc: u32,
-    /// Its group, for `cp.async.wait_group`.
-    group: u32,
-    /// The mbarriers that count it.
-    mbarriers: Vec<Place>,
-}
-
-/// The counted copies of a cluster that nobody could have waited for yet.
-#[derive(Debug, Default)]
-pub(crate) struct CountedCopies {
-    /// By warp and lane.
-    threads: HashMap<(usize, usize), Vec<Copy>>,
-    /// When the last copies of each warp completed with a phase.
-    completed: HashMap<usize, Time>,
-}
-
-impl CountedCopies {
-    pub(crate) fn clear(&mut self) {
-        self.threads.clear();
-        self.completed.clear();
-    }
-
-    /// A copy that a lane made.
-    pub(crate) fn add(&mut self, by: Access, group: u32, to: Place, bytes: usize) {
-        let copies = self.threads.entry((by.warp, by.lane)).or_default();
-        copies.push(Copy { to, bytes, pc: by.pc, group, mbarriers: vec![] });
-    }
-
-    /// From now on an mbarrier counts all that the thread has copied.
-    pub(crate) fn count(&mut self, warp: usize, lane: usize, mbarrier: Place) {
-        for copy in self.threads.get_mut(&(warp, lane)).into_iter().flatten() {
-            if !copy.mbarriers.contains(&mbarrier) {
-                copy.mbarriers.push(mbarrier);
-            }
-        }
-    }
-}
+use crate::shadow::place::Place;
+use crate::shadow::races::{Access, AccessKind};
 
 impl Cx<'_> {
     /// A phase of an mbarrier completes, and with it the copies that it counts; true if there are any.

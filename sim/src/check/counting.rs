@@ -1,8 +1,8 @@
 //! What memory accesses cost: wavefronts of shared memory, sectors of global memory, bytes.
 
-use crate::code::{Control, Numbers, Op, Tensor, Wgmma, WgmmaA};
-use crate::exec::lanes::{FULL, Lanes64, lanes};
+use crate::lanes::{FULL, Lanes64, lanes};
 use crate::machine::Cx;
+use crate::program::code::{Control, Numbers, Op, Tensor, Wgmma, WgmmaA};
 use crate::report::{Bytes, Counts};
 
 /// Bytes of a sector, the unit in which global memory is moved.

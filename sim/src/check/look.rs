@@ -1,15 +1,15 @@
 //! What a checked run asks before some instructions: those that touch watched registers, registers of products in
 //! flight, or convert addresses.
 
-use super::{products, undefined};
-use crate::code::{Look, Space};
-use crate::exec::lanes::lanes;
-use crate::fault::{Fault, Outcome};
-use crate::launch::Checks;
+use crate::check::{products, undefined};
+use crate::lanes::lanes;
 use crate::machine::Cx;
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::machine::options::Checks;
+use crate::machine::warp::Warp;
+use crate::program::code::{Look, Space};
+use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
 
 /// Looks at an instruction that the lanes `mask` of `group` are about to execute.
 pub(crate) fn look(cx: &mut Cx<'_>, warp: &mut Warp, look: &Look, group: u32, mask: u32) -> Outcome<()> {

@@ -1,15 +1,19 @@
 //! What a checked run asks of every access to shared memory: was it written, and is it ordered?
 
-use super::races::{self, AccessKind, Conflict};
-use super::undefined::Partial;
-use crate::code::{Access, Memory, Op, Reg};
-use crate::exec::lanes::{FULL, Lanes64, lanes, mask_of};
-use crate::exec::mbarrier;
-use crate::exec::shared::Place;
-use crate::fault::{Fault, Outcome, Where};
-use crate::launch::Checks;
+use crate::check::undefined;
+use crate::lanes::{FULL, Lanes64, lanes, mask_of};
 use crate::machine::Cx;
+use crate::machine::Shared;
+use crate::machine::mbarrier::in_phase;
+use crate::machine::options::Checks;
+use crate::program::code::{Access, Memory, Op, Reg};
 use crate::report::FindingKind;
+use crate::report::fault::{Fault, Outcome, Where};
+use crate::shadow::place::Place;
+use crate::shadow::races;
+use crate::shadow::races::{AccessKind, Conflict};
+use crate::shadow::undefined::Origin;
+use crate::shadow::undefined::Partial;
 
 /// Who makes a copy to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +211,7 @@ impl Cx<'_> {
         let near = |offset: usize| offset + 8 > low as usize && offset < high as usize + bytes;
         let place = |offset: usize| Place { rank, offset };
         let found = self.mbarriers.keys().filter(|(at, offset)| *at == rank && near(*offset));
-        let found = found.filter(|(_, offset)| mbarrier::in_phase(self, place(*offset)));
+        let found = found.filter(|(_, offset)| in_phase(self, place(*offset)));
         let Some((lane, offset)) = found.filter_map(|&(_, offset)| Some((hit(offset)?, offset))).min() else {
             return Ok(());
         };
@@ -402,5 +406,38 @@ impl Cx<'_> {
             ),
         };
         Fault::at(kind_of, lane, message).with(self.place_of(other))
+    }
+}
+
+impl Shared {
+    /// Refuses a read of bytes that nobody wrote. The address is within bounds.
+    pub(crate) fn initialised(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
+        let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
+        match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {
+            None => Ok(()),
+            Some((word, origin)) => Err(unwritten(start, bytes, word, origin, lane, what)),
+        }
+    }
+}
+
+#[cold]
+fn unwritten(
+    start: usize,
+    bytes: usize,
+    word: usize,
+    origin: Option<Origin>,
+    lane: usize,
+    what: &str,
+) -> Box<Fault> {
+    let at = if bytes < 4 { start } else { 4 * word };
+    let reads = format!("{what} of {bytes} bytes at {start:#x} reads {at:#x}, which");
+    match origin {
+        None => {
+            let message = format!("uninitialized shared memory: {reads} no thread has written");
+            Fault::at(FindingKind::UninitializedSharedRead, lane, message)
+        }
+        Some(origin) => {
+            Fault::at(origin.kind, lane, undefined::sentence(origin.kind, &reads)).with(Some(origin.at))
+        }
     }
 }

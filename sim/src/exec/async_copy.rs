@@ -1,54 +1,23 @@
 //! cp.async: data is fetched when the copy is issued and arrives in shared memory at the wait.
 
-use super::global::{Doing, reach};
-use super::lanes::{Lanes32, Lanes64, lanes};
-use super::memory::{View, aligned, safe_addresses};
-use super::shared::{Place, offsets};
-use crate::check::global::Manner;
-use crate::check::races::{Access, AccessKind};
 use crate::check::shared::Copier;
-use crate::code::{CpAsync, Space};
-use crate::fault::{Fault, Outcome};
+use crate::exec::global::{Doing, reach};
+use crate::exec::memory::{aligned, safe_addresses};
+use crate::exec::shared::offsets;
+use crate::lanes::lanes;
 use crate::machine::Cx;
+use crate::machine::async_copy::Pending;
+use crate::machine::view::View;
+use crate::machine::warp::Warp;
+use crate::program::code::{CpAsync, Space};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
+use crate::shadow::global::Manner;
+use crate::shadow::place::Place;
+use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Copies of one instruction that have not arrived.
-#[derive(Debug)]
-struct Pending {
-    /// Lanes whose copy is still on its way.
-    mask: u32,
-    bytes: u64,
-    /// The instruction that issued them.
-    pc: u32,
-    to: Lanes64,
-    /// The group each lane's copy belongs to.
-    group: Lanes32,
-    data: [[u32; 4]; 32],
-}
-
-/// A warp's asynchronous copies.
-#[derive(Debug, Default)]
-#[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
-pub(crate) struct AsyncCopies {
-    /// Entries in use and emptied ones, kept for reuse.
-    entries: Vec<Pending>,
-    /// Those in use, oldest first.
-    pending: Vec<usize>,
-    spare: Vec<usize>,
-    /// How many groups each lane has committed.
-    committed: Lanes32,
-}
-
-impl AsyncCopies {
-    pub(crate) fn reset(&mut self) {
-        self.spare.append(&mut self.pending);
-        self.committed = [0; 32];
-    }
-}
-
-pub(super) fn issue<const CHECKED: bool>(
+pub(crate) fn issue<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     copy: &CpAsync,
@@ -146,14 +115,14 @@ pub(crate) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
     entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()
 }
 
-pub(super) fn commit(warp: &mut Warp, m: u32) {
+pub(crate) fn commit(warp: &mut Warp, m: u32) {
     for lane in lanes(m) {
         warp.copies.committed[lane] += 1;
     }
 }
 
 /// Lets all but the newest `n` groups of each lane arrive.
-pub(super) fn wait(cx: &mut Cx<'_>, warp: &mut Warp, m: u32, n: u32) {
+pub(crate) fn wait(cx: &mut Cx<'_>, warp: &mut Warp, m: u32, n: u32) {
     let committed = warp.copies.committed;
     let ready = |lane: usize, group| m >> lane & 1 == 1 && group + n < committed[lane];
     arrive(cx, warp, ready, false);
@@ -163,7 +132,7 @@ pub(super) fn wait(cx: &mut Cx<'_>, warp: &mut Warp, m: u32, n: u32) {
 }
 
 /// Lets everything arrive, committed or not.
-pub(super) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
+pub(crate) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
     let ready = |lane: usize, _| m >> lane & 1 == 1;
     arrive(cx, warp, ready, false);
     if cx.racing() {
@@ -172,7 +141,7 @@ pub(super) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
 }
 
 /// Lets an mbarrier count what a lane has copied.
-pub(super) fn count(cx: &mut Cx<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
+pub(crate) fn count(cx: &mut Cx<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
     arrive(cx, warp, |other, _| other == lane, true);
     if cx.racing() {
         cx.counted.count(cx.warp, lane, mbarrier);

@@ -2,18 +2,18 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::global::{Doing, reach};
-use super::lanes::{Lanes64, lanes};
-use super::memory::{aligned, safe_addresses};
 use crate::arith::minmax::{Extremum, MinMaxMode, minmax};
 use crate::arith::{Float, Int, Round, float};
-use crate::check::races::AccessKind;
-use crate::code::{Atom, AtomFn, D, Reg, Space};
-use crate::fault::{Fault, Outcome};
+use crate::exec::global::{Doing, reach};
+use crate::exec::memory::{aligned, safe_addresses};
+use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cx;
-use crate::memory::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
+use crate::machine::warp::Warp;
+use crate::program::code::{Atom, AtomFn, D, Reg, Space};
+use crate::program::spaces::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
+use crate::shadow::races::AccessKind;
 
 /// The operands of one lane's atomic on one element.
 struct Operands {
@@ -80,7 +80,7 @@ fn set(warp: &mut Warp, reg: Reg, lane: usize, value: u128) {
     }
 }
 
-pub(super) fn execute<const CHECKED: bool>(
+pub(crate) fn execute<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     atom: &Atom,

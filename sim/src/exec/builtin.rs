@@ -1,13 +1,14 @@
 //! Functions that the driver provides: vprintf, __assertfail, malloc, free.
 
-use super::memory::generic_byte;
-use crate::check::undefined::{self, Taint};
-use crate::code::{Builtin, Call, Callee, Place};
-use crate::fault::{Fault, Outcome};
+use crate::check::undefined;
+use crate::exec::memory::generic_byte;
 use crate::machine::Cx;
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW};
+use crate::machine::warp::Warp;
+use crate::program::code::{Builtin, Call, Callee, Place};
+use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
+use crate::shadow::undefined::Taint;
 
 /// The longest string a format or a `%s` may be.
 const MAX_STRING: u64 = 1 << 16;

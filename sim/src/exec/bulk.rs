@@ -3,45 +3,25 @@
 //! A copy is checked when it is issued and made later: one that an mbarrier counts when a warp's turn ends or a
 //! thread asks the mbarrier in vain, one in a bulk group when the group is waited for.
 
-use super::global::{Doing, reach};
-use super::lanes::lanes;
-use super::mbarrier::{complete_tx, initialised};
-use super::memory::addresses;
-use super::reduce::reduce;
-use super::shared::Place;
-use super::tensor_copy::{self, Tile};
-use crate::check::global::Manner;
-use crate::check::races::{Access, AccessKind};
+use crate::alu::reduce::reduce;
 use crate::check::shared::Copier;
-use crate::code::{Bulk, BulkTensor, Completion, Reduction, Space, StoreAsync};
-use crate::fault::{Fault, Outcome, Where};
+use crate::exec::global::{Doing, reach};
+use crate::exec::mbarrier::{complete_tx, initialised};
+use crate::exec::memory::addresses;
+use crate::exec::tensor_copy;
+use crate::lanes::lanes;
 use crate::machine::Cx;
+use crate::machine::bulk::End;
+use crate::machine::bulk::Notify;
+use crate::machine::bulk::Transfer;
+use crate::machine::warp::Warp;
+use crate::program::code::{Bulk, BulkTensor, Completion, Reduction, Space, StoreAsync};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
+use crate::shadow::global::Manner;
+use crate::shadow::place::Place;
+use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
-
-/// One end of a copy.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum End {
-    Global(u64),
-    Shared(Place),
-    /// Words of a thread's registers, to be stored elsewhere.
-    Registers([u32; 4]),
-}
-
-/// A copy that has been issued.
-#[derive(Debug)]
-pub(super) struct Transfer {
-    pub(super) from: End,
-    /// Several with multicast.
-    pub(super) to: Vec<End>,
-    pub(super) bytes: u32,
-    pub(super) reduce: Option<Reduction>,
-    /// The tile, for a tensor copy; the global end then is not used.
-    pub(super) tile: Option<Box<Tile>>,
-    /// The warp that issued it, and the instruction.
-    issuer: (usize, u32),
-}
 
 impl Transfer {
     /// Asks the checkers about both ends when the copy is issued.
@@ -122,15 +102,6 @@ impl Transfer {
     }
 }
 
-/// Who is told of a copy's end.
-#[derive(Debug)]
-enum Notify {
-    /// An mbarrier in each receiving block.
-    Mbarriers(Vec<Place>),
-    /// A group of a thread (block, warp, lane).
-    Group { thread: (usize, u32, usize), group: u32 },
-}
-
 impl Notify {
     /// Asks the checkers whether the mbarriers may be used.
     fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
@@ -138,18 +109,6 @@ impl Notify {
             Notify::Mbarriers(places) => places.iter().try_for_each(|&place| initialised(cx, place, lane)),
             Notify::Group { .. } => Ok(()),
         }
-    }
-}
-
-/// Copies that have been issued and not made, in order.
-#[derive(Debug, Default)]
-pub(crate) struct BulkCopies {
-    pending: Vec<(Transfer, Notify)>,
-}
-
-impl BulkCopies {
-    pub(crate) fn clear(&mut self) {
-        self.pending.clear();
     }
 }
 
@@ -202,7 +161,7 @@ fn notify(
     }
 }
 
-pub(super) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outcome<()> {
+pub(crate) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outcome<()> {
     let (to, from) = (addresses(warp, op.to.1), addresses(warp, op.from.1));
     for lane in lanes(m) {
         let bytes = warp.regs.r(op.bytes)[lane];
@@ -225,7 +184,7 @@ pub(super) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outc
     Ok(())
 }
 
-pub(super) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m: u32) -> Outcome<()> {
+pub(crate) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m: u32) -> Outcome<()> {
     let (maps, shared) = (addresses(warp, op.map), addresses(warp, op.shared.1));
     for lane in lanes(m) {
         let coordinates = op.coordinates.iter().map(|&c| warp.regs.r(c)[lane] as i32).collect();
@@ -254,7 +213,7 @@ pub(super) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m:
 }
 
 /// `st.async`, `red.async`.
-pub(super) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m: u32) -> Outcome<()> {
+pub(crate) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m: u32) -> Outcome<()> {
     let (to, mbarriers) = (addresses(warp, op.to), addresses(warp, op.mbarrier));
     let bytes = op.values.len() as u32 * u32::from(op.bytes);
     for lane in lanes(m) {
@@ -287,7 +246,7 @@ pub(crate) fn pump(cx: &mut Cx<'_>) -> Outcome<bool> {
 }
 
 /// Makes the copies of all but the newest `n` groups of the lanes.
-pub(super) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> {
+pub(crate) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> {
     let me = (warp.cta, warp.index);
     let due = |notify: &Notify| match notify {
         Notify::Group { thread: (cta, index, lane), group } => {
@@ -307,15 +266,6 @@ pub(crate) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)>
         }
         _ => None,
     })
-}
-
-/// A copy that another block has issued, and that is on its way to the shared memory of block `rank`.
-pub(crate) fn underway_to(cx: &Cx<'_>, rank: usize) -> Option<Where> {
-    let transfers = cx.bulk.pending.iter().map(|(transfer, _)| transfer);
-    let foreign = |t: &&Transfer| cx.block_of(t.issuer.0) != rank;
-    let there = |to: &End| matches!(to, End::Shared(place) if place.rank == rank);
-    let found = transfers.filter(foreign).find(|transfer| transfer.to.iter().any(there));
-    found.map(|transfer| Where { warp: transfer.issuer.0, lane: 0, pc: transfer.issuer.1 })
 }
 
 /// Makes whatever is left when a cluster has ended.
@@ -384,7 +334,7 @@ fn read(cx: &Cx<'_>, end: End, offset: u32) -> u32 {
 }
 
 /// A word of global memory that was checked to exist.
-pub(super) fn global_word(cx: &Cx<'_>, address: u64) -> u32 {
+pub(crate) fn global_word(cx: &Cx<'_>, address: u64) -> u32 {
     match reach(cx.machine, 0, address, 1, Doing::Load) {
         Ok(allocation) => allocation.words[((address - allocation.start) / 4) as usize].load(Relaxed),
         Err(_) => 0,
@@ -400,7 +350,7 @@ fn write(cx: &mut Cx<'_>, end: End, offset: u32, word: u32) {
 }
 
 /// Replaces bits of a shared word.
-pub(super) fn shared_bits(cx: &mut Cx<'_>, place: Place, offset: usize, mask: u32, bits: u32) {
+pub(crate) fn shared_bits(cx: &mut Cx<'_>, place: Place, offset: usize, mask: u32, bits: u32) {
     let shared = &mut cx.ctas[place.rank].shared;
     let at = (place.offset + offset) / 4;
     shared.words[at] = (shared.words[at] & !mask) | (bits & mask);
@@ -408,14 +358,14 @@ pub(super) fn shared_bits(cx: &mut Cx<'_>, place: Place, offset: usize, mask: u3
 }
 
 /// Replaces bits of a global word that was checked to exist.
-pub(super) fn global_bits(cx: &Cx<'_>, address: u64, mask: u32, bits: u32) {
+pub(crate) fn global_bits(cx: &Cx<'_>, address: u64, mask: u32, bits: u32) {
     if let Ok(allocation) = reach(cx.machine, 0, address, 1, Doing::Load) {
         allocation.store_bits(((address - allocation.start) / 4) as usize, mask, bits);
     }
 }
 
 /// Combines one element with what is there.
-pub(super) fn combine(cx: &mut Cx<'_>, end: End, offset: u32, reduction: Reduction, new: u64) {
+pub(crate) fn combine(cx: &mut Cx<'_>, end: End, offset: u32, reduction: Reduction, new: u64) {
     let bytes = u32::from(reduction.bytes);
     let aligned = offset & !3;
     let shift = 8 * (offset & 3);

@@ -2,18 +2,19 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::lanes::{Lanes64, lanes};
-use super::memory::{View, aligned, read, safe_addresses, write};
-use crate::code::{Access, D, R, Reg, Space};
-use crate::fault::{Fault, Outcome};
+use crate::exec::memory::{aligned, read, safe_addresses, write};
+use crate::lanes::{Lanes64, lanes};
+use crate::machine::memory::{Allocation, Found, same_region};
+use crate::machine::view::View;
+use crate::machine::warp::Warp;
 use crate::machine::{Cx, Machine};
-use crate::memory::{Allocation, Found, same_region};
+use crate::program::code::{Access, D, R, Reg, Space};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
 
 /// What an access does, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(crate) enum Doing {
     Load,
     Store,
     Atomic,
@@ -49,7 +50,7 @@ fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) -> Option<&'a
 }
 
 /// The allocation that one lane accesses.
-pub(super) fn reach<'a>(
+pub(crate) fn reach<'a>(
     machine: &'a Machine<'_>,
     lane: usize,
     address: u64,
@@ -125,7 +126,7 @@ impl View for Words<'_> {
 }
 
 #[inline(always)]
-pub(super) fn load_word<const CHECKED: bool>(
+pub(crate) fn load_word<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -151,7 +152,7 @@ pub(super) fn load_word<const CHECKED: bool>(
 }
 
 #[inline(always)]
-pub(super) fn store_word<const CHECKED: bool>(
+pub(crate) fn store_word<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -176,7 +177,7 @@ pub(super) fn store_word<const CHECKED: bool>(
     Ok(())
 }
 
-pub(super) fn load<const CHECKED: bool>(
+pub(crate) fn load<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -210,7 +211,7 @@ pub(super) fn load<const CHECKED: bool>(
     Ok(())
 }
 
-pub(super) fn store<const CHECKED: bool>(
+pub(crate) fn store<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -253,7 +254,13 @@ pub(super) fn store<const CHECKED: bool>(
 }
 
 /// The bits that a lane stores from a byte of its elements on.
-fn stored_word(regs: &super::lanes::Regs, access: &Access, values: &[Reg], lane: usize, byte: u64) -> u32 {
+fn stored_word(
+    regs: &crate::machine::registers::Regs,
+    access: &Access,
+    values: &[Reg],
+    lane: usize,
+    byte: u64,
+) -> u32 {
     let element = u64::from(access.bytes);
     let bits = match values[(byte / element) as usize] {
         Reg::Q(D(d)) if byte % element >= 8 => regs.d(D(d + 1))[lane],
@@ -265,7 +272,7 @@ fn stored_word(regs: &super::lanes::Regs, access: &Access, values: &[Reg], lane:
 /// A full warp's 16-bit stores: two neighbours that make a word are stored as one.
 fn store_halves(
     allocation: &Allocation,
-    regs: &super::lanes::Regs,
+    regs: &crate::machine::registers::Regs,
     all: &Lanes64,
     value: Reg,
 ) -> Outcome<()> {

@@ -3,15 +3,15 @@
 //! Row i of a matrix is 16 bytes at the address that lane i (plus 8 per earlier matrix) gives. Lane l holds elements
 //! (l/4, 2(l mod 4)) and the one after it; transposed, (2(l mod 4), l/4) and the one below.
 
-use super::lanes::{FULL, Lanes32};
-use super::memory::{addresses, aligned};
-use super::shared::offsets;
-use crate::check::races::AccessKind;
-use crate::code::{MatrixAccess, R, Space};
-use crate::fault::Outcome;
+use crate::exec::memory::{addresses, aligned};
+use crate::exec::shared::offsets;
+use crate::lanes::{FULL, Lanes32};
 use crate::machine::Cx;
-use crate::memory::SHARED_WINDOW;
-use crate::warp::Warp;
+use crate::machine::warp::Warp;
+use crate::program::code::{MatrixAccess, R, Space};
+use crate::program::spaces::SHARED_WINDOW;
+use crate::report::fault::Outcome;
+use crate::shadow::races::AccessKind;
 
 /// The eight row addresses of each matrix, checked; lanes beyond the last row address are not looked at.
 fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
@@ -30,7 +30,7 @@ fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outc
     Ok(all)
 }
 
-pub(super) fn load<const CHECKED: bool>(
+pub(crate) fn load<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &MatrixAccess,
@@ -55,7 +55,7 @@ pub(super) fn load<const CHECKED: bool>(
     Ok(())
 }
 
-pub(super) fn store<const CHECKED: bool>(
+pub(crate) fn store<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &MatrixAccess,
@@ -94,7 +94,7 @@ fn transpose(words: &Lanes32) -> Lanes32 {
 }
 
 /// `movmatrix.sync.aligned.m8n8.trans.b16`.
-pub(super) fn movmatrix(warp: &mut Warp, d: R, a: R) {
+pub(crate) fn movmatrix(warp: &mut Warp, d: R, a: R) {
     let out = transpose(warp.regs.r(a));
     warp.regs.put_r(d, FULL, &out);
 }

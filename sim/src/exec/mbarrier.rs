@@ -1,18 +1,20 @@
 //! mbarrier (PTX ISA, "mbarrier"): arrivals, transaction bytes, phases.
 
-use super::async_copy;
-use super::bulk;
-use super::lanes::lanes;
-use super::memory::addresses;
-use super::shared::Place;
-use crate::check::clocks::{Knowledge, Time};
-use crate::check::races::{Access, AccessKind};
-use crate::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
-use crate::fault::{Fault, Outcome, Where};
+use crate::exec::async_copy;
+use crate::exec::bulk;
+use crate::exec::memory::addresses;
+use crate::lanes::lanes;
 use crate::machine::Cx;
-use crate::mbarrier::{MAX_COUNT, State};
+use crate::machine::mbarrier::Passing;
+use crate::machine::mbarrier::in_phase;
+use crate::machine::mbarrier::load;
+use crate::machine::mbarrier::{MAX_COUNT, State};
+use crate::machine::warp::Warp;
+use crate::program::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome, Where};
+use crate::shadow::place::Place;
+use crate::shadow::races::{Access, AccessKind};
 
 /// Runs one instruction; true if all its lanes wait in vain, so that others should go first.
 pub(crate) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -> Outcome<bool> {
@@ -68,11 +70,6 @@ pub(crate) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -
     Ok(waiting)
 }
 
-fn load(cx: &Cx<'_>, place: Place) -> u64 {
-    let words = &cx.ctas[place.rank].shared.words;
-    u64::from(words[place.offset / 4]) | u64::from(words[place.offset / 4 + 1]) << 32
-}
-
 fn store(cx: &mut Cx<'_>, place: Place, bits: u64) {
     cx.events += 1;
     let shared = &mut cx.ctas[place.rank].shared;
@@ -88,12 +85,6 @@ fn sound(cx: &Cx<'_>, place: Place, lane: usize) -> Outcome<State> {
         return Ok(state);
     }
     Err(misuse(lane, format!("there is no initialized mbarrier at {:#x}", place.offset)))
-}
-
-/// Whether the object at a place waits for the rest of a phase that has begun.
-pub(crate) fn in_phase(cx: &Cx<'_>, place: Place) -> bool {
-    let state = State::unpack(load(cx, place));
-    state.is_sound() && (state.pending != state.expected || state.tx != 0)
 }
 
 fn misuse(lane: usize, what: String) -> Box<Fault> {
@@ -121,7 +112,7 @@ fn init(cx: &mut Cx<'_>, place: Place, lane: usize, count: u32) -> Outcome<()> {
 }
 
 /// Asks the checkers whether a lane may use an mbarrier: it was initialised before.
-pub(super) fn initialised(cx: &mut Cx<'_>, place: Place, lane: usize) -> Outcome<()> {
+pub(crate) fn initialised(cx: &mut Cx<'_>, place: Place, lane: usize) -> Outcome<()> {
     let passing = cx.mbarriers.get(&(place.rank, place.offset));
     let Some((init, time)) = passing.and_then(|passing| passing.init) else { return Ok(()) };
     if cx.races.clocks.ordered((init.warp, init.lane), time, (cx.warp, lane)) {
@@ -131,15 +122,6 @@ pub(super) fn initialised(cx: &mut Cx<'_>, place: Place, lane: usize) -> Outcome
     let fault =
         misuse(lane, format!("nothing orders this use of the mbarrier at {at:#x} after its initialization"));
     cx.note(fault.with(Some(Where { warp: init.warp, lane: init.lane, pc: init.pc })))
-}
-
-/// What an mbarrier object passes on: everything released to it, and what was when its last phase completed.
-#[derive(Debug, Default)]
-pub(crate) struct Passing {
-    /// Who initialized it and when, in runs that look for races.
-    init: Option<(Access, Time)>,
-    released: Knowledge,
-    completed: Knowledge,
 }
 
 /// Passes on what the executing warp (or the copy engine) has done; `completes` if this ends the phase.
@@ -182,7 +164,7 @@ fn expect(tx: i32, bytes: u32, lane: usize) -> Outcome<i32> {
 }
 
 /// Counts bytes that a copy brought.
-pub(super) fn complete_tx(cx: &mut Cx<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
+pub(crate) fn complete_tx(cx: &mut Cx<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
     let mut state = sound(cx, place, lane)?;
     let phase = state.phase;
     state.tx -= bytes as i32;
@@ -195,7 +177,7 @@ pub(super) fn complete_tx(cx: &mut Cx<'_>, place: Place, lane: usize, bytes: u32
 fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, op: &Arrive, place: Place, lane: usize) -> Outcome<()> {
     let mut state = sound(cx, place, lane)?;
     if let Some(token) = op.state {
-        warp.regs.set_lane(crate::code::Reg::D(token), lane, state.pack());
+        warp.regs.set_lane(crate::program::code::Reg::D(token), lane, state.pack());
     }
     if let Some(bytes) = op.expect {
         state.tx = expect(state.tx, warp.regs.r(bytes)[lane], lane)?;

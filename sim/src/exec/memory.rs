@@ -1,16 +1,20 @@
 //! Loads and stores: addresses, spaces, elements.
 
-use super::global::{Doing, reach};
-use super::lanes::{Lanes64, Regs, lanes};
-use super::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap};
 use crate::check::undefined;
-use crate::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
-use crate::fault::{Fault, Outcome};
+use crate::exec::global::{Doing, reach};
+use crate::exec::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap};
+use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cx;
-use crate::mbarrier::State;
-use crate::memory::{FUNCTION_WINDOW, GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
+use crate::machine::mbarrier::State;
+use crate::machine::registers::Regs;
+use crate::machine::view::View;
+use crate::machine::warp::Warp;
+use crate::program::code::{Access, Addr, Base, D, Memory, R, Reg, Space};
+use crate::program::spaces::{
+    FUNCTION_WINDOW, GLOBAL_START, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW,
+};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Runs one memory instruction in the lanes of `m`, of which there is at least one.
@@ -58,7 +62,7 @@ pub(crate) fn execute<const CHECKED: bool>(
         }
         Memory::Isspacep { space, d, a } => {
             let a = addresses(warp, Addr { base: *a, offset: 0 });
-            let inside = super::lanes::mask_of(|lane| belongs(*space, a[lane], cx.at as u64));
+            let inside = crate::lanes::mask_of(|lane| belongs(*space, a[lane], cx.at as u64));
             warp.regs.put_p(*d, m, inside);
             Ok(())
         }
@@ -110,7 +114,7 @@ fn window_of(address: u64) -> Space {
 
 /// Each lane's address.
 #[inline(always)]
-pub(super) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
+pub(crate) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
     let offset = addr.offset as u64;
     match addr.base {
         Base::D(d) => {
@@ -127,7 +131,7 @@ pub(super) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
 
 /// The same, with the first active lane's address in the lanes outside `m`, so that all are safe to use.
 #[inline(always)]
-pub(super) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
+pub(crate) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
     let mut all = addresses(warp, addr);
     if m != u32::MAX {
         let first = all[m.trailing_zeros() as usize & 31];
@@ -142,7 +146,7 @@ pub(super) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
 
 /// Refuses addresses that are not multiples of `bytes`, a power of two.
 #[inline(always)]
-pub(super) fn aligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Outcome<()> {
+pub(crate) fn aligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Outcome<()> {
     let any = all.iter().fold(0, |any, address| any | address);
     if any & (bytes - 1) == 0 { Ok(()) } else { Err(misaligned(all, bytes, what, space)) }
 }
@@ -158,16 +162,9 @@ fn misaligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Box<Fault>
     Fault::at(FindingKind::MisalignedAccess, lane, message)
 }
 
-/// Words of a space that loads read and stores write, by lane.
-pub(super) trait View {
-    fn word(&self, address: u64, lane: usize) -> u32;
-    /// Replaces the bits of `mask`.
-    fn set(&mut self, address: u64, lane: usize, mask: u32, bits: u32);
-}
-
 /// Reads the elements of each lane into registers. Addresses are checked.
 #[inline(always)]
-pub(super) fn read<V: View>(view: &V, regs: &mut Regs, all: &Lanes64, access: &Access, d: &[Reg], m: u32) {
+pub(crate) fn read<V: View>(view: &V, regs: &mut Regs, all: &Lanes64, access: &Access, d: &[Reg], m: u32) {
     for (i, &reg) in d.iter().enumerate() {
         let offset = u64::from(access.bytes) * i as u64;
         match (access.bytes, reg) {
@@ -179,7 +176,7 @@ pub(super) fn read<V: View>(view: &V, regs: &mut Regs, all: &Lanes64, access: &A
                 for half in 0..2 {
                     let at = offset + 8 * u64::from(half);
                     let out = std::array::from_fn(|lane| double(view, all[lane] + at, lane));
-                    regs.put_d(crate::code::D(low.0 + half), m, &out);
+                    regs.put_d(crate::program::code::D(low.0 + half), m, &out);
                 }
             }
             (8, reg) => {
@@ -216,7 +213,7 @@ fn double<V: View>(view: &V, address: u64, lane: usize) -> u64 {
 }
 
 /// Writes the elements of each lane from registers. Addresses are checked.
-pub(super) fn write<V: View>(
+pub(crate) fn write<V: View>(
     view: &mut V,
     regs: &Regs,
     all: &Lanes64,
@@ -236,7 +233,7 @@ pub(super) fn write<V: View>(
             (16, Reg::Q(low)) => {
                 for half in 0..2 {
                     let at = offset + 8 * u64::from(half);
-                    let words = regs.d(crate::code::D(low.0 + half));
+                    let words = regs.d(crate::program::code::D(low.0 + half));
                     for lane in lanes(m) {
                         set_double(view, all[lane] + at, lane, words[lane]);
                     }
@@ -297,7 +294,7 @@ fn store_word<const CHECKED: bool>(
 /// Calls `f` with each space that generic addresses of `m` fall into, its lanes, and their addresses there.
 fn by_space(all: &Lanes64, m: u32, mut f: impl FnMut(Space, u32, &Lanes64) -> Outcome<()>) -> Outcome<()> {
     let first = window_of(all[m.trailing_zeros() as usize & 31]);
-    let same = super::lanes::mask_of(|lane| window_of(all[lane]) == first) & m;
+    let same = crate::lanes::mask_of(|lane| window_of(all[lane]) == first) & m;
     let window = match first {
         Space::Shared => SHARED_WINDOW,
         Space::Local => LOCAL_WINDOW,
@@ -355,7 +352,7 @@ fn load_from<const CHECKED: bool>(
 }
 
 /// Loads one element of `bytes` bytes for each lane of `m` into `temporary`, for instructions that move whole matrices.
-pub(super) fn load_elements<const CHECKED: bool>(
+pub(crate) fn load_elements<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     space: Space,
@@ -375,7 +372,7 @@ pub(super) fn load_elements<const CHECKED: bool>(
 }
 
 /// Stores one element of `bytes` bytes for each lane of `m` from `temporary`.
-pub(super) fn store_elements<const CHECKED: bool>(
+pub(crate) fn store_elements<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     space: Space,
@@ -487,7 +484,7 @@ impl View for Params<'_> {
 }
 
 /// One byte at a generic address.
-pub(super) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
+pub(crate) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
     match address {
         SHARED_WINDOW..LOCAL_WINDOW => {
             let (rank, offset) =

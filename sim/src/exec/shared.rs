@@ -1,14 +1,17 @@
 //! Shared memory, of the own block and of others of the cluster.
 
-use super::lanes::{FULL, Lanes64, Regs, lanes, spread};
-use super::memory::{View, aligned, read, safe_addresses, write};
-use crate::check::undefined::{self, Origin};
-use crate::code::{Access, Base, D, R, Reg, Space};
-use crate::fault::{Fault, Outcome};
+use crate::check::undefined;
+use crate::exec::memory::{aligned, read, safe_addresses, write};
+use crate::lanes::{FULL, Lanes64, lanes, spread};
+use crate::machine::registers::Regs;
+use crate::machine::view::View;
+use crate::machine::warp::Warp;
 use crate::machine::{Cx, Shared};
-use crate::memory::{SHARED_BITS, SHARED_WINDOW};
+use crate::program::code::{Access, Base, D, R, Reg, Space};
+use crate::program::spaces::{SHARED_BITS, SHARED_WINDOW};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
+use crate::shadow::place::Place;
 
 impl View for Shared {
     #[inline(always)]
@@ -26,7 +29,7 @@ impl View for Shared {
 impl Shared {
     /// Refuses any address whose access ends past the end.
     #[inline(always)]
-    pub(super) fn within(&self, all: &Lanes64, bytes: u64, what: &str) -> Outcome<()> {
+    pub(crate) fn within(&self, all: &Lanes64, bytes: u64, what: &str) -> Outcome<()> {
         let limit = u64::from(self.bytes);
         let highest = all.iter().fold(0, |high, &address| high.max(address));
         if highest.saturating_add(bytes) <= limit { Ok(()) } else { Err(self.outside(all, bytes, what)) }
@@ -42,49 +45,11 @@ impl Shared {
         );
         Fault::at(FindingKind::SharedOutOfBounds, lane, message)
     }
-
-    /// Refuses a read of bytes that nobody wrote. The address is within bounds.
-    pub(crate) fn initialised(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
-        let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
-        match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {
-            None => Ok(()),
-            Some((word, origin)) => Err(unwritten(start, bytes, word, origin, lane, what)),
-        }
-    }
-}
-
-#[cold]
-fn unwritten(
-    start: usize,
-    bytes: usize,
-    word: usize,
-    origin: Option<Origin>,
-    lane: usize,
-    what: &str,
-) -> Box<Fault> {
-    let at = if bytes < 4 { start } else { 4 * word };
-    let reads = format!("{what} of {bytes} bytes at {start:#x} reads {at:#x}, which");
-    match origin {
-        None => {
-            let message = format!("uninitialized shared memory: {reads} no thread has written");
-            Fault::at(FindingKind::UninitializedSharedRead, lane, message)
-        }
-        Some(origin) => {
-            Fault::at(origin.kind, lane, undefined::sentence(origin.kind, &reads)).with(Some(origin.at))
-        }
-    }
-}
-
-/// A checked place in the shared memory of a block of the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) rank: usize,
-    pub(crate) offset: usize,
 }
 
 impl Place {
     /// The place of `bytes` bytes, aligned to as many.
-    pub(super) fn locate(
+    pub(crate) fn locate(
         cx: &Cx<'_>,
         space: Space,
         lane: usize,
@@ -96,7 +61,7 @@ impl Place {
     }
 
     /// The place of `bytes` bytes, aligned to `align`.
-    pub(super) fn of_range(
+    pub(crate) fn of_range(
         cx: &Cx<'_>,
         space: Space,
         lane: usize,
@@ -127,7 +92,7 @@ impl Place {
 
 /// Addresses in a block's own shared memory as offsets; what lies elsewhere stays far out of bounds.
 #[inline(always)]
-pub(super) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
+pub(crate) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
     let base = (cx.at as u64) << SHARED_BITS;
     if base != 0 {
         all.iter_mut().for_each(|address| *address = address.wrapping_sub(base));
@@ -161,7 +126,7 @@ fn word_offsets(cx: &Cx<'_>, warp: &Warp, access: &Access, m: u32, what: &str) -
 }
 
 #[inline(always)]
-pub(super) fn load_word<const CHECKED: bool>(
+pub(crate) fn load_word<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -193,7 +158,7 @@ pub(super) fn load_word<const CHECKED: bool>(
 }
 
 #[inline(always)]
-pub(super) fn store_word<const CHECKED: bool>(
+pub(crate) fn store_word<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     access: &Access,
@@ -242,7 +207,7 @@ fn by_block<'a>(
     while left != 0 {
         let first = left.trailing_zeros() as usize;
         let rank = all[first] >> SHARED_BITS;
-        let same = super::lanes::mask_of(|lane| all[lane] >> SHARED_BITS == rank) & left;
+        let same = crate::lanes::mask_of(|lane| all[lane] >> SHARED_BITS == rank) & left;
         let there = std::array::from_fn(|lane| {
             let address = if same >> lane & 1 == 1 { all[lane] } else { all[first] };
             address & ((1 << SHARED_BITS) - 1)
@@ -261,7 +226,7 @@ fn by_block<'a>(
     Ok(())
 }
 
-pub(super) fn load<const CHECKED: bool>(
+pub(crate) fn load<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     space: Space,
@@ -294,7 +259,7 @@ pub(super) fn load<const CHECKED: bool>(
     })
 }
 
-pub(super) fn store<const CHECKED: bool>(
+pub(crate) fn store<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     space: Space,

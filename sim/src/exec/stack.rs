@@ -1,13 +1,13 @@
 //! alloca, stacksave, stackrestore: the current frame grows and shrinks.
 
-use super::lanes::{Lanes64, lanes};
-use crate::code::Reg;
-use crate::fault::{Fault, Outcome};
+use crate::lanes::{Lanes64, lanes};
+use crate::machine::warp::{MAX_STACK, Warp};
+use crate::program::code::Reg;
 use crate::report::FindingKind;
-use crate::warp::{MAX_STACK, Warp};
+use crate::report::fault::{Fault, Outcome};
 
 /// Puts bytes behind the frame of each lane of `m` and gives their place in local memory.
-pub(super) fn alloca(warp: &mut Warp, d: Reg, bytes: Reg, align: u32, m: u32) -> Outcome<()> {
+pub(crate) fn alloca(warp: &mut Warp, d: Reg, bytes: Reg, align: u32, m: u32) -> Outcome<()> {
     let bytes = warp.regs.get(bytes);
     let mut places: Lanes64 = [0; 32];
     for lane in lanes(m) {
@@ -28,13 +28,13 @@ pub(super) fn alloca(warp: &mut Warp, d: Reg, bytes: Reg, align: u32, m: u32) ->
 }
 
 /// Where each lane's frame ends.
-pub(super) fn save(warp: &mut Warp, d: Reg, m: u32) {
+pub(crate) fn save(warp: &mut Warp, d: Reg, m: u32) {
     let tops = std::array::from_fn(|lane| warp.top_of(lane));
     warp.regs.put(d, m, &tops);
 }
 
 /// Gives back what was allocated since.
-pub(super) fn restore(warp: &mut Warp, a: Reg, m: u32) -> Outcome<()> {
+pub(crate) fn restore(warp: &mut Warp, a: Reg, m: u32) -> Outcome<()> {
     let saved = warp.regs.get(a);
     for lane in lanes(m) {
         let here = u64::from(warp.sp[lane])..=warp.top_of(lane);

@@ -9,20 +9,10 @@ mod sparse;
 mod wgmma;
 mod wmma;
 
-pub(crate) use wgmma::WgmmaGroups;
-
-use crate::code::Tensor;
-use crate::fault::Outcome;
 use crate::machine::Cx;
-use crate::warp::Warp;
-
-/// Matrices being multiplied, kept so that no instruction allocates.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    a: Vec<u32>,
-    b: Vec<u32>,
-    c: Vec<u32>,
-}
+use crate::machine::warp::Warp;
+use crate::program::code::Tensor;
+use crate::report::fault::Outcome;
 
 /// Runs an instruction that the whole warp executes.
 pub(crate) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, tensor: &Tensor) -> Outcome<()> {

@@ -1,25 +1,20 @@
 //! Tiles of tensors as the tensor memory accelerator copies them (PTX ISA, "Tensors").
 
-use super::bulk::{End, Transfer, combine, global_bits, global_word, shared_bits};
-use super::global::{Doing, reach};
-use super::memory::generic_byte;
-use crate::code::{BulkTensor, ReduceFn, Reduction, TensorReduce};
-use crate::fault::{Fault, Outcome};
+use crate::exec::bulk::{combine, global_bits, global_word, shared_bits};
+use crate::exec::global::{Doing, reach};
+use crate::exec::memory::generic_byte;
 use crate::machine::Cx;
+use crate::machine::bulk::Tile;
+use crate::machine::bulk::{End, Transfer};
+use crate::machine::tensor_map::TensorMap;
+use crate::machine::warp::Warp;
+use crate::program::code::TensorType;
+use crate::program::code::{BulkTensor, ReduceFn, Reduction, TensorReduce};
 use crate::report::FindingKind;
-use crate::tensor_map::{TensorMap, TensorType};
-use crate::warp::Warp;
-
-/// A box of a tensor.
-#[derive(Debug)]
-pub(super) struct Tile {
-    pub(super) map: TensorMap,
-    /// Of the box's first element.
-    coordinates: Vec<i32>,
-}
+use crate::report::fault::{Fault, Outcome};
 
 /// The tile that a copy moves, checked.
-pub(super) fn tile(
+pub(crate) fn tile(
     cx: &Cx<'_>,
     warp: &Warp,
     lane: usize,
@@ -62,7 +57,7 @@ pub(super) fn tile(
 }
 
 /// The reduction of a tensor copy on elements of a type.
-pub(super) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome<Reduction> {
+pub(crate) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome<Reduction> {
     let f = match (f, ty.int(), ty.float()) {
         (TensorReduce::Add, Some(int), _) => ReduceFn::AddInt(int),
         (TensorReduce::Min, Some(int), _) => ReduceFn::MinInt(int),
@@ -128,7 +123,7 @@ impl Tile {
     }
 
     /// The stretches of global memory that it covers.
-    pub(super) fn runs(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn runs(&self) -> Vec<(u64, u64)> {
         let element = self.map.ty.bytes() as u64;
         let mut runs: Vec<(u64, u64)> = vec![];
         for index in 0..self.map.bytes() / self.map.ty.bytes() {
@@ -151,7 +146,7 @@ impl Tile {
 }
 
 /// Makes a tensor copy.
-pub(super) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
+pub(crate) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
     let element = tile.map.ty.bytes();
     let elements = tile.map.bytes() / element;
     match transfer.from {
@@ -206,7 +201,13 @@ fn shared_element(cx: &Cx<'_>, rank: usize, offset: usize, element: usize) -> u6
     u64::from(low) | u64::from(high) << 32
 }
 
-fn put_shared(cx: &mut Cx<'_>, place: super::shared::Place, offset: usize, element: usize, value: u64) {
+fn put_shared(
+    cx: &mut Cx<'_>,
+    place: crate::shadow::place::Place,
+    offset: usize,
+    element: usize,
+    value: u64,
+) {
     let shift = 8 * (offset & 3) as u32;
     shared_bits(cx, place, offset & !3, mask(element) << shift, (value as u32) << shift);
     if element == 8 {

@@ -1,15 +1,15 @@
 //! tensormap.replace, tensormap.cp_fenceproxy.
 
-use super::lanes::{Lanes64, lanes};
-use super::memory::{addresses, load_elements, store_elements};
-use crate::code::{MapCopy, MapReplace, Space};
-use crate::fault::Outcome;
+use crate::exec::memory::{addresses, load_elements, store_elements};
+use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cx;
-use crate::tensor_map::MAGIC;
-use crate::warp::Warp;
+use crate::machine::tensor_map::MAGIC;
+use crate::machine::warp::Warp;
+use crate::program::code::{MapCopy, MapReplace, Space};
+use crate::report::fault::Outcome;
 
 /// Writes a field, and that the bytes are a map.
-pub(super) fn replace<const CHECKED: bool>(
+pub(crate) fn replace<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     op: &MapReplace,
@@ -30,7 +30,7 @@ pub(super) fn replace<const CHECKED: bool>(
 }
 
 /// Copies a map word by word. All lanes name the same places, so that one of them does the work.
-pub(super) fn copy<const CHECKED: bool>(
+pub(crate) fn copy<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     warp: &mut Warp,
     op: &MapCopy,

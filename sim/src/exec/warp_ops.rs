@@ -1,11 +1,12 @@
 //! shfl, vote, match, redux, elect, activemask, movmatrix.
 
-use super::lanes::{Lanes32, Lanes64, Regs, lanes, mask_of};
-use super::matrix;
-use crate::code::{R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
-use crate::fault::{Fault, Outcome};
+use crate::alu::exchange::shuffled;
+use crate::exec::matrix;
+use crate::lanes::{Lanes32, Lanes64, lanes, mask_of};
+use crate::machine::warp::Warp;
+use crate::program::code::{R, Redux, Reg, Shfl, VoteKind, WarpOp};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
 
 /// The register with the lanes that must run an instruction together, if it names one.
 pub(crate) fn member_mask(op: &WarpOp) -> Option<R> {
@@ -142,37 +143,6 @@ fn vote(warp: &mut Warp, kind: VoteKind, d: Reg, a: u32, m: u32) {
         VoteKind::Uni => yes == m || yes == 0,
     };
     warp.regs.put(d, m, &[u64::from(holds); 32]);
-}
-
-/// The lane each lane reads, and whether it is within the segment (PTX ISA, "shfl.sync").
-fn source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
-    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
-    let high = (lane & segment) | (clamp & !segment);
-    let low = lane & segment;
-    match mode {
-        ShflMode::Up => {
-            let from = i64::from(lane) - i64::from(b);
-            (from.max(0) as u32, from >= i64::from(high))
-        }
-        ShflMode::Down => (lane + b, lane + b <= high),
-        ShflMode::Bfly => (lane ^ b, lane ^ b <= high),
-        ShflMode::Idx => {
-            let from = low | (b & !segment);
-            (from, from <= high)
-        }
-    }
-}
-
-/// The lane each lane gets its value from, and the lanes for which that is within the segment.
-pub(crate) fn shuffled(regs: &Regs, op: &Shfl) -> ([usize; 32], u32) {
-    let (b, c) = (regs.r(op.b), regs.r(op.c));
-    let mut inside = 0;
-    let from = std::array::from_fn(|lane| {
-        let (from, ok) = source(op.mode, lane as u32, b[lane], c[lane]);
-        inside |= u32::from(ok) << lane;
-        if ok { (from & 31) as usize } else { lane }
-    });
-    (from, inside)
 }
 
 fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {

@@ -1,6 +1,6 @@
 //! How much work a launch was, in all and by line.
 
-use super::SourceLocation;
+use crate::report::SourceLocation;
 
 /// Bytes that threads moved, by state space. Inactive lanes move none; lanes that read one address count each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

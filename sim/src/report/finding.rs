@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::error::Snippet;
-use crate::lexer::Pos;
+use crate::text::error::Snippet;
+use crate::text::lexer::Pos;
 
 /// The kinds of mistakes that are found while a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

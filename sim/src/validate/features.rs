@@ -4,9 +4,10 @@
 //! A row asks for an opcode and for words among its qualifiers. `a|b` is either word, `!a` forbids a word, `#3` asks for three
 //! operands. All rows that match an instruction bind it. What every target of PTX 6.3, sm_75, has is not here.
 
-use super::target::Needs::{self, Only, Sm, Specific};
-use super::target::Version;
-use crate::ast::Instruction;
+use crate::text::ast::Instruction;
+use crate::validate::target::Needs;
+use crate::validate::target::Needs::{Only, Sm, Specific};
+use crate::validate::target::Version;
 
 type Row = (&'static str, Version, Needs);
 

@@ -1,13 +1,13 @@
 //! How undefined bits spread through instructions that only read and write registers.
 
-use super::follow::origin;
-use super::{Origin, Taint};
-use crate::code::{Alu, Code, D1, D2, D3, DR, Logic, Narrow, R1, R2, R3, Reg, Watch};
-use crate::exec::alu;
-use crate::exec::lanes::{FULL, Lanes64, lanes};
-use crate::fault::Where;
+use crate::alu;
+use crate::check::undefined::follow::origin;
+use crate::lanes::{FULL, Lanes64, lanes};
 use crate::machine::Cx;
-use crate::warp::Warp;
+use crate::machine::warp::Warp;
+use crate::program::code::{Alu, Code, D1, D2, D3, DR, Logic, Narrow, R1, R2, R3, Reg, Watch};
+use crate::report::fault::Where;
+use crate::shadow::undefined::{Origin, Taint};
 
 /// How the bits of the results depend on those of the operands.
 enum Flow {
@@ -119,7 +119,7 @@ fn is_quad(reg: Reg) -> bool {
 
 /// Marks what is undefined in the results of an instruction that the lanes of `mask` are about to execute, and those
 /// of `guard` perhaps.
-pub(super) fn compute(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, alu: &Alu, guard: u32, mask: u32) {
+pub(crate) fn compute(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, alu: &Alu, guard: u32, mask: u32) {
     let code = cx.machine.code;
     let flow = flow(alu);
     let moves = matches!(flow, Flow::Moves { .. } | Flow::Bitwise(..));

@@ -1,24 +1,19 @@
 //! What a checked run asks before an instruction that touches watched registers.
 
-use super::{Origin, Taint, Undefined, flow};
-use crate::code::{Code, Memory, Op, Reg, Shfl, Tensor, Watch};
-use crate::exec::lanes::lanes;
-use crate::exec::warp_ops;
-use crate::fault::{Fault, Outcome, Where};
-use crate::launch::Checks;
+use crate::alu::exchange::shuffled;
+use crate::check::undefined::flow;
+use crate::lanes::lanes;
 use crate::machine::Cx;
+use crate::machine::options::Checks;
+use crate::machine::warp::Warp;
+use crate::program::code::{Code, Memory, Op, Reg, Shfl, Tensor, Watch};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome, Where};
+use crate::shadow::undefined::{Origin, Taint, Undefined};
 
 /// Follows one instruction, executed by the lanes `mask` of `group`. Lanes whose guard is undefined count as
 /// executing.
-pub(in crate::check) fn follow(
-    cx: &mut Cx<'_>,
-    warp: &mut Warp,
-    watch: &Watch,
-    group: u32,
-    mask: u32,
-) -> Outcome<()> {
+pub(crate) fn follow(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, group: u32, mask: u32) -> Outcome<()> {
     let undefined = &mut warp.undefined;
     let read = Reads {
         guard: undefined.lanes(watch.guard.as_slice()) & group,
@@ -62,7 +57,7 @@ fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Read
 }
 
 /// Notes a mistake. What nobody wrote to shared memory may be explained by a race later.
-pub(super) fn tell(cx: &mut Cx<'_>, fault: Box<Fault>) -> Outcome<()> {
+pub(crate) fn tell(cx: &mut Cx<'_>, fault: Box<Fault>) -> Outcome<()> {
     if fault.kind == FindingKind::UninitializedSharedRead { cx.postpone(fault) } else { cx.note(fault) }
 }
 
@@ -123,7 +118,7 @@ pub(crate) fn shuffle(code: &Code, warp: &mut Warp, op: &Shfl, at: Where, m: u32
         Some(a) if m >> lane & 1 == 1 => warp.undefined.get(a, lane),
         _ => Taint::NONE,
     };
-    let (from, _) = warp_ops::shuffled(&warp.regs, op);
+    let (from, _) = shuffled(&warp.regs, op);
     let taints = from.map(|lane| {
         let taint = taint(lane);
         Taint { origin: Some(origin(&taint, Where { lane, ..at })), ..taint }

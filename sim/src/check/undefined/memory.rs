@@ -1,30 +1,16 @@
 //! Undefined values in memory: loaded, stored, and leaving the block.
 
-use std::ops::Range;
+use crate::shadow::undefined::Partial;
+use crate::shadow::written::low_bytes;
 
-use super::follow::{misuse, origin, tell};
-use super::{Origin, Taint, Undefined};
-use crate::code::{Access, Code, Reg};
-use crate::exec::lanes::{Lanes64, lanes};
-use crate::fault::{Outcome, Where};
+use crate::check::undefined::follow::{misuse, origin, tell};
+use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cx;
+use crate::machine::warp::Warp;
+use crate::program::code::{Access, Code, Reg};
 use crate::report::FindingKind;
-use crate::warp::Warp;
-
-/// Memory in which something may be undefined.
-pub(crate) trait Partial {
-    /// The mistake of using it.
-    const KIND: FindingKind;
-
-    /// The undefined bits of up to 8 bytes, and where they come from, if they were stored.
-    fn undefined(&self, lane: usize, address: u64, bytes: u64) -> (u64, Option<Origin>);
-
-    /// Whether some of these bytes were written.
-    fn touched(&self, lane: usize, bytes: Range<u64>) -> bool;
-
-    /// Of up to 8 bytes that were just stored, some bits are undefined.
-    fn undefine(&mut self, lane: usize, at: (u64, u64), bits: u64, origin: Origin);
-}
+use crate::report::fault::{Outcome, Where};
+use crate::shadow::undefined::{Origin, Taint, Undefined};
 
 /// A load, by the instruction `at` in the lanes of `m`, of what is not wholly defined.
 #[cold]
@@ -69,11 +55,6 @@ pub(crate) fn of_local(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64, byte
     let at = Where { warp: cx.warp, lane, pc: cx.pc };
     let unwritten = Origin { kind: FindingKind::UninitializedLocalRead, at, padding: false };
     Taint { bits, origin: Some(origin.unwrap_or(unwritten)) }
-}
-
-/// Ones in some bytes.
-pub(super) fn low_bytes(bytes: u64) -> u64 {
-    u64::MAX >> (64 - 8 * bytes.min(8))
 }
 
 /// After a store by the instruction `at` in the lanes of `m`: what was undefined is so there.

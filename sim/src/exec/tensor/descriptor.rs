@@ -1,7 +1,7 @@
 //! Matrices in shared memory as a wgmma descriptor lays them out (PTX ISA, "Matrix Descriptor Format", "Strides").
 
-use crate::fault::{Fault, Outcome};
 use crate::report::FindingKind;
+use crate::report::fault::{Fault, Outcome};
 
 /// A decoded descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! and columns E·t …, each further set 4·E columns to the right; registers of B hold column g and rows E·t …, each
 //! further one 4·E rows down; C and D have rows g (then g+8) and columns 2t, 2t+1, then 8 columns to the right.
 
-use crate::exec::lanes::Lanes32;
+use crate::lanes::Lanes32;
 
 /// Puts the elements of one register of A, `m`×`k` row by row, in their places.
 pub(super) fn put_a(words: &Lanes32, register: usize, (m, k): (usize, usize), bits: u32, a: &mut [u32]) {

@@ -1,12 +1,12 @@
 //! mma.sync, mma.sp.
 
-use super::{fragment, product, sparse};
 use crate::arith::mma::{Instruction, dot_f64};
-use crate::code::{Mma, Numbers, Reg};
-use crate::exec::lanes::{FULL, Lanes64};
-use crate::fault::Outcome;
+use crate::exec::tensor::{fragment, product, sparse};
+use crate::lanes::{FULL, Lanes64};
 use crate::machine::Cx;
-use crate::warp::Warp;
+use crate::machine::warp::Warp;
+use crate::program::code::{Mma, Numbers, Reg};
+use crate::report::fault::Outcome;
 
 pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()> {
     if op.numbers == Numbers::F64 {
@@ -46,7 +46,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()>
 }
 
 /// The 32-bit slot of a fragment's register, which decoding has made sure of.
-fn word(reg: Reg) -> crate::code::R {
+fn word(reg: Reg) -> crate::program::code::R {
     match reg {
         Reg::R(r) => r,
         other => unreachable!("a fragment in {other:?}"),

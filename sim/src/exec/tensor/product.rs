@@ -1,8 +1,8 @@
 //! Products of matrices of raw elements: A row by row, B column by column, C row by row.
 
-use super::Scratch;
 use crate::arith::mma::{Accumulator, Instruction, Shape, TensorArch, TensorOp, integer};
-use crate::code::{Extents, Numbers, SmallInt};
+use crate::machine::wgmma::Scratch;
+use crate::program::code::{Extents, Numbers, SmallInt};
 
 /// C ← A·B + C for everything but f64. `k_of` says which k each element of a sparse A meets.
 pub(super) fn multiply(

@@ -2,11 +2,11 @@
 //! Fragments for mma.m8n8k4 with .f16 floating point type").
 
 use crate::arith::mma::{Accumulator, dot_quad_pair};
-use crate::code::QuadPair;
-use crate::exec::lanes::{FULL, Lanes32, lanes};
-use crate::fault::Outcome;
+use crate::lanes::{FULL, Lanes32, lanes};
 use crate::machine::Cx;
-use crate::warp::Warp;
+use crate::machine::warp::Warp;
+use crate::program::code::QuadPair;
+use crate::report::fault::Outcome;
 
 /// 4 in the upper half of the warp.
 fn upper(lane: usize) -> usize {
@@ -31,7 +31,9 @@ fn element(regs: &[Lanes32], bits: u32, lane: usize, i: usize) -> u32 {
 
 pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &QuadPair) -> Outcome<()> {
     let arch = cx.machine.tensor;
-    let read = |regs: &[crate::code::R]| -> Vec<Lanes32> { regs.iter().map(|&r| *warp.regs.r(r)).collect() };
+    let read = |regs: &[crate::program::code::R]| -> Vec<Lanes32> {
+        regs.iter().map(|&r| *warp.regs.r(r)).collect()
+    };
     let (a_regs, b_regs, c_regs) = (read(&op.regs_a), read(&op.regs_b), read(&op.regs_c));
     let c_bits = op.c.float().bits();
     let mut results = [[[0; 8]; 8]; 4];

@@ -1,10 +1,10 @@
 //! Which elements of B a sparse A meets (PTX ISA, "Sparse matrix storage").
 
 use crate::arith::Float;
-use crate::code::{Mma, Numbers};
-use crate::exec::lanes::Lanes32;
-use crate::fault::{Fault, Outcome};
+use crate::lanes::Lanes32;
+use crate::program::code::{Mma, Numbers};
 use crate::report::FindingKind;
+use crate::report::fault::{Fault, Outcome};
 
 /// For each element of A, row by row, its k.
 pub(super) fn k_of(metadata: &Lanes32, selector: u32, op: &Mma) -> Outcome<Vec<u16>> {

@@ -3,67 +3,20 @@
 //! Products are made when they are issued; for the checkers shared memory is read until the group is waited for. A product is
 //! the whole warpgroup's: it is complete for any of the four warps when all have issued their part.
 
-use super::descriptor::Descriptor;
-use super::{fragment, product};
 use crate::arith::mma::Instruction;
-use crate::check::clocks::WARPGROUP;
-use crate::code::{D, Numbers, Wgmma, WgmmaA};
-use crate::exec::lanes::FULL;
-use crate::exec::shared::Place;
-use crate::fault::{Fault, Outcome};
+use crate::exec::tensor::descriptor::Descriptor;
+use crate::exec::tensor::{fragment, product};
+use crate::lanes::FULL;
+use crate::machine::warp::Warp;
 use crate::machine::{Cx, Shared};
+use crate::program::code::{D, Numbers, Wgmma, WgmmaA};
 use crate::report::FindingKind;
-use crate::warp::Warp;
+use crate::report::fault::{Fault, Outcome};
+use crate::shadow::clocks::WARPGROUP;
+use crate::shadow::place::Place;
 
 /// Rows of one warp.
 const ROWS: usize = 16;
-
-/// The products of a warpgroup.
-#[derive(Debug, Default)]
-pub(crate) struct WgmmaGroups {
-    /// Groups that each warp has committed; none are waited for from warps that have ended or do not exist.
-    committed: [Option<u32>; WARPGROUP],
-    /// What products that have not been waited for read: places, bytes, and the group they belong to.
-    reads: Vec<(Place, usize, u32)>,
-}
-
-impl WgmmaGroups {
-    /// Those of a block of so many warps.
-    pub(crate) fn of_block(warps: usize) -> impl Iterator<Item = Self> {
-        let exists = move |first: usize| std::array::from_fn(|i| (first + i < warps).then_some(0));
-        (0..warps).step_by(WARPGROUP).map(move |first| Self { committed: exists(first), reads: vec![] })
-    }
-
-    /// Groups that warp `index` of the block has committed.
-    fn committed(&self, index: u32) -> u32 {
-        self.committed[index as usize % WARPGROUP].unwrap_or(0)
-    }
-
-    pub(crate) fn commit(&mut self, index: u32) {
-        self.committed[index as usize % WARPGROUP] = Some(self.committed(index) + 1);
-    }
-
-    /// The warp has ended.
-    pub(crate) fn end(&mut self, index: u32) {
-        self.committed[index as usize % WARPGROUP] = None;
-    }
-
-    /// How many groups are complete when the warp has waited for all but its newest `n`.
-    pub(crate) fn wanted(&self, index: u32, n: u32) -> u32 {
-        self.committed(index).saturating_sub(n)
-    }
-
-    /// Whether all warps have issued their part of the first `groups` groups.
-    pub(crate) fn issued(&self, groups: u32) -> bool {
-        self.committed.iter().flatten().all(|&committed| committed >= groups)
-    }
-
-    /// What the products of the first `groups` groups read, if nobody has been told yet.
-    pub(crate) fn finished(&mut self, groups: u32) -> Vec<(Place, usize)> {
-        let done = self.reads.extract_if(.., |(.., group)| *group < groups);
-        done.map(|(place, bytes, _)| (place, bytes)).collect()
-    }
-}
 
 /// A matrix operand in shared memory.
 struct Source {

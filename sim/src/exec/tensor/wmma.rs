@@ -3,15 +3,15 @@
 //! Here a lane holds consecutive elements of the matrix in row order; where the registers have room for the matrix
 //! more than once, it is held more than once.
 
-use super::product;
 use crate::arith::Round;
 use crate::arith::mma::{Instruction, dot_f64};
-use crate::code::{Numbers, Reg, Wmma, WmmaAccess};
-use crate::exec::lanes::{FULL, Lanes64};
 use crate::exec::memory::{addresses, load_elements, store_elements};
-use crate::fault::Outcome;
+use crate::exec::tensor::product;
+use crate::lanes::{FULL, Lanes64};
 use crate::machine::Cx;
-use crate::warp::Warp;
+use crate::machine::warp::Warp;
+use crate::program::code::{Numbers, Reg, Wmma, WmmaAccess};
+use crate::report::fault::Outcome;
 
 /// Elements of `bits` bits that each register holds.
 fn per_register(bits: u32, reg: Reg) -> usize {

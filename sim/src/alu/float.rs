@@ -1,0 +1,63 @@
+//! Floating-point instructions at full generality, lane by lane.
+
+use crate::alu::approx;
+use crate::arith::minmax::{minmax, minmax3};
+use crate::arith::{Float, float, sign};
+use crate::lanes::{Lanes64, lanes};
+use crate::machine::registers::Regs;
+use crate::program::code::{FloatFn, FloatOp};
+
+/// The function on the bits of one number.
+fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
+    let (ty, round, ftz, sat) = (op.ty, op.round, op.ftz, op.sat);
+    match op.f {
+        FloatFn::Add => float::add(ty, round, ftz, sat, a, b),
+        FloatFn::Sub => float::sub(ty, round, ftz, sat, a, b),
+        FloatFn::Mul => float::mul(ty, round, ftz, sat, a, b),
+        FloatFn::Fma => float::fma(ty, round, ftz, sat, a, b, c),
+        FloatFn::FmaRelu => relu(ty, float::fma(ty, round, ftz, sat, a, b, c)),
+        FloatFn::Div => float::div(ty, round, ftz, a, b),
+        FloatFn::Rcp => float::rcp(ty, round, ftz, a),
+        FloatFn::Sqrt => float::sqrt(ty, round, ftz, a),
+        FloatFn::Neg => sign::neg(ty, ftz, a),
+        FloatFn::Abs => sign::abs(ty, ftz, a),
+        FloatFn::Copysign => sign::copysign(ty, a, b),
+        FloatFn::MinMax(which, mode) => minmax(ty, which, mode, a, b),
+        FloatFn::MinMax3 { which, nan, abs } => minmax3(which, ftz, nan, abs, [a, b, c]),
+        FloatFn::DivApprox
+        | FloatFn::DivFull
+        | FloatFn::RcpApprox
+        | FloatFn::RsqrtApprox
+        | FloatFn::SqrtApprox
+        | FloatFn::SinApprox
+        | FloatFn::CosApprox
+        | FloatFn::Ex2Approx
+        | FloatFn::Lg2Approx
+        | FloatFn::TanhApprox => approx::one(op.f, ty, ftz, a, b),
+    }
+}
+
+/// `.relu`: negative numbers become +0, NaN the canonical one.
+fn relu(ty: Float, bits: u64) -> u64 {
+    if ty.is_nan(bits) {
+        ty.canonical_nan()
+    } else if bits & ty.sign_bit() != 0 {
+        0
+    } else {
+        bits
+    }
+}
+
+pub(crate) fn execute(regs: &mut Regs, m: u32, op: &FloatOp) {
+    let (a, b, c) = (regs.get(op.a), regs.get(op.b), regs.get(op.c));
+    let mut out: Lanes64 = [0; 32];
+    for lane in lanes(m) {
+        let (a, b, c) = (a[lane], b[lane], c[lane]);
+        out[lane] = if op.pair {
+            one(op, a & 0xffff, b & 0xffff, c & 0xffff) | one(op, a >> 16, b >> 16, c >> 16) << 16
+        } else {
+            one(op, a, b, c)
+        };
+    }
+    regs.put(op.d, m, &out);
+}

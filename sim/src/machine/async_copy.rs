@@ -1,0 +1,37 @@
+//! Copies of `cp.async` in flight.
+
+use crate::lanes::{Lanes32, Lanes64};
+
+/// Copies of one instruction that have not arrived.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// Lanes whose copy is still on its way.
+    pub(crate) mask: u32,
+    pub(crate) bytes: u64,
+    /// The instruction that issued them.
+    pub(crate) pc: u32,
+    pub(crate) to: Lanes64,
+    /// The group each lane's copy belongs to.
+    pub(crate) group: Lanes32,
+    pub(crate) data: [[u32; 4]; 32],
+}
+
+/// A warp's asynchronous copies.
+#[derive(Debug, Default)]
+#[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
+pub(crate) struct AsyncCopies {
+    /// Entries in use and emptied ones, kept for reuse.
+    pub(crate) entries: Vec<Pending>,
+    /// Those in use, oldest first.
+    pub(crate) pending: Vec<usize>,
+    pub(crate) spare: Vec<usize>,
+    /// How many groups each lane has committed.
+    pub(crate) committed: Lanes32,
+}
+
+impl AsyncCopies {
+    pub(crate) fn reset(&mut self) {
+        self.spare.append(&mut self.pending);
+        self.committed = [0; 32];
+    }
+}

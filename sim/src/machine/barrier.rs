@@ -1,0 +1,135 @@
+//! The sixteen barriers of a block (PTX ISA, "Parallel Synchronization Instructions: bar, barrier").
+
+use crate::report::FindingKind;
+use crate::report::fault::{Fault, Outcome};
+use crate::shadow::clocks::{Knowledge, Time};
+
+/// What the threads of one completed phase are told by `bar.red`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reduction {
+    pub(crate) popc: u32,
+    pub(crate) and: bool,
+    pub(crate) or: bool,
+}
+
+const EMPTY: Reduction = Reduction { popc: 0, and: true, or: false };
+
+/// One barrier.
+#[derive(Clone, Debug)]
+pub(crate) struct BarrierState {
+    /// Threads that have arrived in this phase, and how many it takes; 0 for all of the block.
+    arrived: u32,
+    expected: u32,
+    pub(crate) generation: u64,
+    reduction: Reduction,
+    /// What those who arrived in this phase have done and know.
+    pub(crate) released: Knowledge,
+    /// Completed phases with threads that have not looked yet.
+    finished: Vec<Finished>,
+}
+
+/// A completed phase.
+#[derive(Clone, Debug)]
+struct Finished {
+    phase: u64,
+    reduction: Reduction,
+    released: Knowledge,
+}
+
+impl Default for BarrierState {
+    fn default() -> Self {
+        Self { arrived: 0, expected: 0, generation: 0, reduction: EMPTY, released: vec![], finished: vec![] }
+    }
+}
+
+impl BarrierState {
+    /// Some threads arrive: `expected` is what the instruction says (0 for all), `all` the threads of the block.
+    /// Returns the phase they arrived in.
+    pub(crate) fn arrive(
+        &mut self,
+        threads: u32,
+        expected: u32,
+        all: u32,
+        votes: Option<(u32, u32)>,
+    ) -> Outcome<u64> {
+        if self.arrived > 0 && self.expected != expected {
+            let say = |n: u32| if n == 0 { "all threads".to_string() } else { format!("{n} threads") };
+            return Err(Fault::new(
+                FindingKind::DivergentBarrier,
+                format!(
+                    "divergent barrier: {} are expected here, {} by those who already wait, which ends in a deadlock",
+                    say(expected),
+                    say(self.expected)
+                ),
+            ));
+        }
+        self.expected = expected;
+        self.arrived += threads;
+        if let Some((yes, voters)) = votes {
+            self.reduction.popc += yes;
+            self.reduction.and &= yes == voters;
+            self.reduction.or |= yes > 0;
+        }
+        let phase = self.generation;
+        self.check(all);
+        Ok(phase)
+    }
+
+    /// Completes the phase if nobody is missing; `all` are the threads that an unnumbered barrier waits for.
+    pub(crate) fn check(&mut self, all: u32) {
+        let want = if self.expected == 0 { all } else { self.expected };
+        if self.arrived == 0 || self.arrived < want {
+            return;
+        }
+        let (phase, reduction) = (self.generation, self.reduction);
+        let released = std::mem::take(&mut self.released);
+        self.finished.push(Finished { phase, reduction, released });
+        // Nobody is still waiting for a phase this old: whoever did would have blocked the ones since.
+        if self.finished.len() > 64 {
+            self.finished.remove(0);
+        }
+        self.generation += 1;
+        self.arrived = 0;
+        self.expected = 0;
+        self.reduction = EMPTY;
+    }
+
+    /// The result of a completed phase, and what its threads knew.
+    pub(crate) fn result(&self, phase: u64) -> (Reduction, &[Time]) {
+        let finished = self.finished.iter().find(|f| f.phase == phase);
+        finished.map_or((EMPTY, &[]), |f| (f.reduction, &f.released))
+    }
+
+    /// Threads that have arrived, and the number that is waited for (0 for all).
+    pub(crate) fn standing(&self) -> (u32, u32) {
+        (self.arrived, self.expected)
+    }
+}
+
+/// The barrier of a cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClusterBarrier {
+    arrived: u32,
+    pub(crate) generation: u64,
+    /// What those who arrived in this phase know, and in the last one.
+    pub(crate) released: Knowledge,
+    pub(crate) completed: Knowledge,
+}
+
+impl ClusterBarrier {
+    /// Threads arrive; the phase completes when `all` live threads of the cluster have.
+    pub(crate) fn arrive(&mut self, threads: u32, all: u32) -> u64 {
+        let phase = self.generation;
+        self.arrived += threads;
+        self.check(all);
+        phase
+    }
+
+    pub(crate) fn check(&mut self, all: u32) {
+        if self.arrived > 0 && self.arrived >= all {
+            self.arrived = 0;
+            self.generation += 1;
+            self.completed.clone_from(&self.released);
+        }
+    }
+}

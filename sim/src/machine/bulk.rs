@@ -1,0 +1,68 @@
+//! Copies of the bulk engine in flight.
+
+use crate::machine::Cx;
+use crate::machine::tensor_map::TensorMap;
+use crate::program::code::Reduction;
+use crate::report::fault::Where;
+use crate::shadow::place::Place;
+
+/// One end of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    Global(u64),
+    Shared(Place),
+    /// Words of a thread's registers, to be stored elsewhere.
+    Registers([u32; 4]),
+}
+
+/// A copy that has been issued.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    pub(crate) from: End,
+    /// Several with multicast.
+    pub(crate) to: Vec<End>,
+    pub(crate) bytes: u32,
+    pub(crate) reduce: Option<Reduction>,
+    /// The tile, for a tensor copy; the global end then is not used.
+    pub(crate) tile: Option<Box<Tile>>,
+    /// The warp that issued it, and the instruction.
+    pub(crate) issuer: (usize, u32),
+}
+
+/// Who is told of a copy's end.
+#[derive(Debug)]
+pub(crate) enum Notify {
+    /// An mbarrier in each receiving block.
+    Mbarriers(Vec<Place>),
+    /// A group of a thread (block, warp, lane).
+    Group { thread: (usize, u32, usize), group: u32 },
+}
+
+/// A box of a tensor.
+#[derive(Debug)]
+pub(crate) struct Tile {
+    pub(crate) map: TensorMap,
+    /// Of the box's first element.
+    pub(crate) coordinates: Vec<i32>,
+}
+
+/// Copies that have been issued and not made, in order.
+#[derive(Debug, Default)]
+pub(crate) struct BulkCopies {
+    pub(crate) pending: Vec<(Transfer, Notify)>,
+}
+
+impl BulkCopies {
+    pub(crate) fn clear(&mut self) {
+        self.pending.clear();
+    }
+}
+
+/// A copy that another block has issued, and that is on its way to the shared memory of block `rank`.
+pub(crate) fn underway_to(cx: &Cx<'_>, rank: usize) -> Option<Where> {
+    let transfers = cx.bulk.pending.iter().map(|(transfer, _)| transfer);
+    let foreign = |t: &&Transfer| cx.block_of(t.issuer.0) != rank;
+    let there = |to: &End| matches!(to, End::Shared(place) if place.rank == rank);
+    let found = transfers.filter(foreign).find(|transfer| transfer.to.iter().any(there));
+    found.map(|transfer| Where { warp: transfer.issuer.0, lane: 0, pc: transfer.issuer.1 })
+}

@@ -1,0 +1,314 @@
+//! What all blocks of a launch share, and the state of one block.
+
+use std::collections::HashMap;
+use std::sync::MutexGuard;
+
+use crate::arith::mma::TensorArch;
+use crate::machine::barrier::{BarrierState, ClusterBarrier};
+use crate::machine::bulk::BulkCopies;
+use crate::machine::mbarrier::Passing;
+use crate::machine::memory::Memory;
+use crate::machine::options::Checks;
+use crate::machine::trace::Tracer;
+use crate::machine::wgmma::{Scratch, WgmmaGroups};
+use crate::program::code::{Code, Special, Value};
+use crate::program::module::Module;
+use crate::program::spaces::{FUNCTION_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
+use crate::report::fault::Elsewhere;
+use crate::report::fault::{Fault, Outcome, Where};
+use crate::report::{Counts, Site};
+use crate::shadow::counted::CountedCopies;
+use crate::shadow::global::{GlobalRaces, Order, OwnWrites};
+use crate::shadow::races::Races;
+use crate::shadow::visits::End;
+use crate::shadow::written::Written;
+
+/// A launch: everything that stays the same while it runs.
+pub(crate) struct Machine<'a> {
+    pub(crate) code: &'a Code,
+    pub(crate) memory: &'a Memory,
+    /// The parameter space.
+    pub(crate) params: Vec<u32>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) cluster: [u32; 3],
+    pub(crate) explicit_cluster: bool,
+    /// Bytes of shared memory of a block, and where its dynamic part starts.
+    pub(crate) shared_bytes: u32,
+    pub(crate) dynamic_start: u32,
+    /// Registers of each thread at the start, if the kernel says so (`.maxnreg`).
+    pub(crate) registers: Option<u32>,
+    /// What cooperative groups of the whole grid meet in, if the kernel asks for it.
+    pub(crate) workspace: u64,
+    /// Addresses of the module's variables.
+    pub(crate) variables: Vec<u64>,
+    pub(crate) tensor: TensorArch,
+    pub(crate) checks: Checks,
+    pub(crate) step_limit: u64,
+    /// Findings to collect before the run ends; 0 ends it at the first.
+    pub(crate) keep_going: usize,
+    /// Of a random interleaving.
+    pub(crate) seed: Option<u64>,
+    /// Who accessed global memory; absent when nobody asks.
+    pub(crate) global: Option<GlobalRaces>,
+    /// Who wants to see instructions as they are executed.
+    pub(crate) tracer: Option<Tracer<'a>>,
+    /// Several blocks run at once.
+    pub(crate) parallel: bool,
+}
+
+/// Registers of a multiprocessor, and of a thread that `setmaxnreg` gave the most.
+const REGISTERS: u32 = 1 << 16;
+const MOST_REGISTERS: u32 = 256;
+
+/// Multiprocessors of the simulated part (an H100 has 132).
+pub(crate) const MULTIPROCESSORS: u32 = 132;
+
+impl Machine<'_> {
+    /// Whether nobody wants to know more than results.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.checks.is_empty() && self.tracer.is_none()
+    }
+
+    pub(crate) fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Registers that each thread of a block can have at its start; the assembler counts them in eights.
+    pub(crate) fn most_registers(&self) -> u32 {
+        (REGISTERS / self.threads().max(1) / 8 * 8).min(MOST_REGISTERS)
+    }
+
+    /// Where an instruction of a warp stands; `block` is the block's coordinates.
+    pub(crate) fn site(
+        &self,
+        module: &Module,
+        block: [u32; 3],
+        warp: u32,
+        pc: u32,
+        lane: Option<usize>,
+    ) -> Site {
+        let code = self.code;
+        let meta = &code.meta[(pc as usize).min(code.meta.len() - 1)];
+        Site {
+            kernel: code.entry.to_string(),
+            block,
+            thread: lane.map(|lane| self.thread(warp * 32 + lane as u32)),
+            warp,
+            lane: lane.map(|lane| lane as u32),
+            line: meta.line,
+            column: meta.column,
+            mnemonic: code.mnemonics[meta.mnemonic as usize].to_string(),
+            source: module.source_of(code, meta),
+            file: module.file().to_string(),
+            text: module.line(meta.line).to_string(),
+        }
+    }
+
+    /// The same for any cluster of the grid.
+    pub(crate) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
+        let warps = self.threads().div_ceil(32) as usize;
+        let rank = (place.warp / warps) as u32;
+        self.site(module, self.block_of(place.cluster, rank), (place.warp % warps) as u32, place.pc, None)
+    }
+
+    /// The coordinates in the grid of a block of a cluster.
+    pub(crate) fn block_of(&self, cluster: u64, rank: u32) -> [u32; 3] {
+        let [cx, cy, _] = self.clusters().map(u64::from);
+        let origin = [cluster % cx, cluster / cx % cy, cluster / cx / cy];
+        let [x, y, _] = self.cluster;
+        let within = [rank % x, rank / x % y, rank / x / y];
+        std::array::from_fn(|i| origin[i] as u32 * self.cluster[i] + within[i])
+    }
+
+    /// Room for the work of each instruction, if anybody counts.
+    pub(crate) fn empty_profile(&self) -> Vec<Counts> {
+        let counting = self.checks.contains(Checks::COUNTS);
+        vec![Counts::default(); if counting { self.code.instrs.len() } else { 0 }]
+    }
+
+    /// Blocks in a cluster.
+    pub(crate) fn cluster_size(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Clusters along each axis.
+    pub(crate) fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|i| self.grid[i] / self.cluster[i])
+    }
+
+    /// A thread's coordinates in its block.
+    pub(crate) fn thread(&self, linear: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [linear % x, linear / x % y, linear / x / y]
+    }
+
+    /// What a slot holds in each lane when warp `warp` of a block starts.
+    pub(crate) fn preset(&self, value: Value, cta: &Cta, warp: u32) -> [u64; 32] {
+        let shared = |offset: i64, generic: bool| {
+            let window = if generic { SHARED_WINDOW } else { 0 };
+            (window + (u64::from(cta.rank) << SHARED_BITS)).wrapping_add_signed(offset)
+        };
+        let uniform = match value {
+            Value::Bits(bits) => bits,
+            Value::Special(special) => return self.special(special, cta, warp),
+            Value::Variable(index, offset) => {
+                self.variables.get(index as usize).copied().unwrap_or(0).wrapping_add_signed(offset)
+            }
+            Value::Shared { offset, generic } => shared(offset, generic),
+            Value::DynamicShared { offset, generic } => {
+                shared(offset + i64::from(self.dynamic_start), generic)
+            }
+            Value::LocalGeneric(offset) => LOCAL_WINDOW.wrapping_add_signed(offset),
+            Value::ParamGeneric(offset) => PARAM_WINDOW.wrapping_add_signed(offset),
+            Value::Function(index) => FUNCTION_WINDOW + u64::from(index) * 16,
+        };
+        [uniform; 32]
+    }
+
+    fn special(&self, special: Special, cta: &Cta, warp: u32) -> [u64; 32] {
+        let axis = |v: [u32; 3], i: u8| v[usize::from(i)];
+        let size = self.cluster_size();
+        let uniform = match special {
+            Special::Tid(i) => {
+                return std::array::from_fn(|lane| u64::from(axis(self.thread(warp * 32 + lane as u32), i)));
+            }
+            Special::LaneId => return std::array::from_fn(|lane| lane as u64),
+            Special::LaneMaskEq => return std::array::from_fn(|lane| 1 << lane),
+            Special::LaneMaskLt => return std::array::from_fn(|lane| (1 << lane) - 1),
+            Special::LaneMaskLe => return std::array::from_fn(|lane| (2 << lane) - 1),
+            Special::LaneMaskGt => return std::array::from_fn(|lane| 0xffff_ffff ^ ((2 << lane) - 1)),
+            Special::LaneMaskGe => return std::array::from_fn(|lane| 0xffff_ffff ^ ((1 << lane) - 1)),
+            Special::Ntid(i) => axis(self.block, i),
+            Special::Ctaid(i) => axis(cta.id, i),
+            Special::Nctaid(i) => axis(self.grid, i),
+            Special::WarpId => warp,
+            Special::NWarpId => self.threads().div_ceil(32),
+            Special::SmId => (cta.linear % u64::from(MULTIPROCESSORS)) as u32,
+            Special::NSmId => MULTIPROCESSORS,
+            Special::GridId => 1,
+            Special::ClusterId(i) => axis(cta.id, i) / axis(self.cluster, i),
+            Special::NClusterId(i) => axis(self.clusters(), i),
+            Special::ClusterCtaid(i) => axis(cta.id, i) % axis(self.cluster, i),
+            Special::ClusterNctaid(i) => axis(self.cluster, i),
+            Special::ClusterCtaRank => cta.rank,
+            Special::ClusterNctaRank => size,
+            Special::IsExplicitCluster => u32::from(self.explicit_cluster),
+            Special::TotalSmemSize => self.shared_bytes,
+            Special::DynamicSmemSize => self.shared_bytes - self.dynamic_start.min(self.shared_bytes),
+            Special::Workspace { high } => (self.workspace >> if high { 32 } else { 0 }) as u32,
+            Special::Zero => 0,
+        };
+        [u64::from(uniform); 32]
+    }
+}
+
+/// One block's shared memory.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) words: Vec<u32>,
+    pub(crate) bytes: u32,
+    pub(crate) written: Written,
+}
+
+impl Shared {
+    pub(crate) fn reset(&mut self, bytes: u32, track: bool) {
+        let words = bytes.div_ceil(16) as usize * 4;
+        self.bytes = bytes;
+        self.words.clear();
+        self.words.resize(words, 0);
+        self.written.reset(if track { words } else { 0 });
+    }
+}
+
+/// The state of one block beside its warps.
+#[derive(Debug, Default)]
+pub(crate) struct Cta {
+    pub(crate) id: [u32; 3],
+    /// Position in the grid, x fastest.
+    pub(crate) linear: u64,
+    /// Rank in its cluster.
+    pub(crate) rank: u32,
+    pub(crate) shared: Shared,
+    pub(crate) barriers: [BarrierState; 16],
+    /// Threads that have not ended.
+    pub(crate) live: u32,
+    /// Registers of its pool that no warp has: what `setmaxnreg.dec` gave back.
+    pub(crate) free_registers: u32,
+    pub(crate) end: End,
+    /// By warpgroup.
+    pub(crate) wgmma: Vec<WgmmaGroups>,
+}
+
+/// What executing an instruction may touch beside its own warp.
+pub(crate) struct Cx<'a> {
+    pub(crate) machine: &'a Machine<'a>,
+    /// The blocks of the cluster.
+    pub(crate) ctas: Vec<Cta>,
+    /// The block whose warp executes.
+    pub(crate) at: usize,
+    /// Warp instructions executed so far by this cluster.
+    pub(crate) clock: u64,
+    pub(crate) printed: Vec<String>,
+    pub(crate) cluster_barrier: ClusterBarrier,
+    /// Work by instruction; empty when nobody counts.
+    pub(crate) profile: Vec<Counts>,
+    /// Mistakes after which the run goes on, with warp and instruction.
+    pub(crate) noted: Vec<(Box<Fault>, usize, u32)>,
+    /// The cluster's number in the grid.
+    pub(crate) unit: u64,
+    /// What it wrote of global memory, where that matters.
+    pub(crate) written: OwnWrites,
+    pub(crate) scratch: Scratch,
+    pub(crate) bulk: BulkCopies,
+    /// How often something happened that a waiting thread might be waiting for.
+    pub(crate) events: u64,
+    /// The executing warp's number in the cluster, and the instruction.
+    pub(crate) warp: usize,
+    pub(crate) pc: u32,
+    pub(crate) races: Races,
+    pub(crate) counted: CountedCopies,
+    pub(crate) mbarriers: HashMap<(usize, usize), Passing>,
+    /// The first read of shared memory nobody wrote, with its warp and instruction.
+    pub(crate) postponed: Option<(Box<Fault>, usize, u32)>,
+}
+
+impl<'a> Cx<'a> {
+    pub(crate) fn cta(&mut self) -> &mut Cta {
+        &mut self.ctas[self.at]
+    }
+
+    /// The executing instruction, of the warp's first lane, and the code that it is part of.
+    pub(crate) fn here(&self) -> (&'a Code, Where) {
+        (self.machine.code, Where { warp: self.warp, lane: 0, pc: self.pc })
+    }
+
+    /// The order of clusters that take turns, where races in global memory are looked for.
+    pub(crate) fn order(&self) -> Option<MutexGuard<'a, Order>> {
+        self.machine.global.as_ref()?.order()
+    }
+
+    /// The block of a warp of the cluster.
+    pub(crate) fn block_of(&self, warp: usize) -> usize {
+        warp / self.machine.threads().div_ceil(32) as usize
+    }
+
+    /// A mistake after which the run can go on: noted, or an error if nobody collects them.
+    pub(crate) fn note(&mut self, fault: Box<Fault>) -> Outcome<()> {
+        let (warp, pc) = (self.warp, self.pc);
+        self.note_at(fault, warp, pc)
+    }
+
+    /// The same for another warp's instruction.
+    pub(crate) fn note_at(&mut self, fault: Box<Fault>, warp: usize, pc: u32) -> Outcome<()> {
+        if self.machine.keep_going == 0 {
+            return Err(fault);
+        }
+        // One instruction may be wrong a million times.
+        let told = |(old, _, at): &(Box<Fault>, usize, u32)| *at == pc && old.kind == fault.kind;
+        if !self.noted.iter().any(told) {
+            self.noted.push((fault, warp, pc));
+        }
+        Ok(())
+    }
+}

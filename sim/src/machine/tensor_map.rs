@@ -1,0 +1,215 @@
+//! Tensor maps: what the tensor memory accelerator is told about a tensor in global memory.
+
+use crate::machine::options::Arg;
+
+use crate::program::code::TensorType;
+
+/// How 16-byte units of a tile are exchanged in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum TensorSwizzle {
+    /// Not at all.
+    #[default]
+    None,
+    /// Within 32 bytes, by address bit 7.
+    B32,
+    /// Within 64 bytes, by address bits 7 and 8.
+    B64,
+    /// Within 128 bytes, by address bits 7 to 9.
+    B128,
+}
+
+impl TensorSwizzle {
+    /// The address a byte lands at.
+    pub(crate) fn apply(self, address: u64) -> u64 {
+        let mask = match self {
+            TensorSwizzle::None => 0,
+            TensorSwizzle::B32 => 1,
+            TensorSwizzle::B64 => 3,
+            TensorSwizzle::B128 => 7,
+        };
+        address ^ (address >> 3 & mask << 4)
+    }
+
+    /// The most bytes of the innermost extent of a box; 0 for no limit.
+    fn span(self) -> usize {
+        match self {
+            TensorSwizzle::None => 0,
+            TensorSwizzle::B32 => 32,
+            TensorSwizzle::B64 => 64,
+            TensorSwizzle::B128 => 128,
+        }
+    }
+}
+
+/// A tiled tensor map, in the words of `cuTensorMapEncodeTiled`; dimensions go from the innermost outwards.
+#[doc(alias = "cuTensorMapEncodeTiled")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Element type.
+    pub ty: TensorType,
+    /// Device address of the tensor, a multiple of 16.
+    pub address: u64,
+    /// Extents in elements, 1 to 5 of them.
+    pub dims: Vec<u64>,
+    /// Bytes from one element to the next along each dimension but the innermost; multiples of 16.
+    pub strides: Vec<u64>,
+    /// Extents of the box that one copy moves, at most 256 each.
+    pub tile: Vec<u32>,
+    /// Elements stepped over between neighbours of the box, 1 to 8 along each dimension.
+    pub element_strides: Vec<u32>,
+    /// The swizzle in shared memory.
+    pub swizzle: TensorSwizzle,
+    /// Floats outside the tensor read as NaN rather than zero.
+    pub nan_fill: bool,
+}
+
+/// Why a tensor map is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid tensor map: {0}")]
+pub struct TensorMapError(String);
+
+/// First bytes of an encoded map.
+pub(crate) const MAGIC: u32 = 0x50_41_4d_57;
+
+impl TensorMap {
+    /// The 128 bytes that stand for the map in a kernel parameter.
+    ///
+    /// # Errors
+    /// If the map breaks a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
+    pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
+        self.check().map_err(TensorMapError)?;
+        let mut bytes = vec![];
+        bytes.extend(MAGIC.to_le_bytes());
+        let ty = TensorType::ALL.iter().position(|ty| *ty == self.ty).unwrap_or(0);
+        bytes.extend([ty as u8, self.dims.len() as u8, self.swizzle as u8, u8::from(self.nan_fill)]);
+        bytes.extend(self.address.to_le_bytes());
+        for i in 0..5 {
+            bytes.extend(self.dims.get(i).copied().unwrap_or(1).to_le_bytes());
+        }
+        for i in 0..4 {
+            bytes.extend(self.strides.get(i).copied().unwrap_or(0).to_le_bytes());
+        }
+        for i in 0..5 {
+            bytes.extend((self.tile.get(i).copied().unwrap_or(1) as u16).to_le_bytes());
+        }
+        for i in 0..5 {
+            bytes.push(self.element_strides.get(i).copied().unwrap_or(1) as u8);
+        }
+        let mut out = [0; 128];
+        out[..bytes.len()].copy_from_slice(&bytes);
+        Ok(out)
+    }
+
+    /// The map that 128 bytes stand for.
+    pub(crate) fn decode(bytes: &[u8; 128]) -> Option<Self> {
+        let word =
+            |at: usize, n: usize| bytes[at..at + n].iter().rev().fold(0, |w, b| w << 8 | u64::from(*b));
+        if word(0, 4) != u64::from(MAGIC) {
+            return None;
+        }
+        let rank = bytes[5] as usize;
+        let map = Self {
+            ty: *TensorType::ALL.get(bytes[4] as usize)?,
+            address: word(8, 8),
+            dims: (0..rank.min(5)).map(|i| word(16 + 8 * i, 8)).collect(),
+            strides: (0..rank.clamp(1, 5) - 1).map(|i| word(56 + 8 * i, 8)).collect(),
+            tile: (0..rank.min(5)).map(|i| word(88 + 2 * i, 2) as u32).collect(),
+            element_strides: (0..rank.min(5)).map(|i| u32::from(bytes[98 + i])).collect(),
+            swizzle: match bytes[6] {
+                0 => TensorSwizzle::None,
+                1 => TensorSwizzle::B32,
+                2 => TensorSwizzle::B64,
+                _ => TensorSwizzle::B128,
+            },
+            nan_fill: bytes[7] != 0,
+        };
+        map.check().ok().map(|()| map)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let rank = self.dims.len();
+        if !(1..=5).contains(&rank) {
+            return Err(format!("{rank} dimensions; there are 1 to 5"));
+        }
+        if self.strides.len() != rank - 1 || self.tile.len() != rank || self.element_strides.len() != rank {
+            return Err(format!(
+                "{rank} dimensions with {} strides, {} box extents and {} element strides",
+                self.strides.len(),
+                self.tile.len(),
+                self.element_strides.len()
+            ));
+        }
+        if !self.address.is_multiple_of(16) {
+            return Err(format!("the address {:#x} is not a multiple of 16", self.address));
+        }
+        if let Some(dim) = self.dims.iter().find(|&&dim| dim == 0 || dim > 1 << 32) {
+            return Err(format!("an extent of {dim}; the limits are 1 and 2^32"));
+        }
+        if let Some(stride) = self.strides.iter().find(|&&s| s % 16 != 0 || s >= 1 << 40) {
+            return Err(format!("a stride of {stride} bytes; strides are multiples of 16 below 2^40"));
+        }
+        if let Some(tile) = self.tile.iter().find(|&&tile| tile == 0 || tile > 256) {
+            return Err(format!("a box extent of {tile}; the limits are 1 and 256"));
+        }
+        if let Some(step) = self.element_strides.iter().find(|&&step| step == 0 || step > 8) {
+            return Err(format!("an element stride of {step}; the limits are 1 and 8"));
+        }
+        let inner = self.extent(0) * self.ty.bytes();
+        if !inner.is_multiple_of(16) {
+            return Err(format!("the box's innermost extent takes {inner} bytes, not a multiple of 16"));
+        }
+        let span = self.swizzle.span();
+        if span != 0 && inner > span {
+            return Err(format!("the box's innermost extent takes {inner} bytes, the swizzle spans {span}"));
+        }
+        Ok(())
+    }
+
+    /// Elements of the box along a dimension.
+    pub(crate) fn extent(&self, dimension: usize) -> usize {
+        self.tile[dimension].div_ceil(self.element_strides[dimension]) as usize
+    }
+
+    /// Bytes of the box.
+    pub(crate) fn bytes(&self) -> usize {
+        (0..self.dims.len()).map(|i| self.extent(i)).product::<usize>() * self.ty.bytes()
+    }
+}
+
+impl TryFrom<&TensorMap> for Arg {
+    type Error = TensorMapError;
+
+    fn try_from(map: &TensorMap) -> Result<Self, TensorMapError> {
+        map.encode().map(Arg::bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodes_and_decodes() {
+        let map = TensorMap {
+            ty: TensorType::Bf16,
+            address: 1 << 36,
+            dims: vec![64, 48, 3],
+            strides: vec![128, 6144],
+            tile: vec![64, 16, 1],
+            element_strides: vec![1, 2, 1],
+            swizzle: TensorSwizzle::B128,
+            nan_fill: true,
+        };
+        let bytes = map.encode().expect("a valid map");
+        assert_eq!(TensorMap::decode(&bytes), Some(map.clone()));
+        assert_eq!(map.bytes(), 64 * 8 * 2);
+        assert_eq!(TensorMap::decode(&[0; 128]), None);
+        let wide = TensorMap { tile: vec![128, 16, 1], ..map.clone() };
+        assert_eq!(
+            wide.encode().expect_err("too wide").to_string(),
+            "invalid tensor map: the box's innermost extent takes 256 bytes, the swizzle spans 128"
+        );
+        let odd = TensorMap { strides: vec![100, 6144], ..map };
+        assert!(odd.encode().is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! A warp: 32 lanes, each with its own program counter.
+//!
+//! Lanes at the same instruction run together as a group. Of several groups the one deepest in calls and then
+//! lowest in the text runs, so that lanes which took different ways meet again where the ways do; a group that has
+//! been passed over for long gets a turn all the same, so that lanes may wait for each other.
+
+use crate::machine::async_copy::AsyncCopies;
+use crate::machine::local::Local;
+use crate::machine::options::Checks;
+use crate::machine::registers::Regs;
+use crate::machine::{Cta, Machine};
+use crate::shadow::products::ProductRegisters;
+use crate::shadow::undefined::{Taint, Undefined};
+
+/// Why a group does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Ready,
+    /// At an instruction that these lanes run together.
+    Lanes(u32),
+    /// At an `.aligned` instruction, for all lanes of the warp.
+    Aligned,
+    /// At `bar.warp.sync` with this mask.
+    WarpBarrier(u32),
+    /// Arrived at a barrier of the block in this phase.
+    Barrier {
+        id: u8,
+        phase: u64,
+    },
+    /// At `setmaxnreg.inc`, for this many registers of each thread.
+    Registers(u32),
+    /// At `barrier.cluster.wait` for this phase.
+    Cluster {
+        phase: u64,
+    },
+    /// At `wgmma.wait_group` for so many groups of the warpgroup.
+    Products(u32),
+}
+
+impl Wait {
+    /// Whether lanes that come to the same instruction join.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, Wait::Ready | Wait::Lanes(_) | Wait::Aligned)
+    }
+
+    /// Whether lanes at the same instruction are one group: not if they wait for different lanes.
+    fn joins(self, other: Wait) -> bool {
+        let apart = matches!((self, other), (Wait::Lanes(a), Wait::Lanes(b)) if a != b);
+        self.is_open() && other.is_open() && !apart
+    }
+}
+
+/// Lanes at the same instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) pc: u32,
+    pub(crate) mask: u32,
+    /// Calls deep.
+    pub(crate) depth: u32,
+    pub(crate) wait: Wait,
+}
+
+/// Local memory of a thread.
+pub(crate) const MAX_STACK: u64 = 512 * 1024;
+
+/// What frames are aligned to.
+pub(crate) const FRAME_ALIGN: u64 = 16;
+
+/// One call that has not returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Activation {
+    pub(crate) return_pc: u32,
+    /// Bytes of the caller's frame.
+    pub(crate) caller_frame: u32,
+    /// Of these, what the caller may access.
+    pub(crate) caller_used: u32,
+    pub(crate) callee: u32,
+    /// The callee's registers before the call, where it may be active already.
+    pub(crate) saved: Option<Saved>,
+}
+
+/// One lane's registers of a function, and what is undefined of the watched ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Saved {
+    pub(crate) values: Box<[u64]>,
+    pub(crate) taints: Box<[Taint]>,
+}
+
+/// One warp.
+#[derive(Debug, Default)]
+pub(crate) struct Warp {
+    pub(crate) regs: Regs,
+    pub(crate) local: Local,
+    pub(crate) copies: AsyncCopies,
+    /// Where each lane's current frame starts in its local memory.
+    pub(crate) sp: [u32; 32],
+    pub(crate) stacks: Vec<Vec<Activation>>,
+    /// Bytes of each lane's current frame.
+    frames: [u32; 32],
+    pub(crate) groups: Vec<Group>,
+    /// Lanes that have not ended.
+    pub(crate) live: u32,
+    /// Its block's place in the cluster, and its number in the block.
+    pub(crate) cta: usize,
+    pub(crate) index: u32,
+    /// Phase of the cluster barrier in which each lane arrived last.
+    pub(crate) cluster_phase: [u64; 32],
+    /// Bulk groups each lane has committed.
+    pub(crate) bulk_groups: [u32; 32],
+    /// The lanes of the group that ran last.
+    pub(crate) chosen: u32,
+    /// Instructions since a group that could run was last passed over.
+    pub(crate) impatience: u32,
+    /// How often that has happened.
+    pub(crate) turns: u32,
+    /// In this turn it looked at memory that others may change.
+    pub(crate) polled: bool,
+    pub(crate) undefined: Undefined,
+    pub(crate) products: ProductRegisters,
+    /// Registers of each thread, and whether the number is known for certain.
+    pub(crate) max_registers: u32,
+    pub(crate) knows_registers: bool,
+}
+
+impl Warp {
+    /// Starts warp `index` of a block.
+    pub(crate) fn start(&mut self, machine: &Machine<'_>, cta: &Cta, at: usize, index: u32) {
+        let threads = machine.threads() - index * 32;
+        let mask = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
+        self.regs.reset(machine.code.slots);
+        for preset in &machine.code.presets {
+            let values = machine.preset(preset.value, cta, index);
+            self.regs.put(preset.slot, u32::MAX, &values);
+        }
+        self.local.reset(machine.checks.intersects(Checks::UNDEFINED));
+        self.copies.reset();
+        self.sp = [0; 32];
+        self.stacks.resize_with(32, Vec::new);
+        self.stacks.iter_mut().for_each(Vec::clear);
+        self.frames = [machine.code.used; 32];
+        self.groups.clear();
+        self.groups.push(Group { pc: 0, mask, depth: 0, wait: Wait::Ready });
+        self.live = mask;
+        self.cta = at;
+        self.index = index;
+        self.cluster_phase = [0; 32];
+        self.bulk_groups = [0; 32];
+        self.impatience = 0;
+        self.turns = 0;
+        self.products.start(machine.code.product_registers);
+        self.max_registers = machine.registers.unwrap_or_else(|| machine.most_registers());
+        self.knows_registers = machine.registers.is_some();
+        self.undefined.start(&machine.code.watched);
+    }
+
+    /// Bytes of a lane's current frame.
+    pub(crate) fn frame_of(&self, lane: usize) -> u32 {
+        self.frames[lane]
+    }
+
+    /// Where a lane's current frame ends in its local memory.
+    pub(crate) fn top_of(&self, lane: usize) -> u64 {
+        u64::from(self.sp[lane]) + u64::from(self.frames[lane])
+    }
+
+    /// Makes the current frame end there; at most at [`MAX_STACK`].
+    pub(crate) fn set_top(&mut self, lane: usize, top: u64) {
+        self.frames[lane] = (top - u64::from(self.sp[lane])) as u32;
+    }
+
+    pub(crate) fn set_frame(&mut self, lane: usize, bytes: u32) {
+        self.frames[lane] = bytes;
+    }
+
+    /// Unites groups that stand at the same instruction.
+    pub(crate) fn merge(&mut self) {
+        let mut i = 0;
+        while i < self.groups.len() {
+            let mut j = i + 1;
+            while j < self.groups.len() {
+                let (a, b) = (self.groups[i], self.groups[j]);
+                if a.pc == b.pc && a.depth == b.depth && a.wait.joins(b.wait) {
+                    self.groups[i].mask |= b.mask;
+                    self.groups[i].wait = Wait::Ready;
+                    self.groups.swap_remove(j);
+                } else {
+                    j += 1;
+                }
+            }
+            i += 1;
+        }
+    }
+}

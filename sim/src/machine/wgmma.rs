@@ -1,0 +1,59 @@
+//! Products of the tensor cores: those in flight, and room for their matrices.
+
+use crate::shadow::clocks::WARPGROUP;
+use crate::shadow::place::Place;
+
+/// Matrices being multiplied, kept so that no instruction allocates.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub(crate) a: Vec<u32>,
+    pub(crate) b: Vec<u32>,
+    pub(crate) c: Vec<u32>,
+}
+
+/// The products of a warpgroup.
+#[derive(Debug, Default)]
+pub(crate) struct WgmmaGroups {
+    /// Groups that each warp has committed; none are waited for from warps that have ended or do not exist.
+    pub(crate) committed: [Option<u32>; WARPGROUP],
+    /// What products that have not been waited for read: places, bytes, and the group they belong to.
+    pub(crate) reads: Vec<(Place, usize, u32)>,
+}
+
+impl WgmmaGroups {
+    /// Those of a block of so many warps.
+    pub(crate) fn of_block(warps: usize) -> impl Iterator<Item = Self> {
+        let exists = move |first: usize| std::array::from_fn(|i| (first + i < warps).then_some(0));
+        (0..warps).step_by(WARPGROUP).map(move |first| Self { committed: exists(first), reads: vec![] })
+    }
+
+    /// Groups that warp `index` of the block has committed.
+    pub(crate) fn committed(&self, index: u32) -> u32 {
+        self.committed[index as usize % WARPGROUP].unwrap_or(0)
+    }
+
+    pub(crate) fn commit(&mut self, index: u32) {
+        self.committed[index as usize % WARPGROUP] = Some(self.committed(index) + 1);
+    }
+
+    /// The warp has ended.
+    pub(crate) fn end(&mut self, index: u32) {
+        self.committed[index as usize % WARPGROUP] = None;
+    }
+
+    /// How many groups are complete when the warp has waited for all but its newest `n`.
+    pub(crate) fn wanted(&self, index: u32, n: u32) -> u32 {
+        self.committed(index).saturating_sub(n)
+    }
+
+    /// Whether all warps have issued their part of the first `groups` groups.
+    pub(crate) fn issued(&self, groups: u32) -> bool {
+        self.committed.iter().flatten().all(|&committed| committed >= groups)
+    }
+
+    /// What the products of the first `groups` groups read, if nobody has been told yet.
+    pub(crate) fn finished(&mut self, groups: u32) -> Vec<(Place, usize)> {
+        let done = self.reads.extract_if(.., |(.., group)| *group < groups);
+        done.map(|(place, bytes, _)| (place, bytes)).collect()
+    }
+}

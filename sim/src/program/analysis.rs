@@ -1,0 +1,4 @@
+//! Analyses of decoded code, for the checkers.
+
+pub(crate) mod products;
+pub(crate) mod watch;

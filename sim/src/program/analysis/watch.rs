@@ -1,0 +1,293 @@
+//! Finds the registers that may hold something undefined, so that a checked run watches only those.
+//!
+//! A forward analysis per function: a register is watched if some path reaches a use of it without passing a write. So
+//! is what is loaded from where something may be undefined, and whatever is computed from watched registers.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::program::code::{
+    Access, Code, Control, D, Guard, Memory, Op, P, R, Reg, Slots, Space, WarpOp, Watch, Watched,
+    WatchedRegister,
+};
+
+/// What an instruction does with registers.
+#[derive(Debug, Default)]
+pub(crate) struct Touches {
+    /// Computed with, or copied.
+    pub(crate) sources: Vec<Reg>,
+    /// Read, and decisive: addresses, targets, operands of products.
+    pub(crate) sinks: Vec<Reg>,
+    pub(crate) writes: Vec<Reg>,
+    /// Read at all.
+    pub(crate) reads: Vec<Reg>,
+}
+
+impl Touches {
+    /// What is written, then what is read, each once.
+    pub(crate) fn registers(&self) -> Box<[Reg]> {
+        let mut all: Vec<Reg> = vec![];
+        for &reg in self.writes.iter().chain(&self.sources).chain(&self.sinks) {
+            if !all.contains(&reg) {
+                all.push(reg);
+            }
+        }
+        all.into()
+    }
+}
+
+/// Bits of all registers and blocks together beyond which the analysis is not made.
+const MAX_WORK: usize = 1 << 30;
+
+/// Fills in [`Look::watch`](crate::program::code::Look) of a complete code.
+pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Arc<str>>) {
+    let mut starts: Vec<usize> =
+        code.callees.iter().filter(|c| c.builtin.is_none()).map(|c| c.start as usize).collect();
+    starts.push(0);
+    starts.sort_unstable();
+    starts.dedup();
+    let mut unwritten: BTreeSet<Reg> = BTreeSet::new();
+    for (i, &start) in starts.iter().enumerate() {
+        let end = starts.get(i + 1).copied().unwrap_or(code.instrs.len());
+        unwritten.extend(undefined_uses(code, touches, start..end));
+    }
+    spread(code, touches, &mut unwritten);
+    let mut watched = unwritten.clone();
+    watched.extend(loaded(code, touches, partial_at_first(code)));
+    watched.extend(passed(code, touches));
+    spread(code, touches, &mut watched);
+    if stores_to_shared(code, touches, &watched) {
+        watched.extend(loaded(code, touches, is_shared));
+        spread(code, touches, &mut watched);
+    }
+    let numbers: HashMap<Reg, u32> = watched.iter().copied().zip(0..).collect();
+    let index =
+        |regs: &[Reg]| -> Box<[u32]> { regs.iter().filter_map(|reg| numbers.get(reg).copied()).collect() };
+    for (at, touches) in touches.iter().enumerate() {
+        let guard = guard_of(code, at);
+        let mut all = guard.iter().chain(&touches.sources).chain(&touches.sinks).chain(&touches.writes);
+        if !all.clone().any(|reg| watched.contains(reg)) {
+            continue;
+        }
+        let shuffled = shuffled(&code.instrs[at].op);
+        let written: Vec<Reg> = touches.writes.iter().copied().filter(|&reg| Some(reg) != shuffled).collect();
+        code.meta[at].look.get_or_insert_default().watch = Some(Watch {
+            guard: guard.and_then(|reg| numbers.get(&reg).copied()),
+            sources: index(&touches.sources),
+            sinks: index(&touches.sinks),
+            writes: index(&written),
+            always: all.any(|reg| unwritten.contains(reg)),
+        });
+    }
+    for callee in &mut code.callees {
+        let own = |reg: &Reg| callee.saved.is_some_and(|range| lies_in(*reg, range));
+        callee.watched = index(&watched.iter().copied().filter(own).collect::<Vec<_>>());
+    }
+    let register = |reg: Reg| WatchedRegister {
+        reg,
+        name: names.get(&reg).cloned().unwrap_or_else(|| Arc::from("?")),
+        unwritten: unwritten.contains(&reg),
+    };
+    code.watched = Watched { registers: watched.into_iter().map(register).collect(), numbers };
+}
+
+fn lies_in(reg: Reg, (from, to): (Slots, Slots)) -> bool {
+    match reg {
+        Reg::R(R(i)) => (from.r..to.r).contains(&i),
+        Reg::D(D(i)) | Reg::Q(D(i)) => (from.d..to.d).contains(&i),
+        Reg::P(P(i)) => (from.p..to.p).contains(&i),
+    }
+}
+
+/// The result of a shuffle, which is as undefined as in the lane that it comes from.
+fn shuffled(op: &Op) -> Option<Reg> {
+    match op {
+        Op::Warp(WarpOp::Shfl(shfl)) => Some(Reg::R(shfl.d)),
+        _ => None,
+    }
+}
+
+/// Registers loaded by some accesses.
+fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec<Reg> {
+    let loads = code.instrs.iter().zip(touches).filter(|(instr, _)| match &instr.op {
+        Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => by(access),
+        _ => false,
+    });
+    loads.flat_map(|(_, touches)| touches.writes.iter().copied()).collect()
+}
+
+/// Loads of what may never have been written: from local memory, or of what may be padding in shared memory.
+fn partial_at_first(code: &Code) -> impl Fn(&Access) -> bool {
+    let local = code.frame > 0 || code.callees.iter().any(|callee| callee.frame > 0);
+    let shared = code.static_shared > 0 || code.uses_dynamic_shared;
+    move |access| match access.space {
+        Space::Local => true,
+        Space::Generic => local || (shared && access.may_be_padding()),
+        Space::Shared | Space::SharedCluster => access.may_be_padding(),
+        _ => false,
+    }
+}
+
+fn is_shared(access: &Access) -> bool {
+    matches!(access.space, Space::Generic | Space::Shared | Space::SharedCluster)
+}
+
+/// Whether something undefined may be stored to shared memory.
+fn stores_to_shared(code: &Code, touches: &[Touches], watched: &BTreeSet<Reg>) -> bool {
+    code.instrs.iter().zip(touches).any(|(instr, touches)| match &instr.op {
+        Op::Memory(Memory::St(access, _) | Memory::StR(access, _)) => {
+            is_shared(access) && touches.sources.iter().any(|reg| watched.contains(reg))
+        }
+        _ => false,
+    })
+}
+
+/// Registers that hold arguments and results of calls.
+fn passed(code: &Code, touches: &[Touches]) -> Vec<Reg> {
+    let places = code.callees.iter().flat_map(|callee| callee.params.iter().chain(&callee.returns));
+    let mut regs: Vec<Reg> = places.filter_map(|place| place.register()).collect();
+    for (instr, touches) in code.instrs.iter().zip(touches) {
+        if let Op::Control(Control::Call(_)) = instr.op {
+            regs.extend(touches.sources.iter().chain(&touches.writes));
+        }
+    }
+    regs
+}
+
+fn guard_of(code: &Code, at: usize) -> Option<Reg> {
+    match code.instrs[at].guard {
+        Guard::Always => None,
+        Guard::If(p) | Guard::Unless(p) => Some(Reg::P(p)),
+    }
+}
+
+/// Adds to `watched` whatever is computed from it.
+fn spread(code: &Code, touches: &[Touches], watched: &mut BTreeSet<Reg>) {
+    loop {
+        let before = watched.len();
+        for (at, touches) in touches.iter().enumerate() {
+            let guard = guard_of(code, at);
+            let tainted = touches.sources.iter().chain(&guard).any(|reg| watched.contains(reg));
+            if tainted && matches!(code.instrs[at].op, Op::Alu(_) | Op::Warp(WarpOp::Shfl(_))) {
+                watched.extend(&touches.writes);
+            }
+        }
+        if watched.len() == before {
+            return;
+        }
+    }
+}
+
+/// Where control may go after instruction `at`.
+fn successors(code: &Code, at: usize) -> Vec<usize> {
+    let instr = &code.instrs[at];
+    let next = at + 1;
+    let mut to = match &instr.op {
+        Op::Control(Control::Branch(target)) => vec![*target as usize],
+        Op::Control(Control::BranchIndexed(_, targets)) => targets.iter().map(|&t| t as usize).collect(),
+        Op::Control(Control::Return | Control::Exit | Control::Trap) => vec![],
+        _ => return vec![next],
+    };
+    if instr.guard != Guard::Always {
+        to.push(next);
+    }
+    to
+}
+
+/// A set of small numbers.
+type Bits = Vec<u64>;
+
+fn set(bits: &mut Bits, i: usize) {
+    bits[i / 64] |= 1 << (i % 64);
+}
+
+fn has(bits: &Bits, i: usize) -> bool {
+    bits[i / 64] >> (i % 64) & 1 == 1
+}
+
+/// The registers of one function with a use that a path reaches before any write.
+fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize>) -> Vec<Reg> {
+    let mut numbers: HashMap<Reg, usize> = HashMap::new();
+    let mut regs = vec![];
+    for at in range.clone() {
+        let t = &touches[at];
+        for &reg in t.sources.iter().chain(&t.sinks).chain(&t.writes).chain(&guard_of(code, at)) {
+            numbers.entry(reg).or_insert_with(|| {
+                regs.push(reg);
+                regs.len() - 1
+            });
+        }
+    }
+    let leaders = leaders(code, &range);
+    let words = regs.len().div_ceil(64);
+    if words * 64 * leaders.len() > MAX_WORK {
+        return regs;
+    }
+    let block_of = |at: usize| leaders.partition_point(|&leader| leader <= at) - 1;
+    let end_of = |block: usize| leaders.get(block + 1).copied().unwrap_or(range.end);
+    // Written on every path to the start of each block; unreached blocks count as all written.
+    let mut before: Vec<Bits> = vec![vec![u64::MAX; words]; leaders.len()];
+    before[0] = vec![0; words];
+    let mut work = vec![0];
+    let mut seen = vec![false; leaders.len()];
+    seen[0] = true;
+    while let Some(block) = work.pop() {
+        let mut bits = before[block].clone();
+        let end = end_of(block);
+        for at in leaders[block]..end {
+            write(code, touches, at, &numbers, &mut bits);
+        }
+        for to in successors(code, end - 1) {
+            if !range.contains(&to) {
+                continue;
+            }
+            let target = block_of(to);
+            let old = &mut before[target];
+            let changed = old.iter_mut().zip(&bits).fold(false, |changed, (old, new)| {
+                let meet = *old & new;
+                let differs = meet != *old;
+                *old = meet;
+                changed | differs
+            });
+            if changed || !std::mem::replace(&mut seen[target], true) {
+                work.push(target);
+            }
+        }
+    }
+    let mut found = vec![false; regs.len()];
+    for block in (0..leaders.len()).filter(|&b| seen[b]) {
+        let mut bits = before[block].clone();
+        for at in leaders[block]..end_of(block) {
+            let t = &touches[at];
+            for reg in t.sources.iter().chain(&t.sinks).chain(&guard_of(code, at)) {
+                let number = numbers[reg];
+                found[number] |= !has(&bits, number);
+            }
+            write(code, touches, at, &numbers, &mut bits);
+        }
+    }
+    (0..regs.len()).filter(|&i| found[i]).map(|i| regs[i]).collect()
+}
+
+/// Notes what instruction `at` writes on every path.
+fn write(code: &Code, touches: &[Touches], at: usize, numbers: &HashMap<Reg, usize>, bits: &mut Bits) {
+    if code.instrs[at].guard == Guard::Always {
+        touches[at].writes.iter().for_each(|reg| set(bits, numbers[reg]));
+    }
+}
+
+/// First instructions of basic blocks.
+fn leaders(code: &Code, range: &std::ops::Range<usize>) -> Vec<usize> {
+    let mut leaders = vec![range.start];
+    for at in range.clone() {
+        let to = successors(code, at);
+        if to != [at + 1] {
+            leaders.push(at + 1);
+            leaders.extend(to);
+        }
+    }
+    leaders.retain(|leader| range.contains(leader));
+    leaders.sort_unstable();
+    leaders.dedup();
+    leaders
+}

@@ -1,0 +1,340 @@
+//! The decoded form: what a launch executes.
+//!
+//! Each PTX instruction is one [`Instr`] whose operands are slots of a warp's register file. Constants, special
+//! registers that never change during a warp's life, and addresses of variables also live in slots, filled when a
+//! warp starts, so that an executor never asks what kind of operand it has.
+
+pub(crate) mod alu;
+pub(crate) mod async_ops;
+pub(crate) mod control;
+pub(crate) mod memory;
+pub(crate) mod tensor;
+pub(crate) mod tensor_map;
+pub(crate) mod video;
+pub(crate) mod warp;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(crate) use crate::program::code::alu::*;
+pub(crate) use crate::program::code::async_ops::*;
+pub(crate) use crate::program::code::control::*;
+pub(crate) use crate::program::code::memory::*;
+pub(crate) use crate::program::code::tensor::*;
+pub use crate::program::code::tensor_map::TensorType;
+pub(crate) use crate::program::code::tensor_map::*;
+pub(crate) use crate::program::code::video::*;
+pub(crate) use crate::program::code::warp::*;
+
+/// A slot of 32-bit lanes; narrower values lie in the low bits, zeros above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct R(pub(crate) u32);
+
+/// A slot of 64-bit lanes. A 128-bit register is two consecutive slots, low half first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct D(pub(crate) u32);
+
+/// A predicate slot: one bit per lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct P(pub(crate) u32);
+
+/// A slot of any class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Reg {
+    R(R),
+    D(D),
+    P(P),
+    /// A 128-bit register.
+    Q(D),
+}
+
+/// A slot's value that is known when a warp starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    /// These bits.
+    Bits(u64),
+    /// A special register.
+    Special(Special),
+    /// The address of module variable `.0` plus bytes (global and constant space).
+    Variable(u32, i64),
+    /// A shared address, plus bytes: as such or made generic.
+    Shared { offset: i64, generic: bool },
+    /// The same, counted from the start of dynamic shared memory.
+    DynamicShared { offset: i64, generic: bool },
+    /// A local address of the entry made generic.
+    LocalGeneric(i64),
+    /// A kernel parameter's address made generic.
+    ParamGeneric(i64),
+    /// The address of function `.0` of the module.
+    Function(u32),
+}
+
+/// Special registers that are constant for a lane of a warp (PTX ISA, "Special Registers").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Special {
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    LaneId,
+    WarpId,
+    NWarpId,
+    SmId,
+    NSmId,
+    GridId,
+    LaneMaskEq,
+    LaneMaskLe,
+    LaneMaskLt,
+    LaneMaskGe,
+    LaneMaskGt,
+    ClusterId(u8),
+    NClusterId(u8),
+    ClusterCtaid(u8),
+    ClusterNctaid(u8),
+    ClusterCtaRank,
+    ClusterNctaRank,
+    IsExplicitCluster,
+    TotalSmemSize,
+    DynamicSmemSize,
+    /// The address, in halves, of what cooperative groups meet in.
+    Workspace {
+        high: bool,
+    },
+    Zero,
+}
+
+/// `@p`, `@!p` or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    Always,
+    If(P),
+    Unless(P),
+}
+
+/// One decoded instruction.
+#[derive(Debug)]
+pub(crate) struct Instr {
+    pub(crate) guard: Guard,
+    pub(crate) op: Op,
+}
+
+/// What an instruction does.
+#[derive(Debug)]
+pub(crate) enum Op {
+    Alu(Alu),
+    Control(Control),
+    Memory(Memory),
+    Warp(WarpOp),
+    Tensor(Box<Tensor>),
+}
+
+/// Where an instruction stands, for reports; parallel to the instructions.
+#[derive(Clone, Debug)]
+pub(crate) struct Meta {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    /// Index into [`Code::locs`], or `u32::MAX`.
+    pub(crate) loc: u32,
+    /// Index into [`Code::mnemonics`].
+    pub(crate) mnemonic: u32,
+    /// What a checked run looks at before it, if anything.
+    pub(crate) look: Option<Box<Look>>,
+    /// It looks only once something undefined is about.
+    pub(crate) late: bool,
+}
+
+impl Meta {
+    /// Whether a checked run looks at anything, when something undefined is about or not.
+    #[inline(always)]
+    pub(crate) fn looks(&self, undefined: bool) -> bool {
+        self.look.is_some() && (!self.late || undefined)
+    }
+}
+
+/// What a checked run looks at before an instruction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) watch: Option<Watch>,
+    pub(crate) products: Option<ProductTouches>,
+    /// A generic address, and the space that it is converted to.
+    pub(crate) converts: Option<(Space, D)>,
+}
+
+impl Look {
+    /// Whether there is something to see only once something undefined is about.
+    pub(crate) fn is_late(&self) -> bool {
+        let watch = self.watch.as_ref().is_some_and(|watch| !watch.always);
+        watch && self.products.is_none() && self.converts.is_none()
+    }
+}
+
+/// What an instruction does with registers of asynchronous products, which are numbered.
+#[derive(Clone, Debug)]
+pub(crate) struct ProductTouches {
+    pub(crate) role: ProductRole,
+    pub(crate) reads: Box<[u32]>,
+    pub(crate) writes: Box<[u32]>,
+}
+
+/// Which kind of instruction touches registers of products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProductRole {
+    /// A product: reads A, accumulates into the written ones.
+    Product,
+    /// `mov` of one register.
+    Copy,
+    Other,
+}
+
+/// What an instruction does with [watched](Watched) registers, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    pub(crate) guard: Option<u32>,
+    /// Computed with or copied.
+    pub(crate) sources: Box<[u32]>,
+    /// Read, and decisive: addresses, targets, operands of products.
+    pub(crate) sinks: Box<[u32]>,
+    /// Defined afterwards, or as undefined as the sources of an instruction that computes.
+    pub(crate) writes: Box<[u32]>,
+    /// One of them may be read before it is written. The others need no look before something undefined was loaded.
+    pub(crate) always: bool,
+}
+
+/// Registers that may hold something undefined, numbered: those that may be read before they are written, those loaded
+/// from where something may be undefined, and those computed from them.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    pub(crate) registers: Vec<WatchedRegister>,
+    pub(crate) numbers: HashMap<Reg, u32>,
+}
+
+#[derive(Debug)]
+pub(crate) struct WatchedRegister {
+    pub(crate) reg: Reg,
+    pub(crate) name: Arc<str>,
+    /// It may be read before it is written, or is computed from such.
+    pub(crate) unwritten: bool,
+}
+
+impl Watched {
+    pub(crate) fn number(&self, reg: Reg) -> Option<u32> {
+        self.numbers.get(&reg).copied()
+    }
+
+    pub(crate) fn reg(&self, number: u32) -> Reg {
+        self.registers[number as usize].reg
+    }
+
+    pub(crate) fn name(&self, number: u32) -> &str {
+        &self.registers[number as usize].name
+    }
+}
+
+/// A source line from `.loc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SourceLine {
+    pub(crate) file: u32,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// How many slots of each class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slots {
+    pub(crate) r: u32,
+    pub(crate) d: u32,
+    pub(crate) p: u32,
+}
+
+/// A slot and what it holds when a warp starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preset {
+    pub(crate) slot: Reg,
+    pub(crate) value: Value,
+}
+
+/// A function that can be called.
+#[derive(Debug)]
+pub(crate) struct Callee {
+    pub(crate) name: Arc<str>,
+    /// Its number among the module's functions, from which its address is made.
+    pub(crate) function: u32,
+    /// Its first instruction.
+    pub(crate) start: u32,
+    /// Bytes of local memory of one activation, and those that belong to variables.
+    pub(crate) frame: u32,
+    pub(crate) used: u32,
+    /// Where it wants its parameters.
+    pub(crate) params: Vec<Place>,
+    /// Where it leaves its results.
+    pub(crate) returns: Vec<Place>,
+    /// Its register slots `[from, to)` by class, saved around calls when it can reach itself, and the watched ones of them.
+    pub(crate) saved: Option<(Slots, Slots)>,
+    pub(crate) watched: Box<[u32]>,
+    /// What it does when it is not PTX.
+    pub(crate) builtin: Option<Builtin>,
+}
+
+/// A function that the driver provides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    /// `vprintf(format, arguments)`.
+    Vprintf,
+    /// `__assertfail(message, file, line, function, size)`.
+    AssertFail,
+    /// `malloc(bytes)`: always refuses with a null pointer.
+    Malloc,
+    /// `free(pointer)`.
+    Free,
+}
+
+/// Everything an entry can reach, ready to run.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub(crate) entry: Arc<str>,
+    pub(crate) instrs: Vec<Instr>,
+    pub(crate) meta: Vec<Meta>,
+    pub(crate) mnemonics: Vec<Arc<str>>,
+    pub(crate) locs: Vec<SourceLine>,
+    pub(crate) slots: Slots,
+    pub(crate) presets: Vec<Preset>,
+    pub(crate) callees: Vec<Callee>,
+    /// Bytes of local memory of the entry itself, and those that belong to variables.
+    pub(crate) frame: u32,
+    pub(crate) used: u32,
+    /// Bytes of statically declared shared memory, and the alignment dynamic shared memory starts at.
+    pub(crate) static_shared: u32,
+    pub(crate) dynamic_align: u32,
+    pub(crate) uses_dynamic_shared: bool,
+    /// Bytes of the smallest access that may go to shared memory: 1, 2 or 4.
+    pub(crate) shared_unit: u8,
+    /// The same for global memory.
+    pub(crate) global_unit: u8,
+    /// Kernel parameters in order.
+    pub(crate) params: Vec<ParamSlot>,
+    pub(crate) param_bytes: u32,
+    /// Blocks talk to each other through global memory, so they take turns in a fixed order.
+    pub(crate) communicates: bool,
+    /// The registers that each instruction writes, then reads; and what registers are called.
+    pub(crate) operands: Vec<Box<[Reg]>>,
+    pub(crate) register_names: HashMap<Reg, Arc<str>>,
+    pub(crate) watched: Watched,
+    /// How many registers asynchronous products use.
+    pub(crate) product_registers: u32,
+}
+
+impl Code {
+    /// Whether all blocks of the grid may wait for each other as cooperative groups do.
+    pub(crate) fn meets_grid(&self) -> bool {
+        self.presets.iter().any(|preset| matches!(preset.value, Value::Special(Special::Workspace { .. })))
+    }
+}
+
+/// A kernel parameter's place in the parameter space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ParamSlot {
+    pub(crate) name: Arc<str>,
+    pub(crate) ty: Arc<str>,
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+}

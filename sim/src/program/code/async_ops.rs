@@ -1,0 +1,141 @@
+//! mbarrier, bulk copies, tensor copies, clusters.
+
+use crate::arith::{Float, Int};
+use crate::program::code::{Addr, D, P, R, Reg, Space};
+
+/// `mbarrier.…` on the object at an address.
+#[derive(Debug)]
+pub(crate) struct Mbarrier {
+    pub(crate) f: MbarrierFn,
+    pub(crate) space: Space,
+    pub(crate) addr: Addr,
+}
+
+/// What is done to an mbarrier object.
+#[derive(Debug)]
+pub(crate) enum MbarrierFn {
+    Init(R),
+    Inval,
+    ExpectTx(R),
+    CompleteTx(R),
+    Arrive(Arrive),
+    /// `test_wait`, `try_wait`.
+    Test {
+        d: P,
+        phase: PhaseOperand,
+    },
+    /// `cp.async.mbarrier.arrive[.noinc]`.
+    CopiesArrive {
+        noinc: bool,
+    },
+}
+
+/// `mbarrier.arrive[_drop][.expect_tx]`.
+#[derive(Debug)]
+pub(crate) struct Arrive {
+    pub(crate) count: Option<R>,
+    pub(crate) expect: Option<R>,
+    pub(crate) drop: bool,
+    pub(crate) no_complete: bool,
+    pub(crate) state: Option<D>,
+}
+
+/// Which phase a wait is about.
+#[derive(Debug)]
+pub(crate) enum PhaseOperand {
+    State(D),
+    Parity(R),
+}
+
+/// Functions of reducing copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReduceFn {
+    AddInt(Int),
+    MinInt(Int),
+    MaxInt(Int),
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    AddFloat(Float),
+    MinFloat(Float),
+    MaxFloat(Float),
+}
+
+/// A reduction and the bytes of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reduction {
+    pub(crate) f: ReduceFn,
+    pub(crate) bytes: u8,
+}
+
+/// How a bulk copy tells that it is done.
+#[derive(Debug)]
+pub(crate) enum Completion {
+    /// Bytes counted by the mbarrier at this shared address.
+    Mbarrier(Addr),
+    /// The thread's bulk groups.
+    Group,
+}
+
+/// `cp.async.bulk`, `cp.reduce.async.bulk`.
+#[derive(Debug)]
+pub(crate) struct Bulk {
+    pub(crate) to: (Space, Addr),
+    pub(crate) from: (Space, Addr),
+    pub(crate) bytes: R,
+    pub(crate) completion: Completion,
+    /// Blocks of the cluster that receive it.
+    pub(crate) multicast: Option<R>,
+    pub(crate) reduce: Option<Reduction>,
+}
+
+/// `st.async`, `red.async`: registers on their way to the shared memory of a block of the cluster.
+#[derive(Debug)]
+pub(crate) struct StoreAsync {
+    /// Also that of the mbarrier.
+    pub(crate) space: Space,
+    pub(crate) to: Addr,
+    pub(crate) values: Box<[Reg]>,
+    /// Bytes of each value: 4 or 8.
+    pub(crate) bytes: u8,
+    pub(crate) mbarrier: Addr,
+    pub(crate) reduce: Option<Reduction>,
+}
+
+/// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor` in tile mode.
+#[derive(Debug)]
+pub(crate) struct BulkTensor {
+    /// Generic address of the tensor map.
+    pub(crate) map: Addr,
+    pub(crate) coordinates: Box<[R]>,
+    pub(crate) shared: (Space, Addr),
+    /// Towards shared memory.
+    pub(crate) load: bool,
+    pub(crate) completion: Completion,
+    pub(crate) multicast: Option<R>,
+    /// The operation; element bytes follow from the map.
+    pub(crate) reduce: Option<TensorReduce>,
+}
+
+/// Functions of reducing tensor copies; the map says on what type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TensorReduce {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+}
+
+/// `mapa`: an address in another block's shared memory.
+#[derive(Debug)]
+pub(crate) struct Mapa {
+    pub(crate) d: Reg,
+    pub(crate) a: Reg,
+    pub(crate) rank: R,
+}

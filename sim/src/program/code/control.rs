@@ -1,0 +1,118 @@
+//! Control flow, calls and barriers.
+
+use crate::program::code::{D, P, R, Reg};
+
+/// Instructions that move a lane's program counter or make it wait.
+#[derive(Debug)]
+pub(crate) enum Control {
+    /// To an instruction; until a function is complete, to a label's number.
+    Branch(u32),
+    /// `brx.idx index, list`.
+    BranchIndexed(R, Box<[u32]>),
+    Call(Box<Call>),
+    Return,
+    Exit,
+    Trap,
+    Breakpoint,
+    Barrier(Box<Barrier>),
+    /// `bar.warp.sync mask`.
+    WarpSync(R),
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        aligned: bool,
+        relaxed: bool,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        aligned: bool,
+    },
+    /// `nanosleep`: lets others go first.
+    Yield,
+    /// `membar`, `fence`: orders what is before it and what is after.
+    Fence(FenceScope),
+    /// `fence.proxy.async`.
+    ProxyFence,
+    /// `wgmma.commit_group`.
+    WgmmaCommit,
+    /// `wgmma.wait_group`: all but the newest groups.
+    WgmmaWait(u32),
+    /// `wgmma.fence`.
+    WgmmaFence,
+    /// `setmaxnreg`: from now on each thread has this many registers, which are `more` than before or fewer.
+    MaxRegisters {
+        count: u32,
+        more: bool,
+    },
+    /// Prefetches, hints: nothing a single order of execution could observe.
+    Nothing,
+}
+
+/// For whom a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FenceScope {
+    Block,
+    Cluster,
+    /// The device or the system.
+    Device,
+}
+
+/// Where an argument or result lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Bytes of the frame in local memory.
+    Frame { offset: u32, size: u32 },
+    /// A register.
+    Register(Reg),
+}
+
+impl Place {
+    /// The register, if it is one.
+    pub(crate) fn register(self) -> Option<Reg> {
+        match self {
+            Place::Register(reg) => Some(reg),
+            Place::Frame { .. } => None,
+        }
+    }
+}
+
+/// Whom a call calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// A callee of the code.
+    Direct(u32),
+    /// The address in a register.
+    Indirect(D),
+}
+
+/// A call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) target: Target,
+    pub(crate) args: Vec<Place>,
+    pub(crate) returns: Vec<Place>,
+    /// Bytes of the caller's own frame, known when its function is complete.
+    pub(crate) frame: u32,
+}
+
+/// What a barrier does beyond waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    /// `red.popc` into a register.
+    Popc(R, P, bool),
+    /// `red.and` into a predicate.
+    And(P, P, bool),
+    /// `red.or` into a predicate.
+    Or(P, P, bool),
+}
+
+/// `bar`, `barrier`.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    pub(crate) kind: BarrierKind,
+    pub(crate) aligned: bool,
+    pub(crate) id: R,
+    /// Threads that take part; all of the block if absent.
+    pub(crate) threads: Option<R>,
+}

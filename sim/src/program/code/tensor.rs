@@ -1,0 +1,167 @@
+//! Tensor-core instructions.
+
+use crate::arith::mma::Accumulator;
+use crate::arith::mma::integer::BitOp;
+use crate::arith::{Float, Round};
+use crate::program::code::{Addr, D, P, R, Reg, Space};
+
+/// Tensor-core instructions.
+#[derive(Debug)]
+pub(crate) enum Tensor {
+    Mma(Mma),
+    QuadPair(QuadPair),
+    WmmaLoad(WmmaAccess),
+    WmmaStore(WmmaAccess),
+    Wmma(Wmma),
+    Wgmma(Wgmma),
+}
+
+/// The number formats of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Floats of up to 32 bits; the types of A and B, C and D.
+    Float {
+        ab: (Float, Float),
+        c: Accumulator,
+        d: Accumulator,
+    },
+    F64,
+    /// Integers; bits and signs of A and B.
+    Int {
+        ab: (SmallInt, SmallInt),
+        satfinite: bool,
+    },
+    /// Single bits, in words of 32.
+    Bits(BitOp),
+}
+
+/// An integer of 4 or 8 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SmallInt {
+    pub(crate) bits: u32,
+    pub(crate) signed: bool,
+}
+
+impl Numbers {
+    /// Bits of an element of A and of B; single bits count as words.
+    pub(crate) fn bits(&self) -> (u32, u32) {
+        match self {
+            Numbers::Float { ab: (a, b), .. } => (a.bits(), b.bits()),
+            Numbers::F64 => (64, 64),
+            Numbers::Int { ab: (a, b), .. } => (a.bits, b.bits),
+            Numbers::Bits(_) => (32, 32),
+        }
+    }
+
+    /// Bits of an element of C and of D.
+    pub(crate) fn sum_bits(&self) -> (u32, u32) {
+        match self {
+            Numbers::Float { c, d, .. } => (c.float().bits(), d.float().bits()),
+            Numbers::F64 => (64, 64),
+            Numbers::Int { .. } | Numbers::Bits(_) => (32, 32),
+        }
+    }
+}
+
+/// Extents of a product, K in elements as [`Numbers::bits`] counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extents {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+}
+
+/// `mma.sync`, `mma.sp`.
+#[derive(Debug)]
+pub(crate) struct Mma {
+    pub(crate) extents: Extents,
+    pub(crate) numbers: Numbers,
+    pub(crate) sparse: Option<Sparse>,
+    /// Of products of doubles.
+    pub(crate) round: Round,
+    pub(crate) d: Box<[Reg]>,
+    pub(crate) a: Box<[Reg]>,
+    pub(crate) b: Box<[Reg]>,
+    pub(crate) c: Box<[Reg]>,
+}
+
+/// Where the metadata of a sparse A lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sparse {
+    pub(crate) metadata: R,
+    pub(crate) selector: u32,
+}
+
+/// `mma.m8n8k4` on f16: four products of quad pairs.
+#[derive(Debug)]
+pub(crate) struct QuadPair {
+    pub(crate) a_row_major: bool,
+    pub(crate) b_column_major: bool,
+    pub(crate) c: Accumulator,
+    pub(crate) d: Accumulator,
+    pub(crate) regs_d: Box<[R]>,
+    pub(crate) regs_a: Box<[R]>,
+    pub(crate) regs_b: Box<[R]>,
+    pub(crate) regs_c: Box<[R]>,
+}
+
+/// Which matrix a `wmma.load` or `wmma.store` moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matrix {
+    A,
+    B,
+    C,
+}
+
+/// `wmma.load`, `wmma.store`.
+#[derive(Debug)]
+pub(crate) struct WmmaAccess {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) row_major: bool,
+    /// Bits of an element in memory and in registers; single bits count as words.
+    pub(crate) bits: u32,
+    pub(crate) space: Space,
+    pub(crate) addr: Addr,
+    /// Elements from one row (column) to the next; packed if absent.
+    pub(crate) stride: Option<R>,
+    /// Elements that the stride counts in one unit of `bits`.
+    pub(crate) stride_unit: u32,
+    /// Where elements pass through.
+    pub(crate) temporary: D,
+    pub(crate) regs: Box<[Reg]>,
+}
+
+/// `wmma.mma`.
+#[derive(Debug)]
+pub(crate) struct Wmma {
+    pub(crate) extents: Extents,
+    pub(crate) numbers: Numbers,
+    pub(crate) d: Box<[Reg]>,
+    pub(crate) a: Box<[Reg]>,
+    pub(crate) b: Box<[Reg]>,
+    pub(crate) c: Box<[Reg]>,
+}
+
+/// Where `wgmma` takes A from.
+#[derive(Debug)]
+pub(crate) enum WgmmaA {
+    Registers(Box<[R]>),
+    Shared(D),
+}
+
+/// `wgmma.mma_async`.
+#[derive(Debug)]
+pub(crate) struct Wgmma {
+    /// M is that of one warp: 16 of the warpgroup's 64 rows.
+    pub(crate) extents: Extents,
+    pub(crate) numbers: Numbers,
+    pub(crate) d: Box<[R]>,
+    pub(crate) a: WgmmaA,
+    pub(crate) b: D,
+    /// `scale-d`: false drops the old D.
+    pub(crate) keep: Option<(P, bool)>,
+    pub(crate) negate: (bool, bool),
+    /// A and B are MN-major in shared memory.
+    pub(crate) transposed: (bool, bool),
+}

@@ -1,0 +1,173 @@
+//! Fields of an encoded tensor map, as `tensormap.replace` names them.
+
+use crate::arith::{Float, Int};
+
+/// A field; those by dimension say which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Address,
+    Rank,
+    Tile(usize),
+    Dim(usize),
+    Stride(usize),
+    ElementStride(usize),
+    ElementType,
+    /// Only none, so that it takes no place.
+    Interleave,
+    Swizzle,
+    Fill,
+}
+
+impl Field {
+    /// Where it lies in the encoded map, and how many bytes it takes.
+    pub(crate) fn place(self) -> Option<(u64, u8)> {
+        let place = match self {
+            Field::ElementType => (4, 1),
+            Field::Rank => (5, 1),
+            Field::Swizzle => (6, 1),
+            Field::Fill => (7, 1),
+            Field::Address => (8, 8),
+            Field::Dim(i) => (16 + 8 * i, 8),
+            Field::Stride(i) => (56 + 8 * i, 8),
+            Field::Tile(i) => (88 + 2 * i, 2),
+            Field::ElementStride(i) => (98 + i, 1),
+            Field::Interleave => return None,
+        };
+        Some((place.0 as u64, place.1))
+    }
+
+    /// What is stored for a value: PTX counts ranks from 0.
+    pub(crate) fn stored(self, value: u64) -> u64 {
+        if self == Field::Rank { value + 1 } else { value }
+    }
+
+    /// How many dimensions have one; 0 if it is the map's.
+    pub(crate) fn dimensions(self) -> usize {
+        match self {
+            Field::Tile(_) | Field::Dim(_) | Field::ElementStride(_) => 5,
+            Field::Stride(_) => 4,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn with_dimension(self, i: usize) -> Self {
+        match self {
+            Field::Tile(_) => Field::Tile(i),
+            Field::Dim(_) => Field::Dim(i),
+            Field::Stride(_) => Field::Stride(i),
+            Field::ElementStride(_) => Field::ElementStride(i),
+            other => other,
+        }
+    }
+
+    /// How many numbered choices it has; 0 if it takes any value.
+    pub(crate) fn choices(self) -> usize {
+        match self {
+            Field::ElementType => BY_NUMBER.len(),
+            Field::Interleave => 1,
+            Field::Swizzle => 4,
+            Field::Fill => 2,
+            _ => 0,
+        }
+    }
+
+    /// The encoding of a choice.
+    pub(crate) fn encoded(self, choice: usize) -> Option<u64> {
+        match self {
+            Field::ElementType => {
+                let ty = BY_NUMBER.get(choice)?;
+                TensorType::ALL.iter().position(|other| other == ty).map(|at| at as u64)
+            }
+            _ => Some(choice as u64),
+        }
+    }
+}
+
+/// Element types as PTX numbers them (PTX ISA, "tensormap.replace").
+const BY_NUMBER: [TensorType; 13] = [
+    TensorType::U8,
+    TensorType::U16,
+    TensorType::U32,
+    TensorType::S32,
+    TensorType::U64,
+    TensorType::S64,
+    TensorType::F16,
+    TensorType::F32,
+    TensorType::F32Ftz,
+    TensorType::F64,
+    TensorType::Bf16,
+    TensorType::Tf32,
+    TensorType::Tf32Ftz,
+];
+
+/// Element types of a tensor map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of CUtensorMapDataType")]
+pub enum TensorType {
+    U8,
+    U16,
+    U32,
+    S32,
+    U64,
+    S64,
+    F16,
+    F32,
+    F64,
+    Bf16,
+    /// f32 with subnormals flushed.
+    F32Ftz,
+    Tf32,
+    Tf32Ftz,
+}
+
+impl TensorType {
+    pub(crate) const ALL: [TensorType; 13] = [
+        TensorType::U8,
+        TensorType::U16,
+        TensorType::U32,
+        TensorType::S32,
+        TensorType::U64,
+        TensorType::S64,
+        TensorType::F16,
+        TensorType::F32,
+        TensorType::F64,
+        TensorType::Bf16,
+        TensorType::F32Ftz,
+        TensorType::Tf32,
+        TensorType::Tf32Ftz,
+    ];
+
+    /// Bytes of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            TensorType::U8 => 1,
+            TensorType::U16 | TensorType::F16 | TensorType::Bf16 => 2,
+            TensorType::U64 | TensorType::S64 | TensorType::F64 => 8,
+            _ => 4,
+        }
+    }
+
+    /// The float format, for reductions and out-of-bounds NaNs.
+    pub(crate) fn float(self) -> Option<Float> {
+        Some(match self {
+            TensorType::F16 => Float::F16,
+            TensorType::Bf16 => Float::Bf16,
+            TensorType::F32 | TensorType::F32Ftz | TensorType::Tf32 | TensorType::Tf32Ftz => Float::F32,
+            TensorType::F64 => Float::F64,
+            _ => return None,
+        })
+    }
+
+    /// The integer format, for reductions.
+    pub(crate) fn int(self) -> Option<Int> {
+        Some(match self {
+            TensorType::U8 => Int::U8,
+            TensorType::U16 => Int::U16,
+            TensorType::U32 => Int::U32,
+            TensorType::S32 => Int::S32,
+            TensorType::U64 => Int::U64,
+            TensorType::S64 => Int::S64,
+            _ => return None,
+        })
+    }
+}

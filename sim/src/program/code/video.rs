@@ -1,0 +1,41 @@
+//! Video instructions.
+
+use crate::arith::video::{Lanes, Part, VideoOp};
+use crate::program::code::R;
+
+/// An operand of a scalar video instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VideoSource {
+    pub(crate) signed: bool,
+    pub(crate) part: Part,
+    pub(crate) register: R,
+}
+
+/// What becomes of a scalar result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum VideoThen {
+    Write,
+    Add(R),
+    Min(R),
+    Max(R),
+    Merge(Part, R),
+}
+
+/// A video instruction that writes `d`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Video {
+    pub(crate) d: R,
+    pub(crate) sat: bool,
+    pub(crate) f: VideoFn,
+}
+
+/// The three kinds of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum VideoFn {
+    /// `vadd` …
+    Scalar { op: VideoOp, signed: bool, a: VideoSource, b: VideoSource, then: VideoThen },
+    /// `vmad`: the signs in front of the product and of `c`, and `.po`.
+    Mad { a: VideoSource, b: VideoSource, c: R, c_signed: bool, signs: (bool, bool, bool), shift: u32 },
+    /// `vadd2`, `vadd4` …: the types of d, a and b.
+    Simd { op: VideoOp, lanes: Lanes, signed: (bool, bool, bool), accumulate: bool, operands: [R; 3] },
+}

@@ -1,0 +1,72 @@
+//! Instructions that exchange values between the lanes of a warp.
+
+use crate::program::code::{P, R, Reg};
+
+/// Warp-wide instructions. `mask` is the register with the member mask; the older forms without one take the lanes
+/// that execute together.
+#[derive(Debug)]
+pub(crate) enum WarpOp {
+    Shfl(Box<Shfl>),
+    Vote(VoteKind, Reg, P, bool, Option<R>),
+    Match {
+        all: bool,
+        d: R,
+        p: Option<P>,
+        a: Reg,
+        mask: R,
+    },
+    Redux {
+        f: Redux,
+        d: R,
+        a: R,
+        mask: R,
+    },
+    ActiveMask(R),
+    /// `elect.sync d|p, mask`.
+    Elect(R, P, R),
+    /// `movmatrix … .trans`.
+    MovMatrix(R, R),
+}
+
+/// `shfl` modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShflMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+/// `shfl[.sync].mode.b32 d|p, a, b, c, mask`.
+#[derive(Debug)]
+pub(crate) struct Shfl {
+    pub(crate) mode: ShflMode,
+    pub(crate) d: R,
+    pub(crate) p: Option<P>,
+    pub(crate) a: R,
+    pub(crate) b: R,
+    pub(crate) c: R,
+    pub(crate) mask: Option<R>,
+}
+
+/// `vote` modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VoteKind {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}
+
+/// `redux.sync` functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redux {
+    Add,
+    MinU,
+    MinS,
+    MaxU,
+    MaxS,
+    And,
+    Or,
+    Xor,
+}

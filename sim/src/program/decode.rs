@@ -1,0 +1,237 @@
+//! Gives the syntax tree a meaning: names become slots and addresses, instructions become [`code`](super::code).
+//!
+//! Every mistake in a module is found here, before anything runs.
+
+mod address;
+mod arithmetic;
+mod async_copy;
+mod atomic;
+mod barrier;
+mod builder;
+mod bulk;
+mod compare;
+mod control;
+mod convert;
+mod data;
+mod exchange;
+mod float;
+mod function;
+mod instruction;
+mod integer;
+mod matrix;
+mod mbarrier;
+mod memory;
+mod modifiers;
+mod operand;
+mod order;
+mod scope;
+mod special;
+mod stack;
+mod tensor;
+mod tensormap;
+mod video;
+mod wgmma;
+mod wmma;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::program::code::Code;
+use crate::program::types::Type;
+use crate::text::ast::{Ast, Function, FunctionKind, Item, Linkage, Space, Statement, Variable};
+use crate::text::error::ParseError;
+use crate::text::lexer::Pos;
+
+/// Shared memory a module may declare statically: what one block can have on the largest part (227 KiB).
+const MAX_SHARED: u64 = 227 * 1024;
+
+/// The largest variable outside shared memory.
+const MAX_VARIABLE: u64 = 1 << 32;
+
+/// A module's names.
+pub(crate) struct Symbols<'m> {
+    pub(crate) text: &'m str,
+    /// Bits of a global or generic address.
+    pub(crate) address_size: u32,
+    pub(crate) variables: Vec<&'m Variable>,
+    pub(crate) names: HashMap<&'m str, Global>,
+    pub(crate) functions: Vec<&'m Function>,
+}
+
+/// What a module-level name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Global {
+    /// Index into [`Symbols::variables`].
+    Variable(usize),
+    /// Index into [`Symbols::functions`].
+    Function(usize),
+}
+
+type Decoded<T> = Result<T, ParseError>;
+
+impl<'m> Symbols<'m> {
+    /// Collects the names of a module; a definition takes the place of its declarations.
+    pub(crate) fn new(text: &'m str, ast: &'m Ast) -> Decoded<Self> {
+        let mut symbols = Self {
+            text,
+            address_size: ast.address_size,
+            variables: vec![],
+            names: HashMap::new(),
+            functions: vec![],
+        };
+        for item in &ast.items {
+            match item {
+                Item::Variable(variable) => symbols.add_variable(variable)?,
+                Item::Function(function) => symbols.add_function(function)?,
+                Item::Alias { name, of } => {
+                    if let Some(&global) = symbols.names.get(of.as_str()) {
+                        symbols.names.insert(name, global);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for function in symbols.functions.clone() {
+            symbols.add_inner_variables(function.body.as_deref().unwrap_or(&[]))?;
+        }
+        Ok(symbols)
+    }
+
+    /// The index of a global or constant variable.
+    pub(crate) fn index_of(&self, variable: &Variable) -> Option<u32> {
+        self.variables.iter().position(|v| std::ptr::eq(*v, variable)).map(|i| i as u32)
+    }
+
+    /// The number of a function in the module.
+    pub(crate) fn function_index(&self, function: &Function) -> u32 {
+        self.functions.iter().position(|f| std::ptr::eq(*f, function)).unwrap_or(0) as u32
+    }
+
+    /// Collects the global and constant variables declared inside functions.
+    fn add_inner_variables(&mut self, statements: &'m [Statement]) -> Decoded<()> {
+        for statement in statements {
+            match statement {
+                Statement::Block(inner) => self.add_inner_variables(inner)?,
+                Statement::Variable(variable) if matches!(variable.space, Space::Global | Space::Const) => {
+                    size_of(self, variable)?;
+                    self.variables.push(variable);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn error(&self, pos: Pos, len: usize, message: impl Into<String>) -> ParseError {
+        ParseError::new(self.text, pos, len as u32, message)
+    }
+
+    fn add_variable(&mut self, variable: &'m Variable) -> Decoded<()> {
+        size_of(self, variable)?;
+        match self.names.get(variable.name.as_str()) {
+            Some(&Global::Variable(i)) if self.variables[i].linkage == Linkage::Extern => {
+                self.variables[i] = variable;
+                return Ok(());
+            }
+            Some(&Global::Variable(_)) if variable.linkage == Linkage::Extern => return Ok(()),
+            Some(_) => return Err(self.twice(&variable.name, variable.pos)),
+            None => {}
+        }
+        self.names.insert(&variable.name, Global::Variable(self.variables.len()));
+        self.variables.push(variable);
+        Ok(())
+    }
+
+    fn add_function(&mut self, function: &'m Function) -> Decoded<()> {
+        match self.names.get(function.name.as_str()) {
+            Some(&Global::Function(_)) if function.body.is_none() => return Ok(()),
+            Some(&Global::Function(i)) if self.functions[i].body.is_none() => {
+                self.functions[i] = function;
+                return Ok(());
+            }
+            Some(_) => return Err(self.twice(&function.name, function.pos)),
+            None => {}
+        }
+        self.names.insert(&function.name, Global::Function(self.functions.len()));
+        self.functions.push(function);
+        Ok(())
+    }
+
+    fn twice(&self, name: &str, pos: Pos) -> ParseError {
+        self.error(pos, name.len(), format!("`{name}` is declared twice"))
+    }
+}
+
+/// A variable's type, size in bytes (0 for `[]`) and alignment, checked for sense.
+pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Type, u64, u32)> {
+    let error = |message: String| symbols.error(variable.pos, variable.name.len(), message);
+    let ty = match Type::parse(&variable.ty) {
+        Some(Type::Pred) => return Err(error("a variable in memory cannot be a predicate".into())),
+        Some(ty) => ty,
+        None => return Err(error(format!("unknown type `.{}`", variable.ty))),
+    };
+    let element = u64::from(ty.bytes() * variable.vector);
+    let mut size = element;
+    for (i, dim) in variable.dims.iter().enumerate() {
+        let extent = match dim {
+            Some(n) => *n,
+            None if i == 0 && may_be_open(variable) => extent_of_init(variable),
+            None if i == 0 => return Err(error(format!("the extent of `{}` is not known", variable.name))),
+            None => return Err(error(format!("only the first extent of `{}` may be open", variable.name))),
+        };
+        size = size
+            .checked_mul(extent)
+            .filter(|&s| s <= MAX_VARIABLE)
+            .ok_or_else(|| error(format!("`{}` is larger than {MAX_VARIABLE} bytes", variable.name)))?;
+    }
+    if variable.space == Space::Shared && size > MAX_SHARED {
+        let name = &variable.name;
+        return Err(error(format!("`{name}` takes {size} bytes of shared memory; a block has {MAX_SHARED}")));
+    }
+    let align = variable.align.unwrap_or(0).max(element.min(16) as u32).max(1);
+    let align = if variable.align.is_some() { variable.align.unwrap_or(1) } else { align };
+    Ok((ty, size, align.next_power_of_two()))
+}
+
+/// Whether the size of a variable is found elsewhere: in its definition, its initial value, or a call.
+fn may_be_open(variable: &Variable) -> bool {
+    let initialised = matches!(variable.init, Some(crate::text::ast::Init::List(_)));
+    variable.linkage == Linkage::Extern || initialised || variable.space == Space::Param
+}
+
+fn extent_of_init(variable: &Variable) -> u64 {
+    match &variable.init {
+        Some(crate::text::ast::Init::List(items)) => items.len() as u64,
+        _ => 0,
+    }
+}
+
+/// Mistakes after which decoding a module is given up.
+pub(crate) const MAX_ERRORS: usize = 64;
+
+/// Decodes every entry, and every other function with a body, of a module. All mistakes of one function come together, and
+/// those of a function that several entries reach come once for each.
+pub(crate) fn decode(symbols: &Symbols<'_>) -> Result<Vec<Code>, Vec<ParseError>> {
+    let mut codes = vec![];
+    let mut errors = vec![];
+    let mut reached: HashSet<u32> = HashSet::new();
+    let of_kind =
+        |kind| symbols.functions.iter().filter(move |f: &&&Function| f.kind == kind && f.body.is_some());
+    for function in of_kind(FunctionKind::Entry) {
+        match builder::build(symbols, function) {
+            Ok(code) => {
+                reached.extend(code.callees.iter().map(|callee| callee.function));
+                codes.push(code);
+            }
+            Err(found) => errors.extend(found),
+        }
+        if errors.len() >= MAX_ERRORS {
+            return Err(errors);
+        }
+    }
+    for function in of_kind(FunctionKind::Func) {
+        if !reached.contains(&symbols.function_index(function)) {
+            errors.extend(builder::build(symbols, function).err().into_iter().flatten());
+        }
+    }
+    if errors.is_empty() { Ok(codes) } else { Err(errors) }
+}

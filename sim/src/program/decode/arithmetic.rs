@@ -1,0 +1,391 @@
+//! The instructions that exist for integers and for floating-point numbers: add, sub, mul, mad, fma, div, rem,
+//! abs, neg, min, max, and the extended-precision forms with a carry.
+
+use crate::arith::minmax::{Extremum, MinMaxMode};
+use crate::arith::{Float, Int, Round};
+use crate::program::code::{Alu, Carry, CarryKind, D1, D2, D3, FloatFn, FloatOp, R1, R2, R3, Reg};
+use crate::program::decode::Decoded;
+use crate::program::decode::instruction::Cx;
+use crate::program::types::Type;
+
+/// The rounding qualifiers.
+const ROUNDINGS: [&str; 4] = ["rn", "rz", "rm", "rp"];
+
+pub(super) fn round_of(word: &str) -> Option<Round> {
+    Some(match word {
+        "rn" => Round::Rn,
+        "rz" => Round::Rz,
+        "rm" => Round::Rm,
+        "rp" => Round::Rp,
+        "rna" => Round::Rna,
+        _ => return None,
+    })
+}
+
+/// The qualifiers between an opcode and its type.
+pub(super) struct Words<'m>(pub(super) Vec<&'m str>);
+
+impl Words<'_> {
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.0.contains(&word)
+    }
+
+    pub(super) fn round(&self) -> Option<Round> {
+        self.0.iter().find_map(|word| round_of(word))
+    }
+}
+
+impl<'m> Cx<'_, '_, 'm> {
+    pub(super) fn words(&mut self) -> Decoded<(Words<'m>, Type)> {
+        self.head().map(|(words, ty)| (Words(words), ty))
+    }
+
+    pub(super) fn arithmetic(&mut self, name: &str) -> Decoded<Alu> {
+        let (words, ty) = self.words()?;
+        if words.has("cc") || name.ends_with('c') {
+            return self.carry(name, &words, ty);
+        }
+        match ty {
+            Type::Int(int) => self.int_arithmetic(name, &words, int),
+            Type::U16x2 | Type::S16x2 => self.packed_int(name, &words, ty),
+            _ if ty.float().is_some() && ty != Type::Tf32 => self.float_arithmetic(name, &words, ty),
+            _ => Err(self.no_such_type(ty)),
+        }
+    }
+
+    /// `d, a` in 32 bits.
+    pub(super) fn r1(&mut self, f: R1, ty: Type) -> Decoded<Alu> {
+        self.arity(2)?;
+        Ok(Alu::R1(f, self.dst_r(0, ty)?, self.src_r(1, ty)?))
+    }
+
+    /// `d, a, b` in 32 bits.
+    pub(super) fn r2(&mut self, f: R2, ty: Type) -> Decoded<Alu> {
+        self.arity(3)?;
+        Ok(Alu::R2(f, self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?))
+    }
+
+    /// `d, a, b, c` in 32 bits.
+    pub(super) fn r3(&mut self, f: R3, ty: Type) -> Decoded<Alu> {
+        self.arity(4)?;
+        Ok(Alu::R3(f, self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?, self.src_r(3, ty)?))
+    }
+
+    pub(super) fn d1(&mut self, f: D1, ty: Type) -> Decoded<Alu> {
+        self.arity(2)?;
+        Ok(Alu::D1(f, self.dst_d(0, ty)?, self.src_d(1, ty)?))
+    }
+
+    pub(super) fn d2(&mut self, f: D2, ty: Type) -> Decoded<Alu> {
+        self.arity(3)?;
+        Ok(Alu::D2(f, self.dst_d(0, ty)?, self.src_d(1, ty)?, self.src_d(2, ty)?))
+    }
+
+    pub(super) fn d3(&mut self, f: D3, ty: Type) -> Decoded<Alu> {
+        self.arity(4)?;
+        Ok(Alu::D3(f, self.dst_d(0, ty)?, self.src_d(1, ty)?, self.src_d(2, ty)?, self.src_d(3, ty)?))
+    }
+
+    fn int_arithmetic(&mut self, name: &str, words: &Words<'_>, int: Int) -> Decoded<Alu> {
+        let ty = Type::Int(int);
+        let signed = int.signed();
+        let pick = |s, u| if signed { s } else { u };
+        let saturates = int == Int::S32 && matches!(name, "add" | "sub");
+        match name {
+            "mul" => return self.int_mul(words, int),
+            "mad" => return self.int_mad(words, int),
+            "min" | "max" if words.has("relu") => {
+                self.allow(&words.0, &["relu"])?;
+                if int != Int::S32 {
+                    return Err(self.unknown_word("relu"));
+                }
+                return self.r2(if name == "min" { R2::MinSRelu } else { R2::MaxSRelu }, ty);
+            }
+            "fma" => return Err(self.no_such_type(ty)),
+            _ => self.allow(&words.0, if saturates { &["sat"] } else { &[] })?,
+        }
+        if matches!(name, "abs" | "neg") && !signed {
+            return Err(self.no_such_type(ty));
+        }
+        match int.bits() {
+            16 => match name {
+                "add" => self.r2(R2::Add16, ty),
+                "sub" => self.r2(R2::Sub16, ty),
+                "div" => self.r2(pick(R2::DivS16, R2::DivU16), ty),
+                "rem" => self.r2(pick(R2::RemS16, R2::RemU16), ty),
+                "min" => self.r2(pick(R2::MinS16, R2::MinU16), ty),
+                "max" => self.r2(pick(R2::MaxS16, R2::MaxU16), ty),
+                "abs" => self.r1(R1::Abs16, ty),
+                _ => self.r1(R1::Neg16, ty),
+            },
+            32 => match name {
+                "add" if words.has("sat") => self.r2(R2::AddSat, ty),
+                "sub" if words.has("sat") => self.r2(R2::SubSat, ty),
+                "add" => self.r2(R2::Add, ty),
+                "sub" => self.r2(R2::Sub, ty),
+                "div" => self.r2(pick(R2::DivS, R2::DivU), ty),
+                "rem" => self.r2(pick(R2::RemS, R2::RemU), ty),
+                "min" => self.r2(pick(R2::MinS, R2::MinU), ty),
+                "max" => self.r2(pick(R2::MaxS, R2::MaxU), ty),
+                "abs" => self.r1(R1::Abs, ty),
+                _ => self.r1(R1::Neg, ty),
+            },
+            64 => match name {
+                "add" => self.d2(D2::Add, ty),
+                "sub" => self.d2(D2::Sub, ty),
+                "div" => self.d2(if signed { D2::DivS } else { D2::DivU }, ty),
+                "rem" => self.d2(if signed { D2::RemS } else { D2::RemU }, ty),
+                "min" => self.d2(if signed { D2::MinS } else { D2::MinU }, ty),
+                "max" => self.d2(if signed { D2::MaxS } else { D2::MaxU }, ty),
+                "abs" => self.d1(D1::Abs, ty),
+                _ => self.d1(D1::Neg, ty),
+            },
+            _ => Err(self.no_such_type(ty)),
+        }
+    }
+
+    fn packed_int(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
+        let signed = ty == Type::S16x2;
+        let relu = words.has("relu");
+        self.allow(&words.0, if signed && matches!(name, "min" | "max") { &["relu"] } else { &[] })?;
+        let f = match (name, signed) {
+            ("add", _) => R2::Add16x2,
+            ("min", true) if relu => R2::MinS16x2Relu,
+            ("max", true) if relu => R2::MaxS16x2Relu,
+            ("min", true) => R2::MinS16x2,
+            ("min", false) => R2::MinU16x2,
+            ("max", true) => R2::MaxS16x2,
+            ("max", false) => R2::MaxU16x2,
+            _ => return Err(self.no_such_type(ty)),
+        };
+        self.r2(f, ty)
+    }
+
+    fn int_mul(&mut self, words: &Words<'_>, int: Int) -> Decoded<Alu> {
+        let (ty, signed) = (Type::Int(int), int.signed());
+        let pick = |s, u| if signed { s } else { u };
+        match (&words.0[..], int.bits()) {
+            (["lo"], 16) => self.r2(R2::MulLo16, ty),
+            (["hi"], 16) => self.r2(pick(R2::MulHiS16, R2::MulHiU16), ty),
+            (["wide"], 16) => {
+                self.arity(3)?;
+                let d = self.dst_r(0, Type::Int(if signed { Int::S32 } else { Int::U32 }))?;
+                Ok(Alu::R2(pick(R2::MulWideS16, R2::MulWideU16), d, self.src_r(1, ty)?, self.src_r(2, ty)?))
+            }
+            (["lo"], 32) => self.r2(R2::MulLo, ty),
+            (["hi"], 32) => self.r2(pick(R2::MulHiS, R2::MulHiU), ty),
+            (["wide"], 32) => {
+                self.arity(3)?;
+                let d = self.dst_d(0, Type::Int(if signed { Int::S64 } else { Int::U64 }))?;
+                Ok(Alu::MulWide { signed, d, a: self.src_r(1, ty)?, b: self.src_r(2, ty)? })
+            }
+            (["lo"], 64) => self.d2(D2::MulLo, ty),
+            (["hi"], 64) => self.d2(if signed { D2::MulHiS } else { D2::MulHiU }, ty),
+            (_, 16..) => Err(self.error("an integer `mul` wants `.lo`, `.hi` or, up to 32 bits, `.wide`")),
+            _ => Err(self.no_such_type(ty)),
+        }
+    }
+
+    fn int_mad(&mut self, words: &Words<'_>, int: Int) -> Decoded<Alu> {
+        let (ty, signed) = (Type::Int(int), int.signed());
+        let pick = |s, u| if signed { s } else { u };
+        match (&words.0[..], int.bits()) {
+            (["lo"], 16) => self.r3(R3::MadLo16, ty),
+            (["hi"], 16) => self.r3(pick(R3::MadHiS16, R3::MadHiU16), ty),
+            (["wide"], 16) => {
+                self.arity(4)?;
+                let wide = Type::Int(if signed { Int::S32 } else { Int::U32 });
+                let d = self.dst_r(0, wide)?;
+                let (a, b, c) = (self.src_r(1, ty)?, self.src_r(2, ty)?, self.src_r(3, wide)?);
+                Ok(Alu::R3(pick(R3::MadWideS16, R3::MadWideU16), d, a, b, c))
+            }
+            (["lo"], 32) => self.r3(R3::MadLo, ty),
+            (["hi"], 32) => self.r3(pick(R3::MadHiS, R3::MadHiU), ty),
+            (["hi", "sat"], 32) if signed => self.r3(R3::MadHiSSat, ty),
+            (["wide"], 32) => {
+                self.arity(4)?;
+                let wide = Type::Int(if signed { Int::S64 } else { Int::U64 });
+                let d = self.dst_d(0, wide)?;
+                let (a, b, c) = (self.src_r(1, ty)?, self.src_r(2, ty)?, self.src_d(3, wide)?);
+                Ok(Alu::MadWide { signed, d, a, b, c })
+            }
+            (["lo"], 64) => self.d3(D3::MadLo, ty),
+            (["hi"], 64) => self.d3(if signed { D3::MadHiS } else { D3::MadHiU }, ty),
+            (_, 16..) => Err(self.error("an integer `mad` wants `.lo`, `.hi` or, up to 32 bits, `.wide`")),
+            _ => Err(self.no_such_type(ty)),
+        }
+    }
+
+    /// `add.cc`, `addc[.cc]`, `sub.cc`, `subc[.cc]`, `mad.{lo,hi}.cc`, `madc.{lo,hi}[.cc]`.
+    fn carry(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
+        let read = name.ends_with('c');
+        let write = words.has("cc");
+        let Type::Int(int) = ty else { return Err(self.no_such_type(ty)) };
+        let whole = int.bits() >= 32;
+        if !whole && (write || name != "madc") {
+            return Err(self.no_such_type(ty));
+        }
+        let half = match name.trim_end_matches('c') {
+            "mad" if words.has("hi") => "hi",
+            "mad" => "lo",
+            "add" | "sub" => "",
+            _ => return Err(self.unknown_word("cc")),
+        };
+        let sat = name == "madc" && half == "hi" && ty == Type::Int(Int::S32) && !write && words.has("sat");
+        self.allow(&words.0, &[if sat { "sat" } else { "cc" }, half])?;
+        if !half.is_empty() && !words.has(half) {
+            return Err(self.error(format!("`{name}` wants `.lo` or `.hi`")));
+        }
+        let kind = match (name.trim_end_matches('c'), half) {
+            ("add", _) => CarryKind::Add,
+            ("sub", _) => CarryKind::Sub,
+            (_, "lo") => CarryKind::MadLo,
+            _ if int.signed() => CarryKind::MadHiS,
+            _ => CarryKind::MadHiU,
+        };
+        self.arity(if half.is_empty() { 3 } else { 4 })?;
+        let d = self.dst(0, ty)?;
+        let (a, b) = (self.src(1, ty)?, self.src(2, ty)?);
+        let c = if half.is_empty() { b } else { self.src(3, ty)? };
+        let flag = self.body.carry();
+        Ok(Alu::Carry(Box::new(Carry { kind, read, write, sat, bits: int.bits(), d, a, b, c, flag })))
+    }
+
+    /// A floating-point instruction with `sources` operands.
+    pub(super) fn float_op(
+        &mut self,
+        f: FloatFn,
+        ty: Type,
+        words: &Words<'_>,
+        sources: usize,
+    ) -> Decoded<Alu> {
+        self.arity(sources + 1)?;
+        let Some(float) = ty.float() else { return Err(self.no_such_type(ty)) };
+        let d = self.dst(0, ty)?;
+        let a = self.src(1, ty)?;
+        let b = if sources > 1 { self.src(2, ty)? } else { a };
+        let c = if sources > 2 { self.src(3, ty)? } else { a };
+        // A rounded `rcp.ftz.f64` flushes nothing.
+        let ftz = words.has("ftz") && (f, ty) != (FloatFn::Rcp, Type::F64);
+        let sat = words.has("sat");
+        let round = words.round().unwrap_or(Round::Rn);
+        Ok(Alu::Float(Box::new(FloatOp { f, ty: float, pair: ty.is_pair(), round, ftz, sat, d, a, b, c })))
+    }
+
+    fn float_arithmetic(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
+        let plain = words.0.iter().all(|word| *word == "rn");
+        let half = matches!(ty, Type::F16 | Type::F16x2);
+        let bf16 = matches!(ty, Type::Bf16 | Type::Bf16x2);
+        let allowed: &[&str] = match ty {
+            Type::F32 => &["rn", "rz", "rm", "rp", "ftz", "sat"],
+            Type::F64 => &ROUNDINGS,
+            _ if half => &["rn", "ftz", "sat"],
+            _ => &["rn"],
+        };
+        match (name, ty) {
+            ("add" | "sub" | "mul", _) => {
+                self.allow_one_rounding(words, allowed)?;
+                match (name, ty) {
+                    ("add", Type::F32) if plain => self.r2(R2::AddF32, ty),
+                    ("sub", Type::F32) if plain => self.r2(R2::SubF32, ty),
+                    ("mul", Type::F32) if plain => self.r2(R2::MulF32, ty),
+                    ("add", Type::F64) if plain => self.d2(D2::AddF64, ty),
+                    ("sub", Type::F64) if plain => self.d2(D2::SubF64, ty),
+                    ("mul", Type::F64) if plain => self.d2(D2::MulF64, ty),
+                    ("add", _) => self.float_op(FloatFn::Add, ty, words, 2),
+                    ("sub", _) => self.float_op(FloatFn::Sub, ty, words, 2),
+                    _ => self.float_op(FloatFn::Mul, ty, words, 2),
+                }
+            }
+            ("fma" | "mad", _) => {
+                if name == "mad" && !matches!(ty, Type::F32 | Type::F64) {
+                    return Err(self.no_such_type(ty));
+                }
+                if words.round().is_none() {
+                    return Err(self.error(format!("`{name}{ty}` wants a rounding such as `.rn`")));
+                }
+                match ty {
+                    _ if half => self.allow(&words.0, &["rn", "ftz", "sat", "relu", "oob"])?,
+                    _ if bf16 => self.allow(&words.0, &["rn", "relu", "oob"])?,
+                    _ => self.allow_one_rounding(words, allowed)?,
+                }
+                match ty {
+                    Type::F32 if plain => self.r3(R3::FmaF32, ty),
+                    Type::F64 if plain => self.d3(D3::FmaF64, ty),
+                    // The out-of-bounds NaN, for which `.oob` gives 0, has no documented bits.
+                    _ if words.has("relu") => self.float_op(FloatFn::FmaRelu, ty, words, 3),
+                    _ => self.float_op(FloatFn::Fma, ty, words, 3),
+                }
+            }
+            ("div", Type::F32) => {
+                self.allow_one_rounding(words, &["rn", "rz", "rm", "rp", "ftz", "approx", "full"])?;
+                match (words.has("approx"), words.has("full"), words.round()) {
+                    (true, false, None) => self.float_op(FloatFn::DivApprox, ty, words, 2),
+                    (false, true, None) => self.float_op(FloatFn::DivFull, ty, words, 2),
+                    (false, false, Some(_)) => self.float_op(FloatFn::Div, ty, words, 2),
+                    _ => Err(self.error("`div.f32` wants one of `.approx`, `.full` or a rounding")),
+                }
+            }
+            ("div", Type::F64) => {
+                self.allow_one_rounding(words, &ROUNDINGS)?;
+                if words.round().is_none() {
+                    return Err(self.error("`div.f64` wants a rounding such as `.rn`"));
+                }
+                self.float_op(FloatFn::Div, ty, words, 2)
+            }
+            ("abs" | "neg", _) => {
+                self.allow(&words.0, if matches!(ty, Type::F32) || half { &["ftz"] } else { &[] })?;
+                match (name, ty) {
+                    ("abs", Type::F32) if !words.has("ftz") => self.r1(R1::AbsF32, ty),
+                    ("neg", Type::F32) if !words.has("ftz") => self.r1(R1::NegF32, ty),
+                    ("abs", _) => self.float_op(FloatFn::Abs, ty, words, 1),
+                    _ => self.float_op(FloatFn::Neg, ty, words, 1),
+                }
+            }
+            ("min" | "max", _) => self.float_minmax(name, words, ty),
+            _ => Err(self.no_such_type(ty)),
+        }
+    }
+
+    fn float_minmax(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
+        self.allow(
+            &words.0,
+            match ty {
+                Type::F64 => &[],
+                Type::Bf16 | Type::Bf16x2 => &["NaN", "xorsign", "abs"],
+                _ => &["ftz", "NaN", "xorsign", "abs"],
+            },
+        )?;
+        let which = if name == "min" { Extremum::Min } else { Extremum::Max };
+        if self.count() == 4 && ty == Type::F32 && !words.has("xorsign") {
+            let (nan, abs) = (words.has("NaN"), words.has("abs"));
+            return self.float_op(FloatFn::MinMax3 { which, nan, abs }, ty, words, 3);
+        }
+        if words.has("xorsign") != words.has("abs") {
+            return Err(self.error("`.xorsign` and `.abs` go together"));
+        }
+        let mode =
+            MinMaxMode { ftz: words.has("ftz"), nan: words.has("NaN"), xorsign_abs: words.has("xorsign") };
+        self.float_op(FloatFn::MinMax(which, mode), ty, words, 2)
+    }
+
+    /// Like `allow`, and at most one rounding.
+    pub(super) fn allow_one_rounding(&self, words: &Words<'_>, allowed: &[&str]) -> Decoded<()> {
+        self.allow(&words.0, allowed)?;
+        let mut roundings = words.0.iter().filter(|word| round_of(word).is_some());
+        match (roundings.next(), roundings.next()) {
+            (Some(_), Some(second)) => Err(self.unknown_word(second)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A scalar float's register class.
+    pub(super) fn float_ty(&self, ty: Type) -> Decoded<Float> {
+        ty.float().ok_or_else(|| self.no_such_type(ty))
+    }
+
+    /// The register as an unclassified slot, for instructions that exist in both widths.
+    pub(super) fn any(&mut self, n: usize, ty: Type) -> Decoded<Reg> {
+        self.src(n, ty)
+    }
+}

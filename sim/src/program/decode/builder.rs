@@ -1,0 +1,470 @@
+//! Collects the code of one entry and of the functions it can reach.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::program::analysis::products;
+use crate::program::analysis::watch;
+use crate::program::analysis::watch::Touches;
+use crate::program::code::{
+    Builtin, Callee, Code, Control, D, FenceScope, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg,
+    Slots, SourceLine, Space, Target, Tensor, Value, Watched,
+};
+use crate::program::decode::function::Body;
+use crate::program::decode::{Decoded, Global, MAX_SHARED, Symbols, size_of};
+use crate::program::types::Type;
+use crate::text::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
+use crate::text::error::ParseError;
+
+/// Local memory a thread may have (CUDA C++ Programming Guide, "Technical Specifications").
+const MAX_LOCAL: u64 = 512 * 1024;
+
+/// Kernel parameters of sm_70 and later take at most this many bytes.
+const MAX_PARAM: u64 = 32764;
+
+/// Code under construction.
+pub(super) struct Builder<'m> {
+    pub(super) symbols: &'m Symbols<'m>,
+    pub(super) code: Code,
+    presets: HashMap<(u8, Value), Reg>,
+    mnemonics: HashMap<String, u32>,
+    callees: HashMap<&'m str, u32>,
+    queue: VecDeque<(u32, &'m Function)>,
+    /// Offsets of shared variables by address of their declaration.
+    shared: HashMap<*const Variable, u32>,
+    /// Which callees each callee calls; `u32::MAX` stands for an indirect call.
+    pub(super) calls: Vec<Vec<u32>>,
+    pub(super) current: u32,
+    /// Registers each instruction touches, and what registers are called.
+    touches: Vec<Touches>,
+    pub(super) names: HashMap<Reg, Arc<str>>,
+    /// Mistakes in statements, after each of which decoding went on.
+    pub(super) errors: Vec<ParseError>,
+}
+
+/// Decodes `root` and everything it can reach; every mistake is found, not the first alone.
+pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<Code, Vec<ParseError>> {
+    let code = Code {
+        entry: Arc::from(root.name.as_str()),
+        instrs: vec![],
+        meta: vec![],
+        mnemonics: vec![],
+        locs: vec![],
+        slots: Slots::default(),
+        presets: vec![],
+        callees: vec![],
+        frame: 0,
+        used: 0,
+        static_shared: 0,
+        dynamic_align: 16,
+        uses_dynamic_shared: false,
+        shared_unit: 4,
+        global_unit: 4,
+        params: vec![],
+        param_bytes: 0,
+        communicates: false,
+        operands: vec![],
+        register_names: HashMap::new(),
+        watched: Watched::default(),
+        product_registers: 0,
+    };
+    let mut builder = Builder {
+        symbols,
+        code,
+        presets: HashMap::new(),
+        mnemonics: HashMap::new(),
+        callees: HashMap::new(),
+        queue: VecDeque::new(),
+        shared: HashMap::new(),
+        calls: vec![],
+        current: u32::MAX,
+        touches: vec![],
+        names: HashMap::new(),
+        errors: vec![],
+    };
+    if let Err(error) = builder.decode(root) {
+        builder.errors.push(error);
+    }
+    if !builder.errors.is_empty() {
+        return Err(builder.errors);
+    }
+    builder.mark_recursion();
+    builder.code.communicates = builder.code.instrs.iter().any(|i| communicates(&i.op));
+    let smallest = |spaces: &[Space]| {
+        let all = builder.code.instrs.iter().filter_map(|i| accessed(&i.op, spaces));
+        all.min().unwrap_or(4).min(4)
+    };
+    let shared = smallest(&[Space::Shared, Space::SharedCluster, Space::Generic]);
+    let global = smallest(&[Space::Global, Space::Generic]);
+    (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
+    watch::mark(&mut builder.code, &builder.touches, &builder.names);
+    products::mark(&mut builder.code, &builder.touches);
+    for meta in &mut builder.code.meta {
+        meta.late = meta.look.as_ref().is_some_and(|look| look.is_late());
+    }
+    builder.code.operands = builder.touches.iter().map(Touches::registers).collect();
+    builder.code.register_names = builder.names;
+    Ok(builder.code)
+}
+
+/// Bytes of an element that an instruction may access in one of some spaces.
+fn accessed(op: &Op, spaces: &[Space]) -> Option<u8> {
+    use crate::program::code::Memory;
+    let access = match op {
+        Op::Memory(
+            Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
+        ) => access,
+        Op::Memory(Memory::Atom(atom)) => &atom.access,
+        // Elements of fragments may be single bytes.
+        Op::Tensor(tensor) => match &**tensor {
+            Tensor::WmmaLoad(access) | Tensor::WmmaStore(access) => {
+                return Some((access.bits / 8).clamp(1, 4) as u8);
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    spaces.contains(&access.space).then_some(access.bytes)
+}
+
+/// Whether other blocks may see, or be seen through, what this instruction does.
+fn communicates(op: &Op) -> bool {
+    use crate::program::code::Memory;
+    let shared = |space: Space| matches!(space, Space::Generic | Space::Global);
+    match op {
+        Op::Memory(Memory::Atom(atom)) => shared(atom.access.space),
+        Op::Memory(Memory::Bulk(bulk)) => bulk.reduce.is_some() && bulk.to.0 == Space::Global,
+        Op::Memory(Memory::BulkTensor(tensor)) => tensor.reduce.is_some(),
+        Op::Memory(
+            Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
+        ) => access.strong && shared(access.space),
+        // Around a fence ordinary accesses talk to other blocks too.
+        Op::Control(Control::Fence(scope)) => *scope == FenceScope::Device,
+        _ => false,
+    }
+}
+
+impl<'m> Builder<'m> {
+    fn decode(&mut self, root: &'m Function) -> Decoded<()> {
+        if root.kind == FunctionKind::Entry {
+            self.params(root)?;
+            (self.code.frame, self.code.used) = Body::decode(self, root, None)?;
+        } else {
+            self.callee(root)?;
+        }
+        self.finish_queue()
+    }
+
+    fn params(&mut self, entry: &'m Function) -> Decoded<()> {
+        let mut offset = 0u64;
+        for param in &entry.params {
+            let (_, size, align) = size_of(self.symbols, param)?;
+            if param.space != Declared::Param {
+                return Err(self.symbols.error(
+                    param.pos,
+                    param.name.len(),
+                    "a kernel takes its parameters in `.param`",
+                ));
+            }
+            offset = offset.next_multiple_of(u64::from(align));
+            let ty = if param.dims.is_empty() { param.ty.clone() } else { format!("{}[{size}]", param.ty) };
+            self.code.params.push(ParamSlot {
+                name: Arc::from(param.name.as_str()),
+                ty: Arc::from(ty),
+                offset: offset as u32,
+                size: size as u32,
+            });
+            offset += size;
+            if offset > MAX_PARAM {
+                let message = format!("the parameters take more than {MAX_PARAM} bytes");
+                return Err(self.symbols.error(param.pos, param.name.len(), message));
+            }
+        }
+        self.code.param_bytes = offset as u32;
+        Ok(())
+    }
+
+    /// The offset of a kernel parameter.
+    pub(super) fn param_offset(&self, name: &str) -> Option<u32> {
+        self.code.params.iter().find(|p| &*p.name == name).map(|p| p.offset)
+    }
+
+    fn finish_queue(&mut self) -> Decoded<()> {
+        while let Some((index, function)) = self.queue.pop_front() {
+            let before = self.code.slots;
+            self.current = index;
+            self.code.callees[index as usize].start = self.code.instrs.len() as u32;
+            let (frame, used) = Body::decode(self, function, Some(index))?;
+            let callee = &mut self.code.callees[index as usize];
+            (callee.frame, callee.used) = (frame, used);
+            callee.saved = Some((before, self.code.slots));
+        }
+        Ok(())
+    }
+
+    /// Functions that cannot reach themselves need not save their registers.
+    fn mark_recursion(&mut self) {
+        let n = self.code.callees.len();
+        self.calls.resize(n, vec![]);
+        let everyone: Vec<u32> = (0..n as u32).collect();
+        for start in 0..n {
+            let mut seen = vec![false; n];
+            let mut stack = vec![start as u32];
+            let mut recursive = false;
+            while let Some(at) = stack.pop() {
+                let next = &self.calls[at as usize];
+                let next = if next.contains(&u32::MAX) { &everyone } else { next };
+                for &to in next {
+                    recursive |= to as usize == start;
+                    if !std::mem::replace(&mut seen[to as usize], true) {
+                        stack.push(to);
+                    }
+                }
+            }
+            if !recursive {
+                self.code.callees[start].saved = None;
+            }
+        }
+    }
+
+    /// The index of a function among the callees, queued for decoding when it is new.
+    pub(super) fn callee(&mut self, function: &'m Function) -> Decoded<u32> {
+        if let Some(&index) = self.callees.get(function.name.as_str()) {
+            return Ok(index);
+        }
+        let index = self.code.callees.len() as u32;
+        let builtin = match function.name.as_str() {
+            _ if function.body.is_some() => None,
+            "vprintf" => Some(Builtin::Vprintf),
+            "__assertfail" => Some(Builtin::AssertFail),
+            "malloc" => Some(Builtin::Malloc),
+            "free" => Some(Builtin::Free),
+            name => {
+                let message = format!("function `{name}` has no body");
+                return Err(self.symbols.error(function.pos, name.len(), message));
+            }
+        };
+        let mut offset = 0;
+        let params = self.places(&function.params, &mut offset)?;
+        let returns = self.places(&function.returns, &mut offset)?;
+        self.code.callees.push(Callee {
+            name: Arc::from(function.name.as_str()),
+            function: self.symbols.function_index(function),
+            start: 0,
+            frame: offset,
+            used: offset,
+            params,
+            returns,
+            saved: None,
+            watched: Box::default(),
+            builtin,
+        });
+        self.callees.insert(&function.name, index);
+        if builtin.is_none() {
+            self.queue.push_back((index, function));
+        }
+        Ok(index)
+    }
+
+    /// Functions whose addresses stand in initialisers can be reached by any indirect call.
+    pub(super) fn callees_in_tables(&mut self) -> Decoded<()> {
+        for variable in &self.symbols.variables {
+            if let Some(init) = &variable.init {
+                self.callees_in(init)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn callees_in(&mut self, init: &Init) -> Decoded<()> {
+        match init {
+            Init::List(items) => items.iter().try_for_each(|item| self.callees_in(item)),
+            Init::Address { name, .. } => match self.global(name) {
+                Some(Global::Function(i)) => self.callee(self.symbols.functions[i]).map(|_| ()),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn places(&mut self, params: &'m [Variable], offset: &mut u32) -> Decoded<Vec<Place>> {
+        let mut places = vec![];
+        for param in params {
+            let (ty, size, align) = match param.space {
+                Declared::Reg => {
+                    let ty = Type::parse(&param.ty).ok_or_else(|| {
+                        self.symbols.error(
+                            param.pos,
+                            param.name.len(),
+                            format!("unknown type `.{}`", param.ty),
+                        )
+                    })?;
+                    (ty, 0, 1)
+                }
+                _ => size_of(self.symbols, param)?,
+            };
+            if param.space == Declared::Reg {
+                places.push(Place::Register(self.new_register(ty)));
+                continue;
+            }
+            *offset = self.grow_frame(*offset, size, align, param)?;
+            places.push(Place::Frame { offset: *offset, size: size as u32 });
+            *offset += size as u32;
+        }
+        Ok(places)
+    }
+
+    /// The aligned start of a variable after `offset`, if its end is still within a thread's local memory.
+    pub(super) fn grow_frame(&self, offset: u32, size: u64, align: u32, variable: &Variable) -> Decoded<u32> {
+        let start = u64::from(offset).next_multiple_of(u64::from(align.max(4)));
+        if start + size > MAX_LOCAL {
+            let message = format!("local variables take more than {MAX_LOCAL} bytes of a thread");
+            return Err(self.symbols.error(variable.pos, variable.name.len(), message));
+        }
+        Ok(start as u32)
+    }
+
+    /// A fresh slot for a register of a type.
+    pub(super) fn new_register(&mut self, ty: Type) -> Reg {
+        let slots = &mut self.code.slots;
+        match ty.bits() {
+            1 => {
+                slots.p += 1;
+                Reg::P(P(slots.p - 1))
+            }
+            64 => {
+                slots.d += 1;
+                Reg::D(D(slots.d - 1))
+            }
+            128 => {
+                slots.d += 2;
+                Reg::Q(D(slots.d - 2))
+            }
+            _ => {
+                slots.r += 1;
+                Reg::R(R(slots.r - 1))
+            }
+        }
+    }
+
+    fn preset(&mut self, ty: Type, value: Value) -> Reg {
+        let class = ty.bits().max(32) as u8;
+        let class = if ty == Type::Pred { 1 } else { class };
+        if let Some(&reg) = self.presets.get(&(class, value)) {
+            return reg;
+        }
+        let slot = self.new_register(ty);
+        self.presets.insert((class, value), slot);
+        self.code.presets.push(Preset { slot, value });
+        slot
+    }
+
+    pub(super) fn preset_r(&mut self, value: Value) -> R {
+        match self.preset(Type::B32, value) {
+            Reg::R(r) => r,
+            other => unreachable!("a 32-bit preset in {other:?}"),
+        }
+    }
+
+    pub(super) fn preset_d(&mut self, value: Value) -> D {
+        match self.preset(Type::B64, value) {
+            Reg::D(d) => d,
+            other => unreachable!("a 64-bit preset in {other:?}"),
+        }
+    }
+
+    pub(super) fn preset_p(&mut self, value: bool) -> P {
+        self.preset_p_of(Value::Bits(u64::from(value)))
+    }
+
+    pub(super) fn preset_p_of(&mut self, value: Value) -> P {
+        match self.preset(Type::Pred, value) {
+            Reg::P(p) => p,
+            other => unreachable!("a predicate preset in {other:?}"),
+        }
+    }
+
+    pub(super) fn push(&mut self, instr: Instr, meta: Meta, touches: Touches) {
+        self.code.instrs.push(instr);
+        self.code.meta.push(meta);
+        self.touches.push(touches);
+    }
+
+    pub(super) fn mnemonic(&mut self, text: String) -> u32 {
+        if let Some(&index) = self.mnemonics.get(&text) {
+            return index;
+        }
+        let index = self.code.mnemonics.len() as u32;
+        self.code.mnemonics.push(Arc::from(text.as_str()));
+        self.mnemonics.insert(text, index);
+        index
+    }
+
+    pub(super) fn loc(&mut self, line: SourceLine) -> u32 {
+        if self.code.locs.last() != Some(&line) {
+            self.code.locs.push(line);
+        }
+        self.code.locs.len() as u32 - 1
+    }
+
+    /// The address of a shared variable: static ones are laid out in the order of their first use.
+    pub(super) fn shared(&mut self, variable: &Variable, offset: i64, generic: bool) -> Decoded<Value> {
+        let (_, size, align) = size_of(self.symbols, variable)?;
+        if variable.linkage == Linkage::Extern || size == 0 {
+            self.code.dynamic_align = self.code.dynamic_align.max(align);
+            self.code.uses_dynamic_shared = true;
+            return Ok(Value::DynamicShared { offset, generic });
+        }
+        let key: *const Variable = variable;
+        let start = match self.shared.get(&key) {
+            Some(&start) => start,
+            None => {
+                let start = self.code.static_shared.next_multiple_of(align);
+                let end = u64::from(start) + size;
+                if end > MAX_SHARED {
+                    let message = format!("{end} bytes of shared memory; a block has {MAX_SHARED}");
+                    return Err(self.symbols.error(variable.pos, variable.name.len(), message));
+                }
+                self.code.static_shared = end as u32;
+                self.shared.insert(key, start);
+                start
+            }
+        };
+        Ok(Value::Shared { offset: i64::from(start) + offset, generic })
+    }
+
+    /// Notes that the current function calls `target`.
+    pub(super) fn note_call(&mut self, target: &Target) {
+        let to = match target {
+            Target::Direct(index) => *index,
+            Target::Indirect(_) => u32::MAX,
+        };
+        if self.current == u32::MAX {
+            return;
+        }
+        let at = self.current as usize;
+        if self.calls.len() <= at {
+            self.calls.resize(at + 1, vec![]);
+        }
+        self.calls[at].push(to);
+    }
+
+    /// The function or variable of a name at module level.
+    pub(super) fn global(&self, name: &str) -> Option<Global> {
+        self.symbols.names.get(name).copied()
+    }
+
+    /// Replaces label numbers by instruction indices in everything after `start`.
+    /// Calls leave the whole frame of their function alone.
+    pub(super) fn patch(&mut self, start: usize, labels: &[Option<u32>], frame: u32) {
+        let resolve = |label: &mut u32| *label = labels[*label as usize].unwrap_or(0);
+        for instr in &mut self.code.instrs[start..] {
+            match &mut instr.op {
+                Op::Control(Control::Branch(to)) => resolve(to),
+                Op::Control(Control::Call(call)) => call.frame = frame,
+                Op::Control(Control::BranchIndexed(_, list)) => list.iter_mut().for_each(resolve),
+                _ => {}
+            }
+        }
+    }
+}

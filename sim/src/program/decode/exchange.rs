@@ -1,0 +1,123 @@
+//! shfl, vote, match, redux, activemask, elect.
+
+use crate::arith::Int;
+use crate::program::code::{P, R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
+use crate::program::decode::Decoded;
+use crate::program::decode::instruction::Cx;
+use crate::program::decode::operand::Fit;
+use crate::program::types::Type;
+
+const U32: Type = Type::Int(Int::U32);
+
+impl Cx<'_, '_, '_> {
+    /// `d|p` or `d`.
+    fn result_pair(&mut self, ty: Type) -> Decoded<(R, Option<P>)> {
+        let (d, p) = self.pair(self.operand(0));
+        let reg = self.dst_as(d, ty, Fit::Exact)?;
+        let d = self.only_r(d, reg)?;
+        let p = match p {
+            Some(p) => Some(self.dst_p(p)?),
+            None => None,
+        };
+        Ok((d, p))
+    }
+
+    /// `shfl[.sync].{up,down,bfly,idx}.b32 d|p, a, b, c[, mask]`.
+    pub(super) fn shfl(&mut self) -> Decoded<WarpOp> {
+        let sync = self.m.eat("sync");
+        let mode = self.want("a mode such as `.bfly`", |word| {
+            Some(match word {
+                "up" => ShflMode::Up,
+                "down" => ShflMode::Down,
+                "bfly" => ShflMode::Bfly,
+                "idx" => ShflMode::Idx,
+                _ => return None,
+            })
+        })?;
+        self.want_word("b32")?;
+        self.arity(if sync { 5 } else { 4 })?;
+        let (d, p) = self.result_pair(Type::B32)?;
+        let (a, b, c) = (self.src_r(1, Type::B32)?, self.src_r(2, Type::B32)?, self.src_r(3, Type::B32)?);
+        let mask = if sync { Some(self.src_r(4, U32)?) } else { None };
+        Ok(WarpOp::Shfl(Box::new(Shfl { mode, d, p, a, b, c, mask })))
+    }
+
+    /// `vote[.sync].{all,any,uni}.pred d, a[, mask]`, `vote[.sync].ballot.b32 d, a[, mask]`.
+    pub(super) fn vote(&mut self) -> Decoded<WarpOp> {
+        let sync = self.m.eat("sync");
+        let kind = self.want("a mode such as `.ballot`", |word| {
+            Some(match word {
+                "all" => VoteKind::All,
+                "any" => VoteKind::Any,
+                "uni" => VoteKind::Uni,
+                "ballot" => VoteKind::Ballot,
+                _ => return None,
+            })
+        })?;
+        let ty = if kind == VoteKind::Ballot { Type::B32 } else { Type::Pred };
+        self.want_word(if kind == VoteKind::Ballot { "b32" } else { "pred" })?;
+        self.arity(if sync { 3 } else { 2 })?;
+        let d = self.dst(0, ty)?;
+        let (a, negated) = self.src_p(self.operand(1))?;
+        let mask = if sync { Some(self.src_r(2, U32)?) } else { None };
+        Ok(WarpOp::Vote(kind, d, a, negated, mask))
+    }
+
+    /// `match.{any,all}.sync.{b32,b64} d[|p], a, mask`.
+    pub(super) fn match_sync(&mut self) -> Decoded<WarpOp> {
+        let all = self.want("`.any` or `.all`", |word| match word {
+            "any" => Some(false),
+            "all" => Some(true),
+            _ => None,
+        })?;
+        self.want_word("sync")?;
+        let ty = self.want_type()?;
+        if !matches!(ty, Type::B32 | Type::B64) {
+            return Err(self.no_such_type(ty));
+        }
+        self.arity(3)?;
+        let (d, p) = self.result_pair(U32)?;
+        if p.is_some() && !all {
+            return Err(self.error_at(self.operand(0), "`match.any` gives no predicate"));
+        }
+        let a: Reg = self.src(1, ty)?;
+        let mask = self.src_r(2, U32)?;
+        Ok(WarpOp::Match { all, d, p, a, mask })
+    }
+
+    /// `redux.sync.op.{u32,s32,b32} d, a, mask`.
+    pub(super) fn redux(&mut self) -> Decoded<WarpOp> {
+        self.want_word("sync")?;
+        let op = self.m.next().unwrap_or("");
+        let ty = self.want_type()?;
+        let f = match (op, ty) {
+            ("add", Type::Int(Int::U32 | Int::S32)) => Redux::Add,
+            ("min", Type::Int(Int::U32)) => Redux::MinU,
+            ("min", Type::Int(Int::S32)) => Redux::MinS,
+            ("max", Type::Int(Int::U32)) => Redux::MaxU,
+            ("max", Type::Int(Int::S32)) => Redux::MaxS,
+            ("and", Type::B32) => Redux::And,
+            ("or", Type::B32) => Redux::Or,
+            ("xor", Type::B32) => Redux::Xor,
+            _ => return Err(self.error(format!("there is no `redux.sync.{op}` on {ty}"))),
+        };
+        self.arity(3)?;
+        let (d, a) = (self.dst_r(0, ty)?, self.src_r(1, ty)?);
+        Ok(WarpOp::Redux { f, d, a, mask: self.src_r(2, U32)? })
+    }
+
+    pub(super) fn activemask(&mut self) -> Decoded<WarpOp> {
+        self.want_word("b32")?;
+        self.arity(1)?;
+        Ok(WarpOp::ActiveMask(self.dst_r(0, Type::B32)?))
+    }
+
+    /// `elect.sync d|p, mask`.
+    pub(super) fn elect(&mut self) -> Decoded<WarpOp> {
+        self.want_word("sync")?;
+        self.arity(2)?;
+        let (d, p) = self.result_pair(Type::B32)?;
+        let Some(p) = p else { return Err(self.error_at(self.operand(0), "expected `d|p`")) };
+        Ok(WarpOp::Elect(d, p, self.src_r(1, U32)?))
+    }
+}

@@ -1,0 +1,280 @@
+//! ld, st and their qualifiers.
+
+use crate::program::code::{Access, Memory, Reg, Space};
+use crate::program::decode::Decoded;
+use crate::program::decode::instruction::Cx;
+use crate::program::decode::operand::Fit;
+use crate::program::types::{Meaning, Type};
+
+/// A state space as `ld`, `st` and `atom` spell it.
+pub(super) fn space_of(word: &str) -> Option<Space> {
+    Some(match word {
+        "global" => Space::Global,
+        "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::SharedCluster,
+        "local" => Space::Local,
+        "const" => Space::Const,
+        "param" | "param::entry" | "param::func" => Space::Param,
+        _ => return None,
+    })
+}
+
+/// What an access asks of the caches.
+#[derive(Debug, Default)]
+pub(super) struct Caching {
+    /// `.ca`, `.cg` …
+    operator: bool,
+    nc: bool,
+    eviction: bool,
+    pub(super) prefetch: bool,
+    /// A cache policy is the last operand.
+    pub(super) policy: bool,
+}
+
+/// Scopes of strong operations.
+pub(super) const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+
+/// Whom a strong operation is meant for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Cluster,
+    Device,
+}
+
+impl Scope {
+    /// Whether other clusters are in it.
+    pub(super) fn is_wide(self) -> bool {
+        self == Scope::Device
+    }
+}
+
+/// How an access is ordered with others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Strength {
+    strong: bool,
+    synchronizes: bool,
+    relaxed: bool,
+    meets_blocks: bool,
+    mmio: bool,
+}
+
+impl Caching {
+    /// Whether nothing but a policy, and perhaps a prefetch, is asked for.
+    pub(super) fn is_plain(&self) -> bool {
+        !(self.operator || self.nc || self.eviction)
+    }
+}
+
+impl Cx<'_, '_, '_> {
+    /// Space and caching that go with an access.
+    fn check_access(&self, order: Strength, space: Space, caching: &Caching) -> Decoded<()> {
+        let mnemonic = self.i.mnemonic();
+        let strong = order.strong;
+        if strong && !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
+            return Err(self.error(format!("`{mnemonic}`: a strong access is to global or shared space")));
+        }
+        if strong && (caching.operator || caching.nc) {
+            return Err(self.error(format!("`{mnemonic}`: a strong access takes no cache operator")));
+        }
+        if caching.nc && space != Space::Global {
+            return Err(self.error(format!("`{mnemonic}`: `.nc` wants `.global`")));
+        }
+        if caching.operator && caching.eviction {
+            return Err(self.error(format!("`{mnemonic}`: a cache operator and an eviction priority")));
+        }
+        let levels = caching.eviction || caching.prefetch || caching.policy;
+        if levels && !matches!(space, Space::Generic | Space::Global) {
+            return Err(self.error(format!("`{mnemonic}`: cache hints go with global space")));
+        }
+        Ok(())
+    }
+
+    /// `.mmio` is for one element of global memory, `.relaxed.sys`.
+    fn check_mmio(&self, order: Strength, space: Space, count: usize) -> Decoded<()> {
+        if order.mmio && (count > 1 || !matches!(space, Space::Generic | Space::Global)) {
+            return Err(self.error("`.mmio` goes with single elements of global memory"));
+        }
+        Ok(())
+    }
+
+    /// `.cta`, `.gpu` …, if one is next.
+    pub(super) fn scope(&mut self) -> Option<Scope> {
+        self.m.take(|word| match word {
+            "cta" | "cluster" => Some(Scope::Cluster),
+            "gpu" | "sys" => Some(Scope::Device),
+            _ => None,
+        })
+    }
+
+    /// `.weak`, `.volatile`, `.relaxed.scope` …
+    fn ordering(&mut self, orders: &[&str]) -> Decoded<Strength> {
+        if self.m.eat("weak") {
+            return Ok(Strength::default());
+        }
+        if self.m.eat("volatile") {
+            return Ok(Strength { strong: true, meets_blocks: true, ..Strength::default() });
+        }
+        let mmio = self.m.eat("mmio");
+        let Some(order) = self.m.peek().filter(|word| orders.contains(word)) else {
+            return if mmio {
+                Err(self.error("`.mmio` wants `.relaxed.sys`"))
+            } else {
+                Ok(Strength::default())
+            };
+        };
+        self.m.eat(order);
+        let Some(scope) = self.scope() else {
+            return Err(self.error(format!("`.{order}` wants a scope such as `.gpu`")));
+        };
+        let relaxed = order == "relaxed";
+        Ok(Strength { strong: true, synchronizes: !relaxed, relaxed, meets_blocks: scope.is_wide(), mmio })
+    }
+
+    /// Cache operators and hints.
+    pub(super) fn cache_hints(&mut self, operators: &[&str]) -> Caching {
+        let mut caching = Caching::default();
+        while let Some(word) = self.m.peek() {
+            let found = match word {
+                "nc" => &mut caching.nc,
+                "L2::cache_hint" => &mut caching.policy,
+                "L1::evict_normal"
+                | "L1::evict_unchanged"
+                | "L1::evict_first"
+                | "L1::evict_last"
+                | "L1::no_allocate"
+                | "L2::evict_normal"
+                | "L2::evict_first"
+                | "L2::evict_last" => &mut caching.eviction,
+                "L2::64B" | "L2::128B" | "L2::256B" => &mut caching.prefetch,
+                _ if operators.contains(&word) && !caching.operator => &mut caching.operator,
+                _ => break,
+            };
+            *found = true;
+            self.m.eat(word);
+        }
+        caching
+    }
+
+    /// `.v2`, `.v4`, `.v8`.
+    pub(super) fn vector(&mut self) -> usize {
+        self.m
+            .take(|word| match word {
+                "v2" => Some(2),
+                "v4" => Some(4),
+                "v8" => Some(8),
+                _ => None,
+            })
+            .unwrap_or(1)
+    }
+
+    /// The type of elements, and a vector's length, checked together.
+    fn elements_type(&mut self) -> Decoded<(usize, Type)> {
+        let count = self.vector();
+        let ty = self.want_type()?;
+        let plain = matches!(
+            ty,
+            Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128 | Type::F32 | Type::F64 | Type::Int(_)
+        );
+        if !plain {
+            return Err(self.no_such_type(ty));
+        }
+        let bytes = ty.bytes() as usize * count;
+        if bytes > 32 || (bytes > 16 && ty.bits() < 32) {
+            return Err(self.error(format!("`{}` moves {bytes} bytes at once", self.i.mnemonic())));
+        }
+        Ok((count, ty))
+    }
+
+    fn access(
+        &self,
+        space: Space,
+        ty: Type,
+        count: usize,
+        order: Strength,
+        addr: crate::program::code::Addr,
+    ) -> Access {
+        let signed = matches!(ty, Type::Int(int) if int.signed());
+        let (bytes, count) = (ty.bytes() as u8, count as u8);
+        let float = ty.meaning() == Meaning::Float;
+        let Strength { strong, synchronizes, relaxed, meets_blocks, mmio: _ } = order;
+        Access {
+            space,
+            bytes,
+            count,
+            signed,
+            half: false,
+            float,
+            strong,
+            synchronizes,
+            relaxed,
+            meets_blocks,
+            addr,
+        }
+    }
+
+    /// Bits of the first register of operand `n`.
+    fn first_width(&mut self, n: usize) -> Decoded<u32> {
+        let elements = self.elements(self.operand(n))?;
+        let registers = elements.iter().map(|e| self.register_of(e)).collect::<Decoded<Vec<_>>>()?;
+        Ok(registers.iter().flatten().next().map_or(32, |(_, ty)| ty.bits()))
+    }
+
+    pub(super) fn ld(&mut self) -> Decoded<Memory> {
+        let order = self.ordering(&["relaxed", "acquire"])?;
+        let space = self.m.take(space_of).unwrap_or(Space::Generic);
+        let caching = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
+        self.check_access(order, space, &caching)?;
+        let (count, ty) = self.elements_type()?;
+        self.check_mmio(order, space, count)?;
+        if caching.policy {
+            self.arity(3)?;
+            self.src_d(2, Type::B64)?;
+        } else {
+            self.arity(2)?;
+        }
+        let d = self.destinations(0, count, ty, Fit::Wider)?;
+        let (addr, space) = self.addr(1, space)?;
+        let mut access = self.access(space, ty, count, order, addr);
+        access.half = self.first_width(0)? == 16;
+        match &d[..] {
+            &[Reg::R(d)] if access.bytes == 4 => Ok(Memory::LdR(access, d)),
+            _ => Ok(Memory::Ld(access, d)),
+        }
+    }
+
+    pub(super) fn st(&mut self) -> Decoded<Memory> {
+        if self.m.eat("async") {
+            return self.store_async(false);
+        }
+        let order = self.ordering(&["relaxed", "release"])?;
+        let space = self.m.take(space_of).unwrap_or(Space::Generic);
+        if space == Space::Const {
+            return Err(self.error("constant space is read only"));
+        }
+        let caching = self.cache_hints(&["wb", "cg", "cs", "wt"]);
+        self.check_access(order, space, &caching)?;
+        if caching.nc || caching.prefetch {
+            return Err(
+                self.error(format!("`{}`: a store neither prefetches nor is it `.nc`", self.i.mnemonic()))
+            );
+        }
+        let (count, ty) = self.elements_type()?;
+        self.check_mmio(order, space, count)?;
+        if caching.policy {
+            self.arity(3)?;
+            self.src_d(2, Type::B64)?;
+        } else {
+            self.arity(2)?;
+        }
+        let (addr, space) = self.addr(0, space)?;
+        if space == Space::Param {
+            return Err(self.error("kernel parameters are read only"));
+        }
+        let values = self.sources(1, count, ty, Fit::Wider)?;
+        let access = self.access(space, ty, count, order, addr);
+        match &values[..] {
+            &[Reg::R(value)] if access.bytes == 4 => Ok(Memory::StR(access, value)),
+            _ => Ok(Memory::St(access, values)),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Reads an instruction's qualifiers from left to right.
+
+use crate::program::decode::order::canonical;
+use crate::program::types::Type;
+
+/// A cursor over the qualifiers of an instruction.
+pub(super) struct Modifiers<'m> {
+    words: Vec<&'m str>,
+    at: usize,
+}
+
+impl<'m> Modifiers<'m> {
+    /// The qualifiers `words` of an instruction, in the manual's order.
+    pub(super) fn new(opcode: &str, words: &'m [String]) -> Self {
+        Self { words: canonical(opcode, words), at: 0 }
+    }
+
+    pub(super) fn peek(&self) -> Option<&'m str> {
+        self.words.get(self.at).copied()
+    }
+
+    /// Takes the next qualifier if it is `word`.
+    pub(super) fn eat(&mut self, word: &str) -> bool {
+        let found = self.peek() == Some(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the next qualifier if it is one of `words`.
+    pub(super) fn eat_any(&mut self, words: &[&str]) -> bool {
+        let found = self.peek().is_some_and(|word| words.contains(&word));
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the next qualifier if `f` knows it.
+    pub(super) fn take<T>(&mut self, f: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let value = f(self.peek()?)?;
+        self.at += 1;
+        Some(value)
+    }
+
+    /// The type that was taken last.
+    pub(super) fn last_type(&self) -> Option<Type> {
+        self.words.get(self.at.checked_sub(1)?).and_then(|word| Type::parse(word))
+    }
+
+    /// Takes a type.
+    pub(super) fn ty(&mut self) -> Option<Type> {
+        self.take(Type::parse)
+    }
+
+    pub(super) fn all(&self) -> &[&'m str] {
+        &self.words
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'m str> {
+        let word = self.peek()?;
+        self.at += 1;
+        Some(word)
+    }
+}

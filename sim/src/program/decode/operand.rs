@@ -1,0 +1,307 @@
+//! Operands to slots.
+
+use crate::arith::Int;
+use crate::program::code::{D, P, R, Reg, Value};
+use crate::program::decode::Decoded;
+use crate::program::decode::instruction::Cx;
+use crate::program::decode::scope::Symbol;
+use crate::program::types::{Meaning, Type};
+use crate::text::ast::{Operand, OperandKind};
+use crate::text::lexer::Pos;
+
+/// How wide a register may be for an instruction's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Exact,
+    /// As in `ld`, `st`, `cvt`: at least as wide.
+    Wider,
+}
+
+/// The components of vector registers.
+fn component(part: &str) -> Option<usize> {
+    match part {
+        "x" | "r" => Some(0),
+        "y" | "g" => Some(1),
+        "z" | "b" => Some(2),
+        "w" | "a" => Some(3),
+        _ => None,
+    }
+}
+
+fn fits(fit: Fit, want: Type, register: Type) -> bool {
+    if want.accepts(register) {
+        return true;
+    }
+    fit == Fit::Wider
+        && register.bits() > want.bits()
+        && register.meaning() != Meaning::Pred
+        && want.meaning() != Meaning::Pred
+        && !(register.meaning() == Meaning::Float && want.meaning() == Meaning::Int)
+        && !(want.meaning() == Meaning::Float && register.meaning() == Meaning::Float)
+}
+
+impl Cx<'_, '_, '_> {
+    /// The register of a name, if it is one.
+    pub(super) fn register(&mut self, name: &str, pos: Pos) -> Decoded<Option<(Reg, Type)>> {
+        match self.body.lookup(name) {
+            Some(Symbol::Register(ty, 1)) => Ok(Some((self.body.slots(name, ty, 1)[0], ty))),
+            Some(Symbol::Register(..)) => Err(self.body.error(
+                pos,
+                name.len() as u32,
+                format!("`{name}` is a vector; name one component"),
+            )),
+            _ => Ok(None),
+        }
+    }
+
+    /// The register an operand names, if it names one.
+    pub(super) fn register_of(&mut self, operand: &Operand) -> Decoded<Option<(Reg, Type)>> {
+        match &operand.kind {
+            OperandKind::Name(name) => self.register(name, operand.pos),
+            OperandKind::Component(name, part) => match self.body.lookup(name) {
+                Some(Symbol::Register(ty, vector)) if vector > 1 => {
+                    let index = component(part).filter(|&i| i < vector as usize);
+                    let index =
+                        index.ok_or_else(|| self.error_at(operand, format!("`{name}` has no `.{part}`")))?;
+                    Ok(Some((self.body.slots(name, ty, vector)[index], ty)))
+                }
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// The components of a vector operand: `{a, b}` or a vector register.
+    pub(super) fn elements(&mut self, operand: &Operand) -> Decoded<Vec<Operand>> {
+        match &operand.kind {
+            OperandKind::Vector(items) => Ok(items.clone()),
+            OperandKind::Name(name) => match self.body.lookup(name) {
+                Some(Symbol::Register(_, vector)) if vector > 1 => Ok(["x", "y", "z", "w"]
+                    [..vector as usize]
+                    .iter()
+                    .map(|part| Operand {
+                        kind: OperandKind::Component(name.clone(), (*part).to_string()),
+                        ..operand.clone()
+                    })
+                    .collect()),
+                _ => Ok(vec![operand.clone()]),
+            },
+            _ => Ok(vec![operand.clone()]),
+        }
+    }
+
+    /// Like [`Self::elements`], refusing any number of components but `want`.
+    pub(super) fn elements_of(&mut self, operand: &Operand, want: usize) -> Decoded<Vec<Operand>> {
+        let elements = self.elements(operand)?;
+        if elements.len() == want {
+            return Ok(elements);
+        }
+        let s = if want == 1 { "" } else { "s" };
+        Err(self.error_at(operand, format!("expected {want} register{s} here, found {}", elements.len())))
+    }
+
+    pub(super) fn mismatch(
+        &self,
+        operand: &Operand,
+        want: Type,
+        found: Type,
+    ) -> crate::text::error::ParseError {
+        let opcode = self.i.mnemonic();
+        self.error_at(
+            operand,
+            format!("`{opcode}` wants a {want} register here, found `{operand}` of type {found}"),
+        )
+    }
+
+    /// A destination.
+    pub(super) fn dst_as(&mut self, operand: &Operand, ty: Type, fit: Fit) -> Decoded<Reg> {
+        if let OperandKind::Name(name) = &operand.kind
+            && name == "_"
+        {
+            return Ok(self.body.builder.new_register(ty));
+        }
+        match self.register_of(operand)? {
+            Some((reg, found)) if fits(fit, ty, found) => {
+                self.defs.push(reg);
+                Ok(reg)
+            }
+            Some((_, found)) => Err(self.mismatch(operand, ty, found)),
+            None => Err(self.not_a_register(operand)),
+        }
+    }
+
+    fn not_a_register(&self, operand: &Operand) -> crate::text::error::ParseError {
+        match &operand.kind {
+            OperandKind::Name(name) | OperandKind::Component(name, _)
+                if self.body.lookup(name).is_none() && self.body.builder.global(name).is_none() =>
+            {
+                self.error_at(operand, format!("`{name}` is not declared"))
+            }
+            _ => self.error_at(operand, format!("expected a register, found `{operand}`")),
+        }
+    }
+
+    /// A source: a register, a constant or a special register.
+    pub(super) fn src_as(&mut self, operand: &Operand, ty: Type, fit: Fit) -> Decoded<Reg> {
+        match &operand.kind {
+            OperandKind::Int(value) => self.int_constant(operand, *value, ty),
+            OperandKind::Single(bits) => {
+                self.float_constant(operand, f64::from(f32::from_bits(*bits)), Some(*bits), ty)
+            }
+            OperandKind::Double(bits) => self.float_constant(operand, f64::from_bits(*bits), None, ty),
+            OperandKind::Name(_) | OperandKind::Component(..) => match self.register_of(operand)? {
+                Some((reg, found)) if fits(fit, ty, found) => {
+                    self.uses.push(reg);
+                    Ok(reg)
+                }
+                Some((_, found)) => Err(self.mismatch(operand, ty, found)),
+                None => match self.special(operand)? {
+                    Some(_) if !matches!(self.i.opcode.as_str(), "mov" | "cvt") => {
+                        let message = format!("`{operand}` is a special register; `mov` it to another first");
+                        Err(self.error_at(operand, message))
+                    }
+                    Some((reg, found)) if fits(Fit::Wider, ty, found) || ty.accepts(found) => Ok(reg),
+                    Some((_, found)) => Err(self.mismatch(operand, ty, found)),
+                    None => Err(self.not_a_register(operand)),
+                },
+            },
+            _ => Err(self.error_at(operand, format!("expected a register or a constant, found `{operand}`"))),
+        }
+    }
+
+    fn int_constant(&mut self, operand: &Operand, value: i128, ty: Type) -> Decoded<Reg> {
+        let bits = ty.bits();
+        match ty.meaning() {
+            Meaning::Float => {
+                return Err(self.error_at(operand, format!("an integer where a {ty} constant is wanted")));
+            }
+            Meaning::Pred => return Ok(Reg::P(self.body.builder.preset_p(value != 0))),
+            _ => {}
+        }
+        let value = value as u64;
+        Ok(match bits {
+            64 => Reg::D(self.body.builder.preset_d(Value::Bits(value))),
+            128 => return Err(self.error_at(operand, "there are no 128-bit constants")),
+            32 => Reg::R(self.body.builder.preset_r(Value::Bits(value & 0xffff_ffff))),
+            n => Reg::R(self.body.builder.preset_r(Value::Bits(value & ((1 << n) - 1)))),
+        })
+    }
+
+    fn float_constant(
+        &mut self,
+        operand: &Operand,
+        value: f64,
+        single: Option<u32>,
+        ty: Type,
+    ) -> Decoded<Reg> {
+        let bits = match (ty, single) {
+            (Type::F32, _) => u64::from(single.unwrap_or((value as f32).to_bits())),
+            (Type::B32, Some(bits)) => u64::from(bits),
+            (Type::F64, _) | (Type::B64, None) => value.to_bits(),
+            _ => {
+                return Err(self.error_at(operand, format!("a floating-point constant where {ty} is wanted")));
+            }
+        };
+        Ok(match ty.bits() {
+            64 => Reg::D(self.body.builder.preset_d(Value::Bits(bits))),
+            _ => Reg::R(self.body.builder.preset_r(Value::Bits(bits))),
+        })
+    }
+
+    /// The position or the length of a bit field: constants are bytes.
+    pub(super) fn bit_count(&mut self, n: usize) -> Decoded<R> {
+        match self.operand(n).kind {
+            OperandKind::Int(value) if !(0..256).contains(&value) => {
+                Err(self.error_at(self.operand(n), format!("{value} is not in 0 … 255")))
+            }
+            _ => self.src_r(n, Type::Int(Int::U32)),
+        }
+    }
+
+    pub(super) fn dst(&mut self, n: usize, ty: Type) -> Decoded<Reg> {
+        self.dst_as(self.operand(n), ty, Fit::Exact)
+    }
+
+    pub(super) fn src(&mut self, n: usize, ty: Type) -> Decoded<Reg> {
+        self.src_as(self.operand(n), ty, Fit::Exact)
+    }
+
+    /// A destination of at most 32 bits.
+    pub(super) fn dst_r(&mut self, n: usize, ty: Type) -> Decoded<R> {
+        let reg = self.dst(n, ty)?;
+        self.as_r(n, reg)
+    }
+
+    /// A source of at most 32 bits.
+    pub(super) fn src_r(&mut self, n: usize, ty: Type) -> Decoded<R> {
+        let reg = self.src(n, ty)?;
+        self.as_r(n, reg)
+    }
+
+    pub(super) fn dst_d(&mut self, n: usize, ty: Type) -> Decoded<D> {
+        let reg = self.dst(n, ty)?;
+        self.as_d(n, reg)
+    }
+
+    pub(super) fn src_d(&mut self, n: usize, ty: Type) -> Decoded<D> {
+        let reg = self.src(n, ty)?;
+        self.as_d(n, reg)
+    }
+
+    pub(super) fn as_r(&self, n: usize, reg: Reg) -> Decoded<R> {
+        match reg {
+            Reg::R(r) => Ok(r),
+            _ => Err(self.error_at(self.operand(n), "expected a 32-bit register")),
+        }
+    }
+
+    pub(super) fn as_d(&self, n: usize, reg: Reg) -> Decoded<D> {
+        match reg {
+            Reg::D(d) => Ok(d),
+            _ => Err(self.error_at(self.operand(n), "expected a 64-bit register")),
+        }
+    }
+
+    pub(super) fn dst_p(&mut self, operand: &Operand) -> Decoded<P> {
+        match self.dst_as(operand, Type::Pred, Fit::Exact)? {
+            Reg::P(p) => Ok(p),
+            _ => Err(self.error_at(operand, "expected a predicate")),
+        }
+    }
+
+    /// A predicate source, possibly negated.
+    pub(super) fn src_p(&mut self, operand: &Operand) -> Decoded<(P, bool)> {
+        let (operand, negated) = match &operand.kind {
+            OperandKind::Not(inner) => (&**inner, true),
+            _ => (operand, false),
+        };
+        match self.src_as(operand, Type::Pred, Fit::Exact)? {
+            Reg::P(p) => Ok((p, negated)),
+            _ => Err(self.error_at(operand, "expected a predicate")),
+        }
+    }
+
+    /// `d` or `d|p`.
+    pub(super) fn pair<'o>(&self, operand: &'o Operand) -> (&'o Operand, Option<&'o Operand>) {
+        match &operand.kind {
+            OperandKind::Pair(d, p) => (d, Some(p)),
+            _ => (operand, None),
+        }
+    }
+
+    /// The 32-bit register at a slot of unknown class, for elements of vectors.
+    pub(super) fn only_r(&self, operand: &Operand, reg: Reg) -> Decoded<R> {
+        match reg {
+            Reg::R(r) => Ok(r),
+            _ => Err(self.error_at(operand, "expected a 32-bit register")),
+        }
+    }
+
+    /// A constant operand.
+    pub(super) fn constant(&self, n: usize, what: &str) -> Decoded<i128> {
+        match self.operand(n).kind {
+            OperandKind::Int(value) => Ok(value),
+            _ => Err(self.error_at(self.operand(n), format!("{what} is an integer constant"))),
+        }
+    }
+}

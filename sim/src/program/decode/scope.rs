@@ -1,0 +1,106 @@
+//! Names inside a function: registers, variables, labels, and the blocks they are visible in.
+
+use std::collections::HashMap;
+
+use crate::program::code::Reg;
+use crate::program::decode::{Decoded, Symbols};
+use crate::program::types::Type;
+use crate::text::ast::{Registers, Statement, Variable};
+use crate::text::lexer::Pos;
+
+/// What a name inside a function stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Symbol<'m> {
+    /// A register declared with this type and this many components.
+    Register(Type, u32),
+    /// A variable of the frame: a `.local` or, in a call sequence, a `.param`.
+    Frame {
+        variable: &'m Variable,
+        offset: u32,
+        size: u32,
+    },
+    /// A `.shared`, `.global` or `.const` variable declared in the function.
+    Variable(&'m Variable),
+    /// A kernel parameter at this offset.
+    KernelParam(u32),
+    Label(u32),
+    /// `.branchtargets`, `.calltargets`.
+    Targets(&'m [String]),
+    /// `.callprototype`.
+    Prototype {
+        returns: &'m [Variable],
+        params: &'m [Variable],
+    },
+}
+
+/// The names of one block.
+#[derive(Default)]
+pub(super) struct Scope<'m> {
+    names: HashMap<&'m str, Symbol<'m>>,
+    /// `%r<12>`: prefix → type, components, count.
+    ranges: HashMap<&'m str, (Type, u32, u32)>,
+    /// Slots of the registers used so far, by name.
+    pub(super) slots: HashMap<String, Vec<Reg>>,
+}
+
+impl<'m> Scope<'m> {
+    pub(super) fn declare(
+        &mut self,
+        symbols: &Symbols<'_>,
+        name: &'m str,
+        symbol: Symbol<'m>,
+        pos: Pos,
+    ) -> Decoded<()> {
+        match self.names.insert(name, symbol) {
+            None => Ok(()),
+            Some(_) => Err(symbols.error(pos, name.len(), format!("`{name}` is declared twice"))),
+        }
+    }
+
+    pub(super) fn declare_registers(
+        &mut self,
+        symbols: &Symbols<'_>,
+        registers: &'m Registers,
+    ) -> Decoded<()> {
+        let Some(ty) = Type::parse(&registers.ty) else {
+            let message = format!("unknown register type `.{}`", registers.ty);
+            return Err(symbols.error(registers.pos, 4, message));
+        };
+        for (name, count) in &registers.names {
+            match count {
+                None => {
+                    self.declare(symbols, name, Symbol::Register(ty, registers.vector), registers.pos)?;
+                }
+                Some(count) => {
+                    if self.ranges.insert(name, (ty, registers.vector, *count)).is_some() {
+                        let message = format!("registers `{name}<…>` are declared twice");
+                        return Err(symbols.error(registers.pos, 4, message));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<Symbol<'m>> {
+        if let Some(&symbol) = self.names.get(name) {
+            return Some(symbol);
+        }
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        (1..=digits).find_map(|n| {
+            let (prefix, number) = name.split_at(name.len() - n);
+            let &(ty, vector, count) = self.ranges.get(prefix)?;
+            let plain = number == "0" || !number.starts_with('0');
+            let within = number.parse::<u32>().is_ok_and(|i| i < count);
+            (plain && within).then_some(Symbol::Register(ty, vector))
+        })
+    }
+}
+
+/// The labels directly in a block, which may be used before they come.
+pub(super) fn labels(statements: &[Statement]) -> impl Iterator<Item = (&str, Pos)> {
+    statements.iter().filter_map(|statement| match statement {
+        Statement::Label(name, pos) => Some((name.as_str(), *pos)),
+        _ => None,
+    })
+}

@@ -1,0 +1,45 @@
+//! alloca, stacksave, stackrestore (PTX ISA, "Stack Manipulation Instructions").
+
+use crate::arith::Int;
+use crate::program::code::Memory;
+use crate::program::decode::Decoded;
+use crate::program::decode::instruction::Cx;
+use crate::program::types::Type;
+
+impl Cx<'_, '_, '_> {
+    /// `.u32` or `.u64`.
+    fn stack_type(&mut self) -> Decoded<Type> {
+        match self.want_type()? {
+            ty @ Type::Int(Int::U32 | Int::U64) => Ok(ty),
+            ty => Err(self.no_such_type(ty)),
+        }
+    }
+
+    /// `alloca.type d, bytes[, alignment]`.
+    pub(super) fn alloca(&mut self) -> Decoded<Memory> {
+        let ty = self.stack_type()?;
+        self.arity_of(2, 3)?;
+        let align = if self.count() == 3 { self.constant(2, "an alignment")? } else { DEFAULT_ALIGN };
+        let Some(align) = u32::try_from(align).ok().filter(|align| align.is_power_of_two()) else {
+            return Err(self.error_at(self.operand(2), format!("the alignment {align} is no power of two")));
+        };
+        Ok(Memory::Alloca { d: self.dst(0, ty)?, bytes: self.src(1, ty)?, align })
+    }
+
+    /// `stacksave.type d`.
+    pub(super) fn stack_save(&mut self) -> Decoded<Memory> {
+        let ty = self.stack_type()?;
+        self.arity(1)?;
+        Ok(Memory::StackSave(self.dst(0, ty)?))
+    }
+
+    /// `stackrestore.type a`.
+    pub(super) fn stack_restore(&mut self) -> Decoded<Memory> {
+        let ty = self.stack_type()?;
+        self.arity(1)?;
+        Ok(Memory::StackRestore(self.src(0, ty)?))
+    }
+}
+
+/// Bytes that an allocation is aligned to when nothing is asked for.
+const DEFAULT_ALIGN: i128 = 8;

@@ -1,0 +1,121 @@
+//! wgmma.
+
+use crate::arith::mma::integer::BitOp;
+use crate::program::code::{Control, Extents, Numbers, Op, Tensor, Wgmma, WgmmaA};
+use crate::program::decode::Decoded;
+use crate::program::decode::instruction::Cx;
+use crate::program::decode::operand::Fit;
+use crate::program::decode::tensor::{extents, numbers};
+use crate::program::types::Type;
+
+impl Cx<'_, '_, '_> {
+    fn no_such_wgmma(&self) -> crate::text::error::ParseError {
+        self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
+    }
+
+    pub(super) fn wgmma(&mut self) -> Decoded<Op> {
+        let word = self.m.next().unwrap_or("");
+        if word == "mma_async" {
+            return self.mma_async().map(|tensor| Op::Tensor(Box::new(tensor)));
+        }
+        let groups = usize::from(word == "wait_group");
+        if !matches!(word, "fence" | "commit_group" | "wait_group") {
+            return Err(self.no_such_wgmma());
+        }
+        self.want_word("sync")?;
+        self.want_word("aligned")?;
+        self.arity(groups)?;
+        Ok(Op::Control(match word {
+            "commit_group" => Control::WgmmaCommit,
+            "fence" => Control::WgmmaFence,
+            _ => match self.constant(0, "the number of groups")? {
+                n @ 0..=7 => Control::WgmmaWait(n as u32),
+                _ => return Err(self.error_at(self.operand(0), "`wgmma.wait_group` takes 0 to 7")),
+            },
+        }))
+    }
+
+    /// `wgmma.mma_async.sync.aligned.shape[.satfinite].dtype.atype.btype[.op.popc] d, a, b, scale-d[, scales and transposes]`.
+    fn mma_async(&mut self) -> Decoded<Tensor> {
+        let sparse = self.m.eat("sp");
+        self.want_word("sync")?;
+        self.want_word("aligned")?;
+        let shape = self.m.next().unwrap_or("");
+        let early = self.m.eat("satfinite");
+        let [d, a, b]: [&str; 3] = std::array::from_fn(|_| self.m.next().unwrap_or(""));
+        let satfinite = early || self.m.eat("satfinite");
+        let bit_op: Option<BitOp> = self.bit_op();
+        let (Some(extents), Some(numbers)) = (extents(shape), numbers([d, a, b, d], satfinite, bit_op))
+        else {
+            return Err(self.no_such_wgmma());
+        };
+        if sparse || !known(&extents, &numbers) {
+            return Err(self.no_such_wgmma());
+        }
+        let Extents { n, k, .. } = extents;
+        let k = if matches!(numbers, Numbers::Bits(_)) { k / 32 } else { k };
+        let float = matches!(numbers, Numbers::Float { .. });
+        let sixteen = numbers.bits().0 == 16;
+        let from_registers = self.is_vector(1);
+        let transposes = match (sixteen, from_registers) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => 2,
+        };
+        let scales = if float { 2 } else { 0 };
+        // Everything after the descriptors may be left out together.
+        if self.count() != 3 {
+            self.arity(4 + scales + transposes)?;
+        }
+        let d_bits = numbers.sum_bits().1;
+        let ty = match numbers {
+            Numbers::Float { .. } if d_bits == 32 => Type::F32,
+            Numbers::Float { .. } => Type::B32,
+            _ => Type::Int(crate::arith::Int::S32),
+        };
+        let count = 64 * n * d_bits as usize / 32 / 128;
+        let regs = self.destinations(0, count, ty, Fit::Exact)?;
+        self.uses.extend_from_slice(&regs);
+        let d = self.words_of(0, &regs)?;
+        let a = if from_registers {
+            let count = 64 * k * numbers.bits().0 as usize / 32 / 128;
+            let regs = self.sources(1, count, Type::B32, Fit::Exact)?;
+            WgmmaA::Registers(self.words_of(1, &regs)?)
+        } else {
+            WgmmaA::Shared(self.descriptor(1)?)
+        };
+        let b = self.descriptor(2)?;
+        let keep = if self.count() > 3 { Some(self.src_p(self.operand(3))?) } else { None };
+        let mut immediates = vec![];
+        for n in 4..self.count() {
+            immediates.push(self.constant(n, "a scale or transpose")?);
+        }
+        let (given_scales, given_transposes) = immediates.split_at(scales.min(immediates.len()));
+        if given_scales.iter().any(|s| !matches!(s, 1 | -1))
+            || given_transposes.iter().any(|t| !matches!(t, 0 | 1))
+        {
+            return Err(self.error("scales are 1 or -1, transposes 0 or 1"));
+        }
+        let negative = |i: usize| given_scales.get(i) == Some(&-1);
+        let set = |i: usize| given_transposes.get(i) == Some(&1);
+        let transposed = if from_registers { (false, set(0)) } else { (set(0), set(1)) };
+        let extents = Extents { m: 16, n, k };
+        let negate = (negative(0), negative(1));
+        Ok(Tensor::Wgmma(Wgmma { extents, numbers, d, a, b, keep, negate, transposed }))
+    }
+}
+
+/// The shapes that exist (PTX ISA, "wgmma.mma_async": "Matrix Shape").
+fn known(extents: &Extents, numbers: &Numbers) -> bool {
+    let Extents { m, n, k } = *extents;
+    let any_n = n % 8 == 0 && (8..=256).contains(&n);
+    // Integers have every multiple of 8 up to 32, then of 16.
+    let integer_n = any_n && (n <= 32 || n % 16 == 0);
+    m == 64
+        && match numbers {
+            Numbers::Float { ab: (a, _), .. } => any_n && k * a.bits() as usize == 256,
+            Numbers::Int { ab: (a, _), .. } => integer_n && a.bits == 8 && k == 32,
+            Numbers::Bits(BitOp::And) => integer_n && k == 256,
+            Numbers::Bits(BitOp::Xor) | Numbers::F64 => false,
+        }
+}

@@ -1,0 +1,395 @@
+//! A module: parsed, decoded, and ready to launch.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::program::code::{Code, Meta};
+use crate::program::decode::{Symbols, decode, size_of};
+use crate::program::spaces::FUNCTION_WINDOW;
+use crate::program::types::Type;
+use crate::report::SourceLocation;
+use crate::text::ast::{Ast, Function, FunctionKind, Init, Item, Space, Statement, Variable};
+use crate::text::error::ParseError;
+use crate::text::lexer::Pos;
+use crate::text::parser;
+
+/// A PTX module, validated and decoded. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Module {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    id: u64,
+    file: String,
+    text: String,
+    ast: Ast,
+    codes: Vec<Code>,
+    variables: Vec<GlobalVariable>,
+}
+
+/// A `.global` or `.const` variable of a module.
+#[derive(Debug)]
+pub(crate) struct GlobalVariable {
+    pub(crate) name: Arc<str>,
+    pub(crate) size: u64,
+    pub(crate) read_only: bool,
+    pieces: Vec<(u64, Piece)>,
+}
+
+/// What an initialiser puts at an offset.
+#[derive(Debug)]
+enum Piece {
+    Bytes(Vec<u8>),
+    /// The address of a variable, plus bytes.
+    Variable {
+        index: usize,
+        offset: i64,
+        bytes: usize,
+        shift: u32,
+    },
+    /// The address of a function.
+    Function {
+        index: u64,
+        bytes: usize,
+    },
+}
+
+impl GlobalVariable {
+    /// The initial bytes, by offset.
+    pub(crate) fn image(&self, addresses: &[u64]) -> Vec<(u64, Vec<u8>)> {
+        let bytes_of = |piece: &Piece| match piece {
+            Piece::Bytes(bytes) => bytes.clone(),
+            Piece::Variable { index, offset, bytes, shift } => {
+                let address = addresses.get(*index).copied().unwrap_or(0).wrapping_add_signed(*offset);
+                (address >> shift).to_le_bytes()[..*bytes].to_vec()
+            }
+            Piece::Function { index, bytes } => {
+                (FUNCTION_WINDOW + index * 16).to_le_bytes()[..*bytes].to_vec()
+            }
+        };
+        self.pieces.iter().map(|(offset, piece)| (*offset, bytes_of(piece))).collect()
+    }
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+impl Module {
+    /// Parses and validates PTX text.
+    ///
+    /// # Errors
+    /// On the first thing that is not valid PTX, or that the simulator does not know: with line, column and caret.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        Self::parse_file("kernel.ptx", text)
+    }
+
+    /// Like [`Module::parse`], with the name that reports give the text.
+    ///
+    /// # Errors
+    /// As [`Module::parse`].
+    pub fn parse_file(file: &str, text: &str) -> Result<Self, ParseError> {
+        Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
+    }
+
+    /// Like [`Module::parse_file`], with every mistake rather than the first; there is at least one.
+    pub(crate) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
+        let build = || {
+            let ast = parser::parse(text)?;
+            let (codes, variables) = {
+                let symbols = Symbols::new(text, &ast).map_err(|error| vec![error])?;
+                (decode(&symbols)?, variables(&symbols).map_err(|error| vec![error])?)
+            };
+            let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+            Ok(Inner { id, file: file.into(), text: text.into(), ast, codes, variables })
+        };
+        build()
+            .map(|inner| Self { inner: Arc::new(inner) })
+            .map_err(|errors: Vec<ParseError>| errors.into_iter().map(|error| error.in_file(file)).collect())
+    }
+
+    /// The syntax tree.
+    pub fn ast(&self) -> &Ast {
+        &self.inner.ast
+    }
+
+    /// The text as parsed.
+    pub fn text(&self) -> &str {
+        &self.inner.text
+    }
+
+    /// The names of the kernels, in the order of the text.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.inner.codes.iter().filter_map(|code| self.entry(&code.entry))
+    }
+
+    /// A kernel by name.
+    pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        let code = self.inner.codes.iter().find(|code| &*code.entry == name)?;
+        let function = self.inner.ast.items.iter().find_map(|item| match item {
+            Item::Function(f) if f.name == name && f.body.is_some() => Some(f),
+            _ => None,
+        })?;
+        Some(Entry { code, function })
+    }
+
+    /// The name that reports give the text.
+    pub fn file(&self) -> &str {
+        &self.inner.file
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.inner.id
+    }
+
+    pub(crate) fn variables(&self) -> &[GlobalVariable] {
+        &self.inner.variables
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<usize> {
+        self.inner.variables.iter().position(|v| &*v.name == name)
+    }
+
+    /// The path of a `.file`.
+    pub(crate) fn source_file(&self, index: u32) -> Option<&str> {
+        self.inner.ast.items.iter().find_map(|item| match item {
+            Item::File { index: i, name } if *i == index => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The largest variable in shared memory that a kernel can name.
+    pub(crate) fn largest_shared(&self, entry: &str) -> Option<Pos> {
+        let items = &self.inner.ast.items;
+        let function = items.iter().find_map(|item| match item {
+            Item::Function(f) if f.name == entry => f.body.as_deref(),
+            _ => None,
+        });
+        let outer = items.iter().filter_map(|item| match item {
+            Item::Variable(variable) => Some(variable),
+            _ => None,
+        });
+        let inner = function.unwrap_or(&[]).iter().filter_map(|statement| match statement {
+            Statement::Variable(variable) => Some(variable),
+            _ => None,
+        });
+        let bytes = |v: &&Variable| v.dims.iter().flatten().product::<u64>() * u64::from(v.vector);
+        outer.chain(inner).filter(|v| v.space == Space::Shared).max_by_key(bytes).map(|v| v.pos)
+    }
+
+    /// The line of the source that an instruction was compiled from, if the text says.
+    pub(crate) fn source_of(&self, code: &Code, meta: &Meta) -> Option<SourceLocation> {
+        let loc = code.locs.get(meta.loc as usize)?;
+        let file = self.source_file(loc.file).unwrap_or("?").to_string();
+        Some(SourceLocation { file, line: loc.line, column: loc.column })
+    }
+
+    /// A line of the text, from 1; empty past the end.
+    pub fn line(&self, line: u32) -> &str {
+        self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
+    }
+}
+
+/// What a module says about one kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'m> {
+    pub(crate) code: &'m Code,
+    function: &'m Function,
+}
+
+/// A kernel parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name in the text.
+    pub name: String,
+    /// Its type: `u64`, `f32`, `b8[128]`.
+    pub ty: String,
+    /// Bytes.
+    pub size: usize,
+}
+
+impl<'m> Entry<'m> {
+    /// The kernel's name.
+    pub fn name(&self) -> &'m str {
+        &self.code.entry
+    }
+
+    /// The parameters in order.
+    pub fn params(&self) -> Vec<Param> {
+        let param = |p: &crate::program::code::ParamSlot| Param {
+            name: p.name.to_string(),
+            ty: p.ty.to_string(),
+            size: p.size as usize,
+        };
+        self.code.params.iter().map(param).collect()
+    }
+
+    /// The integers of a directive such as `maxntid`, `maxnreg`, `minnctapersm`, if the kernel has it.
+    pub fn directive(&self, name: &str) -> Option<&'m [u64]> {
+        self.function.directives.iter().find(|d| d.name == name).map(|d| &d.values[..])
+    }
+
+    /// `.reqntid`: the block shape the kernel demands, missing extents 1.
+    #[doc(alias = ".reqntid")]
+    pub fn reqntid(&self) -> Option<[u32; 3]> {
+        self.directive("reqntid").map(extents)
+    }
+
+    /// `.reqnctapercluster`: the cluster shape the kernel demands.
+    #[doc(alias = ".reqnctapercluster")]
+    pub fn reqnctapercluster(&self) -> Option<[u32; 3]> {
+        self.directive("reqnctapercluster").map(extents)
+    }
+
+    /// Bytes of statically declared shared memory that the kernel and what it calls use.
+    pub fn static_shared_bytes(&self) -> usize {
+        self.code.static_shared as usize
+    }
+
+    /// Registers declared in the kernel's body, by type.
+    pub fn declared_registers(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        count_registers(self.function.body.as_deref().unwrap_or(&[]), &mut counts);
+        counts
+    }
+
+    /// Every instruction of the kernel's body in order: full mnemonic and line.
+    pub fn instructions(&self) -> impl Iterator<Item = (String, u32)> + 'm {
+        let mut all = vec![];
+        collect_instructions(self.function.body.as_deref().unwrap_or(&[]), &mut all);
+        all.into_iter()
+    }
+
+    /// How many instructions of each mnemonic the kernel's body holds.
+    pub fn instruction_counts(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for (mnemonic, _) in self.instructions() {
+            *counts.entry(mnemonic).or_insert(0) += 1;
+        }
+        counts
+    }
+}
+
+fn extents(values: &[u64]) -> [u32; 3] {
+    std::array::from_fn(|i| values.get(i).map_or(1, |&v| v as u32))
+}
+
+fn count_registers(body: &[Statement], counts: &mut BTreeMap<String, u64>) {
+    for statement in body {
+        match statement {
+            Statement::Block(inner) => count_registers(inner, counts),
+            Statement::Registers(registers) => {
+                let names = registers.names.iter().map(|(_, count)| u64::from(count.unwrap_or(1)));
+                *counts.entry(registers.ty.clone()).or_insert(0) +=
+                    names.sum::<u64>() * u64::from(registers.vector);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn collect_instructions(body: &[Statement], out: &mut Vec<(String, u32)>) {
+    for statement in body {
+        match statement {
+            Statement::Block(inner) => collect_instructions(inner, out),
+            Statement::Instruction(i) => out.push((i.mnemonic(), i.pos.line)),
+            _ => {}
+        }
+    }
+}
+
+/// Memory that a module's variables may take together.
+const MAX_VARIABLES: u64 = 1 << 33;
+
+fn variables(symbols: &Symbols<'_>) -> Result<Vec<GlobalVariable>, ParseError> {
+    let mut total = 0;
+    let mut out = vec![];
+    for variable in &symbols.variables {
+        let (ty, size, _) = size_of(symbols, variable)?;
+        let in_memory = matches!(variable.space, Space::Global | Space::Const);
+        let mut pieces = vec![];
+        if let (Some(init), true) = (&variable.init, in_memory) {
+            fill(symbols, variable, init, ty, &mut 0, size, &mut pieces)?;
+        }
+        let size = if in_memory { size } else { 0 };
+        total += size;
+        if total > MAX_VARIABLES {
+            let message = format!("the module's variables take more than {MAX_VARIABLES} bytes");
+            return Err(symbols.error(variable.pos, variable.name.len(), message));
+        }
+        let read_only = variable.space == Space::Const;
+        out.push(GlobalVariable { name: Arc::from(variable.name.as_str()), size, read_only, pieces });
+    }
+    Ok(out)
+}
+
+/// Lays out an initialiser from `at` on.
+fn fill(
+    symbols: &Symbols<'_>,
+    variable: &Variable,
+    init: &Init,
+    ty: Type,
+    at: &mut u64,
+    size: u64,
+    pieces: &mut Vec<(u64, Piece)>,
+) -> Result<(), ParseError> {
+    let error = |message: String| symbols.error(Pos { ..variable.pos }, variable.name.len(), message);
+    if let Init::List(items) = init {
+        // An inner list starts its own row of an array with several extents.
+        let inner: u64 = variable.dims.iter().skip(1).flatten().product::<u64>() * u64::from(ty.bytes());
+        for item in items {
+            let row = *at;
+            fill(symbols, variable, item, ty, at, size, pieces)?;
+            if matches!(item, Init::List(_)) && inner > 0 && variable.dims.len() == 2 {
+                *at = row + inner;
+            }
+        }
+        return Ok(());
+    }
+    let bytes = ty.bytes() as usize;
+    if *at + bytes as u64 > size {
+        return Err(error(format!("`{}` has more initial values than elements", variable.name)));
+    }
+    let piece = match init {
+        Init::Int(value) => match ty {
+            Type::F32 => Piece::Bytes((*value as f32).to_le_bytes().to_vec()),
+            Type::F64 => Piece::Bytes((*value as f64).to_le_bytes().to_vec()),
+            _ => Piece::Bytes(value.to_le_bytes()[..bytes.min(16)].to_vec()),
+        },
+        Init::Single(bits) => {
+            Piece::Bytes(float_bytes(f64::from(f32::from_bits(*bits)), u64::from(*bits), ty))
+        }
+        Init::Double(bits) => Piece::Bytes(float_bytes(f64::from_bits(*bits), *bits, ty)),
+        Init::Address { name, offset, mask, .. } => address(symbols, name, *offset as i64, *mask, bytes)
+            .ok_or_else(|| {
+                error(format!("`{name}`, the initial value of `{}`, is not declared", variable.name))
+            })?,
+        Init::List(_) => unreachable!("lists are handled above"),
+    };
+    pieces.push((*at, piece));
+    *at += bytes as u64;
+    Ok(())
+}
+
+fn float_bytes(value: f64, bits: u64, ty: Type) -> Vec<u8> {
+    match ty {
+        Type::F32 => (value as f32).to_le_bytes().to_vec(),
+        Type::F64 => value.to_le_bytes().to_vec(),
+        Type::F16 => half::f16::from_f64(value).to_le_bytes().to_vec(),
+        _ => bits.to_le_bytes()[..ty.bytes().min(8) as usize].to_vec(),
+    }
+}
+
+fn address(symbols: &Symbols<'_>, name: &str, offset: i64, mask: Option<u64>, bytes: usize) -> Option<Piece> {
+    use crate::program::decode::Global;
+    let bytes = bytes.min(8);
+    let shift = mask.map_or(0, u64::trailing_zeros);
+    match symbols.names.get(name)? {
+        Global::Variable(index) => Some(Piece::Variable { index: *index, offset, bytes, shift }),
+        Global::Function(index) => {
+            let function = symbols.functions[*index];
+            (function.kind == FunctionKind::Func).then_some(Piece::Function { index: *index as u64, bytes })
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Runs all clusters of a grid: side by side where they are independent, taking turns where they communicate.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::check::counting::complete;
+use crate::check::global::races_between_blocks;
+use crate::machine::{MULTIPROCESSORS, Machine};
+use crate::program::code::Code;
+use crate::program::module::Module;
+use crate::report::{Counts, Finding, InstructionClass, LineCounts, Report};
+use crate::schedule::random::Random;
+use crate::schedule::unit::{Progress, Unit};
+
+/// Reports blocks finished and blocks in all.
+pub(crate) type OnProgress<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
+
+/// Threads one multiprocessor holds at a time.
+const RESIDENT_THREADS: u32 = 2048;
+
+/// Runs the grid.
+pub(crate) fn run(
+    machine: &Machine<'_>,
+    module: &Module,
+    progress: &OnProgress<'_>,
+) -> Result<Report, Box<Finding>> {
+    let units: u64 = machine.clusters().iter().map(|&n| u64::from(n)).product();
+    if machine.parallel {
+        side_by_side(machine, module, units, progress)
+    } else {
+        in_turns(machine, module, units, progress)
+    }
+}
+
+/// What the clusters left behind, by number.
+#[derive(Default)]
+struct Results {
+    printed: BTreeMap<u64, Vec<String>>,
+    warp_instructions: u64,
+    profile: Vec<Counts>,
+    /// What did not end the run, by cluster.
+    findings: BTreeMap<u64, Vec<Finding>>,
+    /// The first cluster that failed.
+    failed: Option<(u64, Box<Finding>)>,
+}
+
+impl Results {
+    /// Takes over what a cluster found and printed.
+    fn take(&mut self, unit: &mut Unit<'_>) {
+        let (printed, findings) = (unit.take_printed(), unit.take_findings());
+        if !printed.is_empty() {
+            self.printed.insert(unit.index, printed);
+        }
+        if !findings.is_empty() {
+            self.findings.insert(unit.index, findings);
+        }
+    }
+
+    fn failed(&mut self, index: u64, finding: Box<Finding>) {
+        if self.failed.as_ref().is_none_or(|(at, _)| index < *at) {
+            self.failed = Some((index, finding));
+        }
+    }
+
+    fn count(&mut self, warp_instructions: u64, profile: &[Counts]) {
+        self.warp_instructions += warp_instructions;
+        self.profile.resize(profile.len().max(self.profile.len()), Counts::default());
+        self.profile.iter_mut().zip(profile).for_each(|(all, more)| all.add(more));
+    }
+
+    fn report(self, machine: &Machine<'_>, module: &Module, blocks: u64) -> Result<Report, Box<Finding>> {
+        let stopped = self.failed.is_some();
+        let mut findings = vec![];
+        let last = self.failed.as_ref().map_or(u64::MAX, |(at, _)| *at);
+        let unordered = races_between_blocks(machine, module);
+        let known = self.findings.into_iter().filter(|(at, _)| *at <= last).flat_map(|(_, found)| found);
+        for finding in known.chain(self.failed.map(|(_, finding)| *finding)).chain(unordered) {
+            let told = findings.iter().any(|old: &Finding| old.same_place(&finding));
+            if machine.keep_going == 0 {
+                return Err(Box::new(finding));
+            }
+            if !told && findings.len() < machine.keep_going {
+                findings.push(finding);
+            }
+        }
+        let mut profile = self.profile;
+        let mut counts = Counts::default();
+        for (line, instr) in profile.iter_mut().zip(&machine.code.instrs) {
+            complete(&instr.op, line);
+            counts.add(line);
+        }
+        counts.warp_instructions = self.warp_instructions;
+        let lines = profile.iter().enumerate().filter(|(_, counts)| counts.warp_instructions != 0);
+        Ok(Report {
+            printed: self.printed.into_values().flatten().collect(),
+            blocks,
+            counts,
+            lines: lines.map(|(pc, counts)| line_counts(machine.code, module, pc, *counts)).collect(),
+            findings,
+            stopped,
+        })
+    }
+}
+
+fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineCounts {
+    let meta = &code.meta[pc];
+    let mnemonic = code.mnemonics[meta.mnemonic as usize].to_string();
+    LineCounts {
+        line: meta.line,
+        column: meta.column,
+        class: InstructionClass::of(&mnemonic),
+        mnemonic,
+        source: module.source_of(code, meta),
+        counts,
+    }
+}
+
+/// Independent clusters, on all cores. The failure that is reported is that of the lowest number, whoever found it.
+fn side_by_side(
+    machine: &Machine<'_>,
+    module: &Module,
+    units: u64,
+    progress: &OnProgress<'_>,
+) -> Result<Report, Box<Finding>> {
+    let next = AtomicU64::new(0);
+    let done = AtomicU64::new(0);
+    let first_failure = AtomicU64::new(u64::MAX);
+    let results = Mutex::new(Results::default());
+    let stuck = Mutex::new(vec![]);
+    let lock = || results.lock().unwrap_or_else(|e| e.into_inner());
+    let size = u64::from(machine.cluster_size());
+    let tell = || progress(size * (done.fetch_add(1, Relaxed) + 1), size * units);
+    let work = || {
+        let mut unit = Unit::new(machine);
+        let mut profile = machine.empty_profile();
+        let mut warp_instructions = 0;
+        loop {
+            let index = next.fetch_add(1, Relaxed);
+            if index >= units || index > first_failure.load(Relaxed) {
+                break;
+            }
+            unit.start(index);
+            unit.swap_profile(&mut profile);
+            let outcome = unit.run(module);
+            unit.swap_profile(&mut profile);
+            if outcome == Ok(Progress::Stuck) && unit.looks_at_global() {
+                let mut stuck = stuck.lock().unwrap_or_else(|e| e.into_inner());
+                if stuck.len() < MOST_STUCK {
+                    stuck.push(std::mem::replace(&mut unit, Unit::new(machine)));
+                    continue;
+                }
+            }
+            let outcome = ended(&mut unit, outcome, module);
+            warp_instructions += unit.warp_instructions();
+            if outcome.is_err() || unit.has_news() {
+                lock().take(&mut unit);
+            }
+            if let Err(finding) = outcome {
+                first_failure.fetch_min(index, Relaxed);
+                lock().failed(index, finding);
+            }
+            tell();
+        }
+        lock().count(warp_instructions, &profile);
+    };
+    let workers = (rayon::current_num_threads() as u64).min(units);
+    if workers <= 1 {
+        work();
+    } else {
+        rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
+    }
+    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut stuck = stuck.into_inner().unwrap_or_else(|e| e.into_inner());
+    stuck.retain(|unit| unit.index < first_failure.load(Relaxed));
+    stuck.sort_by_key(|unit| unit.index);
+    try_again(machine, module, stuck, &mut results, &tell);
+    results.report(machine, module, size * units)
+}
+
+/// Clusters that may wait for others while those run at the same time.
+const MOST_STUCK: usize = 256;
+
+/// What became of a cluster that ran to its end or got stuck.
+fn ended(
+    unit: &mut Unit<'_>,
+    outcome: Result<Progress, Box<Finding>>,
+    module: &Module,
+) -> Result<(), Box<Finding>> {
+    match outcome? {
+        Progress::Stuck => Err(unit.stuck(module)),
+        Progress::Finished | Progress::Moved => Ok(()),
+    }
+}
+
+/// Clusters that waited for what others might store, now that those have ended: one after the other, as long as one of them
+/// still does something.
+fn try_again(
+    machine: &Machine<'_>,
+    module: &Module,
+    mut stuck: Vec<Unit<'_>>,
+    results: &mut Results,
+    tell: &dyn Fn(),
+) {
+    let mut profile = machine.empty_profile();
+    let mut moved = true;
+    while moved && !stuck.is_empty() {
+        moved = false;
+        for mut unit in std::mem::take(&mut stuck) {
+            let before = unit.events();
+            unit.swap_profile(&mut profile);
+            let outcome = unit.run(module);
+            unit.swap_profile(&mut profile);
+            moved |= unit.events() != before;
+            match outcome {
+                Ok(Progress::Stuck) => stuck.push(unit),
+                outcome => {
+                    settle(results, &mut unit, outcome.map(|_| ()));
+                    tell();
+                }
+            }
+        }
+    }
+    for unit in &mut stuck {
+        let finding = unit.stuck(module);
+        settle(results, unit, Err(finding));
+    }
+    results.count(0, &profile);
+}
+
+/// Takes over what a cluster left that was tried again.
+fn settle(results: &mut Results, unit: &mut Unit<'_>, outcome: Result<(), Box<Finding>>) {
+    results.take(unit);
+    results.warp_instructions += unit.warp_instructions();
+    if let Err(finding) = outcome {
+        results.failed(unit.index, finding);
+    }
+}
+
+/// Communicating clusters: as many as a GPU would hold at once take turns in a fixed order.
+fn in_turns(
+    machine: &Machine<'_>,
+    module: &Module,
+    units: u64,
+    progress: &OnProgress<'_>,
+) -> Result<Report, Box<Finding>> {
+    let size = u64::from(machine.cluster_size());
+    let blocks_per_processor = (RESIDENT_THREADS / machine.threads().max(1)).clamp(1, 32);
+    let resident = (u64::from(MULTIPROCESSORS * blocks_per_processor) / size).max(1);
+    let mut results = Results::default();
+    let mut profile = machine.empty_profile();
+    let mut running: VecDeque<Unit<'_>> = VecDeque::new();
+    let mut spare: Vec<Unit<'_>> = vec![];
+    let (mut next, mut done, mut warp_instructions) = (0, 0, 0);
+    let mut random = machine.seed.map(Random::new);
+    // Units in a row that could not move, and changes to memory so far.
+    let (mut stuck, mut changes) = (0, 0);
+    loop {
+        if let Some(random) = &mut random
+            && !running.is_empty()
+        {
+            running.rotate_left(random.below(running.len() as u64) as usize);
+        }
+        let mut unit = match running.pop_front() {
+            Some(unit) => unit,
+            None if next < units => begin(machine, &mut spare, &mut next),
+            None => break,
+        };
+        unit.swap_profile(&mut profile);
+        let outcome = unit.round(module, &mut changes);
+        unit.swap_profile(&mut profile);
+        let outcome = match outcome {
+            Ok(Progress::Stuck) => {
+                stuck += 1;
+                let alone = running.len() as u64 + 1;
+                // Taking turns at random, one that can move may be long in coming.
+                let patience = if random.is_some() { 64 * alone } else { alone };
+                if stuck >= patience && (next >= units || alone >= resident) {
+                    let others = running.iter_mut().min_by_key(|other| other.explains());
+                    let cause = others.filter(|other| other.explains() < unit.explains());
+                    Err(cause.unwrap_or(&mut unit).stuck(module))
+                } else {
+                    Ok(Progress::Stuck)
+                }
+            }
+            other => {
+                stuck = 0;
+                other
+            }
+        };
+        match outcome {
+            Err(finding) => {
+                results.take(&mut unit);
+                results.failed(u64::MAX, finding);
+                for unit in &mut running {
+                    results.take(unit);
+                }
+                warp_instructions += unit.warp_instructions();
+                break;
+            }
+            Ok(Progress::Finished) => {
+                done += 1;
+                warp_instructions += unit.warp_instructions();
+                results.take(&mut unit);
+                spare.push(unit);
+                progress(size * done, size * units);
+                continue;
+            }
+            Ok(_) => running.push_back(unit),
+        }
+        if next < units && (running.len() as u64) < resident {
+            let unit = begin(machine, &mut spare, &mut next);
+            running.push_front(unit);
+        }
+    }
+    results.count(warp_instructions, &profile);
+    results.report(machine, module, size * units)
+}
+
+fn begin<'a>(machine: &'a Machine<'a>, spare: &mut Vec<Unit<'a>>, next: &mut u64) -> Unit<'a> {
+    let mut unit = spare.pop().unwrap_or_else(|| Unit::new(machine));
+    unit.start(*next);
+    *next += 1;
+    unit
+}

@@ -1,0 +1,367 @@
+//! How a kernel is launched: [`Sim`], [`Launch`], [`Arg`], [`Checks`].
+
+use crate::machine::Machine;
+use crate::machine::memory::Memory;
+use crate::machine::options::Arch;
+use crate::machine::options::Arg;
+use crate::machine::options::Checks;
+use crate::machine::trace::{OnStep, Step, Trace, Tracer};
+use crate::program::code::Code;
+use crate::program::module::Module;
+use crate::report::{Finding, FindingKind, Report, Site};
+use crate::schedule::error::SimError;
+use crate::schedule::grid;
+use crate::schedule::grid::OnProgress;
+use crate::shadow::global::GlobalRaces;
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared_bytes: u32,
+    /// Blocks of a cluster along x, y, z, if the launch sets them.
+    pub cluster: Option<[u32; 3]>,
+}
+
+impl Default for Launch {
+    /// One block of one thread.
+    fn default() -> Self {
+        Self { grid: [1; 3], block: [1; 3], dynamic_shared_bytes: 0, cluster: None }
+    }
+}
+
+/// A simulated device and its rules. Cheap to make; launches on it are deterministic.
+pub struct Sim<'a> {
+    arch: Arch,
+    checks: Checks,
+    step_limit: u64,
+    keep_going: usize,
+    seed: Option<u64>,
+    progress: Option<Box<OnProgress<'a>>>,
+    trace: Option<(Trace, Box<OnStep<'a>>)>,
+}
+
+impl Default for Sim<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Sim<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { arch, checks, step_limit, keep_going, seed, progress: _, trace: _ } = self;
+        f.debug_struct("Sim")
+            .field("arch", arch)
+            .field("checks", checks)
+            .field("step_limit", step_limit)
+            .field("keep_going", keep_going)
+            .field("seed", seed)
+            .finish()
+    }
+}
+
+/// Warp instructions a block may execute unless told otherwise.
+const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
+
+/// Bytes that cooperative groups meet in, of which they use the second word.
+const WORKSPACE: usize = 32;
+
+/// Shared memory that a kernel may declare with its size; more is dynamic (CUDA C++ Programming Guide, "Shared Memory").
+const MAX_STATIC_SHARED: u32 = 48 * 1024;
+
+impl<'a> Sim<'a> {
+    /// sm_90 with all checks.
+    pub fn new() -> Self {
+        Self {
+            arch: Arch::default(),
+            checks: Checks::all(),
+            step_limit: DEFAULT_STEP_LIMIT,
+            keep_going: 0,
+            seed: None,
+            progress: None,
+            trace: None,
+        }
+    }
+
+    /// Sets the architecture whose arithmetic is simulated.
+    #[must_use]
+    pub fn arch(mut self, arch: Arch) -> Self {
+        self.arch = arch;
+        self
+    }
+
+    /// Sets what is watched.
+    #[must_use]
+    pub fn checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// Sets how many warp instructions a block (with its cluster) may execute before the run is given up.
+    #[must_use]
+    pub fn step_limit(mut self, instructions: u64) -> Self {
+        self.step_limit = instructions;
+        self
+    }
+
+    /// Goes on after mistakes that leave something to go on with (races, reads of what nobody wrote, missing waits),
+    /// and returns up to `limit` of them in [`Report::findings`], one for each kind and place in the text.
+    ///
+    /// A mistake that ends the run (such as an access outside every buffer) then is the last of them, and
+    /// [`Report::stopped`] is set. With 0, as at first, the first mistake is the error [`SimError::Fault`].
+    #[must_use]
+    pub fn keep_going(mut self, limit: usize) -> Self {
+        self.keep_going = limit;
+        self
+    }
+
+    /// Interleaves warps, and blocks that communicate, at random. The same seed gives the same run on every machine.
+    ///
+    /// Without a seed warps take turns in a fixed order.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Calls `f` with the blocks finished and the blocks in all, from whichever thread finished one.
+    #[must_use]
+    pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
+        self.progress = Some(Box::new(f));
+        self
+    }
+
+    /// Calls `f` after each instruction that `what` asks for; blocks then run one after the other.
+    #[must_use]
+    pub fn on_step(mut self, what: Trace, f: impl Fn(&Step<'_>) + Send + Sync + 'a) -> Self {
+        self.trace = Some((what, Box::new(f)));
+        self
+    }
+
+    /// Runs a kernel to its end.
+    ///
+    /// The module's variables are loaded into `memory` on first use and keep their values between launches.
+    ///
+    /// # Errors
+    /// If the kernel does not exist, the arguments or the shape do not fit it, or the kernel makes a mistake that
+    /// stops it ([`SimError::Fault`]).
+    pub fn launch(
+        &self,
+        module: &Module,
+        entry: &str,
+        launch: &Launch,
+        args: &[Arg],
+        memory: &mut Memory,
+    ) -> Result<Report, SimError> {
+        let Some(found) = module.entry(entry) else {
+            let entries = module.entries().map(|e| format!("`{}`", e.name())).collect();
+            return Err(SimError::UnknownEntry { name: entry.into(), entries });
+        };
+        let code = found.code;
+        let params = params(code, args)?;
+        let cluster = launch.cluster.or(found.reqnctapercluster());
+        check_shape(
+            code,
+            launch,
+            found.reqntid(),
+            found.directive("maxntid"),
+            cluster,
+            found.reqnctapercluster(),
+        )?;
+        let dynamic_start = code.static_shared.next_multiple_of(code.dynamic_align);
+        let shared_bytes = match (code.uses_dynamic_shared, launch.dynamic_shared_bytes) {
+            (false, 0) => code.static_shared,
+            (_, dynamic) => dynamic_start.saturating_add(dynamic),
+        };
+        let most = self.arch.shared_limit();
+        if code.static_shared > MAX_STATIC_SHARED || shared_bytes > most {
+            let message = format!(
+                "shared memory budget exceeded: {} bytes are static, {shared_bytes} in all; a block has at most \
+                 {MAX_STATIC_SHARED} static and {most} in all",
+                code.static_shared
+            );
+            let finding = budget(code, module, message);
+            return match self.keep_going {
+                0 => Err(SimError::Fault(Box::new(finding))),
+                _ => Ok(Report { findings: vec![finding], stopped: true, ..Report::default() }),
+            };
+        }
+        let variables = memory.load(module);
+        let workspace = if code.meets_grid() { memory.alloc(WORKSPACE) } else { 0 };
+        let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
+        let clusters = blocks(launch.grid) / blocks(cluster.unwrap_or([1; 3]));
+        let machine = Machine {
+            code,
+            memory,
+            params,
+            grid: launch.grid,
+            block: launch.block,
+            cluster: cluster.unwrap_or([1; 3]),
+            explicit_cluster: cluster.is_some(),
+            shared_bytes,
+            dynamic_start: dynamic_start.min(shared_bytes),
+            registers: found.directive("maxnreg").and_then(|n| n.first()).map(|&n| n.min(256) as u32),
+            workspace,
+            variables,
+            tensor: self.arch.tensor(),
+            checks: self.checks,
+            step_limit: self.step_limit,
+            keep_going: self.keep_going,
+            seed: self.seed,
+            global: self
+                .checks
+                .contains(Checks::GLOBAL_RACES)
+                .then(|| GlobalRaces::new(code, memory.writable(), clusters))
+                .flatten(),
+            tracer: self.trace.as_ref().map(|(what, tell)| Tracer { what: *what, tell, module }),
+            parallel: self.trace.is_none() && !code.communicates,
+        };
+        let nothing = |_: u64, _: u64| {};
+        let progress: &OnProgress<'_> = match &self.progress {
+            Some(f) => f,
+            None => &nothing,
+        };
+        grid::run(&machine, module, progress).map_err(SimError::Fault)
+    }
+}
+
+/// The parameter space, as words.
+fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
+    if args.len() != code.params.len() {
+        return Err(SimError::ArgumentCount {
+            kernel: code.entry.to_string(),
+            wanted: code.params.len(),
+            found: args.len(),
+        });
+    }
+    let mut words = vec![0; code.param_bytes.div_ceil(4) as usize];
+    for (index, (arg, param)) in args.iter().zip(&code.params).enumerate() {
+        if arg.bytes.len() != param.size as usize {
+            return Err(SimError::ArgumentSize {
+                kernel: code.entry.to_string(),
+                index,
+                name: param.name.to_string(),
+                ty: param.ty.to_string(),
+                wanted: param.size as usize,
+                found: arg.bytes.len(),
+            });
+        }
+        for (i, &byte) in arg.bytes.iter().enumerate() {
+            let at = param.offset as usize + i;
+            words[at / 4] |= u32::from(byte) << (8 * (at % 4));
+        }
+    }
+    Ok(words)
+}
+
+/// A finding about the kernel's shared memory, at the largest variable of it or else at the first instruction.
+fn budget(code: &Code, module: &Module, message: String) -> Finding {
+    let meta = &code.meta[0];
+    let largest = module.largest_shared(&code.entry);
+    let (line, column, mnemonic) = match largest {
+        Some(pos) => (pos.line, pos.column, ".shared".to_string()),
+        None => (meta.line, meta.column, code.mnemonics[meta.mnemonic as usize].to_string()),
+    };
+    Finding {
+        kind: FindingKind::BudgetExceeded,
+        message,
+        site: Site {
+            kernel: code.entry.to_string(),
+            block: [0; 3],
+            thread: None,
+            warp: 0,
+            lane: None,
+            line,
+            column,
+            mnemonic,
+            source: module.source_of(code, meta),
+            file: module.file().to_string(),
+            text: module.line(line).to_string(),
+        },
+        other: None,
+        notes: vec![],
+    }
+}
+
+fn shape(code: &Code, reason: impl Into<String>) -> SimError {
+    SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
+}
+
+/// Blocks of a grid, so that no launch takes for ever.
+const MAX_BLOCKS: u64 = 1 << 26;
+
+/// The limits of CUDA C++ Programming Guide, "Technical Specifications", and the kernel's own directives.
+fn check_shape(
+    code: &Code,
+    launch: &Launch,
+    reqntid: Option<[u32; 3]>,
+    maxntid: Option<&[u64]>,
+    cluster: Option<[u32; 3]>,
+    required_cluster: Option<[u32; 3]>,
+) -> Result<(), SimError> {
+    let show = |v: [u32; 3]| format!("({}, {}, {})", v[0], v[1], v[2]);
+    let (grid, block) = (launch.grid, launch.block);
+    let grid_limit = [0x7fff_ffff, 65535, 65535];
+    let block_limit = [1024, 1024, 64];
+    if (0..3).any(|i| grid[i] == 0 || grid[i] > grid_limit[i]) {
+        return Err(shape(
+            code,
+            format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit)),
+        ));
+    }
+    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    if blocks > MAX_BLOCKS {
+        let reason = format!("a grid of {blocks} blocks; the simulator runs at most {MAX_BLOCKS}");
+        return Err(shape(code, reason));
+    }
+    let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
+    if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {
+        let reason = format!(
+            "a block of {} threads; the limits are 1 to {} and 1024 in all",
+            show(block),
+            show(block_limit)
+        );
+        return Err(shape(code, reason));
+    }
+    if let Some(required) = reqntid
+        && required != block
+    {
+        return Err(shape(code, format!("its .reqntid is {}, the block is {}", show(required), show(block))));
+    }
+    if let Some(most) = maxntid
+        && threads > most.iter().product::<u64>()
+    {
+        return Err(shape(
+            code,
+            format!("its .maxntid allows {} threads, the block has {threads}", most.iter().product::<u64>()),
+        ));
+    }
+    if let (Some(required), Some(given)) = (required_cluster, launch.cluster)
+        && required != given
+    {
+        return Err(shape(
+            code,
+            format!("its .reqnctapercluster is {}, the cluster is {}", show(required), show(given)),
+        ));
+    }
+    if let Some(cluster) = cluster {
+        let size: u64 = cluster.iter().map(|&n| u64::from(n)).product();
+        if size == 0 || size > 16 {
+            return Err(shape(
+                code,
+                format!("a cluster of {} blocks; the limit is 16 in all", show(cluster)),
+            ));
+        }
+        if (0..3).any(|i| grid[i] % cluster[i] != 0) {
+            return Err(shape(
+                code,
+                format!("a grid of {} is not a multiple of the cluster {}", show(grid), show(cluster)),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! Runs a warp: chooses a group of lanes, and executes until it must choose again.
+
+mod calls;
+mod meet;
+mod registers;
+mod step;
+
+use crate::alu;
+use crate::alu::simd;
+use crate::check::look;
+use crate::exec::{mbarrier, memory, tensor};
+use crate::machine::Cx;
+use crate::machine::options::Checks;
+use crate::machine::warp::{Group, Wait, Warp};
+use crate::program::code::{BarrierKind, Control, Memory, Op};
+use crate::report::fault::{Fault, Outcome};
+use crate::schedule::run::step::Step;
+use crate::shadow::clocks::WARPGROUP;
+
+/// Instructions after which a group that was passed over gets a turn.
+pub(crate) const PATIENCE: u32 = 1 << 15;
+/// What an instruction through which lanes may talk to each other adds to the impatience of the others.
+const TALK: u32 = 256;
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It used up its turn.
+    Turn,
+    /// It waits for others, and says so.
+    Yielded,
+    /// None of its lanes can go on.
+    Blocked,
+    /// All its lanes have ended.
+    Finished,
+}
+
+/// A fault and the instruction it happened at.
+pub(crate) type Faulted = (Box<Fault>, u32);
+
+/// Runs a warp for at most `turn` instructions.
+pub(crate) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u64) -> Result<Stop, Faulted> {
+    simd::on_best(Turn::<CHECKED> { cx, warp, turn })
+}
+
+/// A turn of a warp.
+struct Turn<'t, 'a, const CHECKED: bool> {
+    cx: &'t mut Cx<'a>,
+    warp: &'t mut Warp,
+    turn: u64,
+}
+
+impl<const CHECKED: bool> simd::Work for Turn<'_, '_, CHECKED> {
+    type Out = Result<Stop, Faulted>;
+
+    #[inline(always)]
+    fn work<const FMA: bool>(self) -> Self::Out {
+        run_turn::<CHECKED, FMA>(self.cx, self.warp, self.turn)
+    }
+}
+
+#[inline(always)]
+fn run_turn<const CHECKED: bool, const FMA: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    turn: u64,
+) -> Result<Stop, Faulted> {
+    let end = cx.clock + turn;
+    warp.polled = false;
+    cx.warp = warp.cta * cx.machine.threads().div_ceil(32) as usize + warp.index as usize;
+    loop {
+        let Some(chosen) = choose(cx, warp)? else {
+            return Ok(if warp.live == 0 { Stop::Finished } else { Stop::Blocked });
+        };
+        let mut group = warp.groups.swap_remove(chosen);
+        if cx.clock < end {
+            warp.chosen = group.mask;
+        }
+        let stop = run_group::<CHECKED, FMA>(cx, warp, &mut group, end).map_err(|fault| (fault, group.pc))?;
+        if group.mask != 0 {
+            warp.groups.push(group);
+        }
+        if let Some(stop) = stop {
+            return Ok(stop);
+        }
+    }
+}
+
+/// Whether a waiting group may go on.
+fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
+    match group.wait {
+        Wait::Ready => true,
+        Wait::Lanes(needed) => needed & warp.live & !group.mask == 0,
+        Wait::Aligned => warp.live & !group.mask == 0,
+        Wait::WarpBarrier(mask) => {
+            let there = warp.groups.iter().filter(|g| g.wait == group.wait).fold(0, |all, g| all | g.mask);
+            mask & warp.live & !there == 0
+        }
+        Wait::Barrier { id, phase } => cx.ctas[warp.cta].barriers[usize::from(id)].generation > phase,
+        Wait::Cluster { phase } => cx.cluster_barrier.generation > phase,
+        Wait::Registers(count) => registers::available(cx, warp, count),
+        Wait::Products(groups) => cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP].issued(groups),
+    }
+}
+
+/// The group to run next, if any can.
+fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<Option<usize>, Faulted> {
+    if let [only] = &warp.groups[..]
+        && only.wait == Wait::Ready
+    {
+        return Ok(Some(0));
+    }
+    for i in 0..warp.groups.len() {
+        let group = warp.groups[i];
+        if group.wait != Wait::Ready && released(cx, warp, &group) {
+            release(cx, warp, i);
+        }
+    }
+    warp.merge();
+    meet::meet(cx, warp)?;
+    let ready = |g: &Group| g.wait == Wait::Ready;
+    let order = |g: &Group| (u32::MAX - g.depth, g.pc);
+    let Some((first, _)) =
+        warp.groups.iter().enumerate().filter(|(_, g)| ready(g)).min_by_key(|(_, g)| order(g))
+    else {
+        return Ok(None);
+    };
+    if warp.impatience < PATIENCE {
+        return Ok(Some(first));
+    }
+    // Someone has waited long: the next one in the same order goes instead, and so in turn.
+    warp.impatience = 0;
+    let mut waiting: Vec<usize> = (0..warp.groups.len()).filter(|&i| ready(&warp.groups[i])).collect();
+    waiting.sort_by_key(|&i| order(&warp.groups[i]));
+    warp.turns = warp.turns.wrapping_add(1);
+    let next = 1 + warp.turns as usize % waiting.len().saturating_sub(1).max(1);
+    Ok(waiting.get(next).copied().or(Some(first)))
+}
+
+/// Lets a group go on after its wait.
+fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
+    let group = warp.groups[index];
+    match group.wait {
+        Wait::Barrier { id, phase } => {
+            let (reduction, released) = cx.ctas[warp.cta].barriers[usize::from(id)].result(phase);
+            if cx.machine.checks.contains(Checks::SHARED_RACES) {
+                cx.races.clocks.acquire(cx.warp, released);
+                cx.races.clocks.sync_lanes(cx.warp);
+            }
+            if let Op::Control(Control::Barrier(barrier)) = &cx.machine.code.instrs[group.pc as usize].op {
+                let all = |yes: bool| if yes { u32::MAX } else { 0 };
+                match barrier.kind {
+                    BarrierKind::Popc(d, ..) => warp.regs.put_r(d, group.mask, &[reduction.popc; 32]),
+                    BarrierKind::And(d, ..) => warp.regs.put_p(d, group.mask, all(reduction.and)),
+                    BarrierKind::Or(d, ..) => warp.regs.put_p(d, group.mask, all(reduction.or)),
+                    BarrierKind::Sync | BarrierKind::Arrive => {}
+                }
+            }
+            warp.groups[index].pc += 1;
+        }
+        Wait::Cluster { .. } => {
+            if cx.racing() {
+                cx.races.clocks.acquire(cx.warp, &cx.cluster_barrier.completed);
+            }
+            warp.groups[index].pc += 1;
+        }
+        Wait::Products(groups) => {
+            step::products_done(cx, warp, groups);
+            warp.groups[index].pc += 1;
+        }
+        Wait::WarpBarrier(mask) => {
+            cx.sync_members(mask, warp.live);
+            for g in warp.groups.iter_mut().filter(|g| g.wait == group.wait) {
+                g.pc += 1;
+                g.wait = Wait::Ready;
+            }
+        }
+        Wait::Registers(count) => {
+            registers::take(cx, warp, count);
+            warp.groups[index].pc += 1;
+        }
+        Wait::Ready | Wait::Lanes(_) | Wait::Aligned => {}
+    }
+    warp.groups[index].wait = Wait::Ready;
+}
+
+/// Executes one group until it ends, waits, meets or splits, or the turn is over. What is left of it stays in
+/// `group`; `Some` ends the warp's turn.
+#[inline(always)]
+fn run_group<const CHECKED: bool, const FMA: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    end: u64,
+) -> Outcome<Option<Stop>> {
+    let code = cx.machine.code;
+    let alone = warp.groups.is_empty();
+    // Where the next group stands that this one would run into.
+    let meeting = warp
+        .groups
+        .iter()
+        .filter(|g| g.wait.is_open() && g.depth == group.depth && g.pc > group.pc)
+        .map(|g| g.pc)
+        .min()
+        .unwrap_or(u32::MAX);
+    loop {
+        if cx.clock >= end {
+            return Ok(Some(Stop::Turn));
+        }
+        let instr = &code.instrs[group.pc as usize];
+        let mask = match instr.guard {
+            crate::program::code::Guard::Always => group.mask,
+            crate::program::code::Guard::If(p) => group.mask & warp.regs.p(p),
+            crate::program::code::Guard::Unless(p) => group.mask & !warp.regs.p(p),
+        };
+        let at = group.pc;
+        cx.clock += 1;
+        cx.pc = group.pc;
+        if CHECKED {
+            if let Some(counts) = cx.profile.get_mut(group.pc as usize) {
+                counts.warp_instructions += 1;
+                counts.thread_instructions += u64::from(mask.count_ones());
+            }
+            let meta = &code.meta[group.pc as usize];
+            if let Some(asked) = &meta.look
+                && meta.looks(warp.undefined.spreads)
+            {
+                look::look(cx, warp, asked, group.mask, mask)?;
+            }
+        }
+        let step = match &instr.op {
+            _ if mask == 0 => Step::Next,
+            Op::Alu(op) => {
+                alu::execute::<FMA>(&mut warp.regs, op, mask, cx.clock);
+                Step::Next
+            }
+            Op::Memory(op @ (Memory::LdMatrix(_) | Memory::StMatrix(_))) => {
+                match step::converged(warp, group, mask) {
+                    Some(step) => step,
+                    None => {
+                        step::full_warp(mask)?;
+                        memory::execute::<CHECKED>(cx, warp, op, mask)?;
+                        Step::Next
+                    }
+                }
+            }
+            Op::Memory(Memory::Mbarrier(op)) => {
+                let waiting = mbarrier::execute(cx, warp, op, mask)?;
+                if waiting { Step::Yield } else { Step::Next }
+            }
+            Op::Memory(op) => {
+                memory::execute::<CHECKED>(cx, warp, op, mask)?;
+                if talks(op) {
+                    warp.polled = true;
+                    warp.impatience = warp.impatience.saturating_add(if alone { 0 } else { TALK });
+                }
+                Step::Next
+            }
+            Op::Tensor(op) => match step::together(cx, warp, group, mask) {
+                Some(step) => step,
+                None => {
+                    step::full_warp(mask)?;
+                    tensor::execute::<CHECKED>(cx, warp, op)?;
+                    Step::Next
+                }
+            },
+            Op::Warp(op) => step::warp_op(cx, warp, group, mask, op)?,
+            Op::Control(op) => step::control(cx, warp, group, op, mask)?,
+        };
+        if CHECKED
+            && mask != 0
+            && let Some(tracer) = &cx.machine.tracer
+            && (step != Step::Choose || matches!(instr.op, Op::Control(_)))
+        {
+            tracer.executed(cx, warp, at, mask);
+        }
+        match step {
+            Step::Next => group.pc += 1,
+            Step::Jump(to) => {
+                group.pc = to;
+                if !alone {
+                    warp.impatience = warp.impatience.saturating_add(1);
+                    return Ok(None);
+                }
+            }
+            Step::Choose => return Ok(None),
+            Step::Yield => {
+                group.pc += 1;
+                warp.impatience = if alone { 0 } else { PATIENCE };
+                return Ok(Some(Stop::Yielded));
+            }
+        }
+        if group.pc >= meeting {
+            return Ok(None);
+        }
+        if !alone {
+            warp.impatience = warp.impatience.saturating_add(1);
+            if warp.impatience >= PATIENCE {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Whether lanes may be talking to each other through this access.
+fn talks(op: &Memory) -> bool {
+    match op {
+        Memory::Atom(_) => true,
+        Memory::Ld(access, _) | Memory::LdR(access, _) => access.strong,
+        _ => false,
+    }
+}

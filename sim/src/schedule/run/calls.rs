@@ -1,0 +1,216 @@
+//! Calls and returns, lane by lane.
+
+use crate::check::undefined;
+use crate::exec::builtin;
+use crate::lanes::lanes;
+use crate::machine::Cx;
+use crate::machine::warp::{Activation, FRAME_ALIGN, Group, MAX_STACK, Saved, Warp};
+use crate::program::code::{Call, Callee, Control, D, Op, P, Place, R, Reg, Slots, Target};
+use crate::program::spaces::FUNCTION_WINDOW;
+use crate::report::FindingKind;
+use crate::report::fault::{Fault, Outcome, Where};
+use crate::schedule::run::step;
+use crate::schedule::run::step::Step;
+use crate::shadow::undefined::{Partial, Taint};
+
+/// Calls that a thread may have open.
+const MAX_DEPTH: usize = 1 << 14;
+
+pub(super) fn call(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    call: &Call,
+    mask: u32,
+) -> Outcome<Step> {
+    let code = cx.machine.code;
+    for lane in lanes(mask) {
+        let index = match call.target {
+            Target::Direct(index) => index,
+            Target::Indirect(register) => function_at(cx, warp, register, lane)?,
+        };
+        let callee = &code.callees[index as usize];
+        if let Some(function) = callee.builtin {
+            builtin::call(cx, warp, function, callee, call, lane)?;
+            warp.groups.push(Group { pc: group.pc + 1, mask: 1 << lane, ..*group });
+            continue;
+        }
+        enter(cx, warp, lane, group.pc + 1, call, index, callee)?;
+        warp.groups.push(Group {
+            pc: callee.start,
+            mask: 1 << lane,
+            depth: group.depth + 1,
+            wait: group.wait,
+        });
+    }
+    group.mask &= !mask;
+    group.pc += 1;
+    warp.merge();
+    Ok(Step::Choose)
+}
+
+fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u32> {
+    let address = warp.regs.d(register)[lane];
+    let number = address.wrapping_sub(FUNCTION_WINDOW) / 16;
+    let found = cx.machine.code.callees.iter().position(|c| u64::from(c.function) == number);
+    match found {
+        Some(index) if address >= FUNCTION_WINDOW && address.is_multiple_of(16) => Ok(index as u32),
+        _ => Err(Fault::at(
+            FindingKind::InvalidAddress,
+            lane,
+            format!("a call through {address:#x}, which is not the address of a function"),
+        )),
+    }
+}
+
+/// Makes a lane's activation of a function and gives it its arguments.
+fn enter(
+    cx: &Cx<'_>,
+    warp: &mut Warp,
+    lane: usize,
+    return_pc: u32,
+    call: &Call,
+    index: u32,
+    callee: &Callee,
+) -> Outcome<()> {
+    let depth = warp.stacks[lane].len();
+    let caller = u64::from(warp.sp[lane]);
+    // With `alloca` a frame is longer than its function's variables.
+    let frame = (caller + u64::from(call.frame)).max(warp.top_of(lane).next_multiple_of(FRAME_ALIGN));
+    let top = frame + u64::from(callee.frame);
+    if top > MAX_STACK || depth >= MAX_DEPTH {
+        let message = format!(
+            "local memory out of bounds: the stack overflows in `{}`, {depth} calls deep with {top} bytes",
+            callee.name
+        );
+        return Err(Fault::at(FindingKind::LocalOutOfBounds, lane, message));
+    }
+    let saved = callee.saved.map(|range| Saved {
+        values: save(warp, lane, range),
+        taints: warp.undefined.save(&callee.watched, lane),
+    });
+    warp.local.forget(lane, frame, u64::from(callee.frame));
+    let passed = take(cx, warp, lane, &call.args, &callee.params);
+    give(cx, warp, lane, (&call.args, caller), (&callee.params, frame), &passed);
+    let caller_used = warp.frame_of(lane);
+    warp.stacks[lane].push(Activation {
+        return_pc,
+        caller_frame: (frame - caller) as u32,
+        caller_used,
+        callee: index,
+        saved,
+    });
+    warp.sp[lane] = frame as u32;
+    warp.set_frame(lane, callee.used);
+    Ok(())
+}
+
+/// What passes through registers from places of the current activation to others: up to 8 bytes, and what is undefined
+/// of them.
+fn take(cx: &Cx<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[Place]) -> Vec<(u64, Taint)> {
+    let one = |(from, to): (&Place, &Place)| match (from.register(), to.register()) {
+        (None, None) => (0, Taint::NONE),
+        _ => (builtin::read_place(warp, lane, *from), taint_of(cx, warp, lane, *from)),
+    };
+    from.iter().zip(to).map(one).collect()
+}
+
+/// What is undefined of a place of the current activation.
+fn taint_of(cx: &Cx<'_>, warp: &Warp, lane: usize, place: Place) -> Taint {
+    match place {
+        Place::Register(reg) => {
+            let register = cx.machine.code.watched.number(reg);
+            register.map_or(Taint::NONE, |register| warp.undefined.get(register, lane))
+        }
+        Place::Frame { offset, size } => {
+            let address = u64::from(warp.sp[lane] + offset);
+            undefined::of_local(cx, warp, lane, address, size.clamp(1, 8).into())
+        }
+    }
+}
+
+/// Puts what was taken, and bytes of the frame that starts at one place, into the other frame and into registers.
+fn give(
+    cx: &Cx<'_>,
+    warp: &mut Warp,
+    lane: usize,
+    (from, source): (&[Place], u64),
+    (to, frame): (&[Place], u64),
+    taken: &[(u64, Taint)],
+) {
+    for ((from, to), &(value, taint)) in from.iter().zip(to).zip(taken) {
+        match (*from, *to) {
+            (Place::Frame { offset, size }, Place::Frame { offset: to, size: room }) => {
+                let (from, to) = (source + u64::from(offset), frame + u64::from(to));
+                warp.local.copy(lane, from, to, size.min(room).into());
+            }
+            (_, Place::Register(reg)) => {
+                warp.regs.set_lane(reg, lane, value);
+                if let Some(register) = cx.machine.code.watched.number(reg) {
+                    warp.undefined.set(register, lane, taint);
+                }
+            }
+            (_, Place::Frame { offset, size }) => {
+                let (address, bytes) = (frame + u64::from(offset), u64::from(size.min(8)));
+                for i in 0..bytes {
+                    warp.local.set_byte(lane, address + i, (value >> (8 * i)) as u8);
+                }
+                let at = Where { warp: cx.warp, lane, pc: cx.pc };
+                warp.local.undefine(lane, (address, bytes), taint.bits, undefined::origin(&taint, at));
+            }
+        }
+    }
+}
+
+pub(super) fn ret(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Outcome<Step> {
+    if group.depth == 0 {
+        step::exit(cx, warp, mask)?;
+        group.mask &= !mask;
+        group.pc += 1;
+        return Ok(Step::Choose);
+    }
+    for lane in lanes(mask) {
+        let Some(activation) = warp.stacks[lane].pop() else { continue };
+        let pc = activation.return_pc;
+        leave(cx, warp, lane, activation);
+        warp.groups.push(Group { pc, mask: 1 << lane, depth: group.depth - 1, wait: group.wait });
+    }
+    group.mask &= !mask;
+    group.pc += 1;
+    warp.merge();
+    Ok(Step::Choose)
+}
+
+/// Ends a lane's activation and hands over its results.
+fn leave(cx: &Cx<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
+    let code = cx.machine.code;
+    let callee = &code.callees[activation.callee as usize];
+    let Op::Control(Control::Call(call)) = &code.instrs[activation.return_pc as usize - 1].op else { return };
+    let frame = u64::from(warp.sp[lane]);
+    let caller = frame - u64::from(activation.caller_frame);
+    let passed = take(cx, warp, lane, &callee.returns, &call.returns);
+    if let (Some(range), Some(saved)) = (callee.saved, &activation.saved) {
+        restore(warp, lane, range, &saved.values);
+        warp.undefined.restore(&callee.watched, lane, &saved.taints);
+    }
+    give(cx, warp, lane, (&callee.returns, frame), (&call.returns, caller), &passed);
+    warp.sp[lane] = caller as u32;
+    warp.set_frame(lane, activation.caller_used);
+}
+
+/// One lane's values of a function's registers.
+fn save(warp: &Warp, lane: usize, (from, to): (Slots, Slots)) -> Box<[u64]> {
+    let r = (from.r..to.r).map(|i| warp.regs.lane(Reg::R(R(i)), lane));
+    let d = (from.d..to.d).map(|i| warp.regs.lane(Reg::D(D(i)), lane));
+    let p = (from.p..to.p).map(|i| warp.regs.lane(Reg::P(P(i)), lane));
+    r.chain(d).chain(p).collect()
+}
+
+fn restore(warp: &mut Warp, lane: usize, (from, to): (Slots, Slots), saved: &[u64]) {
+    let r = (from.r..to.r).map(|i| Reg::R(R(i)));
+    let d = (from.d..to.d).map(|i| Reg::D(D(i)));
+    let p = (from.p..to.p).map(|i| Reg::P(P(i)));
+    for (reg, &value) in r.chain(d).chain(p).zip(saved) {
+        warp.regs.set_lane(reg, lane, value);
+    }
+}

@@ -1,0 +1,51 @@
+//! `setmaxnreg`: warps of a block exchange registers through its pool (PTX ISA, "setmaxnreg").
+
+use crate::machine::Cx;
+use crate::machine::warp::{Group, Wait, Warp};
+use crate::report::FindingKind;
+use crate::report::fault::{Fault, Outcome};
+use crate::schedule::run::step::{Step, hold};
+
+/// Lanes of a warp, each of which has the registers.
+const LANES: u32 = 32;
+
+/// Runs `setmaxnreg.inc` (`more`) or `.dec` in a whole warp.
+pub(super) fn request(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    mask: u32,
+    count: u32,
+    more: bool,
+) -> Outcome<Step> {
+    if cx.machine.checks.is_empty() {
+        return Ok(Step::Next);
+    }
+    let has = warp.max_registers;
+    // Without `.maxnreg` it is the assembler's choice how many registers a thread starts with.
+    if warp.knows_registers && (if more { count < has } else { count > has }) {
+        let (which, how) = if more { ("inc", "fewer") } else { ("dec", "more") };
+        let message =
+            format!("setmaxnreg.{which} to {count} registers, which are {how} than the {has} the thread has");
+        cx.note(Fault::new(FindingKind::InvalidOperand, message))?;
+    }
+    warp.knows_registers = true;
+    if !available(cx, warp, count) {
+        return Ok(hold(warp, group, mask, Wait::Registers(count)));
+    }
+    take(cx, warp, count);
+    Ok(Step::Next)
+}
+
+/// Whether the block's pool has what a warp wants.
+pub(super) fn available(cx: &Cx<'_>, warp: &Warp, count: u32) -> bool {
+    LANES * count.saturating_sub(warp.max_registers) <= cx.ctas[warp.cta].free_registers
+}
+
+/// Gives a warp its new number of registers.
+pub(super) fn take(cx: &mut Cx<'_>, warp: &mut Warp, count: u32) {
+    let free = &mut cx.ctas[warp.cta].free_registers;
+    *free = (*free + LANES * warp.max_registers).saturating_sub(LANES * count);
+    warp.max_registers = count;
+    cx.events += 1;
+}

@@ -1,0 +1,395 @@
+//! Instructions that decide where lanes go next, or make them wait.
+
+use crate::check::undefined;
+use crate::exec::warp_ops;
+use crate::exec::warp_ops::member_mask;
+use crate::exec::{async_copy, bulk};
+use crate::lanes::lanes;
+use crate::machine::Cx;
+use crate::machine::options::Checks;
+use crate::machine::warp::{Group, Wait, Warp};
+use crate::machine::wgmma::WgmmaGroups;
+use crate::program::code::{Barrier, BarrierKind, Control, FenceScope, R, WarpOp};
+use crate::report::FindingKind;
+use crate::report::fault::{Fault, Outcome, Where};
+use crate::schedule::run::{calls, registers};
+use crate::shadow::clocks::WARPGROUP;
+
+/// What comes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The next instruction.
+    Next,
+    /// Another one.
+    Jump(u32),
+    /// The group has changed: choose again.
+    Choose,
+    /// The next instruction, after others had a turn.
+    Yield,
+}
+
+/// Splits the lanes of `mask` off the group, to wait at its instruction; the rest goes on behind it.
+pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
+    warp.groups.push(Group { mask, wait, ..*group });
+    group.mask &= !mask;
+    group.pc += 1;
+    Step::Choose
+}
+
+/// For `.aligned` instructions: `None` when the whole warp is here, which orders the accesses of its lanes.
+pub(super) fn together(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
+    let wait = converged(warp, group, mask);
+    if wait.is_none() {
+        cx.sync_lanes();
+    }
+    wait
+}
+
+/// For `.aligned` accesses of shared memory: `None` when the whole warp is here. What other lanes did before they came is not
+/// ordered by that (PTX ISA, "ldmatrix").
+pub(super) fn converged(warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
+    (mask != warp.live).then(|| hold(warp, group, mask, Wait::Aligned))
+}
+
+/// Matrix instructions need 32 lanes; a block's last warp may have fewer.
+pub(super) fn full_warp(mask: u32) -> Outcome<()> {
+    if mask == u32::MAX {
+        return Ok(());
+    }
+    let message =
+        format!("a matrix instruction runs in lanes {mask:#010x} only; it takes all 32 lanes of a warp");
+    Err(Fault::new(FindingKind::AlignedDivergence, message))
+}
+
+/// Runs an instruction between lanes, once its members are here.
+pub(super) fn warp_op(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    mask: u32,
+    op: &WarpOp,
+) -> Outcome<Step> {
+    let (machine, at) = (cx.machine, Where { warp: cx.warp, lane: 0, pc: group.pc });
+    let execute = |warp: &mut Warp, part: u32| {
+        if let WarpOp::Shfl(shfl) = op
+            && machine.checks.intersects(Checks::UNDEFINED)
+            && machine.code.meta[at.pc as usize].looks(warp.undefined.spreads)
+        {
+            undefined::shuffle(machine.code, warp, shfl, at, part);
+        }
+        warp_ops::execute(warp, op, part, machine.checks.contains(Checks::SHUFFLES))
+    };
+    if let Some(register) = member_mask(op) {
+        let members = (register, mask, "a .sync instruction");
+        return in_parts(cx, warp, group, members, Wait::Lanes, execute);
+    }
+    if let WarpOp::MovMatrix(..) = op {
+        if let Some(step) = together(cx, warp, group, mask) {
+            return Ok(step);
+        }
+        full_warp(mask)?;
+    }
+    execute(warp, mask)?;
+    Ok(Step::Next)
+}
+
+/// What a mask register holds in the first lane of `mask`, and the lanes in which it holds the same.
+fn part(warp: &Warp, register: R, mask: u32) -> (u32, u32) {
+    let values = warp.regs.r(register);
+    let needed = values[mask.trailing_zeros() as usize & 31];
+    let same = |part, lane: usize| part | u32::from(values[lane] == needed) << lane;
+    (needed, lanes(mask).fold(0, same))
+}
+
+/// A mask must name the lanes that run the instruction with it.
+fn belong(needed: u32, mask: u32, what: &str) -> Outcome<()> {
+    let stranger = mask & !needed;
+    if stranger == 0 {
+        return Ok(());
+    }
+    let lane = stranger.trailing_zeros() as usize;
+    let message = format!("lane {lane} runs {what} whose member mask {needed:#010x} leaves it out");
+    Err(Fault::at(FindingKind::SyncMask, lane, message))
+}
+
+/// Runs an instruction once for each set of lanes that name the same members; sets that are not complete wait.
+fn in_parts(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    (register, mask, what): (R, u32, &str),
+    wait: impl Fn(u32) -> Wait,
+    mut run: impl FnMut(&mut Warp, u32) -> Outcome<()>,
+) -> Outcome<Step> {
+    let (whole, mut rest) = (*group, mask);
+    while rest != 0 {
+        let (needed, part) = part(warp, register, rest);
+        belong(needed, part, what)?;
+        if needed & warp.live & !part == 0 {
+            cx.sync_members(needed, warp.live);
+            run(warp, part)?;
+        } else {
+            warp.groups.push(Group { mask: part, wait: wait(needed), ..whole });
+            group.mask &= !part;
+        }
+        rest &= !part;
+    }
+    if group.mask == whole.mask {
+        return Ok(Step::Next);
+    }
+    group.pc += 1;
+    Ok(Step::Choose)
+}
+
+/// A register that must hold the same value in all lanes of `mask`.
+fn uniform(warp: &Warp, register: R, mask: u32, what: &str) -> Outcome<u32> {
+    let values = warp.regs.r(register);
+    let first = values[mask.trailing_zeros() as usize & 31];
+    match lanes(mask).find(|&lane| values[lane] != first) {
+        None => Ok(first),
+        Some(lane) => Err(Fault::at(
+            FindingKind::SyncMask,
+            lane,
+            format!("{what} differs between lanes that run together: {:#x} and {first:#x}", values[lane]),
+        )),
+    }
+}
+
+pub(super) fn control(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    op: &Control,
+    mask: u32,
+) -> Outcome<Step> {
+    match op {
+        Control::Branch(to) => {
+            if mask != group.mask {
+                cx.count_divergence();
+            }
+            Ok(branch(warp, group, mask, *to))
+        }
+        Control::BranchIndexed(index, targets) => {
+            let index = *warp.regs.r(*index);
+            for lane in lanes(mask) {
+                let Some(&pc) = targets.get(index[lane] as usize) else {
+                    let message = format!("brx.idx with index {} of {} targets", index[lane], targets.len());
+                    return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
+                };
+                warp.groups.push(Group { pc, mask: 1 << lane, ..*group });
+            }
+            group.mask &= !mask;
+            group.pc += 1;
+            warp.merge();
+            Ok(Step::Choose)
+        }
+        Control::Call(call) => calls::call(cx, warp, group, call, mask),
+        Control::Return => calls::ret(cx, warp, group, mask),
+        Control::Exit => {
+            exit(cx, warp, mask)?;
+            group.mask &= !mask;
+            group.pc += 1;
+            Ok(Step::Choose)
+        }
+        Control::Trap => Err(Fault::at(FindingKind::Trap, mask.trailing_zeros() as usize, "trap")),
+        Control::Breakpoint => {
+            Err(Fault::at(FindingKind::Trap, mask.trailing_zeros() as usize, "brkpt without a debugger"))
+        }
+        Control::Barrier(barrier) => barrier_step(cx, warp, group, barrier, mask),
+        Control::WarpSync(register) => {
+            let members = (*register, mask, "bar.warp.sync");
+            in_parts(cx, warp, group, members, Wait::WarpBarrier, |_, _| Ok(()))
+        }
+        Control::ClusterArrive { aligned, relaxed } => {
+            if *aligned && let Some(step) = together(cx, warp, group, mask) {
+                return Ok(step);
+            }
+            let live = cx.ctas.iter().map(|cta| cta.live).sum();
+            cx.events += 1;
+            if cx.racing() {
+                let released = &mut cx.cluster_barrier.released;
+                match relaxed {
+                    true => cx.races.clocks.release_relaxed(cx.warp, released),
+                    false => cx.races.clocks.release(cx.warp, released),
+                }
+            }
+            let phase = cx.cluster_barrier.arrive(mask.count_ones(), live);
+            for lane in lanes(mask) {
+                warp.cluster_phase[lane] = phase;
+            }
+            Ok(Step::Next)
+        }
+        Control::ClusterWait { aligned } => {
+            if *aligned && let Some(step) = together(cx, warp, group, mask) {
+                return Ok(step);
+            }
+            let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
+            Ok(hold(warp, group, mask, Wait::Cluster { phase }))
+        }
+        Control::Fence(scope) => {
+            if cx.racing() {
+                cx.races.clocks.fence(cx.warp);
+            }
+            if *scope > FenceScope::Block
+                && let Some(mut order) = cx.order()
+            {
+                order.fence(cx.unit);
+            }
+            Ok(Step::Next)
+        }
+        Control::ProxyFence => {
+            if cx.racing() {
+                cx.races.clocks.proxy_fence(cx.warp);
+            }
+            Ok(Step::Next)
+        }
+        Control::WgmmaCommit => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
+            wgmma_groups(cx, warp).commit(warp.index);
+            warp.products.commit();
+            cx.events += 1;
+            Step::Next
+        })),
+        Control::WgmmaWait(n) => {
+            if let Some(step) = together(cx, warp, group, mask) {
+                return Ok(step);
+            }
+            warp.products.wait(*n);
+            let groups = wgmma_groups(cx, warp);
+            let wanted = groups.wanted(warp.index, *n);
+            if !groups.issued(wanted) {
+                return Ok(hold(warp, group, mask, Wait::Products(wanted)));
+            }
+            products_done(cx, warp, wanted);
+            Ok(Step::Next)
+        }
+        Control::WgmmaFence => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
+            warp.products.fence();
+            Step::Next
+        })),
+        Control::MaxRegisters { count, more } => match together(cx, warp, group, mask) {
+            Some(step) => Ok(step),
+            None => registers::request(cx, warp, group, mask, *count, *more),
+        },
+        Control::Yield => Ok(Step::Yield),
+        Control::Nothing => Ok(Step::Next),
+    }
+}
+
+fn wgmma_groups<'c>(cx: &'c mut Cx<'_>, warp: &Warp) -> &'c mut WgmmaGroups {
+    &mut cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP]
+}
+
+/// The warp has waited for the first `groups` groups of products, of which each is the whole warpgroup's.
+pub(super) fn products_done(cx: &mut Cx<'_>, warp: &Warp, groups: u32) {
+    if !cx.racing() || cx.machine.code.product_registers == 0 {
+        return;
+    }
+    let tensor_cores = cx.races.clocks.tensor_cores(cx.warp);
+    for (place, bytes) in wgmma_groups(cx, warp).finished(groups) {
+        cx.races.read_done(place.rank, place.offset, bytes, tensor_cores);
+    }
+    cx.races.clocks.work(tensor_cores);
+    cx.races.clocks.learn_all(cx.warp, tensor_cores);
+    cx.sync_lanes();
+}
+
+fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
+    if mask == group.mask {
+        return Step::Jump(to);
+    }
+    warp.groups.push(Group { pc: to, mask, ..*group });
+    group.mask &= !mask;
+    group.pc += 1;
+    Step::Choose
+}
+
+/// Refuses to end lanes with asynchronous work that nobody has waited for.
+fn leaked(cx: &mut Cx<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
+    if !cx.machine.checks.contains(Checks::LEAKED_GROUPS) {
+        return Ok(());
+    }
+    let copy = async_copy::unwaited(warp, mask).map(|(lane, pc)| ("cp.async", lane, pc));
+    let bulk = || bulk::unwaited(cx, warp, mask).map(|(lane, pc)| ("cp.async.bulk", lane, pc));
+    let product = || warp.products.unwaited().map(|pc| ("wgmma.mma_async", 0, pc));
+    let Some((what, lane, pc)) = copy.or_else(bulk).or_else(product) else { return Ok(()) };
+    let message =
+        format!("asynchronous group leaked: the thread ends with a {what} that it has not waited for");
+    let fault = Fault::at(FindingKind::AsyncGroupLeaked, lane, message);
+    let other = Where { warp: cx.warp, lane, pc };
+    cx.note(fault.with(Some(other)))
+}
+
+/// Lanes end.
+pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
+    leaked(cx, warp, mask)?;
+    warp.live &= !mask;
+    if warp.live == 0 {
+        wgmma_groups(cx, warp).end(warp.index);
+    }
+    cx.events += 1;
+    let strict = cx.machine.checks.contains(Checks::BARRIERS);
+    let all = cx.machine.threads();
+    let cta = &mut cx.ctas[warp.cta];
+    cta.live -= mask.count_ones();
+    // Hardware lets barriers go on without the threads that ended; checked, they must not have.
+    let wanted = if strict { all } else { cta.live };
+    for barrier in &mut cta.barriers {
+        barrier.check(wanted);
+    }
+    let live = cx.ctas.iter().map(|cta| cta.live).sum();
+    cx.cluster_barrier.check(live);
+    if warp.live == 0 { cx.warp_ends() } else { Ok(()) }
+}
+
+fn barrier_step(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    barrier: &Barrier,
+    mask: u32,
+) -> Outcome<Step> {
+    if barrier.aligned
+        && let Some(step) = together(cx, warp, group, mask)
+    {
+        return Ok(step);
+    }
+    let id = uniform(warp, barrier.id, mask, "the barrier's number")?;
+    if id > 15 {
+        return Err(Fault::new(
+            FindingKind::InvalidOperand,
+            format!("barrier {id}: a block has barriers 0 to 15"),
+        ));
+    }
+    let expected = match barrier.threads {
+        None => 0,
+        Some(register) => uniform(warp, register, mask, "the barrier's thread count")?,
+    };
+    if expected % 32 != 0 || (barrier.threads.is_some() && expected == 0) {
+        let message = format!("a barrier for {expected} threads: the count is a positive multiple of 32");
+        return Err(Fault::new(FindingKind::InvalidOperand, message));
+    }
+    // Counted barriers count whole warps.
+    let threads = if barrier.threads.is_some() && barrier.aligned { 32 } else { mask.count_ones() };
+    let votes = match barrier.kind {
+        BarrierKind::Popc(_, p, negated)
+        | BarrierKind::And(_, p, negated)
+        | BarrierKind::Or(_, p, negated) => {
+            Some(((warp.regs.predicate(p, negated) & mask).count_ones(), mask.count_ones()))
+        }
+        BarrierKind::Sync | BarrierKind::Arrive => None,
+    };
+    cx.events += 1;
+    if cx.racing() {
+        let released = &mut cx.ctas[warp.cta].barriers[id as usize].released;
+        cx.races.clocks.release(cx.warp, released);
+    }
+    let strict = cx.machine.checks.contains(Checks::BARRIERS);
+    let block = cx.machine.threads();
+    let cta = &mut cx.ctas[warp.cta];
+    let all = if strict { block } else { cta.live };
+    let phase = cta.barriers[id as usize].arrive(threads, expected, all, votes)?;
+    if barrier.kind == BarrierKind::Arrive {
+        return Ok(Step::Next);
+    }
+    Ok(hold(warp, group, mask, Wait::Barrier { id: id as u8, phase }))
+}

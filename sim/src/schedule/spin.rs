@@ -1,0 +1,153 @@
+//! Whether a warp goes round in a loop that it cannot leave while memory stays as it is.
+//!
+//! A lane that comes back to an instruction with the same registers, call stack and local memory, and has read nothing
+//! but memory that did not change, does the same again for ever. So a long computation is never mistaken for a spin:
+//! something in it counts.
+
+use crate::lanes::lanes;
+use crate::machine::Cx;
+use crate::machine::local::Local;
+use crate::machine::registers::Regs;
+use crate::machine::warp::{Activation, Group, Wait, Warp};
+use crate::program::code::{Alu, Code, MbarrierFn, Memory, Op, Space};
+use crate::schedule::run::{Faulted, PATIENCE, Stop, run};
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub(crate) struct Spin {
+    /// Every lane goes round or waits.
+    pub(crate) endless: bool,
+    /// The instruction with which each lane looks at memory, if it has one.
+    asks: [Option<u32>; 32],
+}
+
+impl Spin {
+    /// The instruction that the lanes of a group wait at, looking at memory again and again.
+    pub(crate) fn asked_by(&self, group: &Group) -> Option<u32> {
+        lanes(group.mask).find_map(|lane| self.asks[lane])
+    }
+
+    /// Whether a loop reads global memory.
+    pub(crate) fn looks_at_global(&self, code: &Code) -> bool {
+        self.asks.iter().flatten().any(|&pc| match &code.instrs[pc as usize].op {
+            Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => {
+                matches!(access.space, Space::Global | Space::Generic)
+            }
+            _ => false,
+        })
+    }
+}
+
+/// A state of a warp that its lanes may come back to.
+struct Start {
+    groups: Vec<Group>,
+    regs: Regs,
+    local: Local,
+    stacks: Vec<Vec<Activation>>,
+}
+
+impl Start {
+    fn of(warp: &Warp) -> Self {
+        let (groups, stacks) = (warp.groups.clone(), warp.stacks.clone());
+        Self { groups, regs: warp.regs.clone(), local: warp.local.clone(), stacks }
+    }
+
+    /// The lanes of `mask` that are back.
+    fn back(&self, warp: &Warp, mask: u32) -> u32 {
+        let there =
+            |now: &Group, then: &Group| (now.pc, now.depth, now.wait) == (then.pc, then.depth, then.wait);
+        let mut back = 0;
+        for now in warp.groups.iter().filter(|g| g.mask & mask != 0) {
+            let then = self.groups.iter().filter(|then| there(now, then));
+            back |= then.fold(0, |all, then| all | then.mask) & now.mask & mask;
+        }
+        if back == 0 {
+            return 0;
+        }
+        back &= !self.regs.differs(&warp.regs);
+        if back == 0 {
+            return 0;
+        }
+        back &= !self.local.differs(&warp.local);
+        lanes(back)
+            .filter(|&lane| self.stacks[lane] == warp.stacks[lane])
+            .fold(0, |all, lane| all | 1 << lane)
+    }
+
+    /// The lanes that waited.
+    fn waiting(&self) -> u32 {
+        waiting(&self.groups)
+    }
+}
+
+fn waiting(groups: &[Group]) -> u32 {
+    groups.iter().filter(|g| g.wait != Wait::Ready).fold(0, |all, g| all | g.mask)
+}
+
+/// How well an instruction explains what a loop waits for.
+fn telling(op: &Op) -> u32 {
+    let far = |space| !matches!(space, Space::Local | Space::Param | Space::Const);
+    match op {
+        Op::Memory(Memory::Mbarrier(op)) if matches!(op.f, MbarrierFn::Test { .. }) => 3,
+        Op::Memory(Memory::Atom(_)) => 2,
+        Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) if access.strong => 2,
+        Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) if far(access.space) => 1,
+        _ => 0,
+    }
+}
+
+/// Runs a warp for up to `steps` instructions, each of its groups by turns, to see whether its lanes come back to where they
+/// were. Memory that changes ends the search.
+pub(crate) fn search(cx: &mut Cx<'_>, warp: &mut Warp, steps: u64) -> Result<Spin, Faulted> {
+    let code = cx.machine.code;
+    let mut spin = Spin { endless: false, asks: [None; 32] };
+    let events = cx.events;
+    let mut start = Start::of(warp);
+    let (mut ran, mut back) = (0, 0);
+    // The state to come back to is taken anew after 8, 16, 32 … steps, so that it soon lies within the loop (Brent).
+    let (mut age, mut limit) = (0, 8);
+    for step in 0..steps {
+        warp.impatience = if step % 2 == 1 { PATIENCE } else { 0 };
+        let before = cx.clock;
+        let stop = match cx.machine.is_unwatched() {
+            true => run::<false>(cx, warp, 1)?,
+            false => run::<true>(cx, warp, 1)?,
+        };
+        let moved = cx.clock != before;
+        let op = &code.instrs[cx.pc as usize].op;
+        let timed = moved && matches!(op, Op::Alu(Alu::Clock(..)));
+        if cx.events != events || timed {
+            return Ok(spin);
+        }
+        if moved {
+            ran |= warp.chosen;
+            if telling(op) > 0 {
+                for lane in lanes(warp.chosen) {
+                    let known = spin.asks[lane].map_or(0, |pc| telling(&code.instrs[pc as usize].op));
+                    if telling(op) >= known {
+                        spin.asks[lane] = Some(cx.pc);
+                    }
+                }
+            }
+            // Lanes that exchange values must come back together.
+            if matches!(op, Op::Warp(_)) {
+                back &= !warp.chosen;
+            }
+            back |= start.back(warp, warp.chosen);
+        }
+        let waited = start.waiting() & waiting(&warp.groups) & !ran;
+        if warp.live & !(back | waited) == 0 {
+            spin.endless = true;
+            return Ok(spin);
+        }
+        if stop == Stop::Blocked && !moved {
+            return Ok(spin);
+        }
+        age += 1;
+        if age == limit {
+            (age, limit) = (0, 2 * limit);
+            (start, ran, back) = (Start::of(warp), 0, 0);
+        }
+    }
+    Ok(spin)
+}

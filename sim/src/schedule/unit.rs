@@ -1,0 +1,399 @@
+//! A cluster of blocks (usually one block): what one host thread runs from start to end.
+
+mod stuck;
+
+use std::collections::HashMap;
+
+use crate::exec::bulk;
+use crate::machine::barrier::ClusterBarrier;
+use crate::machine::bulk::BulkCopies;
+use crate::machine::options::Checks;
+use crate::machine::warp::Warp;
+use crate::machine::wgmma::{Scratch, WgmmaGroups};
+use crate::machine::{Cta, Cx, Machine};
+use crate::program::module::Module;
+use crate::report::fault::{Fault, Outcome};
+use crate::report::{Counts, Finding, FindingKind, Site};
+use crate::schedule::random::Random;
+use crate::schedule::run::{Faulted, Stop, run};
+use crate::schedule::spin;
+use crate::schedule::spin::Spin;
+use crate::shadow::counted::CountedCopies;
+use crate::shadow::global::OwnWrites;
+use crate::shadow::races::Races;
+use crate::shadow::visits::End;
+
+/// Instructions of a turn spent looking that count as one of those rounds.
+const LOOK: u64 = 64;
+
+/// Instructions a warp executes before the next one has its turn.
+const TURN: u64 = 2048;
+
+/// Rounds in which memory stays as it is before it is asked whether anybody can still go on; then again after twice as many.
+const QUIET_ROUNDS: u32 = 256;
+
+/// Rounds in which nothing happens before those who look at memory are taken to wait for ever, even if they count how often.
+const IDLE_ROUNDS: u32 = 1 << 15;
+
+/// A cluster being executed.
+pub(crate) struct Unit<'a> {
+    cx: Cx<'a>,
+    warps: Vec<Warp>,
+    /// Number of the cluster in the grid.
+    pub(crate) index: u64,
+    /// Rounds in a row in which everybody waited or looked, and nothing changed.
+    idle_rounds: u32,
+    /// Rounds in a row in which memory stayed as it was, and how many it takes to search for endless loops.
+    quiet_rounds: u32,
+    search_at: u32,
+    /// Changes to memory by all clusters when this one last looked.
+    changes: u64,
+    /// What each warp's loop waits for, once a search found that none can end.
+    spins: Vec<Spin>,
+    /// Chooses who goes next, where a seed asks for it.
+    random: Option<Random>,
+    /// What was found and did not end the run.
+    findings: Vec<Finding>,
+}
+
+/// How far a unit got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Finished,
+    /// Some warp executed something.
+    Moved,
+    /// No warp could, or all have been waiting in vain for long.
+    Stuck,
+}
+
+impl<'a> Unit<'a> {
+    pub(crate) fn new(machine: &'a Machine<'a>) -> Self {
+        let cx = Cx {
+            machine,
+            ctas: vec![],
+            at: 0,
+            clock: 0,
+            unit: 0,
+            written: OwnWrites::default(),
+            printed: vec![],
+            cluster_barrier: ClusterBarrier::default(),
+            profile: vec![],
+            noted: vec![],
+            scratch: Scratch::default(),
+            bulk: BulkCopies::default(),
+            events: 0,
+            warp: 0,
+            pc: 0,
+            races: Races::default(),
+            counted: CountedCopies::default(),
+            mbarriers: HashMap::new(),
+            postponed: None,
+        };
+        Self {
+            cx,
+            warps: vec![],
+            index: 0,
+            idle_rounds: 0,
+            quiet_rounds: 0,
+            search_at: QUIET_ROUNDS,
+            changes: 0,
+            spins: vec![],
+            random: None,
+            findings: vec![],
+        }
+    }
+
+    /// Makes ready to run cluster `index`, reusing what memory there is.
+    pub(crate) fn start(&mut self, index: u64) {
+        let machine = self.cx.machine;
+        let size = machine.cluster_size();
+        let warps = machine.threads().div_ceil(32);
+        let track = machine.checks.intersects(Checks::UNDEFINED);
+        self.index = index;
+        self.cx.clock = 0;
+        self.cx.unit = index;
+        self.cx.written.clear();
+        self.cx.noted.clear();
+        self.random = machine.seed.map(|seed| Random::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        self.findings.clear();
+        self.cx.printed.clear();
+        self.cx.cluster_barrier = ClusterBarrier::default();
+        self.cx.bulk.clear();
+        self.cx.events = 0;
+        self.idle_rounds = 0;
+        self.noticed();
+        self.cx.mbarriers.clear();
+        self.cx.counted.clear();
+        self.cx.postponed = None;
+        if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
+            let unit = usize::from(machine.code.shared_unit);
+            let products = machine.code.product_registers > 0;
+            let shape = (size as usize, warps as usize);
+            self.cx.races.start(shape, machine.shared_bytes as usize, unit, products);
+        }
+        self.cx.ctas.resize_with(size as usize, Cta::default);
+        self.warps.resize_with((size * warps) as usize, Warp::default);
+        for rank in 0..size {
+            let cta = &mut self.cx.ctas[rank as usize];
+            cta.id = machine.block_of(index, rank);
+            let [gx, gy, _] = machine.grid.map(u64::from);
+            cta.linear = u64::from(cta.id[0]) + gx * (u64::from(cta.id[1]) + gy * u64::from(cta.id[2]));
+            cta.rank = rank;
+            cta.shared.reset(machine.shared_bytes, track);
+            cta.barriers = Default::default();
+            cta.live = machine.threads();
+            cta.free_registers = 0;
+            cta.end = End::default();
+            cta.wgmma.clear();
+            cta.wgmma.extend(WgmmaGroups::of_block(warps as usize));
+            for warp in 0..warps {
+                self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
+            }
+        }
+    }
+
+    /// One turn of every warp. `changes` counts those to memory by all clusters that take turns.
+    pub(crate) fn round(&mut self, module: &Module, changes: &mut u64) -> Result<Progress, Box<Finding>> {
+        let mut progress = Progress::Finished;
+        let events = self.cx.events;
+        if self.changes != *changes {
+            self.noticed();
+        }
+        let (mut idle, mut waited) = (true, 1);
+        let count = self.warps.len();
+        let first = self.random.as_mut().map_or(0, |random| random.below(count as u64) as usize);
+        for i in (first..count).chain(0..first) {
+            let warp = &mut self.warps[i];
+            if warp.live == 0 {
+                continue;
+            }
+            let turn = match &mut self.random {
+                Some(random) => 1 << random.below(12),
+                None => TURN,
+            };
+            self.cx.at = warp.cta;
+            let before = self.cx.clock;
+            let stop = if self.cx.machine.is_unwatched() {
+                run::<false>(&mut self.cx, warp, turn)
+            } else {
+                run::<true>(&mut self.cx, warp, turn)
+            };
+            let stop = match stop {
+                Ok(stop) => stop,
+                Err(faulted) => {
+                    self.tell(module);
+                    return Err(self.explained(module, i, &faulted));
+                }
+            };
+            let warp = &self.warps[i];
+            idle &= match stop {
+                Stop::Turn => {
+                    waited = waited.max((turn / LOOK) as u32);
+                    // Turns too short to look in tell nothing.
+                    warp.polled || turn < LOOK
+                }
+                Stop::Yielded | Stop::Blocked => true,
+                Stop::Finished => false,
+            };
+            let moved = self.cx.clock > before;
+            if moved {
+                progress = Progress::Moved;
+            } else if progress == Progress::Finished && warp.live != 0 {
+                progress = Progress::Stuck;
+            }
+            self.tell(module);
+            self.copies(module, i, bulk::pump)?;
+        }
+        if self.cx.clock > self.cx.machine.step_limit {
+            return Err(self.step_limit(module));
+        }
+        let changed = self.cx.events != events;
+        *changes += u64::from(changed);
+        self.changes = *changes;
+        self.idle_rounds = if idle && !changed { self.idle_rounds + waited } else { 0 };
+        if changed {
+            self.noticed();
+        } else {
+            self.quiet_rounds += waited;
+        }
+        if self.warps.iter().all(|w| w.live == 0) {
+            self.copies(module, 0, bulk::finish)?;
+            return match self.postponed(module) {
+                Some(finding) if self.cx.machine.keep_going == 0 => Err(finding),
+                Some(finding) => {
+                    self.findings.push(*finding);
+                    Ok(Progress::Finished)
+                }
+                None => Ok(Progress::Finished),
+            };
+        }
+        if progress == Progress::Moved {
+            if self.quiet_rounds >= self.search_at && self.spins.is_empty() {
+                self.search_at = 2 * self.quiet_rounds;
+                self.search(module, u64::from(self.quiet_rounds), false)?;
+            }
+            if !self.spins.is_empty() {
+                return Ok(Progress::Stuck);
+            }
+            if self.idle_rounds > IDLE_ROUNDS {
+                self.search(module, u64::from(QUIET_ROUNDS), true)?;
+                return Ok(Progress::Stuck);
+            }
+        }
+        Ok(progress)
+    }
+
+    /// Memory has changed: whoever waited may go on.
+    fn noticed(&mut self) {
+        self.quiet_rounds = 0;
+        self.search_at = QUIET_ROUNDS;
+        self.spins.clear();
+    }
+
+    /// Keeps what every warp waits for, if none of them can go on, or if `anyway` says so.
+    fn search(&mut self, module: &Module, steps: u64, anyway: bool) -> Result<(), Box<Finding>> {
+        let mut spins = vec![];
+        for i in 0..self.warps.len() {
+            let warp = &mut self.warps[i];
+            self.cx.at = warp.cta;
+            let spin = spin::search(&mut self.cx, warp, steps);
+            self.tell(module);
+            let spin = spin.map_err(|faulted| self.explained(module, i, &faulted))?;
+            if !spin.endless && !anyway {
+                return Ok(());
+            }
+            spins.push(spin);
+        }
+        self.spins = spins;
+        Ok(())
+    }
+
+    /// The finding of a fault. What was read before anybody wrote it explains what went wrong later; a race explains both.
+    fn explained(&mut self, module: &Module, warp: usize, faulted: &Faulted) -> Box<Finding> {
+        let finding = self.finding(module, warp, faulted);
+        if faulted.0.other.is_some() {
+            return finding;
+        }
+        match self.postponed(module) {
+            Some(earlier) if self.cx.machine.keep_going == 0 => earlier,
+            Some(earlier) => {
+                self.findings.push(*earlier);
+                finding
+            }
+            None => finding,
+        }
+    }
+
+    /// A read of shared memory nobody wrote, if nothing has explained it since.
+    fn postponed(&mut self, module: &Module) -> Option<Box<Finding>> {
+        let (fault, warp, pc) = self.cx.postponed.take()?;
+        Some(self.finding(module, warp, &(fault, pc)))
+    }
+
+    /// Lets asynchronous copies happen; what goes wrong there is laid to warp `i`.
+    fn copies<T>(
+        &mut self,
+        module: &Module,
+        i: usize,
+        f: impl FnOnce(&mut Cx<'a>) -> Outcome<T>,
+    ) -> Result<(), Box<Finding>> {
+        match f(&mut self.cx) {
+            Ok(_) => Ok(()),
+            Err(fault) => {
+                let pc = self.warps[i].groups.first().map_or(0, |g| g.pc);
+                Err(self.finding(module, i, &(fault, pc)))
+            }
+        }
+    }
+
+    /// Runs to the end, or until nobody can go on.
+    pub(crate) fn run(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
+        let mut changes = 0;
+        self.noticed();
+        loop {
+            let progress = self.round(module, &mut changes)?;
+            if progress != Progress::Moved {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// Whether somebody's loop waits for what another cluster may store in global memory.
+    pub(crate) fn looks_at_global(&self) -> bool {
+        self.spins.iter().any(|spin| spin.looks_at_global(self.cx.machine.code))
+    }
+
+    /// How often something happened that others may wait for.
+    pub(crate) fn events(&self) -> u64 {
+        self.cx.events
+    }
+
+    /// What device-side printf wrote.
+    pub(crate) fn take_printed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.cx.printed)
+    }
+
+    /// Warp instructions executed since the cluster started.
+    pub(crate) fn warp_instructions(&self) -> u64 {
+        self.cx.clock
+    }
+
+    /// Exchanges the counts by instruction with `profile`: clusters that take turns share one.
+    pub(crate) fn swap_profile(&mut self, profile: &mut Vec<Counts>) {
+        std::mem::swap(&mut self.cx.profile, profile);
+    }
+
+    /// Whether something was printed or found.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.cx.printed.is_empty() || !self.findings.is_empty()
+    }
+
+    /// What was found and did not end the run.
+    pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// Turns what was noted while executing into findings, one for each place.
+    fn tell(&mut self, module: &Module) {
+        for (fault, warp, pc) in std::mem::take(&mut self.cx.noted) {
+            let finding = self.finding(module, warp, &(fault, pc));
+            let limit = self.cx.machine.keep_going;
+            if self.findings.len() < limit && !self.findings.iter().any(|old| old.same_place(&finding)) {
+                self.findings.push(*finding);
+            }
+        }
+    }
+
+    fn site(&self, module: &Module, warp: usize, pc: u32, lane: Option<usize>) -> Site {
+        let warp = &self.warps[warp];
+        self.cx.machine.site(module, self.cx.ctas[warp.cta].id, warp.index, pc, lane)
+    }
+
+    fn finding(&self, module: &Module, warp: usize, (fault, pc): &Faulted) -> Box<Finding> {
+        Box::new(Finding {
+            kind: fault.kind,
+            message: fault.message.clone(),
+            site: self.site(module, warp, *pc, fault.lane),
+            other: match (fault.other, fault.elsewhere) {
+                (Some(other), _) => {
+                    let lane = (other.warp < self.warps.len()).then_some(other.lane);
+                    Some(self.site(module, other.warp.min(self.warps.len() - 1), other.pc, lane))
+                }
+                (None, place) => place.map(|place| self.cx.machine.site_of(module, place)),
+            },
+            notes: vec![],
+        })
+    }
+
+    fn step_limit(&self, module: &Module) -> Box<Finding> {
+        let limit = self.cx.machine.step_limit;
+        let message = format!(
+            "step limit: a block executed more than {limit} warp instructions; the notes tell where each warp stands"
+        );
+        let warp = self.warps.iter().position(|w| w.live != 0).unwrap_or(0);
+        let pc = self.warps[warp].groups.first().map_or(0, |g| g.pc);
+        let mut finding = self.finding(module, warp, &(Fault::new(FindingKind::StepLimit, message), pc));
+        finding.notes = self.standings(module);
+        finding
+    }
+}

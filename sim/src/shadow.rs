@@ -1,0 +1,11 @@
+//! What the checkers remember: clocks, accesses, what is defined. Data only; the rules are in `check`.
+
+pub(crate) mod clocks;
+pub(crate) mod counted;
+pub(crate) mod global;
+pub(crate) mod place;
+pub(crate) mod products;
+pub(crate) mod races;
+pub(crate) mod undefined;
+pub(crate) mod visits;
+pub(crate) mod written;

@@ -1,0 +1,393 @@
+//! Happens-before between the warps of a cluster.
+//!
+//! Time is one counter that every release advances. For each pair of warps it is known up to which time the
+//! accesses of one are ordered before whatever the other does next: a barrier, an mbarrier phase or an atomic with
+//! fences passes that knowledge on. Lanes of one warp are ordered by warp-wide synchronisation.
+//!
+//! Asynchronous engines are agents beside the warps: one for bulk copies, one for what `cp.async` copies and an mbarrier counts,
+//! and the tensor cores of each warpgroup. What they did is known to whoever waited for it.
+
+/// A time; accesses carry the time they were made at.
+pub(crate) type Time = u32;
+
+/// The last time; records of accesses have 28 bits for it, and one value to spare.
+pub(crate) const END: Time = (1 << 28) - 2;
+
+/// What a warp or a synchronisation object knows: for each warp the time up to which (excluded) its accesses are
+/// ordered before.
+pub(crate) type Knowledge = Vec<Time>;
+
+/// Warps that compute a product together.
+pub(crate) const WARPGROUP: usize = 4;
+
+/// The clocks of all warps of a cluster and of the asynchronous engines.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks {
+    agents: usize,
+    warps: usize,
+    /// Warps and warpgroups of each block; no warpgroups without products.
+    block_warps: usize,
+    block_groups: usize,
+    now: Time,
+    /// By knower, then by warp known of.
+    known: Vec<Time>,
+    /// The least each warp knows of any other, and of its own lanes: what is older needs no further question.
+    floor: Vec<Time>,
+    /// When all lanes of each warp last synchronised.
+    lanes: Vec<Time>,
+    /// For warps some of whose lanes synchronised by themselves: up to when each lane knows each other.
+    some_lanes: Vec<Vec<Time>>,
+    /// When each warp last executed a fence, and a proxy fence.
+    fenced: Vec<Time>,
+    proxy_fenced: Vec<Time>,
+    /// What atomics released, and what each warp has seen of that but not yet fenced.
+    atomics: Knowledge,
+    seen: Vec<Time>,
+    /// When each engine last did something.
+    worked: Vec<Time>,
+    /// What is older than this every warp knows.
+    oldest: Time,
+}
+
+impl Clocks {
+    fn tick(&mut self) {
+        self.now = (self.now + 1).min(END);
+    }
+
+    /// Whether time has run out, so that nothing can be told any more.
+    #[inline(always)]
+    pub(crate) fn ended(&self) -> bool {
+        self.now == END
+    }
+
+    /// Clocks of `blocks` blocks of `warps` warps, which may compute products.
+    pub(crate) fn new(blocks: usize, warps: usize, products: bool) -> Self {
+        let block_groups = if products { warps.div_ceil(WARPGROUP) } else { 0 };
+        let agents = blocks * (warps + block_groups) + 2;
+        Self { agents, warps: blocks * warps, block_warps: warps, block_groups, ..Self::default() }
+    }
+
+    /// Starts over: everything before is ordered before everything after.
+    pub(crate) fn start(&mut self) {
+        self.tick();
+        let agents = self.agents;
+        let all = |v: &mut Vec<Time>, n: usize, value: Time| {
+            v.clear();
+            v.resize(n, value);
+        };
+        all(&mut self.known, agents * agents, self.now);
+        all(&mut self.floor, agents, self.now);
+        all(&mut self.lanes, agents, self.now);
+        self.some_lanes.resize(agents, vec![]);
+        self.some_lanes.iter_mut().for_each(Vec::clear);
+        all(&mut self.fenced, agents, self.now);
+        all(&mut self.proxy_fenced, agents, self.now);
+        all(&mut self.atomics, agents, 0);
+        all(&mut self.seen, agents * agents, 0);
+        all(&mut self.worked, agents - self.warps, 0);
+        for warp in 0..self.warps {
+            self.refresh(warp);
+        }
+    }
+
+    /// An engine does something now: whoever knows less of it must ask.
+    pub(crate) fn work(&mut self, engine: usize) {
+        self.worked[engine - self.warps] = self.now;
+        for warp in 0..self.warps {
+            self.floor[warp] = self.floor[warp].min(self.known[warp * self.agents + engine]);
+        }
+        self.refresh_oldest();
+    }
+
+    /// Adds to `object` what an engine has done.
+    pub(crate) fn release_engine(&mut self, engine: usize, object: &mut Knowledge) {
+        object.resize(self.agents, 0);
+        self.tick();
+        object[engine] = self.now;
+    }
+
+    /// Teaches a warp what an engine has done before `time`.
+    pub(crate) fn learn(&mut self, warp: usize, engine: usize, time: Time) {
+        let known = &mut self.known[warp * self.agents + engine];
+        *known = (*known).max(time);
+        self.refresh(warp);
+    }
+
+    /// Teaches a warp all that an engine has done.
+    pub(crate) fn learn_all(&mut self, warp: usize, engine: usize) {
+        self.tick();
+        self.learn(warp, engine, self.now);
+    }
+
+    /// The engine that makes bulk copies.
+    pub(crate) fn engine(&self) -> usize {
+        self.warps
+    }
+
+    /// The engine that makes those copies of `cp.async` which mbarriers count.
+    pub(crate) fn copier(&self) -> usize {
+        self.warps + 1
+    }
+
+    /// The tensor cores that compute what a warp's warpgroup multiplies.
+    pub(crate) fn tensor_cores(&self, warp: usize) -> usize {
+        let (block, warp) = (warp / self.block_warps, warp % self.block_warps);
+        self.warps + 2 + block * self.block_groups + warp / WARPGROUP
+    }
+
+    /// The warp that stands for an agent in a finding: the first of a warpgroup for its tensor cores.
+    pub(crate) fn spokesman(&self, agent: usize) -> usize {
+        let Some(group) = agent.checked_sub(self.warps + 2) else { return agent };
+        group / self.block_groups * self.block_warps + group % self.block_groups * WARPGROUP
+    }
+
+    pub(crate) fn agents(&self) -> usize {
+        self.agents
+    }
+
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline(always)]
+    pub(crate) fn floor(&self, warp: usize) -> Time {
+        self.floor[warp]
+    }
+
+    /// Whether an access of `other` at `time` is ordered before what `warp` does now.
+    pub(crate) fn knows(&self, warp: usize, other: usize, time: Time) -> bool {
+        time < self.known[warp * self.agents + other]
+    }
+
+    /// Whether what lane `from` of the warp did at `time` is ordered before what lane `to` does now.
+    pub(crate) fn lanes_know(&self, warp: usize, from: usize, to: usize, time: Time) -> bool {
+        let among_some = || self.some_lanes[warp].get(32 * to + from).is_some_and(|&known| time < known);
+        from == to || time < self.lanes[warp] || among_some()
+    }
+
+    /// The same for what several lanes did, not told apart.
+    pub(crate) fn several_lanes_known(&self, warp: usize, to: usize, time: Time) -> bool {
+        (0..32).any(|from| from != to && self.lanes_know(warp, from, to, time))
+    }
+
+    /// Whether what a lane did at `time` is ordered before what another does now (both as warp and lane).
+    pub(crate) fn ordered(&self, from: (usize, usize), time: Time, to: (usize, usize)) -> bool {
+        if self.ended() {
+            return true;
+        }
+        match from.0 == to.0 {
+            true => self.lanes_know(to.0, from.1, to.1, time),
+            false => self.knows(to.0, from.0, time),
+        }
+    }
+
+    /// When the warp's lanes last synchronised.
+    pub(crate) fn lanes_synced(&self, warp: usize) -> Time {
+        self.lanes[warp]
+    }
+
+    /// Whether a proxy fence lies between what `writer` did at `time` and what `warp` does now.
+    pub(crate) fn proxy_fenced(&self, warp: usize, writer: usize, time: Time) -> bool {
+        time < self.proxy_fenced[writer] || time < self.proxy_fenced[warp]
+    }
+
+    fn refresh(&mut self, warp: usize) {
+        let row = &self.known[warp * self.agents..(warp + 1) * self.agents];
+        let (warps, engines) = row.split_at(self.warps);
+        let least = |known: &[Time]| known.iter().fold(Time::MAX, |least, &time| least.min(time));
+        // Who knows all that an engine did need not ask either.
+        let engines = engines.iter().zip(&self.worked);
+        let engines = engines.fold(
+            Time::MAX,
+            |least, (&known, &worked)| if known <= worked { least.min(known) } else { least },
+        );
+        let others = least(&warps[..warp]).min(least(&warps[warp + 1..]));
+        self.floor[warp] = others.min(engines).min(self.lanes[warp]);
+        self.refresh_oldest();
+    }
+
+    fn refresh_oldest(&mut self) {
+        self.oldest = self.floor[..self.warps].iter().copied().min().unwrap_or(0);
+    }
+
+    /// What is older than this is ordered before everything that any warp does now.
+    #[inline(always)]
+    pub(crate) fn oldest(&self) -> Time {
+        self.oldest
+    }
+
+    /// The warp's lanes have synchronised with each other.
+    pub(crate) fn sync_lanes(&mut self, warp: usize) {
+        self.tick();
+        self.lanes[warp] = self.now;
+        self.refresh(warp);
+    }
+
+    /// Some of the warp's lanes have synchronised with each other.
+    pub(crate) fn sync_some_lanes(&mut self, warp: usize, members: u32) {
+        self.tick();
+        let all = &mut self.some_lanes[warp];
+        all.resize(32 * 32, 0);
+        let is_member = |lane: usize| members >> lane & 1 == 1;
+        let known: [Time; 32] = std::array::from_fn(|of| match is_member(of) {
+            true => self.now,
+            false => {
+                (0..32).filter(|&lane| is_member(lane)).map(|lane| all[32 * lane + of]).max().unwrap_or(0)
+            }
+        });
+        for lane in (0..32).filter(|&lane| is_member(lane)) {
+            all[32 * lane..32 * (lane + 1)].copy_from_slice(&known);
+        }
+    }
+
+    /// Adds to `object` all that the warp has done and knows.
+    pub(crate) fn release(&mut self, warp: usize, object: &mut Knowledge) {
+        object.resize(self.agents, 0);
+        self.tick();
+        for (other, time) in object.iter_mut().enumerate() {
+            let mine = if other == warp { self.now } else { self.known[warp * self.agents + other] };
+            *time = (*time).max(mine);
+        }
+    }
+
+    /// The same for an arrival that is relaxed: it passes on what lies before the warp's last fence.
+    pub(crate) fn release_relaxed(&mut self, warp: usize, object: &mut Knowledge) {
+        object.resize(self.agents, 0);
+        for (other, time) in object.iter_mut().enumerate() {
+            *time = (*time).max(self.fenced_knowledge(warp, other));
+        }
+    }
+
+    /// What a warp's last fence lets it pass on of another agent.
+    fn fenced_knowledge(&self, warp: usize, other: usize) -> Time {
+        let fenced = self.fenced[warp];
+        if other == warp { fenced } else { self.known[warp * self.agents + other].min(fenced) }
+    }
+
+    /// Teaches the warp what `object` holds.
+    pub(crate) fn acquire(&mut self, warp: usize, object: &[Time]) {
+        let row = &mut self.known[warp * self.agents..(warp + 1) * self.agents];
+        for (mine, &theirs) in row.iter_mut().zip(object) {
+            *mine = (*mine).max(theirs);
+        }
+        // What the warp's own lanes released orders them among each other.
+        let own = object.get(warp).copied().unwrap_or(0);
+        self.lanes[warp] = self.lanes[warp].max(own);
+        self.refresh(warp);
+    }
+
+    /// A fence: later atomics release what is before it, and what earlier atomics saw is acquired.
+    pub(crate) fn fence(&mut self, warp: usize) {
+        self.tick();
+        self.fenced[warp] = self.now;
+        let seen: Knowledge = self.seen[warp * self.agents..(warp + 1) * self.agents].to_vec();
+        self.acquire(warp, &seen);
+    }
+
+    /// `fence.proxy.async`.
+    pub(crate) fn proxy_fence(&mut self, warp: usize) {
+        self.tick();
+        self.proxy_fenced[warp] = self.now;
+    }
+
+    /// An atomic or other strong access to shared or global memory.
+    pub(crate) fn atomic(&mut self, warp: usize) {
+        for other in 0..self.agents {
+            let at = warp * self.agents + other;
+            let mine = self.fenced_knowledge(warp, other);
+            self.seen[at] = self.seen[at].max(self.atomics[other]);
+            self.atomics[other] = self.atomics[other].max(mine);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clocks() -> Clocks {
+        let mut clocks = Clocks::new(1, 3, false);
+        clocks.start();
+        clocks
+    }
+
+    #[test]
+    fn a_release_orders_what_was_before_it() {
+        let mut c = clocks();
+        let before = c.now();
+        let mut barrier = vec![];
+        c.release(0, &mut barrier);
+        let after = c.now();
+        assert!(!c.knows(1, 0, before));
+        c.acquire(1, &barrier);
+        assert!(c.knows(1, 0, before));
+        assert!(!c.knows(1, 0, after));
+        assert!(!c.knows(2, 0, before));
+    }
+
+    #[test]
+    fn knowledge_is_passed_on() {
+        let mut c = clocks();
+        let before = c.now();
+        let (mut first, mut second) = (vec![], vec![]);
+        c.release(0, &mut first);
+        c.acquire(1, &first);
+        c.release(1, &mut second);
+        c.acquire(2, &second);
+        assert!(c.knows(2, 0, before));
+    }
+
+    #[test]
+    fn a_barrier_passes_on_no_more_of_an_engine_than_is_known() {
+        let mut c = clocks();
+        let mut barrier = vec![];
+        c.release(0, &mut barrier);
+        let engine = c.engine();
+        c.work(engine);
+        let copied = c.now();
+        c.acquire(1, &barrier);
+        assert!(!c.knows(1, engine, copied) && c.floor(1) <= copied);
+        c.release_engine(engine, &mut barrier);
+        c.acquire(1, &barrier);
+        assert!(c.knows(1, engine, copied));
+    }
+
+    #[test]
+    fn atomics_order_only_with_fences() {
+        let mut c = clocks();
+        let before = c.now();
+        c.atomic(0);
+        c.atomic(1);
+        c.fence(1);
+        assert!(!c.knows(1, 0, before));
+        c.fence(0);
+        c.atomic(0);
+        c.atomic(1);
+        assert!(!c.knows(1, 0, before));
+        c.fence(1);
+        assert!(c.knows(1, 0, before));
+    }
+
+    #[test]
+    fn lanes_are_ordered_by_their_own_synchronisation() {
+        let mut c = clocks();
+        let before = c.now();
+        assert!(!c.lanes_know(0, 1, 2, before));
+        c.sync_lanes(0);
+        assert!(c.lanes_know(0, 1, 2, before));
+        assert!(c.floor(0) <= before);
+    }
+
+    #[test]
+    fn some_lanes_order_each_other_and_pass_that_on() {
+        let mut c = clocks();
+        c.sync_lanes(0);
+        let before = c.now();
+        c.sync_some_lanes(0, 0b0011);
+        assert!(c.lanes_know(0, 0, 1, before) && !c.lanes_know(0, 0, 2, before));
+        c.sync_some_lanes(0, 0b0110);
+        assert!(c.lanes_know(0, 0, 2, before) && !c.lanes_know(0, 0, 3, before));
+        assert!(c.several_lanes_known(0, 2, before) && !c.several_lanes_known(0, 3, before));
+    }
+}

@@ -1,0 +1,50 @@
+//! Records of copies of `cp.async` that an mbarrier counts.
+
+use std::collections::HashMap;
+
+use crate::shadow::clocks::Time;
+use crate::shadow::place::Place;
+use crate::shadow::races::Access;
+
+/// One copy of one thread.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    pub(crate) to: Place,
+    pub(crate) bytes: usize,
+    pub(crate) pc: u32,
+    /// Its group, for `cp.async.wait_group`.
+    pub(crate) group: u32,
+    /// The mbarriers that count it.
+    pub(crate) mbarriers: Vec<Place>,
+}
+
+/// The counted copies of a cluster that nobody could have waited for yet.
+#[derive(Debug, Default)]
+pub(crate) struct CountedCopies {
+    /// By warp and lane.
+    pub(crate) threads: HashMap<(usize, usize), Vec<Copy>>,
+    /// When the last copies of each warp completed with a phase.
+    pub(crate) completed: HashMap<usize, Time>,
+}
+
+impl CountedCopies {
+    pub(crate) fn clear(&mut self) {
+        self.threads.clear();
+        self.completed.clear();
+    }
+
+    /// A copy that a lane made.
+    pub(crate) fn add(&mut self, by: Access, group: u32, to: Place, bytes: usize) {
+        let copies = self.threads.entry((by.warp, by.lane)).or_default();
+        copies.push(Copy { to, bytes, pc: by.pc, group, mbarriers: vec![] });
+    }
+
+    /// From now on an mbarrier counts all that the thread has copied.
+    pub(crate) fn count(&mut self, warp: usize, lane: usize, mbarrier: Place) {
+        for copy in self.threads.get_mut(&(warp, lane)).into_iter().flatten() {
+            if !copy.mbarriers.contains(&mbarrier) {
+                copy.mbarriers.push(mbarrier);
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a cluster wrote of global memory itself. It may read that back although others write the same values.
+
+use std::collections::HashMap;
+
+use crate::shadow::global::PAGE;
+
+/// An allocation's slot and a page of it.
+type Key = (usize, usize);
+
+/// Units that the running cluster has written, as bits by page.
+#[derive(Debug, Default)]
+pub(crate) struct OwnWrites {
+    pages: HashMap<Key, usize>,
+    bits: Vec<[u64; PAGE / 64]>,
+    /// The page looked for last, and where its bits are.
+    last: Option<(Key, Option<usize>)>,
+}
+
+impl OwnWrites {
+    /// Another cluster begins.
+    pub(crate) fn clear(&mut self) {
+        self.pages.clear();
+        self.bits.clear();
+        self.last = None;
+    }
+
+    #[inline]
+    pub(crate) fn mark(&mut self, slot: usize, unit: usize) {
+        let key = (slot, unit / PAGE);
+        let at = match self.find(key) {
+            Some(at) => at,
+            None => {
+                let at = self.bits.len();
+                self.bits.push([0; PAGE / 64]);
+                self.pages.insert(key, at);
+                self.last = Some((key, Some(at)));
+                at
+            }
+        };
+        self.bits[at][unit % PAGE / 64] |= 1 << (unit % 64);
+    }
+
+    #[inline]
+    pub(crate) fn has(&mut self, slot: usize, unit: usize) -> bool {
+        !self.bits.is_empty()
+            && self
+                .find((slot, unit / PAGE))
+                .is_some_and(|at| self.bits[at][unit % PAGE / 64] >> (unit % 64) & 1 != 0)
+    }
+
+    #[inline]
+    fn find(&mut self, key: Key) -> Option<usize> {
+        match self.last {
+            Some((last, at)) if last == key => at,
+            _ => {
+                let at = self.pages.get(&key).copied();
+                self.last = Some((key, at));
+                at
+            }
+        }
+    }
+}

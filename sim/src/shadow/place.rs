@@ -1,0 +1,8 @@
+//! Positions in the shared memory of a cluster.
+
+/// A checked place in the shared memory of a block of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) rank: usize,
+    pub(crate) offset: usize,
+}

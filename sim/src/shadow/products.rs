@@ -1,0 +1,97 @@
+//! Registers of asynchronous products in flight.
+
+/// What a product that was not waited for does with a register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Use {
+    #[default]
+    None,
+    /// Its group, and the instruction.
+    Accumulates(u32, u32),
+    Reads(u32, u32),
+}
+
+/// One register of products.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProductRegister {
+    pub(crate) used: Use,
+    /// Who wrote it since the last `wgmma.fence`.
+    pub(crate) unfenced: Unfenced,
+}
+
+/// A write that the next product needs a fence for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Unfenced {
+    #[default]
+    None,
+    /// By `mov` of what is no product's register. Compilers set accumulators so, right before the product that takes them; the
+    /// fence then stands before the `mov`.
+    Set,
+    /// By any other instruction.
+    Computed,
+}
+
+/// The registers of one warp's products.
+#[derive(Debug, Default)]
+pub(crate) struct ProductRegisters {
+    pub(crate) registers: Vec<ProductRegister>,
+    /// Groups that were waited for, and the group that products now belong to.
+    pub(crate) done: u32,
+    pub(crate) open: u32,
+    pub(crate) any: bool,
+    /// There was a fence since the last wait, or since the warp started.
+    pub(crate) fenced: bool,
+}
+
+impl ProductRegisters {
+    pub(crate) fn start(&mut self, registers: u32) {
+        self.registers.clear();
+        self.registers.resize(registers as usize, ProductRegister::default());
+        (self.done, self.open, self.any, self.fenced) = (0, 0, false, false);
+    }
+
+    pub(crate) fn commit(&mut self) {
+        self.open += 1;
+    }
+
+    pub(crate) fn wait(&mut self, n: u32) {
+        self.done = self.done.max(self.open.saturating_sub(n));
+        self.any = self.registers.iter().any(|register| self.in_flight(register.used).is_some());
+        self.fenced = false;
+    }
+
+    pub(crate) fn fence(&mut self) {
+        self.registers.iter_mut().for_each(|register| register.unfenced = Unfenced::None);
+        self.fenced = true;
+    }
+
+    /// What a product wants to be fenced first, if something.
+    pub(crate) fn missing_fence(&self, a: &[u32], accumulators: &[u32]) -> Option<&'static str> {
+        let unfenced = |register: &u32| self.registers[*register as usize].unfenced;
+        if a.iter().any(|register| unfenced(register) == Unfenced::Computed) {
+            return Some("registers that hold A were written since the last one");
+        }
+        let late = |register: &u32| match unfenced(register) {
+            Unfenced::None => false,
+            Unfenced::Set => !self.fenced,
+            Unfenced::Computed => true,
+        };
+        accumulators.iter().any(late).then_some("accumulators were written since the last one")
+    }
+
+    /// The instruction of a product that is still in flight, if it is.
+    pub(crate) fn in_flight(&self, used: Use) -> Option<u32> {
+        match used {
+            Use::Accumulates(group, pc) | Use::Reads(group, pc) if group >= self.done => Some(pc),
+            _ => None,
+        }
+    }
+
+    /// Some product nobody has waited for.
+    pub(crate) fn unwaited(&self) -> Option<u32> {
+        if !self.any {
+            return None;
+        }
+        let accumulates = |r: &&ProductRegister| matches!(r.used, Use::Accumulates(..));
+        self.registers.iter().filter(accumulates).find_map(|register| self.in_flight(register.used))
+    }
+}

@@ -1,0 +1,466 @@
+//! Data races in shared memory: two accesses of the same bytes, at least one a write, with no order between them.
+
+use crate::lanes::Lanes64;
+use crate::shadow::clocks::{Clocks, END, Time};
+use crate::shadow::place::Place;
+use crate::shadow::visits::Visits;
+
+/// Who made an access, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) warp: usize,
+    pub(crate) lane: usize,
+    pub(crate) pc: u32,
+    pub(crate) kind: AccessKind,
+}
+
+/// The kinds of access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    Read,
+    Write,
+    Atomic,
+    /// A write by an asynchronous copy that nobody has waited for.
+    Copy,
+    /// A read by an asynchronous operation that nobody has waited for.
+    AsyncRead,
+}
+
+/// A conflict with an earlier access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Conflict {
+    pub(crate) other: Access,
+    /// First byte of the unit of memory they meet at.
+    pub(crate) byte: usize,
+    /// Both write, so that equal values would do no harm.
+    pub(crate) both_write: bool,
+}
+
+/// The time of a write that is still on its way.
+const PENDING: Time = END + 1;
+
+/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and whether it was atomic (for writes) or
+/// several lanes' (for reads). Zero is no access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Record(u64);
+
+impl Record {
+    fn new(time: Time, pc: u32, warp: usize, lane: usize, flag: bool) -> Self {
+        let pc = u64::from(pc.min((1 << 20) - 1));
+        Record(u64::from(time) << 36 | pc << 16 | (warp as u64) << 6 | (lane as u64) << 1 | u64::from(flag))
+    }
+
+    /// The same access of another lane, instead of lane 0.
+    #[inline(always)]
+    fn of_lane(self, lane: usize) -> Self {
+        Record(self.0 | (lane as u64) << 1)
+    }
+
+    fn time(self) -> Time {
+        (self.0 >> 36) as Time
+    }
+
+    fn pc(self) -> u32 {
+        (self.0 >> 16) as u32 & ((1 << 20) - 1)
+    }
+
+    fn warp(self) -> usize {
+        (self.0 >> 6) as usize & 0x3ff
+    }
+
+    fn lane(self) -> usize {
+        (self.0 >> 1) as usize & 31
+    }
+
+    fn flag(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// Whether both are the same lane's, and neither is still on its way.
+    #[inline(always)]
+    fn same_thread(self, other: Record) -> bool {
+        (self.0 ^ other.0) & 0xfffe == 0 && self.time() != PENDING && self != NONE
+    }
+
+    fn flagged(self, flag: bool) -> Record {
+        Record(self.0 & !1 | u64::from(flag))
+    }
+
+    fn access(self, kind: AccessKind) -> Access {
+        Access { warp: self.warp(), lane: self.lane(), pc: self.pc(), kind }
+    }
+}
+
+/// The last accesses of a unit of memory.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    write: Record,
+    /// The last read since the last write; its flag says that other lanes have read too, in [`Shadow::reads`].
+    read: Record,
+}
+
+/// The last accesses of one block's shared memory.
+#[derive(Debug, Default)]
+struct Shadow {
+    units: Vec<Unit>,
+    /// Each warp's last read of each unit (by warp, then by unit), where several lanes read.
+    reads: Vec<Record>,
+    /// Accesses by other blocks.
+    visits: Visits,
+}
+
+/// The race checker of a cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Races {
+    pub(crate) clocks: Clocks,
+    shadows: Vec<Shadow>,
+    /// Bytes of a unit of memory: 1, 2 or 4, the smallest that the kernel accesses; and its logarithm.
+    unit: usize,
+    shift: u32,
+}
+
+const NONE: Record = Record(0);
+
+impl Races {
+    /// Starts over for a cluster of one launch: `blocks` blocks with `warps` warps and `bytes` bytes each.
+    pub(crate) fn start(
+        &mut self,
+        (blocks, warps): (usize, usize),
+        bytes: usize,
+        unit: usize,
+        products: bool,
+    ) {
+        let units = bytes.div_ceil(16) * 16 / unit;
+        let fits = self.unit == unit
+            && self.shadows.len() == blocks
+            && self.shadows.iter().all(|s| s.units.len() == units)
+            && self.clocks.now() < END / 2;
+        if fits {
+            // Copies that were on their way when the last cluster ended are older than everything now.
+            for shadow in &mut self.shadows {
+                let pending = |r: &Record| r.time() == PENDING;
+                let records = shadow.units.iter_mut().flat_map(|u| [&mut u.write, &mut u.read]);
+                records.chain(&mut shadow.reads).filter(|r| pending(r)).for_each(|r| *r = NONE);
+            }
+        } else {
+            let clocks = Clocks::new(blocks, warps, products);
+            let agents = clocks.agents();
+            *self = Self { clocks, unit, shift: unit.trailing_zeros(), ..Self::default() };
+            self.shadows.resize_with(blocks, || Shadow {
+                units: vec![Unit { write: NONE, read: NONE }; units],
+                reads: vec![NONE; units * agents],
+                visits: Visits::default(),
+            });
+        }
+        self.shadows.iter_mut().for_each(|shadow| shadow.visits.start(self.clocks.agents()));
+        self.clocks.start();
+    }
+
+    /// Bytes of a unit of memory.
+    pub(crate) fn unit(&self) -> usize {
+        self.unit
+    }
+
+    fn units(&self, start: usize, bytes: usize) -> std::ops::Range<usize> {
+        start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
+    }
+
+    /// Notes the reads of one word by each lane that are plainly ordered, and returns the other lanes. Units are words.
+    #[inline(always)]
+    pub(crate) fn read_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
+        let base = Record::new(self.clocks.now(), pc, warp, 0, false);
+        let (floor, oldest) = (self.clocks.floor(warp), self.clocks.oldest());
+        let units = &mut self.shadows[rank].units[..];
+        let mut left = 0;
+        for lane in 0..32 {
+            let mine = base.of_lane(lane);
+            let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
+            let Unit { write, read } = *slot;
+            let alone = (read.same_thread(mine) && !read.flag()) || read.time() < oldest;
+            if alone && (write.time() < floor || write.same_thread(mine)) {
+                slot.read = mine;
+            } else {
+                left |= 1 << lane;
+            }
+        }
+        left
+    }
+
+    /// The same for writes.
+    #[inline(always)]
+    pub(crate) fn write_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
+        let base = Record::new(self.clocks.now(), pc, warp, 0, false);
+        let floor = self.clocks.floor(warp);
+        let units = &mut self.shadows[rank].units[..];
+        let mut left = 0;
+        for lane in 0..32 {
+            let mine = base.of_lane(lane);
+            let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
+            let Unit { write, read } = *slot;
+            let ordered = |other: Record| other.time() < floor || (other.same_thread(mine) && !other.flag());
+            if ordered(read) && ordered(write) {
+                *slot = Unit { write: mine, read: NONE };
+            } else {
+                left |= 1 << lane;
+            }
+        }
+        left
+    }
+
+    /// Whether lanes that access whole words may be looked at together.
+    #[inline(always)]
+    pub(crate) fn by_words(&self) -> bool {
+        self.unit == 4 && !self.clocks.ended()
+    }
+
+    /// A read of `bytes` bytes at `start` of block `rank`.
+    #[inline(always)]
+    pub(crate) fn read(
+        &mut self,
+        rank: usize,
+        start: usize,
+        bytes: usize,
+        warp: usize,
+        lane: usize,
+        pc: u32,
+    ) -> Option<Conflict> {
+        if self.clocks.ended() {
+            return None;
+        }
+        let mine = Record::new(self.clocks.now(), pc, warp, lane, false);
+        let floor = self.clocks.floor(warp);
+        for unit in self.units(start, bytes) {
+            let slot = &mut self.shadows[rank].units[unit];
+            let Unit { write, read } = *slot;
+            if read.same_thread(mine) && !read.flag() || read.time() < self.clocks.oldest() {
+                slot.read = mine;
+            } else {
+                self.another_read(rank, unit, mine);
+            }
+            if write.time() >= floor
+                && !write.same_thread(mine)
+                && let Some(conflict) = self.unordered_write(write, unit, warp, lane, AccessKind::Read)
+            {
+                return Some(conflict);
+            }
+        }
+        None
+    }
+
+    /// Notes a read of what other lanes have read since it was written.
+    fn another_read(&mut self, rank: usize, unit: usize, mine: Record) {
+        let shadow = &mut self.shadows[rank];
+        let units = shadow.units.len();
+        let Unit { read, .. } = shadow.units[unit];
+        if !read.flag() {
+            shadow.reads[read.warp() * units + unit] = read;
+        }
+        let slot = &mut shadow.reads[mine.warp() * units + unit];
+        let several = slot.time() >= self.clocks.lanes_synced(mine.warp())
+            && (slot.flag() || slot.lane() != mine.lane());
+        *slot = mine.flagged(several);
+        shadow.units[unit].read = mine.flagged(true);
+    }
+
+    /// A write, or an atomic update. It is noted even if it conflicts.
+    #[inline(always)]
+    pub(crate) fn write(
+        &mut self,
+        rank: usize,
+        start: usize,
+        bytes: usize,
+        access: Access,
+    ) -> Option<Conflict> {
+        if self.clocks.ended() {
+            return None;
+        }
+        let Access { warp, lane, pc, kind } = access;
+        let time = if kind == AccessKind::Copy { PENDING } else { self.clocks.now() };
+        let mine = Record::new(time, pc, warp, lane, kind == AccessKind::Atomic);
+        let floor = self.clocks.floor(warp);
+        let mut found = None;
+        for unit in self.units(start, bytes) {
+            let slot = &mut self.shadows[rank].units[unit];
+            let Unit { write, read } = *slot;
+            *slot = Unit { write: mine, read: NONE };
+            if read.time() >= floor && (read.flag() || !read.same_thread(mine)) && found.is_none() {
+                found = self.unordered_read(rank, unit, read, warp, lane);
+            }
+            if write.time() >= floor && !write.same_thread(mine) && found.is_none() {
+                found = self.unordered_write(write, unit, warp, lane, kind);
+            }
+        }
+        found
+    }
+
+    /// The conflict with an earlier write, if nothing orders it.
+    #[cold]
+    fn unordered_write(
+        &self,
+        write: Record,
+        unit: usize,
+        warp: usize,
+        lane: usize,
+        kind: AccessKind,
+    ) -> Option<Conflict> {
+        let pending = write.time() == PENDING;
+        let ordered = if pending {
+            false
+        } else if write.warp() == warp {
+            self.clocks.lanes_know(warp, write.lane(), lane, write.time())
+        } else {
+            self.clocks.knows(warp, write.warp(), write.time())
+        };
+        if ordered || write.0 == 0 || (write.flag() && kind == AccessKind::Atomic) {
+            return None;
+        }
+        let earlier = match (pending, write.flag()) {
+            (true, _) => AccessKind::Copy,
+            (_, true) => AccessKind::Atomic,
+            _ => AccessKind::Write,
+        };
+        let both_write = kind == AccessKind::Write && earlier == AccessKind::Write;
+        Some(Conflict { other: write.access(earlier), byte: unit * self.unit, both_write })
+    }
+
+    /// The conflict with an earlier read, if nothing orders it; `last` is the last one.
+    #[cold]
+    fn unordered_read(
+        &self,
+        rank: usize,
+        unit: usize,
+        last: Record,
+        warp: usize,
+        lane: usize,
+    ) -> Option<Conflict> {
+        let shadow = &self.shadows[rank];
+        let mut all = (0..self.clocks.agents()).map(|other| shadow.reads[other * shadow.units.len() + unit]);
+        let unordered = |read: &Record| {
+            let ordered = if read.warp() == warp {
+                match read.flag() {
+                    true => self.clocks.several_lanes_known(warp, lane, read.time()),
+                    false => self.clocks.lanes_know(warp, read.lane(), lane, read.time()),
+                }
+            } else {
+                self.clocks.knows(warp, read.warp(), read.time())
+            };
+            !ordered && *read != NONE
+        };
+        let found = if last.flag() { all.find(unordered) } else { Some(last).filter(unordered) };
+        found.map(|read| {
+            let of_engine = read.time() == PENDING || read.warp() > self.clocks.copier();
+            let kind = if of_engine { AccessKind::AsyncRead } else { AccessKind::Read };
+            Conflict { other: read.access(kind), byte: unit * self.unit, both_write: false }
+        })
+    }
+
+    /// A read by `reader` that a lane of `warp` begins, and that goes on until [`Races::read_done`].
+    pub(crate) fn async_read(
+        &mut self,
+        (rank, start, bytes): (usize, usize, usize),
+        reader: usize,
+        warp: usize,
+        lane: usize,
+        pc: u32,
+    ) -> Option<Conflict> {
+        if self.clocks.ended() {
+            return None;
+        }
+        let mine = Record::new(self.clocks.now(), pc, warp, lane, false);
+        let pending = Record::new(PENDING, pc, reader, lane, true);
+        let floor = self.clocks.floor(warp);
+        let mut found = None;
+        for unit in self.units(start, bytes) {
+            let shadow = &mut self.shadows[rank];
+            let units = shadow.units.len();
+            let Unit { write, read } = shadow.units[unit];
+            if !read.flag() {
+                shadow.reads[read.warp() * units + unit] = read;
+            }
+            shadow.reads[reader * units + unit] = pending;
+            shadow.units[unit].read = pending;
+            if found.is_none() && write.time() >= floor && !write.same_thread(mine) {
+                found = self.unordered_write(write, unit, warp, lane, AccessKind::Read);
+            }
+        }
+        found
+    }
+
+    /// The end of a read by an asynchronous operation of `reader`, which somebody has waited for.
+    pub(crate) fn read_done(&mut self, rank: usize, start: usize, bytes: usize, reader: usize) {
+        let now = self.clocks.now();
+        for unit in self.units(start, bytes) {
+            let shadow = &mut self.shadows[rank];
+            let slot = reader * shadow.units.len() + unit;
+            let record = shadow.reads[slot];
+            if record.time() == PENDING {
+                let done = Record::new(now, record.pc(), reader, record.lane(), false);
+                shadow.reads[slot] = done;
+                shadow.units[unit].read = done.flagged(true);
+            }
+        }
+    }
+
+    /// A copy into shared memory has arrived: from now on it is an ordinary write of `access`.
+    pub(crate) fn arrived(&mut self, rank: usize, start: usize, bytes: usize, access: Access) {
+        if access.warp == self.clocks.engine() {
+            self.clocks.work(access.warp);
+        }
+        let write = Record::new(self.clocks.now(), access.pc, access.warp, access.lane, false);
+        let range = self.units(start, bytes);
+        self.shadows[rank].units[range].iter_mut().for_each(|unit| unit.write = write);
+    }
+
+    /// An access of the shared memory of block `rank` by an agent of another block.
+    pub(crate) fn visit(&mut self, rank: usize, agent: usize, access: Access) {
+        self.shadows[rank].visits.note(agent, self.clocks.now(), access);
+    }
+
+    /// An access of block `rank` by another block that is not ordered before what is known.
+    pub(crate) fn unordered_visit(&self, rank: usize, known: &[Time]) -> Option<Access> {
+        if self.clocks.ended() { None } else { self.shadows[rank].visits.unordered(known) }
+    }
+
+    /// A copy that nobody had waited for is complete: from now on it is an ordinary write of `agent`.
+    pub(crate) fn settle(&mut self, to: Place, bytes: usize, copy: Access, agent: usize) {
+        let pending = Record::new(PENDING, copy.pc, copy.warp, copy.lane, false);
+        let write = Record::new(self.clocks.now(), copy.pc, agent, copy.lane, false);
+        let range = self.units(to.offset, bytes);
+        let units = self.shadows[to.rank].units[range].iter_mut();
+        units.filter(|unit| unit.write == pending).for_each(|unit| unit.write = write);
+    }
+
+    /// The last ordinary write of some bytes that no proxy fence lets the asynchronous engine see, of those whose
+    /// instruction `wants` a fence.
+    pub(crate) fn unfenced(
+        &self,
+        rank: usize,
+        start: usize,
+        bytes: usize,
+        warp: usize,
+        wants: impl Fn(u32) -> bool,
+    ) -> Option<Access> {
+        let engine = self.clocks.engine();
+        let range = self.units(start, bytes);
+        let records = self.shadows[rank].units[range].iter().map(|unit| unit.write);
+        records
+            .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING && wants(r.pc()))
+            .find(|r| !self.clocks.proxy_fenced(warp, r.warp(), r.time()))
+            .map(|r| r.access(AccessKind::Write))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_holds_the_agents_of_the_largest_cluster() {
+        let last = Clocks::new(16, 32, true).agents() - 1;
+        for flag in [false, true] {
+            let record = Record::new(PENDING, 1 << 19, last, 31, flag);
+            let parts = (record.time(), record.pc(), record.warp(), record.lane(), record.flag());
+            assert_eq!(parts, (PENDING, 1 << 19, last, 31, flag));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What was written to a block's shared memory.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::report::FindingKind;
+use crate::shadow::undefined::{Origin, Partial};
+
+/// Which bytes were written, and what is undefined of them nevertheless.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Four bits for each word; nothing when nobody asks.
+    bytes: Vec<u8>,
+    /// The undefined bits that were stored, by word.
+    undefined: HashMap<usize, (u32, Origin)>,
+}
+
+impl Written {
+    /// Nothing was, of so many words.
+    pub(crate) fn reset(&mut self, words: usize) {
+        self.bytes.clear();
+        self.bytes.resize(words, 0);
+        self.undefined.clear();
+    }
+
+    /// Whether all that was written is defined.
+    #[inline(always)]
+    pub(crate) fn is_sound(&self) -> bool {
+        self.undefined.is_empty()
+    }
+
+    /// Whether all words that lanes load so many bytes from are written and defined; no is no answer.
+    #[inline(always)]
+    pub(crate) fn surely(&self, all: &[u64; 32], bytes: usize) -> bool {
+        self.is_sound()
+            && match bytes {
+                0..=4 => self.full::<1>(all),
+                8 => self.full::<2>(all),
+                16 => self.full::<4>(all),
+                _ => false,
+            }
+    }
+
+    #[inline(always)]
+    fn full<const WORDS: usize>(&self, all: &[u64; 32]) -> bool {
+        all.iter().all(|address| {
+            let first = (address >> 2) as usize;
+            self.bytes.get(first..first + WORDS).is_some_and(|bytes| *bytes == [15; WORDS])
+        })
+    }
+
+    /// One to three bytes of a word, or some words, were written.
+    pub(crate) fn mark(&mut self, address: u64, bytes: u64) {
+        let first = (address >> 2) as usize;
+        if bytes < 4 {
+            return self.mark_bits(first, (low_bytes(bytes) as u32) << (8 * (address & 3)));
+        }
+        let words = first..first + (bytes / 4) as usize;
+        self.bytes.get_mut(words.clone()).into_iter().for_each(|bytes| bytes.fill(15));
+        if !self.is_sound() {
+            words.for_each(|word| self.define(word, u32::MAX));
+        }
+    }
+
+    /// Words were written at some addresses.
+    #[inline(always)]
+    pub(crate) fn mark_words(&mut self, all: &[u32; 32]) {
+        if self.bytes.is_empty() {
+            return;
+        }
+        all.iter().for_each(|address| self.bytes[(address >> 2) as usize] = 15);
+        if !self.is_sound() {
+            all.iter().for_each(|address| self.define((address >> 2) as usize, u32::MAX));
+        }
+    }
+
+    /// The bytes in a mask of a word were written.
+    pub(crate) fn mark_bits(&mut self, word: usize, mask: u32) {
+        let Some(bytes) = self.bytes.get_mut(word) else { return };
+        *bytes |= (0..4).filter(|i| mask >> (8 * i) & 0xff != 0).fold(0, |all, i| all | 1 << i);
+        if !self.is_sound() {
+            self.define(word, mask);
+        }
+    }
+
+    fn define(&mut self, word: usize, mask: u32) {
+        if let Some((bits, _)) = self.undefined.get_mut(&word) {
+            *bits &= !mask;
+            if *bits == 0 {
+                self.undefined.remove(&word);
+            }
+        }
+    }
+
+    /// Whether all of some bytes were written.
+    pub(crate) fn is_stored(&self, mut bytes: Range<u64>) -> bool {
+        bytes.all(|address| self.has(address))
+    }
+
+    fn has(&self, address: u64) -> bool {
+        self.bytes.get((address >> 2) as usize).is_some_and(|word| word >> (address & 3) & 1 == 1)
+    }
+
+    /// The first of some words of which something is missing in a mask, and where it comes from, if it was stored.
+    pub(crate) fn missing(&self, mut words: Range<usize>, mask: u32) -> Option<(usize, Option<Origin>)> {
+        words.find_map(|word| match self.of_word(word) {
+            (bits, origin) if bits & mask != 0 => Some((word, origin)),
+            _ => None,
+        })
+    }
+
+    fn of_word(&self, word: usize) -> (u32, Option<Origin>) {
+        let bytes = self.bytes.get(word).copied().unwrap_or(0);
+        let unwritten = (0..4).filter(|i| bytes >> i & 1 == 0).fold(0, |bits, i| bits | 0xff << (8 * i));
+        match self.undefined.get(&word) {
+            Some(&(bits, origin)) => (bits | unwritten, Some(origin)),
+            None => (unwritten, None),
+        }
+    }
+}
+
+impl Partial for Written {
+    const KIND: FindingKind = FindingKind::UninitializedSharedRead;
+
+    fn undefined(&self, _: usize, address: u64, bytes: u64) -> (u64, Option<Origin>) {
+        let (low, origin) = self.of_word((address >> 2) as usize);
+        if bytes < 8 {
+            return (u64::from(low) >> (8 * (address & 3)) & low_bytes(bytes), origin);
+        }
+        let (high, second) = self.of_word((address >> 2) as usize + 1);
+        (u64::from(low) | u64::from(high) << 32, origin.or(second))
+    }
+
+    fn touched(&self, _: usize, mut bytes: Range<u64>) -> bool {
+        bytes.any(|address| self.has(address))
+    }
+
+    fn undefine(&mut self, _: usize, (address, bytes): (u64, u64), bits: u64, origin: Origin) {
+        let shift = 8 * (address & 3);
+        for i in 0..bytes.div_ceil(4) {
+            let bits = ((bits >> (32 * i)) as u32) << shift;
+            if bits != 0 && !self.bytes.is_empty() {
+                let word = self.undefined.entry((address >> 2) as usize + i as usize).or_insert((0, origin));
+                *word = (word.0 | bits, origin);
+            }
+        }
+    }
+}
+
+/// Ones in some bytes.
+pub(crate) fn low_bytes(bytes: u64) -> u64 {
+    u64::MAX >> (64 - 8 * bytes.min(8))
+}

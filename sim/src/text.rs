@@ -1,0 +1,7 @@
+//! PTX text: lexer, parser, syntax tree, printer.
+
+pub mod ast;
+pub(crate) mod error;
+pub(crate) mod lexer;
+pub(crate) mod parser;
+pub(crate) mod print;

@@ -1,0 +1,358 @@
+//! The syntax tree of a PTX module: what the text says, before any of it is given a meaning.
+//!
+//! Printing a tree ([`std::fmt::Display`]) and parsing the result gives the same tree; positions do not take part
+//! in comparisons. Debug sections (`.section`, `@@DWARF`) are skipped by the parser and are not part of it.
+
+pub use crate::text::lexer::Pos;
+
+/// A whole module: header directives, then items in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ast {
+    /// `.version major.minor`.
+    pub version: (u32, u32),
+    /// Where the version stands.
+    pub version_pos: Pos,
+    /// `.target sm_90a, texmode_independent …`.
+    pub target: Vec<String>,
+    /// Where the first target stands.
+    pub target_pos: Pos,
+    /// `.address_size`, 64 when absent.
+    pub address_size: u32,
+    /// Everything else.
+    pub items: Vec<Item>,
+}
+
+/// Something that stands at module level.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A variable in `.global`, `.const`, `.shared` or `.local`.
+    Variable(Variable),
+    /// `.entry` or `.func`, with or without a body.
+    Function(Function),
+    /// `.file index "name"`.
+    File {
+        /// The number that `.loc` uses.
+        index: u32,
+        /// The path as written.
+        name: String,
+    },
+    /// `.pragma "…", …;`.
+    Pragma(Vec<String>),
+    /// `.alias name, of;`.
+    Alias {
+        /// The new name.
+        name: String,
+        /// The function it stands for.
+        of: String,
+    },
+}
+
+/// How a symbol is seen by other modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Linkage {
+    /// No directive: local to the module.
+    #[default]
+    Local,
+    /// `.visible`.
+    Visible,
+    /// `.extern`.
+    Extern,
+    /// `.weak`.
+    Weak,
+    /// `.common`.
+    Common,
+}
+
+/// A state space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// `.global`.
+    Global,
+    /// `.const`.
+    Const,
+    /// `.shared`.
+    Shared,
+    /// `.local`.
+    Local,
+    /// `.param`.
+    Param,
+    /// `.reg`, as the space of a `.func` parameter.
+    Reg,
+}
+
+/// A variable or parameter declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Visibility.
+    pub linkage: Linkage,
+    /// State space.
+    pub space: Space,
+    /// `.align`, in bytes, if written.
+    pub align: Option<u32>,
+    /// Elements per vector: 1, 2 or 4 (`.v2`, `.v4`).
+    pub vector: u32,
+    /// Element type, without its dot: `b8`, `f32` …
+    pub ty: String,
+    /// `.ptr [.space] [.align n]` of a kernel parameter.
+    pub pointer: Option<PointerAttribute>,
+    /// `.attribute(…)` words.
+    pub attributes: Vec<String>,
+    /// Name.
+    pub name: String,
+    /// Array extents, outermost first; `None` for `[]`.
+    pub dims: Vec<Option<u64>>,
+    /// Initialiser.
+    pub init: Option<Init>,
+    /// Where the name stands.
+    pub pos: Pos,
+}
+
+/// `.ptr` of a kernel parameter: what the pointer points to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointerAttribute {
+    /// The space, if written.
+    pub space: Option<String>,
+    /// The alignment, if written.
+    pub align: Option<u32>,
+}
+
+/// An initialiser.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Init {
+    /// An integer constant.
+    Int(i128),
+    /// Bits of a single.
+    Single(u32),
+    /// Bits of a double.
+    Double(u64),
+    /// The address of a symbol, as it is or made generic, plus bytes; `mask` as in `0xFF(name)`.
+    Address {
+        /// The symbol.
+        name: String,
+        /// `generic(name)`.
+        generic: bool,
+        /// Bytes added.
+        offset: i128,
+        /// `0xFF…(name)`: which byte of the address is stored.
+        mask: Option<u64>,
+    },
+    /// `{ … }`.
+    List(Vec<Init>),
+}
+
+/// Kernel or device function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionKind {
+    /// `.entry`.
+    Entry,
+    /// `.func`.
+    Func,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Visibility.
+    pub linkage: Linkage,
+    /// `.entry` or `.func`.
+    pub kind: FunctionKind,
+    /// `.attribute(…)` words.
+    pub attributes: Vec<String>,
+    /// Return parameters of a `.func`.
+    pub returns: Vec<Variable>,
+    /// Name.
+    pub name: String,
+    /// Parameters.
+    pub params: Vec<Variable>,
+    /// `.reqntid 128, 1, 1`, `.maxnreg 64`, `.noreturn` …
+    pub directives: Vec<Directive>,
+    /// The body; `None` for a declaration.
+    pub body: Option<Vec<Statement>>,
+    /// Where the name stands.
+    pub pos: Pos,
+}
+
+/// A performance or linking directive between a function's head and its body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Directive {
+    /// Without its dot.
+    pub name: String,
+    /// Its integers.
+    pub values: Vec<u64>,
+    /// Its strings (`.pragma`).
+    pub strings: Vec<String>,
+    /// Where it stands.
+    pub pos: Pos,
+}
+
+/// What stands in a body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// `name:`.
+    Label(String, Pos),
+    /// An instruction.
+    Instruction(Instruction),
+    /// `.reg .f32 %f<8>, x;`.
+    Registers(Registers),
+    /// A `.local`, `.shared`, `.param` … variable.
+    Variable(Variable),
+    /// `{ … }`.
+    Block(Vec<Statement>),
+    /// `.loc file line column …`.
+    Loc(Loc),
+    /// `.pragma "…";`.
+    Pragma(Vec<String>),
+    /// `label: .branchtargets a, b;` or `label: .calltargets f, g;`.
+    Targets {
+        /// Its label.
+        label: String,
+        /// Functions rather than labels.
+        calls: bool,
+        /// What it lists.
+        names: Vec<String>,
+        /// Where the label stands.
+        pos: Pos,
+    },
+    /// `label: .callprototype (…) _ (…);`.
+    Prototype {
+        /// Its label.
+        label: String,
+        /// Return parameters.
+        returns: Vec<Variable>,
+        /// Parameters.
+        params: Vec<Variable>,
+        /// `.noreturn` and the like.
+        directives: Vec<String>,
+        /// Where the label stands.
+        pos: Pos,
+    },
+}
+
+/// `.loc`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loc {
+    /// Number of a `.file`.
+    pub file: u32,
+    /// Source line.
+    pub line: u32,
+    /// Source column.
+    pub column: u32,
+    /// `function_name label [+ offset]`.
+    pub function: Option<(String, u64)>,
+    /// `inlined_at file line column`.
+    pub inlined_at: Option<(u32, u32, u32)>,
+}
+
+/// A register declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Registers {
+    /// Elements per vector: 1, 2 or 4.
+    pub vector: u32,
+    /// Type, without its dot.
+    pub ty: String,
+    /// Names; with a count, `%r<4>` declares `%r0` … `%r3`.
+    pub names: Vec<(String, Option<u32>)>,
+    /// Where it stands.
+    pub pos: Pos,
+}
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instruction {
+    /// `@%p` or `@!%p`.
+    pub guard: Option<Guard>,
+    /// The word before the first dot.
+    pub opcode: String,
+    /// The qualifiers, without their dots.
+    pub modifiers: Vec<String>,
+    /// The operands.
+    pub operands: Vec<Operand>,
+    /// Where the opcode stands.
+    pub pos: Pos,
+}
+
+impl Instruction {
+    /// The full mnemonic: opcode and qualifiers with their dots.
+    pub fn mnemonic(&self) -> String {
+        let mut text = self.opcode.clone();
+        for modifier in &self.modifiers {
+            text.push('.');
+            text.push_str(modifier);
+        }
+        text
+    }
+}
+
+/// A guard predicate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// `@!`.
+    pub negated: bool,
+    /// The predicate register.
+    pub name: String,
+    /// Where the name stands.
+    pub pos: Pos,
+}
+
+/// An operand and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    /// What it is.
+    pub kind: OperandKind,
+    /// Where it starts.
+    pub pos: Pos,
+    /// Its length in characters, for error messages; at least 1.
+    pub len: Length,
+}
+
+/// A length in characters that, like [`Pos`], takes no part in comparisons.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Length(pub u32);
+
+impl PartialEq for Length {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Length {}
+
+/// The forms of an operand.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperandKind {
+    /// A register, label, variable or function.
+    Name(String),
+    /// A component of a vector register or special register: `%tid.x`, or a byte selector: `%r1.b0`.
+    Component(String, String),
+    /// An integer constant.
+    Int(i128),
+    /// Bits of a single.
+    Single(u32),
+    /// Bits of a double.
+    Double(u64),
+    /// `name + bytes`.
+    Offset(String, i128),
+    /// `!p`.
+    Not(Box<Operand>),
+    /// `-r` of a register.
+    Negative(Box<Operand>),
+    /// `d | p`.
+    Pair(Box<Operand>, Box<Operand>),
+    /// `{a, b, …}`.
+    Vector(Vec<Operand>),
+    /// `(a, b, …)`: the lists of a `call`.
+    Group(Vec<Operand>),
+    /// `[base + offset]`, `[base, {coordinates}]`.
+    Address(Address),
+}
+
+/// What stands between brackets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    /// A register, a variable or a constant.
+    pub base: Box<Operand>,
+    /// Bytes added to it.
+    pub offset: i128,
+    /// Further operands inside the brackets (tensor coordinates).
+    pub rest: Vec<Operand>,
+}

@@ -1,0 +1,101 @@
+//! Errors in PTX text, with their location.
+
+use std::fmt;
+
+use crate::text::lexer::Pos;
+
+/// PTX text that cannot be run: what is wrong, and where.
+///
+/// `Display` shows the message, `file:line:column`, the line of text and a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    message: String,
+    file: String,
+    line: u32,
+    column: u32,
+    len: u32,
+    text: String,
+}
+
+impl ParseError {
+    pub(crate) fn new(source: &str, pos: Pos, len: u32, message: impl Into<String>) -> Self {
+        let text = source.lines().nth(pos.line.saturating_sub(1) as usize).unwrap_or("");
+        Self {
+            message: message.into(),
+            file: "kernel.ptx".into(),
+            line: pos.line,
+            column: pos.column,
+            len: len.max(1),
+            text: text.chars().take(400).collect(),
+        }
+    }
+
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        self.file = file.into();
+        self
+    }
+
+    /// 1-based line of the text.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// 1-based column, in characters.
+    pub fn column(&self) -> u32 {
+        self.column
+    }
+
+    /// Characters of the text that it is about, at least 1.
+    pub fn length(&self) -> u32 {
+        self.len
+    }
+
+    /// The line of the text, or the beginning of a very long one.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is wrong, in one line, without the place.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.message)?;
+        write!(f, "{}", Snippet { file: &self.file, pos: self.pos(), len: self.len, text: &self.text })
+    }
+}
+
+impl ParseError {
+    fn pos(&self) -> Pos {
+        Pos { line: self.line, column: self.column }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// ` --> file:line:column`, the line, and a caret line.
+pub(crate) struct Snippet<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) pos: Pos,
+    pub(crate) len: u32,
+    pub(crate) text: &'a str,
+}
+
+impl fmt::Display for Snippet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.pos.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let before = self.pos.column.saturating_sub(1) as usize;
+        let pad: String =
+            self.text.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let room = self.text.chars().count().saturating_sub(before).max(1);
+        let carets = "^".repeat((self.len as usize).clamp(1, room));
+        writeln!(f, "{gutter}--> {}:{}:{}", self.file, self.pos.line, self.pos.column)?;
+        writeln!(f, "{gutter} |")?;
+        writeln!(f, "{number} | {}", self.text)?;
+        write!(f, "{gutter} | {pad}{carets}")
+    }
+}

@@ -1,0 +1,350 @@
+//! Splits PTX text into tokens (PTX ISA, "Syntax": identifiers, constants, directives, comments).
+
+use crate::text::error::ParseError;
+
+/// A place in the text: 1-based line and column (in characters).
+///
+/// Positions never make two syntax trees differ: every `Pos` equals every other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pos {
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column, in characters.
+    pub column: u32,
+}
+
+impl PartialEq for Pos {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Pos {}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind<'s> {
+    /// A name: `add`, `%r1`, `$L__BB0_1`, `_Z3foo`.
+    Ident(&'s str),
+    /// A word after a dot, without the dot: `global`, `f32`, `shared::cta`, `L2::128B`.
+    Dot(&'s str),
+    /// An integer constant of up to 64 bits.
+    Int(u64),
+    /// `0fXXXXXXXX`: the bits of a single.
+    Single(u32),
+    /// `0dXXXXXXXXXXXXXXXX` or decimal notation: the bits of a double.
+    Double(u64),
+    /// A string without its quotes, escapes untouched.
+    Str(&'s str),
+    /// Any other character.
+    Punct(char),
+    /// The end of the text.
+    End,
+}
+
+/// One token and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token<'s> {
+    pub(crate) kind: Kind<'s>,
+    pub(crate) pos: Pos,
+    /// Length in characters, for the caret line.
+    pub(crate) len: u32,
+    /// Byte offset of the first character.
+    pub(crate) start: usize,
+    /// Byte offset just past the last character.
+    pub(crate) end: usize,
+}
+
+pub(crate) fn is_word(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'%')
+}
+
+struct Lexer<'s> {
+    text: &'s str,
+    bytes: &'s [u8],
+    at: usize,
+    line: u32,
+    line_start: usize,
+    /// A place of this line and its column, so that a long line is counted through once.
+    counted: (usize, u32),
+    tokens: Vec<Token<'s>>,
+}
+
+/// All tokens of `text`, with a final [`Kind::End`].
+pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
+    let bytes = text.as_bytes();
+    let mut lexer = Lexer { text, bytes, at: 0, line: 1, line_start: 0, counted: (0, 1), tokens: Vec::new() };
+    while lexer.skip_blank()? {
+        let start = lexer.at;
+        let kind = lexer.token()?;
+        lexer.push(kind, start);
+    }
+    lexer.push(Kind::End, lexer.at);
+    Ok(lexer.tokens)
+}
+
+impl<'s> Lexer<'s> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn pos_of(&self, start: usize) -> Pos {
+        let (place, column) = if start >= self.counted.0 { self.counted } else { (self.line_start, 1) };
+        let column = column + self.text[place..start].chars().count() as u32;
+        Pos { line: self.line, column }
+    }
+
+    fn push(&mut self, kind: Kind<'s>, start: usize) {
+        let pos = self.pos_of(start);
+        self.counted = (start, pos.column);
+        let len = self.text[start..self.at].chars().count().max(1) as u32;
+        self.tokens.push(Token { kind, pos, len, start, end: self.at });
+    }
+
+    fn error(&self, start: usize, message: impl Into<String>) -> ParseError {
+        let len = self.text.get(start..self.at).map_or(1, |t| t.chars().count().max(1)) as u32;
+        ParseError::new(self.text, self.pos_of(start), len, message)
+    }
+
+    fn newline(&mut self) {
+        self.at += 1;
+        self.line += 1;
+        self.line_start = self.at;
+        self.counted = (self.at, 1);
+    }
+
+    /// Skips white space and comments; false at the end of the text.
+    fn skip_blank(&mut self) -> Result<bool, ParseError> {
+        loop {
+            match (self.peek(0), self.peek(1)) {
+                _ if self.at >= self.bytes.len() => return Ok(false),
+                (b'\n', _) => self.newline(),
+                (b' ' | b'\t' | b'\r' | 0x0c | 0x0b, _) => self.at += 1,
+                (b'/', b'/') => {
+                    while self.at < self.bytes.len() && self.peek(0) != b'\n' {
+                        self.at += 1;
+                    }
+                }
+                (b'/', b'*') => self.skip_block_comment()?,
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    fn skip_block_comment(&mut self) -> Result<(), ParseError> {
+        let open = self.pos_of(self.at);
+        self.at += 2;
+        while self.at < self.bytes.len() {
+            match (self.peek(0), self.peek(1)) {
+                (b'*', b'/') => {
+                    self.at += 2;
+                    return Ok(());
+                }
+                (b'\n', _) => self.newline(),
+                _ => self.at += 1,
+            }
+        }
+        Err(ParseError::new(self.text, open, 2, "this comment is never closed"))
+    }
+
+    fn token(&mut self) -> Result<Kind<'s>, ParseError> {
+        let start = self.at;
+        match self.peek(0) {
+            b'.' if self.peek(1).is_ascii_digit() && !self.after_word() => self.number(start),
+            b'.' if is_word(self.peek(1)) => Ok(self.dotted()),
+            b'"' => self.string(start),
+            c if c.is_ascii_digit() => self.number(start),
+            c if is_word(c) => {
+                self.word();
+                Ok(Kind::Ident(&self.text[start..self.at]))
+            }
+            _ => {
+                let c = self.text[start..].chars().next().unwrap_or(' ');
+                self.at += c.len_utf8();
+                Ok(Kind::Punct(c))
+            }
+        }
+    }
+
+    /// Whether the previous character belongs to a word, as in `tensor.2d`.
+    fn after_word(&self) -> bool {
+        self.at > 0 && is_word(self.bytes[self.at - 1])
+    }
+
+    fn word(&mut self) {
+        while is_word(self.peek(0)) {
+            self.at += 1;
+        }
+    }
+
+    /// `.word`, `.word::word`: the qualifier of an instruction or the name of a directive.
+    fn dotted(&mut self) -> Kind<'s> {
+        self.at += 1;
+        let start = self.at;
+        self.word();
+        while self.peek(0) == b':' && self.peek(1) == b':' && is_word(self.peek(2)) {
+            self.at += 2;
+            self.word();
+        }
+        Kind::Dot(&self.text[start..self.at])
+    }
+
+    fn string(&mut self, start: usize) -> Result<Kind<'s>, ParseError> {
+        self.at += 1;
+        let inner = self.at;
+        loop {
+            match self.peek(0) {
+                b'"' => break,
+                b'\\' if self.at + 1 < self.bytes.len() && self.peek(1) != b'\n' => self.at += 2,
+                b'\n' => return Err(self.error(start, "this string is never closed")),
+                _ if self.at >= self.bytes.len() => {
+                    return Err(self.error(start, "this string is never closed"));
+                }
+                _ => self.at += 1,
+            }
+        }
+        let text = self.text.get(inner..self.at).unwrap_or("");
+        self.at += 1;
+        Ok(Kind::Str(text))
+    }
+
+    fn number(&mut self, start: usize) -> Result<Kind<'s>, ParseError> {
+        let hex_float = self.peek(0) == b'0' && matches!(self.peek(1), b'f' | b'F' | b'd' | b'D');
+        if hex_float {
+            return self.hex_float(start);
+        }
+        self.word();
+        let decimal = !matches!(self.text.as_bytes()[start..self.at], [b'0', b'x' | b'X', ..]);
+        // `1.5`, `1.` and `1.E+3`.
+        let fraction = |c: u8| c.is_ascii_digit() || matches!(c, b'e' | b'E') || !is_word(c);
+        if decimal && self.peek(0) == b'.' && fraction(self.peek(1)) {
+            self.at += 1;
+            self.word();
+        }
+        if decimal && matches!(self.bytes[self.at - 1], b'e' | b'E') && matches!(self.peek(0), b'+' | b'-') {
+            self.at += 1;
+            self.word();
+        }
+        let text = &self.text[start..self.at];
+        if decimal && text.contains(['.', 'e', 'E']) {
+            return match text.parse::<f64>() {
+                Ok(value) => Ok(Kind::Double(value.to_bits())),
+                Err(_) => Err(self.error(start, format!("`{text}` is not a number"))),
+            };
+        }
+        match integer(text) {
+            Some(value) => Ok(Kind::Int(value)),
+            None => Err(self.error(start, format!("`{text}` is not an integer constant of up to 64 bits"))),
+        }
+    }
+
+    fn hex_float(&mut self, start: usize) -> Result<Kind<'s>, ParseError> {
+        let single = matches!(self.peek(1), b'f' | b'F');
+        self.at += 2;
+        let digits = self.at;
+        self.word();
+        let text = &self.text[digits..self.at];
+        let want = if single { 8 } else { 16 };
+        match u64::from_str_radix(text, 16) {
+            Ok(bits) if text.len() == want && single => Ok(Kind::Single(bits as u32)),
+            Ok(bits) if text.len() == want => Ok(Kind::Double(bits)),
+            _ => {
+                let kind = if single { "0f" } else { "0d" };
+                Err(self.error(start, format!("`{kind}` wants exactly {want} hexadecimal digits")))
+            }
+        }
+    }
+}
+
+/// Decimal, `0x`, `0b` or octal, with an optional final `U`.
+fn integer(text: &str) -> Option<u64> {
+    let text = text.strip_suffix('U').unwrap_or(text);
+    let (radix, digits) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &text[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &text[2..]),
+        [b'0', _, ..] => (8, &text[1..]),
+        _ => (10, text),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    digits.chars().try_fold(0u64, |value, c| {
+        let digit = c.to_digit(radix)?;
+        // As ptxas does: a constant wraps, unless a digit follows one that has filled all 64 bits.
+        (value >> 63 == 0).then(|| value.wrapping_mul(radix.into()).wrapping_add(digit.into()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<Kind<'_>> {
+        lex(text).expect("lexes").into_iter().map(|t| t.kind).collect()
+    }
+
+    #[test]
+    fn qualifiers_keep_their_double_colons() {
+        let want = [
+            Kind::Ident("ld"),
+            Kind::Dot("global"),
+            Kind::Dot("L2::128B"),
+            Kind::Dot("v4"),
+            Kind::Ident("%r1"),
+            Kind::End,
+        ];
+        assert_eq!(kinds("ld.global.L2::128B.v4 %r1"), want);
+    }
+
+    #[test]
+    fn every_notation_of_a_number() {
+        let want = [
+            Kind::Int(255),
+            Kind::Int(5),
+            Kind::Int(8),
+            Kind::Int(7),
+            Kind::Single(0x3f80_0000),
+            Kind::Double(0x3ff0_0000_0000_0000),
+            Kind::Double(1.5f64.to_bits()),
+            Kind::Double(2e-3f64.to_bits()),
+            Kind::Double(1f64.to_bits()),
+            Kind::Double(1000f64.to_bits()),
+            Kind::End,
+        ];
+        assert_eq!(kinds("0xFF 0b101 010 7U 0f3F800000 0d3FF0000000000000 1.5 2e-3 1. 1.E+3"), want);
+        assert_eq!(kinds("0XFF 0B101 010U 7 0F3f800000 0D3ff0000000000000 1.5E0 2E-3 1. 1.e3"), want);
+    }
+
+    #[test]
+    fn an_e_in_a_hexadecimal_constant_is_a_digit() {
+        let want = [Kind::Int(0xc1ef), Kind::Int(0x1e), Kind::Punct('+'), Kind::Int(1), Kind::End];
+        assert_eq!(kinds("0XC1EFU 0X1E+1"), want);
+    }
+
+    #[test]
+    fn constants_of_more_than_64_bits_wrap() {
+        let want = [Kind::Int(5), Kind::Int(u64::MAX - 15), Kind::End];
+        assert_eq!(kinds("18446744073709551621 0xFFFFFFFFFFFFFFF0"), want);
+        assert!(lex("92233720368547758080").is_err());
+    }
+
+    #[test]
+    fn a_dimension_after_a_word_is_a_qualifier() {
+        assert_eq!(kinds("tensor.2d")[1], Kind::Dot("2d"));
+    }
+
+    #[test]
+    fn comments_and_positions() {
+        let tokens = lex("// a\n/* b\n c */ x").expect("lexes");
+        assert_eq!((tokens[0].pos.line, tokens[0].pos.column), (3, 7));
+    }
+
+    #[test]
+    fn what_is_never_closed_is_an_error_at_its_start() {
+        let error = lex("a\n  /* b").expect_err("open comment");
+        assert_eq!((error.line(), error.column()), (2, 3));
+        assert!(lex("\"abc").is_err());
+        assert!(lex("0f12").is_err());
+        assert!(lex("0xfffffffffffffffff").is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! Operands.
+
+use crate::text::ast::{Address, Length, Operand, OperandKind};
+use crate::text::lexer::{Kind, Token};
+use crate::text::parser::constant::Constant;
+use crate::text::parser::{Parsed, Parser};
+
+impl Parser<'_> {
+    pub(super) fn operand(&mut self) -> Parsed<Operand> {
+        let first = self.single()?;
+        if !self.eat('|') {
+            return Ok(first);
+        }
+        let second = self.single()?;
+        let (pos, len) = (first.pos, first.len);
+        Ok(Operand { kind: OperandKind::Pair(Box::new(first), Box::new(second)), pos, len })
+    }
+
+    /// An operand without `|`.
+    fn single(&mut self) -> Parsed<Operand> {
+        let token = self.token();
+        let kind = match token.kind {
+            Kind::Punct('{') => OperandKind::Vector(self.nested(|p| p.list('{', '}'))?),
+            Kind::Punct('[') => OperandKind::Address(self.nested(|p| p.address())?),
+            Kind::Punct('(') if self.is_group() => OperandKind::Group(self.nested(|p| p.list('(', ')'))?),
+            Kind::Punct('!') if self.name_follows() => {
+                self.at += 1;
+                OperandKind::Not(Box::new(self.name()?))
+            }
+            Kind::Punct('-') if self.name_follows() => {
+                self.at += 1;
+                OperandKind::Negative(Box::new(self.name()?))
+            }
+            Kind::Ident(word) if word != "WARP_SZ" => return self.name_with_offset(),
+            _ => match self.constant()? {
+                Constant::Int(value) => OperandKind::Int(value),
+                Constant::Single(bits) => OperandKind::Single(bits),
+                Constant::Double(bits) => OperandKind::Double(bits),
+            },
+        };
+        Ok(self.spanned(token, kind))
+    }
+
+    /// Whether `(` opens the list of a call rather than an expression.
+    fn is_group(&self) -> bool {
+        match self.peek_ahead(1) {
+            Kind::Ident(word) => word != "WARP_SZ",
+            Kind::Punct(')') => true,
+            Kind::Int(_) | Kind::Single(_) | Kind::Double(_) => {
+                matches!(self.peek_ahead(2), Kind::Punct(',' | ')')) && self.in_call_list()
+            }
+            Kind::Punct('-') => self.in_call_list(),
+            _ => false,
+        }
+    }
+
+    /// Whether the `(` at hand comes right after the function of a `call`.
+    fn in_call_list(&self) -> bool {
+        let before = |n: usize| self.at.checked_sub(n).map(|i| self.tokens[i].kind);
+        if before(1) != Some(Kind::Punct(',')) {
+            return false;
+        }
+        (1..=64)
+            .map_while(before)
+            .take_while(|k| !matches!(k, Kind::Punct(';' | '{' | '}')))
+            .any(|k| k == Kind::Ident("call"))
+    }
+
+    fn name_follows(&self) -> bool {
+        matches!(self.peek_ahead(1), Kind::Ident(word) if word != "WARP_SZ")
+    }
+
+    /// The operand that began at `token` and ends before the token at hand.
+    fn spanned(&self, token: Token<'_>, kind: OperandKind) -> Operand {
+        let last = self.tokens[self.at.saturating_sub(1).min(self.tokens.len() - 1)];
+        let len = if last.pos.line == token.pos.line && last.end > token.start {
+            self.text.get(token.start..last.end).map_or(1, |t| t.chars().count()) as u32
+        } else {
+            token.len
+        };
+        Operand { kind, pos: token.pos, len: Length(len) }
+    }
+
+    /// A name, or one component of it.
+    fn name(&mut self) -> Parsed<Operand> {
+        let token = self.token();
+        let name = self.ident("a name")?.to_string();
+        let kind = match self.peek() {
+            Kind::Dot(part) => {
+                self.at += 1;
+                OperandKind::Component(name, part.to_string())
+            }
+            _ => OperandKind::Name(name),
+        };
+        Ok(self.spanned(token, kind))
+    }
+
+    fn name_with_offset(&mut self) -> Parsed<Operand> {
+        let token = self.token();
+        let operand = self.name()?;
+        match (&operand.kind, self.peek()) {
+            (OperandKind::Name(name), Kind::Punct('+')) => {
+                let offset = self.signed_sum()?;
+                Ok(self.spanned(token, OperandKind::Offset(name.clone(), offset)))
+            }
+            _ => Ok(operand),
+        }
+    }
+
+    fn list(&mut self, open: char, close: char) -> Parsed<Vec<Operand>> {
+        self.expect(open)?;
+        let mut items = vec![];
+        if self.eat(close) {
+            return Ok(items);
+        }
+        loop {
+            items.push(self.operand()?);
+            if !self.eat(',') {
+                self.expect(close)?;
+                return Ok(items);
+            }
+        }
+    }
+
+    /// `[base]`, `[base+offset]`, `[base, {…}]`.
+    fn address(&mut self) -> Parsed<Address> {
+        self.expect('[')?;
+        let token = self.token();
+        let (base, offset) = match token.kind {
+            Kind::Ident(word) if word != "WARP_SZ" => {
+                let base = self.name()?;
+                let offset = match self.peek() {
+                    Kind::Punct('+') => self.signed_sum()?,
+                    _ => 0,
+                };
+                (base, offset)
+            }
+            _ => {
+                let value = self.integer("an address")?;
+                (self.spanned(token, OperandKind::Int(value)), 0)
+            }
+        };
+        let mut rest = vec![];
+        while self.eat(',') {
+            rest.push(self.operand()?);
+        }
+        self.expect(']')?;
+        Ok(Address { base: Box::new(base), offset, rest })
+    }
+}

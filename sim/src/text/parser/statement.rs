@@ -1,0 +1,179 @@
+//! The statements of a body.
+
+use crate::text::ast::{Guard, Instruction, Linkage, Loc, Registers, Statement, Variable};
+use crate::text::lexer::Kind;
+use crate::text::parser::{Parsed, Parser};
+
+impl Parser<'_> {
+    /// `{ … }`.
+    pub(super) fn block(&mut self) -> Parsed<Vec<Statement>> {
+        let open = self.token();
+        self.expect('{')?;
+        let mut statements = vec![];
+        while !self.eat('}') {
+            match self.peek() {
+                Kind::End => return Err(self.error_at(open, "this `{` is never closed")),
+                _ => {
+                    let depth = self.depth;
+                    if let Err(error) = self.statement(&mut statements) {
+                        self.keep(error)?;
+                        self.depth = depth;
+                        self.skip_statement();
+                    }
+                }
+            }
+        }
+        Ok(statements)
+    }
+
+    fn statement(&mut self, out: &mut Vec<Statement>) -> Parsed<()> {
+        match (self.peek(), self.peek_ahead(1)) {
+            (Kind::Punct('{'), _) => out.push(Statement::Block(self.nested(|p| p.block())?)),
+            (Kind::Ident(_), Kind::Punct(':')) => out.push(self.label()?),
+            (Kind::Ident(_) | Kind::Punct('@'), _) => out.push(Statement::Instruction(self.instruction()?)),
+            (Kind::Dot("reg"), _) => out.push(Statement::Registers(self.registers()?)),
+            (Kind::Dot("loc"), _) => out.push(Statement::Loc(self.loc()?)),
+            (Kind::Dot("pragma"), _) => {
+                self.at += 1;
+                out.push(Statement::Pragma(self.pragma()?));
+            }
+            (Kind::Dot("section"), _) => {
+                self.skip_section()?;
+            }
+            (Kind::Dot("global" | "const" | "shared" | "local" | "param"), _) => self.variables(out)?,
+            (Kind::Dot(word), _) => return Err(self.error(format!("unknown directive `.{word}`"))),
+            _ => return Err(self.wanted("an instruction, a label or a directive")),
+        }
+        Ok(())
+    }
+
+    /// One declaration, possibly of several names: `.param .b32 a, b;`.
+    fn variables(&mut self, out: &mut Vec<Statement>) -> Parsed<()> {
+        let first = self.variable(Linkage::Local)?;
+        let head = Variable { dims: vec![], init: None, ..first.clone() };
+        out.push(Statement::Variable(first));
+        while self.eat(',') {
+            let pos = self.pos();
+            let name = self.ident("a name")?.to_string();
+            out.push(Statement::Variable(Variable { name, pos, ..head.clone() }));
+        }
+        self.expect(';')
+    }
+
+    fn registers(&mut self) -> Parsed<Registers> {
+        let pos = self.pos();
+        self.at += 1;
+        let mut vector = 1;
+        let mut ty = self.dot("a register type")?;
+        if let "v2" | "v4" = ty {
+            vector = if ty == "v2" { 2 } else { 4 };
+            ty = self.dot("a register type")?;
+        }
+        let mut names = vec![];
+        loop {
+            let name = self.ident("a register name")?.to_string();
+            let count = if self.eat('<') {
+                let count = self.small("a register count")?;
+                self.expect('>')?;
+                Some(count)
+            } else {
+                None
+            };
+            names.push((name, count));
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(';')?;
+        Ok(Registers { vector, ty: ty.to_string(), names, pos })
+    }
+
+    /// `name:`, or a list of targets or a prototype with a name.
+    fn label(&mut self) -> Parsed<Statement> {
+        let pos = self.pos();
+        let label = self.ident("a label")?.to_string();
+        self.expect(':')?;
+        match self.peek() {
+            Kind::Dot(word @ ("branchtargets" | "calltargets")) => {
+                self.at += 1;
+                let mut names = vec![self.ident("a name")?.to_string()];
+                while self.eat(',') {
+                    names.push(self.ident("a name")?.to_string());
+                }
+                self.expect(';')?;
+                Ok(Statement::Targets { label, calls: word == "calltargets", names, pos })
+            }
+            Kind::Dot("callprototype") => {
+                self.at += 1;
+                let returns = if self.peek() == Kind::Punct('(') { self.parameters()? } else { vec![] };
+                self.ident("`_`")?;
+                let params = if self.peek() == Kind::Punct('(') { self.parameters()? } else { vec![] };
+                let mut directives = vec![];
+                while let Kind::Dot(word) = self.peek() {
+                    self.at += 1;
+                    directives.push(word.to_string());
+                }
+                self.expect(';')?;
+                Ok(Statement::Prototype { label, returns, params, directives, pos })
+            }
+            _ => Ok(Statement::Label(label, pos)),
+        }
+    }
+
+    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`.
+    pub(super) fn loc(&mut self) -> Parsed<Loc> {
+        self.at += 1;
+        let mut loc = Loc {
+            file: self.small("a file number")?,
+            line: self.small("a line")?,
+            column: self.small("a column")?,
+            function: None,
+            inlined_at: None,
+        };
+        while self.eat(',') {
+            match self.ident("`function_name` or `inlined_at`")? {
+                "function_name" => {
+                    let label = self.ident("a label")?.to_string();
+                    let offset = if self.eat('+') { self.number("an offset")? } else { 0 };
+                    loc.function = Some((label, offset));
+                }
+                "inlined_at" => {
+                    loc.inlined_at =
+                        Some((self.small("a file number")?, self.small("a line")?, self.small("a column")?));
+                }
+                _ => return Err(self.wanted("`function_name` or `inlined_at`")),
+            }
+        }
+        Ok(loc)
+    }
+
+    fn instruction(&mut self) -> Parsed<Instruction> {
+        let guard = if self.eat('@') {
+            let negated = self.eat('!');
+            let pos = self.pos();
+            Some(Guard { negated, name: self.ident("a predicate register")?.to_string(), pos })
+        } else {
+            None
+        };
+        let pos = self.pos();
+        let opcode = self.ident("an instruction")?.to_string();
+        let mut modifiers = vec![];
+        while let Kind::Dot(word) = self.peek() {
+            self.at += 1;
+            modifiers.push(word.to_string());
+        }
+        let mut operands = vec![];
+        if !self.eat(';') {
+            loop {
+                operands.push(self.operand()?);
+                if self.eat(';') {
+                    break;
+                }
+                if !self.eat(',') {
+                    return Err(self.wanted("`,` or `;`"));
+                }
+            }
+        }
+        Ok(Instruction { guard, opcode, modifiers, operands, pos })
+    }
+}

@@ -1,0 +1,197 @@
+//! Variable and parameter declarations.
+
+use crate::text::ast::{Init, Linkage, PointerAttribute, Space, Variable};
+use crate::text::lexer::Kind;
+use crate::text::parser::constant::Constant;
+use crate::text::parser::{Parsed, Parser};
+
+impl Parser<'_> {
+    /// `.space [.align n] [.v4] .type name[dims] [= init]`, without the final `;`.
+    pub(super) fn variable(&mut self, linkage: Linkage) -> Parsed<Variable> {
+        let token = self.token();
+        let space = match self.dot("a state space")? {
+            "global" => Space::Global,
+            "const" => Space::Const,
+            "shared" => Space::Shared,
+            "local" => Space::Local,
+            "param" => Space::Param,
+            "reg" => Space::Reg,
+            other => return Err(self.error_at(token, format!("`.{other}` is not a state space"))),
+        };
+        let mut variable = Variable {
+            linkage,
+            space,
+            align: None,
+            vector: 1,
+            ty: String::new(),
+            pointer: None,
+            attributes: vec![],
+            name: String::new(),
+            dims: vec![],
+            init: None,
+            pos: self.pos(),
+        };
+        self.type_of(&mut variable)?;
+        variable.pos = self.pos();
+        variable.name = self.ident("a name")?.to_string();
+        while self.eat('[') {
+            let dim = if self.peek() == Kind::Punct(']') { None } else { Some(self.extent()?) };
+            variable.dims.push(dim);
+            self.expect(']')?;
+        }
+        if self.eat('=') {
+            variable.init = Some(self.init()?);
+        }
+        Ok(variable)
+    }
+
+    /// Alignment, vector, attributes and type, in any order, ending with the name.
+    fn type_of(&mut self, variable: &mut Variable) -> Parsed<()> {
+        loop {
+            let token = self.token();
+            match token.kind {
+                Kind::Dot("align") if variable.pointer.is_none() => {
+                    self.at += 1;
+                    variable.align = Some(self.alignment()?);
+                }
+                Kind::Dot("attribute") => {
+                    self.at += 1;
+                    variable.attributes = self.attributes()?;
+                }
+                Kind::Dot("ptr") if variable.pointer.is_none() => {
+                    self.at += 1;
+                    variable.pointer = Some(self.pointer()?);
+                }
+                Kind::Dot("v2") => {
+                    self.at += 1;
+                    variable.vector = 2;
+                }
+                Kind::Dot("v4") => {
+                    self.at += 1;
+                    variable.vector = 4;
+                }
+                Kind::Dot(word) if variable.ty.is_empty() => {
+                    self.at += 1;
+                    variable.ty = word.to_string();
+                }
+                Kind::Ident(_) if !variable.ty.is_empty() => return Ok(()),
+                _ if variable.ty.is_empty() => return Err(self.wanted("a type")),
+                _ => return Err(self.wanted("a name")),
+            }
+        }
+    }
+
+    fn alignment(&mut self) -> Parsed<u32> {
+        let token = self.token();
+        let value = self.small("an alignment")?;
+        if !value.is_power_of_two() || value > 1 << 12 {
+            return Err(self.error_at(token, "an alignment is a power of two of at most 4096"));
+        }
+        Ok(value)
+    }
+
+    fn pointer(&mut self) -> Parsed<PointerAttribute> {
+        let space = match self.peek() {
+            Kind::Dot(word @ ("global" | "const" | "shared" | "local")) => {
+                self.at += 1;
+                Some(word.to_string())
+            }
+            _ => None,
+        };
+        let align = if self.eat_dot("align") { Some(self.alignment()?) } else { None };
+        Ok(PointerAttribute { space, align })
+    }
+
+    /// `(.managed)`, `(.unified(a, b))`.
+    pub(super) fn attributes(&mut self) -> Parsed<Vec<String>> {
+        let mut words = vec![];
+        self.expect('(')?;
+        loop {
+            let mut word = self.dot("an attribute")?.to_string();
+            if self.eat('(') {
+                let (a, b) = (self.number("a number")?, {
+                    self.expect(',')?;
+                    self.number("a number")?
+                });
+                self.expect(')')?;
+                word = format!("{word}({a}, {b})");
+            }
+            words.push(word);
+            if !self.eat(',') {
+                self.expect(')')?;
+                return Ok(words);
+            }
+        }
+    }
+
+    fn extent(&mut self) -> Parsed<u64> {
+        let token = self.token();
+        let value = self.integer("an array extent")?;
+        u64::try_from(value).map_err(|_| self.error_at(token, format!("an array of {value} elements")))
+    }
+
+    fn init(&mut self) -> Parsed<Init> {
+        match self.peek() {
+            Kind::Punct('{') => self.nested(|p| p.init_list()),
+            Kind::Ident("WARP_SZ") => Ok(self.init_constant()?),
+            Kind::Ident(_) => self.init_address(None),
+            Kind::Int(mask) if self.is_masked_address() => {
+                self.at += 2;
+                let init = self.init_address(Some(mask))?;
+                self.expect(')')?;
+                Ok(init)
+            }
+            _ => self.init_constant(),
+        }
+    }
+
+    /// `0xFF(name)`: one byte of an address.
+    fn is_masked_address(&self) -> bool {
+        self.peek_ahead(1) == Kind::Punct('(') && matches!(self.peek_ahead(2), Kind::Ident(_))
+    }
+
+    fn init_constant(&mut self) -> Parsed<Init> {
+        Ok(match self.constant()? {
+            Constant::Int(value) => Init::Int(value),
+            Constant::Single(bits) => Init::Single(bits),
+            Constant::Double(bits) => Init::Double(bits),
+        })
+    }
+
+    fn init_list(&mut self) -> Parsed<Init> {
+        self.expect('{')?;
+        let mut items = vec![];
+        while !self.eat('}') {
+            items.push(self.init()?);
+            if !self.eat(',') {
+                self.expect('}')?;
+                break;
+            }
+        }
+        Ok(Init::List(items))
+    }
+
+    fn init_address(&mut self, mask: Option<u64>) -> Parsed<Init> {
+        let mut name = self.ident("a name")?;
+        let generic = name == "generic" && self.eat('(');
+        if generic {
+            name = self.ident("a variable")?;
+            self.expect(')')?;
+        }
+        let offset = match self.peek() {
+            Kind::Punct('+' | '-') => self.signed_sum()?,
+            _ => 0,
+        };
+        Ok(Init::Address { name: name.to_string(), generic, offset, mask })
+    }
+
+    /// `+ constant` or `- constant`.
+    pub(super) fn signed_sum(&mut self) -> Parsed<i128> {
+        let token = self.token();
+        // The sign stays: it is the sign of the sum's first term.
+        match self.sum()? {
+            Constant::Int(value) => Ok(value),
+            _ => Err(self.error_at(token, "an offset is an integer")),
+        }
+    }
+}
