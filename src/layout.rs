@@ -26,8 +26,8 @@ mod swizzle;
 mod text;
 mod tiler;
 mod tuple;
+mod tv;
 
-pub(crate) use access::warp_accesses_of;
 pub use access::{AccessError, BankConflicts, Coalescing, bank_conflicts, coalescing, warp_accesses};
 pub use basis::BasisVector;
 pub use codomain::Codomain;
@@ -41,3 +41,4 @@ pub use slice::{Slicer, Slot};
 pub use swizzle::{SplitOffset, Swizzle};
 pub use tiler::{Tile, Tiler};
 pub use tuple::{Coord, IntTuple, Leaves, Shape, Stride, Tuple};
+pub use tv::{Along, Element, Owner, ThreadBit, TvError, TvLayout};

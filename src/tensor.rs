@@ -30,7 +30,6 @@ mod space;
 mod tiled;
 mod tiled_copy;
 mod tiled_mma;
-mod tv;
 
 pub use construct::SharedLayout;
 pub use copy::{Destination, Source, copy, copy_if};
@@ -50,4 +49,3 @@ pub use space::TensorSpace;
 pub use tiled::{ThreadCopy, ThreadMma, copy_tiled};
 pub use tiled_copy::{ThrCopy, TiledCopy};
 pub use tiled_mma::{ThrMma, TiledMma};
-pub use tv::TvMap;

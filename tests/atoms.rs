@@ -12,6 +12,8 @@ mod emission;
 mod execution;
 #[path = "atoms/fragment.rs"]
 mod fragment;
+#[path = "support/lines.rs"]
+mod lines;
 #[path = "atoms/numbers.rs"]
 mod numbers;
 #[path = "atoms/oracle.rs"]

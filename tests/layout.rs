@@ -8,9 +8,13 @@ mod errors;
 mod evaluation;
 #[path = "layout/laws.rs"]
 mod laws;
+#[path = "support/lines.rs"]
+mod lines;
 #[path = "layout/oracle.rs"]
 mod oracle;
 #[path = "layout/swizzle.rs"]
 mod swizzle;
 #[path = "layout/text.rs"]
 mod text;
+#[path = "layout/tv.rs"]
+mod tv;

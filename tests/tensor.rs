@@ -16,6 +16,8 @@ mod json;
 mod kernels;
 #[path = "tensor/laws.rs"]
 mod laws;
+#[path = "support/lines.rs"]
+mod lines;
 #[path = "tensor/matrices.rs"]
 mod matrices;
 #[path = "tensor/mmaop.rs"]

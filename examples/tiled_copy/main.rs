@@ -32,7 +32,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     println!("threads {threads}, values {values}\n");
 
     let plain = TiledCopy::new(copy_atom("UniversalCopy<u64>")?, 64, &threads, &values)?;
-    println!("{plain}\n\n{}", plain.source()?);
+    println!("{plain}\n\n{}\n", plain.source()?);
     let vector = TiledCopy::new(copy_atom("UniversalCopy<u128>")?, 64, &threads, &values)?;
     println!("Two values at once:\n{vector}\n");
 
@@ -46,7 +46,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     let ldmatrix = copy_atom("SM75_U32x4_LDSM_N")?;
     let ldmatrix = TiledCopy::new(ldmatrix, 16, &"(16,2):(1,16)".parse()?, &"(2,4):(1,2)".parse()?)?;
     println!("\nldmatrix.x4: threads and values are those of the destination.\n");
-    println!("{}\n{}", ldmatrix.source()?, ldmatrix.destination()?);
+    println!("{}\n\n{}\n", ldmatrix.source()?, ldmatrix.destination()?);
 
     let device = run::first();
     println!("device {}\n", device.describe());

@@ -1,33 +1,34 @@
-//! Generators of lanes, atoms and fragment maps.
+//! Generators of lanes, atoms and fragments.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use warpwright::atoms::{
-    CopyAtom, ElementWidth, FragmentMap, MmaAtom, MmaOperand, TileLayout, copy_atoms, mma_atoms, rt_base,
+use warpwright::{
+    atoms::{CopyAtom, ElementWidth, MmaAtom, MmaOperand, TileLayout, copy_atoms, mma_atoms, rt_base},
+    layout::TvLayout,
 };
 
 /// A lane of a warp.
-pub fn lane() -> impl Strategy<Value = u32> {
-    0..32_u32
+pub fn lane() -> impl Strategy<Value = i64> {
+    0..32_i64
 }
 
-/// An element (row, column) of a map's tile.
-pub fn coordinate(map: &FragmentMap) -> impl Strategy<Value = (u32, u32)> + use<> {
-    (0..map.rows(), 0..map.cols())
+/// An element (row, column) of a matrix tile.
+pub fn coordinate(tile: &TvLayout) -> impl Strategy<Value = (i64, i64)> + use<> {
+    (0..tile.rows(), 0..tile.cols())
 }
 
-/// A base map of a register tile, in either layout and width.
-pub fn base_map() -> impl Strategy<Value = FragmentMap> {
+/// A 16×16 subtile of a register tile, in either layout and width.
+pub fn base_tile() -> impl Strategy<Value = TvLayout> {
     let layout = select(vec![TileLayout::Row, TileLayout::Col]);
     let width = select(vec![ElementWidth::B16, ElementWidth::B32]);
     (layout, width).prop_map(|(layout, width)| rt_base(layout, width))
 }
 
 /// A register tile of up to 4×4 subtiles.
-pub fn tile_map() -> impl Strategy<Value = FragmentMap> {
-    (base_map(), 1..=4_u32, 1..=4_u32).prop_filter_map("tiles within the limit", |(base, height, width)| {
-        FragmentMap::tiled(&base, height, width).ok()
+pub fn register_tile() -> impl Strategy<Value = TvLayout> {
+    (base_tile(), 1..=4_u32, 1..=4_u32).prop_filter_map("tiles within the limit", |(base, height, width)| {
+        TvLayout::tiled(&base, height, width).ok()
     })
 }
 
@@ -42,12 +43,12 @@ pub fn copy_atom() -> impl Strategy<Value = &'static CopyAtom> {
 }
 
 /// An operand of any atom that is held in registers.
-pub fn mma_map() -> impl Strategy<Value = FragmentMap> {
+pub fn mma_fragment() -> impl Strategy<Value = TvLayout> {
     (mma_atom(), select(MmaOperand::ALL.to_vec()))
         .prop_filter_map("an operand in registers", |(atom, operand)| atom.fragment(operand).ok())
 }
 
 /// Any of the above.
-pub fn any_map() -> impl Strategy<Value = FragmentMap> {
-    prop_oneof![base_map(), tile_map(), mma_map()]
+pub fn any_fragment() -> impl Strategy<Value = TvLayout> {
+    prop_oneof![base_tile(), register_tile(), mma_fragment()]
 }

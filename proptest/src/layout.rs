@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use warpwright::layout::{
-    Coord, IntTuple, Layout, Shape, Slicer, Slot, Swizzle, Tiler, Tuple, coord_of_index,
+    Coord, IntTuple, Layout, Shape, Slicer, Slot, Swizzle, Tiler, Tuple, TvLayout, coord_of_index,
 };
 
 /// Largest size of a generated layout.
@@ -148,6 +148,35 @@ pub fn swizzle() -> impl Strategy<Value = Swizzle> {
     (0..=3_u32, 0..=5_u32, -4..=4_i32).prop_filter_map("bits that do not overlap", |(bits, base, shift)| {
         Swizzle::new(bits, base, shift).ok()
     })
+}
+
+/// A (thread, value) layout that gives every element of a tile of rank 1 to 3 one owner: each mode of the tile is a product of
+/// twos and threes, which are dealt to threads and values in any order.
+pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
+    let factors = vec(vec(2..=3_i64, 0..=2), 1..=3);
+    let digits = factors.prop_flat_map(|factors| {
+        let shape: Shape = factors.iter().map(|mode| mode.iter().product::<i64>()).collect();
+        let (mut stride, mut digits) = (1, Vec::new());
+        for extent in factors.into_iter().flatten() {
+            digits.push((extent, stride));
+            stride *= extent;
+        }
+        let threads = 0..=digits.len();
+        (Just(shape), Just(digits).prop_shuffle(), threads)
+    });
+    digits.prop_filter_map("a size that tests can enumerate", |(shape, mut digits, threads)| {
+        let values = digits.split_off(threads);
+        let layout = Layout::concat([flat(digits)?, flat(values)?]);
+        let tile = TvLayout::new("dealt", shape, layout).ok()?;
+        (tile.shape().size() <= MOST_ELEMENTS).then_some(tile)
+    })
+}
+
+/// The layout of extents and strides; `1:0` of none.
+fn flat(modes: Vec<(i64, i64)>) -> Option<Layout> {
+    let modes = if modes.is_empty() { vec![(1, 0)] } else { modes };
+    let (shape, stride): (Vec<i64>, Vec<i64>) = modes.into_iter().unzip();
+    Layout::new(shape.into_iter().collect::<Shape>(), stride.into_iter().collect::<IntTuple>()).ok()
 }
 
 /// A permutation of `0..rank` as an order for [`Layout::ordered`].

@@ -4,9 +4,8 @@ mod table;
 
 use std::{fmt, ops::Range};
 
-use super::{error::FragmentError, fragment::FragmentMap};
 use crate::{
-    layout::{AccessError, BankConflicts, Layout, LayoutError, bank_conflicts},
+    layout::{AccessError, BankConflicts, Layout, LayoutError, TvError, TvLayout, bank_conflicts},
     ptx::{Target, Version, table as instructions},
 };
 
@@ -198,18 +197,18 @@ impl CopyAtom {
         (0..=7).map(|log| 128 >> log).find(|&bits| whole(bits)).unwrap_or(1)
     }
 
-    /// Who holds which unit of [`unit_bits`](Self::unit_bits): element `(unit, 0)` of the map. Where several threads give the
-    /// same unit (idle lanes of `ldmatrix`), the map is covering but not bijective.
+    /// Returns which thread owns which unit of [`unit_bits`](Self::unit_bits). Where several threads give the same unit (idle
+    /// lanes of `ldmatrix`), the layout is covering but not bijective.
     ///
     /// # Errors
     /// None for the atoms of the table.
-    pub fn fragment(&self, side: CopySide) -> Result<FragmentMap, FragmentError> {
+    pub fn fragment(&self, side: CopySide) -> Result<TvLayout, TvError> {
         let bits = self.unit_bits();
         let layout = self.value_layout(side, bits)?;
-        let units = u32::try_from(self.reference.size() / i64::from(bits)).unwrap_or(u32::MAX);
+        let units = self.reference.size() / i64::from(bits);
         let values = layout.shape().modes().last().map_or(1, |values| values.size());
         let per_register = i64::from((32 / bits).max(1)).min(values);
-        FragmentMap::new(format!("{} {side:?}", self.name), (units, 1), per_register as u32, layout)
+        TvLayout::new(format!("{} {side:?}", self.name), units, layout)?.packed(per_register as u32)
     }
 
     /// The units of [`unit_bits`](Self::unit_bits) that a thread holds on a side, in order.

@@ -8,9 +8,9 @@ mod table;
 
 use std::{fmt, sync::OnceLock};
 
-use super::{error::FragmentError, fragment::FragmentMap, mma_type::MmaType};
+use super::{error::NotInRegisters, mma_type::MmaType};
 use crate::{
-    layout::Layout,
+    layout::{Layout, TvLayout},
     ptx::{RegClass, Target, Version, table as instructions},
 };
 
@@ -33,8 +33,8 @@ use operand::Registers;
 /// assert_eq!(atom.mnemonic(), "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
 /// assert_eq!(atom.shape(), (16, 8, 16));
 /// assert_eq!(atom.layout_a().to_string(), "((4,8),(2,2,2)):((32,1),(16,8,128))");
-/// let owner = atom.fragment_c().owner(9, 3)?;
-/// assert_eq!((owner.lane, owner.register), (5, 3));
+/// let owner = atom.fragment_c().owner((9, 3))?;
+/// assert_eq!((owner.thread, owner.register), (5, 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "MMA_Atom")]
@@ -295,29 +295,30 @@ impl MmaAtom {
         self.layout(MmaOperand::D)
     }
 
-    /// Which register of which thread holds which element. Of a sparse A, the elements are those of the compressed M×K/2
-    /// matrix. Lanes are logical threads: [`thread_ids`](Self::thread_ids) has the lane of each.
+    /// Returns which register of which thread contains which element. Of a sparse A, the elements are those of the compressed
+    /// M×K/2 matrix. Threads are logical: [`thread_ids`](Self::thread_ids) has the lane of each.
     ///
     /// # Errors
-    /// [`FragmentError::InMemory`] for an operand in shared memory.
-    pub fn fragment(&self, operand: MmaOperand) -> Result<FragmentMap, FragmentError> {
+    /// [`NotInRegisters`] for an operand in shared memory.
+    pub fn fragment(&self, operand: MmaOperand) -> Result<TvLayout, NotInRegisters> {
         let registers = self.registers_of(operand);
         let name = format!("{} {operand:?}", self.name);
         if registers.source == Source::Shared {
-            return Err(FragmentError::InMemory { map: name });
+            return Err(NotInRegisters { operand: name });
         }
         let size = self.stored_size(operand);
         let layout = registers.layout(self.group, size, 1);
         let values = layout.shape().modes().last().map_or(1, |values| values.size());
         let per_register = u32::try_from(values).map_or(1, |values| values.min(registers.per_register));
-        FragmentMap::new(name, size, per_register, layout)
+        let fragment = TvLayout::new(name, size, layout).and_then(|fragment| fragment.packed(per_register));
+        Ok(fragment.expect("the rules stay within the operand and fill registers, as the tests check"))
     }
 
     /// [`fragment`](Self::fragment) of A.
     ///
     /// # Errors
     /// If A is in shared memory.
-    pub fn fragment_a(&self) -> Result<FragmentMap, FragmentError> {
+    pub fn fragment_a(&self) -> Result<TvLayout, NotInRegisters> {
         self.fragment(MmaOperand::A)
     }
 
@@ -325,24 +326,24 @@ impl MmaAtom {
     ///
     /// # Errors
     /// If B is in shared memory.
-    pub fn fragment_b(&self) -> Result<FragmentMap, FragmentError> {
+    pub fn fragment_b(&self) -> Result<TvLayout, NotInRegisters> {
         self.fragment(MmaOperand::B)
     }
 
     /// [`fragment`](Self::fragment) of C, which is always in registers.
     #[must_use]
-    pub fn fragment_c(&self) -> FragmentMap {
+    pub fn fragment_c(&self) -> TvLayout {
         self.sum_fragment(MmaOperand::C)
     }
 
     /// [`fragment`](Self::fragment) of D, which is always in registers.
     #[must_use]
-    pub fn fragment_d(&self) -> FragmentMap {
+    pub fn fragment_d(&self) -> TvLayout {
         self.sum_fragment(MmaOperand::D)
     }
 
-    fn sum_fragment(&self, operand: MmaOperand) -> FragmentMap {
-        self.fragment(operand).expect("C and D are in registers, and the rule stays within them")
+    fn sum_fragment(&self, operand: MmaOperand) -> TvLayout {
+        self.fragment(operand).expect("C and D are in registers")
     }
 }
 

@@ -4,8 +4,8 @@ use super::error::DrawError;
 use super::grid::{Picture, Table};
 use super::thread_values::{Highlight, Owners};
 use crate::atoms::{CopyAtom, CopyKind, CopySide};
-use crate::layout::IntTuple;
-use crate::tensor::{TiledCopy, TvMap};
+use crate::layout::TvLayout;
+use crate::tensor::TiledCopy;
 
 /// Bits of a row of an 8×8 matrix of 16-bit elements.
 const ROW_BITS: i64 = 128;
@@ -42,9 +42,8 @@ impl Picture {
     /// # Errors
     /// As [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.
     pub fn of_tiled_copy(copy: &TiledCopy, highlight: Highlight) -> Result<Picture, DrawError> {
-        let table = |map: TvMap, title: &str| {
-            let rows = map.shape().mode(0).map_or(1, IntTuple::size);
-            Owners::new(map.layout(), (rows, map.shape().size() / rows), highlight).table(title)
+        let table = |side: TvLayout, title: &str| {
+            Owners::new(side.layout(), (side.rows(), side.cols()), highlight).table(title)
         };
         let source = table(copy.source()?, "source")?;
         let destination = table(copy.destination()?, "destination")?;

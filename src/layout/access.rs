@@ -228,7 +228,7 @@ pub fn warp_accesses(
 }
 
 /// [`warp_accesses`] of any function of the (thread, value) index to bytes.
-pub(crate) fn warp_accesses_of(
+pub(super) fn warp_accesses_of(
     shape: &Shape,
     byte_of: impl Fn(i64) -> i64,
     element_bytes: i64,

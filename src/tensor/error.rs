@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::layout::{AccessError, LayoutError};
+use crate::layout::{AccessError, LayoutError, TvError};
 
 /// A tiling or a partition that has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -14,6 +14,9 @@ pub enum TensorError {
     /// An access that no instruction can make.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// A (thread, value) layout that is not valid.
+    #[error(transparent)]
+    Tv(#[from] TvError),
     /// A thread that a tiling does not have.
     #[error("{what}: thread {thread} of {threads}")]
     Thread {
@@ -23,16 +26,6 @@ pub enum TensorError {
         thread: i64,
         /// Threads there are.
         threads: i64,
-    },
-    /// A map too large to look at every element.
-    #[error("{what}: wanted at most {most} elements, found {found}")]
-    TooLarge {
-        /// The map.
-        what: String,
-        /// Most elements.
-        most: i64,
-        /// Elements found.
-        found: i64,
     },
     /// A tensor with fewer modes than the tiling has.
     #[error("{what}: wanted a tensor of at least {wanted} modes, found {found}")]
@@ -87,50 +80,5 @@ pub enum TensorError {
         threads: i64,
         /// Threads of one instruction.
         instruction: i64,
-    },
-    /// A coordinate outside of a tile.
-    #[error("{what}: no element {coord} in a tile of {shape}")]
-    NoElement {
-        /// The map.
-        what: String,
-        /// The coordinate.
-        coord: String,
-        /// The tile.
-        shape: String,
-    },
-    /// An element that no thread holds.
-    #[error("{what}: element {coord} is held by no thread")]
-    Unowned {
-        /// The map.
-        what: String,
-        /// The element.
-        coord: String,
-    },
-    /// An element that is held more than once.
-    #[error(
-        "{what}: element {coord} is held by thread {} value {} and by thread {} value {}",
-        first.0, first.1, second.0, second.1
-    )]
-    Shared {
-        /// The map.
-        what: String,
-        /// The element.
-        coord: String,
-        /// Thread and value that hold it.
-        first: (i64, i64),
-        /// Thread and value that hold it too.
-        second: (i64, i64),
-    },
-    /// A value outside of its tile.
-    #[error("{what}: thread {thread}, value {value} lies outside of the tile {shape}")]
-    Outside {
-        /// The map.
-        what: String,
-        /// The thread.
-        thread: i64,
-        /// Its value.
-        value: i64,
-        /// The tile.
-        shape: String,
     },
 }

@@ -6,11 +6,10 @@ use super::{
     error::TensorError,
     partition::{At, Partition, unzip_rest},
     tiled_mma::TiledMma,
-    tv::TvMap,
 };
 use crate::{
     atoms::CopyAtom,
-    layout::{Codomain, Layout, Shape, Slicer, Slot, Tiler, Tuple},
+    layout::{Codomain, Layout, Shape, Slicer, Slot, Tiler, Tuple, TvLayout},
 };
 
 /// A copy atom repeated over threads and values of a tile (CuTe's `TiledCopy`).
@@ -171,7 +170,7 @@ impl TiledCopy {
     /// # Errors
     /// If a layout does not compose.
     #[doc(alias = "get_layoutS_TV")]
-    pub fn source(&self) -> Result<TvMap, TensorError> {
+    pub fn source(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.src, "source")
     }
 
@@ -180,15 +179,15 @@ impl TiledCopy {
     /// # Errors
     /// If a layout does not compose.
     #[doc(alias = "get_layoutD_TV")]
-    pub fn destination(&self) -> Result<TvMap, TensorError> {
+    pub fn destination(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.dst, "destination")
     }
 
-    fn side(&self, side: &Layout, name: &str) -> Result<TvMap, TensorError> {
+    fn side(&self, side: &Layout, name: &str) -> Result<TvLayout, TensorError> {
         let tile = Layout::column_major(Shape::from(vec![self.tile.clone(), Tuple::Leaf(1)]))?;
         let divided = self.thread_fragment(&tile, side)?;
         let tv = Layout::concat([divided.mode(0)?, divided.mode(1)?]);
-        TvMap::new(format!("{}, {name}", self.name()), self.tile.clone(), tv)
+        Ok(TvLayout::new(format!("{}, {name}", self.name()), self.tile.clone(), tv)?)
     }
 
     /// `((TileM, TileN, …), (RestM, RestN, …))` to `(thread, value, (RestM, RestN, …))`.

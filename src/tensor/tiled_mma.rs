@@ -6,11 +6,10 @@ use super::{
     error::TensorError,
     local::thread_digits,
     partition::{At, Partition, unzip_rest},
-    tv::TvMap,
 };
 use crate::{
     atoms::{MmaAtom, MmaOperand},
-    layout::{Codomain, Coord, Layout, Tile, Tiler, Tuple},
+    layout::{Codomain, Coord, Layout, Tile, Tiler, Tuple, TvLayout},
 };
 
 /// Which of M, N, K an operand's modes are.
@@ -208,13 +207,14 @@ impl TiledMma {
         Ok(Layout::concat([by_index, divided.mode(1)?]))
     }
 
-    /// Who holds what of an operand's tile.
+    /// Returns which thread owns which element of an operand's tile.
     ///
     /// # Errors
     /// As the algebra.
-    pub fn map(&self, operand: MmaOperand) -> Result<TvMap, TensorError> {
+    pub fn map(&self, operand: MmaOperand) -> Result<TvLayout, TensorError> {
         let [rows, cols] = self.operand_tile(operand);
-        TvMap::new(format!("{}, {operand:?}", self.name()), (rows, cols), self.layout_tv(operand)?)
+        let name = format!("{}, {operand:?}", self.name());
+        Ok(TvLayout::new(name, (rows, cols), self.layout_tv(operand)?)?)
     }
 
     /// The view of one thread.

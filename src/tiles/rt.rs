@@ -4,7 +4,8 @@ use std::{fmt, marker::PhantomData};
 
 use super::element::{RegisterLayout, Row, TileElement};
 use crate::{
-    atoms::{self, FragmentMap},
+    atoms,
+    layout::{Element, Owner, TvError, TvLayout},
     ptx::{Builder, Scalar, State, Val, Visitor},
 };
 
@@ -42,36 +43,39 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
         Self { k, registers, layout: PhantomData }
     }
 
-    /// Which lane holds which element, as a value to ask, print and check.
+    /// Returns which lane owns which element.
     ///
     /// ```
     /// use warpwright::prelude::*;
     ///
-    /// let map = Rt::<bf16, 2, 1>::fragment();
-    /// map.assert_bijective();
-    /// let owner = map.owner(17, 3)?;
-    /// assert_eq!((owner.lane, owner.register, owner.half), (5, 4, 1));
-    /// # Ok::<(), warpwright::atoms::FragmentError>(())
+    /// let fragment = Rt::<bf16, 2, 1>::fragment();
+    /// fragment.assert_bijective();
+    /// let owner = fragment.owner((17, 3))?;
+    /// assert_eq!((owner.thread, owner.register, owner.slot), (5, 4, 1));
+    /// # Ok::<(), warpwright::layout::TvError>(())
     /// ```
-    pub fn fragment() -> FragmentMap {
-        FragmentMap::tiled(&atoms::rt_base(L::LAYOUT, T::WIDTH), H as u32, W as u32)
+    pub fn fragment() -> TvLayout {
+        TvLayout::tiled(&atoms::rt_base(L::LAYOUT, T::WIDTH), H as u32, W as u32)
             .expect("a register tile's sides are small numbers")
     }
 
-    /// The lane, register and half that hold element (`row`, `col`).
+    /// Returns the lane and the register of element (`row`, `col`).
     ///
     /// # Errors
-    /// If the tile has no such element.
-    pub fn owner(row: u32, col: u32) -> Result<atoms::Owner, atoms::FragmentError> {
-        Self::fragment().owner(row, col)
+    /// [`TvError::Coordinate`] outside of the tile.
+    pub fn owner(row: u32, col: u32) -> Result<Owner, TvError> {
+        Self::fragment().owner((row, col))
     }
 
-    /// Everything that `lane` holds, in register order.
-    pub fn elements(lane: u32) -> Vec<atoms::Element> {
-        Self::fragment().elements(lane).collect()
+    /// Returns the elements of a lane, in register order.
+    ///
+    /// # Errors
+    /// [`TvError::Thread`] for a lane past the last.
+    pub fn elements(lane: u32) -> Result<Vec<Element>, TvError> {
+        Self::fragment().elements(lane.into())
     }
 
-    /// Panics, naming the element, unless every element has exactly one place and every place one element.
+    /// Panics, naming the element, unless every element has exactly one owner.
     pub fn assert_bijective() {
         Self::fragment().assert_bijective();
     }

@@ -1,16 +1,17 @@
 //! Register tiles against ThunderKittens' formulas, and what every map must be.
 
+use std::collections::HashSet;
+
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use warpwright::atoms::{
-    Element, ElementWidth, FragmentError, FragmentMap, MmaOperand, Owner, Source, TileLayout, mma_atoms,
-    rt_base,
-};
-use warpwright::layout::Layout;
-use warpwright_proptest::atoms::{any_map, base_map, coordinate, lane, tile_map};
+use warpwright::atoms::{ElementWidth, MmaOperand, Source, TileLayout, mma_atoms, rt_base};
+use warpwright::layout::{Element, Owner, TvLayout};
+use warpwright_proptest::atoms::{any_fragment, base_tile, coordinate, lane, register_tile};
 
-/// Row and column of part `e` of pair `k` of a lane in the row layout.
-fn row_layout(lane: u32, k: u32, e: u32) -> (u32, u32) {
+use super::lines::assert_lines;
+
+/// Row and column of slot `e` of pair `k` of a lane in the row layout.
+fn row_layout(lane: i64, k: i64, e: i64) -> (i64, i64) {
     let (g, t) = (lane / 4, lane % 4);
     (g + 8 * (k % 2), 2 * t + e + 8 * (k / 2))
 }
@@ -24,16 +25,17 @@ fn register_tiles_follow_their_formulas() {
         (TileLayout::Col, ElementWidth::B32),
     ] {
         let map = rt_base(layout, width);
-        assert_eq!((map.rows(), map.cols(), map.lanes()), (16, 16, 32));
+        assert_eq!((map.rows(), map.cols(), map.threads()), (16, 16, 32));
         for lane in 0..32 {
             for (k, e) in (0..4).flat_map(|k| [(k, 0), (k, 1)]) {
                 let (a, b) = row_layout(lane, k, e);
                 let (row, col) = if layout == TileLayout::Row { (a, b) } else { (b, a) };
-                let owner = match width {
-                    ElementWidth::B16 => Owner { lane, register: k, half: e },
-                    ElementWidth::B32 => Owner { lane, register: 2 * k + e, half: 0 },
+                let (register, slot) = match width {
+                    ElementWidth::B16 => (k, e),
+                    ElementWidth::B32 => (2 * k + e, 0),
                 };
-                assert_eq!(map.owner(row, col), Ok(owner), "{layout:?} {width:?} ({row}, {col})");
+                let owner = Owner { thread: lane, value: 2 * k + e, register, slot };
+                assert_eq!(map.owner((row, col)), Ok(owner), "{layout:?} {width:?} ({row}, {col})");
             }
         }
     }
@@ -45,14 +47,15 @@ fn register_tiles_have_as_many_registers_as_thunderkittens_says() {
     for layout in [TileLayout::Row, TileLayout::Col] {
         for (width, registers) in [(ElementWidth::B16, 4), (ElementWidth::B32, 8)] {
             let map = rt_base(layout, width);
-            assert_eq!((map.registers(), map.registers() * map.per_register()), (registers, 8));
+            assert_eq!((map.registers(), map.values()), (registers, 8));
         }
     }
     let base = rt_base(TileLayout::Row, ElementWidth::B32);
     let sizes = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 1), (2, 2), (2, 4), (4, 1), (4, 2), (8, 1)];
     for ((height, width), registers) in sizes.into_iter().zip([8, 16, 32, 64, 16, 32, 64, 32, 64, 64]) {
-        let map = FragmentMap::tiled(&base, height, width).unwrap();
-        assert_eq!((map.rows(), map.cols(), map.registers()), (16 * height, 16 * width, registers));
+        let map = TvLayout::tiled(&base, height, width).unwrap();
+        let (rows, cols) = (16 * i64::from(height), 16 * i64::from(width));
+        assert_eq!((map.rows(), map.cols(), map.registers()), (rows, cols, registers));
     }
 }
 
@@ -61,11 +64,10 @@ fn register_tiles_have_as_many_registers_as_thunderkittens_says() {
 fn a_register_of_a_row_tile_spans_two_columns_of_a_column_tile_two_rows() {
     for (layout, spans) in [(TileLayout::Row, (1, 2)), (TileLayout::Col, (2, 1))] {
         let map = rt_base(layout, ElementWidth::B16);
-        for lane in 0..map.lanes() {
-            let elements: Vec<_> = map.elements(lane).collect();
-            for pair in elements.chunks(2) {
-                let span = |of: fn(&Element) -> u32| 1 + of(&pair[0]).abs_diff(of(&pair[1]));
-                assert_eq!((span(|e| e.row), span(|e| e.col)), spans, "{layout:?}, lane {lane}");
+        for lane in 0..map.threads() {
+            for pair in map.elements(lane).unwrap().chunks(2) {
+                let span = |of: fn(&Element) -> i64| 1 + of(&pair[0]).abs_diff(of(&pair[1]));
+                assert_eq!((span(Element::row), span(Element::col)), spans, "{layout:?}, lane {lane}");
             }
         }
     }
@@ -78,7 +80,7 @@ fn the_table_prints_as_thunderkittens_draws_it() {
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let row = lines(TileLayout::Row);
-    assert_eq!(row[0], "row tile: ((4,8),(2,2,2)):((32,1),(16,8,128)) onto 16×16");
+    assert_eq!(row[0], "row tile: ((4,8),(2,2,2)):((32,1),(16,8,128)) onto (16,16)");
     assert_eq!(
         row[3],
         "  1  4.0x  4.0y  5.0x  5.0y  6.0x  6.0y  7.0x  7.0y  4.2x  4.2y  5.2x  5.2y  6.2x  6.2y  7.2x  7.2y"
@@ -89,91 +91,82 @@ fn the_table_prints_as_thunderkittens_draws_it() {
         "  8  0.2x  4.2x  8.2x 12.2x 16.2x 20.2x 24.2x 28.2x  0.3x  4.3x  8.3x 12.3x 16.3x 20.3x 24.3x 28.3x"
     );
     let wide = rt_base(TileLayout::Row, ElementWidth::B32).to_string();
-    assert_eq!(wide.lines().nth(2).map(|line| &line[..18]), Some("  0  0.0  0.1  1.0"));
-}
-
-#[test]
-fn faults_are_named() {
-    let refused = |size, per_register, layout: &str| {
-        let layout: Layout = layout.parse().expect("a layout");
-        FragmentMap::new("t", size, per_register, layout).unwrap_err().to_string()
-    };
-    assert_eq!(refused((4, 4), 1, "16:1"), "t: wanted a layout of rank 2, (thread, value), found 16:1");
-    assert_eq!(refused((4, 3), 2, "(4,3):(1,4)"), "t: 3 values per thread do not fill registers of 2");
-    assert_eq!(refused((4, 2), 1, "(4,4):(1,4)"), "t: lane 0, value 2 maps to offset 8, outside 4×2");
-    assert_eq!(
-        refused((1 << 16, 1 << 16), 1, "(4,4):(1,4)"),
-        "t: wanted at most 1048576 elements, found 65536×65536"
-    );
-
-    let shared = FragmentMap::new("s", (4, 2), 2, Layout::new((4, 2), (1, 0)).expect("a layout"));
-    let fault = shared.expect("within the tile").check_bijective().unwrap_err();
-    assert_eq!(
-        fault.to_string(),
-        "s: element (0, 0) is held by lane 0, register 0, part 0 and by lane 0, register 0, part 1"
-    );
-    let partial = FragmentMap::new("p", (4, 2), 1, Layout::new((4, 1), (1, 0)).expect("a layout"));
-    let partial = partial.expect("within the tile");
-    assert_eq!(partial.check_bijective().unwrap_err().to_string(), "p: no lane holds element (0, 1)");
-    assert_eq!(partial.owner(4, 0).unwrap_err().to_string(), "p: element (4, 0) is outside 4×2");
-    assert_eq!(partial.elements(4).count(), 0);
-
-    let base = rt_base(TileLayout::Row, ElementWidth::B16);
-    assert!(matches!(FragmentMap::tiled(&base, 0, 1), Err(FragmentError::Layout(_))));
-    assert!(matches!(FragmentMap::tiled(&base, u32::MAX, u32::MAX), Err(FragmentError::TooLarge { .. })));
+    assert_eq!(wide.lines().nth(2).map(|line| &line[..21]), Some("  0  T0V0  T0V1  T1V0"));
 }
 
 proptest! {
     #[test]
-    fn every_map_is_a_bijection(map in any_map()) {
+    fn every_map_is_a_bijection(map in any_fragment()) {
         map.assert_bijective();
-        prop_assert_eq!(map.lanes() * map.registers() * map.per_register(), map.rows() * map.cols());
+        prop_assert_eq!(map.threads() * map.registers() * map.per_register(), map.rows() * map.cols());
     }
 
     #[test]
     fn owner_and_elements_agree(
-        (map, (row, col)) in any_map().prop_flat_map(|map| (Just(map.clone()), coordinate(&map))),
+        (map, (row, col)) in any_fragment().prop_flat_map(|map| (Just(map.clone()), coordinate(&map))),
         lane in lane(),
     ) {
-        let Owner { lane: owner, register, half } = map.owner(row, col).expect("within the tile");
-        let element = Element { register, half, row, col };
-        prop_assert!(map.elements(owner).any(|held| held == element));
-        for Element { register, half, row, col } in map.elements(lane) {
-            prop_assert_eq!(map.owner(row, col), Ok(Owner { lane, register, half }));
+        let Owner { thread, value, register, slot } = map.owner((row, col)).expect("within the tile");
+        let coord = (row, col).into();
+        let elements = map.elements(thread).expect("an owner");
+        prop_assert_eq!(&elements[value as usize], &Element { value, register, slot, coord });
+        for Element { value, register, slot, coord } in map.elements(lane % map.threads()).expect("a thread") {
+            let thread = lane % map.threads();
+            prop_assert_eq!(map.owner(coord), Ok(Owner { thread, value, register, slot }));
         }
     }
 
     #[test]
-    fn the_col_layout_is_the_transposed_row_layout(r in 0..16_u32, c in 0..16_u32) {
+    fn the_col_layout_is_the_transposed_row_layout(r in 0..16_i64, c in 0..16_i64) {
         for width in [ElementWidth::B16, ElementWidth::B32] {
             prop_assert_eq!(
-                rt_base(TileLayout::Row, width).owner(r, c),
-                rt_base(TileLayout::Col, width).owner(c, r)
+                rt_base(TileLayout::Row, width).owner((r, c)),
+                rt_base(TileLayout::Col, width).owner((c, r))
             );
         }
     }
 
     #[test]
     fn tiles_repeat_their_base_row_by_row(
-        base in base_map(),
+        base in base_tile(),
         height in 1..=4_u32,
         width in 1..=4_u32,
-        (r, c) in (0..16_u32, 0..16_u32),
+        (r, c) in (0..16_i64, 0..16_i64),
     ) {
-        let map = FragmentMap::tiled(&base, height, width).expect("a small tile");
-        let inner = base.owner(r, c).expect("within the base");
+        let map = TvLayout::tiled(&base, height, width).expect("a small tile");
+        let inner = base.owner((r, c)).expect("within the base");
+        let (height, width) = (i64::from(height), i64::from(width));
         for (i, j) in (0..height).flat_map(|i| (0..width).map(move |j| (i, j))) {
-            let register = (i * width + j) * base.registers() + inner.register;
-            prop_assert_eq!(map.owner(16 * i + r, 16 * j + c), Ok(Owner { register, ..inner }));
+            let copy = i * width + j;
+            let (value, register) = (copy * 8 + inner.value, copy * base.registers() + inner.register);
+            prop_assert_eq!(map.owner((16 * i + r, 16 * j + c)), Ok(Owner { value, register, ..inner }));
         }
     }
 
     #[test]
-    fn tiles_of_tiles_keep_their_size(map in tile_map()) {
-        let twice = FragmentMap::tiled(&map, 2, 1).expect("a small tile");
+    fn tiles_of_tiles_keep_their_size(map in register_tile()) {
+        let twice = TvLayout::tiled(&map, 2, 1).expect("a small tile");
         prop_assert_eq!((twice.rows(), twice.cols(), twice.registers()), (2 * map.rows(), map.cols(), 2 * map.registers()));
         twice.assert_bijective();
     }
+
+    #[test]
+    fn lines_of_register_tiles(tile in register_tile(), axis in 0..2_usize) {
+        assert_lines(&tile, axis);
+    }
+}
+
+#[test]
+fn rows_and_columns_follow_from_the_layout() {
+    let mut seen = HashSet::new();
+    for atom in mma_atoms() {
+        for fragment in MmaOperand::ALL.into_iter().filter_map(|operand| atom.fragment(operand).ok()) {
+            if seen.insert((fragment.layout().clone(), fragment.shape().clone())) {
+                (0..2).for_each(|axis| assert_lines(&fragment, axis));
+            }
+        }
+    }
+    assert!(seen.len() > 40, "{}", seen.len());
 }
 
 #[test]

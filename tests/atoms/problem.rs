@@ -1,6 +1,9 @@
 //! A product of matrices, packed into the registers of an atom by its own layouts, and its exact result.
 
-use warpwright::atoms::{BitOp, FragmentMap, Group, MmaAtom, MmaOperand, MmaType};
+use warpwright::{
+    atoms::{BitOp, Group, MmaAtom, MmaOperand, MmaType},
+    layout::TvLayout,
+};
 
 use super::numbers::{decode, encode, range};
 
@@ -156,8 +159,8 @@ pub(crate) fn groups(atom: &MmaAtom) -> usize {
 }
 
 /// The lane of a group's thread.
-fn lane(atom: &MmaAtom, group: usize, thread: u32) -> usize {
-    let first = atom.thread_ids().index(thread.into()) as usize;
+fn lane(atom: &MmaAtom, group: usize, thread: i64) -> usize {
+    let first = atom.thread_ids().index(thread) as usize;
     match atom.group() {
         Group::QuadPair => first + 4 * group,
         _ => first + group,
@@ -191,13 +194,13 @@ pub(crate) fn pack(atom: &MmaAtom, problems: &[Problem], selector: u32) -> Packe
             .zip(&maps)
             .zip(matrices.into_iter().zip(&mut packed))
         {
-            for thread in 0..map.lanes() {
+            for thread in 0..map.threads() {
                 let first = (warp * 32 + lane(atom, group, thread)) * atom.registers(operand) as usize;
-                for element in map.elements(thread) {
-                    let value = matrix[(element.row * map.cols() + element.col) as usize];
+                for element in map.elements(thread).expect("a thread") {
+                    let value = matrix[(element.row() * map.cols() + element.col()) as usize];
                     let bits = encode(atom.operand_type(operand), value);
                     registers[first + element.register as usize] |=
-                        bits << (element.half * element_bits(atom, operand));
+                        bits << (element.slot as u32 * element_bits(atom, operand));
                 }
             }
         }
@@ -246,16 +249,16 @@ pub(crate) fn unpack(atom: &MmaAtom, d: &[u64], problems: usize) -> Vec<Vec<i64>
     (0..problems).map(|i| matrix(atom, &map, d, (i / groups, i % groups))).collect()
 }
 
-fn matrix(atom: &MmaAtom, map: &FragmentMap, d: &[u64], (warp, group): (usize, usize)) -> Vec<i64> {
+fn matrix(atom: &MmaAtom, map: &TvLayout, d: &[u64], (warp, group): (usize, usize)) -> Vec<i64> {
     let (ty, registers) = (atom.operand_type(MmaOperand::D), atom.registers(MmaOperand::D) as usize);
     let bits = element_bits(atom, MmaOperand::D);
     let mut matrix = vec![0; (map.rows() * map.cols()) as usize];
-    for thread in 0..map.lanes() {
+    for thread in 0..map.threads() {
         let first = (warp * 32 + lane(atom, group, thread)) * registers;
-        for element in map.elements(thread) {
-            let word = d[first + element.register as usize] >> (element.half * bits);
+        for element in map.elements(thread).expect("a thread") {
+            let word = d[first + element.register as usize] >> (element.slot as u32 * bits);
             let number = decode(ty, word & (u64::MAX >> (64 - bits)));
-            matrix[(element.row * map.cols() + element.col) as usize] = number;
+            matrix[(element.row() * map.cols() + element.col()) as usize] = number;
         }
     }
     matrix

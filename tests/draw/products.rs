@@ -12,9 +12,9 @@ fn tables(picture: &Picture) -> [&Table; 3] {
     [at(1, 0), at(0, 1), at(1, 1)]
 }
 
-/// Of every instruction of a warp or less, each cell names the lane and the value that the fragment map tells.
+/// Of every instruction of a warp or less, each cell names the owner that the fragment names.
 #[test]
-fn cells_are_the_fragment_maps() {
+fn cells_are_those_of_the_fragments() {
     let mut checked = 0;
     for atom in mma_atoms().filter(|atom| atom.group() != Group::Warpgroup && atom.sparsity().is_none()) {
         let picture = Picture::of_mma(atom, Highlight::All).expect("a picture");
@@ -28,9 +28,8 @@ fn cells_are_the_fragment_maps() {
             let rows = map.rows() as usize;
             for at in 0..rows * map.cols() as usize {
                 let (row, col) = (at % rows, at / rows);
-                let owner = map.owner(row as u32, col as u32).expect("held");
-                let lane = atom.thread_ids().index(owner.lane.into());
-                let value = owner.register * map.per_register() + owner.half;
+                let owner = map.owner((row, col)).expect("held");
+                let (lane, value) = (atom.thread_ids().index(owner.thread), owner.value);
                 let place = if operand == MmaOperand::B { (col, row) } else { (row, col) };
                 let cell = table.cell(place.0, place.1).expect("a cell");
                 assert_eq!(
@@ -112,12 +111,12 @@ fn tiled_products_show_all_warps() {
                 let cell = table.cell(row, col).expect("a cell");
                 let coord = if operand == MmaOperand::B { (col, row) } else { (row, col) };
                 let owners = map.owners((coord.0 as i64, coord.1 as i64)).expect("in the tile");
-                let shown = owners.iter().map(|(t, v)| [format!("T{t}"), format!("V{v}")]);
+                let shown = owners.iter().map(|o| [format!("T{}", o.thread), format!("V{}", o.value)]);
                 assert!(
                     shown.into_iter().any(|lines| lines == cell.lines[..2]),
                     "{operand:?} {row} {col} {cell:?}"
                 );
-                let lit = owners.iter().any(|(thread, _)| thread / 32 == 3);
+                let lit = owners.iter().any(|owner| owner.thread / 32 == 3);
                 assert_eq!(cell.tint != Tint::Dim, lit);
             }
         }

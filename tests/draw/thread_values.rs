@@ -11,20 +11,23 @@ use warpwright_proptest::layout::compact;
 
 use super::layouts::{cell, layout, only};
 
-/// The picture and the fragment map answer alike: who holds each element.
+/// The picture and the (thread, value) layout name the same owner of each element.
 #[test]
-fn owners_are_the_fragment_maps() {
+fn owners_are_those_of_the_layout() {
     for base in [TileLayout::Row, TileLayout::Col] {
         let map = rt_base(base, ElementWidth::B16);
-        let picture = Picture::of_thread_values(map.layout(), (map.rows(), map.cols()), Highlight::All)
-            .expect("a picture");
+        let picture = Picture::of_thread_values(map.layout(), (16, 16), Highlight::All).expect("a picture");
         for row in 0..map.rows() {
             for col in 0..map.cols() {
-                let owner = map.owner(row, col).expect("a bijection");
-                let value = owner.register * map.per_register() + owner.half;
+                let owner = map.owner((row, col)).expect("a bijection");
                 let found = cell(&picture, row as usize, col as usize);
-                assert_eq!(found.lines, [format!("T{}", owner.lane), format!("V{value}")], "{}", map.name());
-                assert_eq!(found.tint, Tint::Hue((owner.lane % 8) as u8));
+                assert_eq!(
+                    found.lines,
+                    [format!("T{}", owner.thread), format!("V{}", owner.value)],
+                    "{}",
+                    map.name()
+                );
+                assert_eq!(found.tint, Tint::Hue((owner.thread % 8) as u8));
             }
         }
     }

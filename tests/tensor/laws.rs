@@ -6,7 +6,7 @@ use warpwright::{
     tensor::{TiledCopy, TiledMma, local_partition, local_tile},
 };
 
-use super::atoms;
+use super::{atoms, lines::assert_lines};
 
 fn extents() -> impl Strategy<Value = (i64, i64)> {
     (1..=6_i64, 1..=6_i64)
@@ -76,34 +76,16 @@ proptest! {
         mma.map(B).unwrap().assert_covering();
         mma.map(C).unwrap().assert_bijective();
     }
-}
 
-#[test]
-fn conflicts_need_no_composition() {
-    // The tile's rows of 8 end within the map's runs of 3, so that no layout is the two composed.
-    let map = warpwright::tensor::TvMap::new("odd", (8, 12), "(32,3):(3,1)".parse().unwrap()).unwrap();
-    let bytes: Layout = "(8,12):(4,36)".parse().unwrap();
-    let conflicts = map.conflicts(&bytes.into(), 4, 1).unwrap();
-    assert_eq!(conflicts.len(), 3);
-}
-
-#[test]
-fn maps_of_any_size_are_answered_at_once() {
-    let huge = warpwright::tensor::TvMap::new(
-        "huge",
-        (1 << 20, 1 << 20),
-        Layout::column_major((1 << 20, 1 << 20)).unwrap(),
-    );
-    assert_eq!(huge.unwrap_err().to_string(), "huge: wanted at most 4194304 elements, found 1099511627776");
-}
-
-#[test]
-fn a_wrong_map_is_told() {
-    let map = |text: &str| warpwright::tensor::TvMap::new("planted", (4, 2), text.parse().unwrap());
-    let error = map("(4,2):(1,0)").unwrap().check_bijective().unwrap_err().to_string();
-    assert_eq!(error, "planted: element (0,0) is held by thread 0 value 0 and by thread 0 value 1");
-    let error = map("(2,2):(1,4)").unwrap().check_covering().unwrap_err().to_string();
-    assert_eq!(error, "planted: element (2,0) is held by no thread");
-    let error = map("(4,2):(1,8)").unwrap_err().to_string();
-    assert_eq!(error, "planted: thread 0, value 1 lies outside of the tile (4,2)");
+    /// Rows and columns of operands, which several warps own together, and some of them the same elements.
+    #[test]
+    fn lines_of_tiled_products(warps in (0..=1_u32, 0..=1_u32, 0..=1_u32), rows in 1..=2_i64, axis in 0..2_usize) {
+        let (m, n, k) = (1_i64 << warps.0, 1_i64 << warps.1, 1_i64 << warps.2);
+        let grid = Layout::row_major((m, n, k)).unwrap();
+        let permutation = (16 * m * rows, 8 * n, 16 * k);
+        let mma = TiledMma::new(atoms::mma("SM80_16x8x16_F32F16F16F32_TN"), &grid, permutation).unwrap();
+        for operand in warpwright::atoms::MmaOperand::ALL {
+            assert_lines(&mma.map(operand).unwrap(), axis);
+        }
+    }
 }

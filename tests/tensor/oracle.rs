@@ -4,8 +4,8 @@ use pretty_assertions::assert_eq;
 use serde_json::Value;
 use warpwright::{
     atoms::MmaOperand as Operand,
-    layout::{IntTuple, Layout, Tuple},
-    tensor::{Partition, TiledCopy, TiledMma, TvMap, local_partition, local_tile, local_tile_projected},
+    layout::{IntTuple, Layout, Tuple, TvLayout},
+    tensor::{Partition, TiledCopy, TiledMma, local_partition, local_tile, local_tile_projected},
 };
 
 use super::{
@@ -45,7 +45,7 @@ fn tiled_copies() {
         assert_eq!(copy.layout_tv(), &layout(&case["layout_tv"]), "{name}");
         same(copy.source().unwrap().layout(), &layout(&case["layout_src_tv"]), name);
         same(copy.destination().unwrap().layout(), &layout(&case["layout_dst_tv"]), name);
-        tv(&TvMap::new("tv", copy.tile().clone(), copy.layout_tv().clone()).unwrap(), &case["tv"], name);
+        tv(&TvLayout::new("tv", copy.tile().clone(), copy.layout_tv().clone()).unwrap(), &case["tv"], name);
         copy.source().unwrap().assert_bijective();
         partitions(&case, &copy, "src_tensor", "dst_tensor");
     }
@@ -78,13 +78,12 @@ fn same(found: &Layout, expect: &Layout, name: &str) {
 }
 
 /// Operands that wgmma reads from shared memory have no table.
-fn tv(map: &TvMap, expect: &Value, name: &str) {
+fn tv(map: &TvLayout, expect: &Value, name: &str) {
     if expect.is_null() {
         return;
     }
     for (thread, expect) in by_thread(expect) {
-        let found: Vec<_> =
-            (0..map.values()).map(|v| map.layout().index(thread + v * map.threads())).collect();
+        let found: Vec<_> = (0..map.values()).map(|value| map.index(thread, value)).collect();
         assert_eq!(found, expect, "{name}: thread {thread}");
     }
 }

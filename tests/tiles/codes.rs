@@ -1,7 +1,7 @@
 //! Matrices whose elements tell where they are, and what lanes should hold of them.
 
 use warpwright::{
-    atoms::FragmentMap,
+    layout::TvLayout,
     ptx::{bf16, f16},
     tiles::TileElement,
 };
@@ -63,13 +63,12 @@ pub(super) fn coded<T: Coded>(rows: u32, cols: u32) -> Vec<T> {
 }
 
 /// What each register of each lane must hold if element (row, col) of the tile is `element(row, col)`: lane-major.
-pub(super) fn expected<T: Coded>(map: &FragmentMap, element: impl Fn(u32, u32) -> T) -> Vec<u32> {
-    let registers = map.registers() as usize;
-    let mut words = vec![0u32; 32 * registers];
+pub(super) fn expected<T: Coded>(tile: &TvLayout, element: impl Fn(u32, u32) -> T) -> Vec<u32> {
+    let mut words = vec![0u32; (32 * tile.registers()) as usize];
     for lane in 0..32 {
-        for e in map.elements(lane) {
-            let bits = element(e.row, e.col).to_mem_bits() as u32;
-            words[lane as usize * registers + e.register as usize] |= bits << (16 * e.half);
+        for e in tile.elements(lane).expect("a lane") {
+            let bits = element(e.row() as u32, e.col() as u32).to_mem_bits() as u32;
+            words[(lane * tile.registers() + e.register) as usize] |= bits << (16 * e.slot);
         }
     }
     words

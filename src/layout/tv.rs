@@ -1,0 +1,230 @@
+//! (thread, value) layouts of tiles: which thread owns which element, in which register.
+
+mod along;
+mod check;
+mod error;
+mod owner;
+mod table;
+mod tiled;
+
+use std::{fmt, sync::OnceLock};
+
+pub use along::{Along, ThreadBit};
+pub use error::TvError;
+pub use owner::{Element, Owner};
+
+use self::owner::OwnerTable;
+use super::{
+    access::{AccessError, BankConflicts, bank_conflicts, warp_accesses_of},
+    composed::ComposedLayout,
+    construct::{Layout, flat_modes},
+    tuple::{IntTuple, Shape},
+};
+
+/// Maximum number of elements of a tile, and of values of all threads: queries visit every one of them.
+const MAX_ELEMENTS: i64 = 1 << 22;
+
+/// A tile distributed over threads: a layout (thread, value) → column-major index of the tile, as CuTe's atoms have it.
+///
+/// The tile has any shape; one integer for each of its modes is an element's coordinate. Values are in register order, lowest
+/// bits first: with `n` values per register ([`packed`](Self::packed)), value `v` is in slot `v % n` of register `v / n`.
+///
+/// Construction is cheap. A table of owners is built by the first query that needs one.
+///
+/// ```
+/// use warpwright::layout::{Layout, TvLayout};
+/// // Operand A of mma.m16n8k16 on 16-bit elements.
+/// let layout = Layout::new(((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128)))?;
+/// let a = TvLayout::new("A", (16, 16), layout)?.packed(2)?;
+/// a.assert_bijective();
+/// let owner = a.owner((8, 3))?;
+/// assert_eq!((owner.thread, owner.value, owner.register, owner.slot), (1, 3, 1, 1));
+/// let row_0: Vec<i64> = a.elements(1)?.iter().filter(|e| e.row() == 0).map(|e| e.col()).collect();
+/// assert_eq!(row_0, [2, 3, 10, 11]);
+/// # Ok::<(), warpwright::layout::TvError>(())
+/// ```
+#[derive(Clone)]
+pub struct TvLayout {
+    name: String,
+    shape: Shape,
+    per_register: i64,
+    layout: Layout,
+    owners: OnceLock<OwnerTable>,
+}
+
+impl TvLayout {
+    /// Names a (thread, value) layout onto the column-major index of a tile of `shape`, with one value per register.
+    ///
+    /// # Errors
+    /// [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or
+    /// values of all threads, [`TvError::Outside`] if a value is outside of the tile, [`TvError::Layout`] for a shape that is not
+    /// valid.
+    pub fn new(name: impl Into<String>, shape: impl Into<Shape>, layout: Layout) -> Result<Self, TvError> {
+        let tv = TvLayout {
+            name: name.into(),
+            shape: shape.into(),
+            per_register: 1,
+            layout,
+            owners: OnceLock::new(),
+        };
+        if tv.layout.rank() != 2 {
+            return Err(TvError::Rank { name: tv.name, found: tv.layout.to_string() });
+        }
+        check_size(&tv.name, tv.shape.check_extents()?)?;
+        check_size(&tv.name, tv.layout.shape.check_extents()?)?;
+        tv.check_inside()?;
+        Ok(tv)
+    }
+
+    /// The lowest and the highest index are within the tile; both are reached, as modes are independent.
+    fn check_inside(&self) -> Result<(), TvError> {
+        for sign in [1, -1] {
+            let (mut index, mut weight, mut position) = (0_i64, 1, 0);
+            for mode in flat_modes(&self.layout.shape, &self.layout.stride) {
+                if mode.stride.signum() == sign {
+                    index = index.saturating_add(mode.stride.saturating_mul(mode.extent - 1));
+                    position += weight * (mode.extent - 1);
+                }
+                weight *= mode.extent;
+            }
+            if !(0..self.shape.size()).contains(&index) {
+                let (thread, value) = (position % self.threads(), position / self.threads());
+                let (name, shape) = (self.name.clone(), self.shape.to_string());
+                return Err(TvError::Outside { name, thread, value, index, shape });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same layout with `per_register` values in each register.
+    ///
+    /// # Errors
+    /// [`TvError::Registers`] if the values of a thread do not fill whole registers.
+    pub fn packed(mut self, per_register: u32) -> Result<Self, TvError> {
+        let per_register = i64::from(per_register);
+        if per_register == 0 || self.values() % per_register != 0 {
+            let values = self.values();
+            return Err(TvError::Registers { name: self.name, per_register, values });
+        }
+        self.per_register = per_register;
+        Ok(self)
+    }
+
+    /// The name that errors and tables show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The shape of the tile.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Extent of the tile's mode 0: the rows of a matrix.
+    #[must_use]
+    pub fn rows(&self) -> i64 {
+        self.shape.modes().first().map_or(1, IntTuple::size)
+    }
+
+    /// Elements of the tile for each index of mode 0: the columns of a matrix.
+    #[must_use]
+    pub fn cols(&self) -> i64 {
+        self.shape.size() / self.rows()
+    }
+
+    /// The layout (thread, value) → column-major index of the tile.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Number of threads: 32 for a warp.
+    #[must_use]
+    pub fn threads(&self) -> i64 {
+        self.layout.shape.modes()[0].size()
+    }
+
+    /// Number of values of each thread.
+    #[must_use]
+    pub fn values(&self) -> i64 {
+        self.layout.shape.modes()[1].size()
+    }
+
+    /// Number of values in one register.
+    #[must_use]
+    pub fn per_register(&self) -> i64 {
+        self.per_register
+    }
+
+    /// Number of registers of each thread.
+    #[must_use]
+    pub fn registers(&self) -> i64 {
+        self.values() / self.per_register
+    }
+
+    /// The column-major index of a thread's value. Threads and values past the last run on, as in [`Layout::index`].
+    #[must_use]
+    pub fn index(&self, thread: i64, value: i64) -> i64 {
+        self.layout.index(thread + value * self.threads())
+    }
+
+    /// Returns the bank conflicts of moving the tile from or to shared memory, `vector` elements of `element_bytes` at a
+    /// time: one entry for each access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
+    ///
+    /// # Errors
+    /// As [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous, and
+    /// addresses aligned to it.
+    ///
+    /// ```
+    /// use warpwright::{atoms::mma_atom, layout::Layout};
+    /// let a = mma_atom("SM80_16x8x16_F32BF16BF16F32_TN")?.fragment_a()?;
+    /// // 16×16 bf16, row-major, 32 bytes per row: rows 4 apart share their banks.
+    /// let dense = Layout::new((16, 16), (32, 2))?.into();
+    /// assert_eq!(a.conflicts(&dense, 2, 2)?.iter().map(|access| access.degree()).max(), Some(2));
+    /// let padded = Layout::new((16, 16), (48, 2))?.into();
+    /// assert_eq!(a.conflicts(&padded, 2, 2)?.iter().map(|access| access.degree()).max(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn conflicts(
+        &self,
+        bytes: &ComposedLayout,
+        element_bytes: i64,
+        vector: i64,
+    ) -> Result<Vec<BankConflicts>, AccessError> {
+        // Evaluated point by point, because the two need not compose.
+        let byte = |index: i64| bytes.index(self.layout.index(index));
+        let width = element_bytes.wrapping_mul(vector).unsigned_abs();
+        let accesses = warp_accesses_of(&self.layout.shape, byte, element_bytes, vector)?;
+        accesses.into_iter().map(|lanes| bank_conflicts(lanes, width)).collect()
+    }
+}
+
+fn check_size(name: &str, found: i64) -> Result<(), TvError> {
+    if found <= MAX_ELEMENTS {
+        return Ok(());
+    }
+    Err(TvError::TooLarge { name: name.to_owned(), max: MAX_ELEMENTS, found })
+}
+
+impl fmt::Debug for TvLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TvLayout")
+            .field("name", &self.name)
+            .field("shape", &self.shape)
+            .field("per_register", &self.per_register)
+            .field("layout", &self.layout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The table of owners follows from the rest.
+impl PartialEq for TvLayout {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.shape, self.per_register, &self.layout)
+            == (&other.name, &other.shape, other.per_register, &other.layout)
+    }
+}
+
+impl Eq for TvLayout {}

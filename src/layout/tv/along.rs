@@ -1,0 +1,109 @@
+//! What moves along one axis of a tile: the partners of an element in a reduction, a broadcast or a mask.
+
+use super::{TvError, TvLayout};
+use crate::layout::{
+    basis::BasisVector,
+    construct::{Layout, Mode, flat_modes},
+};
+
+/// The digits of the thread number and of the value number that move along one axis of a tile.
+///
+/// From any value of any thread, changing these digits in every way reaches all elements of the same line along the axis that
+/// the layout owns. So a reduction along the axis combines the [`values`](Self::values) of each thread, then exchanges over the
+/// [`thread_bits`](Self::thread_bits).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Along {
+    /// Bits of the thread number, lowest first: bits 0 to 4 are the lane's.
+    pub thread_bits: Vec<ThreadBit>,
+    /// A thread's values on one line, as steps of the value number from the first of them: 0, and the steps to the others.
+    pub values: Layout,
+    /// For each index of [`values`](Self::values), the step along the axis in elements.
+    pub offsets: Layout,
+}
+
+/// A bit of the thread number that moves along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThreadBit {
+    /// Position of the bit, 0 for the lowest.
+    pub bit: u32,
+    /// The step along the axis in elements.
+    pub offset: i64,
+}
+
+impl TvLayout {
+    /// What moves along an axis, a mode of the tile: along axis 1 of a matrix are the elements of a row, along axis 0 those of
+    /// a column. Digits that move along no axis, where several threads own the same elements, are in none.
+    ///
+    /// # Errors
+    /// [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
+    /// several axes, [`TvError::Bits`] if the number of threads along the axis is not a power of 2.
+    ///
+    /// ```
+    /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
+    /// // With lane = 4g + t: value e + 2p + 4q is at row g + 8p, column 2t + e + 8q.
+    /// let row = rt_base(TileLayout::Row, ElementWidth::B32).along(1)?;
+    /// assert_eq!(row.values.to_string(), "(2,2):(1,4)"); // e and q
+    /// assert_eq!(row.offsets.to_string(), "(2,2):(1,8)");
+    /// let bits: Vec<_> = row.thread_bits.iter().map(|bit| (bit.bit, bit.offset)).collect();
+    /// assert_eq!(bits, [(0, 2), (1, 4)]); // t
+    /// # Ok::<(), warpwright::layout::TvError>(())
+    /// ```
+    pub fn along(&self, axis: usize) -> Result<Along, TvError> {
+        if axis >= self.shape.rank() {
+            let (name, shape) = (self.name.clone(), self.shape.to_string());
+            return Err(TvError::Axis { name, shape, axis });
+        }
+        let coords = self.coords()?;
+        let mut thread_bits = Vec::new();
+        for Digit { extent, step, offset } in self.digits(&coords.mode(0)?, "thread", axis)? {
+            if !(extent as u64).is_power_of_two() || !(step as u64).is_power_of_two() {
+                return Err(TvError::Bits { name: self.name.clone(), axis, extent, step });
+            }
+            let bits = (0..extent.trailing_zeros()).map(|bit| (step.trailing_zeros() + bit, offset << bit));
+            thread_bits.extend(bits.map(|(bit, offset)| ThreadBit { bit, offset }));
+        }
+        let values = self.digits(&coords.mode(1)?, "value", axis)?;
+        let modes = |stride: fn(&Digit) -> i64| {
+            Layout::from_flat(values.iter().map(|d| Mode { extent: d.extent, stride: stride(d) }).collect())
+        };
+        Ok(Along { thread_bits, values: modes(|digit| digit.step), offsets: modes(|digit| digit.offset) })
+    }
+
+    /// (thread, value) → coordinate, one dimension for each mode of the tile: no step carries from one mode to the next.
+    fn coords(&self) -> Result<Layout<BasisVector>, TvError> {
+        let identity = Layout::identity(self.shape.product_each())?;
+        let composed = identity.compose(&self.layout);
+        composed.map_err(|fault| TvError::Wraps { name: self.name.clone(), fault })
+    }
+
+    /// The digits of the thread or the value number that move along an axis.
+    fn digits(
+        &self,
+        coords: &Layout<BasisVector>,
+        number: &'static str,
+        axis: usize,
+    ) -> Result<Vec<Digit>, TvError> {
+        let (mut step, mut digits) = (1, Vec::new());
+        for Mode { extent, stride } in flat_modes(&coords.shape, &coords.stride) {
+            let offset = stride.component(axis);
+            if extent > 1 && offset != 0 {
+                if stride != BasisVector::along(axis, offset) {
+                    let (name, moves) = (self.name.clone(), stride.coord(self.shape.rank()).to_string());
+                    return Err(TvError::Diagonal { name, number, step, moves });
+                }
+                digits.push(Digit { extent, step, offset });
+            }
+            step *= extent;
+        }
+        Ok(digits)
+    }
+}
+
+/// A digit of the thread or the value number.
+struct Digit {
+    extent: i64,
+    /// One step of the digit, in the number.
+    step: i64,
+    /// One step of the digit, along the axis.
+    offset: i64,
+}

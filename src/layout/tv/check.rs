@@ -1,0 +1,54 @@
+//! Whether every element of a tile has an owner, and only one.
+
+use super::{TvError, TvLayout};
+
+impl TvLayout {
+    /// Checks that every element has at least one owner.
+    ///
+    /// # Errors
+    /// [`TvError::Unowned`], naming the first element without an owner.
+    pub fn check_covering(&self) -> Result<(), TvError> {
+        let unowned = (0..self.shape.size()).find(|&index| self.first_owner(index).is_none());
+        unowned.map_or(Ok(()), |index| Err(self.unowned(index)))
+    }
+
+    /// Checks that every element has exactly one owner.
+    ///
+    /// # Errors
+    /// [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element found.
+    pub fn check_bijective(&self) -> Result<(), TvError> {
+        for (thread, value) in self.positions() {
+            let index = self.index(thread, value);
+            let second = self.at(thread, value);
+            if let Some(first) = self.first_owner(index)
+                && first != second
+            {
+                let (name, coord) = (self.name.clone(), self.coord(index).to_string());
+                return Err(TvError::Shared { name, coord, first, second });
+            }
+        }
+        self.check_covering()
+    }
+
+    /// [`check_covering`](Self::check_covering) for tests.
+    ///
+    /// # Panics
+    /// If an element has no owner; the message names it.
+    #[track_caller]
+    pub fn assert_covering(&self) {
+        if let Err(error) = self.check_covering() {
+            panic!("not covering: {error}");
+        }
+    }
+
+    /// [`check_bijective`](Self::check_bijective) for tests.
+    ///
+    /// # Panics
+    /// If an element has several owners or none; the message names it.
+    #[track_caller]
+    pub fn assert_bijective(&self) {
+        if let Err(error) = self.check_bijective() {
+            panic!("not a bijection: {error}");
+        }
+    }
+}

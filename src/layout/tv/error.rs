@@ -1,0 +1,152 @@
+//! Errors of (thread, value) layouts.
+
+use thiserror::Error;
+
+use super::Owner;
+use crate::layout::LayoutError;
+
+/// A (thread, value) layout that is not valid, or a query without a valid result. Each variant but the last begins with the
+/// name of the layout.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TvError {
+    /// A layout that is not (thread, value).
+    #[error("{name}: expected a layout of rank 2, (thread, value), found {found}")]
+    Rank {
+        /// Name of the layout.
+        name: String,
+        /// The layout.
+        found: String,
+    },
+    /// Values that do not fill whole registers.
+    #[error("{name}: expected whole registers of {per_register} values, found {values} values per thread")]
+    Registers {
+        /// Name of the layout.
+        name: String,
+        /// Values in one register.
+        per_register: i64,
+        /// Values of each thread.
+        values: i64,
+    },
+    /// A layout or a tile with too many elements to visit.
+    #[error("{name}: expected at most {max} elements, found {found}")]
+    TooLarge {
+        /// Name of the layout.
+        name: String,
+        /// Maximum number of elements.
+        max: i64,
+        /// Elements of the tile, or values of all threads.
+        found: i64,
+    },
+    /// A value outside of the tile.
+    #[error(
+        "{name}: expected indices within the tile {shape}, found {index} at thread {thread}, value {value}"
+    )]
+    Outside {
+        /// Name of the layout.
+        name: String,
+        /// The thread of the value that is farthest outside.
+        thread: i64,
+        /// Its value.
+        value: i64,
+        /// Its column-major index.
+        index: i64,
+        /// Shape of the tile.
+        shape: String,
+    },
+    /// A coordinate that the tile does not have.
+    #[error("{name}: expected a coordinate of the tile {shape}, found {coord}")]
+    Coordinate {
+        /// Name of the layout.
+        name: String,
+        /// Shape of the tile.
+        shape: String,
+        /// The coordinate.
+        coord: String,
+    },
+    /// A thread that the layout does not have.
+    #[error("{name}: expected a thread below {threads}, found {thread}")]
+    Thread {
+        /// Name of the layout.
+        name: String,
+        /// Number of threads.
+        threads: i64,
+        /// The thread.
+        thread: i64,
+    },
+    /// An element without an owner.
+    #[error("{name}: expected an owner of element {coord}, found none")]
+    Unowned {
+        /// Name of the layout.
+        name: String,
+        /// Coordinate of the element.
+        coord: String,
+    },
+    /// An element with several owners.
+    #[error("{name}: expected one owner of element {coord}, found {first} and {second}")]
+    Shared {
+        /// Name of the layout.
+        name: String,
+        /// Coordinate of the element.
+        coord: String,
+        /// Its first owner.
+        first: Owner,
+        /// Another owner.
+        second: Owner,
+    },
+    /// Copies of a tile that is not a matrix.
+    #[error("{name}: expected a tile of rank 2 to repeat, found {shape}")]
+    Matrix {
+        /// Name of the layout.
+        name: String,
+        /// Shape of the tile.
+        shape: String,
+    },
+    /// An axis that the tile does not have.
+    #[error("{name}: expected an axis of the tile {shape}, found axis {axis}")]
+    Axis {
+        /// Name of the layout.
+        name: String,
+        /// Shape of the tile.
+        shape: String,
+        /// The axis.
+        axis: usize,
+    },
+    /// A step that moves along several axes simultaneously.
+    #[error("{name}: expected a step of {step} in the {number} number to move along one axis, found {moves}")]
+    Diagonal {
+        /// Name of the layout.
+        name: String,
+        /// `thread` or `value`.
+        number: &'static str,
+        /// The step: a power of 2, one bit, in most thread numbers.
+        step: i64,
+        /// The step's coordinate in the tile.
+        moves: String,
+    },
+    /// Steps that wrap from one axis to the next.
+    #[error("{name}: expected steps that each move along one axis: {fault}")]
+    Wraps {
+        /// Name of the layout.
+        name: String,
+        /// Why the layout does not compose with the tile's coordinates.
+        fault: LayoutError,
+    },
+    /// Threads along an axis that are not bits of the thread number.
+    #[error(
+        "{name}: expected powers of 2 of threads along axis {axis}, found {extent} in steps of {step} threads"
+    )]
+    Bits {
+        /// Name of the layout.
+        name: String,
+        /// The axis.
+        axis: usize,
+        /// Extent of the threads' mode.
+        extent: i64,
+        /// Its step in the thread number.
+        step: i64,
+    },
+    /// The layout algebra has no valid result.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+}

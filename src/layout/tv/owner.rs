@@ -1,0 +1,160 @@
+//! Owners of elements, and elements of threads.
+
+use std::fmt;
+
+use super::{TvError, TvLayout};
+use crate::layout::{
+    evaluate::index_of_coord,
+    tuple::{Coord, IntTuple, Shape, Tuple},
+};
+
+/// Where an element is stored. Owners order by thread, then by value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Owner {
+    /// The thread: of a warp, its lane.
+    pub thread: i64,
+    /// The thread's value.
+    pub value: i64,
+    /// The register that contains the value, in the order of the instruction's operand.
+    pub register: i64,
+    /// Position within the register, lowest bits first; always 0 with one value per register.
+    pub slot: i64,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {}, value {}", self.thread, self.value)
+    }
+}
+
+/// A value of a thread, and the element that it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Element {
+    /// The thread's value.
+    pub value: i64,
+    /// The register that contains the value, in the order of the instruction's operand.
+    pub register: i64,
+    /// Position within the register, lowest bits first; always 0 with one value per register.
+    pub slot: i64,
+    /// 0-based coordinate in the tile: one integer for each mode.
+    pub coord: Coord,
+}
+
+impl Element {
+    /// Index along mode 0 of the tile: the row of a matrix.
+    #[must_use]
+    pub fn row(&self) -> i64 {
+        self.along(0)
+    }
+
+    /// Index along mode 1 of the tile: the column of a matrix; 0 if the tile has one mode.
+    #[must_use]
+    pub fn col(&self) -> i64 {
+        self.along(1)
+    }
+
+    fn along(&self, axis: usize) -> i64 {
+        self.coord.mode(axis).and_then(Tuple::as_leaf).copied().unwrap_or(0)
+    }
+}
+
+/// The first owner of each element, by column-major index: `thread · values + value`.
+pub(super) type OwnerTable = Vec<Option<u32>>;
+
+impl TvLayout {
+    /// The first owner of an element, by thread, then by value.
+    ///
+    /// # Errors
+    /// [`TvError::Coordinate`] outside of the tile, [`TvError::Unowned`] for an element without an owner.
+    pub fn owner(&self, coord: impl Into<Coord>) -> Result<Owner, TvError> {
+        let index = self.index_of(&coord.into())?;
+        self.first_owner(index).ok_or_else(|| self.unowned(index))
+    }
+
+    /// All owners of an element, in order. Visits every value of every thread.
+    ///
+    /// # Errors
+    /// [`TvError::Coordinate`] outside of the tile.
+    pub fn owners(&self, coord: impl Into<Coord>) -> Result<Vec<Owner>, TvError> {
+        let index = self.index_of(&coord.into())?;
+        let owns = |&(thread, value): &(i64, i64)| self.index(thread, value) == index;
+        Ok(self.positions().filter(owns).map(|(thread, value)| self.at(thread, value)).collect())
+    }
+
+    /// The elements of a thread, in the order of its values.
+    ///
+    /// # Errors
+    /// [`TvError::Thread`] for a thread that the layout does not have.
+    pub fn elements(&self, thread: i64) -> Result<Vec<Element>, TvError> {
+        let threads = self.threads();
+        if !(0..threads).contains(&thread) {
+            return Err(TvError::Thread { name: self.name.clone(), threads, thread });
+        }
+        let element = |value: i64| Element {
+            value,
+            register: value / self.per_register,
+            slot: value % self.per_register,
+            coord: self.coord(self.index(thread, value)),
+        };
+        Ok((0..self.values()).map(element).collect())
+    }
+
+    pub(super) fn at(&self, thread: i64, value: i64) -> Owner {
+        Owner { thread, value, register: value / self.per_register, slot: value % self.per_register }
+    }
+
+    /// All (thread, value), in the order of owners.
+    pub(super) fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
+        let (threads, values) = (self.threads(), self.values());
+        (0..threads).flat_map(move |thread| (0..values).map(move |value| (thread, value)))
+    }
+
+    pub(super) fn first_owner(&self, index: i64) -> Option<Owner> {
+        let position = i64::from(self.owner_table()[index as usize]?);
+        Some(self.at(position / self.values(), position % self.values()))
+    }
+
+    fn owner_table(&self) -> &OwnerTable {
+        self.owners.get_or_init(|| {
+            let mut owners = vec![None; self.shape.size() as usize];
+            for (position, (thread, value)) in (0..).zip(self.positions()) {
+                owners[self.index(thread, value) as usize].get_or_insert(position);
+            }
+            owners
+        })
+    }
+
+    /// The coordinate of a column-major index, one integer for each mode of the tile.
+    pub(super) fn coord(&self, index: i64) -> Coord {
+        let Tuple::Node(modes) = &self.shape else { return index.into() };
+        let mut rest = index;
+        let digit = |mode: &Shape| {
+            let (digit, size) = (rest % mode.size(), mode.size());
+            rest /= size;
+            digit
+        };
+        modes.iter().map(digit).collect()
+    }
+
+    fn index_of(&self, coord: &Coord) -> Result<i64, TvError> {
+        if contains(&self.shape, coord) {
+            return Ok(index_of_coord(coord, &self.shape)?);
+        }
+        let (name, shape) = (self.name.clone(), self.shape.to_string());
+        Err(TvError::Coordinate { name, shape, coord: coord.to_string() })
+    }
+
+    pub(super) fn unowned(&self, index: i64) -> TvError {
+        TvError::Unowned { name: self.name.clone(), coord: self.coord(index).to_string() }
+    }
+}
+
+fn contains(shape: &Shape, coord: &Coord) -> bool {
+    match (shape, coord) {
+        (shape, IntTuple::Leaf(index)) => (0..shape.size()).contains(index),
+        (IntTuple::Node(modes), IntTuple::Node(coords)) => {
+            modes.len() == coords.len() && modes.iter().zip(coords).all(|(mode, at)| contains(mode, at))
+        }
+        (IntTuple::Leaf(_), IntTuple::Node(_)) => false,
+    }
+}
