@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main, measurement::WallTime};
 use warpwright::layout::{
-    ComposedLayout, IntTuple, Layout, Slicer, Swizzle, Tiler, bank_conflicts, coord_of_index,
+    ComposedLayout, IntTuple, Layout, Slicer, Swizzle, Tiler, TvLayout, bank_conflicts, coord_of_index,
     domain_distribute, warp_accesses,
 };
 
@@ -67,6 +67,23 @@ fn algebra(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A register tile of 4×4 subtiles: kernels build its layout while they are emitted.
+fn thread_value(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("layout/thread_value");
+    let base = || {
+        let layout = Layout::new(((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))).expect("a layout");
+        TvLayout::new("base", (16, 16), layout).and_then(|tile| tile.packed(2)).expect("within the tile")
+    };
+    let tiled = || TvLayout::tiled(&base(), 4, 4).expect("a small tile");
+    let tile = tiled();
+    bench(&mut group, "tiled", tiled);
+    bench(&mut group, "along", || black_box(&tile).along(1));
+    bench(&mut group, "elements", || black_box(&tile).elements(5));
+    bench(&mut group, "first owner", || tiled().owner((17, 3)));
+    bench(&mut group, "owner", || black_box(&tile).owner((17, 3)));
+    group.finish();
+}
+
 fn access(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("layout/access");
     let rows = ComposedLayout::new(Swizzle::BYTES_128, 0, layout("(32,8):(128,2)"));
@@ -76,5 +93,5 @@ fn access(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, evaluation, algebra, access);
+criterion_group!(benches, evaluation, algebra, thread_value, access);
 criterion_main!(benches);

@@ -2,7 +2,7 @@
 
 use super::codomain::Codomain;
 use super::construct::{Layout, Mode};
-use super::error::{ComposeFault, LayoutError, ModePath};
+use super::error::{ComposeFault, LayoutError, ModePath, Trail};
 use super::simplify::merged_with_tail;
 use super::tiler::{ByMode, Tiler};
 use super::tuple::{Shape, Stride, Tuple};
@@ -53,7 +53,7 @@ impl<D: Codomain> Layout<D> {
 
     pub(super) fn compose_layout(&self, right: &Layout) -> Result<Layout<D>, LayoutError> {
         let mut digits = Digits::new(self);
-        let composed = digits.compose(&right.shape, &right.stride, &ModePath::default());
+        let composed = digits.compose(&right.shape, &right.stride, &Trail::Root);
         composed.map_err(|(mode, fault)| LayoutError::Compose {
             left: Layout::from_flat(digits.modes).to_string(),
             right: right.to_string(),
@@ -79,11 +79,11 @@ impl<D: Codomain> Digits<D> {
         Digits { modes, reach: [none.clone(), none] }
     }
 
-    fn compose(&mut self, shape: &Shape, stride: &Stride, path: &ModePath) -> Faulty<Layout<D>> {
+    fn compose(&mut self, shape: &Shape, stride: &Stride, path: &Trail<'_>) -> Faulty<Layout<D>> {
         match (shape, stride) {
             (Tuple::Leaf(extent), Tuple::Leaf(stride)) => {
                 let mode = Mode { extent: *extent, stride: *stride };
-                self.compose_mode(&mode).map_err(|fault| (path.clone(), fault))
+                self.compose_mode(&mode).map_err(|fault| (path.to_path(), fault))
             }
             _ => {
                 let modes = shape.modes().iter().zip(stride.modes()).enumerate();

@@ -1,7 +1,7 @@
 //! Layouts and the ways to make one.
 
 use super::codomain::Codomain;
-use super::error::{LayoutError, ModePath};
+use super::error::{LayoutError, Trail};
 use super::tuple::{IntTuple, Shape, Stride, Tuple};
 
 /// A function from coordinates to offsets: a shape, and a stride for each of its extents.
@@ -92,7 +92,7 @@ impl<D: Codomain> Layout<D> {
     /// As [`Layout::new`].
     pub fn with_stride(shape: impl Into<Shape>, stride: Stride<D>) -> Result<Layout<D>, LayoutError> {
         let shape = shape.into();
-        check_congruent(&shape, &stride, &ModePath::default())?;
+        check_congruent(&shape, &stride, &Trail::Root)?;
         shape.check_extents()?;
         let layout = Layout { shape, stride };
         match layout.reach() {
@@ -151,7 +151,7 @@ pub(super) fn flat_modes<D: Codomain>(shape: &Shape, stride: &Stride<D>) -> Vec<
 fn check_congruent<D: Codomain>(
     shape: &Shape,
     stride: &Stride<D>,
-    path: &ModePath,
+    path: &Trail<'_>,
 ) -> Result<(), LayoutError> {
     match (shape, stride) {
         (Tuple::Leaf(_), Tuple::Leaf(_)) => Ok(()),
@@ -160,7 +160,7 @@ fn check_congruent<D: Codomain>(
             modes.try_for_each(|(index, (s, d))| check_congruent(s, d, &path.child(index)))
         }
         _ => Err(LayoutError::Incongruent {
-            mode: path.clone(),
+            mode: path.to_path(),
             shape: shape.to_string(),
             stride: stride.to_string(),
         }),
@@ -194,7 +194,7 @@ fn compact_step(extent: i64, next: &mut i64) -> i64 {
 
 fn compact_order(shape: &Shape, order: &IntTuple) -> Result<Stride, LayoutError> {
     let mut ranked = Vec::new();
-    rank_modes(shape, order, &ModePath::default(), &mut ranked)?;
+    rank_modes(shape, order, &Trail::Root, &mut ranked)?;
     let extents: Vec<i64> = ranked.iter().map(|(extent, _)| *extent).collect();
     let keys: Vec<i64> = ranked.iter().map(|(_, key)| *key).collect();
     let mut starts = strides_by_order(&extents, &keys, Ties::LeftToRight).into_iter();
@@ -205,7 +205,7 @@ fn compact_order(shape: &Shape, order: &IntTuple) -> Result<Stride, LayoutError>
 fn rank_modes(
     shape: &Shape,
     order: &IntTuple,
-    path: &ModePath,
+    path: &Trail<'_>,
     ranked: &mut Vec<(i64, i64)>,
 ) -> Result<(), LayoutError> {
     match (shape, order) {
@@ -217,9 +217,11 @@ fn rank_modes(
             let mut modes = s.iter().zip(o).enumerate();
             modes.try_for_each(|(index, (s, o))| rank_modes(s, o, &path.child(index), ranked))
         }
-        _ => {
-            Err(LayoutError::Order { mode: path.clone(), order: order.to_string(), shape: shape.to_string() })
-        }
+        _ => Err(LayoutError::Order {
+            mode: path.to_path(),
+            order: order.to_string(),
+            shape: shape.to_string(),
+        }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::codomain::Codomain;
 use super::construct::{Layout, Mode, flat_modes};
-use super::error::{LayoutError, ModePath};
+use super::error::{LayoutError, Trail};
 use super::tiler::{ByMode, Tile, Tiler};
 use super::tuple::Tuple;
 
@@ -87,7 +87,7 @@ impl<D: Codomain> Layout<D> {
         tiler: &Tiler,
         operation: &'static str,
     ) -> Result<Layout<D>, LayoutError> {
-        let (tiles, rests) = self.unzip_at(tiler, operation, &ModePath::default())?;
+        let (tiles, rests) = self.unzip_at(tiler, operation, &Trail::Root)?;
         Ok(Layout::concat([tiles, rests]))
     }
 
@@ -95,14 +95,14 @@ impl<D: Codomain> Layout<D> {
         &self,
         tiler: &Tiler,
         operation: &'static str,
-        path: &ModePath,
+        path: &Trail<'_>,
     ) -> Result<(Layout<D>, Layout<D>), LayoutError> {
         let parts = match tiler {
             Tuple::Leaf(tile) => {
                 return match (self.rank(), tile) {
                     (2, _) => Ok((self.mode(0)?, self.mode(1)?)),
                     (_, Tile::Keep) => {
-                        let (mode, found) = (path.clone(), self.to_string());
+                        let (mode, found) = (path.to_path(), self.to_string());
                         Err(LayoutError::Unsplit { operation, mode, found })
                     }
                     (found, _) => {

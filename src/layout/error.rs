@@ -9,12 +9,6 @@ use thiserror::Error;
 pub struct ModePath(Vec<usize>);
 
 impl ModePath {
-    pub(super) fn child(&self, index: usize) -> ModePath {
-        let mut path = self.0.clone();
-        path.push(index);
-        ModePath(path)
-    }
-
     /// The same place, seen from outside of mode `index`.
     fn under(mut self, index: usize) -> ModePath {
         self.0.insert(0, index);
@@ -35,6 +29,30 @@ impl fmt::Display for ModePath {
         };
         write!(f, "{first}")?;
         rest.iter().try_for_each(|index| write!(f, ".{index}"))
+    }
+}
+
+/// A path that recursion keeps on the stack: it becomes a [`ModePath`] only where an error needs one.
+#[derive(Clone, Copy)]
+pub(super) enum Trail<'a> {
+    Root,
+    Mode(&'a Trail<'a>, usize),
+}
+
+impl Trail<'_> {
+    pub(super) fn child(&self, index: usize) -> Trail<'_> {
+        Trail::Mode(self, index)
+    }
+
+    pub(super) fn to_path(self) -> ModePath {
+        match self {
+            Trail::Root => ModePath::default(),
+            Trail::Mode(outer, index) => {
+                let mut path = outer.to_path();
+                path.0.push(index);
+                path
+            }
+        }
     }
 }
 

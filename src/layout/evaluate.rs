@@ -2,7 +2,7 @@
 
 use super::codomain::Codomain;
 use super::construct::Layout;
-use super::error::{LayoutError, ModePath};
+use super::error::{LayoutError, Trail};
 use super::tuple::{Coord, IntTuple, Shape, Stride, Tuple};
 
 impl<D: Codomain> Layout<D> {
@@ -53,7 +53,7 @@ impl<D: Codomain> Layout<D> {
     pub fn at(&self, coord: impl Into<Coord>) -> Result<D, LayoutError> {
         let mut value = D::zero();
         let coord = coord.into();
-        accumulate_coord(&self.shape, &self.stride, &coord, &ModePath::default(), &mut value)?;
+        accumulate_coord(&self.shape, &self.stride, &coord, &Trail::Root, &mut value)?;
         Ok(value)
     }
 
@@ -166,7 +166,7 @@ pub fn coord_of_index(index: i64, shape: &Shape) -> Coord {
 /// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
 #[doc(alias = "crd2idx")]
 pub fn index_of_coord(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> {
-    linear_index(coord, shape, &ModePath::default())
+    linear_index(coord, shape, &Trail::Root)
 }
 
 /// The coordinate of `from` as the coordinate of `to` with the same linear index.
@@ -178,7 +178,7 @@ pub fn coord_to_coord(coord: &Coord, from: &Shape, to: &Shape) -> Result<Coord, 
     Ok(coord_of_index(index_of_coord(coord, from)?, to))
 }
 
-fn linear_index(coord: &Coord, shape: &Shape, path: &ModePath) -> Result<i64, LayoutError> {
+fn linear_index(coord: &Coord, shape: &Shape, path: &Trail<'_>) -> Result<i64, LayoutError> {
     match (coord, shape) {
         (Tuple::Leaf(index), _) => Ok(*index),
         (Tuple::Node(c), Tuple::Node(s)) if c.len() == s.len() => {
@@ -217,7 +217,7 @@ fn accumulate_coord<D: Codomain>(
     shape: &Shape,
     stride: &Stride<D>,
     coord: &Coord,
-    path: &ModePath,
+    path: &Trail<'_>,
     value: &mut D,
 ) -> Result<(), LayoutError> {
     match (coord, shape, stride) {
@@ -235,6 +235,6 @@ fn accumulate_coord<D: Codomain>(
     }
 }
 
-fn misfit(coord: &IntTuple, shape: &Shape, path: &ModePath) -> LayoutError {
-    LayoutError::Coordinate { mode: path.clone(), coord: coord.to_string(), shape: shape.to_string() }
+fn misfit(coord: &IntTuple, shape: &Shape, path: &Trail<'_>) -> LayoutError {
+    LayoutError::Coordinate { mode: path.to_path(), coord: coord.to_string(), shape: shape.to_string() }
 }

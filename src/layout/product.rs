@@ -2,7 +2,7 @@
 
 use super::construct::Layout;
 use super::divide::refuse_backwards;
-use super::error::{LayoutError, ModePath};
+use super::error::{LayoutError, Trail};
 use super::tiler::{ByMode, Tiler};
 use super::tuple::{IntTuple, Shape};
 
@@ -137,7 +137,7 @@ impl Layout {
         for (index, (block, target)) in block.shape.modes().iter().zip(target.modes()).enumerate() {
             let (found, target) = (block.size(), target.size());
             if target % found != 0 {
-                let mode = ModePath::default().child(index);
+                let mode = Trail::Root.child(index).to_path();
                 return Err(LayoutError::Divides { mode, found, target });
             }
             copies.push(target / found);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::error::{LayoutError, ModePath};
+use super::error::{LayoutError, ModePath, Trail};
 
 /// A leaf or a tuple of tuples, to any depth.
 ///
@@ -79,16 +79,16 @@ impl<T> Tuple<T> {
 
     /// Where each leaf is, from left to right.
     pub(super) fn leaf_paths(&self) -> Vec<ModePath> {
-        fn walk<T>(tuple: &Tuple<T>, path: &ModePath, paths: &mut Vec<ModePath>) {
+        fn walk<T>(tuple: &Tuple<T>, path: &Trail<'_>, paths: &mut Vec<ModePath>) {
             match tuple {
-                Tuple::Leaf(_) => paths.push(path.clone()),
+                Tuple::Leaf(_) => paths.push(path.to_path()),
                 Tuple::Node(modes) => {
                     modes.iter().enumerate().for_each(|(index, mode)| walk(mode, &path.child(index), paths));
                 }
             }
         }
         let mut paths = Vec::new();
-        walk(self, &ModePath::default(), &mut paths);
+        walk(self, &Trail::Root, &mut paths);
         paths
     }
 
@@ -218,13 +218,13 @@ impl IntTuple {
 
     /// Refuses extents below 1 and sizes past 64 bits.
     pub(super) fn check_extents(&self) -> Result<i64, LayoutError> {
-        self.check_extents_at(&ModePath::default())
+        self.check_extents_at(&Trail::Root)
     }
 
-    fn check_extents_at(&self, path: &ModePath) -> Result<i64, LayoutError> {
+    fn check_extents_at(&self, path: &Trail<'_>) -> Result<i64, LayoutError> {
         match self {
             Tuple::Leaf(extent) if *extent < 1 => {
-                Err(LayoutError::Extent { mode: path.clone(), extent: *extent })
+                Err(LayoutError::Extent { mode: path.to_path(), extent: *extent })
             }
             Tuple::Leaf(extent) => Ok(*extent),
             Tuple::Node(modes) => modes.iter().enumerate().try_fold(1_i64, |size, (index, mode)| {

@@ -17,7 +17,7 @@ use self::owner::OwnerTable;
 use super::{
     access::{AccessError, BankConflicts, bank_conflicts, warp_accesses_of},
     composed::ComposedLayout,
-    construct::{Layout, flat_modes},
+    construct::Layout,
     tuple::{IntTuple, Shape},
 };
 
@@ -78,15 +78,18 @@ impl TvLayout {
 
     /// The lowest and the highest index are within the tile; both are reached, as modes are independent.
     fn check_inside(&self) -> Result<(), TvError> {
-        for sign in [1, -1] {
-            let (mut index, mut weight, mut position) = (0_i64, 1, 0);
-            for mode in flat_modes(&self.layout.shape, &self.layout.stride) {
-                if mode.stride.signum() == sign {
-                    index = index.saturating_add(mode.stride.saturating_mul(mode.extent - 1));
-                    position += weight * (mode.extent - 1);
-                }
-                weight *= mode.extent;
+        // Of the lowest and the highest, the index and where it is: thread + value · threads.
+        let mut extremes = [(0_i64, 0_i64); 2];
+        let mut weight = 1;
+        for (&extent, &stride) in self.layout.shape.leaves().zip(self.layout.stride.leaves()) {
+            if stride != 0 {
+                let (index, position) = &mut extremes[usize::from(stride > 0)];
+                *index = index.saturating_add(stride.saturating_mul(extent - 1));
+                *position += weight * (extent - 1);
             }
+            weight *= extent;
+        }
+        for (index, position) in extremes {
             if !(0..self.shape.size()).contains(&index) {
                 let (thread, value) = (position % self.threads(), position / self.threads());
                 let (name, shape) = (self.name.clone(), self.shape.to_string());

@@ -22,6 +22,10 @@ fn construction() {
         "mode 1.1: an extent must be at least 1, found 0"
     );
     assert_eq!(
+        refused(Layout::new(((3, (2, 0)), 4), ((1, (2, 4)), 8))),
+        "mode 0.1.1: an extent must be at least 1, found 0"
+    );
+    assert_eq!(
         refused(Layout::column_major((1_i64 << 40, 1_i64 << 40))),
         "the size of shape (1099511627776,1099511627776) does not fit in 64 bits"
     );
@@ -122,6 +126,10 @@ fn tilers() {
     assert_eq!(
         refused(nested.logical_divide(Tiler::from((2, (4, 0))))),
         "mode 1.1: an extent must be at least 1, found 0"
+    );
+    assert_eq!(
+        refused(Layout::new(((3, (2, 0)), 4), ((1, (2, 4)), 8))),
+        "mode 0.1.1: an extent must be at least 1, found 0"
     );
     assert_eq!(
         refused(nested.logical_divide(Tiler::from((2, (4, layout("2:-1")))))),

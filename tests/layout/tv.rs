@@ -133,6 +133,15 @@ fn a_digit_may_cover_two_axes_bit_by_bit() {
 }
 
 #[test]
+fn extents_of_1_are_no_digits() {
+    let tile = tv("t", (4, 4), "((1,4),(1,2,1,2)):((0,1),(7,4,1,8))").unwrap();
+    let along = (tile.along(0).unwrap(), tile.along(1).unwrap());
+    assert_eq!(along.0.thread_bits.iter().map(|bit| bit.bit).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(along.1.values.to_string(), "(2,2):(1,2)");
+    (0..2).for_each(|axis| assert_lines(&tile, axis));
+}
+
+#[test]
 fn threads_that_own_the_same_elements_are_in_no_line() {
     let tile = tv("t", (4, 8), "((4,2,4),2):((1,0,4),16)").unwrap();
     let bits = |axis| tile.along(axis).unwrap().thread_bits.iter().map(|bit| bit.bit).collect::<Vec<_>>();

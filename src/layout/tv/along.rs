@@ -73,7 +73,7 @@ impl TvLayout {
     fn coords(&self) -> Result<Layout<BasisVector>, TvError> {
         let identity = Layout::identity(self.shape.product_each())?;
         let composed = identity.compose(&self.layout);
-        composed.map_err(|fault| TvError::Wraps { name: self.name.clone(), fault })
+        composed.map_err(|fault| TvError::Wraps { name: self.name.clone(), fault: Box::new(fault) })
     }
 
     /// The digits of the thread or the value number that move along an axis.

@@ -130,7 +130,7 @@ pub enum TvError {
         /// Name of the layout.
         name: String,
         /// Why the layout does not compose with the tile's coordinates.
-        fault: LayoutError,
+        fault: Box<LayoutError>,
     },
     /// Threads along an axis that are not bits of the thread number.
     #[error(
