@@ -1,4 +1,4 @@
-//! How fast kernels are built: the builder alone, in lines of PTX, with no device.
+//! Build time of kernels: the builder alone, in lines of PTX, without a device.
 
 #[path = "../examples/support/product.rs"]
 #[allow(dead_code, reason = "the example runs the product too")]
@@ -14,7 +14,7 @@ use warpwright::{
     ptx::{Target, bf16},
 };
 
-/// The matrix product, with copies of 16 bytes and element by element: the latter has the most lines.
+/// The matrix product, with copies of 16 bytes and of single elements; the latter has the most lines.
 fn build(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("build");
     for divisor in [8, 1] {
@@ -33,7 +33,7 @@ fn build(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The text of a kernel that is built.
+/// The text of a kernel.
 fn text(criterion: &mut Criterion) {
     let kernel = matmul::<bf16>(Target::SM_80, 8).expect("the kernel is right");
     let lines = kernel.ptx().lines().count();

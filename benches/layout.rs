@@ -1,4 +1,4 @@
-//! How fast the layout algebra is: each function on layouts as kernels have them.
+//! Speed of the layout algebra: each function on typical layouts.
 
 use std::hint::black_box;
 

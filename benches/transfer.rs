@@ -1,6 +1,6 @@
-//! How fast a GPU moves a matrix of f32: the driver's own copy, the copy kernel and the transpose, side by side.
+//! Bandwidth of a GPU on a matrix of f32: the driver's copy, the copy kernel and the transpose, interleaved.
 //!
-//! Each size has as many pairs of matrices as outgrow the cache together, and each run takes the next of them.
+//! Each size has enough pairs of matrices to exceed the cache; each run uses the next pair.
 
 #[cfg(feature = "cuda")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,12 +26,12 @@ mod gpu {
 
     /// Rows and columns.
     const SIZES: [(u32, u32); 3] = [(2048, 2048), (8192, 8192), (8191, 8193)];
-    /// More than any cache: bytes that are moved before a matrix is used again.
+    /// Bytes moved before a matrix is used again; larger than any cache.
     const BEYOND_CACHE: usize = 1 << 29;
     const WARM_UP: usize = 20;
     const RUNS: usize = 100;
 
-    /// A matrix and where it goes.
+    /// A matrix and its destination.
     struct Pair {
         from: CudaSlice<f32>,
         to: CudaSlice<f32>,
@@ -45,7 +45,7 @@ mod gpu {
                 return Ok(());
             }
         };
-        println!("{}", gpu.facts());
+        println!("{}", gpu.properties());
         println!("{:<13}{:<12}{:>10}{:>10}{:>12}{:>12}", "size", "by", "µs", "GB/s", "of memcpy", "of copy");
         for (rows, cols) in SIZES {
             size(&gpu, rows, cols)?;
@@ -103,7 +103,7 @@ mod gpu {
             Ok(Self { from: stream.clone_htod(x)?, to: stream.alloc_zeros(x.len())? })
         }
 
-        /// Checks every element that was written, and clears them.
+        /// Checks every element that was written, and clears the destination.
         fn assert(
             &mut self,
             stream: &std::sync::Arc<CudaStream>,
@@ -118,7 +118,7 @@ mod gpu {
         }
     }
 
-    /// Numbers that do not repeat, in [0, 1).
+    /// Nonrepeating numbers in [0, 1).
     fn noise(count: usize) -> Vec<f32> {
         (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32).collect()
     }

@@ -1,4 +1,4 @@
-//! Which lane of a warp owns which element of a tile: prints the fragment of a register tile, and checks its properties.
+//! Prints the fragment of a register tile (which lane of a warp owns which element) and checks its properties.
 //!
 //! ```text
 //! cargo run --example fragment_map
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use warpwright::{atoms::mma_atom, layout::TvLayout, prelude::*};
 
 fn main() -> ExitCode {
-    // A register tile of 16×16 bf16, as `ldmatrix` gives it and `mma` takes it.
+    // A register tile of 16×16 bf16, as loaded by `ldmatrix` and used by `mma`.
     let tile = Rt::<bf16, 1, 1>::fragment();
     println!("{tile}");
 
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The properties, over all elements and lanes.
+/// Checks the properties for all elements and lanes.
 fn check(tile: &TvLayout, a: &TvLayout, col: &TvLayout) -> Result<(), String> {
     tile.check_bijective().map_err(|why| why.to_string())?;
     for (row, c) in (0..tile.rows()).flat_map(|row| (0..tile.cols()).map(move |c| (row, c))) {

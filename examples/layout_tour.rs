@@ -44,7 +44,7 @@ fn functions() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A(B(i)), and what has no answer.
+/// A(B(i)), and a composition without a valid result.
 fn composition() -> Result<(), Box<dyn Error>> {
     heading("Composition");
     let (a, b) = (Layout::row_major((8, 16))?, Layout::new((4, 2), (1, 8))?);
@@ -87,7 +87,7 @@ fn products() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The 4×9 tile that six threads copy, from its layouts of threads and values.
+/// The 4×9 tile that six threads copy, constructed from layouts of threads and values.
 fn threads() -> Result<(), Box<dyn Error>> {
     heading("Threads and values");
     let (threads, values) = (Layout::new((2, 3), (3, 1))?, Layout::new((2, 3), (1, 2))?);
@@ -101,7 +101,7 @@ fn threads() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How wide a load may be.
+/// The width of a load.
 fn vectors() -> Result<(), Box<dyn Error>> {
     heading("Vectors");
     let (dense, padded) = (Layout::column_major((8, 8))?, Layout::new((8, 8), (1, 10))?);
@@ -115,7 +115,7 @@ fn vectors() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An identity layout, tiled like the data, finds what lies past the edge.
+/// An identity layout, tiled like the data, finds the elements past the edge.
 fn edges() -> Result<(), Box<dyn Error>> {
     heading("Edges");
     let (rows, cols) = (10, 6);

@@ -1,8 +1,8 @@
 //! Pictures of layouts, instructions, swizzles and bank conflicts.
 //!
-//! A [`Picture`] is a value: coloured [`Table`]s side by side. It is written as SVG ([`Picture::svg`], legible on light and on dark
-//! pages), as Typst ([`Picture::typst`]) and as plain text (its `Display`). [`Picture::scene`] is for other formats: the command
-//! `warpwright draw` writes PNG from it.
+//! A [`Picture`] is a value: a grid of colored [`Table`]s. It can be rendered as SVG ([`Picture::svg`], legible on light and
+//! dark pages), as Typst ([`Picture::typst`]) and as plain text (its `Display`). [`Picture::scene`] gives positions for other
+//! formats; the command `warpwright draw` renders PNG from it.
 //!
 //! ```
 //! use warpwright::draw::{Highlight, Picture};

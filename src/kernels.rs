@@ -1,4 +1,4 @@
-//! Ready kernels, each a page of tile code with its tuning choices.
+//! Ready-to-use kernels, each a page of tile code with its tuning choices.
 #![forbid(unsafe_code)]
 
 mod copy;

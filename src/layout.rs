@@ -1,7 +1,7 @@
 //! CuTe-style layouts: nested shapes and strides, their algebra, and swizzles.
 //!
-//! A [`Layout`] is a function from 0-based coordinates to offsets. Functions of the algebra are its methods; each states its
-//! post-conditions, and refuses with a [`LayoutError`] what has no answer.
+//! A [`Layout`] is a function from 0-based coordinates to offsets. The operations of the algebra are its methods; each
+//! documents its post-conditions and returns a [`LayoutError`] if no layout satisfies them.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -12,6 +12,7 @@ mod compose;
 mod composed;
 mod construct;
 mod divide;
+mod dynamic;
 mod error;
 mod evaluate;
 mod inverse;
@@ -19,7 +20,6 @@ mod like;
 mod modes;
 mod product;
 mod recast;
-mod run_time;
 mod simplify;
 mod slice;
 mod swizzle;
@@ -33,10 +33,10 @@ pub use basis::BasisVector;
 pub use codomain::Codomain;
 pub use composed::ComposedLayout;
 pub use construct::Layout;
+pub use dynamic::DYNAMIC_EXTENT;
 pub use error::{ComposeFault, LayoutError, ModePath};
 pub use evaluate::{coord_of_index, coord_to_coord, index_of_coord};
 pub use inverse::domain_distribute;
-pub use run_time::RUN_TIME_EXTENT;
 pub use slice::{Slicer, Slot};
 pub use swizzle::{SplitOffset, Swizzle};
 pub use tiler::{Tile, Tiler};

@@ -1,6 +1,7 @@
 //! The assembler: typed values and instructions in, readable PTX text out.
 #![forbid(unsafe_code)]
 
+mod ascii;
 mod body;
 mod dim;
 pub(crate) mod divisor;

@@ -1,8 +1,8 @@
-//! Runs kernels: the typed side of the simulator and of NVIDIA GPUs.
+//! Runs kernels: typed launches in the simulator and on NVIDIA GPUs.
 //!
-//! A [`Device`] is either; code written for one runs on the other. A launch passes arguments only: the kernel brings its
-//! block and cluster shape, its shared memory, the rule for its grid, and what it was promised about its arguments, which
-//! is checked first. Types and number of the arguments are checked by the compiler.
+//! A [`Device`] is either a simulator or a GPU; code written for one runs on the other. A launch passes arguments only: the
+//! kernel determines its block and cluster shape, its shared memory, its grid, and the assumptions about its arguments, which
+//! are checked first. The compiler checks the number and types of the arguments.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{Device, Simulator}};
@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An application with cudarc buffers and streams of its own loads a kernel with `Gpu::load` and launches the `Loaded`
-//! kernel on those (feature `cuda`).
+//! An application with its own cudarc buffers and streams loads a kernel with `Gpu::load` and launches the `Loaded` kernel on
+//! them (feature `cuda`).
 //!
 //! # What a launch does not check
 //!
@@ -56,19 +56,19 @@ pub use argument::{Argument, Arguments, Value};
 pub use buffer::Buffer;
 #[cfg(feature = "sim")]
 pub use choice::first;
-pub use choice::{AnyDevice, Choice, UnknownChoice, open};
+pub use choice::{AnyDevice, DeviceChoice, UnknownDevice, open};
 pub use device::Device;
-pub use error::RunError;
 #[cfg(feature = "sim")]
-pub use error::Unclean;
+pub use error::KernelFindings;
+pub use error::RunError;
 pub use launched::{Details, Launched};
 #[cfg(feature = "sim")]
 pub use simulator::Simulator;
 
 #[cfg(feature = "cuda")]
-pub use cuda_argument::{CudaArgument, CudaArguments, CudaPassed, Holds};
+pub use cuda_argument::{CudaArgument, CudaArguments, CudaLaunchArgs, StorageFor};
 #[cfg(feature = "cuda")]
-pub use error::{JitRefusal, LoadMessage};
+pub use error::{JitError, LoadMessage};
 #[cfg(feature = "cuda")]
 pub use gpu_device::GpuDevice;
 #[cfg(feature = "cuda")]

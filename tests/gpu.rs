@@ -1,4 +1,4 @@
-//! The GPU room: everything but `on_device` runs without a GPU, much of it on a stand-in driver.
+//! The GPU layer. All tests except `on_device` run without a GPU, most of them on a stand-in driver.
 #![cfg(feature = "cuda")]
 
 #[path = "support/require.rs"]

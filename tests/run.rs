@@ -1,4 +1,4 @@
-//! The run room: typed launches in the simulator, on a stand-in driver, and on a GPU where there is one.
+//! Typed launches in the simulator, on a stand-in driver, and on a GPU if one is available.
 
 #[path = "support/devices.rs"]
 mod devices;

@@ -235,7 +235,7 @@ fn layout(expression: &str, tile: Option<TileSize>, highlight: Highlight) -> Res
         }
         (Value::Composed(layout), None) => Picture::of_layout(&layout).map_err(wrong),
         (Value::Places(layout) | Value::PlacesSlice(layout, _), None) => {
-            Picture::of_places(&layout).map_err(wrong)
+            Picture::of_coordinates(&layout).map_err(wrong)
         }
         (other, None) => Err(Error::of(expression, format_args!("wanted a layout, found {other}"))),
     }

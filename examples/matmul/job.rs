@@ -11,7 +11,7 @@ use std::{
 use warpwright::{
     kernels::{MatmulArgs, matmul, pitch_divisor},
     prelude::*,
-    run::{self, AnyDevice, Choice, Details, Device, Launched, Simulator},
+    run::{self, AnyDevice, Details, Device, DeviceChoice, Launched, Simulator},
 };
 
 use super::{
@@ -89,9 +89,9 @@ fn read(options: &Options) -> Result<(Matrix, Matrix), String> {
 fn device(options: &Options) -> Result<(AnyDevice, Target), Failure> {
     let target = options.target.unwrap_or(Target::SM_80);
     let mut device = run::open(options.device).map_err(|why| Failure::Input(why.to_string()))?;
-    if !runs(target, &device) && options.device == Choice::Auto && options.target.is_none() {
+    if !runs(target, &device) && options.device == DeviceChoice::Auto && options.target.is_none() {
         let why = format!("{} cannot run {target}", device.name());
-        device = AnyDevice::Sim(Simulator::new().because(&why));
+        device = AnyDevice::Sim(Simulator::new().with_reason(&why));
     }
     if !runs(target, &device) {
         let (name, (major, minor)) = (device.name(), device.capability());

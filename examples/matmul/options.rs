@@ -6,7 +6,7 @@ use lexopt::{
     Arg::{Long, Short},
     Parser, ValueExt,
 };
-use warpwright::{ptx::Target, run::Choice};
+use warpwright::{ptx::Target, run::DeviceChoice};
 
 const HELP: &str = "\
 Multiplies two matrices on tensor cores and checks every element of the product.
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     pub(crate) a: Option<PathBuf>,
     pub(crate) b: Option<PathBuf>,
     pub(crate) out: Option<PathBuf>,
-    pub(crate) device: Choice,
+    pub(crate) device: DeviceChoice,
     pub(crate) target: Option<Target>,
     pub(crate) ptx: Option<PathBuf>,
 }

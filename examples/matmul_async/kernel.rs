@@ -7,18 +7,18 @@ use warpwright::{
 
 use super::product::Args;
 
-/// What a program waits for between its copies and its product.
+/// The synchronization between copies and product.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Wait {
-    /// The thread's own copies, as in MoYe's documents: a race, as each thread reads what others copied.
+    /// Wait for the thread's own copies, as in MoYe's documentation: a race, since each thread reads what others copied.
     OwnCopies,
-    /// All copies of the block.
+    /// Wait for all copies of the block.
     AllCopies,
 }
 
-/// C = A·Bᵀ: A m×k, B n×k and C m×n, column-major. A block of 256 threads makes 128×128 of C from slabs 8 deep.
+/// C = A·Bᵀ: A m×k, B n×k and C m×n, column-major. A block of 256 threads computes 128×128 of C from slabs of depth 8.
 ///
-/// `bytes` are copied at once, 4, 8 or 16; `pad` elements lie between the columns of a slab, and must keep them aligned.
+/// Each copy moves `bytes` (4, 8 or 16); `pad` elements separate the columns of a slab and must keep them aligned.
 pub(crate) fn matmul(target: Target, wait: Wait, bytes: u32, pad: u32) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("matmul_async(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
         k.block([256]);
@@ -50,7 +50,7 @@ pub(crate) fn matmul(target: Target, wait: Wait, bytes: u32, pad: u32) -> Result
             let arrived = if wait == Wait::AllCopies { pending.wait() } else { pending.wait_own() };
             let (a, b) = (a_slab.filled(&arrived), b_slab.filled(&arrived));
             gemm(&mma, &sum, &product.partition_a(&a), &product.partition_b(&b), &sum);
-            k.sync_threads(); // all are done with the slabs
+            k.sync_threads(); // all threads have finished with the slab
         });
         copy(&c, &sum);
     })

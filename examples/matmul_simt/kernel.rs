@@ -1,4 +1,4 @@
-//! C = A·Bᵀ on plain fused multiply-adds.
+//! C = A·Bᵀ with fused multiply-adds.
 
 use warpwright::{
     prelude::*,
@@ -7,19 +7,19 @@ use warpwright::{
 
 use super::product::Args;
 
-/// How the tiles come in.
+/// How the tiles are loaded.
 #[derive(Clone, Copy)]
 pub(crate) enum Copies {
-    /// One element after the other.
+    /// Single elements.
     Elements,
-    /// Four at once: m and n must be multiples of 4.
+    /// Vectors of four; m and n must be multiples of 4.
     Vectors,
 }
 
 /// C = A·Bᵀ: A m×k, B n×k and C m×n, column-major, of any size from 1 (with vectors, multiples of 4).
 ///
-/// A block of 256 threads makes 128×128 of C from slabs 8 deep. While one slab is worked on in shared memory, the next comes into
-/// registers.
+/// A block of 256 threads computes 128×128 of C from slabs of depth 8. While one slab in shared memory is processed, the next is
+/// loaded into registers.
 pub(crate) fn matmul(target: Target, copies: Copies) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("matmul_simt(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
         k.block([256]);
@@ -53,9 +53,9 @@ pub(crate) fn matmul(target: Target, copies: Copies) -> Result<Kernel<Args>, Bui
 
         fetch(Val::from(0));
         k.for_(depth.ceil_div(8), |i| {
-            k.sync_threads(); // all are done with the slabs
+            k.sync_threads(); // all threads have finished with the slab
             let stored = copy(&a_in, &a_next).and(copy(&b_in, &b_next)).wait();
-            fetch(i + 1); // past the last there is nothing, and nothing is read
+            fetch(i + 1); // past the last slab, nothing is read
             let (a, b) = (a_slab.filled(&stored), b_slab.filled(&stored));
             gemm(&mma, &sum, &product.partition_a(&a), &product.partition_b(&b), &sum);
         });

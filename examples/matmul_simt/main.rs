@@ -1,4 +1,4 @@
-//! C = A·Bᵀ with `TiledCopy` and `TiledMma` on plain fused multiply-adds: 2048×2048×256 in f32.
+//! C = A·Bᵀ with `TiledCopy` and `TiledMma` on fused multiply-adds: 2048×2048×256 in f32.
 //!
 //! ```text
 //! cargo run --release --example matmul_simt

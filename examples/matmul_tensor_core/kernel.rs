@@ -9,11 +9,11 @@ use warpwright::{
 
 use super::product::Args;
 
-/// C = A·Bᵀ: A m×k column-major, B n×k row-major, C m×n column-major; f32 whose low 13 bits are not looked at, sums in f32. m
-/// and k must be multiples of 4.
+/// C = A·Bᵀ: A m×k column-major, B n×k row-major, C m×n column-major; f32 inputs whose low 13 bits are ignored, accumulation in
+/// f32. m and k must be multiples of 4.
 ///
-/// A block of 2×2 warps makes 128×128 of C from slabs 16 deep, of which one comes in while the other is worked on. A's slab is
-/// padded, so that lanes read from banks of their own; B's has rows of 64 bytes under a swizzle, for `ldmatrix`.
+/// A block of 2×2 warps computes 128×128 of C from slabs of depth 16: one is loaded while the other is processed. A's slab is
+/// padded to avoid bank conflicts; B's has swizzled rows of 64 bytes for `ldmatrix`.
 pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("matmul_tensor_core(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
         k.block([128]);
@@ -23,7 +23,7 @@ pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
         let a = k.tensor(a, [m, depth], [1.into(), m]);
         let b = k.tensor(b, [n, depth], [depth, 1.into()]);
         let c = k.tensor(c, [m, n], [1.into(), m]).local_tile((128, 128), (row, col));
-        // Two slabs of each, by the last mode.
+        // Two slabs of each, indexed by the last mode.
         let a_slabs = k.shared_tensor::<f32>(k.layout("(128,16,2):(1,136,2176)"));
         let b_layout = SharedLayout::swizzled(k.layout("(128,16,2):(16,1,2048)"), Swizzle::BYTES_64);
         let b_slabs = k.shared_tensor::<f32>(b_layout);
@@ -54,7 +54,7 @@ pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
             let a = product.load(MmaOperand::A, &a_slabs.filled(&arrived).slice((.., .., i & 1)));
             let b = product.load(MmaOperand::B, &b_slabs.filled(&arrived).slice((.., .., i & 1)));
             gemm(&mma, &sum, &a, &b, &sum);
-            k.sync_threads(); // all are done with the slab
+            k.sync_threads(); // all threads have finished with the slab
         });
         copy(&product.partition_c(&c), &sum);
     })

@@ -1,4 +1,4 @@
-//! Matrices of small integers, whose products are exact in f32 in any order, and the product to compare with.
+//! Matrices of small integers, whose products are exact in f32 in any order, and the reference product.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use warpwright::{
 /// `(a, b, c, m, n, k)`.
 pub(crate) type Args = (In<f32>, In<f32>, Out<f32>, u32, u32, u32);
 
-/// Rows of A, rows of B, and what both share.
+/// Rows of A, rows of B, and the shared extent.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) m: usize,
@@ -18,12 +18,12 @@ pub(crate) struct Size {
     pub(crate) k: usize,
 }
 
-/// How a factor lies in memory.
+/// The storage order of a factor.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Order {
-    /// Columns one after the other.
+    /// Column-major.
     Columns,
-    /// Rows one after the other.
+    /// Row-major.
     Rows,
 }
 
@@ -40,7 +40,7 @@ fn matrix(rows: usize, cols: usize, seed: usize, order: Order) -> Vec<f32> {
     }
 }
 
-/// Runs C = A·Bᵀ and compares every element: A m×k column-major, B n×k as `b` says, C m×n column-major. Gives what it did.
+/// Runs C = A·Bᵀ and compares every element: A m×k column-major, B n×k in order `b`, C m×n column-major. Returns a summary.
 pub(crate) fn run_and_check<D: Device>(
     device: &D,
     kernel: &Kernel<Args>,

@@ -1,4 +1,4 @@
-//! Six threads copy a 4×9 array with a `TiledCopy`: its layouts, its tables, and what each thread copies.
+//! Six threads copy a 4×9 array with a `TiledCopy`: its layouts, its tables, and the elements that each thread copies.
 //!
 //! ```text
 //! cargo run --example tiled_copy
@@ -61,7 +61,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     check(&all, |_| true, 4)
 }
 
-/// A kernel in which only some threads copy; those past the first go through a fragment.
+/// A kernel in which only some threads copy; those past the first copy through a fragment.
 fn copies(copy: &TiledCopy, threads: &[u32]) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("tiled_copy(src, dst)", Target::SM_75, |k, (src, dst)| {
         k.block([32]);
@@ -101,7 +101,7 @@ fn show(title: &str, array: &[f64]) {
     }
 }
 
-/// Whether exactly the first `rows` rows of the columns wanted were copied.
+/// Whether exactly the first `rows` rows of the expected columns were copied.
 fn check(array: &[f64], wanted: impl Fn(usize) -> bool, rows: usize) -> Result<(), Box<dyn Error>> {
     for (at, &found) in array.iter().enumerate() {
         let copied = at % 4 < rows && wanted(at / 4);

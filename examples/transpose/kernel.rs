@@ -1,20 +1,20 @@
-//! Copy and transpose through shared memory, as MoYe's tutorial has them: 32×32 tiles, 32×8 threads.
+//! Copy and transpose through shared memory, as in MoYe's tutorial: 32×32 tiles, 32×8 threads.
 
 use warpwright::{layout::Layout, prelude::*, tensor::copy};
 
 /// `(dst, src, m, n)`: column-major.
 pub(crate) type Args = (Out<f32>, In<f32>, u32, u32);
 
-/// What a kernel does on the way.
+/// How the kernel copies.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Way {
     /// Through registers.
     Registers,
-    /// With what [`copy`] chooses: `cp.async`.
+    /// As chosen by [`copy`]: `cp.async`.
     Chosen,
 }
 
-/// `dst = src`, m×n, each tile through shared memory that lies as `tile`.
+/// `dst = src`, m×n, each tile through shared memory with layout `tile`.
 pub(crate) fn copy_kernel(target: Target, way: Way, tile: &Layout) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("copy_kernel(dst, src, m, n)", target, |k, (dst, src, m, n)| {
         k.block([256]);
@@ -36,7 +36,7 @@ pub(crate) fn copy_kernel(target: Target, way: Way, tile: &Layout) -> Result<Ker
                 copy(&mine, &held)
             }
         };
-        // Each thread reads what it wrote itself.
+        // Each thread reads only what it wrote itself.
         let arrived = pending.wait_own();
         copy(&to, &mine.filled(&arrived));
     })

@@ -55,7 +55,7 @@ fn source() -> Vec<f32> {
     (0..SIZE * SIZE).map(|i| i as f32).collect()
 }
 
-/// Whether `found` is the source, or its transpose.
+/// Whether `found` is the source or its transpose.
 fn check(found: &[f32], transposed: bool) -> Result<(), String> {
     for (at, &found) in found.iter().enumerate() {
         let from = if transposed { at % SIZE * SIZE + at / SIZE } else { at };
@@ -79,7 +79,7 @@ fn run_and_check<D: Device>(
     Ok(())
 }
 
-/// The kernels of the crate: 64×64 tiles, 16 bytes at a time.
+/// The crate's kernels: 64×64 tiles, 16 bytes per access.
 fn ready<D: Device>(device: &D) -> Result<(), Box<dyn Error>> {
     let (size, src) = (SIZE as u32, device.upload(&source())?);
     let mut dst = device.output::<f32>(SIZE * SIZE)?;

@@ -1,6 +1,6 @@
 //! Generators of shapes, layouts, tilers, slices and swizzles.
 //!
-//! Sizes stay below [`MOST_ELEMENTS`], so that a test can look at every index.
+//! Sizes are at most [`MAX_ELEMENTS`], so that a test can enumerate every index.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ use warpwright::layout::{
     Coord, IntTuple, Layout, Shape, Slicer, Slot, Swizzle, Tiler, Tuple, TvLayout, coord_of_index,
 };
 
-/// Largest size of a generated layout.
-pub const MOST_ELEMENTS: i64 = 512;
+/// The maximum size of a generated layout.
+pub const MAX_ELEMENTS: i64 = 512;
 
 /// A nested shape: extents 1 to 8, depth at most 3.
 pub fn shape() -> impl Strategy<Value = Shape> {
@@ -22,7 +22,7 @@ fn nested(extent: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value =
     extent
         .prop_map(Tuple::Leaf)
         .prop_recursive(3, 6, 3, |mode| vec(mode, 1..=3).prop_map(Tuple::Node))
-        .prop_filter("a size that tests can enumerate", |shape: &Shape| shape.size() <= MOST_ELEMENTS)
+        .prop_filter("a size that tests can enumerate", |shape: &Shape| shape.size() <= MAX_ELEMENTS)
 }
 
 /// Any layout: small strides of both signs, broadcast modes among them.
@@ -55,7 +55,7 @@ pub fn injective() -> impl Strategy<Value = Layout> {
     ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
 }
 
-/// An injective layout with padding between the modes, less than would hold a copy: no stride need be a multiple of the next
+/// An injective layout with padding between the modes too small for a copy: a stride need not be a multiple of the next
 /// smaller one's span.
 pub fn padded() -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), any::<u16>()), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
@@ -76,7 +76,7 @@ pub fn padded() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Strides that multiply up in a random order, each gap widened by a factor of `gap`.
+/// Strides that grow in a random order, each gap widened by a factor of `gap`.
 fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), gap), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -94,7 +94,7 @@ fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = L
     })
 }
 
-/// A coordinate of a shape, nested like it.
+/// A coordinate of a shape, with the same nesting.
 pub fn coordinate(shape: &Shape) -> impl Strategy<Value = Coord> + use<> {
     let shape = shape.clone();
     (0..shape.size()).prop_map(move |index| coord_of_index(index, &shape))
@@ -119,7 +119,7 @@ fn slice_of(shape: &Shape, coord: &Coord, choose: &mut impl FnMut() -> u8) -> Sl
     }
 }
 
-/// A tiler for a layout: extents and strided layouts, for the whole or by mode, mostly ones that divide.
+/// A tiler for a layout: extents and strided layouts, for the whole or by mode, most of which divide.
 pub fn tiler(layout: &Layout) -> impl Strategy<Value = Tiler> + use<> {
     let whole = tile(layout.size());
     let modes: Vec<_> = layout.modes().map(|mode| tile(mode.size()).boxed()).collect();

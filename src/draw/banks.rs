@@ -1,4 +1,4 @@
-//! Which banks of shared memory a warp's access touches, and where lanes wait for each other.
+//! The banks of shared memory that a warp's access touches, and the conflicts between lanes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,24 +8,24 @@ use super::layouts::{hue, name};
 use super::thread_values::Highlight;
 use crate::layout::{ComposedLayout, bank_conflicts, warp_accesses};
 
-/// Banks of shared memory (CUDA C++ Programming Guide, "Shared Memory").
+/// Number of banks of shared memory (CUDA C++ Programming Guide, "Shared Memory").
 const BANKS: u64 = 32;
-/// Bytes of a bank's word.
+/// Bytes per word of a bank.
 const WORD: u64 = 4;
-/// Lanes of a warp.
+/// Lanes per warp.
 const WARP: usize = 32;
 
 impl Picture {
-    /// The words of shared memory that access number `access` of a (thread, value) layout touches: `vector` elements of
-    /// `element_bytes` at a time, the accesses of warp 0 first. `layout` maps (thread, value) to bytes.
+    /// Draws the words of shared memory touched by access number `access` of a (thread, value) layout: `vector` elements of
+    /// `element_bytes` at a time, with the accesses of warp 0 first. `layout` maps (thread, value) to bytes.
     ///
-    /// One table for each phase of 128 bytes; rows are those rows of banks that are touched, by their first byte. A cell names
-    /// the first lane that wants its word, and `+` the number of others (they are served together). Words are framed where a
-    /// bank has several of them in one phase: it serves one after the other.
+    /// One table per phase of 128 bytes. Rows are the touched rows of banks, labeled with their first byte. A cell names the
+    /// first lane that accesses its word, and `+` the number of other lanes (they are served together). Words are framed if their
+    /// bank has several of them in one phase and must serve them one after another.
     ///
     /// # Errors
-    /// Those of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] beyond the last access;
-    /// [`DrawError::TooLarge`] past 65 536 values of all threads.
+    /// Those of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access; [`DrawError::TooLarge`]
+    /// for more than 65 536 values over all threads.
     pub fn of_banks(
         layout: &ComposedLayout,
         element_bytes: i64,
@@ -55,10 +55,10 @@ impl Picture {
             rows.push(vec![Some(phase_table(title, lanes, lane, width, highlight)?)]);
         }
         Ok(Picture {
-            title: format!("{}: access {access} of {count}, {width} bytes a lane", name(layout)),
+            title: format!("{}: access {access} of {count}, {width} bytes per lane", name(layout)),
             tables: rows,
             notes: vec![format!(
-                "conflict degree {}, {} {} in all",
+                "conflict degree {}, {} {} in total",
                 cost.degree(),
                 cost.wavefronts(),
                 pass(cost.wavefronts())
@@ -78,19 +78,19 @@ fn phase_table(
     width: u64,
     highlight: Highlight,
 ) -> Result<Table, DrawError> {
-    let mut wanted: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    let mut accessed: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for (lane, address) in (first..).zip(lanes) {
         for word in address / WORD..=(address + width - 1) / WORD {
-            wanted.entry(word).or_default().push(lane);
+            accessed.entry(word).or_default().push(lane);
         }
     }
     let mut words_of_bank: BTreeMap<u64, usize> = BTreeMap::new();
-    wanted.keys().for_each(|word| *words_of_bank.entry(word % BANKS).or_default() += 1);
+    accessed.keys().for_each(|word| *words_of_bank.entry(word % BANKS).or_default() += 1);
     let rows: Vec<u64> =
-        wanted.keys().map(|word| word / BANKS).collect::<BTreeSet<_>>().into_iter().collect();
+        accessed.keys().map(|word| word / BANKS).collect::<BTreeSet<_>>().into_iter().collect();
     let table = Table::new(title, (rows.len(), BANKS as usize), |row, bank| {
         let bank = bank as u64;
-        let Some(lanes) = wanted.get(&(rows[row] * BANKS + bank)) else { return Cell::default() };
+        let Some(lanes) = accessed.get(&(rows[row] * BANKS + bank)) else { return Cell::default() };
         let shown = lanes.iter().copied().find(|lane| highlight.contains(*lane)).unwrap_or(lanes[0]);
         let mut lines = vec![format!("T{shown}")];
         if lanes.len() > 1 {

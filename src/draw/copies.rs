@@ -1,4 +1,4 @@
-//! Copy instructions: what each thread gives and what it gets.
+//! Copy instructions: the elements that each thread supplies and receives.
 
 use super::error::DrawError;
 use super::grid::{Picture, Table};
@@ -7,17 +7,18 @@ use crate::atoms::{CopyAtom, CopyKind, CopySide};
 use crate::layout::TvLayout;
 use crate::tensor::TiledCopy;
 
-/// Bits of a row of an 8×8 matrix of 16-bit elements.
+/// Bits per row of an 8×8 matrix of 16-bit elements.
 const ROW_BITS: i64 = 128;
 
 impl Picture {
-    /// What each thread gives and gets: `T` the thread, `V` its value, the same data at the same place of both tables.
+    /// Draws the elements that each thread supplies and receives: `T` is the thread, `V` its value. The same cell of both tables is
+    /// the same element.
     ///
-    /// Cells are elements of `bits` bits; without a wish, of the 16 (or 8) bits of a matrix instruction, and of 32 bits or what
-    /// stays together otherwise. Rows are 128 bits: a row of an 8×8 matrix.
+    /// Cells are elements of `bits` bits. The default is 16 (or 8) bits for matrix instructions, otherwise 32 bits or the
+    /// smallest unit that is moved. Rows are 128 bits: a row of an 8×8 matrix.
     ///
     /// # Errors
-    /// As [`Picture::of_thread_values`]; [`DrawError::Layout`] if threads hold parts of such elements.
+    /// As [`Picture::of_thread_values`]; [`DrawError::Layout`] if threads own parts of such elements.
     pub fn of_copy(atom: &CopyAtom, bits: Option<u32>, highlight: Highlight) -> Result<Picture, DrawError> {
         let bits = bits.unwrap_or(match atom.kind() {
             CopyKind::LdMatrix(matrices) | CopyKind::StMatrix(matrices) => matrices.element_bits,
@@ -37,7 +38,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// What each thread reads and writes of a tile in a tiled copy: the same element at the same place of both tables.
+    /// Draws the elements that each thread reads and writes in a tiled copy. The same cell of both tables is the same element.
     ///
     /// # Errors
     /// As [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.
@@ -64,6 +65,6 @@ fn side_table(
     let total = atom.reference().cosize() / i64::from(bits);
     let cols = (ROW_BITS / i64::from(bits)).clamp(1, total.max(1));
     let rows = total / cols;
-    // Elements count along a row first.
+    // Elements are numbered along rows first.
     Owners::new(&layout, (cols, rows), highlight).with_threads(atom.thread_ids()).transposed().table(title)
 }

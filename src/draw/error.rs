@@ -1,34 +1,34 @@
-//! What cannot be drawn, and why.
+//! Errors of drawing.
 
 use thiserror::Error;
 
 use crate::layout::{AccessError, LayoutError};
 use crate::tensor::TensorError;
 
-/// A picture that cannot be made.
+/// A picture that cannot be drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// More cells than anyone can look at.
-    #[error("{what}: wanted at most {most} cells, found {rows}×{cols}")]
+    /// More cells than a picture may have.
+    #[error("{what}: expected at most {most} cells, found {rows}×{cols}")]
     TooLarge {
-        /// What was to be drawn.
+        /// The subject of the picture.
         what: String,
-        /// Rows of the table.
+        /// The rows of the table.
         rows: i64,
-        /// Columns of the table.
+        /// The columns of the table.
         cols: i64,
-        /// Most cells of a table.
+        /// The maximum number of cells of a table.
         most: i64,
     },
-    /// A layout that cannot be read as (thread, value).
-    #[error("wanted a layout of rank 2, (thread, value), found {layout}")]
+    /// A layout that is not a (thread, value) layout.
+    #[error("expected a (thread, value) layout of rank 2, found {layout}")]
     Rank {
         /// The layout.
         layout: String,
     },
-    /// An offset outside of the table.
-    #[error("thread {thread}, value {value}: offset {offset} lies outside of {rows}×{cols}")]
+    /// An offset outside the table.
+    #[error("thread {thread}, value {value}: expected an offset within {rows}×{cols}, found {offset}")]
     Outside {
         /// The thread.
         thread: i64,
@@ -36,36 +36,36 @@ pub enum DrawError {
         value: i64,
         /// `row + col · rows`.
         offset: i64,
-        /// Rows of the table.
+        /// The rows of the table.
         rows: i64,
-        /// Columns of the table.
+        /// The columns of the table.
         cols: i64,
     },
-    /// An access beyond the last.
-    #[error("wanted one of the {count} accesses that each warp makes, from 0, found {access}")]
+    /// An access past the last one.
+    #[error("expected an access below {count}, the number of accesses of each warp, found {access}")]
     Access {
-        /// The access asked for.
+        /// The access requested.
         access: usize,
-        /// Accesses there are.
+        /// The number of accesses.
         count: usize,
     },
-    /// A swizzle whose pattern is no table of 16-byte chunks.
-    #[error("{swizzle} repeats after {period} bytes: wanted at most {most}")]
+    /// A swizzle whose pattern does not fit in a picture.
+    #[error("{swizzle}: expected a period of at most {most} bytes, found {period}")]
     Period {
         /// The swizzle.
         swizzle: String,
-        /// Bytes after which it repeats.
+        /// The bytes after which it repeats.
         period: i64,
-        /// Most bytes that are drawn.
+        /// The maximum number of bytes in a picture.
         most: i64,
     },
-    /// What was asked of the algebra has no answer.
+    /// An operation of the layout algebra failed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A tiled copy or product without an answer.
+    /// A tiled copy or product without a valid map.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// An access that no instruction can make.
+    /// An access that no instruction can perform.
     #[error(transparent)]
     Pattern(#[from] AccessError),
 }

@@ -1,30 +1,30 @@
-//! What a picture is made of.
+//! The parts of a picture.
 
 use super::error::DrawError;
 
-/// Most cells of one table: 256×256.
+/// The maximum number of cells of one table: 256×256.
 pub(super) const MOST_CELLS: i64 = 1 << 16;
 
-/// The colour of a cell.
+/// The color of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tint {
-    /// The page's own.
+    /// The page's own color.
     #[default]
     Plain,
-    /// One of eight hues; higher numbers begin again.
+    /// One of eight hues; higher numbers wrap.
     Hue(u8),
-    /// Greyed out, beside something that is highlighted.
+    /// Grayed out, next to highlighted cells.
     Dim,
 }
 
-/// A place of a table: lines of text on a colour.
+/// A cell of a table: lines of text on a color.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Text from top to bottom; none for an empty cell.
+    /// The text from top to bottom; empty for an empty cell.
     pub lines: Vec<String>,
-    /// The colour behind it.
+    /// The background color.
     pub tint: Tint,
-    /// Whether it is marked as wrong or costly.
+    /// Whether the cell is marked as an error or as costly.
     pub alarm: bool,
 }
 
@@ -36,22 +36,22 @@ impl Cell {
     }
 }
 
-/// Rows and columns of cells with labels at the left and on top.
+/// Rows and columns of cells, with labels on the left and on top.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     pub(super) title: String,
     pub(super) axes: (String, String),
     pub(super) row_labels: Vec<String>,
     pub(super) col_labels: Vec<String>,
-    /// Row by row.
+    /// In row-major order.
     pub(super) cells: Vec<Cell>,
 }
 
 impl Table {
-    /// A table whose rows and columns are numbered from 0.
+    /// Creates a table whose rows and columns are numbered from 0.
     ///
     /// # Errors
-    /// [`DrawError::TooLarge`] past 65 536 cells.
+    /// [`DrawError::TooLarge`] for more than 65 536 cells.
     pub fn new(
         title: impl Into<String>,
         (rows, cols): (usize, usize),
@@ -71,13 +71,13 @@ impl Table {
         })
     }
 
-    /// With names for what rows and columns count.
+    /// Sets the names of the row and column axes.
     #[must_use]
     pub fn with_axes(self, rows: impl Into<String>, cols: impl Into<String>) -> Table {
         Table { axes: (rows.into(), cols.into()), ..self }
     }
 
-    /// With labels of its own at each row; missing ones are empty.
+    /// Sets the label of each row; missing ones are empty.
     #[must_use]
     pub fn with_row_labels(mut self, labels: impl IntoIterator<Item = String>) -> Table {
         let rows = self.rows();
@@ -85,25 +85,25 @@ impl Table {
         self
     }
 
-    /// Number of rows.
+    /// The number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.row_labels.len()
     }
 
-    /// Number of columns.
+    /// The number of columns.
     #[must_use]
     pub fn cols(&self) -> usize {
         self.col_labels.len()
     }
 
-    /// The cell at a row and a column, if there is one.
+    /// The cell at a row and a column, if it exists.
     #[must_use]
     pub fn cell(&self, row: usize, col: usize) -> Option<&Cell> {
         if col < self.cols() { self.cells.get(row * self.cols() + col) } else { None }
     }
 
-    /// The name of what rows count and of what columns count, as a corner shows it.
+    /// The names of the row and column axes, as shown in the corner.
     pub(super) fn corner(&self) -> String {
         match (self.axes.0.as_str(), self.axes.1.as_str()) {
             ("", "") => String::new(),
@@ -114,19 +114,19 @@ impl Table {
 
 /// Tables in rows and columns, with a title above and notes below.
 ///
-/// Cells have one size in the whole picture, so that rows of neighbouring tables meet.
+/// All cells of a picture have the same size, so that the rows of adjacent tables align.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
-    /// The heading.
+    /// The title.
     pub title: String,
-    /// The tables, row by row; a place may stay empty.
+    /// The tables, row by row; an entry may be empty.
     pub tables: Vec<Vec<Option<Table>>>,
     /// Lines below the tables.
     pub notes: Vec<String>,
 }
 
 impl Picture {
-    /// A picture of one table.
+    /// Creates a picture of one table.
     #[must_use]
     pub fn of_table(title: impl Into<String>, table: Table) -> Picture {
         Picture { title: title.into(), tables: vec![vec![Some(table)]], notes: Vec::new() }

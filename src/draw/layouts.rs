@@ -5,13 +5,13 @@ use super::grid::{Cell, Picture, Table, Tint, check_size};
 use crate::layout::{BasisVector, ComposedLayout, Layout, Shape, Swizzle};
 
 impl Picture {
-    /// The offset at each coordinate: rows are mode 0, columns the other modes together; a layout of rank 1 is one row.
+    /// Draws the offset at each coordinate: rows are mode 0, columns the other modes together; a layout of rank 1 is one row.
     ///
-    /// Colours repeat every 8 offsets; those of a swizzled layout, in bytes, every 128 bytes in steps of 16, so that a colour
-    /// is a group of four banks of shared memory.
+    /// Colors repeat every 8 offsets. For a swizzled layout, in bytes, they repeat every 128 bytes in steps of 16, so that each
+    /// color is a group of four banks of shared memory.
     ///
     /// # Errors
-    /// [`DrawError::TooLarge`] past 65 536 elements.
+    /// [`DrawError::TooLarge`] for more than 65 536 elements.
     pub fn of_layout(layout: &ComposedLayout) -> Result<Picture, DrawError> {
         let unit = if is_plain(layout) { 1 } else { 16 };
         let cell = |index| {
@@ -21,20 +21,20 @@ impl Picture {
         Ok(Picture::of_table(name(layout), table(layout.shape(), cell)?))
     }
 
-    /// The coordinate at each coordinate of a layout of basis strides.
+    /// Draws the coordinate at each coordinate of a layout with basis-vector strides.
     ///
     /// # Errors
-    /// [`DrawError::TooLarge`] past 65 536 elements.
-    pub fn of_places(layout: &Layout<BasisVector>) -> Result<Picture, DrawError> {
+    /// [`DrawError::TooLarge`] for more than 65 536 elements.
+    pub fn of_coordinates(layout: &Layout<BasisVector>) -> Result<Picture, DrawError> {
         let cell = |index| {
-            let place = layout.index(index);
-            Cell::new(place.to_string(), hue(place.component(0)))
+            let coord = layout.index(index);
+            Cell::new(coord.to_string(), hue(coord.component(0)))
         };
         Ok(Picture::of_table(layout.to_string(), table(layout.shape(), cell)?))
     }
 }
 
-/// The layout as text, without a swizzle that does nothing.
+/// The layout as text, without an identity swizzle.
 pub(super) fn name(layout: &ComposedLayout) -> String {
     if is_plain(layout) { layout.layout().to_string() } else { layout.to_string() }
 }
@@ -43,7 +43,7 @@ fn is_plain(layout: &ComposedLayout) -> bool {
     layout.swizzle() == Swizzle::NONE && layout.offset() == 0
 }
 
-/// One of eight hues, in turn.
+/// One of eight hues, cyclically.
 pub(super) fn hue(number: i64) -> Tint {
     Tint::Hue(number.rem_euclid(8) as u8)
 }

@@ -1,4 +1,4 @@
-//! Matrix instructions: A at the left, B on top, C in the corner.
+//! Matrix instructions: A on the left, B on top, C in the corner.
 
 use super::error::DrawError;
 use super::grid::{Cell, Picture, Table, Tint};
@@ -7,10 +7,11 @@ use crate::atoms::{MmaAtom, MmaOperand, Source};
 use crate::tensor::TiledMma;
 
 impl Picture {
-    /// Which thread holds which element of A, B and C of a matrix instruction: `T` the lane, `V` its value, in register order.
+    /// Draws the thread that owns each element of A, B and C of a matrix instruction: `T` is the lane, `V` its value, in register
+    /// order.
     ///
-    /// C is in the corner, A at its left with the same rows, B on top with the same columns (so B's table has rows k and
-    /// columns n). Of a sparse A it is the uncompressed matrix. An operand that is read from shared memory has an empty table.
+    /// C is in the corner, A to its left with the same rows, and B above with the same columns (so that B's table has rows k and
+    /// columns n). A sparse A is drawn as the uncompressed matrix. An operand in shared memory has an empty table.
     ///
     /// # Errors
     /// As [`Picture::of_thread_values`].
@@ -26,7 +27,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// Which thread holds which element of A, B and C in a tile of a tiled product; see [`of_mma`](Self::of_mma).
+    /// Draws the thread that owns each element of A, B and C in a tile of a tiled product; see [`of_mma`](Self::of_mma).
     ///
     /// # Errors
     /// As [`Picture::of_thread_values`]; [`DrawError::Tensor`] if an operand has no map.

@@ -1,18 +1,18 @@
-//! A picture after layout: boxes and lines of text at positions, for writing other formats. The unit is the dot, a pixel at scale 1.
+//! A picture with positions: boxes and lines of text, for rendering other formats. The unit is a pixel at scale 1.
 
 use super::grid::{Cell, Picture, Table, Tint};
 use super::theme::Paint;
 
-/// Width of a character.
+/// The width of a character.
 pub(super) const CHAR: i32 = 7;
-/// Height of a line of text.
+/// The height of a line of text.
 pub(super) const LINE: i32 = 13;
-/// Space around the picture and between tables.
+/// The margin around the picture and between tables.
 const MARGIN: i32 = 14;
-/// Space between the text of a cell and its edge.
+/// The padding between the text of a cell and its edge.
 const PAD: (i32, i32) = (4, 4);
 
-/// A picture after layout, from [`Picture::scene`].
+/// A picture with positions, from [`Picture::scene`].
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
     /// Width and height.
@@ -39,9 +39,9 @@ pub struct Rect {
 /// A line of text.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// x of its anchor, y of the top of the line.
+    /// The x of the anchor, and the y of the top of the line.
     pub at: (i32, i32),
-    /// Which part of the text is at that x.
+    /// The part of the text that is at that x.
     pub anchor: Anchor,
     /// Its color.
     pub paint: Paint,
@@ -54,11 +54,11 @@ pub struct Text {
 /// The part of a line of text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anchor {
-    /// Its left end.
+    /// The left end.
     Start,
-    /// Its middle.
+    /// The middle.
     Middle,
-    /// Its right end.
+    /// The right end.
     End,
 }
 
@@ -92,7 +92,7 @@ impl Scene {
             let mut x = MARGIN;
             for (table, frame) in row.iter().zip(&frames) {
                 if let Some(table) = table {
-                    // Tables of a column begin at one line, those of a row too.
+                    // The tables of a column start at one x, those of a row at one y.
                     scene.table(table, (x + frame.before.0, y + tallest.before.1), cell);
                 }
                 x += frame.before.0 + frame.cells.0 + MARGIN;
@@ -163,7 +163,7 @@ impl Scene {
     }
 }
 
-/// Width and height of every cell of a picture.
+/// The width and height of every cell of a picture.
 fn cell_size(picture: &Picture) -> (i32, i32) {
     let cells = || picture.all_tables().flat_map(|table| &table.cells);
     let texts = cells().flat_map(|cell| &cell.lines);
@@ -183,7 +183,7 @@ fn label_width(table: &Table) -> i32 {
     labels.chain([width(&table.corner())]).max().unwrap_or(0) + PAD.0
 }
 
-/// The room that a table takes: before its first cell, and its cells.
+/// The space that a table takes: before its first cell, and its cells.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frame {
     before: (i32, i32),

@@ -10,12 +10,12 @@ use super::grid::Picture;
 use super::scene::{Anchor, LINE, Rect, Text};
 use super::theme::{Paint, Theme, hex};
 
-/// From the top of a line to what letters stand on.
+/// The distance from the top of a line to the baseline.
 const BASELINE: i32 = 10;
 
 impl Picture {
-    /// As an SVG document. It follows the reader's choice of a light or dark page (`prefers-color-scheme`), and has a background
-    /// of its own.
+    /// Renders an SVG document. It follows the reader's choice of a light or dark page (`prefers-color-scheme`) and has its own
+    /// background.
     #[must_use]
     pub fn svg(&self) -> String {
         let scene = self.scene();
@@ -41,7 +41,7 @@ fn style() -> String {
     let rules = |theme: Theme| {
         let mut rules = String::new();
         for paint in Paint::all() {
-            // Rules that are the same on both pages are written once.
+            // Rules that are the same on both pages are written only once.
             let same = paint.rgb(Theme::Light) == paint.rgb(Theme::Dark);
             if theme == Theme::Light || !same {
                 let _ = write!(rules, ".{}{{fill:{}}}", paint.class(), hex(paint.rgb(theme)));
@@ -54,7 +54,7 @@ fn style() -> String {
     format!("{}@media(prefers-color-scheme:dark){{{}}}", rules(Theme::Light), rules(Theme::Dark))
 }
 
-/// One path for the cells of each colour, then one around those that are marked.
+/// One path for the cells of each color, then one around the marked cells.
 fn boxes(boxes: &[Rect], document: &mut Document) {
     let mut outlines: BTreeMap<Paint, String> = BTreeMap::new();
     let mut alarms = String::new();
@@ -75,7 +75,7 @@ fn boxes(boxes: &[Rect], document: &mut Document) {
     }
 }
 
-/// One group for the texts of each colour and anchor.
+/// One group for the texts of each color and anchor.
 fn texts(texts: &[Text], document: &mut Document) {
     let mut groups: BTreeMap<(Paint, Anchor, bool), Group> = BTreeMap::new();
     for text in texts.iter().filter(|text| !text.text.is_empty()) {

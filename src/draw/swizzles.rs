@@ -1,23 +1,23 @@
-//! What a swizzle does to a tile in shared memory.
+//! The effect of a swizzle on a tile in shared memory.
 
 use super::error::DrawError;
 use super::grid::{Cell, Picture, Table};
 use super::layouts::hue;
 use crate::layout::Swizzle;
 
-/// Bytes that one pass over all banks delivers: a row of the picture.
+/// The bytes that one pass over all banks delivers: a row of the picture.
 const ROW: i64 = 128;
-/// Most bytes of a picture.
+/// The maximum number of bytes in a picture.
 const MOST_BYTES: i64 = 1 << 16;
 
 impl Picture {
-    /// Shared memory in rows of 128 bytes, one row of banks each, in chunks of `2^base` bytes (at least 1, at most 128): each
-    /// cell names the row and the chunk whose data the swizzle puts there, and has the colour of that chunk.
+    /// Draws shared memory in rows of 128 bytes, one row of banks each, in chunks of `2^base` bytes (at least 1, at most 128).
+    /// Each cell names the row and chunk whose data the swizzle stores there, and has the color of that chunk.
     ///
-    /// Data that stand in one column without a swizzle (one colour) stand in different ones with it, and so in different banks.
+    /// Data in one column without the swizzle (one color) are in different columns, and so in different banks, with it.
     ///
     /// # Errors
-    /// [`DrawError::Period`] if the swizzle repeats only after more than 65 536 bytes.
+    /// [`DrawError::Period`] if the swizzle's period exceeds 65 536 bytes.
     pub fn of_swizzle(swizzle: Swizzle) -> Result<Picture, DrawError> {
         let period = swizzle.period();
         if period > MOST_BYTES {
@@ -27,7 +27,7 @@ impl Picture {
         let chunk = 1_i64 << swizzle.base().min(ROW.ilog2());
         let rows = (period / ROW).max(1);
         let table = Table::new("", (rows as usize, (ROW / chunk) as usize), |row, col| {
-            // A swizzle is its own inverse: what it puts here comes from where it puts this.
+            // A swizzle is its own inverse: it maps source to destination and back.
             let from = swizzle.apply(row as i64 * ROW + col as i64 * chunk);
             let (row, col) = (from / ROW, from % ROW / chunk);
             Cell::new(format!("{row}.{col}"), hue(col))

@@ -1,9 +1,9 @@
-//! Colours: cells keep theirs on light and on dark pages, the page changes.
+//! Colors: cells keep theirs on light and dark pages, only the page changes.
 
 /// Red, green and blue.
 pub type Rgb = [u8; 3];
 
-/// The page that a picture is for.
+/// The page that a picture is drawn for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Theme {
     /// Dark text on white.
@@ -13,10 +13,10 @@ pub enum Theme {
     Dark,
 }
 
-/// What something is painted with.
+/// The colors of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Paint {
-    /// Behind everything.
+    /// The page background.
     Page,
     /// Titles.
     Ink,
@@ -34,11 +34,11 @@ pub enum Paint {
     CellInk,
     /// A hue, 0 to 7.
     Hue(u8),
-    /// The frame of an alarm.
+    /// The frame of a marked cell.
     Alarm,
 }
 
-/// Eight hues of one lightness, on which dark text is easy to read.
+/// Eight hues of equal lightness, on which dark text is easy to read.
 const HUES: [Rgb; 8] = [
     [0xaf, 0xd0, 0xf5],
     [0xf9, 0xd5, 0x9b],
@@ -51,7 +51,7 @@ const HUES: [Rgb; 8] = [
 ];
 
 impl Paint {
-    /// Every paint.
+    /// All paints.
     pub(super) fn all() -> impl Iterator<Item = Paint> {
         let fixed = [
             Paint::Page,
@@ -67,7 +67,7 @@ impl Paint {
         fixed.into_iter().chain((0..8).map(Paint::Hue))
     }
 
-    /// The colour on a page.
+    /// The color on a page.
     pub fn rgb(self, theme: Theme) -> Rgb {
         let on = |light, dark| if theme == Theme::Light { light } else { dark };
         match self {
@@ -84,7 +84,7 @@ impl Paint {
         }
     }
 
-    /// A short name, for style sheets.
+    /// A short name for style sheets.
     pub(super) fn class(self) -> String {
         match self {
             Paint::Page => "page".into(),
@@ -101,7 +101,7 @@ impl Paint {
     }
 }
 
-/// As CSS and Typst write it.
+/// In CSS and Typst notation.
 pub(super) fn hex([r, g, b]: Rgb) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }

@@ -1,24 +1,24 @@
-//! Tables of owners: which thread holds an element, as which of its values.
+//! Tables of owners: the thread that owns an element, and its value number.
 
 use super::error::DrawError;
 use super::grid::{Cell, Picture, Table, Tint, check_size};
 use super::layouts::hue;
 use crate::layout::Layout;
 
-/// Whose elements stand out; the others' are dimmed.
+/// The threads whose elements are highlighted; the others are dimmed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Highlight {
-    /// Everyone's.
+    /// All threads.
     #[default]
     All,
-    /// One thread's.
+    /// One thread.
     Thread(u32),
-    /// Those of 32 threads, from a multiple of 32 on.
+    /// The 32 threads of one warp.
     Warp(u32),
 }
 
 impl Highlight {
-    /// Whether a thread stands out.
+    /// Whether a thread is highlighted.
     #[must_use]
     pub fn contains(self, thread: u32) -> bool {
         match self {
@@ -30,12 +30,13 @@ impl Highlight {
 }
 
 impl Picture {
-    /// Who holds each element of a tile: `T` the thread, `V` its value. `layout` maps (thread, value) to `row + col · rows`;
-    /// threads have colours in turn, and an element held several times shows one owner and `+` the number of others.
+    /// Draws the owner of each element of a tile: `T` is the thread, `V` its value. `layout` maps (thread, value) to
+    /// `row + col · rows`. Threads have colors in turn; an element with several owners shows one of them and `+` the number of
+    /// others.
     ///
     /// # Errors
-    /// [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value lies outside of the tile,
-    /// [`DrawError::TooLarge`] past 65 536 elements.
+    /// [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,
+    /// [`DrawError::TooLarge`] for more than 65 536 elements.
     pub fn of_thread_values(
         layout: &Layout,
         size: (u32, u32),
@@ -48,10 +49,10 @@ impl Picture {
     }
 }
 
-/// A tile whose elements are spread over threads.
+/// A tile whose elements are distributed over threads.
 pub(super) struct Owners<'a> {
     layout: &'a Layout,
-    /// Rows and columns, the rows counted first.
+    /// Rows and columns; elements are numbered down the rows first.
     size: (i64, i64),
     highlight: Highlight,
     transposed: bool,
@@ -64,29 +65,29 @@ impl<'a> Owners<'a> {
         Owners { layout, size, highlight, transposed: false, threads: None }
     }
 
-    /// With rows drawn as columns.
+    /// Draws rows as columns.
     pub(super) fn transposed(self) -> Self {
         Owners { transposed: true, ..self }
     }
 
-    /// With threads called by what `threads` maps them to.
+    /// Renames threads by a layout.
     pub(super) fn with_threads(self, threads: &'a Layout) -> Self {
         Owners { threads: Some(threads), ..self }
     }
 
     /// The table.
     pub(super) fn table(&self, title: impl Into<String>) -> Result<Table, DrawError> {
-        let places = self.places()?;
+        let owners = self.owners()?;
         let (rows, cols) = (self.size.0 as usize, self.size.1 as usize);
-        let cell = |row: usize, col: usize| places[row + col * rows].cell(self.highlight);
+        let cell = |row: usize, col: usize| owners[row + col * rows].cell(self.highlight);
         if self.transposed {
             return Table::new(title, (cols, rows), |row, col| cell(col, row));
         }
         Table::new(title, (rows, cols), cell)
     }
 
-    /// Who holds each element, by offset.
-    fn places(&self) -> Result<Vec<Place>, DrawError> {
+    /// The owners of each element, by offset.
+    fn owners(&self) -> Result<Vec<CellOwners>, DrawError> {
         let Owners { layout, size: (rows, cols), highlight, .. } = *self;
         let [threads, values] = layout.shape().modes() else {
             return Err(DrawError::Rank { layout: layout.to_string() });
@@ -94,29 +95,29 @@ impl<'a> Owners<'a> {
         check_size(&layout.to_string(), rows, cols)?;
         let threads = threads.size();
         check_size(&layout.to_string(), threads, values.size())?;
-        let mut places = vec![Place::default(); (rows * cols) as usize];
+        let mut owners = vec![CellOwners::default(); (rows * cols) as usize];
         for (index, offset) in (0..).zip(layout.values()) {
             let (thread, value) = (index % threads, index / threads);
-            let place = usize::try_from(offset).ok().and_then(|offset| places.get_mut(offset));
-            let Some(place) = place else {
+            let cell = usize::try_from(offset).ok().and_then(|offset| owners.get_mut(offset));
+            let Some(cell) = cell else {
                 return Err(DrawError::Outside { thread, value, offset, rows, cols });
             };
             let thread = self.threads.map_or(thread, |threads| threads.index(thread));
-            place.add(thread as u32, value as u32, highlight);
+            cell.add(thread as u32, value as u32, highlight);
         }
-        Ok(places)
+        Ok(owners)
     }
 }
 
-/// Who holds an element.
+/// The owners of an element.
 #[derive(Debug, Clone, Default)]
-struct Place {
-    /// The one that is shown: thread and value.
+struct CellOwners {
+    /// The owner shown: thread and value.
     shown: Option<(u32, u32)>,
     others: usize,
 }
 
-impl Place {
+impl CellOwners {
     fn add(&mut self, thread: u32, value: u32, highlight: Highlight) {
         match self.shown {
             None => self.shown = Some((thread, value)),

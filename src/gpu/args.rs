@@ -1,4 +1,4 @@
-//! The arguments of one launch, as bytes, with the bookkeeping that cudarc does for its buffers.
+//! The arguments of a launch as bytes, with the event tracking that cudarc does for its buffers.
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, SyncOnDrop};
 use std::ffi::c_void;
@@ -6,35 +6,34 @@ use std::fmt;
 use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 
-/// Each argument starts a fresh slot, so any alignment up to a tensor map's 128 bytes holds.
+/// Each argument starts a new slot, which satisfies any alignment up to a tensor map's 128 bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(128))]
 struct Slot([MaybeUninit<u8>; 128]);
 
-/// The arguments of one launch on one stream, in the kernel's order.
+/// The arguments of a launch on one stream, in the kernel's order.
 ///
-/// A cudarc buffer that several streams use carries events of its last read and write. [`Args::read`] and
-/// [`Args::write`] make the stream wait for them, and record the launch in them once it is queued; the
-/// borrow lasts until then. An address taken out of a buffer by hand and passed to [`Args::value`] is
-/// invisible to that bookkeeping.
+/// A cudarc buffer that is used on several streams carries events of its last read and write. [`Args::read`] and
+/// [`Args::write`] make the stream wait for them, and record the launch in them once it is queued; the buffer is
+/// borrowed until then. An address extracted from a buffer manually and passed to [`Args::value`] is not tracked.
 ///
 /// While a stream is captured into a graph, cudarc's event tracking must be off
 /// (`CudaContext::disable_event_tracking`): a captured stream cannot wait for events outside the graph.
 pub struct Args<'a> {
     stream: &'a CudaStream,
     slots: Vec<Slot>,
-    /// First slot and size in bytes of each argument.
+    /// The first slot and the size in bytes of each argument.
     entries: Vec<(usize, usize)>,
-    /// Record the use of a buffer when dropped.
+    /// Guards that record the use of a buffer when dropped.
     guards: Vec<SyncOnDrop<'a>>,
-    /// The first argument that lives in another context.
+    /// The first argument that belongs to another context.
     foreign: Option<usize>,
-    /// Where the buffer that was added last begins.
+    /// The start address of the buffer added last.
     last_address: Option<u64>,
 }
 
 impl<'a> Args<'a> {
-    /// No arguments yet, for a launch on `stream`.
+    /// Creates an empty argument list for a launch on `stream`.
     pub fn new(stream: &'a CudaStream) -> Self {
         Self {
             stream,
@@ -51,24 +50,24 @@ impl<'a> Args<'a> {
         self.stream
     }
 
-    /// How many arguments there are.
+    /// The number of arguments.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Adds a scalar or a `#[repr(C)]` struct by value.
     pub fn value<T: DeviceRepr + Copy>(&mut self, value: T) -> &mut Self {
-        // SAFETY: `value` is valid for reads of its size; padding stays uninitialised in the slots, as there.
+        // SAFETY: `value` is valid for reads of its size; padding stays uninitialized in the slots, as in the source.
         unsafe { self.push(ptr::from_ref(&value).cast(), size_of::<T>()) };
         self
     }
 
-    /// Adds a value by its bytes: for types that cudarc knows nothing of, such as `half::bf16` or a
+    /// Adds a value by its bytes, for types that cudarc does not support, such as `half::bf16` or a
     /// [`TensorMap`](super::TensorMap).
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         // SAFETY: the slice is valid for reads of its length.
@@ -98,7 +97,7 @@ impl<'a> Args<'a> {
         self.value(address)
     }
 
-    /// Notes an argument of another context; the launch refuses it.
+    /// Records an argument of another context; the launch rejects it.
     fn is_foreign(&mut self, home: &CudaStream) -> bool {
         let foreign = home.context() != self.stream.context();
         if foreign {
@@ -113,13 +112,13 @@ impl<'a> Args<'a> {
         let first = self.slots.len();
         let count = size.div_ceil(size_of::<Slot>()).max(1);
         self.slots.resize(first + count, Slot([MaybeUninit::uninit(); 128]));
-        // SAFETY: the slots from `first` on are contiguous and hold at least `size` bytes; the source is another
+        // SAFETY: the slots from `first` on are contiguous and at least `size` bytes long; the source is another
         // allocation.
         unsafe { ptr::copy_nonoverlapping(source, self.slots[first..].as_mut_ptr().cast(), size) };
         self.entries.push((first, size));
     }
 
-    /// Where the buffer begins that [`Args::read`] or [`Args::write`] added last.
+    /// The start address of the buffer that [`Args::read`] or [`Args::write`] added last.
     pub(crate) fn last_address(&self) -> Option<u64> {
         self.last_address
     }
@@ -128,12 +127,12 @@ impl<'a> Args<'a> {
         self.foreign
     }
 
-    /// Sizes in bytes, in order.
+    /// The sizes in bytes, in order.
     pub(crate) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
         self.entries.iter().map(|&(_, size)| size)
     }
 
-    /// What `kernelParams` takes: a pointer to each argument, valid until the next change.
+    /// The value of `kernelParams`: a pointer to each argument, valid until the next change.
     pub(crate) fn pointers(&mut self) -> Vec<*mut c_void> {
         let base = self.slots.as_mut_ptr();
         // SAFETY: every entry's first slot is in bounds.

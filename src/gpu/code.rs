@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A `CUresult` as the driver returned it, including codes newer than this crate.
+/// A `CUresult` as returned by the driver, including codes newer than this crate.
 ///
-/// It prints as `CUDA_ERROR_INVALID_PTX (218)` from a table of its own, so printing needs no driver.
-/// Codes and names: CUDA Driver API, *Data types used by CUDA driver*, `enum CUresult`.
+/// Displayed as `CUDA_ERROR_INVALID_PTX (218)` from a built-in table, without a driver. Codes and names: CUDA Driver API,
+/// *Data types used by CUDA driver*, `enum CUresult`.
 #[doc(alias = "CUresult")]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -39,7 +39,7 @@ impl CudaCode {
         self.0
     }
 
-    /// The code's name in `cuda.h`, or `None` for a code this crate does not know.
+    /// The code's name in `cuda.h`, or `None` for an unknown code.
     #[doc(alias = "cuGetErrorName")]
     pub fn name(self) -> Option<&'static str> {
         NAMES.binary_search_by_key(&self.0, |&(code, _)| code).ok().map(|i| NAMES[i].1)

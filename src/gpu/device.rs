@@ -1,4 +1,4 @@
-//! A device with its context and the facts about it.
+//! A device with its context and properties.
 
 use super::error::{CallFailed, GpuError};
 use super::probe::{CudaVersion, Driver, probe};
@@ -8,42 +8,42 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a device is and what a launch on it may ask for. Sizes are in bytes.
+/// The properties and limits of a device. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceFacts {
-    /// The device's number, from 0.
+pub struct DeviceProperties {
+    /// The device ordinal, from 0.
     pub ordinal: usize,
-    /// `NVIDIA H200`.
+    /// The device name: `NVIDIA H200`.
     pub name: String,
-    /// Compute capability, `(9, 0)`.
+    /// The compute capability: `(9, 0)`.
     pub capability: (u32, u32),
     /// The CUDA version that the driver supports.
     pub driver: CudaVersion,
-    /// Streaming multiprocessors.
+    /// Number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Memory in all.
+    /// Total memory.
     pub memory_bytes: usize,
-    /// Level-2 cache.
+    /// Size of the level-2 cache.
     pub l2_bytes: u32,
-    /// Clock of the multiprocessors in kHz at most.
+    /// Maximum clock rate of the multiprocessors in kHz.
     pub clock_khz: u32,
-    /// Shared memory of a multiprocessor.
+    /// Shared memory per multiprocessor.
     pub shared_bytes_per_multiprocessor: u32,
-    /// Shared memory of a block, static and dynamic together, without opting in.
+    /// Shared memory per block, static and dynamic together, without opting in.
     pub shared_bytes_per_block: u32,
-    /// Shared memory of a block when the kernel opts in (a [`Function`](super::Function) does it by itself).
+    /// Shared memory per block if the kernel opts in (a [`Function`](super::Function) does so automatically).
     pub shared_bytes_per_block_opt_in: u32,
-    /// 32-bit registers of a multiprocessor.
+    /// Number of 32-bit registers per multiprocessor.
     pub registers_per_multiprocessor: u32,
-    /// Threads of a block.
+    /// Maximum number of threads per block.
     pub max_threads_per_block: u32,
-    /// Extents of a block in x, y, z.
+    /// Maximum block extents in x, y, z.
     pub max_block: [u32; 3],
-    /// Extents of a grid in x, y, z.
+    /// Maximum grid extents in x, y, z.
     pub max_grid: [u32; 3],
 }
 
-impl DeviceFacts {
+impl DeviceProperties {
     fn read(driver: &Driver, ordinal: usize, device: c_int) -> Result<Self, CallFailed> {
         let api = &driver.api;
         let get = |attribute: c_int| {
@@ -55,7 +55,7 @@ impl DeviceFacts {
         let xyz = |first: c_int| Ok::<_, CallFailed>([get(first)?, get(first + 1)?, get(first + 2)?]);
 
         let mut name: [c_char; 256] = [0; 256];
-        // SAFETY: the buffer holds as many bytes as the call is told.
+        // SAFETY: the buffer is as long as the call is told.
         unsafe { api.cuDeviceGetName(name.as_mut_ptr(), name.len() as c_int - 1, device) }?;
         let mut memory_bytes = 0;
         // SAFETY: `memory_bytes` is valid for the call.
@@ -86,7 +86,7 @@ impl DeviceFacts {
 }
 
 /// `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
-impl fmt::Display for DeviceFacts {
+impl fmt::Display for DeviceProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -101,20 +101,19 @@ impl fmt::Display for DeviceFacts {
     }
 }
 
-/// A device, through a cudarc context. Clones share the context.
+/// A device, with a cudarc context. Clones share the context.
 #[derive(Clone, Debug)]
 pub struct Gpu {
     driver: &'static Driver,
     context: Arc<CudaContext>,
-    facts: Arc<DeviceFacts>,
+    properties: Arc<DeviceProperties>,
 }
 
 impl Gpu {
-    /// Takes the primary context of a device.
+    /// Opens a device with its primary context.
     ///
     /// # Errors
-    /// [`GpuError::Unavailable`] without a driver or device, [`GpuError::NoSuchDevice`], or what the driver
-    /// returned.
+    /// [`GpuError::Unavailable`] without a driver or device, [`GpuError::NoSuchDevice`], or the driver's error.
     pub fn new(ordinal: usize) -> Result<Self, GpuError> {
         let driver = probe()?;
         let count = driver.device_count();
@@ -125,14 +124,14 @@ impl Gpu {
         Self::from_context(context)
     }
 
-    /// Uses a context that the caller has already.
+    /// Uses an existing context of the caller.
     ///
     /// # Errors
-    /// [`GpuError::Unavailable`] if the driver lacks something that this crate needs, or what the driver returned.
+    /// [`GpuError::Unavailable`] if the driver lacks a required symbol, or the driver's error.
     pub fn from_context(context: Arc<CudaContext>) -> Result<Self, GpuError> {
         let driver = probe()?;
-        let facts = DeviceFacts::read(driver, context.ordinal(), context.cu_device())?;
-        Ok(Self { driver, context, facts: Arc::new(facts) })
+        let properties = DeviceProperties::read(driver, context.ordinal(), context.cu_device())?;
+        Ok(Self { driver, context, properties: Arc::new(properties) })
     }
 
     /// The context.
@@ -145,23 +144,23 @@ impl Gpu {
         self.context.default_stream()
     }
 
-    /// What the device is.
-    pub fn facts(&self) -> &DeviceFacts {
-        &self.facts
+    /// The properties of the device.
+    pub fn properties(&self) -> &DeviceProperties {
+        &self.properties
     }
 
-    /// The driver behind it.
+    /// The driver that provides the device.
     pub fn driver(&self) -> &'static Driver {
         self.driver
     }
 
-    /// Free and total memory in bytes, now.
+    /// The free and the total memory in bytes at this moment.
     #[doc(alias = "cuMemGetInfo")]
     pub fn memory(&self) -> Result<(usize, usize), GpuError> {
         Ok(self.context.mem_get_info().map_err(CallFailed::at("cuMemGetInfo"))?)
     }
 
-    /// Waits for all work of the context; a kernel's fault shows here at the latest.
+    /// Waits for all work of the context; reports the fault of a kernel at the latest.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<(), GpuError> {
         Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)
@@ -172,8 +171,8 @@ impl Gpu {
         self.context.bind_to_thread().map_err(CallFailed::at("cuCtxSetCurrent"))
     }
 
-    /// Runs `body` with the context current and restores the thread's own afterwards. Unlike [`Gpu::bind`] it
-    /// leaves the errors alone that cudarc stored for its next fallible call, so it suits `Drop`.
+    /// Runs `body` with the context current, then restores the thread's previous context. Unlike [`Gpu::bind`], it keeps
+    /// the errors that cudarc stored for its next fallible call, so it is suitable for `Drop`.
     pub(crate) fn within(&self, body: impl FnOnce()) {
         let context: Handle = self.context.cu_ctx().cast();
         // SAFETY: the context lives as long as `self`; the pop undoes this push and nothing else.

@@ -1,4 +1,4 @@
-//! The errors of this room.
+//! Errors of the GPU layer.
 
 use super::code::CudaCode;
 use super::jit::JitMessage;
@@ -6,16 +6,16 @@ use super::probe::Unavailable;
 use cudarc::driver::DriverError;
 use std::fmt::Write as _;
 
-/// A driver call that returned something else than `CUDA_SUCCESS`.
+/// A driver call that did not return `CUDA_SUCCESS`.
 ///
-/// Kernels run asynchronously, so the code may stem from an earlier launch (an illegal address, for
-/// example), whatever the call named here.
+/// Kernels run asynchronously, so the code may result from an earlier launch (an illegal address, for example) rather
+/// than from the call named here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} returned {code}")]
 pub struct CallFailed {
     /// The driver function, or the cudarc function that called it.
     pub call: &'static str,
-    /// What it returned.
+    /// The code it returned.
     pub code: CudaCode,
 }
 
@@ -38,31 +38,31 @@ impl CudaCode {
     }
 }
 
-/// What goes wrong around devices, modules' symbols and timing.
+/// Errors of devices, module symbols and timing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// There is no usable driver or device.
+    /// No usable driver or device.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// The device number is too high.
-    #[error("device {ordinal} does not exist: {count} found, numbered from 0")]
+    /// The device ordinal is too large.
+    #[error("expected a device ordinal below {count}, found {ordinal}")]
     NoSuchDevice {
-        /// The device asked for.
+        /// The ordinal requested.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices.
         count: usize,
     },
     /// The module has no `.visible .entry` of this name.
     #[error("the module has no kernel named `{name}`")]
     NoSuchFunction {
-        /// The name asked for.
+        /// The name requested.
         name: String,
     },
     /// The module has no `.visible .global` or `.const` of this name.
     #[error("the module has no global named `{name}`")]
     NoSuchGlobal {
-        /// The name asked for.
+        /// The name requested.
         name: String,
     },
     /// A driver call failed.
@@ -76,26 +76,26 @@ impl From<DriverError> for GpuError {
     }
 }
 
-/// Why a PTX text was not loaded.
+/// Why PTX text was not loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The text holds a NUL byte, where the driver would stop reading.
-    #[error("line {line} of the PTX text holds a NUL byte (byte {offset} of the text)")]
+    /// The text contains a NUL byte, at which the driver would stop reading.
+    #[error("PTX line {line}: expected text without NUL bytes, found one at byte {offset} of the text")]
     Nul {
         /// 1-based line of the byte.
         line: u32,
         /// 0-based offset of the byte.
         offset: usize,
     },
-    /// The driver refused the module.
-    #[error("the driver did not load the PTX: {code}{}", display_log(.messages, .log))]
+    /// The driver rejected the module.
+    #[error("the driver rejected the PTX: {code}{}", display_log(.messages, .log))]
     Rejected {
-        /// What `cuModuleLoadDataEx` returned.
+        /// The code that `cuModuleLoadDataEx` returned.
         code: CudaCode,
         /// The compiler's messages, in order; `line` counts the lines of the PTX text from 1.
         messages: Vec<JitMessage>,
-        /// The compiler's log as it came.
+        /// The compiler's log, verbatim.
         log: String,
     },
     /// The context could not be made current.
@@ -104,7 +104,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The compiler's messages; empty for the other kinds of error.
+    /// The compiler's messages; empty for the other variants.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
             Self::Rejected { messages, .. } => messages,
@@ -132,20 +132,20 @@ fn display_log(messages: &[JitMessage], log: &str) -> String {
     text
 }
 
-/// Why a launch was refused; all but `Call` are found before the driver is asked.
+/// Why a launch was rejected. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// An extent of the grid, block or cluster is zero.
-    #[error("the {what} is {found:?}: every extent must be at least 1")]
+    #[error("{what}: expected extents of at least 1, found {found:?}")]
     ZeroExtent {
         /// `grid`, `block` or `cluster`.
         what: &'static str,
         /// The extents in x, y, z.
         found: [u32; 3],
     },
-    /// An extent of the grid or block is beyond the device's limit for that axis.
-    #[error("the {what} is {found:?}: the device allows at most {limit:?}")]
+    /// An extent of the grid or block exceeds the device's limit for that axis.
+    #[error("{what}: expected extents of at most {limit:?}, found {found:?}")]
     ExtentTooLarge {
         /// `grid` or `block`.
         what: &'static str,
@@ -154,36 +154,36 @@ pub enum LaunchError {
         /// The device's limits in x, y, z.
         limit: [u32; 3],
     },
-    /// More threads in a block than the device or this kernel's registers and `.maxntid` allow.
-    #[error("{found} threads per block: `{kernel}` can run with at most {limit}")]
+    /// More threads per block than the device or this kernel's registers and `.maxntid` allow.
+    #[error("kernel `{kernel}`: expected at most {limit} threads per block, found {found}")]
     TooManyThreads {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Threads asked for.
+        /// The threads requested.
         found: u64,
-        /// The most that can run.
+        /// The maximum.
         limit: u32,
     },
-    /// Clusters need compute capability 9.0.
-    #[error("a cluster of {cluster:?} needs compute capability 9.0 or higher, the device has {}.{}", .capability.0, .capability.1)]
+    /// Clusters require compute capability 9.0.
+    #[error("cluster {cluster:?}: expected a device of compute capability 9.0 or later, found {}.{}", .capability.0, .capability.1)]
     NoClusters {
-        /// The cluster asked for.
+        /// The cluster requested.
         cluster: [u32; 3],
         /// The device's compute capability.
         capability: (u32, u32),
     },
-    /// More blocks in a cluster than hardware takes.
-    #[error("a cluster of {cluster:?} has {found} blocks: at most {limit} are possible")]
+    /// More blocks per cluster than the hardware supports.
+    #[error("cluster {cluster:?}: expected at most {limit} blocks, found {found}")]
     ClusterTooLarge {
-        /// The cluster asked for.
+        /// The cluster requested.
         cluster: [u32; 3],
-        /// Its blocks.
+        /// Its number of blocks.
         found: u64,
-        /// The most possible.
+        /// The maximum.
         limit: u32,
     },
-    /// The grid is no multiple of the cluster.
-    #[error("a grid of {grid:?} blocks does not divide into clusters of {cluster:?}")]
+    /// The grid is not a multiple of the cluster.
+    #[error("expected a grid that is a multiple of the cluster {cluster:?}, found {grid:?}")]
     PartialCluster {
         /// The grid.
         grid: [u32; 3],
@@ -191,63 +191,67 @@ pub enum LaunchError {
         cluster: [u32; 3],
     },
     /// The kernel was compiled for another cluster shape (`.reqnctapercluster`).
-    #[error("`{kernel}` requires clusters of {wanted:?}, the launch asks for {found:?}")]
+    #[error("kernel `{kernel}`: expected clusters of {expected:?}, found {found:?}")]
     OtherCluster {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// What its `.reqnctapercluster` says.
-        wanted: [u32; 3],
-        /// What the launch says.
+        /// The shape given by `.reqnctapercluster`.
+        expected: [u32; 3],
+        /// The shape given by the launch.
         found: [u32; 3],
     },
     /// More shared memory than a block can have.
     #[error(
-        "`{kernel}` needs {static_bytes} static + {dynamic_bytes} dynamic bytes of shared memory: a block can have {limit}"
+        "kernel `{kernel}`: expected at most {limit} bytes of shared memory, found {static_bytes} static + {dynamic_bytes} dynamic"
     )]
     SharedMemory {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Bytes declared in the kernel.
+        /// The bytes declared in the kernel.
         static_bytes: u32,
-        /// Bytes asked for by the launch.
+        /// The bytes requested by the launch.
         dynamic_bytes: u32,
         /// The device's opt-in limit per block.
         limit: u32,
     },
-    /// Too many or too few arguments.
-    #[error("`{kernel}` takes {wanted} parameters, {found} were passed")]
+    /// The wrong number of arguments.
+    #[error("kernel `{kernel}`: expected {expected} arguments, found {found}")]
     ParameterCount {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Parameters it declares.
-        wanted: usize,
-        /// Arguments passed.
+        /// The parameters that it declares.
+        expected: usize,
+        /// The arguments passed.
         found: usize,
     },
-    /// An argument of another size than the kernel's parameter.
-    #[error("parameter {index} of `{kernel}` has {wanted} bytes, the argument has {found}")]
+    /// An argument whose size differs from the kernel's parameter.
+    #[error("kernel `{kernel}`, argument {index}: expected {expected} bytes, found {found}")]
     ParameterSize {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// 0-based position.
+        /// The 0-based position.
         index: usize,
-        /// Bytes the kernel declares.
-        wanted: usize,
-        /// Bytes passed.
+        /// The bytes that the kernel declares.
+        expected: usize,
+        /// The bytes passed.
         found: usize,
     },
     /// The stream belongs to another context than the module.
-    #[error("`{kernel}` was loaded into another CUDA context than the stream's")]
+    #[error(
+        "kernel `{kernel}`: expected a stream of the CUDA context that the kernel was loaded into, found another context"
+    )]
     OtherContext {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
     },
     /// A buffer belongs to another context than the stream.
-    #[error("argument {index} of `{kernel}` lives in another CUDA context than the stream")]
+    #[error(
+        "kernel `{kernel}`, argument {index}: expected a buffer of the stream's CUDA context, found another context"
+    )]
     OtherBuffer {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// 0-based position.
+        /// The 0-based position.
         index: usize,
     },
     /// A driver call failed.

@@ -8,37 +8,37 @@ use std::ffi::c_int;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the compiler made of a kernel. Sizes are in bytes.
+/// The attributes of a compiled kernel. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionAttributes {
     /// Registers per thread.
     pub registers: u32,
-    /// Local memory per thread: spills, and arrays that are indexed at run time.
+    /// Local memory per thread: spills, and dynamically indexed arrays.
     pub local_bytes: u32,
     /// Static shared memory per block.
     pub shared_bytes: u32,
-    /// Constant memory of the user's own.
+    /// User-allocated constant memory.
     pub constant_bytes: u32,
-    /// Threads a block can have, from registers and `.maxntid`.
+    /// Maximum number of threads per block, given registers and `.maxntid`.
     pub max_threads: u32,
     /// The architecture of the PTX as `10·major + minor`: 80 for `.target sm_80`.
     pub ptx_version: u32,
-    /// The architecture of the machine code, likewise.
+    /// The architecture of the machine code, in the same form.
     pub binary_version: u32,
     /// The cluster shape of `.reqnctapercluster`, if the kernel has one.
     pub required_cluster: Option<[u32; 3]>,
 }
 
-/// A kernel parameter as the driver laid it out.
+/// A kernel parameter as laid out by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Offset in the parameter space, in bytes.
+    /// The offset in the parameter space, in bytes.
     pub offset: usize,
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: usize,
 }
 
-/// What a launch had to raise on the function so far; values only grow.
+/// The limits that launches have raised on the function so far; they only grow.
 #[derive(Debug)]
 struct Raised {
     dynamic_shared_bytes: u32,
@@ -84,7 +84,8 @@ impl Function {
             binary_version: get(attribute::BINARY_VERSION)?,
             required_cluster: (cluster != [0; 3]).then_some(cluster),
         };
-        let no_opt_in = module.gpu.facts().shared_bytes_per_block.saturating_sub(attributes.shared_bytes);
+        let no_opt_in =
+            module.gpu.properties().shared_bytes_per_block.saturating_sub(attributes.shared_bytes);
         let raised = Raised { dynamic_shared_bytes: no_opt_in, large_clusters: false };
         let mut parameters = Some(Vec::new());
         while let Some(list) = &mut parameters {
@@ -104,19 +105,19 @@ impl Function {
         &self.name
     }
 
-    /// What the compiler made of it.
+    /// The attributes of the compiled kernel.
     #[doc(alias = "cuFuncGetAttribute")]
     pub fn attributes(&self) -> &FunctionAttributes {
         &self.attributes
     }
 
-    /// Its parameters, or `None` if the driver is older than CUDA 12.4 and cannot tell.
+    /// The parameters, or `None` if the driver is older than CUDA 12.4 and cannot report them.
     #[doc(alias = "cuFuncGetParamInfo")]
     pub fn parameters(&self) -> Option<&[Parameter]> {
         self.parameters.as_deref()
     }
 
-    /// How many blocks of so many threads and dynamic shared bytes fit on one multiprocessor.
+    /// The number of blocks with the given threads and dynamic shared bytes that fit on one multiprocessor.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn blocks_per_multiprocessor(
         &self,
@@ -138,7 +139,7 @@ impl Function {
         Ok(blocks.unsigned_abs())
     }
 
-    /// How many clusters of this launch can run on the device at once.
+    /// The number of clusters of this launch that can be resident on the device simultaneously.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     pub fn active_clusters(&self, config: &LaunchConfig) -> Result<u32, GpuError> {
         self.module.gpu.bind()?;
@@ -152,7 +153,7 @@ impl Function {
         Ok(clusters.unsigned_abs())
     }
 
-    /// Raises the kernel's limit of dynamic shared memory, which starts at what needs no opting in.
+    /// Raises the kernel's limit of dynamic shared memory, which initially excludes the opt-in range.
     pub(crate) fn allow_dynamic_shared(&self, bytes: u32) -> Result<(), CallFailed> {
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes > raised.dynamic_shared_bytes {
@@ -162,7 +163,7 @@ impl Function {
         Ok(())
     }
 
-    /// Allows clusters of more than the 8 blocks that every device of compute capability 9.0 takes.
+    /// Allows clusters of more than 8 blocks, the maximum that every device of compute capability 9.0 supports.
     pub(crate) fn allow_large_clusters(&self, config: &LaunchConfig) -> Result<(), CallFailed> {
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         if config.blocks_per_cluster() > 8 && !raised.large_clusters {

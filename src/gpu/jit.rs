@@ -1,11 +1,11 @@
-//! Reads the compiler's log: messages with PTX lines, and each kernel's registers, spills and shared memory.
+//! Parses the compiler's log: messages with PTX lines, and each kernel's registers, spills and shared memory.
 
 use std::fmt;
 
-/// How serious a message is.
+/// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// `info`: facts and advice, such as a serialised `wgmma` pipeline.
+    /// `info`: facts and advice, such as a serialized `wgmma` pipeline.
     Info,
     /// `warning`.
     Warning,
@@ -37,22 +37,22 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One message of ptxas, from the driver or the command line tool.
+/// A message of ptxas, from the driver or the command-line tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JitMessage {
-    /// 1-based line of the PTX text, where the message has one.
+    /// The 1-based line of the PTX text, if the message has one.
     pub line: Option<u32>,
-    /// How serious it is.
+    /// The severity.
     pub severity: Severity,
-    /// What it says, without the line and the severity.
+    /// The text, without the line and the severity.
     pub text: String,
 }
 
 impl JitMessage {
-    /// Reads one line of a log; `None` for lines that are no message.
+    /// Parses one line of a log; `None` if the line is not a message.
     ///
     /// Messages look like `ptxas application ptx input, line 7; error   : Unknown symbol 'x'` or
-    /// `ptxas info    : 0 bytes gmem`, with a file's name in place of `application ptx input` from the tool.
+    /// `ptxas info    : 0 bytes gmem`; the tool prints a file name in place of `application ptx input`.
     pub fn parse(log_line: &str) -> Option<Self> {
         let rest = log_line.trim().strip_prefix("ptxas")?;
         let (head, text) = rest.split_once(" : ").or_else(|| rest.split_once(": "))?;
@@ -68,7 +68,7 @@ impl JitMessage {
         Some(Self { line, severity, text: text.trim().to_owned() })
     }
 
-    /// Every message of a log, in order.
+    /// All messages of a log, in order.
     pub fn parse_all(log: &str) -> Vec<Self> {
         log.lines().filter_map(Self::parse).collect()
     }
@@ -91,43 +91,43 @@ impl fmt::Display for JitMessage {
     }
 }
 
-/// What the compiler said about one kernel.
+/// The compiler's statistics for one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JitKernel {
-    /// The entry's name.
+    /// The name of the entry.
     pub name: String,
-    /// The architecture compiled for, `sm_90a`.
+    /// The architecture compiled for: `sm_90a`.
     pub target: String,
     /// Registers per thread.
     pub registers: u32,
-    /// Barriers used.
+    /// Number of barriers.
     pub barriers: u32,
-    /// Bytes of local memory stack per thread, with the functions it calls.
+    /// Bytes of stack in local memory per thread, including called functions.
     pub stack_bytes: u32,
-    /// Bytes stored to local memory because registers ran out, with the functions it calls.
+    /// Bytes of spill stores, including called functions.
     pub spill_store_bytes: u32,
-    /// Bytes loaded back.
+    /// Bytes of spill loads.
     pub spill_load_bytes: u32,
     /// Static shared memory per block, in bytes.
     pub shared_bytes: u32,
 }
 
-/// What the compiler said about a module that it accepted.
+/// The compiler's report on a module that it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JitInfo {
-    /// Compile time in milliseconds as the driver measured it; 0 when it took the code from its cache.
+    /// The compile time in milliseconds as measured by the driver; 0 if the code came from its cache.
     pub wall_ms: f32,
-    /// The kernels that the log mentions: none when the code came from the driver's cache, so take registers and
-    /// local memory from [`Function::attributes`](super::Function::attributes) where they must not be missing.
+    /// The kernels that the log mentions. Empty if the code came from the driver's cache; registers and local memory are
+    /// always available from [`Function::attributes`](super::Function::attributes).
     pub kernels: Vec<JitKernel>,
-    /// Every message.
+    /// All messages.
     pub messages: Vec<JitMessage>,
-    /// The log as it came.
+    /// The log, verbatim.
     pub log: String,
 }
 
 impl JitInfo {
-    /// Reads the log of `cuModuleLoadDataEx` with `CU_JIT_LOG_VERBOSE`, or of `ptxas -v`.
+    /// Parses the log of `cuModuleLoadDataEx` with `CU_JIT_LOG_VERBOSE`, or of `ptxas -v`.
     pub fn parse(log: &str) -> Self {
         let mut kernels: Vec<JitKernel> = Vec::new();
         for line in log.lines() {
@@ -145,16 +145,16 @@ impl JitInfo {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// Warnings and advisory notes: what a clean compilation does not have.
-    pub fn complaints(&self) -> impl Iterator<Item = &JitMessage> {
+    /// Warnings and advisory notes, which a clean compilation does not have.
+    pub fn warnings(&self) -> impl Iterator<Item = &JitMessage> {
         self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
     }
 }
 
 impl JitKernel {
-    /// Reads `Used 10 registers, used 1 barriers, 2048 bytes smem` and
-    /// `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`; the latter comes once for the kernel
-    /// and once for each function it calls.
+    /// Parses `Used 10 registers, used 1 barriers, 2048 bytes smem` and
+    /// `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`. The latter is printed once for the kernel and once for
+    /// each function it calls.
     fn read_facts(&mut self, line: &str) {
         let facts = line.rsplit_once(" : ").map_or(line, |(_, facts)| facts);
         for fact in facts.split(',') {

@@ -1,29 +1,29 @@
 //! The shape of a launch, checked against device and kernel, and the launch itself.
 
 use super::args::Args;
-use super::device::DeviceFacts;
+use super::device::DeviceProperties;
 use super::error::LaunchError;
 use super::function::{Function, FunctionAttributes};
 use super::symbols::{Handle, LaunchAttribute, RawLaunchConfig};
 use arrayvec::ArrayVec;
 use std::ptr;
 
-/// The most blocks in a cluster that hardware of compute capability 9.0 and later takes.
+/// Maximum number of blocks per cluster on hardware of compute capability 9.0 and later.
 const LARGEST_CLUSTER: u32 = 16;
 
 /// The shape of a launch. Extents are in x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchConfig {
-    /// Blocks.
+    /// Number of blocks.
     pub grid: [u32; 3],
     /// Threads per block.
     pub block: [u32; 3],
-    /// Blocks per cluster. `None` leaves it to the kernel's `.reqnctapercluster`, or to no clusters.
+    /// Blocks per cluster. `None` uses the kernel's `.reqnctapercluster`, or no clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory per block in bytes, on top of what the kernel declares. Beyond the 48 KiB that
-    /// need no opting in, the launch opts in by itself.
+    /// Dynamic shared memory per block in bytes, in addition to what the kernel declares. The launch opts in automatically
+    /// beyond 48 KiB.
     pub dynamic_shared_bytes: u32,
-    /// All blocks must be resident at once, so that they may wait for each other.
+    /// All blocks must be resident simultaneously, so that they may wait for each other.
     pub cooperative: bool,
 }
 
@@ -33,20 +33,20 @@ impl LaunchConfig {
         Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false }
     }
 
-    /// With clusters of this shape.
+    /// Sets the cluster shape.
     #[must_use]
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")]
     pub const fn cluster(self, cluster: [u32; 3]) -> Self {
         Self { cluster: Some(cluster), ..self }
     }
 
-    /// With so much dynamic shared memory per block.
+    /// Sets the dynamic shared memory per block.
     #[must_use]
     pub const fn dynamic_shared(self, bytes: u32) -> Self {
         Self { dynamic_shared_bytes: bytes, ..self }
     }
 
-    /// With all blocks resident at once.
+    /// Makes the launch cooperative: all blocks are resident simultaneously.
     #[must_use]
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
     pub const fn cooperative(self) -> Self {
@@ -62,15 +62,15 @@ impl LaunchConfig {
         self.cluster.map_or(1, volume)
     }
 
-    /// Checks the shape against a device and a kernel's attributes; `kernel` is its name for the message.
+    /// Checks the shape against a device and a kernel's attributes; `kernel` is the name for messages.
     ///
     /// # Errors
-    /// The first rule broken. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
+    /// The first rule violated. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
     pub fn check(
         &self,
         kernel: &str,
         attributes: &FunctionAttributes,
-        device: &DeviceFacts,
+        device: &DeviceProperties,
     ) -> Result<(), LaunchError> {
         let shapes = [("grid", self.grid, device.max_grid), ("block", self.block, device.max_block)];
         for (what, found, limit) in shapes {
@@ -98,12 +98,12 @@ impl LaunchConfig {
         &self,
         kernel: &str,
         attributes: &FunctionAttributes,
-        device: &DeviceFacts,
+        device: &DeviceProperties,
     ) -> Result<(), LaunchError> {
-        if let (Some(found), Some(wanted)) = (self.cluster, attributes.required_cluster)
-            && found != wanted
+        if let (Some(found), Some(expected)) = (self.cluster, attributes.required_cluster)
+            && found != expected
         {
-            return Err(LaunchError::OtherCluster { kernel: kernel.to_owned(), wanted, found });
+            return Err(LaunchError::OtherCluster { kernel: kernel.to_owned(), expected, found });
         }
         let Some(cluster) = self.cluster.or(attributes.required_cluster) else { return Ok(()) };
         if device.capability < (9, 0) {
@@ -152,31 +152,31 @@ fn check_extents(what: &'static str, found: [u32; 3], limit: [u32; 3]) -> Result
     Ok(())
 }
 
-/// The product, held at the largest number where it would overflow.
+/// The product, saturating on overflow.
 fn volume(extents: [u32; 3]) -> u64 {
     extents.into_iter().map(u64::from).fold(1, u64::saturating_mul)
 }
 
 impl Function {
-    /// Queues the kernel on the arguments' stream and returns at once.
+    /// Queues the kernel on the arguments' stream and returns immediately.
     ///
-    /// The shape is checked first ([`LaunchConfig::check`]), then number and sizes of the arguments where the driver
-    /// can tell them ([`Function::parameters`]). Dynamic shared memory beyond 48 KiB and clusters of more than 8
-    /// blocks are opted into.
+    /// The shape is checked first ([`LaunchConfig::check`]), then the number and sizes of the arguments if the driver reports
+    /// them ([`Function::parameters`]). Dynamic shared memory beyond 48 KiB and clusters of more than 8 blocks are opted into
+    /// automatically.
     ///
     /// # Errors
-    /// [`LaunchError`]. A kernel's own fault shows in a later call, [`Gpu::synchronize`](super::Gpu::synchronize)
-    /// for example.
+    /// [`LaunchError`]. A fault of the kernel is reported by a later call, for example
+    /// [`Gpu::synchronize`](super::Gpu::synchronize).
     ///
     /// # Safety
-    /// The arguments must have the types that the kernel declares, in its order; every address the kernel forms
-    /// from them must lie in memory that stays allocated until it has run; it must write through no argument
-    /// added with [`Args::read`]; and what it shares with work on other streams must be ordered by the caller
-    /// unless it was passed through [`Args::read`] and [`Args::write`].
+    /// The arguments must have the types that the kernel declares, in its order. Every address the kernel forms from them must
+    /// be in memory that stays allocated until the kernel has finished. The kernel must not write through an argument added with
+    /// [`Args::read`]. Memory shared with work on other streams must be ordered by the caller unless it was passed through
+    /// [`Args::read`] and [`Args::write`].
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&self, config: &LaunchConfig, mut args: Args<'_>) -> Result<(), LaunchError> {
         let gpu = &self.module.gpu;
-        config.check(self.name(), self.attributes(), gpu.facts())?;
+        config.check(self.name(), self.attributes(), gpu.properties())?;
         self.check_args(&args)?;
         gpu.bind()?;
         self.allow_dynamic_shared(config.dynamic_shared_bytes)?;
@@ -184,8 +184,8 @@ impl Function {
         let mut attributes = config.attributes();
         let raw = config.raw(args.stream().cu_stream().cast(), &mut attributes);
         let mut pointers = args.pointers();
-        // SAFETY: the context is current; function and stream are live and of that context; attributes, pointers and
-        // the arguments they point at outlive the call, which copies them. The rest is the caller's promise.
+        // SAFETY: the context is current; function and stream are live and of that context; attributes, pointers and the
+        // arguments they point to outlive the call, which copies them. The caller guarantees the rest.
         unsafe { gpu.driver().api.cuLaunchKernelEx(&raw, self.raw, pointers.as_mut_ptr(), ptr::null_mut()) }?;
         // `args` is dropped here, after the launch is queued: its guards record it in the buffers' events.
         Ok(())
@@ -210,14 +210,14 @@ impl Function {
             return Err(LaunchError::OtherBuffer { kernel: kernel(), index });
         }
         let Some(parameters) = self.parameters() else { return Ok(()) };
-        let (wanted, found) = (parameters.len(), args.len());
-        if wanted != found {
-            return Err(LaunchError::ParameterCount { kernel: kernel(), wanted, found });
+        let (expected, found) = (parameters.len(), args.len());
+        if expected != found {
+            return Err(LaunchError::ParameterCount { kernel: kernel(), expected, found });
         }
         for (index, (parameter, found)) in parameters.iter().zip(args.sizes()).enumerate() {
-            let wanted = parameter.size;
-            if wanted != found {
-                return Err(LaunchError::ParameterSize { kernel: kernel(), index, wanted, found });
+            let expected = parameter.size;
+            if expected != found {
+                return Err(LaunchError::ParameterSize { kernel: kernel(), index, expected, found });
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Loads PTX text through the driver's compiler and keeps what it said.
+//! Loads PTX text with the driver's compiler and keeps its log.
 
 use super::code::CudaCode;
 use super::device::Gpu;
@@ -11,24 +11,24 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// Room for each of the compiler's two logs; it cuts longer ones off.
+/// Size of each of the compiler's two log buffers; longer logs are truncated.
 const LOG_BYTES: usize = 256 << 10;
 
-/// How a module is compiled. Text in, same text out: nothing here changes the PTX.
+/// How a module is compiled. No option changes the PTX text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Keep `.loc` lines in the machine code, for Nsight Compute and compute-sanitizer.
     #[doc(alias = "CU_JIT_GENERATE_LINE_INFO")]
     pub line_info: bool,
-    /// At most so many registers per thread.
+    /// Maximum number of registers per thread.
     #[doc(alias = "CU_JIT_MAX_REGISTERS")]
     pub max_registers: Option<u32>,
-    /// 0 to 4; the driver's own choice is 4.
+    /// The optimization level, 0 to 4; the driver's default is 4.
     #[doc(alias = "CU_JIT_OPTIMIZATION_LEVEL")]
     pub optimization: Option<u32>,
 }
 
-/// A loaded module. It stays loaded until the last clone and the last [`Function`] of it are dropped.
+/// A loaded module. It stays loaded until its last clone and its last [`Function`] are dropped.
 #[derive(Clone, Debug)]
 pub struct Module {
     inner: Arc<Loaded>,
@@ -49,8 +49,8 @@ unsafe impl Sync for Loaded {}
 impl Drop for Loaded {
     fn drop(&mut self) {
         self.gpu.within(|| {
-            // SAFETY: the handle is live, and nothing uses it after this. A context that died of a kernel's
-            // fault makes the call fail, which leaves nothing to do.
+            // SAFETY: the handle is live, and nothing uses it after this. The call fails if a kernel's fault destroyed the context;
+            // nothing remains to be done then.
             let _ = unsafe { self.gpu.driver().api.cuModuleUnload(self.raw) };
         });
     }
@@ -60,8 +60,8 @@ impl Module {
     /// Compiles and loads PTX text.
     ///
     /// # Errors
-    /// [`LoadError::Rejected`] with the compiler's messages, each with its line of the text;
-    /// [`LoadError::Nul`] for a NUL byte in the text.
+    /// [`LoadError::Rejected`] with the compiler's messages, each with its line of the text; [`LoadError::Nul`] for a NUL
+    /// byte in the text.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load(gpu: &Gpu, ptx: &str) -> Result<Self, LoadError> {
         Self::load_with(gpu, ptx, &LoadOptions::default())
@@ -110,13 +110,13 @@ impl Module {
             let log = until_nul(&error_log);
             return Err(LoadError::Rejected { code, messages: JitMessage::parse_all(&log), log });
         }
-        // Results come back in the slots of the values: here an f32, whatever a pointer's width.
+        // Results are returned in the slots of the values: here an f32, whatever the width of a pointer.
         let wall = list.values.last().map_or(0, |slot| slot.addr() as u32);
         let info = JitInfo { wall_ms: f32::from_bits(wall), ..JitInfo::parse(&until_nul(&info_log)) };
         Ok(Self { inner: Arc::new(Loaded { gpu: gpu.clone(), raw, info }) })
     }
 
-    /// What the compiler said.
+    /// The compiler's report.
     pub fn info(&self) -> &JitInfo {
         &self.inner.info
     }
@@ -126,10 +126,10 @@ impl Module {
         &self.inner.gpu
     }
 
-    /// A kernel of the module.
+    /// Returns a kernel of the module.
     ///
     /// # Errors
-    /// [`GpuError::NoSuchFunction`], or what the driver returned.
+    /// [`GpuError::NoSuchFunction`], or the driver's error.
     #[doc(alias = "cuModuleGetFunction")]
     pub fn function(&self, name: &str) -> Result<Function, GpuError> {
         let missing = || GpuError::NoSuchFunction { name: name.to_owned() };
@@ -147,10 +147,10 @@ impl Module {
         }
     }
 
-    /// Address and size in bytes of a `.visible .global` or `.const` variable of the module.
+    /// Returns the address and the size in bytes of a `.visible .global` or `.const` variable of the module.
     ///
     /// # Errors
-    /// [`GpuError::NoSuchGlobal`], or what the driver returned.
+    /// [`GpuError::NoSuchGlobal`], or the driver's error.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn global(&self, name: &str) -> Result<(u64, usize), GpuError> {
         let missing = || GpuError::NoSuchGlobal { name: name.to_owned() };
@@ -174,7 +174,7 @@ impl Module {
     }
 }
 
-/// The two parallel lists that the driver takes options in.
+/// The two parallel arrays in which the driver takes options.
 #[derive(Default)]
 struct OptionList {
     keys: ArrayVec<c_int, 9>,
@@ -187,7 +187,7 @@ impl OptionList {
         self.values.push(value);
     }
 
-    /// Numbers travel in the pointer itself.
+    /// Numbers are passed in the pointer itself.
     fn push_number(&mut self, key: c_int, value: usize) {
         self.push(key, ptr::without_provenance_mut(value));
     }

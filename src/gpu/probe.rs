@@ -1,4 +1,4 @@
-//! Finds out whether there is a driver and a device, without ever panicking.
+//! Detects whether a driver and a device are available, without panicking.
 
 use super::code::CudaCode;
 use super::error::CallFailed;
@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A CUDA version, as drivers and toolkits number them.
+/// A CUDA version, as numbered by drivers and toolkits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CudaVersion {
     /// 12 of 12.8.
@@ -19,7 +19,7 @@ pub struct CudaVersion {
 }
 
 impl CudaVersion {
-    /// From the driver's number, `1000·major + 10·minor`.
+    /// Converts the driver's number, `1000·major + 10·minor`.
     pub const fn from_raw(raw: u32) -> Self {
         Self { major: raw / 1000, minor: raw % 1000 / 10 }
     }
@@ -31,8 +31,7 @@ impl fmt::Display for CudaVersion {
     }
 }
 
-/// The oldest driver that this crate runs on: it has `cuLaunchKernelEx` and `cuTensorMapEncodeTiled`, and
-/// takes PTX ISA 8.0.
+/// The oldest supported driver: it has `cuLaunchKernelEx` and `cuTensorMapEncodeTiled`, and accepts PTX ISA 8.0.
 const OLDEST: CudaVersion = CudaVersion { major: 12, minor: 0 };
 
 /// Why no GPU can be used.
@@ -42,10 +41,10 @@ pub enum Unavailable {
     /// No driver library is installed, or none can be loaded.
     #[error("no NVIDIA driver: none of {tried} could be loaded")]
     NoDriver {
-        /// The names tried, in short.
+        /// The names tried, abbreviated.
         tried: String,
     },
-    /// A library was loaded that lacks a symbol which every supported driver has, as stub libraries do.
+    /// The library lacks a symbol that every supported driver has, as stub libraries do.
     #[error("{library} is not a working NVIDIA driver: it has no symbol `{symbol}`")]
     BrokenDriver {
         /// The library's name or path.
@@ -53,21 +52,21 @@ pub enum Unavailable {
         /// The first missing symbol.
         symbol: &'static str,
     },
-    /// The driver would not start.
+    /// The driver failed to start.
     #[error("the NVIDIA driver did not start: {0}{hint}", hint = start_hint(.0.code))]
     Init(CallFailed),
-    /// The driver is there, but no device is (or `CUDA_VISIBLE_DEVICES` hides them).
+    /// The driver works, but finds no device (or `CUDA_VISIBLE_DEVICES` hides them).
     #[error("the NVIDIA driver (CUDA {driver}) finds no device")]
     NoDevice {
         /// The CUDA version that the driver supports.
         driver: CudaVersion,
     },
-    /// The driver supports an older CUDA version than this crate needs.
-    #[error("the NVIDIA driver supports CUDA {have}, at least {need} is needed")]
+    /// The driver supports an older CUDA version than this crate requires.
+    #[error("expected an NVIDIA driver that supports CUDA {need} or later, found CUDA {have}")]
     TooOld {
         /// The CUDA version that the driver supports.
         have: CudaVersion,
-        /// The oldest one that would do.
+        /// The oldest version that is supported.
         need: CudaVersion,
     },
 }
@@ -80,7 +79,7 @@ fn start_hint(code: CudaCode) -> &'static str {
     }
 }
 
-/// A loaded, started driver that has every symbol needed.
+/// A loaded, started driver that has every required symbol.
 pub struct Driver {
     pub(crate) api: Symbols,
     library: String,
@@ -97,7 +96,7 @@ impl Driver {
         self.version
     }
 
-    /// How many devices there are; at least 1.
+    /// The number of devices; at least 1.
     #[doc(alias = "cuDeviceGetCount")]
     pub fn device_count(&self) -> usize {
         self.device_count
@@ -108,7 +107,7 @@ impl Driver {
         &self.library
     }
 
-    /// Every symbol that a driver must have to be used: the calls of this module, and those that cudarc makes.
+    /// All symbols that a driver must have: those that this module calls, and those that cudarc calls.
     pub fn required_symbols() -> impl Iterator<Item = &'static str> {
         let mut names = ["cuDriverGetVersion", "cuEventElapsedTime"].to_vec();
         names.extend(CUDARC_SYMBOLS.iter().chain(OWN_SYMBOLS));
@@ -117,20 +116,20 @@ impl Driver {
         names.into_iter()
     }
 
-    /// Opens the first library of `names` that can be loaded and starts it: what [`probe`] does with the names
-    /// that cudarc uses. [`Gpu`](super::Gpu) always runs on the library that [`probe`] found, so this serves to
-    /// examine a particular file.
+    /// Opens the first library of `names` that can be loaded and starts it, as [`probe`] does with the names that cudarc
+    /// uses. [`Gpu`](super::Gpu) always uses the library that [`probe`] found, so this function serves only to examine a
+    /// particular file.
     ///
     /// # Errors
     /// See [`Unavailable`].
     ///
     /// # Safety
-    /// Loading runs the library's initialisers, and symbols with the driver's names must have the driver's types.
+    /// Loading runs the library's initializers, and symbols with the driver's names must have the driver's types.
     pub unsafe fn open<S: AsRef<str>>(names: &[S]) -> Result<Self, Unavailable> {
         for name in names.iter().map(AsRef::as_ref) {
-            // SAFETY: the caller vouches for the library's initialisers.
+            // SAFETY: the caller guarantees that the library's initializers are sound.
             if let Ok(handle) = unsafe { Library::new(name) } {
-                // SAFETY: the caller vouches for the types of its symbols.
+                // SAFETY: the caller guarantees the types of its symbols.
                 return unsafe { Self::start(name, handle) };
             }
         }
@@ -141,7 +140,7 @@ impl Driver {
     /// As for [`Driver::open`].
     unsafe fn start(name: &str, handle: Library) -> Result<Self, Unavailable> {
         let broken = |symbol| Unavailable::BrokenDriver { library: name.to_owned(), symbol };
-        // The version is asked first: in an old driver, a missing symbol is no defect.
+        // The version is checked first: in an old driver, a missing symbol is not a defect.
         // SAFETY: the type is that of `cuDriverGetVersion`, which may be called before `cuInit`.
         let version = unsafe {
             let get = handle
@@ -154,9 +153,9 @@ impl Driver {
         if version < OLDEST {
             return Err(Unavailable::TooOld { have: version, need: OLDEST });
         }
-        // SAFETY: the caller vouches for the types of the symbols.
+        // SAFETY: the caller guarantees the types of the symbols.
         let api = unsafe { Symbols::load(&handle) }.map_err(broken)?;
-        // SAFETY: `cuInit` takes no other flags than 0.
+        // SAFETY: `cuInit` accepts no flags other than 0.
         match unsafe { api.cuInit(0) } {
             Err(failed) if failed.code == CudaCode::NO_DEVICE => {
                 return Err(Unavailable::NoDevice { driver: version });
@@ -184,24 +183,24 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// Loads and starts the NVIDIA driver, once per process; a failure is tried anew on the next call.
+/// Loads and starts the NVIDIA driver once per process; after a failure, the next call tries again.
 ///
-/// The library is looked for under the names that cudarc uses and in its order, so both open the same file.
+/// The library is searched under the names that cudarc uses and in its order, so that both open the same file.
 ///
 /// # Errors
-/// See [`Unavailable`]. It never panics.
+/// [`Unavailable`]. Never panics.
 pub fn probe() -> Result<&'static Driver, Unavailable> {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     if let Some(driver) = DRIVER.get() {
         return Ok(driver);
     }
-    // SAFETY: these are the names of NVIDIA's driver library, which cudarc opens just so.
+    // SAFETY: these are the names of NVIDIA's driver library, which cudarc opens in the same way.
     let driver = unsafe { Driver::open(&candidates()) }?;
     Ok(DRIVER.get_or_init(|| driver))
 }
 
-/// The file names under which cudarc 0.19.10 looks for the driver, in its order. (Its own list is public only
-/// when it was built to load libraries at run time, which another crate in the build may change.)
+/// The file names under which cudarc 0.19.10 searches for the driver, in its order. (Its own list is public only if it is
+/// built to load libraries dynamically, which another crate in the build may change.)
 fn candidates() -> Vec<String> {
     let CudaVersion { major, minor } = CudaVersion::from_raw(cudarc::driver::sys::CUDA_VERSION);
     let bits = usize::BITS;

@@ -1,8 +1,8 @@
-//! Every driver symbol that this room calls, or that cudarc calls for it, in one place.
+//! All driver symbols that this module calls, or that cudarc calls on its behalf.
 //!
-//! The room's own calls go through function pointers looked up here, never through `cudarc::driver::sys`:
-//! those bindings load symbols lazily and panic when one is missing, and their types change with the CUDA
-//! version chosen by whichever crate in the build graph pins one. Handles are opaque pointers in both.
+//! The module calls the driver through function pointers looked up here, never through `cudarc::driver::sys`: those bindings
+//! load symbols lazily and panic if one is missing, and their types depend on the CUDA version that some crate in the build
+//! graph selects. Handles are opaque pointers in both.
 
 use super::code::CudaCode;
 use super::error::CallFailed;
@@ -14,7 +14,7 @@ pub(crate) type Handle = *mut c_void;
 
 macro_rules! driver_api {
     ($( fn $name:ident($($arg:ident: $ty:ty),* $(,)?); )*) => {
-        /// Function pointers of the driver library, valid while that library stays loaded.
+        /// Function pointers of the driver library, valid while the library stays loaded.
         #[derive(Clone, Copy)]
         #[allow(non_snake_case, reason = "the driver's own names")]
         pub(crate) struct Symbols {
@@ -23,26 +23,26 @@ macro_rules! driver_api {
             cuEventElapsedTime: ElapsedFn,
         }
 
-        /// The required symbols of [`Symbols`], by name, but `cuEventElapsedTime`, of which either version does.
+        /// The names of the required symbols of [`Symbols`], except `cuEventElapsedTime`, of which either version suffices.
         pub(crate) const OWN_SYMBOLS: &[&str] = &[$( stringify!($name) ),*];
 
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's own signatures")]
         impl Symbols {
-            /// Looks every symbol up; the error is the name of the first one missing.
+            /// Looks up every symbol; the error is the name of the first missing one.
             ///
             /// # Safety
             /// `library` must be an NVIDIA driver library, so that the names have the types given here.
             pub(crate) unsafe fn load(library: &Library) -> Result<Self, &'static str> {
                 for name in CUDARC_SYMBOLS {
-                    // SAFETY: only asks whether the symbol exists; the pointer is not called.
+                    // SAFETY: only checks whether the symbol exists; the pointer is not called.
                     unsafe { library.get::<Handle>(*name) }.map_err(|_| *name)?;
                 }
-                // SAFETY: the caller promises that the symbols have these types.
+                // SAFETY: the caller guarantees that the symbols have these types.
                 unsafe {
                     Ok(Self {
                         $( $name: *library.get(stringify!($name)).map_err(|_| stringify!($name))?, )*
                         cuFuncGetParamInfo: library.get("cuFuncGetParamInfo").ok().map(|symbol| *symbol),
-                        // 12.8 added `_v2`; the older name stays for older drivers.
+                        // CUDA 12.8 added `_v2`; older drivers have only the older name.
                         cuEventElapsedTime: *library
                             .get("cuEventElapsedTime_v2")
                             .or_else(|_| library.get("cuEventElapsedTime"))
@@ -125,8 +125,8 @@ driver_api! {
     );
 }
 
-/// What the cudarc calls behind [`Gpu`](super::Gpu), [`Args`](super::Args) and [`time`](super::time), and the
-/// stream, event and copy calls that their users make, look up themselves (`cudarc::driver::safe` 0.19.10).
+/// The symbols that cudarc looks up for the calls behind [`Gpu`](super::Gpu), [`Args`](super::Args) and
+/// [`time`](super::time), and for the stream, event and copy calls of users (`cudarc::driver::safe` 0.19.10).
 #[rustfmt::skip]
 pub(crate) const CUDARC_SYMBOLS: &[&str] = &[
     "cuInit", "cuGetErrorName", "cuGetErrorString",
@@ -143,8 +143,8 @@ pub(crate) const CUDARC_SYMBOLS: &[&str] = &[
 
 #[allow(non_snake_case, reason = "the driver's own names")]
 impl Symbols {
-    /// The offset and size in bytes of a kernel parameter, or `None` past the last one. `None` as a whole where
-    /// the driver predates CUDA 12.4 and has no such call.
+    /// The offset and size in bytes of a kernel parameter, or `Some(None)` past the last one. `None` if the driver predates CUDA
+    /// 12.4 and lacks the call.
     ///
     /// # Safety
     /// `function` must be a live `CUfunction`.

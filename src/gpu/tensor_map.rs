@@ -1,18 +1,18 @@
 //! Checked tensor maps for `cp.async.bulk.tensor` (TMA, compute capability 9.0 and later).
 //!
-//! The driver answers any broken rule with `CUDA_ERROR_INVALID_VALUE`; here each rule has its own message.
-//! Rules: CUDA Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
+//! The driver reports every violated rule as `CUDA_ERROR_INVALID_VALUE`; here each rule has its own message. Rules: CUDA
+//! Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
 
 use super::device::Gpu;
 use super::error::CallFailed;
 use cudarc::driver::DeviceRepr;
 use std::ffi::c_void;
 
-/// Type of a tensor's elements; the order is that of `CUtensorMapDataType`.
+/// The type of a tensor's elements, in the order of `CUtensorMapDataType`.
 #[doc(alias = "CUtensorMapDataType")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
-#[allow(missing_docs, reason = "the names say all")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub enum ElementType {
     U8 = 0,
     U16 = 1,
@@ -24,16 +24,16 @@ pub enum ElementType {
     F32 = 7,
     F64 = 8,
     Bf16 = 9,
-    /// `f32`, subnormals flushed to zero on the way.
+    /// `f32`, with subnormals flushed to zero during the copy.
     F32Ftz = 10,
-    /// `f32` rounded to TF32 on the way.
+    /// `f32`, rounded to TF32 during the copy.
     Tf32 = 11,
     /// Both.
     Tf32Ftz = 12,
 }
 
 impl ElementType {
-    /// Bytes of one element.
+    /// Bytes per element.
     pub const fn size(self) -> u32 {
         match self {
             Self::U8 => 1,
@@ -53,7 +53,7 @@ impl ElementType {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Swizzle {
-    /// Not at all.
+    /// No permutation.
     #[default]
     None = 0,
     /// Within 32 bytes.
@@ -65,7 +65,7 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// The longest box row in bytes that the pattern takes.
+    /// The maximum length in bytes of a box row for this pattern.
     const fn span(self) -> Option<u32> {
         match self {
             Self::None => None,
@@ -76,12 +76,12 @@ impl Swizzle {
     }
 }
 
-/// How much the level-2 cache fetches at least.
+/// The minimum amount that the level-2 cache fetches.
 #[doc(alias = "CUtensorMapL2promotion")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum L2Promotion {
-    /// What the copy asks for.
+    /// The amount that the copy requests.
     #[default]
     None = 0,
     /// 64 bytes.
@@ -92,7 +92,7 @@ pub enum L2Promotion {
     B256 = 3,
 }
 
-/// What elements outside the tensor read as.
+/// The value of elements outside the tensor.
 #[doc(alias = "CUtensorMapFloatOOBfill")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -100,77 +100,77 @@ pub enum OutOfBounds {
     /// Zero.
     #[default]
     Zero = 0,
-    /// A NaN that `fma` with zero turns into zero; for floating-point elements.
+    /// A NaN that `fma` with zero converts to zero; for floating-point elements.
     Nan = 1,
 }
 
 /// A tensor in global memory and the box that one copy moves. Dimension 0 is the fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TiledTensor {
-    /// Device address of the first element, a multiple of 16.
+    /// The device address of the first element, a multiple of 16.
     pub address: u64,
-    /// Type of the elements.
+    /// The type of the elements.
     pub element: ElementType,
-    /// Elements along each of 1 to 5 dimensions, 1 to 2³².
+    /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
     pub dims: Vec<u64>,
-    /// Bytes from one index to the next along dimensions 1 and up (dimension 0 is dense): multiples of 16 below 2⁴⁰.
+    /// The bytes between consecutive indices along dimensions 1 and up (dimension 0 is dense): multiples of 16 below 2⁴⁰.
     pub strides: Vec<u64>,
-    /// Elements of the box along each dimension, 1 to 256; a row of it is a multiple of 16 bytes.
+    /// The elements of the box along each dimension, 1 to 256; a row is a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// Steps between the elements taken along each dimension, 1 to 8; 1 where all are.
+    /// The steps between the elements copied along each dimension, 1 to 8; 1 for contiguous elements.
     pub element_strides: Vec<u32>,
-    /// Permutation in shared memory.
+    /// The permutation in shared memory.
     pub swizzle: Swizzle,
-    /// Fetch size of the level-2 cache.
+    /// The fetch size of the level-2 cache.
     pub l2_promotion: L2Promotion,
-    /// What the box reads past the tensor's edges.
+    /// The value of elements past the tensor's edges.
     pub out_of_bounds: OutOfBounds,
 }
 
-/// Why a tensor map was refused; all but `Call` are found before the driver is asked.
+/// Why a tensor map was rejected. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorMapError {
-    /// There must be 1 to 5 dimensions.
-    #[error("a tensor map has 1 to 5 dimensions, not {found}")]
+    /// A tensor has 1 to 5 dimensions.
+    #[error("expected 1 to 5 dimensions, found {found}")]
     Rank {
-        /// Dimensions given.
+        /// The dimensions given.
         found: usize,
     },
-    /// The lists must be as long as the number of dimensions says.
-    #[error("{what}: {wanted} values wanted for {rank} dimensions, {found} given")]
+    /// A list has the wrong length for the number of dimensions.
+    #[error("{what}: expected {expected} values for {rank} dimensions, found {found}")]
     Length {
-        /// Which list.
+        /// The list.
         what: &'static str,
-        /// Dimensions.
+        /// The number of dimensions.
         rank: usize,
-        /// Values wanted.
-        wanted: usize,
-        /// Values given.
+        /// The number of values expected.
+        expected: usize,
+        /// The number of values given.
         found: usize,
     },
-    /// A value is out of its range.
-    #[error("{what} of dimension {dim} is {found}: it must be {least} to {most}")]
+    /// A value is out of range.
+    #[error("{what} of dimension {dim}: expected {least} to {most}, found {found}")]
     Range {
-        /// Which value.
+        /// The name of the value.
         what: &'static str,
         /// The dimension.
         dim: usize,
         /// The value.
         found: u64,
-        /// The least allowed.
+        /// The minimum.
         least: u64,
-        /// The most allowed.
+        /// The maximum.
         most: u64,
     },
     /// The address must be a multiple of 16.
-    #[error("the tensor's address {address:#x} is no multiple of 16")]
+    #[error("address of the tensor: expected a multiple of 16, found {address:#x}")]
     Address {
         /// The address.
         address: u64,
     },
     /// Strides must be multiples of 16 bytes.
-    #[error("the stride of dimension {dim} is {found} bytes: it must be a multiple of 16")]
+    #[error("stride of dimension {dim}: expected a multiple of 16 bytes, found {found}")]
     Stride {
         /// The dimension.
         dim: usize,
@@ -178,27 +178,27 @@ pub enum TensorMapError {
         found: u64,
     },
     /// A row of the box must be a multiple of 16 bytes.
-    #[error("a row of the box has {found} bytes: it must be a multiple of 16")]
+    #[error("row of the box: expected a multiple of 16 bytes, found {found}")]
     BoxRow {
-        /// Bytes of a row.
+        /// The bytes per row.
         found: u32,
     },
-    /// A row of the box must fit the swizzle.
-    #[error("a row of the box has {found} bytes: the swizzle takes at most {limit}")]
+    /// A row of the box must fit in the swizzle's span.
+    #[error("row of the box: expected at most {limit} bytes for this swizzle, found {found}")]
     SwizzleRow {
-        /// Bytes of a row.
+        /// The bytes per row.
         found: u32,
         /// The swizzle's span.
         limit: u32,
     },
-    /// NaN fill needs floating-point elements.
-    #[error("{element:?} elements cannot be filled with NaN")]
+    /// NaN fill requires floating-point elements.
+    #[error("NaN fill: expected floating-point elements, found {element:?}")]
     NanFill {
         /// The element type.
         element: ElementType,
     },
     /// The device has no TMA.
-    #[error("tensor maps need compute capability 9.0 or higher, the device has {}.{}", .capability.0, .capability.1)]
+    #[error("expected a device of compute capability 9.0 or later for tensor maps, found {}.{}", .capability.0, .capability.1)]
     NoTma {
         /// The device's compute capability.
         capability: (u32, u32),
@@ -209,30 +209,30 @@ pub enum TensorMapError {
 }
 
 impl TiledTensor {
-    /// Checks every rule that holds whatever the device.
+    /// Checks every rule that does not depend on the device.
     ///
     /// # Errors
-    /// The first rule broken.
+    /// The first rule violated.
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.dims.len();
         if rank == 0 || rank > 5 {
             return Err(TensorMapError::Rank { found: rank });
         }
-        for (what, wanted, found) in [
+        for (what, expected, found) in [
             ("strides", rank - 1, self.strides.len()),
             ("box extents", rank, self.box_dims.len()),
             ("element strides", rank, self.element_strides.len()),
         ] {
-            if wanted != found {
-                return Err(TensorMapError::Length { what, rank, wanted, found });
+            if expected != found {
+                return Err(TensorMapError::Length { what, rank, expected, found });
             }
         }
         if !self.address.is_multiple_of(16) {
             return Err(TensorMapError::Address { address: self.address });
         }
-        check_range("the size", self.dims.iter().copied(), 1 << 32)?;
-        check_range("the box extent", self.box_dims.iter().copied().map(u64::from), 256)?;
-        check_range("the element stride", self.element_strides.iter().copied().map(u64::from), 8)?;
+        check_range("size", self.dims.iter().copied(), 1 << 32)?;
+        check_range("box extent", self.box_dims.iter().copied().map(u64::from), 256)?;
+        check_range("element stride", self.element_strides.iter().copied().map(u64::from), 8)?;
         self.check_strides()?;
         let row = self.box_dims[0] * self.element.size();
         if !row.is_multiple_of(16) {
@@ -257,7 +257,7 @@ impl TiledTensor {
             }
             let most = (1 << 40) - 16;
             if found > most {
-                return Err(TensorMapError::Range { what: "the stride", dim, found, least: 0, most });
+                return Err(TensorMapError::Range { what: "stride", dim, found, least: 0, most });
             }
         }
         Ok(())
@@ -284,28 +284,28 @@ fn check_range(
 #[repr(C, align(128))]
 pub struct TensorMap([u8; 128]);
 
-// SAFETY: plain bytes, without padding, that the hardware reads as they are.
+// SAFETY: plain bytes without padding, which the hardware reads unchanged.
 unsafe impl DeviceRepr for TensorMap {}
 
 impl TensorMap {
     /// Checks and encodes a map.
     ///
-    /// The memory behind the address must stay allocated while kernels use the map, and its use is invisible to
-    /// cudarc's tracking: pass the buffer itself to the same launch too, or order the streams by hand.
+    /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: pass the buffer
+    /// itself to the same launch as well, or order the streams manually.
     ///
     /// # Errors
     /// [`TensorMapError`].
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode(gpu: &Gpu, tensor: &TiledTensor) -> Result<Self, TensorMapError> {
-        let capability = gpu.facts().capability;
+        let capability = gpu.properties().capability;
         if capability < (9, 0) {
             return Err(TensorMapError::NoTma { capability });
         }
         tensor.check()?;
         gpu.bind()?;
         let mut map = Self([0; 128]);
-        // SAFETY: the lists have the lengths that the rank asks for, `map` has the size and more than the alignment of
-        // a `CUtensorMap`, and the address is only encoded, not read.
+        // SAFETY: the lists have the lengths that the rank requires, `map` has the size and more than the alignment of a
+        // `CUtensorMap`, and the address is only encoded, not read.
         unsafe {
             gpu.driver().api.cuTensorMapEncodeTiled(
                 (&raw mut map).cast(),

@@ -5,24 +5,24 @@ use super::probe::probe;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{CudaEvent, CudaStream};
 
-/// Times of repeated runs, each in microseconds as the GPU's own clock saw it (resolution about 0.5 µs).
+/// The times of repeated runs in microseconds, measured by the GPU's clock (resolution about 0.5 µs).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     micros: Vec<f64>,
 }
 
 impl Timings {
-    /// From times in microseconds, in the order of the runs.
+    /// Creates timings from times in microseconds, in the order of the runs.
     pub fn from_micros(micros: Vec<f64>) -> Self {
         Self { micros }
     }
 
-    /// Every run's time in microseconds, in order.
+    /// The time of each run in microseconds, in order.
     pub fn micros(&self) -> &[f64] {
         &self.micros
     }
 
-    /// The middle time in microseconds, or the mean of the middle two; 0 without runs.
+    /// The median time in microseconds; 0 without runs.
     pub fn median(&self) -> f64 {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -44,10 +44,10 @@ impl Timings {
     }
 }
 
-/// Calls `work(i)` for `i` in `0..warmup + runs`, each time between two events, and times the last `runs`.
+/// Calls `work(i)` for `i` in `0..warmup + runs`, each between two events, and times the last `runs`.
 ///
-/// Nothing waits in between, so the GPU stays busy and `work` should only queue; `i` lets it take turns among
-/// several buffers, to keep the cache cold.
+/// The calls are not synchronized, so the GPU stays busy and `work` should only queue work. `i` allows cycling through several
+/// buffers to keep the cache cold.
 ///
 /// # Errors
 /// The first error of `work`, or of the driver.
@@ -81,7 +81,7 @@ fn record(event: &CudaEvent, stream: &CudaStream) -> Result<(), GpuError> {
     Ok(event.record(stream).map_err(CallFailed::at("cuEventRecord"))?)
 }
 
-/// cudarc's `elapsed_ms` panics on drivers before 12.8 when it was built for CUDA 13; this takes what is there.
+/// cudarc's `elapsed_ms` panics with drivers before 12.8 if it was built for CUDA 13; this uses the symbol that exists.
 fn elapsed_micros(start: &CudaEvent, end: &CudaEvent) -> Result<f64, GpuError> {
     let api = &probe()?.api;
     // SAFETY: both events are live and were created with timing.

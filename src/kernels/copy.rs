@@ -1,4 +1,4 @@
-//! A plain copy: what other kernels' bandwidth is measured against.
+//! A plain copy, the bandwidth reference for other kernels.
 
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target},
@@ -8,17 +8,17 @@ use crate::{
 /// `(x, y, n)`: n elements.
 pub type CopyArgs<T> = (In<T>, Out<T>, u32);
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
-/// Accesses of 16 bytes that each thread has in flight.
+/// 16-byte accesses that each thread has in flight.
 const IN_FLIGHT: u32 = 4;
 
-/// `y = x`: n elements of `T`, any n; 16 bytes at a time, four accesses of each thread in flight.
+/// `y = x`: n elements of `T`, for any n; 16 bytes per access, four accesses per thread in flight.
 ///
-/// The kernel is called `copy_f32` for f32.
+/// The kernel is named `copy_f32` for f32.
 ///
 /// # Errors
-/// None for the targets there are.
+/// None for the supported targets.
 pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs<T>>, BuildError> {
     let vector = 16 / T::SIZE;
     let tile = THREADS * IN_FLIGHT * vector;
@@ -28,7 +28,7 @@ pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs
         k.grid([n.tiles(tile)]);
         let (block, thread) = (k.ctaid_x(), k.tid_x());
 
-        // Whole vectors. The rest is left to the first threads.
+        // Whole vectors. The first threads copy the remainder.
         let whole = n & !(vector - 1);
         let (x_tile, y_tile) = (
             k.tensor(x, [whole], [1.into()]).local_tile((tile,), (block,)),

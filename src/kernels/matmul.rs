@@ -1,4 +1,4 @@
-//! Matrix product on tensor cores with `mma.sync`: any sizes, sm_80 and later.
+//! Matrix product on tensor cores with `mma.sync`, for any sizes, sm_80 and later.
 
 use crate::{
     ptx::{Accumulator, BuildError, HalfPair, In, Kernel, Out, Target},
@@ -8,14 +8,14 @@ use crate::{
 /// `(a, b, d, m, n, k)`: A m×k, B k×n, D m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
-/// D = A·B: A m×k and B k×n of `T` (bf16 or f16), D m×n of f32, all row-major and of any size from 1; sums are in f32.
+/// D = A·B: A m×k and B k×n of `T` (bf16 or f16), D m×n of f32, all row-major, each size at least 1; accumulates in f32.
 ///
-/// `divisor` is a number that divides both n and k of every launch, which a launch checks: 8 gives copies of 16 bytes, 4 of
-/// 8, 2 of 4, and 1 takes any sizes with copies element by element ([`pitch_divisor`] finds it).
+/// `divisor` must divide both n and k of every launch, which the launch checks: 8 allows copies of 16 bytes, 4 of 8, 2 of 4,
+/// and 1 allows any sizes with element-wise copies ([`pitch_divisor`] computes it).
 ///
-/// The kernel is called `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
+/// The kernel is named `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
 ///
-/// A block of 2×2 warps makes 128×128 of D from slabs 32 deep in three stages; each warp holds 64×64 in registers.
+/// A block of 2×2 warps computes 128×128 of D from slabs of depth 32 in three stages; each warp owns 64×64 in registers.
 ///
 /// # Errors
 /// If the target is older than sm_80.

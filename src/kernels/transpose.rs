@@ -13,18 +13,18 @@ pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
 
 /// Rows and columns of a block's tile.
 const TILE: u32 = 64;
-/// Bytes that device memory reads and writes together.
+/// Bytes per sector, the unit of access of device memory.
 const SECTOR: u32 = 32;
 
-/// `y = xᵀ`: x m×n and y n×m of `T`, row-major and of any size from 1.
+/// `y = xᵀ`: x m×n and y n×m of `T`, row-major, each size at least 1.
 ///
-/// `divisor` is a number that divides both m and n of every launch, which a launch checks: with 4, elements of 4 bytes are moved
-/// 16 bytes at a time; 1 takes any sizes, element by element.
+/// `divisor` must divide both m and n of every launch, which the launch checks: with 4, elements of 4 bytes are moved 16 bytes at
+/// a time; 1 allows any sizes and moves single elements.
 ///
-/// The kernel is called `transpose_f32`, or `transpose_f32_by4` for a divisor of 4.
+/// The kernel is named `transpose_f32`, or `transpose_f32_by4` for a divisor of 4.
 ///
 /// # Errors
-/// None for the targets there are.
+/// None for the supported targets.
 pub fn transpose<T: TensorElement>(
     target: Target,
     divisor: u32,

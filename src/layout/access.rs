@@ -1,4 +1,4 @@
-//! What an access pattern costs: bank conflicts in shared memory, sectors in global memory.
+//! The cost of an access pattern: bank conflicts in shared memory, sectors in global memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,29 +6,29 @@ use thiserror::Error;
 
 use super::{composed::ComposedLayout, tuple::Shape};
 
-/// Lanes of a warp.
+/// Number of lanes per warp.
 const WARP: usize = 32;
-/// Banks of shared memory, each a 4-byte word wide (CUDA C++ Programming Guide, "Shared Memory").
+/// Number of banks of shared memory, each one 4-byte word wide (CUDA C++ Programming Guide, "Shared Memory").
 const BANKS: u64 = 32;
-/// Bytes of a bank's word.
+/// Bytes per word of a bank.
 const WORD: u64 = 4;
 /// Bytes that one pass over shared memory can deliver.
 const PASS: u64 = BANKS * WORD;
-/// Bytes of a sector, the unit in which global memory is fetched (CUDA C++ Best Practices Guide, "Coalesced Access").
+/// Bytes per sector, the unit in which global memory is fetched (CUDA C++ Best Practices Guide, "Coalesced Access").
 const SECTOR: u64 = 32;
 
-/// An access that no instruction can make.
+/// An access that no instruction can perform.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// A width that loads and stores do not have.
-    #[error("wanted an access of 1, 2, 4, 8 or 16 bytes per lane, found {width}")]
+    /// A width that loads and stores do not support.
+    #[error("expected an access of 1, 2, 4, 8 or 16 bytes per lane, found {width}")]
     Width {
         /// Bytes per lane.
         width: u64,
     },
-    /// An address that is no multiple of the width.
-    #[error("lane {lane}: address {address} must be a multiple of the access's {width} bytes")]
+    /// An address that is not a multiple of the width.
+    #[error("lane {lane}: expected an address that is a multiple of {width} bytes, found {address}")]
     Misaligned {
         /// The lane.
         lane: usize,
@@ -38,93 +38,95 @@ pub enum AccessError {
         width: u64,
     },
     /// More lanes than a warp has.
-    #[error("wanted at most 32 lanes, found {lanes}")]
+    #[error("expected at most 32 lanes, found {lanes}")]
     Lanes {
         /// Lanes found.
         lanes: usize,
     },
-    /// A layout that cannot be read as (thread, value).
-    #[error("wanted a layout of rank 2, (thread, value), found {layout}")]
+    /// A layout that is not a (thread, value) layout.
+    #[error("expected a (thread, value) layout of rank 2, found {layout}")]
     Rank {
         /// The layout.
         layout: String,
     },
-    /// Values that do not make up whole vectors.
-    #[error("{values} values per thread are no multiple of a vector of {vector}")]
+    /// Values that do not form whole vectors.
+    #[error("expected a multiple of {vector} values per thread (one vector), found {values}")]
     Vector {
         /// Values per thread.
         values: i64,
         /// Elements of a vector.
         vector: i64,
     },
-    /// Values of one vector that are not side by side in memory.
-    #[error("thread {thread}, value {value}: wanted byte {wanted}, next to the value before, found {found}")]
+    /// Values of one vector that are not contiguous in memory.
+    #[error(
+        "thread {thread}, value {value}: expected byte {expected}, contiguous with the previous value, found {found}"
+    )]
     Scattered {
         /// The thread.
         thread: i64,
         /// The value.
         value: i64,
-        /// The byte that would be contiguous.
-        wanted: i64,
-        /// The byte it is at.
+        /// The byte offset expected.
+        expected: i64,
+        /// The byte offset found.
         found: i64,
     },
     /// A byte offset below 0.
-    #[error("thread {thread}, value {value}: byte {found} lies before the start")]
+    #[error("thread {thread}, value {value}: expected a byte offset of at least 0, found {found}")]
     Negative {
         /// The thread.
         thread: i64,
         /// The value.
         value: i64,
-        /// The byte it is at.
+        /// The byte offset.
         found: i64,
     },
 }
 
-/// What a warp's access to shared memory costs.
+/// The cost of a warp's access to shared memory.
 ///
-/// An access is served in phases of at most 128 bytes: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. In a phase a bank serves
-/// one word at a time, to all lanes that want it.
+/// An access is served in phases of at most 128 bytes: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. Within a phase, a bank
+/// serves one word at a time, to all lanes that access it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankConflicts {
-    /// Passes that each phase takes: the most words that any bank must serve in it.
+    /// The number of passes of each phase: the maximum number of words that one bank must serve.
     pub passes: Vec<u32>,
 }
 
 impl BankConflicts {
-    /// The conflict degree: passes of the worst phase; 1 is free of conflicts.
+    /// The conflict degree: the passes of the worst phase; 1 means no conflicts.
     #[must_use]
     pub fn degree(&self) -> u32 {
         self.passes.iter().copied().max().unwrap_or(0)
     }
 
-    /// Passes of all phases together, what a profiler counts as wavefronts.
+    /// The total number of passes, which profilers report as wavefronts.
     #[must_use]
     pub fn wavefronts(&self) -> u32 {
         self.passes.iter().sum()
     }
 }
 
-/// What a warp's access to global memory costs.
+/// The cost of a warp's access to global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coalescing {
-    /// 32-byte sectors touched.
+    /// The number of 32-byte sectors accessed.
     pub sectors: u32,
-    /// 128-byte lines touched.
+    /// The number of 128-byte lines accessed.
     pub lines: u32,
-    /// Distinct bytes asked for.
+    /// The number of distinct bytes requested.
     pub bytes: u32,
 }
 
 impl Coalescing {
-    /// Share of the bytes moved that was asked for: 1 is fully coalesced.
+    /// The fraction of the transferred bytes that was requested; 1 is fully coalesced.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         f64::from(self.bytes) / (f64::from(self.sectors.max(1)) * SECTOR as f64)
     }
 }
 
-/// The cost in shared memory of one access of `width` bytes per lane; lanes that are `None` do not take part.
+/// Computes the cost of one shared-memory access of `width` bytes per lane; `None` marks inactive lanes.
 ///
 /// # Errors
 /// [`AccessError::Width`], [`AccessError::Misaligned`] or [`AccessError::Lanes`].
@@ -157,10 +159,10 @@ fn phase_passes(phase: &[Option<u64>], width: u64) -> u32 {
     words.values().map(|bank| bank.len() as u32).max().unwrap_or(0)
 }
 
-/// The cost in global memory of one access of `width` bytes per lane; lanes that are `None` do not take part.
+/// Computes the cost of one global-memory access of `width` bytes per lane; `None` marks inactive lanes.
 ///
 /// # Errors
-/// As [`bank_conflicts`].
+/// Those of [`bank_conflicts`].
 ///
 /// ```
 /// use warpwright::layout::coalescing;
@@ -200,12 +202,12 @@ fn checked<A: Into<Option<u64>>>(
     Ok(lanes)
 }
 
-/// The accesses that a (thread, value) layout makes, `vector` elements of `element_bytes` at a time: for each warp and each
-/// vector in order, the byte addresses of its lanes.
+/// The accesses of a (thread, value) layout, `vector` elements of `element_bytes` at a time: for each warp and each vector, in
+/// order, the byte addresses of its lanes.
 ///
 /// # Errors
-/// [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if a vector's
-/// elements do not lie side by side.
+/// [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements
+/// of a vector are not contiguous.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};
@@ -227,7 +229,7 @@ pub fn warp_accesses(
     warp_accesses_of(layout.shape(), |index| layout.index(index), element_bytes, vector)
 }
 
-/// [`warp_accesses`] of any function of the (thread, value) index to bytes.
+/// [`warp_accesses`] for any function from the (thread, value) index to bytes.
 pub(super) fn warp_accesses_of(
     shape: &Shape,
     byte_of: impl Fn(i64) -> i64,
@@ -250,9 +252,9 @@ pub(super) fn warp_accesses_of(
                 let start = byte(thread, first);
                 for value in first + 1..first + vector {
                     let step = (value - first).wrapping_mul(element_bytes);
-                    let (wanted, found) = (start.wrapping_add(step), byte(thread, value));
-                    if wanted != found {
-                        return Err(AccessError::Scattered { thread, value, wanted, found });
+                    let (expected, found) = (start.wrapping_add(step), byte(thread, value));
+                    if expected != found {
+                        return Err(AccessError::Scattered { thread, value, expected, found });
                     }
                 }
                 let address = u64::try_from(start).map_err(|_| AccessError::Negative {

@@ -1,4 +1,4 @@
-//! Strides that are basis vectors: layouts whose values are coordinates.
+//! Basis-vector strides: layouts whose values are coordinates.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{IntTuple, Shape};
 
-/// An integer vector: a coordinate, or the stride of an identity layout. Coefficients past the last given are 0.
+/// An integer vector: a coordinate, or a stride of an identity layout. Missing trailing coefficients are 0.
 ///
-/// Prints as CuTe's scaled basis, `4@1` for four steps along dimension 1, or as a tuple if several dimensions are involved.
+/// Displayed as CuTe's scaled basis, `4@1` for four steps along dimension 1, or as a tuple if several dimensions are nonzero.
 #[doc(alias = "ScaledBasis")]
 #[doc(alias = "ArithmeticTuple")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct BasisVector {
-    /// Without trailing zeros, so that equal vectors are equal.
+    /// Without trailing zeros, so that equal vectors compare equal.
     coefficients: Vec<i64>,
 }
 
@@ -103,18 +103,18 @@ impl fmt::Display for BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// The layout that maps each coordinate of a shape to itself, one dimension for each leaf. Tiled like the data, it tells
-    /// which element of the whole each place of a tile is: for predicates, and for TMA's coordinates.
+    /// Creates the layout that maps each coordinate of a shape to itself, with one dimension per leaf. Tiled like the data, it
+    /// gives the original coordinate of each element of a tile, as predicates and TMA coordinates require.
     ///
     /// # Errors
     /// As [`Layout::new`].
     ///
     /// ```
     /// use warpwright::layout::Layout;
-    /// let places = Layout::identity((100, 30))?.zipped_divide((16, 8))?;
-    /// assert_eq!(places.to_string(), "((16,8),(7,4)):((1@0,1@1),(16@0,8@1))");
-    /// let place = places.at(((3, 5), (6, 2)))?;
-    /// assert_eq!((place.component(0), place.component(1)), (99, 21));
+    /// let coords = Layout::identity((100, 30))?.zipped_divide((16, 8))?;
+    /// assert_eq!(coords.to_string(), "((16,8),(7,4)):((1@0,1@1),(16@0,8@1))");
+    /// let coord = coords.at(((3, 5), (6, 2)))?;
+    /// assert_eq!((coord.component(0), coord.component(1)), (99, 21));
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
     #[doc(alias = "make_identity_layout")]
@@ -129,11 +129,11 @@ impl Layout<BasisVector> {
         Layout::with_stride(shape, stride)
     }
 
-    /// For each dimension one more than the farthest component from coordinate 0's, signs not counted; of an identity layout,
-    /// its flat shape.
+    /// For each dimension, the largest absolute distance of a component from that of coordinate 0, plus 1; for an identity
+    /// layout, its flat shape.
     #[must_use]
     pub fn coshape(&self) -> Shape {
-        // Construction checked that the reach fits.
+        // The constructor checked that the span fits.
         let reach = self.reach().unwrap_or_default();
         reach.coefficients.iter().map(|component| component.saturating_add(1)).collect()
     }

@@ -1,24 +1,24 @@
-//! What a layout maps coordinates to: offsets, or coordinates of another tensor.
+//! The codomain of a layout: offsets, or coordinates of another tensor.
 
 use std::fmt::{Debug, Display};
 
-/// A stride: what one step along a mode adds.
+/// A stride: the amount that one step along a mode adds.
 ///
-/// Offsets are `i64`. Strides that are basis vectors make identity layouts, whose values are coordinates.
+/// Offsets are `i64`. Strides that are basis vectors give identity layouts, whose values are coordinates.
 pub trait Codomain: Clone + PartialEq + Debug + Display {
     /// The value of coordinate 0.
     fn zero() -> Self;
 
-    /// `self += stride * times`. Past 64 bits it wraps: within a layout's domain it never gets there.
+    /// `self += stride * times`. Wraps on 64-bit overflow, which cannot occur within a layout's domain.
     fn step(&mut self, stride: &Self, times: i64);
 
-    /// `self * times`, unless that passes 64 bits.
+    /// `self * times`, or `None` on 64-bit overflow.
     fn scaled(&self, times: i64) -> Option<Self>;
 
-    /// `self + other`, unless that passes 64 bits.
+    /// `self + other`, or `None` on 64-bit overflow.
     fn plus(&self, other: &Self) -> Option<Self>;
 
-    /// Every component without its sign, unless that passes 64 bits.
+    /// The absolute value of every component, or `None` on 64-bit overflow.
     fn magnitude(&self) -> Option<Self>;
 }
 

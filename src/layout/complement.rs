@@ -5,18 +5,19 @@ use super::error::{LayoutError, ModePath};
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// The layout that repeats this one over `0..cotarget` (a size or a shape of that size): its values are the starting
-    /// points of the copies, in rising order.
+    /// Returns the layout that repeats this one over `0..cotarget` (a size or a shape of that size). Its values are the
+    /// offsets at which the copies start, in increasing order.
     ///
-    /// Broadcast modes do not count, and strides count without their signs.
+    /// Broadcast modes are ignored; strides count by their absolute values.
     ///
-    /// Post-conditions, with `n = size(filter(self))`: the values rise; the sums of a value of `self` and one of the result
-    /// are all distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the smaller ones, the sums
-    /// are `0, 1, 2 …` without a hole.
+    /// Post-conditions, with `n = size(filter(self))`: the values increase; the sums of a value of `self` and a value of the
+    /// result are all distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the smaller ones, the
+    /// sums are `0, 1, 2 …` without gaps.
     ///
     /// # Errors
-    /// [`LayoutError::Complement`] if a stride is below the span of the smaller ones, so that copies would overlap, and
-    /// [`LayoutError::Uncovered`] if it is no multiple and too few copies fit. [`LayoutError::Extent`] for a cotarget below 1.
+    /// [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
+    /// [`LayoutError::Uncovered`] if it is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a
+    /// cotarget below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -24,7 +25,7 @@ impl Layout {
     /// let error = Layout::new((4, 2), (3, 32))?.complement(64).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "complement of (4,2):(3,32) in 64: beside mode 1 (extent 2, stride 32) 48 offsets would be covered, wanted 64",
+    ///     "complement of (4,2):(3,32) in 64: expected 64 offsets covered, found 48, below mode 1 (extent 2, stride 32)",
     /// );
     /// # Ok::<(), warpwright::layout::LayoutError>(())
     /// ```
@@ -32,9 +33,9 @@ impl Layout {
         Ok(self.fill(&cotarget.into())?.covering()?.layout)
     }
 
-    /// The complement, whether or not it covers the cotarget.
+    /// Computes the complement, whether or not it covers the cotarget.
     pub(super) fn fill(&self, cotarget: &IntTuple) -> Result<Filling, LayoutError> {
-        let wanted = cotarget.check_extents()?;
+        let expected = cotarget.check_extents()?;
         let filtered = self.filter();
         let modes =
             flat_modes(&filtered.shape, &filtered.stride).into_iter().zip(filtered.shape.leaf_paths());
@@ -64,9 +65,9 @@ impl Layout {
             (shape.into_iter().collect(), stride.into_iter().collect());
         let layout = Layout::new(shape, stride)?.coalesce();
         let covered = layout.size().checked_mul(filtered.size()).ok_or_else(overflow)?;
-        // Without a mode there is nothing to cover beside.
+        // Without a mode nothing can remain uncovered.
         let blamed = hole.as_ref().map(|(_, _, blamed)| *blamed).or(modes.last());
-        let uncovered = blamed.filter(|_| covered < wanted).map(|(Mode { extent, stride }, mode)| {
+        let uncovered = blamed.filter(|_| covered < expected).map(|(Mode { extent, stride }, mode)| {
             let (layout, cotarget, mode) = (filtered.to_string(), cotarget.to_string(), mode.clone());
             LayoutError::Uncovered {
                 layout,
@@ -75,7 +76,7 @@ impl Layout {
                 extent: *extent,
                 stride: *stride,
                 covered,
-                wanted,
+                expected,
             }
         });
         let hole = hole.map(|(offset, fault, _)| (offset, fault));
@@ -83,19 +84,19 @@ impl Layout {
     }
 }
 
-/// A complement, and where its copies leave something out.
+/// A complement and the offsets it leaves uncovered.
 pub(super) struct Filling {
     pub(super) layout: Layout,
-    /// What all modes of the layout that was filled span.
+    /// The span of all modes of the completed layout.
     pub(super) reached: i64,
-    /// The first offset that no copy covers although the copies pass it, with the reason.
+    /// The first uncovered offset below the end of the copies, with the reason.
     pub(super) hole: Option<(i64, LayoutError)>,
     /// Why the cotarget is not covered, if it is not.
     uncovered: Option<LayoutError>,
 }
 
 impl Filling {
-    /// This complement, if it covers its cotarget.
+    /// Returns this complement if it covers its cotarget.
     pub(super) fn covering(self) -> Result<Filling, LayoutError> {
         match self.uncovered {
             Some(fault) => Err(fault),
@@ -104,7 +105,7 @@ impl Filling {
     }
 }
 
-/// The shape divided by `by` from its first leaf on, rounding up: what is left of `by` passes to the next leaf.
+/// Divides the shape by `by` from its first leaf on, rounding up; the remaining factor of `by` passes to the next leaf.
 fn fold_ceil_div(shape: &IntTuple, by: i64) -> IntTuple {
     let mut by = by;
     shape.map(|&extent| {
@@ -114,7 +115,7 @@ fn fold_ceil_div(shape: &IntTuple, by: i64) -> IntTuple {
     })
 }
 
-/// `a / b` rounded up, for positive numbers.
+/// `⌈a / b⌉` for positive numbers.
 pub(super) fn ceil_div(a: i64, b: i64) -> i64 {
     a / b + i64::from(a % b != 0)
 }

@@ -8,17 +8,17 @@ use super::tiler::{ByMode, Tiler};
 use super::tuple::{Shape, Stride, Tuple};
 
 impl<D: Codomain> Layout<D> {
-    /// `self ∘ right`: the layout with the shape of `right` that visits `self` in the order of `right`.
+    /// Returns `self ∘ right`: the layout with the shape of `right` that visits `self` in the order of `right`.
     ///
-    /// A tuple of tilers composes mode by mode; modes of `self` past the tuple's are dropped, and `..` leaves a mode.
+    /// A tuple of tilers composes mode by mode; modes of `self` past the end of the tuple are dropped, and `..` keeps a mode.
     ///
-    /// Post-conditions: the result's shape refines `right`'s, and `result(i) = self(right(i))` for all `i`, where `self`
-    /// runs on past its end as [`index`](Self::index) does.
+    /// Post-conditions: the result's shape refines `right`'s, and `result(i) = self(right(i))` for all `i`, where `self` is
+    /// extended past its end as in [`index`](Self::index).
     ///
     /// # Errors
-    /// [`LayoutError::Compose`] where no layout has these properties: each mode of `right` must step through the digits of
-    /// `self`'s index without leaving them part-filled, and sums of modes must not carry from one digit to the next. (CuTe
-    /// checks less, and answers some such cases wrongly.) [`LayoutError::Rank`] for a tuple with too many modes.
+    /// [`LayoutError::Compose`] if no layout has these properties: each mode of `right` must step through the digits of `self`'s
+    /// index without leaving a digit partly covered, and sums of modes must not carry from one digit to the next. (CuTe checks
+    /// less and returns a wrong layout in some of these cases.) [`LayoutError::Rank`] for a tuple with too many modes.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -43,7 +43,7 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, &right.into())
     }
 
-    /// The same elements in another shape: composition with its column-major layout.
+    /// Returns the same elements in another shape: composition with that shape's column-major layout.
     ///
     /// # Errors
     /// As [`compose`](Self::compose).
@@ -63,8 +63,8 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// The left side as a mixed-radix number: mode `k` takes the digit of weight (product of the extents before it); the last
-/// digit is unbounded. The largest digits that the right side reaches so far are kept, by the sign of its strides.
+/// The left side as a mixed-radix number: mode `k` is the digit whose weight is the product of the extents before it; the last
+/// digit is unbounded. Records the largest digits that the right side has reached so far, by the sign of its strides.
 struct Digits<D> {
     modes: Vec<Mode<D>>,
     reach: [Vec<i64>; 2],
@@ -118,7 +118,7 @@ impl<D: Codomain> Digits<D> {
         Ok(Layout::from_flat(modes))
     }
 
-    /// An extent of 1 never steps, and its stride is free: CuTe's rule, which rounds up to a step of the last mode.
+    /// An extent of 1 never steps, so its stride is arbitrary. CuTe's rule rounds it up to a step of the last mode.
     fn unit_mode(&self, right: &Mode) -> Result<Layout<D>, ComposeFault> {
         let Some((last, before)) = self.modes.split_last() else {
             return Ok(Layout::unit());
@@ -171,7 +171,7 @@ impl<D: Codomain> Digits<D> {
         Ok(steps)
     }
 
-    /// Whether none of the steps carries from a digit to the next: then they are one mode.
+    /// Whether none of the steps carries into the next digit, so that they form one mode.
     fn stays(&self, step: &Step) -> bool {
         self.digits_of(step).all(|(mode, digit)| self.holds(mode, digit, step.extent - 1))
     }
@@ -180,7 +180,7 @@ impl<D: Codomain> Digits<D> {
         mode + 1 == self.modes.len() || times == 0 || digit <= (self.modes[mode].extent - 1) / times
     }
 
-    /// The digits of a step's stride, from the step's own digit upwards, leaving out zeros.
+    /// The nonzero digits of a step's stride, from the step's own digit upwards.
     fn digits_of(&self, step: &Step) -> impl Iterator<Item = (usize, i64)> + '_ {
         let last = self.modes.len() - 1;
         let mut rest = step.stride;
@@ -198,7 +198,7 @@ impl<D: Codomain> Digits<D> {
             .try_fold(D::zero(), |sum, (mode, digit)| sum.plus(&self.modes[mode].stride.scaled(digit)?))
     }
 
-    /// Adds the digits that a step reaches to what the right side's modes reach together.
+    /// Adds the digits that a step reaches to the total reached by the right side's modes.
     fn spend(&mut self, right: &Mode, step: &Step) -> Result<(), ComposeFault> {
         let &Mode { extent, stride } = right;
         let reached: Vec<_> = self.digits_of(step).collect();

@@ -1,4 +1,4 @@
-//! A swizzle over an offset over a layout.
+//! A swizzle after an offset after a layout.
 
 use super::construct::Layout;
 use super::error::LayoutError;
@@ -6,11 +6,11 @@ use super::slice::Slicer;
 use super::swizzle::Swizzle;
 use super::tuple::{Coord, Shape};
 
-/// `swizzle ∘ offset ∘ layout`: coordinates go to `swizzle(offset + layout(c))`. In bytes throughout, so that shared tiles,
-/// TMA boxes and `wgmma` descriptors agree on the unit, unless [recast](Self::recast).
+/// `swizzle ∘ offset ∘ layout`: a coordinate `c` maps to `swizzle(offset + layout(c))`. Values are bytes unless the layout is
+/// [recast](Self::recast), so that shared tiles, TMA boxes and `wgmma` descriptors use the same unit.
 ///
-/// It has a shape but no strides. Operations on the domain (slices, divides, compositions) apply to the layout within:
-/// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as CuTe's: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
+/// It has a shape but no strides. Operations on the domain (slices, divides, compositions) apply to the inner layout:
+/// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as in CuTe: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, Swizzle};
@@ -27,7 +27,7 @@ pub struct ComposedLayout {
 }
 
 impl ComposedLayout {
-    /// `swizzle ∘ offset ∘ layout`, offset and layout in bytes.
+    /// Creates `swizzle ∘ offset ∘ layout` from an offset and a layout in bytes.
     #[must_use]
     pub fn new(swizzle: Swizzle, offset: i64, layout: Layout) -> Self {
         ComposedLayout { swizzle, offset, layout }
@@ -39,13 +39,13 @@ impl ComposedLayout {
         self.swizzle
     }
 
-    /// Bytes added before the swizzle.
+    /// The bytes added before the swizzle.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.offset
     }
 
-    /// The layout within, in bytes.
+    /// The inner layout, in bytes.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -57,19 +57,19 @@ impl ComposedLayout {
         self.layout.shape()
     }
 
-    /// Number of coordinates.
+    /// The number of coordinates.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// The byte at linear index `index`.
+    /// The byte offset at linear index `index`.
     #[must_use]
     pub fn index(&self, index: i64) -> i64 {
         self.swizzle.apply(self.offset.wrapping_add(self.layout.index(index)))
     }
 
-    /// The byte at a coordinate.
+    /// The byte offset at a coordinate.
     ///
     /// # Errors
     /// As [`Layout::at`].
@@ -77,12 +77,12 @@ impl ComposedLayout {
         Ok(self.swizzle.apply(self.offset.wrapping_add(self.layout.at(coord)?)))
     }
 
-    /// The bytes at linear indices `0..size`, in order.
+    /// The byte offsets at linear indices `0..size`, in order.
     pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.size()).map(|index| self.index(index))
     }
 
-    /// The modes kept by `at`; the others move into the offset, below the swizzle.
+    /// Returns the modes kept by `at`; the others are added to the offset, before the swizzle.
     ///
     /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///
@@ -93,7 +93,7 @@ impl ComposedLayout {
         Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })
     }
 
-    /// The same swizzle and offset over another view of the layout: `|l| l.zipped_divide((8, 64))`.
+    /// Applies `change` to the inner layout and keeps swizzle and offset: `|l| l.zipped_divide((8, 64))`.
     ///
     /// # Errors
     /// Those of `change`.
@@ -105,7 +105,7 @@ impl ComposedLayout {
     }
 }
 
-/// A layout in bytes, not swizzled.
+/// A layout in bytes without a swizzle.
 impl From<Layout> for ComposedLayout {
     fn from(layout: Layout) -> Self {
         ComposedLayout::new(Swizzle::NONE, 0, layout)

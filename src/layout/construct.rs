@@ -1,4 +1,4 @@
-//! Layouts and the ways to make one.
+//! Layouts and their constructors.
 
 use super::codomain::Codomain;
 use super::error::{LayoutError, Trail};
@@ -6,11 +6,11 @@ use super::tuple::{IntTuple, Shape, Stride, Tuple};
 
 /// A function from coordinates to offsets: a shape, and a stride for each of its extents.
 ///
-/// Coordinates are 0-based and run colexicographically: the leftmost mode fastest. A coordinate is an integer, a flat tuple
-/// or a nested one, all for the same element. Text form: `(4,(2,2)):(2,(1,8))`.
+/// Coordinates are 0-based and colexicographic: the leftmost mode varies fastest. A coordinate is an integer, a flat tuple
+/// or a nested tuple; all three can name the same element. Text form: `(4,(2,2)):(2,(1,8))`.
 ///
-/// Two layouts are equal when shape and stride are, nesting included; equal *functions* may be written in several ways
-/// ([`coalesce`](Self::coalesce) makes them alike).
+/// Two layouts are equal if shape and stride are equal, including nesting; equal *functions* have several representations
+/// ([`coalesce`](Self::coalesce) normalizes them).
 ///
 /// ```
 /// use warpwright::layout::Layout;
@@ -27,17 +27,17 @@ pub struct Layout<D = i64> {
 }
 
 impl Layout {
-    /// A layout of integer strides.
+    /// Creates a layout with integer strides.
     ///
     /// # Errors
     /// [`LayoutError::Incongruent`] if shape and stride nest differently, [`LayoutError::Extent`] if an extent is below 1,
-    /// [`LayoutError::Overflow`] if the size or the farthest offset passes 64 bits.
+    /// [`LayoutError::Overflow`] if the size or the largest offset exceeds 64 bits.
     #[doc(alias = "make_layout")]
     pub fn new(shape: impl Into<Shape>, stride: impl Into<Stride>) -> Result<Layout, LayoutError> {
         Layout::with_stride(shape, stride.into())
     }
 
-    /// Compact, leftmost mode fastest (CuTe's `LayoutLeft`). Modes of extent 1 get stride 0.
+    /// Creates a compact layout with the leftmost mode fastest (CuTe's `LayoutLeft`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -50,7 +50,7 @@ impl Layout {
         Ok(Layout { shape, stride })
     }
 
-    /// Compact, rightmost mode fastest (CuTe's `LayoutRight`). Modes of extent 1 get stride 0.
+    /// Creates a compact layout with the rightmost mode fastest (CuTe's `LayoutRight`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -63,8 +63,9 @@ impl Layout {
         Ok(Layout { shape, stride })
     }
 
-    /// Compact, with the modes' strides rising in the order of `order`: the mode with the least number is fastest, equal
-    /// numbers go from left to right. A leaf of `order` stands for a whole nested mode, column-major within.
+    /// Creates a compact layout whose strides increase in the order given by `order`: the mode with the smallest number is
+    /// fastest, and modes with equal numbers are ordered from left to right. A leaf of `order` applies to a whole nested mode,
+    /// which is then column-major.
     ///
     /// Post-condition: the layout is a bijection onto `0..size`.
     ///
@@ -86,7 +87,7 @@ impl Layout {
 }
 
 impl<D: Codomain> Layout<D> {
-    /// A layout with strides of any kind; see [`Layout::new`].
+    /// Creates a layout with strides of any codomain; see [`Layout::new`].
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -97,11 +98,11 @@ impl<D: Codomain> Layout<D> {
         let layout = Layout { shape, stride };
         match layout.reach() {
             Some(_) => Ok(layout),
-            None => Err(LayoutError::Overflow { what: format!("the farthest offset of {layout}") }),
+            None => Err(LayoutError::Overflow { what: format!("the largest offset of {layout}") }),
         }
     }
 
-    /// The modes given, side by side (CuTe's `make_layout(a, b, …)`).
+    /// Creates a layout whose modes are the given layouts (CuTe's `make_layout(a, b, …)`).
     pub fn concat(modes: impl IntoIterator<Item = Layout<D>>) -> Layout<D> {
         let (shape, stride): (Vec<_>, Vec<_>) =
             modes.into_iter().map(|mode| (mode.shape, mode.stride)).unzip();
@@ -113,7 +114,7 @@ impl<D: Codomain> Layout<D> {
         Layout { shape: Tuple::Leaf(1), stride: Tuple::Leaf(D::zero()) }
     }
 
-    /// Farthest offset from that of coordinate 0, counting strides without their signs.
+    /// The largest distance of an offset from that of coordinate 0, with strides counted by their absolute values.
     pub(super) fn reach(&self) -> Option<D> {
         let mut modes = self.shape.leaves().zip(self.stride.leaves());
         modes.try_fold(D::zero(), |reach, (extent, stride)| {
@@ -121,7 +122,7 @@ impl<D: Codomain> Layout<D> {
         })
     }
 
-    /// From modes that are known to be valid: one mode gives a layout of rank 1, none gives `1:0`.
+    /// Creates a layout from valid modes: one mode gives rank 1, none gives `1:0`.
     pub(super) fn from_flat(modes: Vec<Mode<D>>) -> Layout<D> {
         match <[Mode<D>; 1]>::try_from(modes) {
             Ok([only]) => Layout { shape: Tuple::Leaf(only.extent), stride: Tuple::Leaf(only.stride) },
@@ -135,14 +136,14 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// One extent with its stride.
+/// An extent and its stride.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mode<D = i64> {
     pub(super) extent: i64,
     pub(super) stride: D,
 }
 
-/// Extents and strides of all leaves, from left to right.
+/// The extents and strides of all leaves, from left to right.
 pub(super) fn flat_modes<D: Codomain>(shape: &Shape, stride: &Stride<D>) -> Vec<Mode<D>> {
     let leaves = shape.leaves().zip(stride.leaves());
     leaves.map(|(&extent, stride)| Mode { extent, stride: stride.clone() }).collect()
@@ -167,7 +168,7 @@ fn check_congruent<D: Codomain>(
     }
 }
 
-/// Strides of a column-major layout whose first stride is `next`; `next` ends past the last.
+/// The strides of a column-major layout whose first stride is `next`; on return, `next` is the stride after the last.
 pub(super) fn compact_column_major(shape: &Shape, next: &mut i64) -> Stride {
     shape.map(|&extent| compact_step(extent, next))
 }
@@ -201,7 +202,7 @@ fn compact_order(shape: &Shape, order: &IntTuple) -> Result<Stride, LayoutError>
     Ok(fill_order(shape, order, &mut starts))
 }
 
-/// For each leaf of `order`, the size of what it stands for and its number.
+/// For each leaf of `order`, the size of the modes it applies to and its number.
 fn rank_modes(
     shape: &Shape,
     order: &IntTuple,
@@ -234,7 +235,7 @@ fn fill_order(shape: &Shape, order: &IntTuple, starts: &mut impl Iterator<Item =
     }
 }
 
-/// Compact strides for `extents`, in rising order of `keys`; 0 for extents of 1.
+/// Compact strides for `extents`, in increasing order of `keys`; 0 for extents of 1.
 pub(super) fn strides_by_order(extents: &[i64], keys: &[i64], ties: Ties) -> Vec<i64> {
     let mut by_key: Vec<usize> = (0..extents.len()).collect();
     by_key.sort_by_key(|&index| keys[index]);
@@ -253,11 +254,11 @@ pub(super) fn strides_by_order(extents: &[i64], keys: &[i64], ties: Ties) -> Vec
     strides
 }
 
-/// What modes of equal keys get.
+/// How modes with equal keys are assigned strides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ties {
-    /// Strides of their own, from left to right.
+    /// Each mode has its own stride, from left to right.
     LeftToRight,
-    /// One stride: they share offsets.
+    /// One stride for all: the modes share offsets.
     Share,
 }

@@ -1,4 +1,4 @@
-//! Divides: a layout split into tiles and what steps from tile to tile.
+//! Divides: a layout split into tiles and the steps between tiles.
 
 use super::codomain::Codomain;
 use super::construct::{Layout, Mode, flat_modes};
@@ -7,16 +7,16 @@ use super::tiler::{ByMode, Tile, Tiler};
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// Each mode split in two: `(tile, rest)`, the elements the tiler picks and the starts of its copies. A tuple of tilers
-    /// divides mode by mode; further modes, and those marked `..`, stay whole.
+    /// Splits each mode in two, `(tile, rest)`: the elements that the tiler selects, and the offsets of its repetitions. A tuple
+    /// of tilers divides mode by mode; further modes, and those marked `..`, are not split.
     ///
-    /// Sizes that do not divide are rounded up: the last tiles run past the end, for predicates to cut off.
+    /// Sizes that do not divide are rounded up: the last tiles extend past the end and need predicates.
     ///
-    /// Post-conditions, for a layout as tiler: `result((i, 0)) = self(tiler(i))` and
-    /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` is hit.
+    /// Post-conditions for a layout as the tiler: `result((i, 0)) = self(tiler(i))` and
+    /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` occurs.
     ///
     /// # Errors
-    /// As [`complement`](Layout::complement), also for a tiler whose copies leave a hole; [`LayoutError::Backwards`] for
+    /// As [`complement`](Layout::complement), also for a tiler whose repetitions leave a gap; [`LayoutError::Backwards`] for
     /// negative strides in the tiler; as [`compose`](Self::compose).
     ///
     /// ```
@@ -46,10 +46,10 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, tiler)
     }
 
-    /// [`logical_divide`](Self::logical_divide), gathered: `((tile, tile, …), (rest, rest, …))`.
+    /// Like [`logical_divide`](Self::logical_divide), regrouped as `((tile, tile, …), (rest, rest, …))`.
     ///
-    /// Post-conditions: the rank is 2; for a layout as tiler, `logical_divide`'s result; for a tuple, mode `(0, i)` is its
-    /// mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, modes past the tiler's following whole in mode 1.
+    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is `logical_divide`'s; for a tuple, mode `(0, i)` is
+    /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
     /// As [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
@@ -61,7 +61,7 @@ impl<D: Codomain> Layout<D> {
         self.split_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// [`zipped_divide`](Self::zipped_divide) with the rest unpacked: `((tile, tile, …), rest, rest, …)`.
+    /// Like [`zipped_divide`](Self::zipped_divide), with the rest modes unpacked: `((tile, tile, …), rest, rest, …)`.
     ///
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
@@ -71,7 +71,7 @@ impl<D: Codomain> Layout<D> {
         self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
 
-    /// [`zipped_divide`](Self::zipped_divide) with both unpacked: `(tile, tile, …, rest, rest, …)`.
+    /// Like [`zipped_divide`](Self::zipped_divide), with both unpacked: `(tile, tile, …, rest, rest, …)`.
     ///
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
@@ -107,7 +107,7 @@ impl<D: Codomain> Layout<D> {
                     }
                     (found, _) => {
                         let value = self.to_string();
-                        Err(LayoutError::Rank { operation, wanted: 2, found, value })
+                        Err(LayoutError::Rank { operation, expected: 2, found, value })
                     }
                 };
             }
@@ -136,7 +136,7 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// Refuses a tiler that steps below index 0.
+/// Rejects a tiler that steps below index 0.
 pub(super) fn refuse_backwards(tiler: &Layout) -> Result<(), LayoutError> {
     let mut modes = flat_modes(&tiler.shape, &tiler.stride).into_iter().zip(tiler.shape.leaf_paths());
     match modes.find(|(mode, _)| mode.stride < 0 && mode.extent > 1) {

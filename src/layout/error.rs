@@ -1,21 +1,21 @@
-//! What the algebra refuses, and why.
+//! Errors of the layout algebra.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Where in a nested tuple: `1.0` is mode 0 of mode 1; the empty path is the whole.
+/// A path in a nested tuple: `1.0` is mode 0 of mode 1; the empty path is the whole tuple.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ModePath(Vec<usize>);
 
 impl ModePath {
-    /// The same place, seen from outside of mode `index`.
+    /// The same path, seen from outside mode `index`.
     fn under(mut self, index: usize) -> ModePath {
         self.0.insert(0, index);
         self
     }
 
-    /// Mode numbers from the outermost inwards.
+    /// Mode numbers from the outermost to the innermost.
     #[must_use]
     pub fn indices(&self) -> &[usize] {
         &self.0
@@ -32,7 +32,7 @@ impl fmt::Display for ModePath {
     }
 }
 
-/// A path that recursion keeps on the stack: it becomes a [`ModePath`] only where an error needs one.
+/// A path on the stack of a recursion, converted to a [`ModePath`] only for errors.
 #[derive(Clone, Copy)]
 pub(super) enum Trail<'a> {
     Root,
@@ -56,22 +56,22 @@ impl Trail<'_> {
     }
 }
 
-/// A layout operation that has no answer: what was wanted and what was found, by mode, extent and stride.
+/// A layout operation without a valid result; names the mode, extent and stride.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// Shape and stride nest differently.
-    #[error("mode {mode}: shape {shape} and stride {stride} must nest alike")]
+    #[error("mode {mode}: expected a stride nested like shape {shape}, found {stride}")]
     Incongruent {
-        /// First mode where they part.
+        /// The first mode at which they differ.
         mode: ModePath,
-        /// The shape there.
+        /// The shape of that mode.
         shape: String,
-        /// The stride there.
+        /// The stride of that mode.
         stride: String,
     },
     /// An extent below 1.
-    #[error("mode {mode}: an extent must be at least 1, found {extent}")]
+    #[error("mode {mode}: expected an extent of at least 1, found {extent}")]
     Extent {
         /// The mode.
         mode: ModePath,
@@ -79,22 +79,22 @@ pub enum LayoutError {
         extent: i64,
     },
     /// A factor, a count or a number of bits below 1.
-    #[error("{what} must be at least 1, found {found}")]
+    #[error("{what}: expected at least 1, found {found}")]
     TooSmall {
-        /// The operation and what it wants.
+        /// The operation and its argument.
         what: &'static str,
-        /// What was found.
+        /// The value found.
         found: i64,
     },
-    /// What is wrong in one mode of a tuple of tilers and the mode it is applied to.
+    /// An error in one mode of a tuple of tilers and the mode it applies to.
     #[error("mode {mode}: {fault}")]
     InMode {
         /// The tiler's mode.
         mode: ModePath,
-        /// What is wrong there.
+        /// The error in that mode.
         fault: Box<LayoutError>,
     },
-    /// A size or an offset past 64 bits.
+    /// A size or an offset that exceeds 64 bits.
     #[error("{what} does not fit in 64 bits")]
     Overflow {
         /// What overflowed.
@@ -103,55 +103,55 @@ pub enum LayoutError {
     /// A coordinate that does not nest like the shape.
     #[error("mode {mode}: coordinate {coord} does not fit shape {shape}")]
     Coordinate {
-        /// Where they part.
+        /// The first mode at which they differ.
         mode: ModePath,
-        /// The coordinate there.
+        /// The coordinate of that mode.
         coord: String,
-        /// The shape there.
+        /// The shape of that mode.
         shape: String,
     },
     /// An order that does not nest within the shape it orders.
     #[error("mode {mode}: order {order} does not nest within shape {shape}")]
     Order {
-        /// Where they part.
+        /// The first mode at which they differ.
         mode: ModePath,
-        /// The order there.
+        /// The order of that mode.
         order: String,
-        /// The shape there.
+        /// The shape of that mode.
         shape: String,
     },
     /// An argument with the wrong number of modes.
-    #[error("{operation}: wanted {}, found {found} in {value}", modes(*wanted))]
+    #[error("{operation}: expected {}, found {found} in {value}", modes(*expected))]
     Rank {
         /// The operation.
         operation: &'static str,
-        /// Modes wanted (at most, for tilers).
-        wanted: usize,
-        /// Modes found.
+        /// The number of modes expected (at most, for tilers).
+        expected: usize,
+        /// The number of modes found.
         found: usize,
         /// The argument.
         value: String,
     },
-    /// A range of modes that is empty or passes the end.
-    #[error("modes {begin}..{end} of a layout of rank {rank}: wanted a non-empty range within it")]
+    /// A range of modes that is empty or exceeds the rank.
+    #[error("expected a non-empty range of modes within rank {rank}, found {begin}..{end}")]
     ModeRange {
-        /// First mode.
+        /// The first mode.
         begin: usize,
         /// One past the last mode.
         end: usize,
-        /// Modes there are.
+        /// The number of modes.
         rank: usize,
     },
-    /// `left ∘ right` is no layout.
+    /// `left ∘ right` is not a layout.
     #[error("{left} ∘ {right}: mode {mode} of the right side, {fault}")]
     Compose {
-        /// Left side, simplified.
+        /// The left side, simplified.
         left: String,
-        /// Right side.
+        /// The right side.
         right: String,
-        /// Mode of the right side that does not compose.
+        /// The mode of the right side that does not compose.
         mode: ModePath,
-        /// Why not.
+        /// The reason.
         fault: Box<ComposeFault>,
     },
     /// A layout without a complement.
@@ -161,79 +161,79 @@ pub enum LayoutError {
     Complement {
         /// The layout, filtered.
         layout: String,
-        /// The offending mode of it.
+        /// The mode that overlaps.
         mode: ModePath,
         /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
-        /// What the modes of smaller stride span.
+        /// The span of the modes with smaller strides.
         reached: i64,
     },
-    /// A complement that would leave part of its cotarget uncovered.
+    /// A complement that leaves part of its cotarget uncovered.
     #[error(
-        "complement of {layout} in {cotarget}: beside mode {mode} (extent {extent}, stride {stride}) {covered} offsets would be covered, wanted {wanted}"
+        "complement of {layout} in {cotarget}: expected {expected} offsets covered, found {covered}, below mode {mode} (extent {extent}, stride {stride})"
     )]
     Uncovered {
         /// The layout, filtered.
         layout: String,
         /// The cotarget.
         cotarget: String,
-        /// The mode of it below which the first hole is; the one of the largest stride if the cotarget's modes are to blame.
+        /// The mode below which the first gap occurs, or the mode with the largest stride if the cotarget's modes cause it.
         mode: ModePath,
         /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
-        /// Offsets covered.
+        /// The number of offsets covered.
         covered: i64,
-        /// Offsets wanted.
-        wanted: i64,
+        /// The number of offsets expected.
+        expected: i64,
     },
     /// A layout without a left inverse.
     #[error("left_inverse of {layout}: mode {mode} (extent {extent}): stride {stride} {fault}")]
     LeftInverse {
         /// The layout, coalesced.
         layout: String,
-        /// The offending mode of it.
+        /// The mode that has no inverse.
         mode: ModePath,
         /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
-        /// Why not.
+        /// The reason.
         fault: &'static str,
     },
-    /// A tile that would begin before the first element.
+    /// A tile that would start before the first element.
     #[error("tiler {tiler}: mode {mode} (extent {extent}): stride {stride} steps below index 0")]
     Backwards {
         /// The tiler.
         tiler: String,
-        /// The offending mode of it.
+        /// The mode with a negative stride.
         mode: ModePath,
         /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
     },
-    /// A block that does not divide the shape it should fill.
-    #[error("mode {mode}: extent {found} must divide {target}")]
+    /// A block that does not divide the shape to be filled.
+    #[error("mode {mode}: expected an extent that divides {target}, found {found}")]
     Divides {
         /// The mode.
         mode: ModePath,
         /// The block's extent.
         found: i64,
-        /// The extent it should divide.
+        /// The extent to be divided.
         target: i64,
     },
-    /// A change of unit that splits a stride.
+    /// An upcast that would split a stride.
     #[error(
         "upcast of {layout} by {factor}: mode {mode} (extent {extent}): stride {stride} must divide {factor} or be a multiple of it"
     )]
     Upcast {
         /// The layout.
         layout: String,
-        /// Units gathered into one.
+        /// The number of units combined into one.
         factor: i64,
         /// The mode.
         mode: ModePath,
@@ -242,24 +242,24 @@ pub enum LayoutError {
         /// Its stride.
         stride: i64,
     },
-    /// Splitting units needs a mode of stride 1.
+    /// A downcast without a mode of stride 1.
     #[error(
-        "downcast of {layout} by {factor}: wanted a mode of stride 1 whose elements can be split, the least is mode {mode} (extent {extent}, stride {stride})"
+        "downcast of {layout} by {factor}: expected a mode of stride 1, found mode {mode} (extent {extent}, stride {stride}) as the smallest"
     )]
     Downcast {
         /// The layout.
         layout: String,
-        /// Parts per unit.
+        /// The number of parts per unit.
         factor: i64,
-        /// The mode of the least stride that steps at all.
+        /// The mode with the smallest nonzero stride.
         mode: ModePath,
         /// Its extent.
         extent: i64,
         /// Its stride.
         stride: i64,
     },
-    /// `_` in a zipped divide or product stands for a mode that is split already.
-    #[error("{operation}: `_` at mode {mode} wants a mode of rank 2 to split, found {found}")]
+    /// `_` in a zipped divide or product requires a mode that is already split.
+    #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
     Unsplit {
         /// The operation.
         operation: &'static str,
@@ -268,50 +268,52 @@ pub enum LayoutError {
         /// The layout's mode.
         found: String,
     },
-    /// Swizzle parameters outside their range.
-    #[error("swizzle<{bits},{base},{shift}>: wanted |shift| ≥ bits and bits + base + |shift| ≤ 62")]
+    /// Swizzle parameters out of range.
+    #[error("expected |shift| ≥ bits and bits + base + |shift| ≤ 62, found swizzle<{bits},{base},{shift}>")]
     Swizzle {
-        /// Bits that are exchanged.
+        /// The number of bits exchanged.
         bits: u32,
-        /// Low bits kept.
+        /// The number of low bits that are kept.
         base: u32,
-        /// Distance of source and destination.
+        /// The distance between source and destination bits.
         shift: i32,
     },
-    /// A change of unit that a swizzle does not follow.
-    #[error("{swizzle} in units changed by {factor}: wanted a power of 2 of at most {most}")]
+    /// A change of unit that a swizzle cannot represent.
+    #[error("{swizzle}: expected a change of unit by a power of 2 of at most {most}, found {factor}")]
     SwizzleUnit {
         /// The swizzle.
         swizzle: String,
-        /// Units gathered into one, or parts per unit.
+        /// The number of units combined into one, or of parts per unit.
         factor: i64,
-        /// What the swizzle keeps together.
+        /// The largest factor that the swizzle allows.
         most: i64,
     },
-    /// An offset that is no whole number of larger units.
-    #[error("upcast of {layout} by {factor}: the offset {offset} must be a multiple of it")]
+    /// An offset that is not a whole number of larger units.
+    #[error(
+        "upcast of {layout} by {factor}: expected an offset that is a multiple of the factor, found {offset}"
+    )]
     OffsetUnit {
         /// The layout.
         layout: String,
-        /// Units gathered into one.
+        /// The number of units combined into one.
         factor: i64,
         /// The offset.
         offset: i64,
     },
-    /// Text that is not in CuTe's form.
-    #[error("{text:?}, column {column}: wanted {wanted}")]
+    /// Text that is not in CuTe's notation.
+    #[error("{text:?}, column {column}: expected {expected}")]
     Parse {
         /// The text.
         text: String,
-        /// 1-based column.
+        /// The 1-based column.
         column: usize,
-        /// What was expected there.
-        wanted: &'static str,
+        /// What was expected.
+        expected: &'static str,
     },
 }
 
 impl LayoutError {
-    /// What is wrong with mode `index`, seen from the whole.
+    /// This error in mode `index`, seen from the whole layout.
     pub(super) fn within(self, index: usize) -> LayoutError {
         match self {
             LayoutError::Extent { mode, extent } => LayoutError::Extent { mode: mode.under(index), extent },
@@ -325,7 +327,7 @@ fn modes(count: usize) -> String {
     if count == 1 { "1 mode".to_owned() } else { format!("{count} modes") }
 }
 
-/// Refuses numbers below 1.
+/// Rejects numbers below 1.
 pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutError> {
     if found < 1 { Err(LayoutError::TooSmall { what, found }) } else { Ok(()) }
 }
@@ -336,7 +338,7 @@ pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutErr
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ComposeFault {
-    /// The stride fits no digit.
+    /// The stride matches no digit.
     #[error(
         "{extent}:{stride}: stride {step} in mode {left_mode} of the left side must divide its extent {left_extent} or be a multiple of it"
     )]
@@ -345,7 +347,7 @@ pub enum ComposeFault {
         extent: i64,
         /// Its stride.
         stride: i64,
-        /// What is left of the stride at `left_mode`.
+        /// The remaining stride at `left_mode`.
         step: i64,
         /// Mode of the left side.
         left_mode: usize,
@@ -361,33 +363,33 @@ pub enum ComposeFault {
         extent: i64,
         /// Its stride.
         stride: i64,
-        /// What is left of the extent at `left_mode`.
+        /// The remaining extent at `left_mode`.
         rest: i64,
-        /// Steps that fill the left side's mode.
+        /// The steps that fill the left side's mode.
         steps: i64,
         /// Mode of the left side.
         left_mode: usize,
         /// Its extent.
         left_extent: i64,
     },
-    /// Modes that compose one by one, but whose sums carry.
+    /// Modes that compose individually, but whose sums carry.
     #[error(
-        "{extent}:{stride}: with the modes before it, it reaches {reach} in mode {left_mode} of the left side, past its extent {left_extent}"
+        "{extent}:{stride}: together with the modes before it, it reaches {reach} in mode {left_mode} of the left side, past its extent {left_extent}"
     )]
     Carry {
         /// Extent of the mode.
         extent: i64,
         /// Its stride.
         stride: i64,
-        /// Largest digit reached.
+        /// The largest digit reached.
         reach: i64,
         /// Mode of the left side.
         left_mode: usize,
         /// Its extent.
         left_extent: i64,
     },
-    /// Strides of both signs borrow across modes of the left side.
-    #[error("{extent}:{stride}: strides of both signs borrow across the left side's modes")]
+    /// Strides of opposite signs borrow across modes of the left side.
+    #[error("{extent}:{stride}: strides of opposite signs borrow across the left side's modes")]
     Signs {
         /// Extent of the mode.
         extent: i64,

@@ -1,4 +1,4 @@
-//! Coordinates to offsets and back.
+//! Conversion between coordinates and offsets.
 
 use super::codomain::Codomain;
 use super::construct::Layout;
@@ -18,25 +18,25 @@ impl<D: Codomain> Layout<D> {
         &self.stride
     }
 
-    /// Number of modes at the top; 1 for a layout whose shape is an integer.
+    /// The number of top-level modes; 1 for a layout whose shape is an integer.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
-    /// Depth of nesting: 0 for a layout whose shape is an integer.
+    /// The nesting depth: 0 for a layout whose shape is an integer.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.shape.depth()
     }
 
-    /// Number of coordinates.
+    /// The number of coordinates.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.shape.size()
     }
 
-    /// The value at linear index `index`. Past the end the last extent runs on, as in CuTe.
+    /// The value at linear index `index`. The last extent is unbounded, as in CuTe.
     #[must_use]
     pub fn index(&self, index: i64) -> D {
         let mut value = D::zero();
@@ -44,8 +44,8 @@ impl<D: Codomain> Layout<D> {
         value
     }
 
-    /// The value at a coordinate: an integer, or a tuple of integers each of which may stand for a whole nested mode.
-    /// Coordinates past an extent are not refused: they run on, which predicates rely on.
+    /// The value at a coordinate: an integer, or a tuple of integers, each of which may index a whole nested mode. Coordinates past
+    /// an extent are valid and extrapolate; predicates rely on it.
     ///
     /// # Errors
     /// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
@@ -64,17 +64,17 @@ impl<D: Codomain> Layout<D> {
 }
 
 impl Layout {
-    /// One more than the farthest offset from coordinate 0's, strides counted without their signs.
+    /// The largest distance of an offset from that of coordinate 0, plus 1, with strides counted by their absolute values.
     #[must_use]
     pub fn cosize(&self) -> i64 {
-        // Construction checked that the reach fits.
+        // The constructor checked that the span fits.
         self.reach().map_or(i64::MAX, |reach| reach.saturating_add(1))
     }
 
-    /// The bits that any offset has: what a register with one of the offsets may hold.
+    /// The bits that any offset may have set.
     ///
-    /// Post-condition: `self(i) & !bits = 0` for all `i`. Bits may be counted that no offset has, where modes carry into one
-    /// another or an extent is no power of 2.
+    /// Post-condition: `self(i) & !bits = 0` for all `i`. The result may contain bits that no offset has, if modes carry into
+    /// one another or an extent is not a power of 2.
     #[must_use]
     pub fn bits(&self) -> i64 {
         let modes: Vec<(i64, i64)> = self
@@ -97,10 +97,10 @@ impl Layout {
         })
     }
 
-    /// The coordinate that an offset is read back as: for each extent `(offset / stride) mod extent`, 0 where nothing is
-    /// added. CuTe's `idx2crd` with a stride.
+    /// The coordinate of an offset: for each extent `(offset / stride) mod extent`, and 0 for strides of 0. CuTe's `idx2crd` with
+    /// a stride.
     ///
-    /// Post-condition: of a compact layout, `self.at(result) = offset` for the offsets it has.
+    /// Post-condition for a compact layout: `self.at(result) = offset` for every offset of the layout.
     #[doc(alias = "idx2crd")]
     #[must_use]
     pub fn coord_of_offset(&self, offset: i64) -> Coord {
@@ -111,7 +111,7 @@ impl Layout {
         })
     }
 
-    /// Whether no two coordinates share an offset. Looks at every coordinate.
+    /// Whether no two coordinates share an offset. Enumerates all coordinates.
     #[must_use]
     pub fn is_injective(&self) -> bool {
         let mut offsets: Vec<i64> = self.values().collect();
@@ -119,7 +119,7 @@ impl Layout {
         offsets.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Whether the offsets are exactly `0..size`. Looks at every coordinate.
+    /// Whether the offsets are exactly `0..size`. Enumerates all coordinates.
     #[must_use]
     pub fn is_bijective(&self) -> bool {
         let mut offsets: Vec<i64> = self.values().collect();
@@ -128,14 +128,14 @@ impl Layout {
     }
 }
 
-/// The bits from the lowest of one positive number to the highest of another.
+/// The bits from the lowest set bit of one positive number to the highest of another.
 fn bits_between(low: i64, high: i64) -> i64 {
     let below = |bits: u32| if bits == 0 { 0 } else { i64::MAX >> (63 - bits) };
     below(i64::BITS - high.leading_zeros()) & !below(low.trailing_zeros())
 }
 
-/// The coordinate of linear index `index`, nested like `shape`; past the end the last leaf runs on. Extents of 0
-/// are no shape and give 0.
+/// The coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. Extents of 0, which are not
+/// valid, give 0.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, coord_of_index};
@@ -169,7 +169,7 @@ pub fn index_of_coord(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> 
     linear_index(coord, shape, &Trail::Root)
 }
 
-/// The coordinate of `from` as the coordinate of `to` with the same linear index.
+/// Converts a coordinate of `from` to the coordinate of `to` with the same linear index.
 ///
 /// # Errors
 /// [`LayoutError::Coordinate`] if the coordinate does not nest within `from`.

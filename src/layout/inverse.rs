@@ -1,4 +1,4 @@
-//! Inverses, and what layouts share: contiguous runs, kernels.
+//! Inverses, common contiguous runs and null spaces.
 
 use super::construct::{Layout, Mode, flat_modes};
 use super::error::{LayoutError, ModePath, at_least_1};
@@ -6,13 +6,13 @@ use super::simplify::merged_with_tail;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// Where the offsets 0, 1, 2 … are: a layout `r` with `self(r(i)) = i` for all `i < size(r)`.
+    /// Returns the indices of the offsets 0, 1, 2 …: a layout `r` with `self(r(i)) = i` for all `i < size(r)`.
     ///
-    /// It takes the modes in rising order of stride and goes on while each stride is the span of those before, so that it
-    /// ends where the next offset lies in no mode of its own. Broadcast modes are skipped. At least `1:0`.
+    /// The modes are taken in increasing order of stride as long as each stride equals the span of the previous ones, so the
+    /// result ends at the first offset that no further mode starts at. Broadcast modes are skipped. The result is at least `1:0`.
     ///
-    /// Post-conditions: as above; of a layout that takes no offset twice, no layout with that property is longer. Where modes
-    /// of equal stride overlap a longer one may exist: then the choice is CuTe's.
+    /// Post-conditions: as above; for an injective layout, no longer layout has this property. If modes of equal stride overlap,
+    /// a longer one may exist; the result is then CuTe's.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
@@ -20,20 +20,20 @@ impl Layout {
         for Weighted { extent, stride, weight, .. } in by_stride(&self.coalesce()) {
             if stride == next {
                 run.push(Mode { extent, stride: weight });
-                // Overflows only past the last offset, where no stride follows.
+                // Overflow can occur only past the last offset, where no stride follows.
                 next = stride.wrapping_mul(extent);
             }
         }
         Layout::from_flat(run).coalesce()
     }
 
-    /// A layout `l` with `self(l(self(i))) = self(i)` for all `i < size`; if `self` is injective, `l(self(i)) = i`.
+    /// Returns a layout `l` with `self(l(self(i))) = self(i)` for all `i < size`; if `self` is injective, `l(self(i)) = i`.
     ///
-    /// Offsets that `self` never takes are sent to some index.
+    /// Offsets outside the image of `self` map to unspecified indices.
     ///
     /// # Errors
-    /// [`LayoutError::LeftInverse`] if strides are negative or do not divide one another, or if modes overlap so that no
-    /// layout undoes them.
+    /// [`LayoutError::LeftInverse`] if strides are negative or do not divide one another, or if overlapping modes have no layout
+    /// as an inverse.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -51,7 +51,7 @@ impl Layout {
         };
         let sorted = by_stride(&coalesced);
         let last_extent = sorted.last().map_or(1, |mode| mode.extent);
-        // The mode of this weight runs on past the end.
+        // The mode of this weight is unbounded.
         let tail_weight: i64 = merged_with_tail(self).iter().rev().skip(1).map(|mode| mode.extent).product();
         let modes: Vec<_> = sorted.iter().filter(|mode| mode.stride != 0).collect();
 
@@ -68,23 +68,23 @@ impl Layout {
             digits.push(Mode { extent: stride / span, stride: weight_below });
             (span, weight_below) = (stride, weight);
 
-            // The largest digit this mode is read back as; it may exceed the extent only where the index runs on.
+            // The largest digit that this mode can decode to; it exceeds the extent only where the index is extrapolated.
             reach += stride * (mode.extent - 1);
             let above = modes.get(index + 1).map_or(i64::MAX, |next| next.stride);
             let digit = if reach < above { reach / stride } else { above / stride - 1 };
             if digit >= mode.extent && weight != tail_weight {
-                return Err(refuse(mode, "overlaps a smaller one"));
+                return Err(refuse(mode, "overlaps a smaller stride"));
             }
         }
         digits.push(Mode { extent: last_extent, stride: weight_below });
         Ok(Layout::from_flat(digits).coalesce())
     }
 
-    /// A layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: elements contiguous in both, in order.
-    /// It is what both [right inverses](Self::right_inverse) begin with.
+    /// Returns a layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: the elements that are contiguous in
+    /// both, in order. It is a common prefix of both [right inverses](Self::right_inverse).
     ///
-    /// Post-conditions: as above; if neither layout takes an offset twice, no layout with that property is longer, and
-    /// exchanging the two changes nothing.
+    /// Post-conditions: as above; if both layouts are injective, no longer layout has this property, and the operation is
+    /// commutative.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -109,7 +109,8 @@ impl Layout {
         Layout::from_flat(shared)
     }
 
-    /// Number of elements contiguous in both layouts, in order: a vector of any divisor of this length moves whole.
+    /// The number of elements that are contiguous in both layouts, in order. A vector whose length divides it can be moved in one
+    /// access.
     ///
     /// Post-condition: the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
@@ -117,11 +118,11 @@ impl Layout {
         self.max_common_layout(other).size()
     }
 
-    /// The longest aligned vector: the largest `n` such that modes that run from offset 0 on fill whole multiples of `n`, and
-    /// all other strides are multiples of it.
+    /// The longest aligned vector: the largest `n` such that the modes contiguous from offset 0 fill whole multiples of `n`, and
+    /// all other strides are multiples of `n`.
     ///
-    /// Post-condition: with an offset, the layout takes all of the `n` offsets `n · q .. n · (q + 1)` around it. So memory
-    /// whose start is aligned to `n` elements can be moved `n` elements at a time.
+    /// Post-condition: if the layout takes an offset, it takes all of the `n` offsets `n · q .. n · (q + 1)` around it. Memory
+    /// aligned to `n` elements can therefore be moved `n` elements at a time.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -141,9 +142,9 @@ impl Layout {
         gcd(run, others)
     }
 
-    /// The coordinates that `self` maps to 0 because their strides are 0.
+    /// Returns the coordinates that `self` maps to 0 because their strides are 0.
     ///
-    /// Post-conditions: `self(result(i)) = 0` for all `i`; `size(result) = size(self) / size(filter(self))` up to extents
+    /// Post-conditions: `self(result(i)) = 0` for all `i`; `size(result) = size(self) / size(filter(self))`, except for extents
     /// of 1.
     #[doc(alias = "kernel")]
     #[must_use]
@@ -160,9 +161,9 @@ impl Layout {
     }
 }
 
-/// Spreads `count` elements over a shape, as many as divide each mode from the first on.
+/// Distributes `count` elements over a shape: as many as divide each mode, starting with the first.
 ///
-/// Post-conditions: the result's size divides `count` and its values rise; it composes with every layout of that shape.
+/// Post-conditions: the result's size divides `count` and its values increase; every layout of that shape composes with it.
 ///
 /// # Errors
 /// [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is.
@@ -174,7 +175,7 @@ impl Layout {
 /// ```
 pub fn domain_distribute(shape: &IntTuple, count: i64) -> Result<Layout, LayoutError> {
     shape.check_extents()?;
-    at_least_1("domain_distribute: the count", count)?;
+    at_least_1("domain_distribute count", count)?;
     let (mut rest, mut weight) = (count, 1);
     let mut modes = Vec::new();
     for &extent in shape.leaves() {
@@ -190,7 +191,7 @@ pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A mode with its weight in the layout's index.
+/// A mode and its weight in the layout's index.
 struct Weighted {
     extent: i64,
     stride: i64,
@@ -198,7 +199,7 @@ struct Weighted {
     path: ModePath,
 }
 
-/// The modes in rising order of stride.
+/// The modes in increasing order of stride.
 fn by_stride(layout: &Layout) -> Vec<Weighted> {
     let mut weight = 1;
     let mut modes = Vec::with_capacity(layout.rank());
@@ -207,7 +208,7 @@ fn by_stride(layout: &Layout) -> Vec<Weighted> {
         modes.push(Weighted { extent, stride, weight, path });
         weight *= extent;
     }
-    // CuTe's sort. It is not stable, so that among modes of equal stride it decides which one an inverse goes through.
+    // CuTe's sort. It is not stable, which determines the mode that an inverse uses among modes of equal stride.
     for low in 0..modes.len() {
         for high in low + 1..modes.len() {
             if modes[high].stride < modes[low].stride {

@@ -1,15 +1,15 @@
-//! Compact layouts in the image of another.
+//! Compact layouts modeled on another layout.
 
 use super::construct::{Layout, Ties, compact_column_major, flat_modes, strides_by_order};
 use super::error::LayoutError;
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Compact, of the same shape, with strides in the same order. Broadcast modes (stride 0) stay broadcast, and modes of
-    /// equal stride, which share offsets here, share them in the result.
+    /// Returns a compact layout of the same shape, with strides in the same order. Broadcast modes (stride 0) remain broadcast,
+    /// and modes of equal stride, which share offsets in `self`, share them in the result.
     ///
-    /// Post-conditions: the shape is kept; of two modes with different strides the same one is the faster; exactly the
-    /// broadcast modes and those of extent 1 have stride 0; a compact layout keeps its function.
+    /// Post-conditions: the shape is kept; modes with different strides keep their order; exactly the broadcast modes and those of
+    /// extent 1 have stride 0; a compact layout is unchanged as a function.
     #[doc(alias = "make_layout_like")]
     #[must_use]
     pub fn like(&self) -> Layout {
@@ -17,11 +17,11 @@ impl Layout {
         Layout { shape: self.shape.clone(), stride: strides_like(&filtered, &self.stride) }
     }
 
-    /// Compact, for registers that hold what this layout addresses: mode 0 (an instruction's values) fastest and
-    /// column-major, broadcast modes within it kept; the other modes in the order of their strides, broadcast ones first.
-    /// Modes of equal stride, which share offsets here, share registers in the result.
+    /// Returns a compact layout for the registers that hold the elements of `self`: mode 0 (the values of an instruction) is
+    /// fastest and column-major, and its broadcast modes are kept; the other modes follow in the order of their strides, broadcast
+    /// modes first. Modes of equal stride, which share offsets in `self`, share registers in the result.
     ///
-    /// Post-condition: of an injective layout, a bijection of the same size onto registers `0..size`.
+    /// Post-condition: for an injective layout, a bijection of the same size onto registers `0..size`.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-/// Compact strides for `shape` in the order of `stride`, nested alike.
+/// Compact strides for `shape` in the order of `stride`, with the same nesting.
 fn strides_like(shape: &Shape, stride: &Stride) -> Stride {
     let extents: Vec<i64> = shape.leaves().copied().collect();
     let keys: Vec<i64> = stride.leaves().copied().collect();
@@ -54,7 +54,7 @@ fn strides_like(shape: &Shape, stride: &Stride) -> Stride {
     shape.map(|_| strides.next().unwrap_or(0))
 }
 
-/// The shape with 1 in place of every extent that is broadcast.
+/// The shape with 1 in place of every broadcast extent.
 fn filter_zeros(shape: &Shape, stride: &Stride) -> Shape {
     let mut modes = flat_modes(shape, stride).into_iter();
     shape.map(|&extent| {

@@ -1,4 +1,4 @@
-//! Layouts as tuples of modes: pick, group, pad, reorder.
+//! Layouts as tuples of modes: selecting, grouping, padding, reordering.
 
 use super::codomain::Codomain;
 use super::construct::Layout;
@@ -6,10 +6,10 @@ use super::error::LayoutError;
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// Mode `index` as a layout.
+    /// Returns mode `index` as a layout.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if there is no such mode.
+    /// [`LayoutError::ModeRange`] if the mode does not exist.
     #[doc(alias = "get")]
     pub fn mode(&self, index: usize) -> Result<Layout<D>, LayoutError> {
         match (self.shape.mode(index), self.stride.mode(index)) {
@@ -20,16 +20,16 @@ impl<D: Codomain> Layout<D> {
         }
     }
 
-    /// The modes at the top, each as a layout.
+    /// Returns the top-level modes as layouts.
     pub fn modes(&self) -> impl Iterator<Item = Layout<D>> + '_ {
         let modes = self.shape.modes().iter().zip(self.stride.modes());
         modes.map(|(shape, stride)| Layout { shape: shape.clone(), stride: stride.clone() })
     }
 
-    /// Modes `begin..end` as a layout of that rank.
+    /// Returns modes `begin..end` as a layout of that rank.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if the range is empty or passes the last mode.
+    /// [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
     pub fn take(&self, begin: usize, end: usize) -> Result<Layout<D>, LayoutError> {
         if begin >= end || end > self.rank() {
             return Err(LayoutError::ModeRange { begin, end, rank: self.rank() });
@@ -37,18 +37,18 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout::concat(self.modes().skip(begin).take(end - begin)))
     }
 
-    /// The modes numbered in `order`, in that order; modes may be left out or repeated.
+    /// Returns the modes numbered in `order`, in that order; modes may be omitted or repeated.
     ///
     /// Post-conditions: the rank is that of `order`; mode `i` is mode `order[i]` of `self`.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if there is no such mode.
+    /// [`LayoutError::ModeRange`] if a mode does not exist.
     pub fn select(&self, order: &[usize]) -> Result<Layout<D>, LayoutError> {
         let modes: Result<Vec<_>, _> = order.iter().map(|&index| self.mode(index)).collect();
         Ok(Layout::concat(modes?))
     }
 
-    /// The modes in reverse: for a matrix, its transpose.
+    /// Returns the modes in reverse order: for a matrix, its transpose.
     ///
     /// Post-condition: `result((…, b, a)) = self((a, b, …))`.
     #[must_use]
@@ -58,18 +58,18 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(modes)
     }
 
-    /// Modes `begin..end` gathered into one.
+    /// Groups modes `begin..end` into one.
     ///
-    /// Post-conditions: mode `begin` has the modes `begin..end` of `self`, the others are as they were; `result(i) = self(i)`
-    /// for all `i`.
+    /// Post-conditions: mode `begin` has the modes `begin..end` of `self`, the others are unchanged; `result(i) = self(i)` for all
+    /// `i`.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if the range is empty or passes the last mode.
+    /// [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
     pub fn group(&self, begin: usize, end: usize) -> Result<Layout<D>, LayoutError> {
         Ok(Layout { shape: self.shape.group(begin, end)?, stride: self.stride.group(begin, end)? })
     }
 
-    /// Padded at the end with modes `1:0` up to `rank`.
+    /// Pads at the end with modes `1:0` up to `rank`.
     ///
     /// Post-conditions: the rank is at least `rank`; the first modes are `self`'s; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -81,7 +81,7 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(self.modes().chain(padding))
     }
 
-    /// Padded at the front with modes `1:0` up to `rank`.
+    /// Pads at the front with modes `1:0` up to `rank`.
     ///
     /// Post-conditions: the rank is at least `rank`; the last modes are `self`'s; `result(i) = self(i)` for all `i`.
     #[must_use]
@@ -93,7 +93,7 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(padding.chain(self.modes()))
     }
 
-    /// All leaves side by side, nesting removed.
+    /// Returns all leaves as one flat tuple of modes.
     ///
     /// Post-condition: `result(i) = self(i)` for all `i`.
     #[must_use]
@@ -101,7 +101,7 @@ impl<D: Codomain> Layout<D> {
         Layout { shape: self.shape.flatten(), stride: self.stride.flatten() }
     }
 
-    /// The leaves folded into the nesting of `profile`.
+    /// Nests the leaves like `profile`.
     ///
     /// # Errors
     /// [`LayoutError::Rank`] if the number of leaves differs.
@@ -109,7 +109,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout { shape: self.shape.unflatten(profile)?, stride: self.stride.unflatten(profile)? })
     }
 
-    /// Mode by mode: `((a0,b0),(a1,b1))` from `(a0,a1)` and `(b0,b1)`; `((a,b))` if the first is no tuple.
+    /// Zips mode by mode: `((a0,b0),(a1,b1))` from `(a0,a1)` and `(b0,b1)`; `((a,b))` if the first is not a tuple.
     pub(super) fn zip(&self, other: &Layout<D>) -> Layout<D> {
         match self.shape {
             Tuple::Leaf(_) => Layout::concat([Layout::concat([self.clone(), other.clone()])]),

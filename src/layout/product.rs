@@ -7,15 +7,15 @@ use super::tiler::{ByMode, Tiler};
 use super::tuple::{IntTuple, Shape};
 
 impl Layout {
-    /// `(self, copies)`: this layout, and the starts of its copies in the order of the tiler. A tuple of tilers multiplies
-    /// mode by mode; further modes, and those marked `..`, stay as they are.
+    /// Returns `(self, copies)`: this layout, and the offsets of its copies in the order of the tiler. A tuple of tilers
+    /// multiplies mode by mode; further modes, and those marked `..`, are unchanged.
     ///
-    /// Post-conditions, for a layout as tiler: mode 0 is `self`; the copies that mode 1 lists are disjoint if the tiler is
-    /// injective, and laid out in its order. Copies go first where there is room between the modes of `self`, then behind it.
+    /// Post-conditions for a layout as the tiler: mode 0 is `self`; the copies in mode 1 are disjoint if the tiler is injective,
+    /// and follow its order. Copies first fill gaps between the modes of `self`, then the offsets after it.
     ///
     /// # Errors
-    /// [`LayoutError::Complement`] if a stride is below the span of the smaller ones, so that copies would overlap;
-    /// [`LayoutError::Backwards`] for negative strides in the tiler; else as [`compose`](Self::compose).
+    /// [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
+    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise as [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -40,8 +40,8 @@ impl Layout {
             .checked_mul(tiler.cosize())
             .ok_or_else(|| LayoutError::Overflow { what: format!("the product of {self} by {tiler}") })?;
         let mut starts = self.fill(&span.into())?;
-        // Where padding takes the room of copies, the span may be reached before the last of them is placed: those that are
-        // left follow behind the whole, in a last mode, which runs on.
+        // If padding reduces the space for copies, the span may be reached before the last copy is placed; the remaining copies
+        // follow the whole layout in a last, unbounded mode.
         if span <= starts.reached && starts.layout.size() < tiler.cosize() {
             starts = self.fill(&starts.reached.saturating_add(1).into())?;
         }
@@ -49,10 +49,10 @@ impl Layout {
         Layout::concat([self.clone(), copies]).checked()
     }
 
-    /// [`logical_product`](Self::logical_product), gathered: `((block, block, …), (copies, copies, …))`.
+    /// Like [`logical_product`](Self::logical_product), regrouped as `((block, block, …), (copies, copies, …))`.
     ///
-    /// Post-conditions: the rank is 2; for a layout as tiler, `logical_product`'s result; for a tuple, mode `(0, i)` is its
-    /// mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, modes past the tiler's following whole in mode 1.
+    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is `logical_product`'s; for a tuple, mode `(0, i)` is
+    /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
     /// As [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
@@ -64,7 +64,7 @@ impl Layout {
         self.repeat_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// [`zipped_product`](Self::zipped_product) with the copies unpacked: `((block, block, …), copies, copies, …)`.
+    /// Like [`zipped_product`](Self::zipped_product), with the copies unpacked: `((block, block, …), copies, copies, …)`.
     ///
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
@@ -74,7 +74,7 @@ impl Layout {
         self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
 
-    /// [`zipped_product`](Self::zipped_product) with both unpacked: `(block, block, …, copies, copies, …)`.
+    /// Like [`zipped_product`](Self::zipped_product), with both unpacked: `(block, block, …, copies, copies, …)`.
     ///
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
@@ -84,7 +84,7 @@ impl Layout {
         self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
 
-    /// Copies of this layout side by side: mode `i` is `(self_i, tiler_i)`.
+    /// Returns adjacent copies of this layout: mode `i` is `(self_i, tiler_i)`.
     ///
     /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
     ///
@@ -95,7 +95,7 @@ impl Layout {
         Ok(block.zip(&copies))
     }
 
-    /// Copies of this layout interleaved: mode `i` is `(tiler_i, self_i)`.
+    /// Returns interleaved copies of this layout: mode `i` is `(tiler_i, self_i)`.
     ///
     /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
     ///
@@ -112,13 +112,13 @@ impl Layout {
         Ok((product.mode(0)?, product.mode(1)?))
     }
 
-    /// This layout repeated to fill `target`, along the first mode first, or in the order of the numbers in `order`.
+    /// Repeats this layout to fill `target`, along the first mode first, or in the order of the numbers in `order`.
     ///
     /// Post-conditions: the result's mode `i` has the size of `target`'s; its offsets below `size(self)` are `self`'s.
     ///
     /// # Errors
     /// [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not
-    /// divide that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; else as
+    /// divide that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise as
     /// [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,
@@ -129,8 +129,8 @@ impl Layout {
         target.check_extents()?;
         let rank = target.rank();
         if self.rank() > rank {
-            let (wanted, found, value) = (self.rank(), rank, target.to_string());
-            return Err(LayoutError::Rank { operation: "tile_to_shape", wanted, found, value });
+            let (expected, found, value) = (self.rank(), rank, target.to_string());
+            return Err(LayoutError::Rank { operation: "tile_to_shape", expected, found, value });
         }
         let block = self.append(rank);
         let mut copies = Vec::with_capacity(rank);
@@ -156,7 +156,7 @@ impl Layout {
         block.blocked_product(&tiler)
     }
 
-    /// This layout, unless an offset passes 64 bits.
+    /// Returns this layout unless an offset exceeds 64 bits.
     fn checked(self) -> Result<Layout, LayoutError> {
         Layout::new(self.shape, self.stride)
     }

@@ -7,16 +7,16 @@ use super::error::{LayoutError, ModePath, at_least_1};
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// In units of `factor` old ones: strides divided by it, and the extents of finer modes with them, rounded up.
+    /// Converts to units of `factor` old units: divides the strides by `factor`, and the extents of finer modes, rounding up.
     ///
-    /// Post-condition: a compact layout whose finer modes divide becomes a compact one of `size / factor` elements, and its
-    /// value at `i` is `self(j) / factor` at the `j` that `i` stands for.
+    /// Post-condition: a compact layout whose finer modes divide becomes a compact layout of `size / factor` elements; its value
+    /// at `i` is `self(j) / factor`, where `j` is the index that corresponds to `i`.
     ///
     /// # Errors
     /// [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::TooSmall`] for a
     /// factor below 1.
     pub fn upcast(&self, factor: i64) -> Result<Layout, LayoutError> {
-        at_least_1("upcast: the factor", factor)?;
+        at_least_1("upcast factor", factor)?;
         let mut modes = Vec::new();
         for (mode, path) in flat_modes(&self.shape, &self.stride).into_iter().zip(self.shape.leaf_paths()) {
             let Mode { extent, stride } = mode;
@@ -36,15 +36,14 @@ impl Layout {
         Ok(self.with_modes(modes))
     }
 
-    /// In units that are `factor` times smaller: modes of stride 1 get longer, the others' strides grow.
+    /// Converts to units `factor` times smaller: modes of stride 1 become longer, the other strides grow.
     ///
-    /// Post-condition: `result.upcast(factor) = self`, but for strides of extent-1 modes.
+    /// Post-condition: `result.upcast(factor) = self`, except for strides of extent-1 modes.
     ///
-    /// # Errors
-    /// [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] past 64 bits, [`LayoutError::TooSmall`]
+    /// [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] beyond 64 bits, [`LayoutError::TooSmall`]
     /// for a factor below 1.
     pub fn downcast(&self, factor: i64) -> Result<Layout, LayoutError> {
-        at_least_1("downcast: the factor", factor)?;
+        at_least_1("downcast factor", factor)?;
         let modes = flat_modes(&self.shape, &self.stride);
         if modes.iter().all(|mode| mode.stride != 1) {
             return Err(self.no_unit(factor));
@@ -58,11 +57,11 @@ impl Layout {
         Layout::new(finer.shape, finer.stride)
     }
 
-    /// From elements of `old_bits` to elements of `new_bits`: [`downcast`](Self::downcast) if the new ones divide the old,
-    /// [`upcast`](Self::upcast) if the old divide the new, else an upcast and then a downcast.
+    /// Converts from elements of `old_bits` to elements of `new_bits`: a [`downcast`](Self::downcast) if the new size divides the
+    /// old, an [`upcast`](Self::upcast) if the old divides the new, otherwise an upcast followed by a downcast.
     ///
-    /// Post-condition: of a compact layout whose finer modes divide, compact and of as many bits: `size(result) · new_bits =
-    /// size(self) · old_bits`.
+    /// Post-condition: a compact layout whose finer modes divide stays compact with the same number of bits:
+    /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors
     /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast); [`LayoutError::TooSmall`] for bits below 1.
@@ -81,12 +80,12 @@ impl Layout {
         if finer > 1 { coarse.downcast(finer) } else { Ok(coarse) }
     }
 
-    /// All strides times `factor`: from elements to bytes.
+    /// Multiplies all strides by `factor`, for example to convert elements to bytes.
     ///
     /// Post-conditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
     ///
     /// # Errors
-    /// [`LayoutError::Overflow`] past 64 bits.
+    /// [`LayoutError::Overflow`] beyond 64 bits.
     pub fn scaled(&self, factor: i64) -> Result<Layout, LayoutError> {
         let scaled = flat_modes(&self.shape, &self.stride)
             .into_iter()
@@ -96,7 +95,7 @@ impl Layout {
         Layout::new(scaled.shape, scaled.stride)
     }
 
-    /// Names the mode of the least stride, which is not 1.
+    /// The error that names the mode of the smallest stride.
     fn no_unit(&self, factor: i64) -> LayoutError {
         let modes = flat_modes(&self.shape, &self.stride).into_iter().zip(self.shape.leaf_paths());
         let least =
@@ -118,11 +117,11 @@ impl Layout {
 }
 
 impl ComposedLayout {
-    /// Swizzle, offset and layout in units of `factor` old ones; see [`Layout::upcast`].
+    /// Converts swizzle, offset and layout to units of `factor` old units; see [`Layout::upcast`].
     ///
     /// # Errors
     /// As [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset that is
-    /// no multiple of `factor`.
+    /// not a multiple of `factor`.
     pub fn upcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().upcast(factor)?;
         if self.offset() % factor != 0 {
@@ -132,7 +131,7 @@ impl ComposedLayout {
         Ok(ComposedLayout::new(self.swizzle().upcast(factor)?, self.offset() / factor, layout))
     }
 
-    /// Swizzle, offset and layout in units that are `factor` times smaller; see [`Layout::downcast`].
+    /// Converts swizzle, offset and layout to units `factor` times smaller; see [`Layout::downcast`].
     ///
     /// # Errors
     /// As [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).
@@ -143,7 +142,7 @@ impl ComposedLayout {
         Ok(ComposedLayout::new(self.swizzle().downcast(factor)?, offset, layout))
     }
 
-    /// From elements of `old_bits` to elements of `new_bits`; see [`Layout::recast`].
+    /// Converts from elements of `old_bits` to elements of `new_bits`; see [`Layout::recast`].
     ///
     /// # Errors
     /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
@@ -154,10 +153,10 @@ impl ComposedLayout {
     }
 }
 
-/// How many times coarser and finer units a recast goes through: without a common factor.
+/// The factors by which a recast coarsens and refines, without a common divisor.
 fn recast_factors(old_bits: i64, new_bits: i64) -> Result<(i64, i64), LayoutError> {
-    at_least_1("recast: the old number of bits", old_bits)?;
-    at_least_1("recast: the new number of bits", new_bits)?;
+    at_least_1("recast, old bits", old_bits)?;
+    at_least_1("recast, new bits", new_bits)?;
     let shared = super::inverse::gcd(old_bits, new_bits);
     Ok((new_bits / shared, old_bits / shared))
 }

@@ -1,4 +1,4 @@
-//! The same function with fewer modes.
+//! Simplification: the same function with fewer modes.
 
 use super::codomain::Codomain;
 use super::construct::{Layout, Mode, flat_modes};
@@ -6,8 +6,8 @@ use super::error::LayoutError;
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// The simplest flat layout that is the same function on this one's domain: neighbouring modes merged where they run
-    /// on, extents of 1 dropped.
+    /// Returns the simplest flat layout that is the same function on this domain: adjacent contiguous modes are merged, extents of
+    /// 1 dropped.
     ///
     /// Post-conditions: the size is kept; depth at most 1; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -15,11 +15,11 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged(flat_modes(&self.shape, &self.stride)))
     }
 
-    /// [`coalesce`](Self::coalesce) at each leaf of `profile`, so that the nesting above is kept; modes past the profile's
-    /// stay as they are.
+    /// Applies [`coalesce`](Self::coalesce) at each leaf of `profile` and keeps the nesting above; modes past the end of the
+    /// profile are unchanged.
     ///
-    /// Post-conditions: mode by mode those of `coalesce`; so `result(i) = self(i)` for all `i`, and the sizes of the modes are
-    /// kept.
+    /// Post-conditions: those of `coalesce`, mode by mode; therefore `result(i) = self(i)` for all `i`, and the sizes of the modes
+    /// are kept.
     ///
     /// # Errors
     /// [`LayoutError::Rank`] if the profile has more modes than the layout.
@@ -27,7 +27,7 @@ impl<D: Codomain> Layout<D> {
         self.by_profile("coalesce", profile, &Layout::coalesce)
     }
 
-    /// Without broadcast modes (stride 0) and extents of 1, coalesced: the same offsets, each once if the rest is injective.
+    /// Removes broadcast modes (stride 0) and extents of 1, and coalesces: the same offsets, each once if the rest is injective.
     ///
     /// Post-conditions: the set of offsets is `self`'s; no stride is 0, unless the result is `1:0`; depth at most 1.
     #[must_use]
@@ -37,7 +37,7 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged(modes))
     }
 
-    /// [`filter`](Self::filter) at each leaf of `profile`.
+    /// Applies [`filter`](Self::filter) at each leaf of `profile`.
     ///
     /// # Errors
     /// [`LayoutError::Rank`] if the profile has more modes than the layout.
@@ -56,7 +56,7 @@ impl<D: Codomain> Layout<D> {
         };
         if parts.len() > self.rank() {
             let value = format!("a profile for {}", self.shape);
-            return Err(LayoutError::Rank { operation, wanted: self.rank(), found: parts.len(), value });
+            return Err(LayoutError::Rank { operation, expected: self.rank(), found: parts.len(), value });
         }
         let modes: Result<Vec<_>, _> = self
             .modes()
@@ -70,8 +70,8 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// Flat modes of a layout as the left side of a composition: merged, but with the last mode kept even if its extent is 1,
-/// so that the function is the same past the end too. Never empty.
+/// The flat modes of a layout as the left side of a composition: merged, but with the last mode kept even if its extent is 1,
+/// so that the function is unchanged past the end. Never empty.
 pub(super) fn merged_with_tail<D: Codomain>(layout: &Layout<D>) -> Vec<Mode<D>> {
     let mut modes = flat_modes(&layout.shape, &layout.stride);
     let Some(tail) = modes.pop() else {

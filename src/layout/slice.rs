@@ -7,7 +7,7 @@ use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{Coord, Tuple, saturate};
 
-/// One place of a slicing coordinate: fixed, or kept (CuTe's `_`, here `..`).
+/// One element of a slicing coordinate: an index, or `..` (CuTe's `_`) for the whole mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Slot {
     /// Keep the mode.
@@ -45,7 +45,7 @@ macro_rules! from_integers {
 from_integers!(i64 i32 u32 usize);
 
 impl Slicer {
-    /// The coordinate with 0 at the places that are kept.
+    /// The coordinate with 0 for the modes that are kept.
     fn fixed(&self) -> Coord {
         self.map(|slot| match slot {
             Slot::Keep => 0,
@@ -55,7 +55,7 @@ impl Slicer {
 }
 
 impl<D: Codomain> Layout<D> {
-    /// The modes kept by `at`, without their offset; a layout of no modes if none is.
+    /// Returns the modes kept by `at`, without their offset; a layout without modes if none is kept.
     ///
     /// # Errors
     /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
@@ -63,7 +63,7 @@ impl<D: Codomain> Layout<D> {
         Ok(self.slice_and_offset(at)?.0)
     }
 
-    /// The modes kept by `at`, and the value of the coordinates it fixes.
+    /// Returns the modes kept by `at`, and the value of the coordinates it fixes.
     ///
     /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
     ///
@@ -82,7 +82,7 @@ impl<D: Codomain> Layout<D> {
         Ok((self.pick(&at, |slot| slot == Slot::Keep), offset))
     }
 
-    /// The modes that `at` fixes: the reverse of [`slice`](Self::slice).
+    /// Returns the modes that `at` fixes: the opposite of [`slice`](Self::slice).
     ///
     /// Post-condition: the sizes of `slice(at)` and `dice(at)` multiply to that of `self`.
     ///
@@ -94,7 +94,7 @@ impl<D: Codomain> Layout<D> {
         Ok(self.pick(&at, |slot| slot != Slot::Keep))
     }
 
-    /// This layout and the value of `coord`: where a tile of the same layout begins.
+    /// Returns this layout and the value of `coord`: the start of a tile of the same layout.
     ///
     /// Post-condition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///
@@ -116,7 +116,7 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// The parts of `tuple` whose slot is to be kept, in a flat list of modes. Nesting of `at` was checked before.
+/// The parts of `tuple` whose index is kept, as a flat list of modes. The nesting of `at` was checked before.
 fn picked<T: Clone>(tuple: &Tuple<T>, at: &Slicer, keep: fn(Slot) -> bool) -> Vec<Tuple<T>> {
     match at {
         Tuple::Leaf(slot) if keep(*slot) => vec![tuple.clone()],

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use super::error::LayoutError;
 
 /// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are exclusive-ored into bits `M .. M + B`. With a
-/// negative `S` the lower bits go into the upper ones.
+/// negative `S`, the lower bits are exclusive-ored into the upper ones.
 ///
-/// A swizzle is its own inverse. The named ones act on bytes of the absolute shared-memory address, as TMA and `wgmma` do.
+/// A swizzle is its own inverse. The predefined ones act on bytes of the absolute shared-memory address, as TMA and `wgmma` do.
 ///
 /// ```
 /// use warpwright::layout::Swizzle;
@@ -24,7 +24,7 @@ pub struct Swizzle {
 }
 
 impl Swizzle {
-    /// Offsets as they are.
+    /// The identity.
     pub const NONE: Swizzle = Swizzle { bits: 0, base: 4, shift: 3 };
     /// 16-byte chunks within 32 bytes: bit 7 into bit 4.
     pub const BYTES_32: Swizzle = Swizzle { bits: 1, base: 4, shift: 3 };
@@ -45,36 +45,36 @@ impl Swizzle {
         Ok(Swizzle { bits, base, shift })
     }
 
-    /// Number of bits exchanged.
+    /// The number of bits exchanged.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.bits
     }
 
-    /// Low bits that stay: runs of `2^base` units are kept whole.
+    /// The number of low bits that are kept: runs of `2^base` units stay contiguous.
     #[must_use]
     pub const fn base(self) -> u32 {
         self.base
     }
 
-    /// Distance from the bits changed up to the bits they are changed by.
+    /// The distance from the modified bits up to their source bits.
     #[must_use]
     pub const fn shift(self) -> i32 {
         self.shift
     }
 
-    /// Units after which the pattern repeats: a tile that starts at a multiple of it may be swizzled by offset.
+    /// The units after which the pattern repeats; a tile that starts at a multiple may be swizzled by offset.
     #[must_use]
     pub const fn period(self) -> i64 {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
     }
 
-    /// The same swizzle on units of `factor` old ones.
+    /// Converts the swizzle to units of `factor` old units.
     ///
     /// Post-condition: `result(i) = self(i · factor) / factor`.
     ///
     /// # Errors
-    /// [`LayoutError::SwizzleUnit`] if `factor` is no power of 2 or splits what the swizzle keeps together.
+    /// [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or splits units that the swizzle keeps contiguous.
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: 1 << self.base };
         match u64::try_from(factor) {
@@ -85,12 +85,12 @@ impl Swizzle {
         }
     }
 
-    /// The same swizzle on units `factor` times smaller.
+    /// Converts the swizzle to units `factor` times smaller.
     ///
     /// Post-condition: `result(i) = self(i / factor) · factor + i % factor`.
     ///
     /// # Errors
-    /// [`LayoutError::SwizzleUnit`] if `factor` is no power of 2, [`LayoutError::Swizzle`] past bit 62.
+    /// [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, [`LayoutError::Swizzle`] beyond bit 62.
     pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         match u64::try_from(factor) {
             Ok(factor) if factor.is_power_of_two() => {
@@ -112,39 +112,39 @@ impl Swizzle {
     }
 }
 
-/// What is left to do for an offset beside one that only a register knows; see [`Swizzle::beside`].
+/// A constant offset added to a dynamic, swizzled one; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
     /// Exclusive-ored into the swizzled register.
     pub xor: i64,
-    /// Added after that: the displacement of a load or a store.
+    /// Added afterwards: the immediate displacement of a load or a store.
     pub add: i64,
 }
 
 impl Swizzle {
-    /// Slicing at run time: how to get from `swizzle(x)` to `swizzle(x + offset)`, for all `x ≥ 0` with bits only where
-    /// `bits` has some. The register is swizzled once, and every element beside it costs one exclusive or, or nothing.
+    /// Computes how to obtain `swizzle(x + offset)` from `swizzle(x)`, for all `x ≥ 0` whose set bits are among `bits`. The
+    /// register is swizzled once; each further element costs at most one exclusive or.
     ///
     /// Post-condition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///
-    /// `None` if `offset`, up to whole periods, has bits of its own among `bits`: then the sum carries, and must be swizzled
-    /// itself. The bits of a partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
+    /// `None` if `offset`, modulo the period, has bits among `bits`: the sum may carry and must be swizzled itself. The bits of a
+    /// partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
     ///
     /// ```
     /// use warpwright::layout::{SplitOffset, Swizzle};
     /// // Rows of 128 bytes from a register: the chunk at byte 48 of the row, then the same 16 rows below.
     /// let rows = 0b1111 << 7;
-    /// assert_eq!(Swizzle::BYTES_128.beside(rows, 48), Some(SplitOffset { xor: 48, add: 0 }));
-    /// assert_eq!(Swizzle::BYTES_128.beside(rows, 2048 + 4), Some(SplitOffset { xor: 0, add: 2052 }));
-    /// assert_eq!(Swizzle::BYTES_128.beside(rows, 128), None);
+    /// assert_eq!(Swizzle::BYTES_128.split_offset(rows, 48), Some(SplitOffset { xor: 48, add: 0 }));
+    /// assert_eq!(Swizzle::BYTES_128.split_offset(rows, 2048 + 4), Some(SplitOffset { xor: 0, add: 2052 }));
+    /// assert_eq!(Swizzle::BYTES_128.split_offset(rows, 128), None);
     /// ```
     #[must_use]
-    pub const fn beside(self, bits: i64, offset: i64) -> Option<SplitOffset> {
+    pub const fn split_offset(self, bits: i64, offset: i64) -> Option<SplitOffset> {
         let within = offset.rem_euclid(self.period());
         if within & bits != 0 {
             return None;
         }
-        // Without carries a sum is an exclusive or, through which the swizzle passes.
+        // Without carries, a sum is an exclusive or, with which the swizzle commutes.
         let own = self.apply(within);
         let mask = ((1 << self.bits) - 1) << self.base;
         let moved = if self.shift >= 0 {
@@ -157,7 +157,7 @@ impl Swizzle {
     }
 }
 
-/// As CuTe prints it: `Sw<3,4,3>`.
+/// As CuTe displays it: `Sw<3,4,3>`.
 impl fmt::Display for Swizzle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)

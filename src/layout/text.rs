@@ -1,4 +1,4 @@
-//! CuTe's text form, printed and parsed: `(4,(2,2)):(2,(1,8))`.
+//! CuTe's notation, printed and parsed: `(4,(2,2)):(2,(1,8))`.
 
 use std::fmt::{self, Debug, Display, Write as _};
 use std::str::FromStr;
@@ -74,7 +74,7 @@ impl Display for Tile {
 impl FromStr for IntTuple {
     type Err = LayoutError;
 
-    /// Parses `(4,(2,2))`. Spaces and the `_` that CuTe prints before static integers are skipped.
+    /// Parses `(4,(2,2))`. Spaces and the `_` that CuTe prints before static integers are ignored.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, |parser| parser.tuple(Parser::integer))
     }
@@ -83,7 +83,7 @@ impl FromStr for IntTuple {
 impl FromStr for Layout {
     type Err = LayoutError;
 
-    /// Parses `(4,(2,2)):(2,(1,8))`; refuses what [`Layout::new`] refuses.
+    /// Parses `(4,(2,2)):(2,(1,8))`; returns the errors of [`Layout::new`].
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, Parser::layout)
     }
@@ -92,21 +92,21 @@ impl FromStr for Layout {
 impl FromStr for Layout<BasisVector> {
     type Err = LayoutError;
 
-    /// Parses `(4,8):(1@0,2@1)`. Strides are `2@1` or CuTe's `E<1>`, 0, or where the shape has an extent a tuple of
-    /// components: `4:(1,2)`.
+    /// Parses `(4,8):(1@0,2@1)`. A stride is `2@1`, CuTe's `E<1>`, 0, or, for an extent in the shape, a tuple of components:
+    /// `4:(1,2)`.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, |parser| {
             let shape = parser.tuple(Parser::integer)?;
             parser.expect(':', "`:` and a stride")?;
             parser.peek();
-            let fault = parser.wanted("strides such as `2@1`, nested like the shape");
+            let fault = parser.fault("strides such as `2@1`, nested like the shape");
             let stride = parser.tuple(Parser::component)?;
             Layout::with_stride(shape.clone(), vectors(&shape, &stride).ok_or(fault)?)
         })
     }
 }
 
-/// The stride that a tuple of components is for a shape.
+/// The stride that a tuple of components denotes for a shape.
 fn vectors(shape: &Shape, stride: &Tuple<Component>) -> Option<Stride<BasisVector>> {
     match (shape, stride) {
         (Tuple::Leaf(_), Tuple::Leaf(Component::Number(0))) => Some(Tuple::Leaf(BasisVector::default())),
@@ -125,7 +125,7 @@ fn vectors(shape: &Shape, stride: &Tuple<Component>) -> Option<Stride<BasisVecto
     }
 }
 
-/// What stands in a stride of basis vectors.
+/// An element of a stride of basis vectors.
 enum Component {
     Number(i64),
     Vector(BasisVector),
@@ -143,7 +143,7 @@ impl FromStr for Slicer {
 impl FromStr for Tiler {
     type Err = LayoutError;
 
-    /// Parses a layout `8:2`, an extent `8`, or a tuple of tilers with `_` for modes to leave: `(4:1,_,(2,8))`.
+    /// Parses a layout `8:2`, an extent `8`, or a tuple of tilers with `_` for modes to keep: `(4:1,_,(2,8))`.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, Parser::tiler)
     }
@@ -168,10 +168,10 @@ pub(super) fn parse_composed(text: &str) -> Result<ComposedLayout, LayoutError> 
     })
 }
 
-/// Deepest nesting that is read: no shape comes near, and a text cannot exhaust the stack.
+/// The maximum nesting depth that the parser accepts, so that malformed text cannot exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
-/// Dimensions of a basis vector that is read: more would be memory for nothing.
+/// The maximum dimension of a basis vector that the parser accepts, so that text cannot exhaust memory.
 const MOST_DIMENSIONS: usize = 64;
 
 struct Parser<'a> {
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
         let value = parse(&mut parser)?;
         match parser.peek() {
             None => Ok(value),
-            Some(_) => Err(parser.wanted("the end")),
+            Some(_) => Err(parser.fault("the end")),
         }
     }
 
@@ -207,13 +207,13 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn wanted(&self, wanted: &'static str) -> LayoutError {
+    fn fault(&self, expected: &'static str) -> LayoutError {
         let column = self.text[..self.at].chars().count() + 1;
-        LayoutError::Parse { text: self.text.to_owned(), column, wanted }
+        LayoutError::Parse { text: self.text.to_owned(), column, expected }
     }
 
-    fn expect(&mut self, symbol: char, wanted: &'static str) -> Result<(), LayoutError> {
-        if self.take(symbol) { Ok(()) } else { Err(self.wanted(wanted)) }
+    fn expect(&mut self, symbol: char, expected: &'static str) -> Result<(), LayoutError> {
+        if self.take(symbol) { Ok(()) } else { Err(self.fault(expected)) }
     }
 
     fn integer(&mut self) -> Result<i64, LayoutError> {
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         let number = &rest[digits_from..];
         let signed = usize::from(number.starts_with('-'));
         let length = signed + number[signed..].bytes().take_while(u8::is_ascii_digit).count();
-        let value = number[..length].parse().map_err(|_| self.wanted("an integer of 64 bits"))?;
+        let value = number[..length].parse().map_err(|_| self.fault("an integer of 64 bits"))?;
         self.at += digits_from + length;
         Ok(value)
     }
@@ -252,11 +252,11 @@ impl<'a> Parser<'a> {
     ) -> Result<Vec<T>, LayoutError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.wanted("at most 64 nested tuples"));
+            return Err(self.fault("at most 64 nested tuples"));
         }
         self.take('(');
         let mut modes = Vec::new();
-        // A comma before the `)` is allowed.
+        // A comma before the `)` is accepted.
         while !self.take(')') {
             modes.push(mode(self)?);
             if !self.take(',') {
@@ -288,28 +288,28 @@ impl<'a> Parser<'a> {
     }
 
     fn swizzle(&mut self) -> Result<Swizzle, LayoutError> {
-        let wanted = "a swizzle `Sw<bits,base,shift>`";
+        let expected = "a swizzle `Sw<bits,base,shift>`";
         self.peek();
         // CuTe writes `Swizzle` in C++ and `S` in Python, and prints `Sw`.
         let rest = &self.text[self.at..];
         let name = ["Swizzle", "Sw", "S"].into_iter().find(|name| rest.starts_with(name));
         self.at += name.map_or(0, str::len);
-        self.expect('<', wanted)?;
+        self.expect('<', expected)?;
         let bits = self.integer()?;
-        self.expect(',', wanted)?;
+        self.expect(',', expected)?;
         let base = self.integer()?;
-        self.expect(',', wanted)?;
+        self.expect(',', expected)?;
         let shift = self.integer()?;
-        self.expect('>', wanted)?;
+        self.expect('>', expected)?;
         match (bits.try_into(), base.try_into(), shift.try_into()) {
             (Ok(bits), Ok(base), Ok(shift)) => Swizzle::new(bits, base, shift),
-            _ => Err(self.wanted("bits, base and shift below 63")),
+            _ => Err(self.fault("bits, base and shift below 63")),
         }
     }
 
     /// The `o` (or `∘`) of a composition.
-    fn composed(&mut self, wanted: &'static str) -> Result<(), LayoutError> {
-        if self.take('∘') { Ok(()) } else { self.expect('o', wanted) }
+    fn composed(&mut self, expected: &'static str) -> Result<(), LayoutError> {
+        if self.take('∘') { Ok(()) } else { self.expect('o', expected) }
     }
 
     /// A number, `2@1`, or `E<1>`.
@@ -326,14 +326,14 @@ impl<'a> Parser<'a> {
 
     /// The dimension of a basis vector.
     fn along(&mut self, scale: i64) -> Result<BasisVector, LayoutError> {
-        let fault = self.wanted("a dimension of 0 to 63");
+        let fault = self.fault("a dimension of 0 to 63");
         match usize::try_from(self.integer()?) {
             Ok(dimension) if dimension < MOST_DIMENSIONS => Ok(BasisVector::along(dimension, scale)),
             _ => Err(fault),
         }
     }
 
-    /// Whether an integer tuple and a `:` come next.
+    /// Whether an integer tuple and a `:` follow.
     fn at_layout(&mut self) -> bool {
         self.peek();
         let mut ahead = Parser { text: self.text, at: self.at, depth: self.depth };

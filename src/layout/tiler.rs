@@ -1,4 +1,4 @@
-//! Tilers: what composition, divides and products take on their right.
+//! Tilers: the right operands of composition, divides and products.
 
 use std::ops::RangeFull;
 
@@ -10,16 +10,16 @@ use super::tuple::{Tuple, saturate};
 /// A leaf of a [`Tiler`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Tile {
-    /// Leave the mode (CuTe's `_`, here `..`).
+    /// Keep the mode (CuTe's `_`, here `..`).
     #[doc(alias = "_")]
     Keep,
     /// The layout `n:1`.
     Extent(i64),
-    /// A layout, applied to the whole mode whatever its own nesting.
+    /// A layout, applied to the whole mode regardless of its own nesting.
     Layout(Layout),
 }
 
-/// A layout for the whole, or a tuple of tilers, one for each mode.
+/// One layout for the whole, or a tuple of tilers, one for each mode.
 ///
 /// ```
 /// use warpwright::layout::{Layout, Tiler};
@@ -60,13 +60,13 @@ macro_rules! from_integers {
 
 from_integers!(i64 i32 u32 usize);
 
-/// What a tiler's parts do to the modes they meet.
+/// How a tiler's parts apply to modes.
 pub(super) struct ByMode<F> {
     /// The operation, for errors.
     pub(super) operation: &'static str,
-    /// The layout that an extent stands for.
+    /// The layout that an extent denotes.
     pub(super) extent: fn(i64) -> Result<Layout, LayoutError>,
-    /// Whether modes past the tiler's stay.
+    /// Whether modes past the end of the tiler are kept.
     pub(super) keep_rest: bool,
     /// Applies a layout to a mode.
     pub(super) whole: F,
@@ -85,9 +85,9 @@ impl<F> ByMode<F> {
             Tuple::Node(parts) => parts,
         };
         if parts.len() > layout.rank() {
-            let (wanted, found) = (layout.rank(), parts.len());
+            let (expected, found) = (layout.rank(), parts.len());
             let operation = self.operation;
-            return Err(LayoutError::Rank { operation, wanted, found, value: tiler.to_string() });
+            return Err(LayoutError::Rank { operation, expected, found, value: tiler.to_string() });
         }
         let mut modes = Vec::with_capacity(layout.rank());
         for (index, mode) in layout.modes().enumerate() {

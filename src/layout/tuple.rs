@@ -6,7 +6,7 @@ use super::error::{LayoutError, ModePath, Trail};
 
 /// A leaf or a tuple of tuples, to any depth.
 ///
-/// As in CuTe, the leaf `4` and the tuple of one `(4)` differ. Modes are numbered from 0, leftmost first.
+/// As in CuTe, the leaf `4` and the one-element tuple `(4)` differ. Modes are numbered from 0, leftmost first.
 ///
 /// ```
 /// use warpwright::layout::IntTuple;
@@ -18,7 +18,7 @@ use super::error::{LayoutError, ModePath, Trail};
 pub enum Tuple<T> {
     /// A single value, of rank 1 and depth 0.
     Leaf(T),
-    /// A tuple of modes; it may have one mode or none.
+    /// A tuple of modes, possibly empty.
     Node(Vec<Tuple<T>>),
 }
 
@@ -29,17 +29,17 @@ pub type IntTuple = Tuple<i64>;
 pub type Shape = IntTuple;
 /// The strides of a layout, nested like its shape.
 pub type Stride<D = i64> = Tuple<D>;
-/// A 0-based coordinate: an integer, or a tuple whose leaves may stand for whole nested modes.
+/// A 0-based coordinate: an integer, or a tuple whose leaves may index whole nested modes.
 pub type Coord = IntTuple;
 
 impl<T> Tuple<T> {
-    /// Number of modes at the top; 1 for a leaf.
+    /// The number of top-level modes; 1 for a leaf.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.modes().len()
     }
 
-    /// Depth of nesting: 0 for a leaf, 1 for a flat tuple.
+    /// The nesting depth: 0 for a leaf, 1 for a flat tuple.
     #[must_use]
     pub fn depth(&self) -> usize {
         match self {
@@ -48,7 +48,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// The modes at the top; a leaf is its own single mode.
+    /// The top-level modes; a leaf is its own single mode.
     #[must_use]
     pub fn modes(&self) -> &[Tuple<T>] {
         match self {
@@ -57,7 +57,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Mode `index`, if there is one.
+    /// Mode `index`, if it exists.
     #[must_use]
     pub fn mode(&self, index: usize) -> Option<&Tuple<T>> {
         self.modes().get(index)
@@ -72,12 +72,12 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// All leaves from left to right.
+    /// All leaves, from left to right.
     pub fn leaves(&self) -> Leaves<'_, T> {
         Leaves { pending: vec![self] }
     }
 
-    /// Where each leaf is, from left to right.
+    /// The path of each leaf, from left to right.
     pub(super) fn leaf_paths(&self) -> Vec<ModePath> {
         fn walk<T>(tuple: &Tuple<T>, path: &Trail<'_>, paths: &mut Vec<ModePath>) {
             match tuple {
@@ -92,7 +92,7 @@ impl<T> Tuple<T> {
         paths
     }
 
-    /// The same nesting with `f` applied to every leaf.
+    /// Applies `f` to every leaf and keeps the nesting.
     pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> Tuple<U> {
         self.map_with(&mut f)
     }
@@ -104,7 +104,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Whether both nest alike (CuTe's `congruent`).
+    /// Whether both have the same nesting (CuTe's `congruent`).
     #[must_use]
     pub fn congruent<U>(&self, other: &Tuple<U>) -> bool {
         match (self, other) {
@@ -116,7 +116,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// A tuple of one unless it is a tuple already.
+    /// Wraps a leaf in a one-element tuple.
     #[must_use]
     pub fn wrap(self) -> Tuple<T> {
         match self {
@@ -125,7 +125,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// The sole mode of a tuple of one, unwrapped to any depth; anything else as it is.
+    /// The sole mode of a one-element tuple, unwrapped to any depth; anything else is unchanged.
     #[must_use]
     pub fn unwrap(self) -> Tuple<T> {
         match self {
@@ -145,7 +145,7 @@ impl<T: Clone> Tuple<T> {
         }
     }
 
-    /// The leaves folded into the nesting of `profile`.
+    /// Nests the leaves like `profile`.
     ///
     /// # Errors
     /// [`LayoutError::Rank`] if the number of leaves differs.
@@ -153,19 +153,19 @@ impl<T: Clone> Tuple<T> {
     where
         T: fmt::Display,
     {
-        let (found, wanted) = (self.leaves().count(), profile.leaves().count());
-        if found != wanted {
+        let (found, expected) = (self.leaves().count(), profile.leaves().count());
+        if found != expected {
             let value = self.to_string();
-            return Err(LayoutError::Rank { operation: "unflatten", wanted, found, value });
+            return Err(LayoutError::Rank { operation: "unflatten", expected, found, value });
         }
         let mut leaves = self.leaves();
         Ok(refold(profile, &mut leaves))
     }
 
-    /// Modes `begin..end` gathered into one mode (CuTe's `group`).
+    /// Groups modes `begin..end` into one mode (CuTe's `group`).
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if the range is empty or passes the last mode.
+    /// [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
     pub fn group(&self, begin: usize, end: usize) -> Result<Tuple<T>, LayoutError> {
         let modes = self.modes();
         if begin >= end || end > modes.len() {
@@ -186,8 +186,8 @@ fn refold<T: Clone, U>(profile: &Tuple<U>, leaves: &mut Leaves<'_, T>) -> Tuple<
 }
 
 impl IntTuple {
-    /// Product of all leaves: the number of coordinates of a shape. Wraps past 64 bits; a [`Layout`](super::Layout)'s
-    /// shape never does.
+    /// The product of all leaves: the number of coordinates of a shape. Wraps at 64 bits, which cannot happen for the shape of a
+    /// [`Layout`](super::Layout).
     #[doc(alias = "product")]
     #[must_use]
     pub fn size(&self) -> i64 {
@@ -197,14 +197,14 @@ impl IntTuple {
         }
     }
 
-    /// The product of each mode at the top, as a flat tuple.
+    /// The product of each top-level mode, as a flat tuple.
     #[must_use]
     pub fn product_each(&self) -> IntTuple {
         self.modes().iter().map(IntTuple::size).collect()
     }
 
-    /// Whether every coordinate of this shape is one of `other` (CuTe's `compatible`): sizes agree wherever this one has a
-    /// leaf.
+    /// Whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): the sizes agree wherever this
+    /// shape has a leaf.
     #[must_use]
     pub fn compatible(&self, other: &IntTuple) -> bool {
         match (self, other) {
@@ -216,7 +216,7 @@ impl IntTuple {
         }
     }
 
-    /// Refuses extents below 1 and sizes past 64 bits.
+    /// Rejects extents below 1 and sizes beyond 64 bits.
     pub(super) fn check_extents(&self) -> Result<i64, LayoutError> {
         self.check_extents_at(&Trail::Root)
     }
@@ -332,7 +332,7 @@ macro_rules! from_integers {
 
 from_integers!(i64 i32 u32 usize);
 
-/// As `i64`, or its maximum: no layout accepts that as an extent or a stride, so the mistake is reported there.
+/// Converts to `i64`, saturating; no layout accepts the maximum as an extent or a stride, so the error is reported there.
 pub(super) fn saturate(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    ascii::ascii,
     body::{Body, Ctx, RegId},
     dim::{Dim, IntoDim},
     entry::{Entry, Promise},
@@ -115,7 +116,7 @@ impl<'k> Builder<'k> {
     /// Writes `// text` into the body.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
-            self.body().line(format_args!("    // {}", render::ascii(line)));
+            self.body().line(format_args!("    // {}", ascii(line)));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
+    ascii::ascii,
     entry::Entry,
     params::{BUFFER_ALIGN, ParamDecl, ParamKind},
     target::Target,
@@ -40,18 +41,6 @@ pub(crate) fn module(target: Target, entries: &[&Entry], lines: Lines) -> String
         let _ = writeln!(out, ".file {number} \"{}\"", ascii(&path.replace('\\', "/")));
     }
     out
-}
-
-/// Text that PTX takes: ptxas refuses anything but ASCII, even in comments.
-pub(crate) fn ascii(text: &str) -> String {
-    let plain = |c| match c {
-        '·' => '*',
-        '×' => 'x',
-        '–' | '−' => '-',
-        c if c.is_ascii() && !c.is_ascii_control() => c,
-        _ => '?',
-    };
-    text.chars().map(plain).collect()
 }
 
 fn header_comment(out: &mut String, entry: &Entry) {

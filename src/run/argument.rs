@@ -1,4 +1,4 @@
-//! What may be passed for each kind of kernel parameter, checked by the compiler.
+//! The values that may be passed for each kind of kernel parameter, checked by the compiler.
 
 use crate::ptx::{Element, In, InOut, Out, Param, Params, Scalar, bf16, f16};
 
@@ -21,8 +21,8 @@ pub trait Argument<P: Param> {
 
 /// A tuple with one [`Argument`] for each parameter of `A`, in order.
 #[diagnostic::on_unimplemented(
-    message = "these are not as many arguments as the kernel has parameters: `{A}`",
-    label = "one argument is needed for each of `{A}`",
+    message = "the number of arguments differs from the number of kernel parameters: `{A}`",
+    label = "expected one argument for each of `{A}`",
     note = "pass a tuple: `&Buffer<T>` for `In<T>`, `&mut Buffer<T>` for `Out<T>` and `InOut<T>`, and numbers with exactly \
             the parameter's type"
 )]
@@ -37,7 +37,7 @@ pub trait Arguments<A: Params> {
 #[derive(Debug)]
 pub struct Value<'a>(pub(super) Kind<'a>);
 
-/// Buffers come with their number of elements.
+/// Buffers carry their number of elements.
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Number(Number),
@@ -50,7 +50,7 @@ pub(super) enum Kind<'a> {
 pub(super) struct Number {
     pub(super) bits: u64,
     pub(super) bytes: usize,
-    /// Its value, if it is an integer.
+    /// The value, if it is an integer.
     pub(super) integer: Option<i128>,
 }
 
@@ -85,7 +85,7 @@ macro_rules! written {
 
 written! { Out InOut }
 
-/// A number that may be an argument.
+/// A scalar that may be passed as an argument.
 pub(super) trait IntoNumber: Scalar {
     fn number(self) -> Number;
 }
@@ -139,7 +139,7 @@ macro_rules! tuples {
             where
                 Self: 'a,
             {
-                #[allow(non_snake_case, reason = "named like the types")]
+                #[allow(non_snake_case, reason = "values are named after their type parameters")]
                 let ($($x,)*) = self;
                 vec![$($x.value()),*]
             }

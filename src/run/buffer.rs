@@ -8,10 +8,10 @@ use crate::ptx::Element;
 #[cfg(feature = "sim")]
 use crate::sim;
 
-/// `len` elements of `T` in the memory of one device, which is freed when the buffer is dropped.
+/// `len` elements of `T` in the memory of one device. Dropping the buffer frees the memory.
 ///
-/// It begins at a multiple of 256 bytes. Kernels get it as `&buffer` for an `In<T>`, as `&mut buffer` for an `Out<T>`
-/// or `InOut<T>`.
+/// It is aligned to 256 bytes. Pass `&buffer` for an `In<T>` parameter and `&mut buffer` for an `Out<T>` or `InOut<T>`
+/// parameter.
 pub struct Buffer<T> {
     pub(super) store: Store,
     len: usize,
@@ -23,12 +23,12 @@ impl<T: Element> Buffer<T> {
         Self { store, len, element: PhantomData }
     }
 
-    /// How many elements it holds.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it holds none.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -40,7 +40,7 @@ impl<T: Element> fmt::Debug for Buffer<T> {
     }
 }
 
-/// Where a buffer lies.
+/// The storage of a buffer.
 pub enum Store {
     /// In a simulator.
     #[cfg(feature = "sim")]
@@ -88,7 +88,7 @@ impl SharedMemory {
 #[cfg(feature = "sim")]
 impl Drop for Simulated {
     fn drop(&mut self) {
-        // It was allocated here and is freed once, so there is nothing to report.
+        // The allocation is freed exactly once, so there is nothing to report.
         let _ = self.memory.lock().free(self.address);
     }
 }

@@ -1,4 +1,4 @@
-//! Picks a device: the first GPU that can be used, or the simulator.
+//! Selects a device: the first usable GPU, or the simulator.
 
 use std::{fmt, str::FromStr};
 
@@ -14,10 +14,10 @@ use super::gpu_device::GpuDevice;
 #[cfg(feature = "sim")]
 use super::simulator::Simulator;
 
-/// What device is wanted.
+/// Which device to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Choice {
-    /// The first GPU that can be used, or else the simulator.
+pub enum DeviceChoice {
+    /// The first usable GPU, otherwise the simulator.
     #[default]
     Auto,
     /// The simulator.
@@ -26,7 +26,7 @@ pub enum Choice {
     Gpu,
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for DeviceChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Auto => "auto",
@@ -36,21 +36,21 @@ impl fmt::Display for Choice {
     }
 }
 
-/// A device's name that is none.
+/// An unrecognized device name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown device `{found}`: wanted auto, sim or gpu")]
-pub struct UnknownChoice {
+#[error("expected a device of auto, sim or gpu, found `{found}`")]
+pub struct UnknownDevice {
     found: String,
 }
 
-impl FromStr for Choice {
-    type Err = UnknownChoice;
+impl FromStr for DeviceChoice {
+    type Err = UnknownDevice;
 
-    fn from_str(text: &str) -> Result<Self, UnknownChoice> {
+    fn from_str(text: &str) -> Result<Self, UnknownDevice> {
         let all = [Self::Auto, Self::Sim, Self::Gpu];
         all.into_iter()
             .find(|c| c.to_string() == text)
-            .ok_or_else(|| UnknownChoice { found: text.to_string() })
+            .ok_or_else(|| UnknownDevice { found: text.to_string() })
     }
 }
 
@@ -66,30 +66,30 @@ pub enum AnyDevice {
     Gpu(GpuDevice),
 }
 
-/// The first GPU that can be used, or else the simulator; [`Device::describe`] then says why.
+/// Opens the first usable GPU, otherwise the simulator; [`Device::describe`] then gives the reason.
 #[cfg(feature = "sim")]
 pub fn first() -> AnyDevice {
     match gpu() {
         Ok(gpu) => gpu,
-        Err(why) => AnyDevice::Sim(Simulator::new().because(&why.to_string())),
+        Err(why) => AnyDevice::Sim(Simulator::new().with_reason(&why.to_string())),
     }
 }
 
-/// The device that is wanted.
+/// Opens the requested device.
 ///
 /// # Errors
-/// If a GPU is wanted and none can be used, or the simulator and the crate was built without its feature `sim`.
-pub fn open(choice: Choice) -> Result<AnyDevice, RunError> {
+/// If a GPU is requested and none is usable, or the simulator is requested without the feature `sim`.
+pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {
         #[cfg(feature = "sim")]
-        Choice::Auto => Ok(first()),
+        DeviceChoice::Auto => Ok(first()),
         #[cfg(feature = "sim")]
-        Choice::Sim => Ok(AnyDevice::Sim(Simulator::new())),
+        DeviceChoice::Sim => Ok(AnyDevice::Sim(Simulator::new())),
         #[cfg(not(feature = "sim"))]
-        Choice::Sim => Err(RunError::NoSimulator),
+        DeviceChoice::Sim => Err(RunError::NoSimulator),
         #[cfg(not(feature = "sim"))]
-        Choice::Auto => gpu(),
-        Choice::Gpu => gpu(),
+        DeviceChoice::Auto => gpu(),
+        DeviceChoice::Gpu => gpu(),
     }
 }
 
@@ -103,7 +103,7 @@ fn gpu() -> Result<AnyDevice, RunError> {
     Err(RunError::NoCuda)
 }
 
-/// The same call on whichever device it is.
+/// Forwards a call to the device.
 macro_rules! delegate {
     ($any:expr, $device:ident => $call:expr) => {
         match $any {

@@ -1,4 +1,4 @@
-//! What may be passed for each kind of kernel parameter out of an application's own cudarc buffers.
+//! The cudarc buffers and values that may be passed for each kind of kernel parameter.
 
 use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
 
@@ -9,22 +9,22 @@ use crate::{
 
 use super::{argument::IntoNumber, plan::Seen};
 
-/// A type of buffer elements that holds kernel elements of type `T` bit for bit: `f32` for `f32`, `u16` or [`half::bf16`]
-/// for `bf16`.
+/// A buffer element type with the same bits as the kernel element type `T`: `f32` for `f32`, `u16` or [`half::bf16`] for
+/// `bf16`.
 #[diagnostic::on_unimplemented(
-    message = "a CUDA buffer of `{Self}` does not hold `{T}`",
-    label = "the kernel wants `{T}` here",
-    note = "a buffer holds its own element type; besides, `u16` holds f16 and bf16, `u32` their packed pairs"
+    message = "a CUDA buffer of `{Self}` cannot store `{T}`",
+    label = "the kernel expects `{T}` here",
+    note = "a buffer stores its own element type; in addition, `u16` stores f16 and bf16, `u32` their packed pairs"
 )]
-pub trait Holds<T> {}
+pub trait StorageFor<T> {}
 
-macro_rules! holds {
+macro_rules! storage {
     ($($own:ty: $($t:ty)*;)*) => {
-        $($(impl Holds<$t> for $own {})*)*
+        $($(impl StorageFor<$t> for $own {})*)*
     };
 }
 
-holds! {
+storage! {
     u8:   u8;
     i8:   i8;
     u16:  u16 B16 f16 bf16;
@@ -40,8 +40,8 @@ holds! {
 }
 
 /// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for
-/// [`In<T>`](In), `&mut CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U`
-/// [holds](Holds) `T`; a number for a number of its type.
+/// [`In<T>`](In), `&mut CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is
+/// [storage for](StorageFor) `T`; a scalar of the parameter's type for a scalar.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -49,35 +49,35 @@ holds! {
             and `InOut<_>`, and numbers with exactly the parameter's type"
 )]
 pub trait CudaArgument<P: Param> {
-    /// Adds it to the arguments of a launch.
-    fn pass<'a>(self, to: &mut CudaPassed<'a>)
+    /// Adds the value to the arguments of a launch.
+    fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
     where
         Self: 'a;
 }
 
 /// A tuple with one [`CudaArgument`] for each parameter of `A`, in order.
 #[diagnostic::on_unimplemented(
-    message = "these are not as many arguments as the kernel has parameters: `{A}`",
-    label = "one argument is needed for each of `{A}`",
+    message = "the number of arguments differs from the number of kernel parameters: `{A}`",
+    label = "expected one argument for each of `{A}`",
     note = "pass a tuple: `&CudaSlice<_>` for `In<_>`, `&mut CudaSlice<_>` for `Out<_>` and `InOut<_>`, and numbers with \
             exactly the parameter's type"
 )]
 pub trait CudaArguments<A: Params> {
-    /// Adds them to the arguments of a launch.
-    fn pass<'a>(self, to: &mut CudaPassed<'a>)
+    /// Adds the values to the arguments of a launch.
+    fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
     where
         Self: 'a;
 }
 
-/// The arguments of a launch as they are collected.
+/// The arguments of a launch collected so far.
 #[derive(Debug)]
-pub struct CudaPassed<'a> {
+pub struct CudaLaunchArgs<'a> {
     pub(super) args: gpu::Args<'a>,
     pub(super) seen: Vec<Seen>,
 }
 
-impl CudaPassed<'_> {
-    /// Notes the buffer that was just added.
+impl CudaLaunchArgs<'_> {
+    /// Records the buffer that was just added.
     fn see_buffer(&mut self, elements: usize) {
         let address = self.args.last_address().unwrap_or_default();
         self.seen.push(Seen::Buffer { address, elements: elements as u64 });
@@ -86,8 +86,8 @@ impl CudaPassed<'_> {
 
 macro_rules! buffers {
     ($($marker:ident: $buffer:ty, $how:ident;)*) => {$(
-        impl<T: Element, U: Holds<T>> CudaArgument<$marker<T>> for $buffer {
-            fn pass<'a>(self, to: &mut CudaPassed<'a>)
+        impl<T: Element, U: StorageFor<T>> CudaArgument<$marker<T>> for $buffer {
+            fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
             where
                 Self: 'a,
             {
@@ -111,7 +111,7 @@ buffers! {
 macro_rules! numbers {
     ($($t:ty)*) => {$(
         impl CudaArgument<$t> for $t {
-            fn pass<'a>(self, to: &mut CudaPassed<'a>)
+            fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
             where
                 Self: 'a,
             {
@@ -126,7 +126,7 @@ macro_rules! numbers {
 numbers! { u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 }
 
 impl CudaArguments<()> for () {
-    fn pass<'a>(self, _: &mut CudaPassed<'a>)
+    fn pass<'a>(self, _: &mut CudaLaunchArgs<'a>)
     where
         Self: 'a,
     {
@@ -136,11 +136,11 @@ impl CudaArguments<()> for () {
 macro_rules! tuples {
     ($($p:ident $x:ident)*) => {
         impl<$($p: Param, $x: CudaArgument<$p>),*> CudaArguments<($($p,)*)> for ($($x,)*) {
-            fn pass<'a>(self, to: &mut CudaPassed<'a>)
+            fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
             where
                 Self: 'a,
             {
-                #[allow(non_snake_case, reason = "named like the types")]
+                #[allow(non_snake_case, reason = "values are named after their type parameters")]
                 let ($($x,)*) = self;
                 $($x.pass(to);)*
             }

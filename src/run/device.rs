@@ -1,4 +1,4 @@
-//! The one interface of simulator and GPU.
+//! The common interface of simulator and GPU.
 
 use std::fmt;
 
@@ -13,41 +13,41 @@ use super::{
     plan::{Plan, Seen, parameter_name, plan},
 };
 
-/// Something that runs kernels: a [`Simulator`](super::Simulator), a `GpuDevice`, or either
+/// A device that runs kernels: a [`Simulator`](super::Simulator), a `GpuDevice`, or either
 /// ([`AnyDevice`](super::AnyDevice)).
 ///
-/// Every call waits until the device has done its part.
+/// Every call is synchronous.
 pub trait Device: Backend + fmt::Debug {
-    /// The device's name: `NVIDIA H200`, `simulator`.
+    /// The device name: `NVIDIA H200`, `simulator`.
     fn name(&self) -> String;
 
-    /// The device in a line: its name, what it is, and why it was chosen where that needs saying.
+    /// A one-line description: the name, the properties, and the reason for the choice if there is one.
     fn describe(&self) -> String;
 
-    /// The compute capability, which decides what targets run: `(9, 0)`.
+    /// The compute capability, which determines the targets that run: `(9, 0)`.
     fn capability(&self) -> (u32, u32);
 
-    /// Copies values into a fresh buffer.
+    /// Copies values into a new buffer.
     ///
     /// # Errors
-    /// If the device has no room.
+    /// If the device is out of memory.
     fn upload<T: Element>(&self, values: &[T]) -> Result<Buffer<T>, RunError> {
         Ok(Buffer::new(self.allocate(&to_bytes(values))?, values.len()))
     }
 
-    /// A fresh buffer whose bytes are all zero.
+    /// Creates a buffer whose bytes are all zero.
     ///
     /// # Errors
-    /// If the device has no room.
+    /// If the device is out of memory.
     fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
         filled(self, len, 0)
     }
 
-    /// A fresh buffer for results. Every byte of it is 0xFF, a NaN in every type of float, so that an element shows which
-    /// the kernel did not write.
+    /// Creates a buffer for results. Every byte is 0xFF, a NaN in every floating-point type, so that elements the kernel did not
+    /// write are recognizable.
     ///
     /// # Errors
-    /// If the device has no room.
+    /// If the device is out of memory.
     fn output<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
         filled(self, len, 0xFF)
     }
@@ -55,7 +55,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Copies a buffer's elements back.
     ///
     /// # Errors
-    /// If the buffer belongs to another device, or an earlier kernel broke this one.
+    /// If the buffer belongs to another device, or an earlier kernel corrupted the device's state.
     fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, RunError> {
         if self.address(&buffer.store).is_none() {
             return Err(RunError::OtherBuffer { device: self.name() });
@@ -63,16 +63,16 @@ pub trait Device: Backend + fmt::Debug {
         Ok(from_bytes(&self.read(&buffer.store, buffer.len() * T::SIZE as usize)?))
     }
 
-    /// Runs a kernel on the grid that its own rule gives, and waits for it. An empty grid is no error.
+    /// Runs a kernel on the grid given by its own rule, and waits for it. An empty grid is not an error.
     ///
     /// # Errors
-    /// Before anything runs: if the device cannot run the kernel's target, if an argument breaks what the kernel was
-    /// promised (divisibility, alignment), or if the kernel has no grid rule or block shape. Then what the device finds.
+    /// Before anything runs: if the device cannot run the kernel's target, if an argument violates an assumption of the kernel
+    /// (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterwards: errors found by the device.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel, None, args.values())
     }
 
-    /// [`launch`](Device::launch) on so many blocks in x, y and z, whatever the kernel's own rule.
+    /// Like [`launch`](Device::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's own rule.
     ///
     /// # Errors
     /// As for [`launch`](Device::launch).
@@ -86,17 +86,17 @@ pub trait Device: Backend + fmt::Debug {
     }
 }
 
-/// What each kind of device does in its own way; sealed.
+/// The operations that differ between kinds of devices; sealed.
 pub trait Backend {
-    /// A fresh allocation with these bytes.
+    /// A new allocation with these bytes.
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;
-    /// A fresh allocation of `bytes` bytes that are all `byte`.
+    /// A new allocation of `bytes` bytes, all equal to `byte`.
     fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError>;
-    /// The first so many bytes of an allocation of this device.
+    /// The first `bytes` bytes of an allocation of this device.
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
-    /// Where an allocation begins; `None` if it belongs to another device.
+    /// The address of an allocation; `None` if it belongs to another device.
     fn address(&self, store: &Store) -> Option<u64>;
-    /// Runs a kernel that can run here, on a grid that is not empty.
+    /// Runs a kernel that is known to run on this device, on a nonempty grid.
     fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError>;
 }
 
@@ -154,7 +154,7 @@ fn buffer(
     })
 }
 
-/// Refuses a kernel whose target a device of this capability cannot run.
+/// Rejects a kernel whose target a device of this capability cannot run.
 pub(super) fn check_target(entry: &Entry, device: &str, capability: (u32, u32)) -> Result<(), RunError> {
     let number = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
     if entry.target.runs_on(number(capability.0), number(capability.1)) {

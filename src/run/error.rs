@@ -1,4 +1,4 @@
-//! What goes wrong between a kernel, its arguments and a device.
+//! Errors of launches.
 
 #[cfg(feature = "cuda")]
 use std::fmt;
@@ -16,185 +16,186 @@ use crate::gpu::{GpuError, JitMessage, LaunchError, LoadError, Unavailable};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A number is not a multiple of what the kernel was built for (`multiple_of`).
-    #[error("kernel `{kernel}`: parameter `{parameter}` must be a multiple of {wanted}, found {found}")]
+    /// An integer argument violates an assumption of the kernel (`multiple_of`).
+    #[error("kernel `{kernel}`: parameter `{parameter}`: expected a multiple of {expected}, found {found}")]
     Indivisible {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Name of the parameter.
+        /// The parameter name.
         parameter: String,
-        /// What must divide it.
-        wanted: u32,
+        /// The divisor required.
+        expected: u32,
         /// The argument.
         found: i128,
     },
-    /// A buffer does not begin at a multiple of [`BUFFER_ALIGN`](crate::ptx::BUFFER_ALIGN) bytes.
+    /// A buffer is not aligned to [`BUFFER_ALIGN`](crate::ptx::BUFFER_ALIGN) bytes.
     #[error(
-        "kernel `{kernel}`: the buffer for parameter `{parameter}` must begin at a multiple of {wanted} bytes, found address \
-         {found:#x}"
+        "kernel `{kernel}`: parameter `{parameter}`: expected an address that is a multiple of {expected}, found {found:#x}"
     )]
     Misaligned {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Name of the parameter.
+        /// The parameter name.
         parameter: String,
-        /// What must divide the address.
-        wanted: u32,
+        /// The alignment required.
+        expected: u32,
         /// The address.
         found: u64,
     },
-    /// A buffer is shorter than what the kernel's views (`k.slice`, `k.global`, `k.tensor`) may access.
+    /// A buffer is shorter than the extents of the kernel's views (`k.slice`, `k.global`, `k.tensor`).
     #[error(
-        "kernel `{kernel}`: the buffer for parameter `{parameter}` must hold {wanted} elements, found {found}"
+        "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of at least {expected} elements, found {found}"
     )]
     TooShort {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Name of the parameter.
+        /// The parameter name.
         parameter: String,
-        /// Elements that the kernel may access.
-        wanted: u64,
-        /// Elements of the buffer.
+        /// The number of elements required.
+        expected: u64,
+        /// The number of elements in the buffer.
         found: u64,
     },
-    /// What the kernel's views may access of a buffer has more than 2^64 bytes, or a size computed in 32 bits does not fit there.
-    #[error("kernel `{kernel}`: the extents of parameter `{parameter}` overflow")]
+    /// The extents of the kernel's views exceed 2^64 bytes, or a size that the kernel computes in 32 bits overflows.
+    #[error("kernel `{kernel}`: parameter `{parameter}`: expected extents that fit in 64 bits, found an overflow")]
     ExtentOverflow {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Name of the parameter.
+        /// The parameter name.
         parameter: String,
     },
-    /// A buffer that the kernel writes shares bytes with another.
+    /// A buffer that the kernel writes overlaps another buffer.
     #[error(
-        "kernel `{kernel}`: the buffers for parameters `{first}` and `{second}` overlap, and the kernel writes one of them"
+        "kernel `{kernel}`: parameters `{first}` and `{second}`: expected buffers that do not overlap, found shared bytes"
     )]
     Overlap {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Name of a parameter.
+        /// The name of a parameter.
         first: String,
-        /// Name of the other.
+        /// The name of the other parameter.
         second: String,
     },
-    /// A buffer of more bytes than a device can address or the host can represent.
-    #[error("a buffer of {len} elements of {element_bytes} bytes is too large for {device}")]
+    /// A buffer larger than the device can address or the host can represent.
+    #[error("expected a buffer that fits in {device}, found {len} elements of {element_bytes} bytes")]
     BufferTooLarge {
-        /// Elements.
+        /// The number of elements.
         len: usize,
-        /// Bytes of an element.
+        /// The bytes per element.
         element_bytes: u32,
         /// The device.
         device: String,
     },
-    /// A buffer lies in the memory of another device than the one that should run the kernel.
+    /// A buffer belongs to a device other than the one that should run the kernel.
     #[error(
-        "kernel `{kernel}`: the buffer for parameter `{parameter}` belongs to another device than {device}"
+        "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of {device}, found one of another device"
     )]
     OtherDevice {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Name of the parameter.
+        /// The parameter name.
         parameter: String,
         /// The device that should run it.
         device: String,
     },
-    /// A buffer was handed to another device than the one that it belongs to.
-    #[error("the buffer belongs to another device than {device}")]
+    /// A buffer was passed to a device that it does not belong to.
+    #[error("expected a buffer of {device}, found one of another device")]
     OtherBuffer {
         /// The device.
         device: String,
     },
-    /// The kernel does not say how many threads a block has.
-    #[error("kernel `{kernel}` has no block shape: give it one with `k.block([…])`")]
+    /// The kernel does not declare its block shape.
+    #[error("kernel `{kernel}`: expected a block shape, found none; declare it with `k.block([…])`")]
     NoBlockShape {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
     },
-    /// The kernel does not say how many blocks it needs, and the launch does not either.
+    /// Neither the kernel nor the launch specifies the grid.
     #[error(
-        "kernel `{kernel}` has no grid rule: give it one with `k.grid([…])`, or launch it with `launch_grid`"
+        "kernel `{kernel}`: expected a grid rule, found none; declare it with `k.grid([…])` or use `launch_grid`"
     )]
     NoGridRule {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
     },
-    /// More blocks along one axis than any device takes.
-    #[error("kernel `{kernel}`: the grid has {found} blocks along {axis}, at most {most} are possible")]
+    /// More blocks along one axis than any device supports.
+    #[error("kernel `{kernel}`: expected at most {most} blocks along {axis}, found {found}")]
     GridTooLarge {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
         /// `x`, `y` or `z`.
         axis: char,
-        /// Blocks.
+        /// The number of blocks.
         found: u64,
-        /// The most there may be.
+        /// The maximum.
         most: u64,
     },
-    /// The grid is no multiple of the kernel's cluster.
-    #[error("kernel `{kernel}`: a grid of {grid:?} blocks does not divide into its clusters of {cluster:?}")]
+    /// The grid is not a multiple of the kernel's cluster shape.
+    #[error(
+        "kernel `{kernel}`: expected a grid that is a multiple of the cluster {cluster:?}, found {grid:?}"
+    )]
     PartialCluster {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// Blocks in x, y, z.
+        /// The blocks in x, y, z.
         grid: [u32; 3],
-        /// Blocks of a cluster in x, y, z.
+        /// The blocks per cluster in x, y, z.
         cluster: [u32; 3],
     },
-    /// The kernel was built for a target that the device cannot run.
-    #[error("kernel `{kernel}` was built for {target}, which {device} (sm_{}{}) cannot run", .capability.0, .capability.1)]
+    /// The device cannot run the target that the kernel was built for.
+    #[error("kernel `{kernel}`: expected a target that {device} (sm_{}{}) can run, found {target}", .capability.0, .capability.1)]
     WrongTarget {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// What it was built for.
+        /// The target that it was built for.
         target: Target,
         /// The device.
         device: String,
         /// The device's compute capability.
         capability: (u32, u32),
     },
-    /// The simulator does not take the kernel's text.
+    /// The simulator rejected the kernel's text.
     #[cfg(feature = "sim")]
     #[error("kernel `{kernel}`: {source}")]
     Parse {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// What is wrong, and where.
+        /// The error and its location.
         source: Box<sim::ParseError>,
     },
     /// The simulator stopped the kernel.
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Simulation(Box<sim::SimError>),
-    /// The kernel ran to its end in the simulator, but not cleanly.
+    /// The kernel ran to completion in the simulator, with findings.
     #[cfg(feature = "sim")]
     #[error(transparent)]
-    Unclean(Unclean),
+    Findings(KernelFindings),
     /// A copy to or from simulated memory failed.
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Memory(#[from] sim::MemoryError),
     /// The crate was built without the feature `sim`.
     #[cfg(not(feature = "sim"))]
-    #[error("no simulator: warpwright was built without its feature `sim`")]
+    #[error("expected a build with the feature `sim` to use the simulator, found one without it")]
     NoSimulator,
-    /// No GPU can be used.
+    /// No GPU is usable.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// The crate was built without the feature `cuda`.
     #[cfg(not(feature = "cuda"))]
-    #[error("no GPU: warpwright was built without its feature `cuda`")]
+    #[error("expected a build with the feature `cuda` to use a GPU, found one without it")]
     NoCuda,
-    /// The driver did not load the kernel.
+    /// The driver rejected the kernel.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
-    Load(Box<JitRefusal>),
-    /// The GPU layer refused the launch.
+    Load(Box<JitError>),
+    /// The GPU layer rejected the launch.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A driver call failed; after a launch, this is how a kernel's own fault shows.
+    /// A driver call failed; after a launch, this is also how a fault of the kernel is reported.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(GpuError),
@@ -202,21 +203,21 @@ pub enum RunError {
     #[cfg(feature = "cuda")]
     #[error("kernel `{kernel}`: {source}")]
     Fault {
-        /// The kernel.
+        /// The kernel name.
         kernel: String,
-        /// What the driver returned.
+        /// The driver's error.
         source: GpuError,
     },
 }
 
-/// A kernel that ran to its end in the simulator, and what was wrong with it.
+/// A kernel that ran to completion in the simulator, and its findings.
 #[cfg(feature = "sim")]
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("kernel `{kernel}` is not clean:{}", .report.findings.iter().map(|f| format!("\n{f}")).collect::<String>())]
-pub struct Unclean {
-    /// The kernel.
+#[error("kernel `{kernel}` has findings:{}", .report.findings.iter().map(|f| format!("\n{f}")).collect::<String>())]
+pub struct KernelFindings {
+    /// The kernel name.
     pub kernel: String,
-    /// What the simulator found, counted and printed.
+    /// The report with findings and counts.
     pub report: Box<sim::Report>,
 }
 
@@ -230,16 +231,16 @@ impl From<GpuError> for RunError {
     }
 }
 
-/// A kernel that the driver did not load, with the Rust lines behind the compiler's messages.
+/// A kernel that the driver rejected, with the Rust lines for the compiler's messages.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}`: the driver did not load it: {}", summary(.messages, .source))]
-pub struct JitRefusal {
-    /// The kernel.
+#[error("kernel `{kernel}`: the driver rejected the PTX: {}", summary(.messages, .source))]
+pub struct JitError {
+    /// The kernel name.
     pub kernel: String,
     /// The compiler's messages, in order.
     pub messages: Vec<LoadMessage>,
-    /// What the GPU layer reported.
+    /// The error of the GPU layer.
     pub source: LoadError,
 }
 
@@ -247,16 +248,16 @@ pub struct JitRefusal {
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadMessage {
-    /// The message, with the line of the PTX text.
+    /// The message, with the line number in the PTX text.
     pub message: JitMessage,
-    /// That line.
+    /// The PTX line.
     pub ptx: Option<String>,
-    /// The Rust line that wrote it.
+    /// The Rust line that emitted it.
     pub rust: Option<SourceLine>,
 }
 
 #[cfg(feature = "cuda")]
-impl JitRefusal {
+impl JitError {
     pub(super) fn new(kernel: &str, text: &str, source: LoadError) -> Self {
         let messages =
             source.messages().iter().map(|message| LoadMessage::new(message.clone(), text)).collect();

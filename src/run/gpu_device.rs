@@ -1,4 +1,4 @@
-//! A GPU as a [`Device`], with a stream and buffers of its own.
+//! A GPU as a [`Device`], with its own stream and buffers.
 
 use std::{
     collections::HashMap,
@@ -27,25 +27,25 @@ use super::{
 pub struct GpuDevice {
     gpu: Gpu,
     stream: Arc<CudaStream>,
-    /// What was loaded, by its text.
+    /// Loaded modules, by their text.
     loaded: Mutex<HashMap<String, Arc<Code>>>,
 }
 
 impl GpuDevice {
-    /// The device of this number, from 0.
+    /// Opens the device with this ordinal, from 0.
     ///
     /// # Errors
-    /// Without a usable driver, or without such a device.
+    /// If no driver is usable, or the device does not exist.
     pub fn new(ordinal: usize) -> Result<Self, RunError> {
         Ok(Self::from(Gpu::new(ordinal)?))
     }
 
-    /// The GPU behind it.
+    /// The underlying GPU.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// The kernel, and how long it took to load if it was not loaded before.
+    /// Returns the kernel, and the load time if it was not loaded before.
     fn code(&self, entry: &Entry, text: String) -> Result<(Arc<Code>, Duration), RunError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = loaded.get(&text) {
@@ -68,21 +68,21 @@ impl From<Gpu> for GpuDevice {
 
 impl Device for GpuDevice {
     fn name(&self) -> String {
-        self.gpu.facts().name.clone()
+        self.gpu.properties().name.clone()
     }
 
     fn describe(&self) -> String {
-        self.gpu.facts().to_string()
+        self.gpu.properties().to_string()
     }
 
     fn capability(&self) -> (u32, u32) {
-        self.gpu.facts().capability
+        self.gpu.properties().capability
     }
 }
 
 impl Backend for GpuDevice {
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError> {
-        // The driver gives no memory of no size.
+        // The driver does not allocate zero bytes.
         let bytes = if bytes.is_empty() { &[0] } else { bytes };
         let slice =
             self.stream.clone_htod(bytes).map_err(|e| GpuError::from(CallFailed::at("clone_htod")(e)))?;
@@ -139,7 +139,7 @@ impl Backend for GpuDevice {
     }
 }
 
-/// Adds an argument that is known to be a number or a buffer of this device.
+/// Adds an argument that is known to be a scalar or a buffer of this device.
 fn pass<'a>(args: &mut Args<'a>, arg: Value<'a>) {
     match arg.0 {
         Kind::Number(number) => args.bytes(&number.bytes()[..number.bytes]),

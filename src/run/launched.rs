@@ -1,34 +1,34 @@
-//! What a launch tells afterwards.
+//! The result of a launch.
 
 use std::time::Duration;
 
 #[cfg(feature = "sim")]
 use crate::sim;
 
-/// A kernel that ran.
+/// A completed launch.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Launched {
-    /// Blocks in x, y and z; with a zero among them nothing ran.
+    /// The blocks in x, y and z; if one is zero, nothing ran.
     pub grid: [u32; 3],
-    /// Time from first to last instruction: by the GPU's own clock, or what the simulation took.
+    /// The time from first to last instruction by the GPU's clock, or the duration of the simulation.
     pub time: Duration,
-    /// Time that the device took to compile or decode the kernel; zero if it had it from an earlier launch.
+    /// The time to compile or decode the kernel; zero if it was loaded by an earlier launch.
     pub load_time: Duration,
-    /// What only this kind of device can tell.
+    /// Information specific to the kind of device.
     pub details: Details,
 }
 
-/// What only one kind of device can tell about a launch.
+/// Information specific to one kind of device.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Details {
     /// The grid was empty.
     Nothing,
-    /// What the simulator counted.
+    /// The simulator's report.
     #[cfg(feature = "sim")]
     Simulated(Box<sim::Report>),
-    /// What the driver's compiler made of the kernel.
+    /// The attributes of the compiled kernel.
     #[cfg(feature = "cuda")]
     Compiled(crate::gpu::FunctionAttributes),
 }

@@ -1,4 +1,4 @@
-//! Kernels loaded on a GPU, launched on an application's own streams and buffers.
+//! Kernels loaded on a GPU and launched on an application's own streams and buffers.
 
 use std::{fmt, marker::PhantomData};
 
@@ -10,9 +10,9 @@ use crate::{
 };
 
 use super::{
-    cuda_argument::{CudaArguments, CudaPassed},
+    cuda_argument::{CudaArguments, CudaLaunchArgs},
     device::check_target,
-    error::{JitRefusal, RunError},
+    error::{JitError, RunError},
     plan::{Plan, plan},
 };
 
@@ -44,17 +44,17 @@ impl<A> fmt::Debug for Loaded<A> {
 }
 
 impl Gpu {
-    /// Compiles a kernel with the driver's compiler and loads it; Nsight Compute and compute-sanitizer then speak of the
-    /// Rust lines that wrote it.
+    /// Compiles a kernel with the driver's compiler and loads it. Nsight Compute and compute-sanitizer then refer to the Rust
+    /// lines that emitted it.
     ///
     /// # Errors
-    /// If the device cannot run the kernel's target, or if the driver refuses the kernel: then the error names the PTX
-    /// line and the Rust line that wrote it.
+    /// If the device cannot run the kernel's target, or if the driver rejects the kernel; the error then names the PTX line and
+    /// the Rust line that emitted it.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
         self.load_with(kernel, &WITH_LINES)
     }
 
-    /// [`load`](Gpu::load) with other options than to keep the Rust lines for profilers.
+    /// Like [`load`](Gpu::load), with options other than keeping Rust lines for profilers.
     ///
     /// # Errors
     /// As for [`load`](Gpu::load).
@@ -69,20 +69,20 @@ impl Gpu {
 }
 
 impl<A: Params> Loaded<A> {
-    /// Queues the kernel on `stream` and returns at once; the grid follows from the kernel's own rule, and an empty one
-    /// queues nothing.
+    /// Queues the kernel on `stream` and returns immediately. The grid is given by the kernel's own rule; an empty grid queues
+    /// nothing.
     ///
     /// What a launch does not check is said in [`run`](crate::run).
     ///
     /// # Errors
-    /// If an argument breaks what the kernel was promised (divisibility, alignment), if the kernel has no grid rule or
-    /// block shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself shows in
-    /// a later call on the context.
+    /// If an argument violates an assumption of the kernel (divisibility, alignment), if the kernel has no grid rule or block
+    /// shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself is reported by a later
+    /// call on the context.
     pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
         self.start(stream, None, args)
     }
 
-    /// [`launch`](Loaded::launch) on so many blocks in x, y and z, whatever the kernel's own rule.
+    /// Like [`launch`](Loaded::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's own rule.
     ///
     /// # Errors
     /// As for [`launch`](Loaded::launch).
@@ -101,7 +101,7 @@ impl<A: Params> Loaded<A> {
         grid: Option<[u32; 3]>,
         args: impl CudaArguments<A>,
     ) -> Result<(), RunError> {
-        let mut passed = CudaPassed { args: Args::new(stream), seen: Vec::new() };
+        let mut passed = CudaLaunchArgs { args: Args::new(stream), seen: Vec::new() };
         args.pass(&mut passed);
         let plan = plan(&self.entry, &passed.seen, grid)?;
         if plan.is_empty() {
@@ -112,22 +112,22 @@ impl<A: Params> Loaded<A> {
 }
 
 impl<A> Loaded<A> {
-    /// What the driver's compiler made of it.
+    /// The attributes of the compiled kernel.
     pub fn attributes(&self) -> &FunctionAttributes {
         self.code.function.attributes()
     }
 
-    /// The module that holds it, with what the compiler said.
+    /// The module that contains the kernel, with the compiler's log.
     pub fn module(&self) -> &Module {
         &self.code.module
     }
 }
 
-/// What a typed kernel is compiled with unless told otherwise.
+/// The default options for typed kernels.
 pub(super) const WITH_LINES: LoadOptions =
     LoadOptions { line_info: true, max_registers: None, optimization: None };
 
-/// A kernel as the driver holds it.
+/// A kernel loaded by the driver.
 #[derive(Debug)]
 pub(super) struct Code {
     pub(super) module: Module,
@@ -135,22 +135,22 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Loads the one kernel of `text`.
+    /// Loads the only kernel of `text`.
     pub(super) fn load(
         gpu: &Gpu,
         entry: &Entry,
         text: &str,
         options: &LoadOptions,
     ) -> Result<Self, RunError> {
-        check_target(entry, &gpu.facts().name, gpu.facts().capability)?;
-        let refusal = |source| RunError::Load(Box::new(JitRefusal::new(&entry.name, text, source)));
+        check_target(entry, &gpu.properties().name, gpu.properties().capability)?;
+        let refusal = |source| RunError::Load(Box::new(JitError::new(&entry.name, text, source)));
         let module = Module::load_with(gpu, text, options).map_err(refusal)?;
         let function = module.function(&entry.name)?;
         Ok(Self { module, function })
     }
 }
 
-/// The cluster shape is the kernel's own, by its `.reqnctapercluster`.
+/// The cluster shape is the kernel's own, given by its `.reqnctapercluster`.
 pub(super) fn config(plan: &Plan) -> LaunchConfig {
     LaunchConfig::new(plan.grid, plan.block).dynamic_shared(plan.dynamic_shared_bytes)
 }

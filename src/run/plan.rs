@@ -1,17 +1,17 @@
-//! What a launch must check and work out before any device sees it.
+//! Checks a launch and determines its shape before it reaches a device.
 
 use crate::ptx::{BUFFER_ALIGN, Dim, Entry, ParamKind};
 
 use super::error::RunError;
 
-/// Most blocks along x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+/// Maximum number of blocks along x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
 
-/// What the checks see of an argument.
+/// The properties of an argument that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Integer(i128),
-    /// A number that is no integer.
+    /// A floating-point number.
     Float,
     Buffer {
         address: u64,
@@ -28,13 +28,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Whether there is nothing to do.
+    /// Whether the grid is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.grid.contains(&0)
     }
 }
 
-/// Checks the arguments and works out the shape; `grid` stands in for the kernel's own rule.
+/// Checks the arguments and determines the shape; `grid` replaces the kernel's own rule.
 pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Result<Plan, RunError> {
     check_promises(entry, args)?;
     check_alignment(entry, args)?;
@@ -87,7 +87,7 @@ fn check_promises(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
             return Err(RunError::Indivisible {
                 kernel: entry.name.clone(),
                 parameter: parameter_name(entry, promise.parameter),
-                wanted: promise.divisor,
+                expected: promise.divisor,
                 found: *found,
             });
         }
@@ -103,7 +103,7 @@ fn check_alignment(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
             return Err(RunError::Misaligned {
                 kernel: entry.name.clone(),
                 parameter: parameter_name(entry, i),
-                wanted: BUFFER_ALIGN,
+                expected: BUFFER_ALIGN,
                 found: *address,
             });
         }
@@ -118,9 +118,9 @@ fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
         let Some(bytes) = extent.bytes(&|i| integer(args, i)) else {
             return Err(RunError::ExtentOverflow { kernel, parameter });
         };
-        let wanted = bytes.div_ceil(element_bytes(entry, extent.parameter));
-        if *found < wanted {
-            return Err(RunError::TooShort { kernel, parameter, wanted, found: *found });
+        let expected = bytes.div_ceil(element_bytes(entry, extent.parameter));
+        if *found < expected {
+            return Err(RunError::TooShort { kernel, parameter, expected, found: *found });
         }
     }
     Ok(())

@@ -13,57 +13,57 @@ use super::{
     argument::{Kind, Value},
     buffer::{SharedMemory, Simulated, Store},
     device::{Backend, Device, Request},
-    error::{RunError, Unclean},
+    error::{KernelFindings, RunError},
     launched::{Details, Launched},
 };
 
-/// A simulated GPU with memory of its own. Kernels stay decoded for later launches.
+/// A simulated GPU with its own memory. Kernels stay decoded for later launches.
 ///
-/// Whatever the simulator finds wrong with a kernel is an error of the launch, also where the kernel ran to its end.
+/// Every finding of the simulator is an error of the launch, even if the kernel ran to completion.
 #[derive(Debug, Default)]
 pub struct Simulator {
     sim: Sim<'static>,
     arch: Arch,
     memory: SharedMemory,
-    /// What was decoded, by its text.
+    /// Decoded modules, by their text.
     modules: Mutex<HashMap<String, Module>>,
-    because: Option<String>,
+    reason: Option<String>,
 }
 
 impl Simulator {
-    /// sm_90 with all checks.
+    /// Creates an sm_90 simulator with all checks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the architecture: whose arithmetic is simulated, and what targets run.
+    /// Sets the architecture, which determines the arithmetic and the supported targets.
     #[must_use]
     pub fn arch(self, arch: Arch) -> Self {
         Self { arch, ..self.with(|sim| sim.arch(arch)) }
     }
 
-    /// Sets what is watched.
+    /// Sets which checks run.
     #[must_use]
     pub fn checks(self, checks: Checks) -> Self {
         self.with(|sim| sim.checks(checks))
     }
 
-    /// Sets how many warp instructions a block (with its cluster) may execute before the run is given up.
+    /// Sets the number of warp instructions that a block (with its cluster) may execute before the launch fails.
     #[must_use]
     pub fn step_limit(self, instructions: u64) -> Self {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Calls `listener` with the number of blocks that are done and of all blocks as a launch goes on, from any thread.
+    /// Calls `listener` with the numbers of completed and total blocks during a launch, from any thread.
     #[must_use]
     pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_progress(listener))
     }
 
-    /// Adds to [`Device::describe`] why no GPU is used.
+    /// Adds the reason for not using a GPU to [`Device::describe`].
     #[must_use]
-    pub fn because(self, why: &str) -> Self {
-        Self { because: Some(why.to_string()), ..self }
+    pub fn with_reason(self, why: &str) -> Self {
+        Self { reason: Some(why.to_string()), ..self }
     }
 
     fn with(mut self, change: impl FnOnce(Sim<'static>) -> Sim<'static>) -> Self {
@@ -71,7 +71,7 @@ impl Simulator {
         self
     }
 
-    /// The module, and how long it took to decode if it was not decoded before.
+    /// Returns the module, and the decoding time if it was not decoded before.
     fn module(&self, kernel: &str, text: String) -> Result<(Module, Duration), RunError> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get(&text) {
@@ -84,7 +84,7 @@ impl Simulator {
         Ok((module, start.elapsed()))
     }
 
-    /// The allocation, if it is one of this simulator's.
+    /// The allocation, if it belongs to this simulator.
     fn own<'s>(&self, store: &'s Store) -> Option<&'s Simulated> {
         match store {
             Store::Simulated(own) if own.memory.is(&self.memory) => Some(own),
@@ -108,7 +108,7 @@ impl Device for Simulator {
 
     fn describe(&self) -> String {
         let (major, minor) = self.capability();
-        let why = self.because.as_ref().map(|why| format!("; {why}"));
+        let why = self.reason.as_ref().map(|why| format!("; {why}"));
         format!("simulator (sm_{major}{minor}{})", why.unwrap_or_default())
     }
 
@@ -161,7 +161,7 @@ impl Backend for Simulator {
         let time = start.elapsed();
         let report = Box::new(report.map_err(|error| RunError::Simulation(Box::new(error)))?);
         if !report.findings.is_empty() {
-            return Err(RunError::Unclean(Unclean { kernel: entry.name.clone(), report }));
+            return Err(RunError::Findings(KernelFindings { kernel: entry.name.clone(), report }));
         }
         Ok(Launched { grid: plan.grid, time, load_time, details: Details::Simulated(report) })
     }

@@ -1,15 +1,15 @@
-//! From a line of PTX text to the Rust line that wrote it, by way of `.loc` and `.file`.
+//! Maps a line of PTX text to the Rust line that emitted it, using `.loc` and `.file`.
 
 use std::fmt;
 
-/// A place in a Rust source file.
+/// A position in a Rust source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Path as the compiler knew it.
+    /// The path as the compiler knew it.
     pub file: String,
-    /// 1-based line.
+    /// The 1-based line.
     pub line: u32,
-    /// 1-based column.
+    /// The 1-based column.
     pub column: u32,
 }
 
@@ -20,8 +20,8 @@ impl fmt::Display for SourceLine {
 }
 
 impl SourceLine {
-    /// The place that 1-based `line` of `text` comes from: the last `.loc` before it in the same kernel
-    /// (PTX ISA, "Debugging Directives: .loc").
+    /// The position that 1-based `line` of `text` comes from: the last `.loc` before it in the same kernel (PTX ISA, "Debugging
+    /// Directives: .loc").
     pub(super) fn of(text: &str, line: u32) -> Option<Self> {
         let before: Vec<&str> = text.lines().take(line.saturating_sub(1) as usize).collect();
         let in_kernel = before.iter().rev().take_while(|l| !l.starts_with('}') && !l.contains(".entry"));

@@ -8,14 +8,14 @@ use super::{
     memory::{Axis, Step, Tensor},
 };
 use crate::{
-    layout::{Codomain, ComposedLayout, Layout, RUN_TIME_EXTENT, Swizzle, Tuple, coord_of_index},
+    layout::{Codomain, ComposedLayout, DYNAMIC_EXTENT, Layout, Swizzle, Tuple, coord_of_index},
     ptx::{Builder, Element, Extent, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
 /// Stands for an extent that only the launch knows, in a tensor of so many modes: their product stays within 64 bits. Coordinates
 /// past it run on.
 fn run_time_extent(modes: usize) -> i64 {
-    RUN_TIME_EXTENT.min(1 << (62 / modes.max(1)))
+    DYNAMIC_EXTENT.min(1 << (62 / modes.max(1)))
 }
 
 /// Most elements of a shared tensor: no block has as many bytes.

@@ -80,7 +80,7 @@ fn project<T: Clone + std::fmt::Display>(
     let (wanted, found) = (projection.len(), tuple.rank());
     if wanted != found {
         let (operation, value) = ("projection", tuple.to_string());
-        return Err(LayoutError::Rank { operation, wanted, found, value }.into());
+        return Err(LayoutError::Rank { operation, expected: wanted, found, value }.into());
     }
     let kept = tuple.modes().iter().zip(projection).filter(|(_, keep)| **keep);
     Ok(kept.map(|(mode, _)| mode.clone()).collect())

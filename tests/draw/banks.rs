@@ -1,4 +1,4 @@
-//! Bank maps: what is framed is what costs.
+//! Bank maps: exactly the conflicting words are framed.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -7,10 +7,10 @@ use warpwright::layout::{ComposedLayout, Layout, Swizzle, bank_conflicts, warp_a
 
 use super::layouts::layout;
 
-/// Most words in one bank, and most framed ones.
+/// The maximum number of words per bank, and of framed words.
 fn columns(table: &Table) -> (u32, u32) {
-    let most = |wanted: fn(&warpwright::draw::Cell) -> bool| {
-        let count = |col| (0..table.rows()).filter(|&row| table.cell(row, col).is_some_and(wanted)).count();
+    let most = |expected: fn(&warpwright::draw::Cell) -> bool| {
+        let count = |col| (0..table.rows()).filter(|&row| table.cell(row, col).is_some_and(expected)).count();
         (0..table.cols()).map(count).max().unwrap_or(0) as u32
     };
     (most(|cell| !cell.lines.is_empty()), most(|cell| cell.alarm))
@@ -22,7 +22,7 @@ fn a_column_of_floats_is_one_bank() {
     let picture = Picture::of_banks(&access, 4, 1, 0, Highlight::All).expect("a picture");
     let tables: Vec<_> = picture.all_tables().collect();
     assert_eq!((tables.len(), columns(tables[0])), (1, (32, 32)));
-    assert_eq!(picture.notes, ["conflict degree 32, 32 passes in all"]);
+    assert_eq!(picture.notes, ["conflict degree 32, 32 passes in total"]);
 
     let padded = ComposedLayout::from(layout("(32,1):(132,0)"));
     let picture = Picture::of_banks(&padded, 4, 1, 0, Highlight::All).expect("a picture");
@@ -49,8 +49,8 @@ fn the_second_warp_has_accesses_of_its_own() {
 }
 
 proptest! {
-    /// Rows that lanes read 16 bytes at a time, with and without swizzle: each phase of the picture has the passes that the
-    /// access costs, and frames exactly the banks that need more than one.
+    /// Lanes read rows 16 bytes at a time, with and without a swizzle: each phase of the picture has the passes that the access
+    /// costs, and frames exactly the banks that need more than one.
     #[test]
     fn frames_are_conflicts(rows in 1..=4_i64, pitch in 1..=12_i64, bits in 0..=3_u32) {
         let swizzle = Swizzle::new(bits, 4, 3).expect("a swizzle");

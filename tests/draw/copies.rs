@@ -16,7 +16,7 @@ fn line(table: &Table, row: usize) -> Vec<String> {
     (0..table.cols()).map(|col| table.cell(row, col).expect("a cell").lines.concat()).collect()
 }
 
-/// MoYe's figures of `ldmatrix`: a lane gives a row, and gets a pair of each.
+/// MoYe's figures of `ldmatrix`: a lane supplies a row and receives a pair of each row.
 #[test]
 fn ldmatrix_gives_rows_and_gets_pairs() {
     let atom = copy_atom("SM75_U32x4_LDSM_N").expect("an atom");
@@ -29,7 +29,7 @@ fn ldmatrix_gives_rows_and_gets_pairs() {
 
     let transposed = copy_atom("SM75_U16x2_LDSM_T").expect("an atom");
     let picture = Picture::of_copy(transposed, None, Highlight::All).expect("a picture");
-    // Column 3 of the matrix is what lanes 12 to 15 get.
+    // Lanes 12 to 15 receive column 3 of the matrix.
     let column: Vec<_> = (0..8).map(|row| line(sides(&picture).1, row)[3].clone()).collect();
     assert_eq!(column, ["T12V0", "T12V1", "T13V0", "T13V1", "T14V0", "T14V1", "T15V0", "T15V1"]);
 }
@@ -51,7 +51,7 @@ fn every_atom_can_be_drawn() {
     assert!(parts.is_err());
 }
 
-/// MoYe's figures of the 4×9 copy by six threads, and of `ldmatrix` tiled.
+/// MoYe's figures of the 4×9 copy by six threads, and of tiled `ldmatrix`.
 #[test]
 fn tiled_copies_are_moyes_tables() {
     let tiled = |name: &str, bits, threads: &str, values: &str| {

@@ -1,4 +1,4 @@
-//! The pictures in the documentation: what the crate draws now.
+//! The pictures in the documentation match what the crate draws.
 //! `WARPWRIGHT_BLESS=1 cargo test --test draw` rewrites them.
 
 use std::{collections::BTreeSet, env, fs, path::Path};
@@ -12,7 +12,7 @@ use super::layouts::layout;
 
 const TEXT: &str = include_str!("../../docs/layouts.md");
 
-/// Every picture of docs/layouts.md, by the name of its file.
+/// Every picture of docs/layouts.md, by file name.
 fn pictures() -> Vec<(&'static str, Picture)> {
     let offsets = |text: &str| Picture::of_layout(&layout(text).into()).expect("a picture");
     let banks = |swizzle| {

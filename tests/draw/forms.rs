@@ -1,4 +1,4 @@
-//! The forms that a picture is written in.
+//! The output formats of a picture.
 
 use pretty_assertions::assert_eq;
 use warpwright::draw::{Cell, Highlight, Picture, Table, Tint};
@@ -18,7 +18,7 @@ fn small() -> Picture {
 
 #[test]
 fn text() {
-    let wanted = "\
+    let expected = "\
 Title
 one
 m\\n         0        1
@@ -28,10 +28,10 @@ m\\n         0        1
 note
 ";
     let found: String = small().to_string().lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-    assert_eq!(found, wanted);
+    assert_eq!(found, expected);
 }
 
-/// The text between tags, in the order of the document.
+/// The text between tags, in document order.
 fn texts(svg: &str) -> Vec<String> {
     use svg::parser::Event;
     let events = svg::read(svg).expect("an SVG document");
@@ -54,11 +54,11 @@ fn texts(svg: &str) -> Vec<String> {
 
 #[test]
 fn svg_has_every_text_once() {
-    let mut wanted =
+    let mut expected =
         ["Title", "one", "m\\n", "0", "1", "0", "1", "a&lt;b", "&quot;&amp;&quot;", "x", "y\\", "note"];
-    wanted.sort_unstable();
+    expected.sort_unstable();
     let found: Vec<String> = texts(&small().svg()).iter().map(|text| text.replace('"', "&quot;")).collect();
-    assert_eq!(found, wanted);
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn svg_follows_the_page() {
     let svg = small().svg();
     let (light, dark) = svg.split_once("@media(prefers-color-scheme:dark)").expect("rules for both");
     assert!(light.contains(".page{fill:#ffffff}") && dark.contains(".page{fill:#0d1117}"));
-    // A colour for each class that is used.
+    // Each class that is used has a color.
     for class in ["page", "ink", "faint", "plain", "dim", "dimink", "cellink", "h1"] {
         assert!(
             svg.contains(&format!("class=\"{class}\"")) && light.contains(&format!(".{class}{{fill:")),
@@ -87,7 +87,7 @@ fn typst_quotes_its_texts() {
     assert_eq!((open('('), open('[')), (open(')'), open(']')));
 }
 
-/// What is drawn does not depend on anything but the picture.
+/// The output depends only on the picture.
 #[test]
 fn the_same_picture_gives_the_same_file() {
     let picture = || {

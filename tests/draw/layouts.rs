@@ -47,7 +47,7 @@ fn swizzled_offsets_have_the_colours_of_banks() {
 #[test]
 fn places_are_coordinates() {
     let places = Layout::identity((4, 4)).expect("a layout").zipped_divide((2, 2)).expect("it divides");
-    let picture = Picture::of_places(&places).expect("a picture");
+    let picture = Picture::of_coordinates(&places).expect("a picture");
     assert_eq!(cell(&picture, 3, 2).lines, ["(1,3)"]);
     assert_eq!(cell(&picture, 0, 3).lines, ["(2,2)"]);
 }
@@ -72,6 +72,6 @@ fn a_swizzle_shows_what_it_puts_where() {
 #[test]
 fn pictures_that_nobody_can_look_at_are_refused() {
     let error = Picture::of_layout(&layout("(1024,1024):(1,1024)").into()).expect_err("too large");
-    assert_eq!(error.to_string(), "(1024,1024): wanted at most 65536 cells, found 1024×1024");
+    assert_eq!(error.to_string(), "(1024,1024): expected at most 65536 cells, found 1024×1024");
     assert!(Picture::of_layout(&layout("4611686018427387904:1").into()).is_err());
 }

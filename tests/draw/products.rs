@@ -12,7 +12,7 @@ fn tables(picture: &Picture) -> [&Table; 3] {
     [at(1, 0), at(0, 1), at(1, 1)]
 }
 
-/// Of every instruction of a warp or less, each cell names the owner that the fragment names.
+/// For every instruction of a warp or less, each cell names the owner given by the fragment.
 #[test]
 fn cells_are_those_of_the_fragments() {
     let mut checked = 0;
@@ -69,7 +69,7 @@ fn operands_in_shared_memory_are_empty() {
     for table in [a, b] {
         assert!((0..table.rows()).all(|row| table.cell(row, 0).is_some_and(|cell| cell.lines.is_empty())));
     }
-    // Warp 2 of the warpgroup has rows 32 to 47 of the sums.
+    // Warp 2 of the warpgroup owns rows 32 to 47 of the accumulators.
     for row in 0..64 {
         let dim = c.cell(row, 0).expect("a cell").tint == Tint::Dim;
         assert_eq!(dim, !(32..48).contains(&row), "{row}");
@@ -87,7 +87,7 @@ fn tables_meet_in_the_corner() {
         let y = rest.split_once('h').expect("a cell").0;
         (x.parse::<i32>().expect("x"), y.parse::<i32>().expect("y"))
     });
-    // Lane 0 holds the corner of C: an element of A lies in its row, one of B in its column.
+    // Lane 0 owns the corner of C; its element of A is in that row, its element of B in that column.
     let starts: Vec<_> = starts.collect();
     let corner = starts.iter().filter(|(x, y)| {
         starts.iter().any(|a| a.1 == *y && a.0 < *x) && starts.iter().any(|b| b.0 == *x && b.1 < *y)
@@ -95,7 +95,7 @@ fn tables_meet_in_the_corner() {
     assert!(corner.count() > 0);
 }
 
-/// Every element of a tiled product is held by who its map says.
+/// The owner of every element of a tiled product is the one given by the map.
 #[test]
 fn tiled_products_show_all_warps() {
     let atom = mma_atom("SM80_16x8x8_F32TF32TF32F32_TN").expect("an atom");

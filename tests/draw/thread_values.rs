@@ -60,18 +60,18 @@ fn elements_held_several_times_say_so() {
     assert_eq!(cell(&picture, 1, 0).lines, ["T9", "V0", "+7"]);
     assert_eq!(cell(&picture, 2, 0).lines, ["T2", "V0", "+7"]);
     assert_eq!((cell(&picture, 1, 0).tint, cell(&picture, 2, 0).tint), (Tint::Hue(1), Tint::Dim));
-    assert!(cell(&picture, 0, 1).lines.is_empty(), "nobody holds it");
+    assert!(cell(&picture, 0, 1).lines.is_empty(), "no owner");
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
     let outside = Picture::of_thread_values(&layout("(4,3):(1,4)"), (4, 2), Highlight::All);
-    let wanted = DrawError::Outside { thread: 0, value: 2, offset: 8, rows: 4, cols: 2 };
-    assert_eq!(outside, Err(wanted));
+    let expected = DrawError::Outside { thread: 0, value: 2, offset: 8, rows: 4, cols: 2 };
+    assert_eq!(outside, Err(expected));
     let rank = Picture::of_thread_values(&layout("(2,2,2):(1,2,4)"), (4, 2), Highlight::All);
     assert_eq!(
         rank.expect_err("rank 3").to_string(),
-        "wanted a layout of rank 2, (thread, value), found (2,2,2):(1,2,4)"
+        "expected a (thread, value) layout of rank 2, found (2,2,2):(1,2,4)"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Errors print without a driver: cudarc's own would call into the library.
+//! Errors can be displayed without a driver; cudarc's own would call into the library.
 
 use cudarc::driver::{DriverError, sys::cudaError_enum};
 use pretty_assertions::assert_eq;
@@ -27,6 +27,6 @@ fn a_log_without_messages_is_shown_as_it_is() {
     };
     assert_eq!(
         error.to_string(),
-        "the driver did not load the PTX: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)\n  something\n  else"
+        "the driver rejected the PTX: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)\n  something\n  else"
     );
 }

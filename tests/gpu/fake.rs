@@ -1,5 +1,5 @@
-//! The whole path from probe to launch on the stand-in driver: cudarc opens it too, so each test runs in a process
-//! of its own, which prints what it saw between what the driver printed.
+//! The path from probe to launch on the stand-in driver. cudarc opens it too, so each test runs in its own process, which
+//! prints its results between the driver's messages.
 #![allow(unsafe_code, reason = "launches")]
 
 use super::stand_in::{StandIn, is_child};
@@ -22,7 +22,7 @@ fn nothing_panics_on_a_useless_driver() {
         (&["STUB"], "libcuda.so is not a working NVIDIA driver: it has no symbol `cuInit`"),
         (&["cuMemAllocAsync=absent"], "it has no symbol `cuMemAllocAsync`"),
         (&["INIT=100"], "the NVIDIA driver (CUDA 13.0) finds no device"),
-        (&["VERSION=11080"], "the NVIDIA driver supports CUDA 11.8, at least 12.0 is needed"),
+        (&["VERSION=11080"], "expected an NVIDIA driver that supports CUDA 12.0 or later, found CUDA 11.8"),
     ];
     for (macros, expected) in cases {
         let Some(printed) = run("child_useless", macros) else { return };
@@ -39,7 +39,7 @@ fn child_useless() {
     }
 }
 
-/// With no stand-in in the way: whatever this machine has, nothing panics, caught or not.
+/// Without a stand-in: nothing panics on this machine, whatever driver it has.
 #[test]
 fn nothing_panics_on_this_machine() {
     let printed = super::stand_in::run_in("", "gpu::fake::child_this_machine");
@@ -51,17 +51,17 @@ fn nothing_panics_on_this_machine() {
 fn child_this_machine() {
     if is_child() {
         println!("{:?}", probe().map_err(|why| why.to_string()));
-        println!("{:?}", Gpu::new(0).map(|gpu| gpu.facts().to_string()).map_err(|why| why.to_string()));
+        println!("{:?}", Gpu::new(0).map(|gpu| gpu.properties().to_string()).map_err(|why| why.to_string()));
     }
 }
 
 #[test]
-fn facts_and_errors() {
-    let Some(printed) = run("child_facts_and_errors", &[]) else { return };
+fn properties_and_errors() {
+    let Some(printed) = run("child_properties_and_errors", &[]) else { return };
     assert_eq!(
         printed,
         "Fake GPU (sm_90, 132 SMs, 3.0 GiB, driver for CUDA 13.0)
-device 1 does not exist: 1 found, numbered from 0
+expected a device ordinal below 1, found 1
 the module has no kernel named `kernal`
 the module has no kernel named `ker\0nel`
 the module has no global named `tabel`
@@ -71,10 +71,10 @@ unload ok"
 }
 
 #[test]
-#[ignore = "run by facts_and_errors"]
-fn child_facts_and_errors() {
+#[ignore = "run by properties_and_errors"]
+fn child_properties_and_errors() {
     let Some(gpu) = fake_gpu() else { return };
-    println!("{}", gpu.facts());
+    println!("{}", gpu.properties());
     println!("{}", Gpu::new(1).expect_err("one device"));
     let module = Module::load(&gpu, "").expect("the stand-in takes anything");
     println!("{}", module.function("kernal").expect_err("no such kernel"));
@@ -88,12 +88,12 @@ fn load() {
     let Some(printed) = run("child_load", &[]) else { return };
     assert_eq!(
         printed,
-        "the driver did not load the PTX: CUDA_ERROR_INVALID_PTX (218)
+        "the driver rejected the PTX: CUDA_ERROR_INVALID_PTX (218)
   line 7: error: Arguments mismatch for instruction 'add'
   line 9: error: Unknown symbol '%r9'
   fatal: Ptx assembly aborted due to errors
 [Some(7), Some(9), None]
-line 2 of the PTX text holds a NUL byte (byte 3 of the text)
+PTX line 2: expected text without NUL bytes, found one at byte 3 of the text
 8.5 ms: 10 registers, 2048 bytes shared, 8 + 12 bytes spilled
 jit line info 1
 jit max registers 96
@@ -305,7 +305,7 @@ fn tensor_maps() {
 [7, 7]"
     );
     let Some(printed) = run("child_tensor_map", &["CAPABILITY=8"]) else { return };
-    assert_eq!(printed, "tensor maps need compute capability 9.0 or higher, the device has 8.0");
+    assert_eq!(printed, "expected a device of compute capability 9.0 or later for tensor maps, found 8.0");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The compiler's log: as drivers have printed it, and as the installed ptxas prints it now.
+//! The compiler's log, as recorded from drivers and as printed by the installed ptxas.
 
 use crate::require;
 use pretty_assertions::assert_eq;
@@ -63,7 +63,7 @@ fn other_lines_are_no_messages() {
 
 #[test]
 fn facts_of_each_kernel() {
-    // As from the driver, with a called function's properties after the kernel's own.
+    // As printed by the driver, with a called function's statistics after the kernel's own.
     let info = JitInfo::parse(
         "\
 ptxas info    : 64 bytes gmem
@@ -96,7 +96,7 @@ ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions
     };
     assert_eq!(info.kernels, [tma, empty.clone()]);
     assert_eq!(info.kernel("empty"), Some(&empty));
-    let complaints: Vec<_> = info.complaints().map(JitMessage::advisory).collect();
+    let complaints: Vec<_> = info.warnings().map(JitMessage::advisory).collect();
     assert_eq!(complaints, [Some("C7510")]);
 }
 
@@ -105,7 +105,7 @@ fn an_empty_log_tells_nothing() {
     assert_eq!(JitInfo::parse(""), JitInfo::default());
 }
 
-/// Runs the installed ptxas on a text; the answer is what it prints on stderr and stdout.
+/// Runs the installed ptxas on a text; returns its stderr and stdout.
 fn ptxas(text: &str) -> Option<String> {
     let mut child = Command::new(require::ptxas()?)
         .args(["-v", "-arch=sm_90a", "-o", "/dev/null", "-"])
@@ -127,11 +127,11 @@ fn the_installed_ptxas_is_understood() {
     let kernel = info.kernel("scale").unwrap_or_else(|| panic!("no kernel in: {log}"));
     assert!(kernel.registers > 0, "{log}");
     assert_eq!((kernel.target.as_str(), kernel.shared_bytes, kernel.spill_store_bytes), ("sm_90a", 512, 0));
-    assert_eq!(info.complaints().next(), None);
+    assert_eq!(info.warnings().next(), None);
 
     let Some(log) = ptxas(super::on_device::SHAPE) else { return };
     let info = JitInfo::parse(&log);
-    assert!(info.kernel("shape").is_some() && info.complaints().next().is_none(), "{log}");
+    assert!(info.kernel("shape").is_some() && info.warnings().next().is_none(), "{log}");
 
     let (bad, line) = super::on_device::broken();
     let Some(log) = ptxas(&bad) else { return };

@@ -1,10 +1,10 @@
 //! The checks of a launch's shape, against an H200's limits.
 
 use pretty_assertions::assert_eq;
-use warpwright::gpu::{CudaVersion, DeviceFacts, FunctionAttributes, LaunchConfig, LaunchError};
+use warpwright::gpu::{CudaVersion, DeviceProperties, FunctionAttributes, LaunchConfig, LaunchError};
 
-fn h200() -> DeviceFacts {
-    DeviceFacts {
+fn h200() -> DeviceProperties {
+    DeviceProperties {
         ordinal: 0,
         name: "NVIDIA H200".to_owned(),
         capability: (9, 0),
@@ -47,40 +47,37 @@ fn shapes_up_to_the_limits_pass() {
 #[test]
 fn each_rule_has_its_message() {
     let base = LaunchConfig::new([4, 1, 1], [32, 1, 1]);
-    let text = |config| check(config).expect_err("this breaks a rule").to_string();
+    let text = |config| check(config).expect_err("a violated rule").to_string();
     assert_eq!(
         text(LaunchConfig { grid: [4, 0, 1], ..base }),
-        "the grid is [4, 0, 1]: every extent must be at least 1"
+        "grid: expected extents of at least 1, found [4, 0, 1]"
     );
     assert_eq!(
         text(LaunchConfig { block: [0; 3], ..base }),
-        "the block is [0, 0, 0]: every extent must be at least 1"
+        "block: expected extents of at least 1, found [0, 0, 0]"
     );
     assert_eq!(
         text(LaunchConfig { grid: [1, 65_536, 1], ..base }),
-        "the grid is [1, 65536, 1]: the device allows at most [2147483647, 65535, 65535]"
+        "grid: expected extents of at most [2147483647, 65535, 65535], found [1, 65536, 1]"
     );
     assert_eq!(
         text(LaunchConfig { block: [1, 1, 65], ..base }),
-        "the block is [1, 1, 65]: the device allows at most [1024, 1024, 64]"
+        "block: expected extents of at most [1024, 1024, 64], found [1, 1, 65]"
     );
     assert_eq!(
         text(LaunchConfig { block: [513, 1, 1], ..base }),
-        "513 threads per block: `k` can run with at most 512"
+        "kernel `k`: expected at most 512 threads per block, found 513"
     );
     assert_eq!(
         text(base.dynamic_shared(232_448 - 2047)),
-        "`k` needs 2048 static + 230401 dynamic bytes of shared memory: a block can have 232448"
+        "kernel `k`: expected at most 232448 bytes of shared memory, found 2048 static + 230401 dynamic"
     );
     assert!(matches!(check(base.dynamic_shared(u32::MAX)), Err(LaunchError::SharedMemory { .. })));
-    assert_eq!(text(base.cluster([2, 0, 1])), "the cluster is [2, 0, 1]: every extent must be at least 1");
-    assert_eq!(
-        text(base.cluster([17, 1, 1])),
-        "a cluster of [17, 1, 1] has 17 blocks: at most 16 are possible"
-    );
+    assert_eq!(text(base.cluster([2, 0, 1])), "cluster: expected extents of at least 1, found [2, 0, 1]");
+    assert_eq!(text(base.cluster([17, 1, 1])), "cluster [17, 1, 1]: expected at most 16 blocks, found 17");
     assert_eq!(
         text(base.cluster([3, 1, 1])),
-        "a grid of [4, 1, 1] blocks does not divide into clusters of [3, 1, 1]"
+        "expected a grid that is a multiple of the cluster [3, 1, 1], found [4, 1, 1]"
     );
     // Three extents whose product passes u64.
     let huge = [u32::MAX; 3];
@@ -97,11 +94,11 @@ fn threads_are_also_limited_by_the_device() {
 
 #[test]
 fn clusters_need_hopper() {
-    let a100 = DeviceFacts { capability: (8, 0), ..h200() };
+    let a100 = DeviceProperties { capability: (8, 0), ..h200() };
     let config = LaunchConfig::new([4, 1, 1], [32, 1, 1]).cluster([2, 1, 1]);
     assert_eq!(
         config.check("k", &attributes(), &a100).expect_err("no clusters").to_string(),
-        "a cluster of [2, 1, 1] needs compute capability 9.0 or higher, the device has 8.0"
+        "cluster [2, 1, 1]: expected a device of compute capability 9.0 or later, found 8.0"
     );
 }
 
@@ -114,7 +111,7 @@ fn a_compiled_in_cluster_binds_the_launch() {
     assert_eq!(check(base.cluster([2, 1, 1])), Ok(()));
     assert_eq!(
         check(base.cluster([4, 1, 1])).expect_err("another").to_string(),
-        "`k` requires clusters of [2, 1, 1], the launch asks for [4, 1, 1]"
+        "kernel `k`: expected clusters of [2, 1, 1], found [4, 1, 1]"
     );
     let odd = LaunchConfig::new([3, 1, 1], [32, 1, 1]);
     assert!(matches!(check(odd), Err(LaunchError::PartialCluster { .. })));

@@ -1,4 +1,4 @@
-//! On a real GPU: each of these is skipped, and says so, where there is none.
+//! Tests on a GPU; skipped with a message if none is available.
 #![allow(unsafe_code, reason = "launches")]
 
 use crate::require;
@@ -91,7 +91,7 @@ pub(super) const SHAPE: &str = "
 #[test]
 fn facts() {
     let Some(gpu) = require::gpu() else { return };
-    let facts = gpu.facts();
+    let facts = gpu.properties();
     println!("{facts}");
     assert!(!facts.name.is_empty() && facts.capability.0 >= 5 && facts.multiprocessors > 0);
     assert!(facts.shared_bytes_per_block_opt_in >= facts.shared_bytes_per_block);
@@ -106,7 +106,7 @@ fn load_launch_and_read_back() {
     let module = Module::load(&gpu, SCALE).expect("valid PTX");
     let info = module.info();
     println!("{} ms\n{}", info.wall_ms, info.log);
-    assert_eq!(info.complaints().next(), None);
+    assert_eq!(info.warnings().next(), None);
     let function = module.function("scale").expect("it exists");
     let attributes = function.attributes();
     println!("{attributes:?}");
@@ -193,13 +193,13 @@ fn wrong_arguments_are_refused() {
     args.value(0u64).value(0u64).value(1f32);
     // SAFETY: refused before it reaches the driver.
     let few = unsafe { function.launch(&config, args) };
-    assert!(matches!(few, Err(LaunchError::ParameterCount { wanted: 4, found: 3, .. })), "{few:?}");
+    assert!(matches!(few, Err(LaunchError::ParameterCount { expected: 4, found: 3, .. })), "{few:?}");
     let mut args = Args::new(&stream);
     args.value(0u64).value(0u64).value(1f64).value(0u32);
     // SAFETY: refused before it reaches the driver.
     let wide = unsafe { function.launch(&config, args) };
     assert!(
-        matches!(wide, Err(LaunchError::ParameterSize { index: 2, wanted: 4, found: 8, .. })),
+        matches!(wide, Err(LaunchError::ParameterSize { index: 2, expected: 4, found: 8, .. })),
         "{wide:?}"
     );
     let args = Args::new(&stream);
@@ -211,13 +211,13 @@ fn wrong_arguments_are_refused() {
 #[test]
 fn clusters_and_large_shared_memory() {
     let Some(gpu) = require::gpu() else { return };
-    if gpu.facts().capability < (9, 0) {
+    if gpu.properties().capability < (9, 0) {
         require::skip("hopper", "clusters need compute capability 9.0");
         return;
     }
     let function = Module::load(&gpu, SHAPE).expect("valid PTX").function("shape").expect("it exists");
     let stream = gpu.stream();
-    let most = gpu.facts().shared_bytes_per_block_opt_in;
+    let most = gpu.properties().shared_bytes_per_block_opt_in;
     for (cluster, shared) in [(None, 16), (Some(2), 49 << 10), (Some(8), most), (Some(16), 1 << 10)] {
         let mut config = LaunchConfig::new([16, 1, 1], [32, 1, 1]).dynamic_shared(shared);
         if let Some(blocks) = cluster {
@@ -273,7 +273,7 @@ impl From<GpuError> for Failure {
 #[test]
 fn tensor_map() {
     let Some(gpu) = require::gpu() else { return };
-    if gpu.facts().capability < (9, 0) {
+    if gpu.properties().capability < (9, 0) {
         require::skip("hopper", "tensor maps need compute capability 9.0");
         return;
     }

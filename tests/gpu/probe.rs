@@ -1,4 +1,4 @@
-//! Each way in which there can be no usable driver has its own error.
+//! Each way in which a driver can be unusable has its own error.
 #![allow(unsafe_code, reason = "opens stand-in drivers by path")]
 
 use super::stand_in::StandIn;
@@ -11,7 +11,7 @@ fn open(macros: &[&str]) -> Option<Result<Driver, Unavailable>> {
     Some(unsafe { Driver::open(&[stand_in.path()]) })
 }
 
-/// The error, and what it says.
+/// The error and its message.
 fn failure(macros: &[&str]) -> Option<(Unavailable, String)> {
     let error = open(macros)?.expect_err("this driver is unusable");
     let text = error.to_string();
@@ -21,7 +21,7 @@ fn failure(macros: &[&str]) -> Option<(Unavailable, String)> {
 #[test]
 fn the_probe_answers_and_agrees_with_gpu_new() {
     match (probe(), Gpu::new(0)) {
-        (Ok(driver), Ok(gpu)) => assert_eq!(driver.version(), gpu.facts().driver),
+        (Ok(driver), Ok(gpu)) => assert_eq!(driver.version(), gpu.properties().driver),
         (Err(why), Err(GpuError::Unavailable(same))) => assert_eq!(why, same),
         (probed, gpu) => panic!("{probed:?} but {gpu:?}"),
     }
@@ -50,7 +50,7 @@ fn an_unreadable_library_counts_as_none() {
 
 #[test]
 fn a_working_driver() {
-    // The oldest that will do.
+    // The oldest supported version.
     let Some(driver) = open(&["VERSION=12000", "DEVICES=3"]) else { return };
     let driver = driver.expect("the stand-in works");
     assert_eq!((driver.version().to_string().as_str(), driver.device_count()), ("12.0", 3));
@@ -102,8 +102,8 @@ fn no_device() {
 
 #[test]
 fn too_old_is_told_from_broken() {
-    // What 11.4 lacks is no defect of it.
+    // Missing symbols are not a defect in CUDA 11.4.
     let Some((error, text)) = failure(&["VERSION=11040", "cuLaunchKernelEx=absent"]) else { return };
     assert!(matches!(error, Unavailable::TooOld { .. }));
-    assert_eq!(text, "the NVIDIA driver supports CUDA 11.4, at least 12.0 is needed");
+    assert_eq!(text, "expected an NVIDIA driver that supports CUDA 12.0 or later, found CUDA 11.4");
 }

@@ -1,4 +1,4 @@
-//! Builds the stand-in driver of `fake.c` and runs tests on it, in a process of their own where cudarc takes part.
+//! Builds the stand-in driver of `fake.c` and runs tests on it, in separate processes where cudarc is involved.
 
 use crate::require;
 use std::env;
@@ -55,8 +55,8 @@ impl StandIn {
     }
 }
 
-/// Runs one ignored test of this binary in its own process with this `LD_LIBRARY_PATH`; the answer is what it printed,
-/// without the harness's lines. The test must pass.
+/// Runs one ignored test of this binary in its own process with this `LD_LIBRARY_PATH`; returns its output without the
+/// harness's lines. The test must pass.
 pub(super) fn run_in(library_path: &str, test: &str) -> Vec<String> {
     let mut command = Command::new(env::current_exe().expect("the test binary has a path"));
     command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).env(MARK, "1");
@@ -82,8 +82,8 @@ impl Drop for StandIn {
 
 const MARK: &str = "WARPWRIGHT_TEST_STAND_IN";
 
-/// Whether this process was started by [`StandIn::run`]. A panic anywhere then ends it, caught or not, as it would in a
-/// program built with `panic = "abort"`.
+/// Whether this process was started by [`StandIn::run`]. A panic then ends the process even if it is caught, as in a program
+/// built with `panic = "abort"`.
 pub(super) fn is_child() -> bool {
     let child = env::var_os(MARK).is_some();
     if child {

@@ -1,4 +1,4 @@
-//! Each rule of a tensor map, at its edge and past it.
+//! Each rule of a tensor map, at its limit and past it.
 
 use pretty_assertions::assert_eq;
 use warpwright::gpu::{ElementType, L2Promotion, OutOfBounds, Swizzle, TiledTensor};
@@ -35,7 +35,7 @@ pub(super) const ALLOWED: [fn(&mut TiledTensor); 6] = [
 ];
 
 #[test]
-fn what_is_allowed() {
+fn every_rule_accepts_its_limit() {
     for change in ALLOWED {
         let mut tensor = matrix();
         change(&mut tensor);
@@ -44,37 +44,37 @@ fn what_is_allowed() {
 }
 
 #[test]
-fn what_is_refused() {
-    assert_eq!(complaint(|t| t.dims.clear()), "a tensor map has 1 to 5 dimensions, not 0");
-    assert_eq!(complaint(|t| t.dims = vec![1; 6]), "a tensor map has 1 to 5 dimensions, not 6");
-    assert_eq!(complaint(|t| t.strides.clear()), "strides: 1 values wanted for 2 dimensions, 0 given");
-    assert_eq!(complaint(|t| t.box_dims.push(1)), "box extents: 2 values wanted for 2 dimensions, 3 given");
-    assert_eq!(complaint(|t| t.address += 8), "the tensor's address 0x1008 is no multiple of 16");
+fn every_rule_rejects_the_value_past_its_limit() {
+    assert_eq!(complaint(|t| t.dims.clear()), "expected 1 to 5 dimensions, found 0");
+    assert_eq!(complaint(|t| t.dims = vec![1; 6]), "expected 1 to 5 dimensions, found 6");
+    assert_eq!(complaint(|t| t.strides.clear()), "strides: expected 1 values for 2 dimensions, found 0");
+    assert_eq!(complaint(|t| t.box_dims.push(1)), "box extents: expected 2 values for 2 dimensions, found 3");
+    assert_eq!(
+        complaint(|t| t.address += 8),
+        "address of the tensor: expected a multiple of 16, found 0x1008"
+    );
     assert_eq!(
         complaint(|t| t.dims[1] = (1 << 32) + 1),
-        "the size of dimension 1 is 4294967297: it must be 1 to 4294967296"
+        "size of dimension 1: expected 1 to 4294967296, found 4294967297"
     );
-    assert_eq!(
-        complaint(|t| t.box_dims[1] = 257),
-        "the box extent of dimension 1 is 257: it must be 1 to 256"
-    );
+    assert_eq!(complaint(|t| t.box_dims[1] = 257), "box extent of dimension 1: expected 1 to 256, found 257");
     assert_eq!(
         complaint(|t| t.element_strides[0] = 9),
-        "the element stride of dimension 0 is 9: it must be 1 to 8"
+        "element stride of dimension 0: expected 1 to 8, found 9"
     );
     assert_eq!(
         complaint(|t| t.strides[0] = 200),
-        "the stride of dimension 1 is 200 bytes: it must be a multiple of 16"
+        "stride of dimension 1: expected a multiple of 16 bytes, found 200"
     );
     assert_eq!(
         complaint(|t| t.strides[0] = 1 << 40),
-        "the stride of dimension 1 is 1099511627776: it must be 0 to 1099511627760"
+        "stride of dimension 1: expected 0 to 1099511627760, found 1099511627776"
     );
-    assert_eq!(complaint(|t| t.box_dims[0] = 4), "a row of the box has 8 bytes: it must be a multiple of 16");
+    assert_eq!(complaint(|t| t.box_dims[0] = 4), "row of the box: expected a multiple of 16 bytes, found 8");
     assert_eq!(
         complaint(|t| t.swizzle = Swizzle::B64),
-        "a row of the box has 128 bytes: the swizzle takes at most 64"
+        "row of the box: expected at most 64 bytes for this swizzle, found 128"
     );
     let nan_u16 = |t: &mut TiledTensor| (t.element, t.out_of_bounds) = (ElementType::U16, OutOfBounds::Nan);
-    assert_eq!(complaint(nan_u16), "U16 elements cannot be filled with NaN");
+    assert_eq!(complaint(nan_u16), "NaN fill: expected floating-point elements, found U16");
 }

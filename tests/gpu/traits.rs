@@ -1,4 +1,4 @@
-//! What may cross threads.
+//! Types that are `Send` and `Sync`.
 
 use warpwright::gpu::*;
 

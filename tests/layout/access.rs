@@ -22,7 +22,7 @@ fn tile(swizzle: Swizzle, cols: i64) -> ComposedLayout {
 
 #[test]
 fn ldmatrix_phases_conflict_unless_swizzled() {
-    // Eight rows of 16 bytes each: the degrees that plain rows of 16, 32 and 64 columns have.
+    // Eight rows of 16 bytes each: the degrees of unswizzled rows of 16, 32 and 64 columns.
     for (swizzle, cols, plain) in
         [(Swizzle::BYTES_32, 16, 2), (Swizzle::BYTES_64, 32, 4), (Swizzle::BYTES_128, 64, 8)]
     {
@@ -83,11 +83,11 @@ fn impossible_accesses_are_refused() {
     assert_eq!(bank_conflicts([0_u64], 3), Err(AccessError::Width { width: 3 }));
     assert_eq!(coalescing([0_u64; 33], 4), Err(AccessError::Lanes { lanes: 33 }));
     let odd_pad = bank_conflicts([0_u64, 516], 8).unwrap_err().to_string();
-    assert_eq!(odd_pad, "lane 1: address 516 must be a multiple of the access's 8 bytes");
+    assert_eq!(odd_pad, "lane 1: expected an address that is a multiple of 8 bytes, found 516");
     let strided = ComposedLayout::from(Layout::new((32, 2), (4, 128)).expect("a layout"));
     assert_eq!(
         warp_accesses(&strided, 4, 2).unwrap_err().to_string(),
-        "thread 0, value 1: wanted byte 4, next to the value before, found 128"
+        "thread 0, value 1: expected byte 4, contiguous with the previous value, found 128"
     );
     assert!(matches!(warp_accesses(&strided, 4, 4), Err(AccessError::Vector { .. })));
     let negative = ComposedLayout::from(Layout::new((32, 1), (-4, 0)).expect("a layout"));

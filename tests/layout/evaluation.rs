@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(layout.at(&coord), Ok(offset));
         prop_assert_eq!(layout.at(index), Ok(offset));
         prop_assert_eq!(layout.index(index), offset);
-        // One integer for each mode at the top.
+        // One integer per top-level mode.
         let flat = coord_to_coord(&coord, layout.shape(), &layout.shape().product_each()).expect("same size");
         prop_assert_eq!(flat.depth(), 1);
         prop_assert_eq!(layout.clone().append(1).at(if layout.depth() == 0 { coord } else { flat }), Ok(offset));
@@ -132,7 +132,7 @@ proptest! {
         let mut strides: Vec<_> = modes.filter(|(extent, _)| **extent > 1).map(|(_, strides)| strides).collect();
         strides.sort();
         prop_assert!(strides.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{like}");
-        // A compact layout is its own likeness, up to strides of extent-1 modes.
+        // A compact layout is like itself, except for strides of extent-1 modes.
         prop_assert!(compact.like().values().eq(compact.values()));
         let fragment = apart.fragment_like().expect("a layout");
         prop_assert!(fragment.is_bijective() && fragment.size() == apart.size());

@@ -1,11 +1,11 @@
-//! The post-conditions that each function's documentation states, over all indices.
+//! The documented post-conditions of each function, over all indices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use warpwright::layout::{
-    BasisVector, Coord, Layout, LayoutError, RUN_TIME_EXTENT, Tile, Tiler, Tuple, coord_of_index,
+    BasisVector, Coord, DYNAMIC_EXTENT, Layout, LayoutError, Tile, Tiler, Tuple, coord_of_index,
     domain_distribute,
 };
 use warpwright_proptest::layout::{compact, injective, layout, padded, shape, signed_layout, tiler};
@@ -29,14 +29,14 @@ fn with_tiler(layout: impl Strategy<Value = Layout>) -> impl Strategy<Value = (L
     })
 }
 
-/// Two modes with strides of both signs that mostly divide, carry or leave holes.
+/// Two modes with strides of both signs, most of which divide, carry or leave gaps.
 fn two_modes() -> impl Strategy<Value = Layout> {
     let stride = || select(vec![-8_i64, -4, -2, -1, 1, 2, 3, 4, 5, 6, 8, 9, 12, 16]);
     (1..=4_i64, 1..=4_i64, stride(), stride())
         .prop_filter_map("a valid layout", |(m, n, d, e)| Layout::new((m, n), (d, e)).ok())
 }
 
-/// Two layouts that take no offset twice and mostly begin alike: with `start` elements side by side, cut at different places.
+/// Two injective layouts that mostly share a prefix: `start` contiguous elements, cut at different positions.
 fn two_alike() -> impl Strategy<Value = (Layout, Layout)> {
     let any = || prop_oneof![compact(), injective(), padded()];
     let cut = |first: i64, rest: i64, pad: i64| Layout::new((first, rest), (1, first + pad)).ok();
@@ -47,7 +47,7 @@ fn two_alike() -> impl Strategy<Value = (Layout, Layout)> {
     prop_oneof![(any(), any()), alike.clone(), alike.prop_map(|(a, b)| (a.transpose(), b.transpose()))]
 }
 
-/// Distance of copies of a layout that has no room between its modes.
+/// The distance between copies of a layout that has no space between its modes.
 fn copies_apart(block: &Layout) -> i64 {
     let modes = block.shape().leaves().zip(block.stride().leaves()).filter(|(extent, _)| **extent > 1);
     modes.map(|(extent, stride)| extent * stride).max().unwrap_or(1)
@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(simple.size(), layout.size());
         prop_assert!(simple.depth() <= 1);
         prop_assert_eq!(values(&simple), values(&layout));
-        // Nothing is left to merge.
+        // No adjacent modes can be merged.
         prop_assert_eq!(&simple.coalesce(), &simple);
         prop_assert!(simple.size() == 1 || simple.shape().leaves().all(|&extent| extent > 1));
     }
@@ -113,7 +113,7 @@ proptest! {
 
     #[test]
     fn two_steps_always_compose(left in signed_layout(), stride in -60..=60_i64) {
-        // One step has nothing to carry: the only candidate is 2:A(stride), and it is right.
+        // One step cannot carry: the only candidate is 2:A(stride), and it is correct.
         let result = left.compose(Layout::new(2, stride).expect("a layout")).expect("an answer");
         prop_assert_eq!(result, Layout::new(2, left.index(stride)).expect("a layout"));
     }
@@ -129,7 +129,7 @@ proptest! {
 
     #[test]
     fn refined_shapes_always_compose(layout in signed_layout()) {
-        // Reading in the layout's own order, flat or nested, is no change.
+        // Indexing in the layout's own order, flat or nested, is the identity.
         let same = layout.with_shape(layout.shape()).expect("its own shape");
         prop_assert_eq!(values(&same), values(&layout));
         let line = layout.with_shape(layout.size()).expect("its own size");
@@ -219,7 +219,7 @@ proptest! {
 
     #[test]
     fn common_vectors_are_as_long_as_can_be((a, b) in two_alike()) {
-        // Whoever takes no offset twice has offset i at one place at most.
+        // An injective layout has offset i at no more than one index.
         let places = |layout: &Layout| layout.values().enumerate().map(|(at, offset)| (offset, at)).collect::<BTreeMap<_, _>>();
         let (in_a, in_b) = (places(&a), places(&b));
         let run = (0_i64..).take_while(|offset| in_a.get(offset).is_some_and(|at| in_b.get(offset) == Some(at)));
@@ -230,7 +230,7 @@ proptest! {
     fn right_inverses_are_as_long_as_can_be(layout in prop_oneof![compact(), injective(), padded()]) {
         let offsets: BTreeSet<i64> = layout.values().collect();
         let length = layout.right_inverse().size();
-        // A longer one would go through the next offset as well, and its first step there be that of a mode.
+        // A longer one would include the next offset as well, and its first step there would be that of a mode.
         prop_assert!(
             !offsets.contains(&length) || !layout.coalesce().stride().leaves().any(|stride| *stride == length),
             "{length}"
@@ -320,7 +320,7 @@ proptest! {
                 if (block.is_injective() || distinct(&filtered)) && tiler.is_injective() {
                     prop_assert!(distinct(&all));
                 }
-                // The copies' order is the tiler's.
+                // The copies are in the tiler's order.
                 let by_tiler = values(&tiler);
                 let by_copies = values(&copies);
                 for (a, b) in (1..by_tiler.len()).map(|i| (i - 1, i)) {
@@ -339,7 +339,7 @@ proptest! {
 
     #[test]
     fn padded_blocks_are_repeated_behind_themselves(block in padded(), tiler in prop_oneof![compact(), injective()]) {
-        // There is no room for a copy between the modes, so that every tiler lists starts of copies behind the whole.
+        // There is no space for a copy between the modes, so every tiler lists copies after the whole layout.
         let product = block.logical_product(&tiler).expect("as often as one likes");
         let copies = product.mode(1).expect("rank 2");
         let all: Vec<i64> = copies.values().flat_map(|a| block.values().map(move |b| a + b)).collect();
@@ -396,7 +396,7 @@ proptest! {
 
     #[test]
     fn units_change_back_and_forth(layout in compact(), factor in 1..=8_i64) {
-        // Extents of 1 may sit on the unit stride.
+        // Extents of 1 may have the unit stride.
         let Ok(finer) = layout.downcast(factor) else { return Ok(()); };
         prop_assert_eq!(finer.size() , layout.size() * factor.pow(layout.stride().leaves().filter(|d| **d == 1).count() as u32));
         prop_assert_eq!(finer.upcast(factor), Ok(layout.clone()));
@@ -419,7 +419,7 @@ proptest! {
         let identity = Layout::identity(&shape).expect("a shape");
         let extents: Vec<i64> = identity.coshape().leaves().copied().collect();
         let mut wanted: Vec<i64> = shape.leaves().copied().collect();
-        // Dimensions that are never stepped along at the end are not told.
+        // Trailing dimensions that are never stepped along are not represented.
         while wanted.len() > extents.len() && wanted.last() == Some(&1) {
             wanted.pop();
         }
@@ -433,7 +433,7 @@ proptest! {
             let coord = coord_of_index(index, layout.shape());
             prop_assert_eq!(identity.index(index).coord(coord.leaves().count()), coord.leaves().copied().collect());
         }
-        // Tiled alike, the place of an element evaluates to its offset.
+        // If both are tiled alike, the coordinate of an element evaluates to its offset.
         let (Ok(places), Ok(tiles)) = (identity.zipped_divide(tiler.clone()), layout.zipped_divide(tiler)) else {
             return Ok(());
         };
@@ -467,8 +467,8 @@ proptest! {
         }
     }
 
-    /// A matrix whose sizes and pitch only a launch knows, tiled by constants, has the same elements at the same places as one
-    /// whose sizes are known all along.
+    /// A matrix with dynamic sizes and pitch, tiled by constants, has the same elements at the same offsets as one with known
+    /// sizes.
     #[test]
     fn tiles_of_run_time_matrices_are_those_of_static_ones(
         (m, k, more) in (1..=40_i64, 1..=40_i64, 0..=5_i64),
@@ -477,7 +477,7 @@ proptest! {
     ) {
         let (pitch, inner) = (BasisVector::along(1, 1), BasisVector::along(0, 1));
         let strides = if column_major { [inner, pitch] } else { [pitch, inner] };
-        let matrix = Layout::with_stride((RUN_TIME_EXTENT, RUN_TIME_EXTENT), strides.into_iter().collect());
+        let matrix = Layout::with_stride((DYNAMIC_EXTENT, DYNAMIC_EXTENT), strides.into_iter().collect());
         let tiles = matrix.expect("a layout").zipped_divide((tile_m, tile_k)).expect("tiles");
         let rows = more + if column_major { m } else { k };
         let known = Layout::new((m, k), if column_major { (1, rows) } else { (rows, 1) }).expect("a layout");
@@ -517,7 +517,7 @@ proptest! {
             prop_assume!(modes().all(|(extent, stride)| *extent > 1 || *stride >= factor));
             prop_assert_eq!(coarse.size() * factor, layout.size());
             prop_assert!(coarse.is_bijective());
-            // Each coarse element begins at the fine one with the same digits, times what a mode was shortened by.
+            // Each coarse element starts at the fine one with the same digits, times the factor by which the mode was shortened.
             for index in 0..coarse.size() {
                 let coord = coord_of_index(index, coarse.flatten().shape());
                 let fine: Coord = coord

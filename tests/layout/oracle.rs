@@ -1,4 +1,4 @@
-//! The algebra against CuTe's own answers (CUTLASS 4.7.0), each held to its stated grade.
+//! The algebra compared with the output of CuTe (CUTLASS 4.7.0), each case at its stated strictness.
 
 use std::fmt::Write;
 
@@ -160,7 +160,7 @@ fn algebra() {
     assert!(wrong.is_empty(), "{failed} of {checked} wrong:\n{wrong}");
 }
 
-/// Tuples of one unwrapped, strides of extent-1 modes 0.
+/// Unwraps one-element tuples and sets strides of extent-1 modes to 0.
 fn normal(layout: &Layout) -> Layout {
     let mut modes: Vec<Layout> = match layout.shape() {
         Tuple::Leaf(1) => return Layout::new(1, 0).expect("1:0"),
@@ -173,7 +173,7 @@ fn normal(layout: &Layout) -> Layout {
     }
 }
 
-/// Inputs that CuTe answers wrongly.
+/// Inputs for which CuTe returns a wrong result.
 #[test]
 fn traps_are_refused() {
     let traps: Vec<_> = lines(include_str!("../data/layout/traps.jsonl")).collect();
@@ -182,7 +182,7 @@ fn traps_are_refused() {
     assert_eq!(traps.len(), 24);
 }
 
-/// Inputs that CuTe does not compile: refused, or answered by a layout that has the operation's post-condition.
+/// Inputs that CuTe does not compile: rejected, or a layout that satisfies the operation's post-condition.
 #[test]
 fn invalid_inputs_are_refused_or_meet_the_property() {
     let (mut refused, mut met) = (0, 0);

@@ -60,11 +60,11 @@ fn swizzles_change_units() {
     };
     assert_eq!(
         refused("Sw<3,1,3> o 0 o (8,64):(128,4)", 4),
-        "Sw<3,1,3> in units changed by 4: wanted a power of 2 of at most 2"
+        "Sw<3,1,3>: expected a change of unit by a power of 2 of at most 2, found 4"
     );
     assert_eq!(
         refused("Sw<3,4,3> o 2 o (8,64):(128,4)", 4),
-        "upcast of Sw<3,4,3> o 2 o (8,64):(128,4) by 4: the offset 2 must be a multiple of it"
+        "upcast of Sw<3,4,3> o 2 o (8,64):(128,4) by 4: expected an offset that is a multiple of the factor, found 2"
     );
 }
 
@@ -76,7 +76,7 @@ fn named_swizzles() {
         assert_eq!(Swizzle::new(bits, 4, 3), Ok(swizzle));
     }
     let refused = Swizzle::new(3, 4, 2).unwrap_err().to_string();
-    assert_eq!(refused, "swizzle<3,4,2>: wanted |shift| ≥ bits and bits + base + |shift| ≤ 62");
+    assert_eq!(refused, "expected |shift| ≥ bits and bits + base + |shift| ≤ 62, found swizzle<3,4,2>");
     assert!(Swizzle::new(1, 0, i32::MIN).is_err());
 }
 
@@ -131,10 +131,10 @@ proptest! {
     ) {
         let register = register & bits;
         let clear = offset - (offset.rem_euclid(swizzle.period()) & bits);
-        let split = swizzle.beside(bits, clear).expect("no bit in common");
+        let split = swizzle.split_offset(bits, clear).expect("no bit in common");
         prop_assert_eq!(swizzle.apply(register + clear), (swizzle.apply(register) ^ split.xor) + split.add);
         // Refused only where a sum may carry.
-        prop_assert_eq!(swizzle.beside(bits, offset).is_none(), offset.rem_euclid(swizzle.period()) & bits != 0);
+        prop_assert_eq!(swizzle.split_offset(bits, offset).is_none(), offset.rem_euclid(swizzle.period()) & bits != 0);
     }
 
     /// A tile that threads share, each thread's part behind an offset in a register.
@@ -145,7 +145,7 @@ proptest! {
         let threads = tile.mode(0).expect("rows");
         for thread in threads.values() {
             for offset in tile.mode(1).expect("chunks").values() {
-                let split = swizzle.beside(threads.bits(), offset).expect("rows and chunks have bits of their own");
+                let split = swizzle.split_offset(threads.bits(), offset).expect("rows and chunks have bits of their own");
                 let wanted = swizzle.apply(thread + offset);
                 prop_assert_eq!((swizzle.apply(thread) ^ split.xor) + split.add, wanted);
             }

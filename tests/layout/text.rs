@@ -50,17 +50,17 @@ fn tilers_tell_layouts_from_tuples() {
 #[test]
 fn faults_point_at_their_column() {
     let fault = |text: &str| text.parse::<Layout>().unwrap_err().to_string();
-    assert_eq!(fault("(4,2)"), r#""(4,2)", column 6: wanted `:` and a stride"#);
-    assert_eq!(fault("(4,2:(1,4)"), r#""(4,2:(1,4)", column 5: wanted `,` or `)`"#);
-    assert_eq!(fault("(4,x):(1,4)"), r#""(4,x):(1,4)", column 4: wanted an integer of 64 bits"#);
-    assert_eq!(fault("4:1 8"), r#""4:1 8", column 5: wanted the end"#);
+    assert_eq!(fault("(4,2)"), r#""(4,2)", column 6: expected `:` and a stride"#);
+    assert_eq!(fault("(4,2:(1,4)"), r#""(4,2:(1,4)", column 5: expected `,` or `)`"#);
+    assert_eq!(fault("(4,x):(1,4)"), r#""(4,x):(1,4)", column 4: expected an integer of 64 bits"#);
+    assert_eq!(fault("4:1 8"), r#""4:1 8", column 5: expected the end"#);
     assert_eq!(
         fault("99999999999999999999:1"),
-        r#""99999999999999999999:1", column 1: wanted an integer of 64 bits"#
+        r#""99999999999999999999:1", column 1: expected an integer of 64 bits"#
     );
     assert_eq!(fault("(2,2):(1,(2,4))"), "mode 1: shape 2 and stride (2,4) must nest alike");
     let deep = "(".repeat(100_000);
-    assert!(fault(&deep).ends_with("column 65: wanted at most 64 nested tuples"));
+    assert!(fault(&deep).ends_with("column 65: expected at most 64 nested tuples"));
     assert!("é".parse::<Tiler>().is_err());
     assert!("Sw<3,4,2>".parse::<Swizzle>().is_err());
     assert!("Sw<3,4".parse::<Swizzle>().is_err());

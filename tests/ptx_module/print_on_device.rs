@@ -4,7 +4,7 @@ use std::{env, process::Command};
 
 use warpwright::{
     prelude::*,
-    run::{AnyDevice, Choice, Details, Device, open},
+    run::{AnyDevice, Details, Device, DeviceChoice, open},
 };
 
 use crate::require;
@@ -33,12 +33,12 @@ fn print(device: &AnyDevice) -> Vec<String> {
 #[test]
 #[ignore = "the child process of `a_gpu_prints_what_the_simulator_prints`"]
 fn child() {
-    print(&open(Choice::Gpu).expect("the parent has looked"));
+    print(&open(DeviceChoice::Gpu).expect("the parent has looked"));
 }
 
 #[test]
 fn a_gpu_prints_what_the_simulator_prints() {
-    let simulated = print(&open(Choice::Sim).expect("the simulator needs nothing")).concat();
+    let simulated = print(&open(DeviceChoice::Sim).expect("the simulator needs nothing")).concat();
     assert_eq!(simulated, "i = 7, x = 0.375, both = 2.625\nhalf 0.375, signed -5, wide deadbeef, 1\n");
     if require::gpu().is_none() {
         return;

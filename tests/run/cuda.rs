@@ -1,4 +1,4 @@
-//! Typed launches on the stand-in driver, each in a process of its own. Its kernel is `kernel(x, y, n)`: y[i] = 2·x[i].
+//! Typed launches on the stand-in driver, each in its own process. Its kernel is `kernel(x, y, n)`: y[i] = 2·x[i].
 
 use super::{
     kernels::{Double, double, double_eights},
@@ -9,7 +9,7 @@ use warpwright::{
     gpu::{Gpu, LoadOptions},
     prelude::*,
     ptx::B16,
-    run::{Details, Device, GpuDevice, Holds, RunError, Simulator},
+    run::{Details, Device, GpuDevice, RunError, Simulator, StorageFor},
 };
 
 fn run(test: &str, macros: &[&str]) -> Option<String> {
@@ -36,9 +36,9 @@ fn loaded_kernels_take_cudarc_buffers() {
 launch grid 1,1,1 block 32,1,1 shared 0
 [10.0, 0.0]
 launch grid 5,1,1 block 32,1,1 shared 0
-kernel `kernel`: the buffer for parameter `x` must begin at a multiple of 16 bytes, found address +0x4
-kernel `kernel`: parameter `n` must be a multiple of 8, found 12
-kernel `kernel` was built for sm_100a, which Fake GPU (sm_90) cannot run"
+kernel `kernel`: parameter `x`: expected an address that is a multiple of 16, found +0x4
+kernel `kernel`: parameter `n`: expected a multiple of 8, found 12
+kernel `kernel`: expected a target that Fake GPU (sm_90) can run, found sm_100a"
     );
 }
 
@@ -55,7 +55,7 @@ fn child_loaded() {
     kernel.launch(&stream, (&x, &mut y, 33)).expect("launched");
     println!("{:?}", &stream.clone_dtoh(&y).expect("copied")[..3]);
 
-    // Views, the second 16 bytes in; and an empty grid, which queues nothing.
+    // Views that start 16 bytes in, and an empty grid, which queues nothing.
     let mut z = stream.alloc_zeros::<f32>(8).expect("allocated");
     kernel.launch(&stream, (&x.slice(4..), &mut z.slice_mut(4..), 1)).expect("launched");
     kernel.launch(&stream, (&x, &mut z, 0)).expect("nothing to do");
@@ -80,7 +80,7 @@ fn a_refused_kernel_names_the_rust_line() {
     let store = text.lines().nth(line + 1).expect("a line").trim();
     let (mul, st) = (BAD_LINE, BAD_LINE + 1);
     let lines: Vec<&str> = printed.lines().collect();
-    assert_eq!(lines[0], "kernel `kernel`: the driver did not load it: CUDA_ERROR_INVALID_PTX (218)");
+    assert_eq!(lines[0], "kernel `kernel`: the driver rejected the PTX: CUDA_ERROR_INVALID_PTX (218)");
     let begins = |line: &str, place: &str| assert!(line.starts_with(&format!("  {file}:{place}:")), "{line}");
     begins(lines[1], &mul.to_string());
     assert!(
@@ -123,9 +123,9 @@ launch grid 1,1,1 block 32,1,1 shared 0
 launch grid 1,1,1 block 32,1,1 shared 0
 loaded anew: false
 []
-kernel `kernel`: the buffer for parameter `x` belongs to another device than Fake GPU
-the buffer belongs to another device than Fake GPU
-the buffer belongs to another device than simulator"
+kernel `kernel`: parameter `x`: expected a buffer of Fake GPU, found one of another device
+expected a buffer of Fake GPU, found one of another device
+expected a buffer of simulator, found one of another device"
     );
 }
 
@@ -158,7 +158,7 @@ fn child_device() {
     println!("{}", simulator.download(&y).expect_err("refused"));
 }
 
-/// The lines in the text reach the machine code unless the caller wants otherwise.
+/// The line table is part of the machine code unless the caller disables it.
 #[test]
 fn source_lines_are_kept() {
     let macros = ["MAP=0"];
@@ -180,7 +180,7 @@ fn child_lines() {
 #[test]
 fn a_device_too_old_for_the_kernel_is_named() {
     let Some(printed) = run("child_too_old", &["CAPABILITY=7"]) else { return };
-    assert_eq!(printed, "kernel `kernel` was built for sm_80, which Fake GPU (sm_70) cannot run");
+    assert_eq!(printed, "kernel `kernel`: expected a target that Fake GPU (sm_70) can run, found sm_80");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn child_too_old() {
 
 #[test]
 fn raw_words_hold_halves() {
-    fn holds<U: Holds<T>, T>() {}
+    fn holds<U: StorageFor<T>, T>() {}
     holds::<u16, bf16>();
     holds::<u16, f16>();
     holds::<u16, B16>();

@@ -1,4 +1,4 @@
-//! Launches in the simulator, and what is refused before any device sees it.
+//! Launches in the simulator, and launches rejected before they reach a device.
 
 use super::kernels::{double, double_eights};
 use pretty_assertions::assert_eq;
@@ -10,7 +10,7 @@ use warpwright::{
     sim::Arch,
 };
 
-/// What the error says.
+/// The error message.
 fn refused<T>(outcome: Result<T, RunError>) -> String {
     match outcome {
         Ok(_) => panic!("it should have been refused"),
@@ -34,7 +34,7 @@ fn a_kernel_runs_on_the_grid_of_its_rule() {
     let d = device.download(&y).expect("copied");
     let doubled: Vec<f32> = host.iter().map(|x| 2.0 * x).collect();
     assert_eq!(d[..100], doubled);
-    // What the kernel does not write stays a NaN.
+    // Elements that the kernel does not write stay NaN.
     assert!(d[100..].iter().all(|d| d.is_nan()), "{d:?}");
 
     let again = device.launch(&kernel, (&x, &mut y, 100)).expect("it runs");
@@ -52,7 +52,7 @@ fn a_grid_of_the_callers() {
     let mut y = device.zeros::<u32>(4).expect("room");
     assert_eq!(
         refused(device.launch(&kernel, (&mut y,))),
-        "kernel `ids` has no grid rule: give it one with `k.grid([…])`, or launch it with `launch_grid`"
+        "kernel `ids`: expected a grid rule, found none; declare it with `k.grid([…])` or use `launch_grid`"
     );
     device.launch_grid(&kernel, [3, 1, 1], (&mut y,)).expect("it runs");
     assert_eq!(device.download(&y).expect("copied"), [1, 2, 3, 0]);
@@ -79,7 +79,7 @@ fn promises_are_checked() {
     let mut y = device.output(16).expect("room");
     assert_eq!(
         refused(device.launch(&kernel, (&x, &mut y, 12))),
-        "kernel `kernel`: parameter `n` must be a multiple of 8, found 12"
+        "kernel `kernel`: parameter `n`: expected a multiple of 8, found 12"
     );
     assert!(device.download(&y).expect("copied").iter().all(|y| y.is_nan()));
     device.launch(&kernel, (&x, &mut y, 16)).expect("it runs");
@@ -111,11 +111,11 @@ fn buffers_that_are_too_short_are_refused() {
     go(21, 15, [3, 5]).expect("just long enough");
     assert_eq!(
         refused(go(20, 15, [3, 5])),
-        "kernel `slab`: the buffer for parameter `x` must hold 21 elements, found 20"
+        "kernel `slab`: parameter `x`: expected a buffer of at least 21 elements, found 20"
     );
     assert_eq!(
         refused(go(21, 14, [3, 5])),
-        "kernel `slab`: the buffer for parameter `y` must hold 15 elements, found 14"
+        "kernel `slab`: parameter `y`: expected a buffer of at least 15 elements, found 14"
     );
     go(0, 0, [0, 5]).expect("nothing to do");
     go(0, 0, [3, 0]).expect("nothing to do");
@@ -129,7 +129,7 @@ fn a_target_beyond_the_device_is_refused() {
     let mut y = device.zeros(1).expect("room");
     assert_eq!(
         refused(device.launch(&kernel, (&x, &mut y, 1))),
-        "kernel `kernel` was built for sm_100a, which simulator (sm_90) cannot run"
+        "kernel `kernel`: expected a target that simulator (sm_90) can run, found sm_100a"
     );
     let device = Simulator::new().arch(Arch::Sm100);
     let x = device.upload(&[1.0f32]).expect("room");
@@ -146,9 +146,9 @@ fn buffers_stay_on_their_device() {
     let mut y = device.zeros(1).expect("room");
     assert_eq!(
         refused(device.launch(&kernel, (&x, &mut y, 1))),
-        "kernel `kernel`: the buffer for parameter `x` belongs to another device than simulator"
+        "kernel `kernel`: parameter `x`: expected a buffer of simulator, found one of another device"
     );
-    assert_eq!(refused(device.download(&x)), "the buffer belongs to another device than simulator");
+    assert_eq!(refused(device.download(&x)), "expected a buffer of simulator, found one of another device");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn shapes_that_no_device_takes_are_refused() {
     });
     assert_eq!(
         refused(device.launch(&tall.expect("it builds"), (140_000,))),
-        "kernel `tall`: the grid has 70000 blocks along y, at most 65535 are possible"
+        "kernel `tall`: expected at most 65535 blocks along y, found 70000"
     );
     let paired = Kernel::<(u32,)>::build("paired(n)", Target::SM_90, |k, (n,)| {
         k.block([1]);
@@ -169,12 +169,12 @@ fn shapes_that_no_device_takes_are_refused() {
     });
     assert_eq!(
         refused(device.launch(&paired.expect("it builds"), (3,))),
-        "kernel `paired`: a grid of [3, 1, 1] blocks does not divide into its clusters of [2, 1, 1]"
+        "kernel `paired`: expected a grid that is a multiple of the cluster [2, 1, 1], found [3, 1, 1]"
     );
     let shapeless = Kernel::<()>::build("shapeless", Target::SM_80, |k, ()| k.grid([Dim::Const(1)]));
     assert_eq!(
         refused(device.launch(&shapeless.expect("it builds"), ())),
-        "kernel `shapeless` has no block shape: give it one with `k.block([…])`"
+        "kernel `shapeless`: expected a block shape, found none; declare it with `k.block([…])`"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The matmul kernel on every device: verified against f64, and the same bits in the simulator as on a GPU.
+//! The matmul kernel on every device: verified against f64, with identical bits in the simulator and on a GPU.
 
 use super::matmul_example::check::{Factors, check};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ impl Problem {
     fn new(sizes: Sizes, seed: u64) -> Self {
         let Sizes { m, n, k } = sizes;
         let mut state = seed;
-        // Splitmix64; the sum of four uniform numbers is close enough to normal.
+        // Splitmix64; the sum of four uniform numbers is sufficiently close to normal.
         let mut next = || {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -60,7 +60,7 @@ impl Problem {
         assert_eq!(verdict.wrong, 0, "{:?}: {verdict:?}", self.sizes);
     }
 
-    /// Checks the elements of some rows and columns, where all would take too long.
+    /// Checks the elements of some rows and columns if checking all would take too long.
     #[cfg(feature = "cuda")]
     fn assert_sample_right(&self, d: &[f32], rows: &[usize], cols: &[usize]) {
         let Sizes { n, k, .. } = self.sizes;
@@ -73,7 +73,7 @@ impl Problem {
     }
 }
 
-/// Any size up to 300, with those in abundance that allow wide copies.
+/// Sizes up to 300, with a bias toward those that allow wide copies.
 fn size() -> impl Strategy<Value = usize> {
     prop_oneof![2 => 1..=300usize, 1 => (1..=37usize).prop_map(|n| 8 * n), 1 => (1..=75usize).prop_map(|n| 4 * n)]
 }

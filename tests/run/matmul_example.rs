@@ -231,7 +231,7 @@ fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
     let half = refused(&[&"--a", &none]);
     assert_eq!(half, "--a FILE needs --b FILE as well");
     assert!(folder.names().is_empty());
-    if let Err(why) = warpwright::run::open(warpwright::run::Choice::Gpu) {
+    if let Err(why) = warpwright::run::open(warpwright::run::DeviceChoice::Gpu) {
         assert_eq!(refused(&[&"--device", &"gpu", &"--ptx", &ptx]), why.to_string());
         assert!(folder.names().is_empty());
     }

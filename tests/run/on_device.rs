@@ -1,4 +1,4 @@
-//! On a real GPU: each of these is skipped, and says so, where there is none.
+//! Tests on a GPU; skipped with a message if none is available.
 
 use super::kernels::double;
 use crate::require;

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use warpwright::{
-    run::{AnyDevice, Choice, Device, Simulator, open},
+    run::{AnyDevice, Device, DeviceChoice, Simulator, open},
     sim::Arch,
 };
 
@@ -10,7 +10,7 @@ use crate::require;
 
 /// The GPU; says that the test is skipped if there is none.
 pub(crate) fn gpu() -> Option<AnyDevice> {
-    open(Choice::Gpu).map_err(|why| require::skip("gpu", &why.to_string())).ok()
+    open(DeviceChoice::Gpu).map_err(|why| require::skip("gpu", &why.to_string())).ok()
 }
 
 /// The GPU, and a simulator of its arithmetic.

@@ -1,4 +1,4 @@
-//! Pictures as PNG, with letters of fixed pixels: no font is needed on the machine.
+//! Pictures as PNG, with a built-in bitmap font.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_7X13, FONT_7X13_BOLD};
 use embedded_graphics::mono_font::{MonoFont, MonoTextStyle};
@@ -12,13 +12,13 @@ use warpwright::draw::{
     scene::{self, Anchor, Scene},
 };
 
-/// Most pixels of a file.
+/// The maximum number of pixels of a file.
 const MOST_PIXELS: u64 = 1 << 29;
 
-/// A PNG file for a light or a dark page, `scale` pixels to a dot (at least 1).
+/// Renders a PNG file for a light or a dark page, at `scale` pixels per unit (at least 1).
 ///
 /// # Errors
-/// [`::png::EncodingError::LimitsExceeded`] past 2²⁹ pixels, which would take minutes and gigabytes.
+/// [`::png::EncodingError::LimitsExceeded`] for more than 2²⁹ pixels, which would take minutes and gigabytes.
 pub(crate) fn encode(picture: &Picture, theme: Theme, scale: u32) -> Result<Vec<u8>, ::png::EncodingError> {
     let scene = picture.scene();
     let scale = scale.max(1);
@@ -37,7 +37,7 @@ pub(crate) fn encode(picture: &Picture, theme: Theme, scale: u32) -> Result<Vec<
 fn draw(scene: &Scene, theme: Theme, canvas: &mut Canvas) -> Result<(), std::convert::Infallible> {
     let line = color(Paint::Line, theme);
     for rect in &scene.boxes {
-        // Neighbours share a line.
+        // Adjacent cells share a line.
         let area = area(rect.at, (rect.size.0 + 1, rect.size.1 + 1));
         area.into_styled(PrimitiveStyle::with_fill(line)).draw(canvas)?;
         let inside = self::area((rect.at.0 + 1, rect.at.1 + 1), (rect.size.0 - 1, rect.size.1 - 1));
@@ -67,7 +67,7 @@ fn write(text: &scene::Text, theme: Theme, canvas: &mut Canvas) -> Result<(), st
     Text::with_text_style(&latin, Point::new(text.at.0, text.at.1), style, layout).draw(canvas).map(drop)
 }
 
-/// The font has Latin letters only.
+/// The font covers Latin letters only.
 fn latin(text: &str) -> String {
     text.replace('∘', "o").replace('→', "->").replace('…', "...").replace('–', "-")
 }
@@ -81,7 +81,7 @@ fn color(paint: Paint, theme: Theme) -> Rgb888 {
     Rgb888::new(r, g, b)
 }
 
-/// Pixels, row by row.
+/// The pixels, row by row.
 struct Canvas {
     width: usize,
     pixels: Vec<Rgb888>,

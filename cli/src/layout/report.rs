@@ -27,7 +27,7 @@ pub(super) fn report(value: &Value, tables: Tables) -> String {
     let mut out = format!("{value}\n");
     match value {
         Value::Layout(layout) | Value::Slice(layout, _) => of_layout(layout, tables, &mut out),
-        Value::Places(layout) | Value::PlacesSlice(layout, _) => of_places(layout, tables, &mut out),
+        Value::Places(layout) | Value::PlacesSlice(layout, _) => of_coordinates(layout, tables, &mut out),
         Value::Composed(layout) => of_composed(layout, tables, &mut out),
         _ => {}
     }
@@ -48,7 +48,7 @@ fn of_composed(layout: &ComposedLayout, tables: Tables, out: &mut String) {
     table(layout.shape(), tables, |index| layout.index(index), out);
 }
 
-fn of_places(layout: &Layout<BasisVector>, tables: Tables, out: &mut String) {
+fn of_coordinates(layout: &Layout<BasisVector>, tables: Tables, out: &mut String) {
     let dimensions = |vector: &BasisVector| (0..MOST_DIMENSIONS).rev().find(|&d| vector.component(d) != 0);
     let rank = layout.stride().leaves().filter_map(dimensions).max().map_or(1, |last| last + 1);
     let place = |index| match rank {

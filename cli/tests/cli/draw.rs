@@ -141,12 +141,12 @@ fn mistakes_are_one_line_and_write_nothing() {
         ),
         (
             vec!["layout", "(4,3):(1,4)", "--tile", "4x2", "-o", file],
-            "(4,3):(1,4): thread 0, value 2: offset 8 lies outside of 4×2",
+            "(4,3):(1,4): thread 0, value 2: expected an offset within 4×2, found 8",
         ),
         (vec!["swizzle", "4", "-o", file], "4: wanted a swizzle S<bits,base,shift>, found 4"),
         (
             vec!["banks", "(32,2):(1,64)", "--vector", "2", "-o", file],
-            "(32,2):(1,64): thread 0, value 1: wanted byte 4, next to the value before, found 256",
+            "(32,2):(1,64): thread 0, value 1: expected byte 4, contiguous with the previous value, found 256",
         ),
         (
             vec!["layout", "4:1", "-o", file, "-o", "a.gif"],

@@ -162,8 +162,11 @@ fn mistakes_are_one_line_with_their_column() {
         ("coalesce((2,3):(1,2)", "column 21: wanted `,` or `)`, found the end"),
         ("coalesce((2,3):(1,x))", "column 20: wanted `(` after `x`, found `)`"),
         ("size(4:1) size", "column 11: wanted the end or `o`, found `size`"),
-        ("S<4,4,3>", "column 2: swizzle<4,4,3>: wanted |shift| ≥ bits and bits + base + |shift| ≤ 62"),
-        ("(4,8):(1)", "column 1: mode (whole): shape (4,8) and stride (1) must nest alike"),
+        (
+            "S<4,4,3>",
+            "column 2: expected |shift| ≥ bits and bits + base + |shift| ≤ 62, found swizzle<4,4,3>",
+        ),
+        ("(4,8):(1)", "column 1: mode (whole): expected a stride nested like shape (4,8), found (1)"),
         ("99999999999999999999:1", "column 1: wanted an integer of 64 bits, found `99999999999999999999`"),
         (
             "upcast((4,8):(1,6), S<1,1,1>)",

@@ -1,4 +1,4 @@
-//! The same PTX in warpwright's simulator and in `ptoxide`, the other interpreter of PTX on crates.io: results and speed.
+//! The same PTX in warpwright's simulator and in `ptoxide`, the other PTX interpreter on crates.io: results and speed.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use warpwright_sim::{Arg, Checks, Launch, Memory, Module, Sim};
 const PTX: &str = include_str!("product.ptx");
 /// Rows and columns.
 const N: u32 = 256;
-/// Runs of each, of which the fastest counts.
+/// Number of runs, of which the fastest counts.
 const RUNS: u32 = 3;
 
 type Error = Box<dyn std::error::Error>;
@@ -40,7 +40,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The product, its thread-instructions (which checked runs count), and the time of the fastest run.
+/// The product, its thread-instructions (counted by checked runs), and the time of the fastest run.
 fn ours(a: &[f32], b: &[f32], checks: Checks) -> Result<(Vec<f32>, u64, Duration), Error> {
     let module = Module::parse(PTX)?;
     let sim = Sim::new().checks(checks);
