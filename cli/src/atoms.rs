@@ -1,6 +1,7 @@
 //! `warpwright atoms`.
 
 mod json;
+mod near;
 mod text;
 
 use std::{
@@ -14,38 +15,38 @@ use warpwright::{
     ptx::Target,
 };
 
-/// Lists every mma and copy atom, with who holds what.
+/// Lists mma and copy atoms with their fragment layouts
 ///
-/// Without names it lists the atoms, one a line. With names it prints the tables of those: which lane holds which element.
+/// Without names, lists the atoms, one per line. With names, prints which lane owns which element, for each atom.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Atoms by their names, such as SM80_16x8x16_F32BF16BF16F32_TN or SM75_U32x4_LDSM_N.
+    /// Names of atoms, such as SM80_16x8x16_F32BF16BF16F32_TN or SM75_U32x4_LDSM_N
     names: Vec<String>,
-    /// Only what this target has: sm_75, sm_80, sm_89, sm_90a …
+    /// Only atoms that this target supports: sm_75, sm_80, sm_89, sm_90a …
     #[arg(long)]
     target: Option<Target>,
-    /// Only atoms with this text in their name, their mnemonic or their types.
+    /// Only atoms with this text in their name, mnemonic or types
     #[arg(long)]
     find: Option<String>,
-    /// Only matrix instructions.
+    /// Only matrix instructions
     #[arg(long, conflicts_with = "copy")]
     mma: bool,
-    /// Only copies.
+    /// Only copy instructions
     #[arg(long)]
     copy: bool,
-    /// One JSON object, `{"mma":[…],"copy":[…]}`, with every table.
+    /// Print one JSON object, `{"mma":[…],"copy":[…]}`, with all tables
     #[arg(long)]
     json: bool,
 }
 
-/// What was asked for.
+/// The selected atoms.
 struct Chosen {
     mma: Vec<&'static MmaAtom>,
     copy: Vec<&'static CopyAtom>,
 }
 
 impl Args {
-    /// Carries the command out.
+    /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         let chosen = self.chosen()?;
         let mut out = BufWriter::new(io::stdout().lock());
@@ -57,7 +58,7 @@ impl Args {
             text::tables(&mut out, &chosen)
         };
         match written.and_then(|()| out.flush()) {
-            // Whoever reads may stop when it has seen enough.
+            // The reader may close the pipe early.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Error::of("standard output", error))
             }
@@ -75,7 +76,7 @@ impl Args {
             match (mma_atom(name), copy_atom(name)) {
                 (Ok(atom), _) => chosen.mma.push(atom),
                 (_, Ok(atom)) => chosen.copy.push(atom),
-                (Err(why), _) => return Err(Error(why.to_string())),
+                (Err(_), Err(_)) => return Err(near::unknown(name)),
             }
         }
         chosen.mma.retain(|atom| {
@@ -84,8 +85,9 @@ impl Args {
                 && self.finds(&text::haystack(atom))
         });
         chosen.copy.retain(|atom| {
-            let text = format!("{} {}", atom.name(), atom.mnemonic());
-            !self.mma && self.target.is_none_or(|target| atom.is_on(target)) && self.finds(&text)
+            !self.mma
+                && self.target.is_none_or(|target| atom.is_on(target))
+                && self.finds(&text::copy_haystack(atom))
         });
         Ok(chosen)
     }

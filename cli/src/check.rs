@@ -7,12 +7,13 @@ use super::Error;
 use super::diagnostic::{Diagnostic, Span};
 use warpwright_sim::{ParseError, validate};
 
-/// Parses and validates PTX files, without running them.
+/// Parses and validates PTX files without running them
 ///
-/// Finds unknown and malformed instructions, operands of the wrong type or number, undefined and doubly defined names, and what
-/// the `.version` or `.target` of the file does not have. All mistakes are written to standard error, as a compiler would.
+/// Finds unknown and malformed instructions, operands of the wrong type or number, undefined and duplicate names, and
+/// instructions that the `.version` or `.target` of the file does not support. Errors are printed to standard error in the style of
+/// a compiler.
 ///
-/// Exit code 0: all files are valid. 1: some are not. 2: a file cannot be read.
+/// Exit codes: 0 if all files are valid, 1 if some are not, 2 if a file cannot be read.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// PTX files
@@ -21,7 +22,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Carries the command out.
+    /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         let texts = self.files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
         let mut valid = true;
@@ -38,7 +39,7 @@ impl Args {
 /// The text of a file.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
     let bytes = std::fs::read(path).map_err(|e| Error::of(path.display(), e))?;
-    String::from_utf8(bytes).map_err(|_| Error::of(path.display(), "not UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| Error::of(path.display(), "expected UTF-8 text"))
 }
 
 fn print(error: &ParseError, file: &str) {

@@ -1,13 +1,13 @@
-//! Diagnostics as compilers print them: a title, the lines it is about with carets, notes.
+//! Diagnostics in the style of compilers: a title, annotated source lines, notes.
 
 use std::io::{IsTerminal, Write};
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
-/// A stretch of one line of a file.
+/// A span within one line of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Span<'a> {
-    /// The file, as the user should read it.
+    /// The file name to display.
     pub(super) file: &'a str,
     /// The whole line.
     pub(super) text: &'a str,
@@ -15,14 +15,14 @@ pub(super) struct Span<'a> {
     pub(super) line: u32,
     /// 1-based, in characters.
     pub(super) column: u32,
-    /// Characters.
+    /// In characters.
     pub(super) len: u32,
-    /// What to write at the carets.
+    /// The label below the carets.
     pub(super) label: String,
 }
 
 impl Span<'_> {
-    /// The bytes of the line under the carets.
+    /// The byte range of the line that the carets underline.
     fn bytes(&self) -> std::ops::Range<usize> {
         let at = |n: usize| self.text.char_indices().nth(n).map_or(self.text.len(), |(i, _)| i);
         let first = self.column.saturating_sub(1) as usize;
@@ -45,24 +45,24 @@ impl Span<'_> {
 /// One error.
 #[derive(Clone, Debug)]
 pub(super) struct Diagnostic<'a> {
-    /// A name for the kind of error, if it has one.
+    /// The kind of error, if it has a name.
     pub(super) id: Option<&'a str>,
-    /// What is wrong, in a line.
+    /// A one-line description.
     pub(super) title: &'a str,
-    /// Where.
+    /// The location.
     pub(super) primary: Span<'a>,
-    /// Other places that belong to it, each with a sentence.
+    /// Related locations, each with a sentence.
     pub(super) others: Vec<(String, Span<'a>)>,
-    /// Further facts.
+    /// Further information.
     pub(super) notes: &'a [String],
 }
 
 impl Diagnostic<'_> {
-    /// Writes the error to standard error.
+    /// Prints the error to standard error.
     pub(super) fn print(&self) {
         let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
-        // The exit code tells of the error even if nobody reads it.
+        // A closed standard error is ignored: the exit code reports the error too.
         let _ = writeln!(std::io::stderr(), "{}\n", renderer.render(&self.groups()));
     }
 

@@ -16,7 +16,7 @@ use warpwright::draw::{Cell, DrawError, Highlight, Picture, Table, Tint};
 use warpwright::layout::{ComposedLayout, Layout, Tiler};
 use warpwright::tensor::{TiledCopy, TiledMma};
 
-/// Draws layouts, instructions, swizzles and bank conflicts.
+/// Draws layouts, instructions, swizzles and bank conflicts
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -25,12 +25,12 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// The offset at each coordinate of a layout; or, with --tile, who holds each element of a tile.
+    /// The offset at each coordinate of a layout; or, with --tile, the owner of each element of a tile
     Layout {
-        /// An expression as `warpwright layout` takes it.
+        /// Expression in the syntax of `warpwright layout`
         expression: String,
 
-        /// The layout maps (thread, value) to row + col·rows of a tile of this size: 16x8.
+        /// Interpret the layout as a map from (thread, value) to row + col·rows of a tile of this size: 16x8
         #[arg(long, value_name = "ROWSxCOLS")]
         tile: Option<TileSize>,
 
@@ -41,16 +41,16 @@ enum What {
         output: Output,
     },
 
-    /// The operands of a matrix instruction, or of a tile of such: A at the left, B on top, C in the corner.
+    /// The operands of a matrix instruction, or of a tile of them: A on the left, B on top, C in the corner
     Mma {
-        /// The atom's name, as `warpwright atoms` lists it.
+        /// Name of the atom, as listed by `warpwright atoms`
         name: String,
 
-        /// How atoms lie side by side along M, N and K: (2,2,1), or a layout.
+        /// Arrangement of atoms along M, N and K: (2,2,1), or a layout
         #[arg(long, value_name = "LAYOUT")]
         atoms: Option<String>,
 
-        /// What the tile is divided by before the atom sees it: (32,32,16), or layouts.
+        /// Tiler applied before the atom: (32,32,16), or layouts
         #[arg(long, value_name = "TILER")]
         permutation: Option<String>,
 
@@ -61,20 +61,20 @@ enum What {
         output: Output,
     },
 
-    /// The source and the destination of a copy instruction, or of a tile of such.
+    /// The source and the destination of a copy instruction, or of a tile of them
     Copy {
-        /// The atom's name, as `warpwright atoms` lists it.
+        /// Name of the atom, as listed by `warpwright atoms`
         name: String,
 
-        /// Bits of an element.
+        /// Bits per element
         #[arg(long)]
         bits: Option<u32>,
 
-        /// How threads lie side by side: (32,8), or a layout such as (2,3):(3,1).
+        /// Arrangement of threads: (32,8), or a layout such as (2,3):(3,1)
         #[arg(long, value_name = "LAYOUT", requires = "values")]
         threads: Option<String>,
 
-        /// How the values of a thread lie: (4,1), or a layout.
+        /// Arrangement of the values of a thread: (4,1), or a layout
         #[arg(long, value_name = "LAYOUT", requires = "threads")]
         values: Option<String>,
 
@@ -85,29 +85,29 @@ enum What {
         output: Output,
     },
 
-    /// Which chunk of a tile a swizzle puts where in shared memory.
+    /// The position in shared memory to which a swizzle moves each chunk of a tile
     Swizzle {
-        /// The swizzle, on bytes: S<3,4,3>.
+        /// The swizzle, on bytes: S<3,4,3>
         expression: String,
 
         #[command(flatten)]
         output: Output,
     },
 
-    /// The banks of shared memory that one access of a warp touches, and its conflicts.
+    /// The banks of shared memory that one access of a warp touches, and its conflicts
     Banks {
-        /// A layout of (thread, value) onto elements, or a swizzled one onto bytes.
+        /// A layout of (thread, value) onto elements, or a swizzled one onto bytes
         expression: String,
 
-        /// Bytes of an element.
+        /// Bytes per element
         #[arg(long, default_value_t = 4)]
         bytes: i64,
 
-        /// Elements that each thread moves at a time.
+        /// Elements that each thread moves per access
         #[arg(long, default_value_t = 1)]
         vector: i64,
 
-        /// Which access: those of warp 0 come first.
+        /// Number of the access; those of warp 0 come first
         #[arg(long, default_value_t = 0)]
         access: usize,
 
@@ -119,20 +119,20 @@ enum What {
     },
 }
 
-/// What to highlight.
+/// What to highlight
 #[derive(clap::Args)]
 struct Who {
-    /// Only this thread in colour.
+    /// Color only this thread
     #[arg(long, value_name = "N", conflicts_with = "warp")]
     thread: Option<u32>,
 
-    /// Only this warp's threads in colour.
+    /// Color only this warp's threads
     #[arg(long, value_name = "N")]
     warp: Option<u32>,
 }
 
 impl Who {
-    /// Refuses a picture in which nothing stands out although something should.
+    /// Rejects a picture without highlighted cells if a highlight was requested.
     fn check(&self, picture: &Picture) -> Result<(), Error> {
         let coloured = |cell: &Cell| matches!(cell.tint, Tint::Hue(_));
         let cells = |table: &Table| {
@@ -140,8 +140,8 @@ impl Who {
                 .any(|row| (0..table.cols()).any(|col| table.cell(row, col).is_some_and(coloured)))
         };
         let problem = match self.highlight() {
-            Highlight::Thread(thread) => format!("--thread {thread}: the picture has nothing of this thread"),
-            Highlight::Warp(warp) => format!("--warp {warp}: the picture has nothing of this warp"),
+            Highlight::Thread(thread) => format!("--thread {thread}: expected a thread in the picture"),
+            Highlight::Warp(warp) => format!("--warp {warp}: expected a warp in the picture"),
             Highlight::All => return Ok(()),
         };
         if picture.all_tables().any(cells) { Ok(()) } else { Err(Error(problem)) }
@@ -181,13 +181,13 @@ impl FromStr for TileSize {
             .and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)));
         match size {
             Some((rows, cols)) if rows > 0 && cols > 0 => Ok(TileSize(rows, cols)),
-            _ => Err("wanted rows and columns, such as 16x8".to_owned()),
+            _ => Err("expected rows and columns, such as 16x8".to_owned()),
         }
     }
 }
 
 impl Args {
-    /// Carries the command out.
+    /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         let (picture, output) = match &self.what {
             What::Layout { expression, tile, who, output } => {
@@ -226,18 +226,19 @@ fn layout(expression: &str, tile: Option<TileSize>, highlight: Highlight) -> Res
         (Value::Layout(layout) | Value::Slice(layout, _), Some(TileSize(rows, cols))) => {
             Picture::of_thread_values(&layout, (rows, cols), highlight).map_err(wrong)
         }
-        (_, Some(_)) => Err(Error::of(expression, "--tile wants a layout of offsets")),
-        (_, None) if highlight != Highlight::All => {
-            Err(Error::of(expression, "--thread and --warp want --tile, which says what the threads hold"))
-        }
+        (_, Some(_)) => Err(Error::of(expression, "--tile: expected a layout of offsets")),
+        (_, None) if highlight != Highlight::All => Err(Error::of(
+            expression,
+            "--thread and --warp: expected --tile, which gives the size of the tile",
+        )),
         (Value::Layout(layout) | Value::Slice(layout, _), None) => {
             Picture::of_layout(&layout.into()).map_err(wrong)
         }
         (Value::Composed(layout), None) => Picture::of_layout(&layout).map_err(wrong),
-        (Value::Places(layout) | Value::PlacesSlice(layout, _), None) => {
+        (Value::Coordinates(layout) | Value::CoordinateSlice(layout, _), None) => {
             Picture::of_coordinates(&layout).map_err(wrong)
         }
-        (other, None) => Err(Error::of(expression, format_args!("wanted a layout, found {other}"))),
+        (other, None) => Err(Error::of(expression, format_args!("expected a layout, found {other}"))),
     }
 }
 
@@ -257,7 +258,7 @@ fn mma(
         None => Tiler::default(),
         Some(text) => read(text)?
             .tiler()
-            .ok_or_else(|| Error::of(text, "wanted a tuple of `_`, integers and layouts"))?,
+            .ok_or_else(|| Error::of(text, "expected a tuple of `_`, integers and layouts"))?,
     };
     let tiled = TiledMma::new(atom, &atoms, permutation).map_err(|error| wrong(error.into()))?;
     Picture::of_tiled_mma(&tiled, highlight).map_err(wrong)
@@ -280,13 +281,13 @@ fn copy(
     Picture::of_tiled_copy(&tiled, highlight).map_err(wrong)
 }
 
-/// A layout, or the column-major one of a shape.
+/// A layout, or the column-major layout of a shape.
 fn plain_layout(expression: &str) -> Result<Layout, Error> {
     let value = read(expression)?;
     match (&value, value.int_tuple()) {
         (Value::Layout(layout), _) => Ok(layout.clone()),
         (_, Some(shape)) => Layout::column_major(shape).map_err(|error| Error::of(expression, error)),
-        _ => Err(Error::of(expression, format_args!("wanted a shape or a layout, found {value}"))),
+        _ => Err(Error::of(expression, format_args!("expected a shape or a layout, found {value}"))),
     }
 }
 
@@ -294,7 +295,7 @@ fn swizzle(expression: &str) -> Result<Picture, Error> {
     match read(expression)? {
         Value::Swizzle(swizzle) => Picture::of_swizzle(swizzle).map_err(|error| Error::of(expression, error)),
         other => {
-            Err(Error::of(expression, format_args!("wanted a swizzle S<bits,base,shift>, found {other}")))
+            Err(Error::of(expression, format_args!("expected a swizzle S<bits,base,shift>, found {other}")))
         }
     }
 }
@@ -307,7 +308,7 @@ fn byte_layout(expression: &str, bytes: i64) -> Result<ComposedLayout, Error> {
         }
         Value::Composed(layout) => Ok(layout),
         other => {
-            Err(Error::of(expression, format_args!("wanted a layout of (thread, value), found {other}")))
+            Err(Error::of(expression, format_args!("expected a layout of (thread, value), found {other}")))
         }
     }
 }

@@ -17,35 +17,35 @@ use report::Tables;
 pub(super) use evaluate::evaluate;
 pub(super) use value::Value;
 
-/// Evaluates expressions of the layout algebra, such as 'logical_divide((8,16):(16,1), (4:1, 8:1))'.
+/// Evaluates expressions of the layout algebra, such as 'logical_divide((8,16):(16,1), (4:1, 8:1))'
 ///
-/// Functions have CuTe's names, layouts its text form: (4,(2,2)):(2,(1,8)). Swizzles are S<3,4,3>, swizzled layouts
+/// Functions have CuTe's names, and layouts its notation: (4,(2,2)):(2,(1,8)). Swizzles are S<3,4,3>, swizzled layouts
 /// S<3,4,3> o 0 o (8,64):(128,2); `o` composes. Prints the result, its size and cosize, whether it is injective, and its table.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The expressions; without any, one a line is read from standard input.
+    /// Expressions; without any, reads one per line from standard input
     expressions: Vec<String>,
 
-    /// Reads lines {"id":…, "op":…, "in":[…]} from standard input and answers each with {"id":…, "result":…} or
-    /// {"id":…, "error":…}.
+    /// Read lines {"id":…, "op":…, "in":[…]} from standard input and answer each with {"id":…, "result":…} or
+    /// {"id":…, "error":…}
     #[arg(long, conflicts_with_all = ["expressions", "table", "no_table"])]
     jsonl: bool,
 
-    /// Prints tables of any size.
+    /// Print tables of any size
     #[arg(long, conflicts_with = "no_table")]
     table: bool,
 
-    /// Prints no table.
+    /// Print no tables
     #[arg(long)]
     no_table: bool,
 
-    /// Lists the functions.
+    /// List the functions
     #[arg(long)]
     functions: bool,
 }
 
 impl Args {
-    /// Carries the command out.
+    /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         let outcome = self.run_into(&mut out);
@@ -84,7 +84,7 @@ impl Args {
     }
 }
 
-/// One expression a line; a bad one is reported and the next one read.
+/// Evaluates one expression per line; after an error, continues with the next line.
 fn evaluate_lines(tables: Tables, out: &mut impl Write) -> Result<ExitCode, Error> {
     let mut code = ExitCode::SUCCESS;
     for (number, line) in (1..).zip(io::stdin().lock().lines()) {

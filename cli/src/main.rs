@@ -1,7 +1,7 @@
 //! The command line `warpwright`.
 //!
-//! One module a subcommand. Exit code 0 means clean, 1 that something was found, 2 that the input was bad: then standard error
-//! has one line that says what was wanted, what was found and where, and nothing was written.
+//! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input. For invalid input, standard error
+//! has one line with what was expected, what was found and where, and nothing is written.
 
 #![forbid(unsafe_code)]
 
@@ -16,19 +16,19 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Bad input, in one line.
+/// Invalid input, described in one line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Error(String);
 
 impl Error {
-    /// What was wrong with `subject`, a file or an argument.
+    /// An error about `subject`, a file or an argument.
     fn of(subject: impl std::fmt::Display, problem: impl std::fmt::Display) -> Self {
         Self(format!("{subject}: {problem}"))
     }
 }
 
-/// Layouts, atoms, pictures, and a simulator for PTX.
+/// Layouts, atoms, pictures, and a simulator for PTX
 #[derive(Parser)]
 #[command(name = "warpwright", version)]
 struct Cli {
@@ -45,7 +45,7 @@ enum Command {
     Sim(sim::Args),
 }
 
-/// Runs the command that the process's arguments ask for.
+/// Runs the command given by the process's arguments.
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Atoms(args) => args.run(),

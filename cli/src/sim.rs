@@ -21,73 +21,73 @@ use clap::ValueEnum;
 use super::Error;
 use warpwright_sim::{Arch, Arg, Checks, Launch, Module, Report, Sim, Trace};
 
-/// Runs a PTX kernel on the CPU and reports what is wrong with it.
+/// Runs a PTX kernel on the CPU and reports its bugs
 ///
-/// CASE_DIR holds `case.json`, a PTX file and `.npy` files: one launch of one kernel with its arguments. Every buffer and
-/// module variable that `case.json` calls an output is written as NAME.npy.
+/// CASE_DIR contains `case.json`, a PTX file and `.npy` files: one launch of one kernel with its arguments. Every buffer and
+/// module variable that `case.json` marks as an output is written to NAME.npy.
 ///
-/// Mistakes of the kernel are written to standard error. Exit code 0: none was found. 1: some were. 2: the case cannot be
-/// run, or its outputs cannot be written.
+/// Findings are printed to standard error. Exit codes: 0 without findings, 1 with findings, 2 if the case cannot be run or its
+/// outputs cannot be written.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The folder of the case
+    /// Folder of the case
     case_dir: PathBuf,
 
-    /// Where to write the outputs; made if it does not exist
+    /// Folder for the outputs; created if it does not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// What to watch beyond bounds, alignment and deadlock: `all`, `none`, or names with commas between
+    /// Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks::parse, long_help = checks::long_help())]
     check: Checks,
 
-    /// The architecture whose arithmetic is simulated (other members of a family, such as sm_90a, are known too); the
-    /// module's `.target` plays no part
+    /// Architecture whose arithmetic is simulated (other members of a family, such as sm_90a, are accepted); independent of the
+    /// module's `.target`
     #[arg(long, value_name = "ARCH", default_value = "sm_90")]
     arch: ArchName,
 
-    /// Warp instructions of a block (with its cluster) after which the run is given up
+    /// Maximum number of warp instructions of a block (with its cluster)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
-    /// Write counts and findings to standard output: where the time goes, bank conflicts, sectors per request
+    /// Print counts and findings to standard output: instructions, bank conflicts, sectors per request
     #[arg(long, value_name = "FORM")]
     report: Option<Form>,
 
-    /// Interleave warps, and blocks that communicate, at random; the same seed gives the same run
+    /// Interleave warps, and communicating blocks, at random; runs with the same seed are identical
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Write each instruction executed at a line of the PTX (`42`), or by a warp of every block (`warp:3`), with the
-    /// registers it touched, to standard error
+    /// Print each instruction executed at a line of the PTX (`42`), or by a warp of every block (`warp:3`), with its registers, to
+    /// standard error
     #[arg(long, value_name = "LINE|WARP", value_parser = trace)]
     trace: Option<Trace>,
 }
 
 /// `42`, `line:42`, `warp:3`.
 fn trace(text: &str) -> Result<Trace, String> {
-    let number = |digits: &str| digits.parse().map_err(|_| format!("wanted a number, found `{digits}`"));
+    let number = |digits: &str| digits.parse().map_err(|_| format!("expected a number, found `{digits}`"));
     match text.split_once(':') {
         None => number(text).map(Trace::Line),
         Some(("line", digits)) => number(digits).map(Trace::Line),
         Some(("warp", digits)) => number(digits).map(Trace::Warp),
-        Some((what, _)) => Err(format!("wanted `line:N` or `warp:N`, found `{what}`")),
+        Some((what, _)) => Err(format!("expected `line:N` or `warp:N`, found `{what}`")),
     }
 }
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// For programs
+    /// JSON
     Json,
-    /// For people: the lines that were executed most come first
+    /// A table, with the most executed lines first
     Table,
 }
 
-/// Findings of one run; the next one ends it.
+/// Maximum number of findings of a run.
 const MOST_FINDINGS: usize = 100;
 
-/// Parts and variants of a family, which share its arithmetic.
+/// Chips and variants of a family, which share its arithmetic.
 const SM_100: [&str; 11] = [
     "sm_100a", "sm_100f", "sm_101", "sm_101a", "sm_101f", "sm_103", "sm_103a", "sm_103f", "sm_110",
     "sm_110a", "sm_110f",
@@ -128,10 +128,10 @@ impl From<ArchName> for Arch {
 }
 
 impl Args {
-    /// Carries the command out.
+    /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         if self.out.exists() && !self.out.is_dir() {
-            return Err(Error::of(self.out.display(), "wanted a folder for the outputs, found a file"));
+            return Err(Error::of(self.out.display(), "expected a folder for the outputs, found a file"));
         }
         let case = case::Case::read(&self.case_dir)?;
         let path = self.case_dir.join(&case.ptx);
@@ -152,7 +152,7 @@ impl Args {
             true => Ok(()),
             false => device.outputs(&case, &module).and_then(|outputs| memory::write(&outputs, &self.out)),
         };
-        // What was found is told even if the outputs cannot be written.
+        // Findings are printed even if the outputs cannot be written.
         self.tell(&case, &report, &module)?;
         written?;
         Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -178,7 +178,7 @@ impl Args {
         if let Some(what) = self.trace {
             sim = sim.on_step(what, |step| {
                 traced.store(true, Relaxed);
-                // As for findings, nobody needs to read it.
+                // A closed standard error is ignored, as for findings.
                 let _ = writeln!(std::io::stderr(), "{step}");
             });
         }
@@ -190,14 +190,14 @@ impl Args {
                 eprintln!("the trace is empty: line {line} of the PTX was not executed");
             }
             Some(Trace::Warp(warp)) if !traced.load(Relaxed) => {
-                eprintln!("the trace is empty: warp {warp} executed nothing");
+                eprintln!("the trace is empty: warp {warp} executed no instructions");
             }
             _ => {}
         }
         outcome.map_err(|error| Error::of(self.case_dir.display(), error))
     }
 
-    /// Findings to standard error, what the kernel printed and the report to standard output.
+    /// Prints findings to standard error, and the kernel's own output and the report to standard output.
     fn tell(&self, case: &case::Case, report: &Report, module: &Module) -> Result<(), Error> {
         report.findings.iter().for_each(|found| finding::print(found, module, &self.case_dir));
         let text = match self.report {
@@ -210,7 +210,7 @@ impl Args {
         };
         let mut out = std::io::stdout();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // Whoever reads may stop when it has seen enough.
+            // The reader may close the pipe early.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::of("standard output", error)),
             _ => Ok(()),
         }

@@ -14,12 +14,12 @@ use warpwright::{
     layout::Layout,
 };
 
-/// Tables are long and many atoms share one.
+/// Tables are long and shared by many atoms.
 type Tables = HashMap<(Layout, u32), String>;
 
-/// Writes `{"mma":[…],"copy":[…]}`, an atom a line.
+/// Writes `{"mma":[…],"copy":[…]}`, one atom per line.
 ///
-/// Mnemonics are spelled as CuTe spells them, whose names the atoms have.
+/// Mnemonics are spelled as in CuTe, whose names the atoms have.
 pub(super) fn write(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     let mut tables = Tables::new();
     out.write_all(b"{\"mma\":[\n")?;

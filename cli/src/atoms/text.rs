@@ -1,4 +1,4 @@
-//! The atoms for people.
+//! The atoms as text.
 
 use std::io::{self, Write};
 
@@ -17,12 +17,17 @@ fn shape(atom: &MmaAtom) -> String {
     format!("{m}x{n}x{k}")
 }
 
-/// What a search looks at.
+/// The text that a search covers.
 pub(super) fn haystack(atom: &MmaAtom) -> String {
     format!("{} {} {} {}", atom.name(), atom.mnemonic(), shape(atom), types(atom))
 }
 
-/// One line for each atom.
+/// The text that a search for copies covers.
+pub(super) fn copy_haystack(atom: &CopyAtom) -> String {
+    format!("{} {}", atom.name(), instruction(atom))
+}
+
+/// One line per atom.
 pub(super) fn list(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     let width = |names: &mut dyn Iterator<Item = &str>| names.map(str::len).max().unwrap_or(0).max(4);
     if !chosen.mma.is_empty() {
@@ -52,7 +57,7 @@ pub(super) fn list(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     Ok(())
 }
 
-/// The mnemonic, or what stands for it.
+/// The mnemonic, or a description of the instruction.
 fn instruction(atom: &CopyAtom) -> String {
     match atom.kind() {
         CopyKind::Universal { bytes } => format!("ld and st of {bytes} bytes"),
@@ -62,7 +67,7 @@ fn instruction(atom: &CopyAtom) -> String {
     }
 }
 
-/// Everything about each atom, and its tables.
+/// Everything about each atom, with its tables.
 pub(super) fn tables(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     for (i, atom) in chosen.mma.iter().enumerate() {
         if i > 0 {

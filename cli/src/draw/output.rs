@@ -1,4 +1,4 @@
-//! Where a picture goes, and in which form.
+//! The output files of a picture and their formats.
 
 use std::fs;
 use std::io::Write;
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use warpwright::draw::{Picture, Theme};
 
-/// Where to write the picture.
+/// Where to write the picture
 #[derive(clap::Args)]
 pub(super) struct Output {
-    /// The file, by its ending SVG, PNG, Typst or text; may be given several times. Without it, text is printed.
+    /// Output file (.svg, .png, .typ or .txt); may be repeated. Without it, text is printed
     #[arg(short, long, value_name = "FILE.svg|.png|.typ|.txt")]
     output: Vec<PathBuf>,
 
-    /// PNG for a dark page. (SVG follows the reader's choice.)
+    /// Use dark colors in PNG files. (SVG follows the reader's preference)
     #[arg(long)]
     dark: bool,
 
-    /// Pixels to a dot of a PNG.
+    /// Scale of PNG files, in pixels per unit
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     scale: u32,
 }
@@ -31,7 +31,7 @@ impl Output {
                 .write_all(text.as_bytes())
                 .map_err(|error| Error::of("standard output", error));
         }
-        // Nothing is written if one of the files has an unknown ending.
+        // Nothing is written if one of the files has an unknown extension.
         let files: Result<Vec<_>, _> =
             self.output.iter().map(|path| Ok((path, self.bytes(path, picture)?))).collect();
         for (path, bytes) in files? {
@@ -48,12 +48,12 @@ impl Output {
             Some("txt") => Ok(picture.to_string().into_bytes()),
             Some("png") => super::png::encode(picture, theme, self.scale).map_err(|error| match error {
                 ::png::EncodingError::LimitsExceeded => {
-                    let problem = "too many pixels for a PNG: wanted a smaller --scale, or .svg";
+                    let problem = "expected fewer pixels for a PNG; use a smaller --scale, or .svg";
                     Error::of(path.display(), problem)
                 }
                 other => Error::of(path.display(), other),
             }),
-            _ => Err(Error::of(path.display(), "wanted a file that ends in .svg, .png, .typ or .txt")),
+            _ => Err(Error::of(path.display(), "expected a file that ends in .svg, .png, .typ or .txt")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The arguments of a call, read as what the function wants.
+//! The arguments of a call, converted to the types that functions expect.
 
 use warpwright::layout::{
     AccessError, BasisVector, Codomain, ComposedLayout, Coord, IntTuple, Layout, LayoutError, Slicer,
@@ -10,19 +10,19 @@ use super::value::Value;
 /// Why a call has no value.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// An argument is of the wrong kind.
+    /// An argument of the wrong kind.
     Argument {
-        /// Which, from 0.
+        /// The index of the argument.
         index: usize,
-        /// What was wanted and what was found.
+        /// What was expected and what was found.
         problem: String,
     },
-    /// There is no answer.
+    /// An operation without a valid result.
     Whole(String),
 }
 
 impl Fault {
-    /// The problem of a call of `name`, which is said once.
+    /// The message for a call of `name`, which is not repeated.
     pub(super) fn whole(name: &str, problem: &str) -> String {
         match problem.strip_prefix(name) {
             Some(rest) if rest.starts_with([':', ' ']) => problem.to_owned(),
@@ -43,7 +43,7 @@ impl From<LayoutError> for Fault {
     }
 }
 
-/// What a function gives.
+/// The result of a function.
 pub(super) type Answer = Result<Value, Fault>;
 
 /// The arguments of a call.
@@ -51,29 +51,31 @@ pub(super) type Answer = Result<Value, Fault>;
 pub(super) struct Arguments<'a>(pub(super) &'a [Value]);
 
 impl Arguments<'_> {
-    /// How many there are.
+    /// The number of arguments.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Argument `index` as it is.
+    /// Argument `index`, unconverted.
     pub(super) fn value(&self, index: usize) -> Result<&Value, Fault> {
-        self.0.get(index).ok_or_else(|| Fault::Argument { index, problem: "there is none".to_owned() })
+        self.0
+            .get(index)
+            .ok_or_else(|| Fault::Argument { index, problem: "expected an argument, found none".to_owned() })
     }
 
-    fn read<T>(&self, index: usize, wanted: &str, read: impl Fn(&Value) -> Option<T>) -> Result<T, Fault> {
+    fn read<T>(&self, index: usize, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Result<T, Fault> {
         let value = self.value(index)?;
         read(value).ok_or_else(|| {
-            let problem = format!("wanted {wanted}, found {} {value}", value.kind());
+            let problem = format!("expected {expected}, found {} {value}", value.kind());
             Fault::Argument { index, problem }
         })
     }
 
-    pub(super) fn wrong<T>(&self, index: usize, wanted: &str) -> Result<T, Fault> {
-        self.read(index, wanted, |_| None)
+    pub(super) fn wrong<T>(&self, index: usize, expected: &str) -> Result<T, Fault> {
+        self.read(index, expected, |_| None)
     }
 
-    /// A layout; a shape stands for its column-major one.
+    /// A layout; a shape denotes its column-major layout.
     pub(super) fn layout(&self, index: usize) -> Result<Layout, Fault> {
         if let Some(shape) = self.value(index)?.int_tuple() {
             return Ok(Layout::column_major(shape)?);
@@ -91,7 +93,7 @@ impl Arguments<'_> {
         })
     }
 
-    /// The number of a mode.
+    /// A mode number.
     pub(super) fn mode(&self, index: usize) -> Result<usize, Fault> {
         self.read(index, "the number of a mode", |value| match value {
             Value::Integer(value) => usize::try_from(*value).ok(),
@@ -115,11 +117,11 @@ impl Arguments<'_> {
     pub(super) fn shape(&self, index: usize) -> Result<IntTuple, Fault> {
         let shape = self.read(index, "a shape or a layout", |value| match value {
             Value::Layout(layout) => Some(layout.shape().clone()),
-            Value::Places(layout) => Some(layout.shape().clone()),
+            Value::Coordinates(layout) => Some(layout.shape().clone()),
             Value::Composed(layout) => Some(layout.shape().clone()),
             other => other.int_tuple(),
         })?;
-        // Refuses extents below 1 and sizes past 64 bits.
+        // Rejects extents below 1 and sizes beyond 64 bits.
         Ok(Layout::column_major(shape)?.shape().clone())
     }
 
@@ -135,21 +137,21 @@ impl Arguments<'_> {
         self.read(index, "a layout, an integer, or a tuple of these and `_`", Value::tiler)
     }
 
-    /// A layout onto coordinates; one onto offsets only if it never steps.
+    /// A layout onto coordinates; one onto offsets only if all its strides are 0.
     pub(super) fn places(&self, index: usize) -> Result<Layout<BasisVector>, Fault> {
-        if let Value::Places(layout) = self.value(index)? {
+        if let Value::Coordinates(layout) = self.value(index)? {
             return Ok(layout.clone());
         }
         let layout = self.layout(index)?;
         let mut modes = layout.shape().leaves().zip(layout.stride().leaves());
         if modes.any(|(extent, stride)| *extent > 1 && *stride != 0) {
-            return self.wrong(index, "a layout of coordinates beside others (strides 1@0, 1@1 or 0)");
+            return self.wrong(index, "a layout of coordinates, like the others (strides 1@0, 1@1 or 0)");
         }
         let nowhere = layout.stride().map(|_| BasisVector::zero());
         Ok(Layout::with_stride(layout.shape(), nowhere)?)
     }
 
-    /// Any layout as a swizzled one, for functions of offsets.
+    /// Any layout as a swizzled layout, for functions of offsets.
     pub(super) fn offsets(&self, index: usize) -> Result<ComposedLayout, Fault> {
         match self.value(index)? {
             Value::Composed(layout) => Ok(layout.clone()),

@@ -1,11 +1,11 @@
-//! Computes the value of an expression; a mistake is blamed on the part that made it.
+//! Evaluates expressions; errors have the column of the subexpression that caused them.
 
 use super::arguments::{Arguments, Fault};
 use super::functions::{self, Function};
 use super::parse::{Expr, Kind, Mistake, parse};
 use super::value::Value;
 
-/// The value of an expression in text.
+/// Evaluates the text of an expression.
 pub(crate) fn evaluate(text: &str) -> Result<Value, Mistake> {
     value(parse(text)?)
 }
@@ -21,7 +21,7 @@ fn value(expr: Expr) -> Result<Value, Mistake> {
             match shape.with_stride(&stride) {
                 Some(layout) => layout.map_err(|error| mistake(error.to_string())),
                 None => {
-                    let problem = format!("wanted integers on both sides of `:`, found {shape}:{stride}");
+                    let problem = format!("expected integers on both sides of `:`, found {shape}:{stride}");
                     Err(mistake(problem))
                 }
             }
@@ -32,7 +32,9 @@ fn value(expr: Expr) -> Result<Value, Mistake> {
         }
         Kind::Call(name, parts) => {
             let Some(function) = functions::find(&name) else {
-                return Err(mistake(format!("there is no function `{name}`: --functions lists them")));
+                return Err(mistake(format!(
+                    "expected the name of a function, found `{name}`; --functions lists them"
+                )));
             };
             let columns: Vec<_> = parts.iter().map(|part| part.column).collect();
             apply(&name, function, columns, values(parts)?, column)

@@ -1,4 +1,4 @@
-//! Every function of the algebra under its CuTe name.
+//! All functions of the algebra under their CuTe names.
 
 use warpwright::layout::{
     ComposedLayout, Layout, Slicer, Swizzle, Tuple, bank_conflicts, coalescing, coord_of_index,
@@ -8,10 +8,10 @@ use warpwright::layout::{
 use super::arguments::{Answer, Arguments, Fault};
 use super::value::Value;
 
-/// Computes a function of its arguments.
+/// Evaluates a function on its arguments.
 pub(super) type Compute = fn(&Arguments<'_>) -> Answer;
 
-/// A function that expressions may call.
+/// A function that expressions can call.
 pub(super) struct Function {
     /// Its names, CuTe's first.
     pub(super) names: &'static str,
@@ -23,29 +23,29 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// The function's value.
+    /// Evaluates the function.
     pub(super) fn call(&self, arguments: &Arguments<'_>) -> Answer {
         let found = arguments.count();
         if found < self.least || found > self.most {
-            return Err(Fault::Whole(format!("wanted ({}), found {found} arguments", self.arguments)));
+            return Err(Fault::Whole(format!("expected ({}), found {found} arguments", self.arguments)));
         }
         (self.compute)(arguments)
     }
 }
 
-/// The function of that name.
+/// The function with that name.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.names.split(' ').any(|known| known == name))
 }
 
-/// Longest list of values: a table of more is no use to anyone.
+/// Maximum number of values that are listed.
 pub(super) const MOST_VALUES: i64 = 1 << 22;
 
-/// Applies the same method to a layout of offsets, of coordinates, or within a swizzle.
+/// Applies a method to a layout of offsets, of coordinates, or within a swizzle.
 macro_rules! each {
     ($args:expr, |$layout:ident| $body:expr) => {
         match $args.value(0)? {
-            Value::Places($layout) => Value::Places($body),
+            Value::Coordinates($layout) => Value::Coordinates($body),
             Value::Composed(composed) => Value::Composed(composed.try_map(|$layout| Ok($body))?),
             _ => {
                 let $layout = &$args.layout(0)?;
@@ -82,14 +82,14 @@ const MANY: usize = usize::MAX;
 
 #[rustfmt::skip]
 pub(super) const FUNCTIONS: &[Function] = &[
-    // Making layouts.
+    // Construction.
     f("make_layout",                     "shape[, stride] or layout, layout, …", (1, MANY), make_layout),
     f("LayoutLeft column_major GenColMajor", "shape",             (1, 1), |a| Ok(Value::Layout(Layout::column_major(a.tuple(0)?)?))),
     f("LayoutRight row_major GenRowMajor", "shape",               (1, 1), |a| Ok(Value::Layout(Layout::row_major(a.tuple(0)?)?))),
     f("make_ordered_layout ordered",     "shape, order",          (2, 2), |a| Ok(Value::Layout(Layout::ordered(a.tuple(0)?, a.tuple(1)?)?))),
     f("make_layout_like like",           "layout",                (1, 1), |a| Ok(Value::Layout(a.layout(0)?.like()))),
     f("make_fragment_like fragment_like", "layout",               (1, 1), |a| Ok(Value::Layout(a.layout(0)?.fragment_like()?))),
-    f("make_identity_layout identity",   "shape",                 (1, 1), |a| Ok(Value::Places(Layout::identity(a.tuple(0)?)?))),
+    f("make_identity_layout identity",   "shape",                 (1, 1), |a| Ok(Value::Coordinates(Layout::identity(a.tuple(0)?)?))),
     f("domain_distribute",               "shape, count",          (2, 2), |a| Ok(Value::Layout(domain_distribute(&a.tuple(0)?, a.integer(1)?)?))),
     f("make_swizzle",                    "bits, base, shift",     (3, 3), make_swizzle),
 
@@ -100,10 +100,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("depth",                           "layout or shape",       (1, 1), |a| Ok(count(a.shape(0)?.depth()))),
     f("shape",                           "layout",                (1, 1), |a| Ok(a.shape(0)?.into())),
     f("stride",                          "layout",                (1, 1), |a| Ok(a.layout(0)?.stride().clone().into())),
-    f("congruent",                       "shape, shape",          (2, 2), |a| Ok(Value::Truth(a.shape(0)?.congruent(&a.shape(1)?)))),
-    f("compatible",                      "shape, shape",          (2, 2), |a| Ok(Value::Truth(a.shape(0)?.compatible(&a.shape(1)?)))),
-    f("is_injective",                    "layout",                (1, 1), |a| Ok(Value::Truth(small(a)?.layout(0)?.is_injective()))),
-    f("is_bijective",                    "layout",                (1, 1), |a| Ok(Value::Truth(small(a)?.layout(0)?.is_bijective()))),
+    f("congruent",                       "shape, shape",          (2, 2), |a| Ok(Value::Boolean(a.shape(0)?.congruent(&a.shape(1)?)))),
+    f("compatible",                      "shape, shape",          (2, 2), |a| Ok(Value::Boolean(a.shape(0)?.compatible(&a.shape(1)?)))),
+    f("is_injective",                    "layout",                (1, 1), |a| Ok(Value::Boolean(small(a)?.layout(0)?.is_injective()))),
+    f("is_bijective",                    "layout",                (1, 1), |a| Ok(Value::Boolean(small(a)?.layout(0)?.is_bijective()))),
 
     // Coordinates and offsets.
     f("crd2idx index",                   "layout, coordinate or coordinate, shape[, stride]", (2, 3), crd2idx),
@@ -126,11 +126,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("flatten",                         "layout",                (1, 1), |a| Ok(each!(a, |l| l.flatten()))),
     f("unflatten",                       "layout, profile",       (2, 2), |a| { let profile = a.tuple(1)?; Ok(each!(a, |l| l.unflatten(&profile)?)) }),
 
-    // Simpler forms.
+    // Simplification.
     f("coalesce",                        "layout[, profile]",     (1, 2), coalesce),
     f("filter",                          "layout[, profile]",     (1, 2), filter),
 
-    // The algebra.
+    // Algebra.
     f("composition compose",             "layout, tiler",         (2, 3), composition),
     f("with_shape",                      "layout, shape",         (2, 2), |a| { let shape = a.tuple(1)?; Ok(each!(a, |l| l.with_shape(shape.clone())?)) }),
     f("complement",                      "layout[, cotarget]",    (1, 2), complement),
@@ -165,7 +165,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// `a o b o …`.
 pub(super) const CHAIN: Function = f("o", "layout o layout", (2, MANY), chain);
 
-/// Composes from right to left. A swizzle takes a layout, or an offset and a layout.
+/// Composes from right to left. A swizzle composes with a layout, or with an offset and a layout.
 fn chain(args: &Arguments<'_>) -> Answer {
     let [before @ .., last] = args.0 else { return args.wrong(0, "a layout") };
     let mut value = last.clone();
@@ -205,9 +205,9 @@ fn composition(args: &Arguments<'_>) -> Answer {
 }
 
 fn make_layout(args: &Arguments<'_>) -> Answer {
-    if args.0.iter().any(|value| matches!(value, Value::Places(_))) {
+    if args.0.iter().any(|value| matches!(value, Value::Coordinates(_))) {
         let modes: Result<Vec<_>, _> = (0..args.count()).map(|index| args.places(index)).collect();
-        return Ok(Value::Places(Layout::concat(modes?)));
+        return Ok(Value::Coordinates(Layout::concat(modes?)));
     }
     match (args.value(0)?, args.count()) {
         (Value::Layout(_), _) => {
@@ -246,7 +246,7 @@ fn size(args: &Arguments<'_>) -> Answer {
     }
 }
 
-/// The arguments, if the first has few enough values to look at each.
+/// The layout argument, if it has few enough values to enumerate.
 fn small<'a, 'b>(args: &'a Arguments<'b>) -> Result<&'a Arguments<'b>, Fault> {
     if args.shape(0)?.size() > MOST_VALUES {
         return args.wrong(0, &format!("a layout of at most {MOST_VALUES} elements"));
@@ -270,14 +270,14 @@ fn crd2idx(args: &Arguments<'_>) -> Answer {
     match args.value(0)? {
         Value::Layout(layout) => Ok(Value::Integer(layout.at(args.coord(1)?)?)),
         Value::Composed(layout) => Ok(Value::Integer(layout.at(args.coord(1)?)?)),
-        Value::Places(layout) => Ok(Value::Basis(layout.at(args.coord(1)?)?)),
+        Value::Coordinates(layout) => Ok(Value::Basis(layout.at(args.coord(1)?)?)),
         _ => Ok(Value::Integer(index_of_coord(&args.coord(0)?, &args.shape(1)?)?)),
     }
 }
 
 fn offsets(args: &Arguments<'_>) -> Answer {
     match small(args)?.value(0)? {
-        Value::Places(places) => Ok(Value::Tuple(places.values().map(Value::Basis).collect())),
+        Value::Coordinates(places) => Ok(Value::Tuple(places.values().map(Value::Basis).collect())),
         _ => Ok(Value::Tuple(args.offsets(0)?.values().map(Value::Integer).collect())),
     }
 }
@@ -286,7 +286,7 @@ fn slice(args: &Arguments<'_>) -> Answer {
     let at = args.slicer(1)?;
     Ok(match args.value(0)? {
         Value::Composed(layout) => Value::Composed(layout.slice(at)?),
-        Value::Places(layout) => Value::Places(layout.slice(at)?),
+        Value::Coordinates(layout) => Value::Coordinates(layout.slice(at)?),
         _ => Value::Layout(args.layout(0)?.slice(at)?),
     })
 }
@@ -295,9 +295,9 @@ fn slice_and_offset(args: &Arguments<'_>) -> Answer {
     let at: Slicer = args.slicer(1)?;
     Ok(match args.value(0)? {
         Value::Composed(layout) => Value::Composed(layout.slice(at)?),
-        Value::Places(layout) => {
+        Value::Coordinates(layout) => {
             let (slice, place) = layout.slice_and_offset(at)?;
-            Value::PlacesSlice(slice, place)
+            Value::CoordinateSlice(slice, place)
         }
         _ => {
             let (slice, offset) = args.layout(0)?.slice_and_offset(at)?;
@@ -309,9 +309,9 @@ fn slice_and_offset(args: &Arguments<'_>) -> Answer {
 fn domain_offset(args: &Arguments<'_>) -> Answer {
     let coord = args.coord(1)?;
     Ok(match args.value(0)? {
-        Value::Places(layout) => {
+        Value::Coordinates(layout) => {
             let (layout, place) = layout.domain_offset(coord)?;
-            Value::PlacesSlice(layout, place)
+            Value::CoordinateSlice(layout, place)
         }
         Value::Composed(layout) => {
             let inner = layout.layout();
@@ -347,7 +347,7 @@ fn filter(args: &Arguments<'_>) -> Answer {
     Ok(each!(args, |l| l.filter_by(&profile)?))
 }
 
-/// The cotarget is a size, a shape, a layout whose size is meant, or else the layout's own cosize.
+/// The cotarget: a size, a shape, the size of a layout, or by default the layout's own cosize.
 fn complement(args: &Arguments<'_>) -> Answer {
     let layout = args.layout(0)?;
     let cotarget = match args.0.get(1) {
@@ -363,10 +363,10 @@ fn tile_to_shape(args: &Arguments<'_>) -> Answer {
     Ok(within!(args, |l| l.tile_to_shape(target.clone(), order.as_ref())))
 }
 
-/// One more than the farthest value; of coordinates, the elements of the box up to the farthest.
+/// The largest value plus 1; for coordinates, the size of the box that contains them.
 fn cosize(args: &Arguments<'_>) -> Answer {
     Ok(Value::Integer(match args.value(0)? {
-        Value::Places(layout) => layout.coshape().size(),
+        Value::Coordinates(layout) => layout.coshape().size(),
         Value::Composed(layout) => {
             small(args)?;
             layout.values().max().unwrap_or(0).saturating_add(1)
@@ -382,7 +382,7 @@ fn idx2crd(args: &Arguments<'_>) -> Answer {
     Ok(Layout::new(args.shape(1)?, args.tuple(2)?)?.coord_of_offset(args.integer(0)?).into())
 }
 
-/// Byte addresses of the lanes, for each access of each warp. A plain layout counts elements, a swizzled one bytes.
+/// The byte addresses of the lanes, for each access of each warp. A plain layout counts elements, a swizzled one bytes.
 fn warps(args: &Arguments<'_>) -> Result<(Vec<Vec<u64>>, u64), Fault> {
     let bytes = args.integer(1)?;
     let vector = if args.count() == 3 { args.integer(2)? } else { 1 };
@@ -408,7 +408,7 @@ fn conflicts(args: &Arguments<'_>) -> Answer {
     Ok(Value::Tuple(accesses.into_iter().map(cost).collect::<Result<_, Fault>>()?))
 }
 
-/// For each access, sectors of 32 and lines of 128 bytes.
+/// For each access, the sectors of 32 bytes and lines of 128 bytes.
 fn sectors(args: &Arguments<'_>) -> Answer {
     let (accesses, width) = warps(args)?;
     let cost = |lanes: Vec<u64>| {

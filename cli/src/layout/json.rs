@@ -9,11 +9,11 @@ use super::evaluate::evaluate;
 use super::functions;
 use super::value::Value;
 
-/// The answer to one line.
+/// The response to one line.
 pub(super) fn answer(line: &str) -> Json {
     let case: Json = match serde_json::from_str(line) {
         Ok(case) => case,
-        Err(error) => return json!({"id": null, "error": format!("no JSON: {error}")}),
+        Err(error) => return json!({"id": null, "error": format!("expected JSON: {error}")}),
     };
     let id = &case["id"];
     match compute(&case) {
@@ -23,9 +23,10 @@ pub(super) fn answer(line: &str) -> Json {
 }
 
 fn compute(case: &Json) -> Result<Json, String> {
-    let op = case["op"].as_str().ok_or("wanted a text \"op\"")?;
-    let inputs = case["in"].as_array().ok_or("wanted an array \"in\"")?;
-    let function = functions::find(op).ok_or_else(|| format!("there is no operation {op:?}"))?;
+    let op = case["op"].as_str().ok_or("expected a string \"op\"")?;
+    let inputs = case["in"].as_array().ok_or("expected an array \"in\"")?;
+    let function =
+        functions::find(op).ok_or_else(|| format!("expected the name of a function, found {op:?}"))?;
     let inputs: Result<Vec<_>, _> = inputs.iter().map(read).collect();
     let value = function.call(&Arguments(&inputs?)).map_err(|fault| match fault {
         Fault::Argument { index, problem } => format!("{op}: argument {}: {problem}", index + 1),
@@ -34,10 +35,10 @@ fn compute(case: &Json) -> Result<Json, String> {
     Ok(write(&value))
 }
 
-/// An argument: an integer, an array of arguments, `{"tile": […]}`, `{"shape", "stride"}`, or text: `"_"`, a stride `"1@0"`, or any
-/// expression.
+/// An argument: an integer, an array of arguments, `{"tile": […]}`, `{"shape", "stride"}`, or text: `"_"`, a stride `"1@0"`, or
+/// any expression.
 fn read(json: &Json) -> Result<Value, String> {
-    let unknown = || format!("wanted an integer, \"_\", an array, a tile or a layout, found {json}");
+    let unknown = || format!("expected an integer, \"_\", an array, a tile or a layout, found {json}");
     match json {
         Json::Number(number) => number.as_i64().map(Value::Integer).ok_or_else(unknown),
         Json::String(text) => evaluate(text)
@@ -56,15 +57,17 @@ fn read(json: &Json) -> Result<Value, String> {
     }
 }
 
-/// A result: an integer, an array, or a layout as `{"shape", "stride"}`. What JSON has no form for is text.
+/// A result: an integer, an array, or a layout as `{"shape", "stride"}`. Other values are text.
 fn write(value: &Value) -> Json {
     match value {
         Value::Integer(value) => json!(value),
-        Value::Truth(value) => json!(value),
+        Value::Boolean(value) => json!(value),
         Value::Tuple(modes) => modes.iter().map(write).collect(),
         Value::Layout(layout) => json!({"shape": tuple(layout.shape()), "stride": tuple(layout.stride())}),
-        Value::Places(layout) => json!({"shape": tuple(layout.shape()), "stride": steps(layout.stride())}),
-        Value::PlacesSlice(layout, place) => json!({
+        Value::Coordinates(layout) => {
+            json!({"shape": tuple(layout.shape()), "stride": steps(layout.stride())})
+        }
+        Value::CoordinateSlice(layout, place) => json!({
             "shape": tuple(layout.shape()),
             "stride": steps(layout.stride()),
             "offset": place.to_string(),

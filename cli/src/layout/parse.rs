@@ -1,32 +1,32 @@
-//! Reads an expression: calls, `shape:stride`, tuples, swizzles, and `o` for composition.
+//! Parses expressions: calls, `shape:stride`, tuples, swizzles, and `o` for composition.
 
 use warpwright::layout::{BasisVector, Swizzle};
 
 use super::value::Value;
 
-/// Deepest nesting that is read: no expression comes near, and a text cannot exhaust the stack.
+/// Maximum nesting depth, so that malformed text cannot exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
-/// Dimensions that basis vectors may have.
+/// Maximum number of dimensions of basis vectors.
 pub(super) const MOST_DIMENSIONS: usize = 64;
 
-/// A mistake, and the 1-based column where it is.
+/// A syntax error and its 1-based column.
 #[derive(Debug)]
 pub(crate) struct Mistake {
-    /// Column in characters, from 1.
+    /// The 1-based column in characters.
     pub(crate) column: usize,
-    /// What was wanted and what was found.
+    /// What was expected and what was found.
     pub(crate) problem: String,
 }
 
-/// A part of an expression with the column where it begins.
+/// A subexpression and the column where it starts.
 #[derive(Debug)]
 pub(super) struct Expr {
     pub(super) column: usize,
     pub(super) kind: Kind,
 }
 
-/// What an expression is made of.
+/// The kinds of expressions.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// A number, `_`, a basis vector or a swizzle.
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Expr, Mistake> {
     let expr = parser.chain()?;
     match parser.peek() {
         None => Ok(expr),
-        Some(_) => Err(parser.wanted("the end or `o`")),
+        Some(_) => Err(parser.expected("the end or `o`")),
     }
 }
 
@@ -80,20 +80,20 @@ impl Parser<'_> {
         self.text[..self.at].chars().count() + 1
     }
 
-    fn wanted(&mut self, wanted: &str) -> Mistake {
+    fn expected(&mut self, expected: &str) -> Mistake {
         let column = self.column();
         let found = match self.word() {
             "" => self.peek().map_or_else(|| "the end".to_owned(), |symbol| format!("`{symbol}`")),
             word => format!("`{word}`"),
         };
-        Mistake { column, problem: format!("wanted {wanted}, found {found}") }
+        Mistake { column, problem: format!("expected {expected}, found {found}") }
     }
 
-    fn expect(&mut self, symbol: char, wanted: &str) -> Result<(), Mistake> {
-        if self.take(symbol) { Ok(()) } else { Err(self.wanted(wanted)) }
+    fn expect(&mut self, symbol: char, expected: &str) -> Result<(), Mistake> {
+        if self.take(symbol) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    /// Letters, digits and `_` that come next, as they stand.
+    /// The letters, digits and `_` that follow.
     fn word(&self) -> &str {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -135,7 +135,7 @@ impl Parser<'_> {
                 _ => self.number()?,
             },
             Some(c) if c.is_ascii_alphabetic() => self.named()?,
-            _ => return Err(self.wanted("a number, a tuple, a layout or a function")),
+            _ => return Err(self.expected("a number, a tuple, a layout or a function")),
         };
         Ok(Expr { column, kind })
     }
@@ -144,11 +144,11 @@ impl Parser<'_> {
         Ok(Kind::Tuple(self.list()?))
     }
 
-    /// `(a, b, …)`; a comma before the `)` is allowed.
+    /// `(a, b, …)`; a comma before the `)` is accepted.
     fn list(&mut self) -> Result<Vec<Expr>, Mistake> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.wanted("at most 64 nested parentheses"));
+            return Err(self.expected("at most 64 nested parentheses"));
         }
         self.expect('(', "`(`")?;
         let mut parts = Vec::new();
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(parts)
     }
 
-    /// An integer, with the `_` that CuTe prints before static ones, or a basis vector `4@1`.
+    /// An integer, with the `_` that CuTe prints before static integers, or a basis vector `4@1`.
     fn number(&mut self) -> Result<Kind, Mistake> {
         let value = self.integer()?;
         if !self.take('@') {
@@ -180,9 +180,10 @@ impl Parser<'_> {
             Ok(dimension) if dimension < MOST_DIMENSIONS => {
                 Ok(Kind::Value(Value::Basis(BasisVector::along(dimension, value))))
             }
-            _ => {
-                Err(Mistake { column, problem: format!("wanted a dimension of 0 to 63, found {dimension}") })
-            }
+            _ => Err(Mistake {
+                column,
+                problem: format!("expected a dimension of 0 to 63, found {dimension}"),
+            }),
         }
     }
 
@@ -198,7 +199,7 @@ impl Parser<'_> {
                 self.at += from + length;
                 Ok(value)
             }
-            Err(_) => Err(self.wanted("an integer of 64 bits")),
+            Err(_) => Err(self.expected("an integer of 64 bits")),
         }
     }
 
@@ -215,7 +216,7 @@ impl Parser<'_> {
                 Ok(kind)
             }
             Some('(') => Ok(Kind::Call(name, self.list()?)),
-            _ => Err(self.wanted(&format!("`(` after `{name}`"))),
+            _ => Err(self.expected(&format!("`(` after `{name}`"))),
         }
     }
 
@@ -232,7 +233,7 @@ impl Parser<'_> {
             (Ok(bits), Ok(base), Ok(shift)) => {
                 Swizzle::new(bits, base, shift).map_err(|error| error.to_string())
             }
-            _ => Err(format!("wanted bits, base and shift below 63, found {bits}, {base}, {shift}")),
+            _ => Err(format!("expected bits, base and shift below 63, found {bits}, {base}, {shift}")),
         };
         match swizzle {
             Ok(swizzle) => Ok(Kind::Value(Value::Swizzle(swizzle))),

@@ -1,4 +1,4 @@
-//! What is printed about a value: itself, its sizes, and its table.
+//! The report on a value: the value, its sizes and its table.
 
 use std::fmt::{Display, Write};
 
@@ -15,11 +15,11 @@ pub(super) enum Tables {
     None,
     /// Those of up to [`SMALL`] elements.
     Small,
-    /// All that can be listed.
+    /// All that can be enumerated.
     All,
 }
 
-/// Elements of the largest table that is printed without being asked for.
+/// The size of the largest table that is printed by default.
 const SMALL: i64 = 64 * 64;
 
 /// The value as text, with a newline at the end.
@@ -27,7 +27,9 @@ pub(super) fn report(value: &Value, tables: Tables) -> String {
     let mut out = format!("{value}\n");
     match value {
         Value::Layout(layout) | Value::Slice(layout, _) => of_layout(layout, tables, &mut out),
-        Value::Places(layout) | Value::PlacesSlice(layout, _) => of_coordinates(layout, tables, &mut out),
+        Value::Coordinates(layout) | Value::CoordinateSlice(layout, _) => {
+            of_coordinates(layout, tables, &mut out)
+        }
         Value::Composed(layout) => of_composed(layout, tables, &mut out),
         _ => {}
     }
@@ -41,7 +43,7 @@ fn of_layout(layout: &Layout, tables: Tables, out: &mut String) {
 }
 
 fn of_composed(layout: &ComposedLayout, tables: Tables, out: &mut String) {
-    // A swizzle is a bijection, so the layout within decides.
+    // A swizzle is a bijection, so the inner layout decides.
     let injective = listable(layout.size()).then(|| layout.layout().is_injective());
     let cosize = listable(layout.size()).then(|| layout.values().max().unwrap_or(0).saturating_add(1));
     facts(layout.size(), cosize, injective, out);
@@ -74,7 +76,7 @@ fn facts(size: i64, cosize: Option<i64>, injective: Option<bool>, out: &mut Stri
     let injective = match injective {
         Some(true) => "yes",
         Some(false) => "no",
-        None => "too large to look at every coordinate",
+        None => "too large to enumerate",
     };
     let _ = writeln!(out, "size {size}  {cosize}injective: {injective}");
 }
@@ -88,7 +90,7 @@ fn table<V: Display>(shape: &Shape, tables: Tables, value: impl Fn(i64) -> V, ou
         Tables::All => MOST_VALUES,
     };
     if size > most {
-        let _ = writeln!(out, "(a table of {size} elements is left out)");
+        let _ = writeln!(out, "(table of {size} elements omitted)");
         return;
     }
     let rows = if shape.rank() > 1 { shape.modes()[0].size() } else { 1 };

@@ -1,4 +1,4 @@
-//! What an expression can be: integers, tuples, layouts of three kinds, swizzles.
+//! The values of expressions: integers, tuples, three kinds of layouts, swizzles.
 
 use std::fmt;
 
@@ -12,42 +12,42 @@ use warpwright::layout::{
 pub(crate) enum Value {
     /// An integer.
     Integer(i64),
-    /// Yes or no.
-    Truth(bool),
+    /// A boolean.
+    Boolean(bool),
     /// `_`.
     Keep,
     /// A basis vector, `4@1`.
     Basis(BasisVector),
-    /// A tuple of anything.
+    /// A tuple of values.
     Tuple(Vec<Value>),
     /// A layout onto offsets.
     Layout(Layout),
     /// A layout onto coordinates.
-    Places(Layout<BasisVector>),
+    Coordinates(Layout<BasisVector>),
     /// A swizzle.
     Swizzle(Swizzle),
-    /// A swizzle over an offset over a layout.
+    /// A swizzle after an offset after a layout.
     Composed(ComposedLayout),
-    /// A slice and the offset at which it begins.
+    /// A slice and its offset.
     Slice(Layout, i64),
-    /// A slice of coordinates and the coordinate at which it begins.
-    PlacesSlice(Layout<BasisVector>, BasisVector),
+    /// A slice of coordinates and its first coordinate.
+    CoordinateSlice(Layout<BasisVector>, BasisVector),
 }
 
 impl Value {
-    /// What it is, for errors.
+    /// A description for errors.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Integer(_) => "an integer",
-            Value::Truth(_) => "a truth value",
+            Value::Boolean(_) => "a boolean",
             Value::Keep => "`_`",
             Value::Basis(_) => "a basis vector",
             Value::Tuple(_) => "a tuple",
             Value::Layout(_) => "a layout",
-            Value::Places(_) => "a layout of coordinates",
+            Value::Coordinates(_) => "a layout of coordinates",
             Value::Swizzle(_) => "a swizzle",
             Value::Composed(_) => "a swizzled layout",
-            Value::Slice(..) | Value::PlacesSlice(..) => "a slice with its offset",
+            Value::Slice(..) | Value::CoordinateSlice(..) => "a slice with its offset",
         }
     }
 
@@ -93,13 +93,13 @@ impl Value {
         }
     }
 
-    /// `shape:stride`, if this is a shape and that its stride.
+    /// `shape:stride`, if the values are a shape and its stride.
     pub(super) fn with_stride(&self, stride: &Value) -> Option<Result<Value, LayoutError>> {
         let shape = self.int_tuple()?;
         if let Some(stride) = stride.int_tuple() {
             return Some(Layout::new(shape, stride).map(Value::Layout));
         }
-        Some(Layout::with_stride(shape, stride.basis()?).map(Value::Places))
+        Some(Layout::with_stride(shape, stride.basis()?).map(Value::Coordinates))
     }
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Integer(value) => write!(f, "{value}"),
-            Value::Truth(value) => write!(f, "{}", if *value { "yes" } else { "no" }),
+            Value::Boolean(value) => write!(f, "{}", if *value { "yes" } else { "no" }),
             Value::Keep => write!(f, "_"),
             Value::Basis(vector) => write!(f, "{vector}"),
             Value::Tuple(modes) => {
@@ -128,11 +128,11 @@ impl fmt::Display for Value {
                 write!(f, ")")
             }
             Value::Layout(layout) => write!(f, "{layout}"),
-            Value::Places(layout) => write!(f, "{layout}"),
+            Value::Coordinates(layout) => write!(f, "{layout}"),
             Value::Swizzle(swizzle) => write!(f, "{swizzle}"),
             Value::Composed(layout) => write!(f, "{layout}"),
             Value::Slice(layout, offset) => write!(f, "{layout} at {offset}"),
-            Value::PlacesSlice(layout, offset) => write!(f, "{layout} at {offset}"),
+            Value::CoordinateSlice(layout, offset) => write!(f, "{layout} at {offset}"),
         }
     }
 }

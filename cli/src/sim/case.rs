@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::dtype::DType;
 use crate::Error;
 
-/// A launch. Keys that only judge the outcome (`compare`, `expect_files` …) are not read.
+/// A launch. Keys that describe the expected outcome (`compare`, `expect_files` …) are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct Case {
     #[serde(default = "kernel_ptx")]
@@ -20,9 +20,9 @@ pub(super) struct Case {
     #[serde(default)]
     pub(super) dynamic_shared_bytes: u32,
     pub(super) cluster: Option<[u32; 3]>,
-    /// One a parameter, in order.
+    /// One per parameter, in order.
     pub(super) args: Vec<Argument>,
-    /// Buffers that no parameter names directly.
+    /// Buffers that are not arguments themselves.
     #[serde(default)]
     pub(super) extra_buffers: Vec<Buffer>,
     /// Variables of the module.
@@ -52,13 +52,13 @@ pub(super) struct Buffer {
     pub(super) shape: Vec<u64>,
     #[serde(default)]
     pub(super) init: Init,
-    /// The first contents, if not `in_NAME.npy`.
+    /// The file with the initial contents; the default is `in_NAME.npy`.
     pub(super) file: Option<String>,
     #[serde(default)]
     pub(super) out: bool,
 }
 
-/// What a buffer holds before the launch.
+/// The contents of a buffer before the launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Init {
@@ -67,7 +67,7 @@ pub(super) enum Init {
     Zeros,
 }
 
-/// Bytes of a structure: a number, or the address of buffer `of`.
+/// Bytes of a struct: a number, or the address of buffer `of`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Field {
     pub(super) offset: usize,
@@ -76,12 +76,12 @@ pub(super) struct Field {
     pub(super) value: Option<Json>,
 }
 
-/// A tensor map in the words of `cuTensorMapEncodeTiled`: `dims` and `box` from the innermost, `strides_bytes` from
-/// dimension 1 on.
+/// A tensor map with the terms of `cuTensorMapEncodeTiled`: `dims` and `box` start with the innermost dimension,
+/// `strides_bytes` with dimension 1.
 #[derive(Debug, Deserialize)]
 pub(super) struct TensorMap {
     pub(super) of: String,
-    /// That of the buffer, if not given.
+    /// The default is the type of the buffer.
     #[serde(alias = "data_type")]
     pub(super) dtype: Option<String>,
     pub(super) dims: Vec<u64>,
@@ -99,7 +99,7 @@ pub(super) struct TensorMap {
     pub(super) oob_fill: Json,
 }
 
-/// A variable of the module, written before the launch if it has a file and read after it if it is an output.
+/// A variable of the module: written before the launch if it has a file, read afterwards if it is an output.
 #[derive(Debug, Deserialize)]
 pub(super) struct Global {
     pub(super) name: String,
@@ -121,7 +121,7 @@ impl Case {
         Ok(case)
     }
 
-    /// The buffers, whether arguments or not.
+    /// All buffers, whether or not they are arguments.
     pub(super) fn buffers(&self) -> impl Iterator<Item = &Buffer> {
         let named = self.args.iter().filter_map(|arg| match arg {
             Argument::Buffer(buffer) => Some(buffer),
@@ -130,30 +130,33 @@ impl Case {
         named.chain(&self.extra_buffers)
     }
 
-    /// Names are unique, and those of outputs name files of one folder.
+    /// Checks that names are unique and that those of outputs are valid file names.
     fn check_names(&self) -> Result<(), String> {
         let buffers = self.buffers().map(|b| (&b.name, b.out));
         let globals = self.globals.iter().map(|g| (&g.name, g.out));
         let mut seen = BTreeSet::new();
         for (name, out) in buffers.chain(globals) {
             if !seen.insert(name) {
-                return Err(format!("`{name}` is there twice"));
+                return Err(format!("expected distinct names, found `{name}` twice"));
             }
             if out && (name.is_empty() || name.contains(['/', '\\', '\0'])) {
-                return Err(format!("`{name}` cannot be the name of an output file"));
+                return Err(format!("expected a valid file name for an output, found `{name}`"));
             }
         }
         Ok(())
     }
 }
 
-/// Bytes of an array, if a machine can hold them.
+/// The size of an array in bytes, within the supported maximum.
 pub(super) fn size(name: &str, dtype: DType, shape: &[u64]) -> Result<usize, Error> {
-    /// A launch's buffers each have this many bytes at most.
+    /// Maximum number of bytes of a buffer.
     const MOST: u64 = 1 << 33;
     let elements = shape.iter().try_fold(1u64, |product, &extent| product.checked_mul(extent));
     let bytes = elements.and_then(|n| n.checked_mul(dtype.bytes() as u64)).filter(|&n| n <= MOST);
     bytes.map(|n| n as usize).ok_or_else(|| {
-        Error::of(format_args!("`{name}`"), format_args!("the shape {shape:?} takes more than {MOST} bytes"))
+        Error::of(
+            format_args!("`{name}`"),
+            format_args!("expected at most {MOST} bytes, found the shape {shape:?}"),
+        )
     })
 }

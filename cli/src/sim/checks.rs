@@ -1,4 +1,4 @@
-//! The list of checks of `--check`: by their own names, or those of what they find.
+//! The argument of `--check`: names of checks or of findings.
 
 use warpwright_sim::Checks;
 
@@ -6,7 +6,7 @@ fn names() -> Vec<String> {
     Checks::all().iter_names().map(|(name, _)| name.to_lowercase()).collect()
 }
 
-/// `all`, `none`, or names with commas between.
+/// `all`, `none`, or a comma-separated list of names.
 pub(super) fn parse(list: &str) -> Result<Checks, String> {
     match list {
         "all" => return Ok(Checks::all()),
@@ -17,13 +17,13 @@ pub(super) fn parse(list: &str) -> Result<Checks, String> {
         let word = name.trim().to_lowercase().replace('-', "_");
         let found = Checks::from_name(&word.to_uppercase()).or_else(|| check_of(&word));
         found.ok_or_else(|| {
-            format!("unknown check `{name}`; wanted `all`, `none` or some of {}", names().join(", "))
+            format!("expected `all`, `none` or a list of {}, found `{name}`", names().join(", "))
         })
     };
     list.split(',').map(one).collect()
 }
 
-/// The check that finds mistakes of this kind, as findings print it: none where they are always found.
+/// The check that reports findings of this name; empty for findings that are always reported.
 fn check_of(kind: &str) -> Option<Checks> {
     Some(match kind {
         "uninitialized_shared_read" => Checks::UNINITIALIZED_SHARED,
@@ -60,7 +60,7 @@ fn check_of(kind: &str) -> Option<Checks> {
     })
 }
 
-/// The option's explanation, with the names there are.
+/// The help text of the option, with all names.
 pub(super) fn long_help() -> String {
     format!(
         "What to watch beyond bounds, alignment and deadlock: `all`, `none`, or names with commas between:\n{}; \

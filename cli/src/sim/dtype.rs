@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// An element type as `case.json` names it.
+/// An element type of `case.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum DType {
@@ -15,14 +15,14 @@ pub(super) enum DType {
     U64,
     S64,
     F16,
-    /// The bits stand in files as `u16`: numpy has no such type.
+    /// Stored in files as `u16`: NumPy has no such type.
     Bf16,
     F32,
     F64,
 }
 
 impl DType {
-    /// Bytes of an element.
+    /// Bytes per element.
     pub(super) fn bytes(self) -> usize {
         match self {
             DType::U8 | DType::S8 => 1,
@@ -32,7 +32,7 @@ impl DType {
         }
     }
 
-    /// The little-endian bytes of a number of JSON; floats may also be text, such as `"-inf"`.
+    /// The little-endian bytes of a JSON number; floating-point values may also be text, such as `"-inf"`.
     pub(super) fn encode(self, value: &Json) -> Result<Vec<u8>, String> {
         let bytes = match self {
             DType::F16 => half::f16::from_f64(float(value)?).to_le_bytes().to_vec(),
@@ -51,11 +51,11 @@ impl DType {
             Json::Number(n) => n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from)),
             _ => None,
         };
-        let number = number.ok_or_else(|| format!("wanted an integer, found {value}"))?;
+        let number = number.ok_or_else(|| format!("expected an integer, found {value}"))?;
         let signed = matches!(self, DType::S8 | DType::S16 | DType::S32 | DType::S64);
         let (low, high) = if signed { (-(1i128 << (bits - 1)), 1 << (bits - 1)) } else { (0, 1 << bits) };
         if !(low..high).contains(&number) {
-            return Err(format!("{number} does not fit in {bits} bits"));
+            return Err(format!("expected an integer of {bits} bits, found {number}"));
         }
         Ok(number.to_le_bytes()[..self.bytes()].to_vec())
     }
@@ -63,5 +63,5 @@ impl DType {
 
 fn float(value: &Json) -> Result<f64, String> {
     let text = || value.as_str().and_then(|text| text.trim().parse().ok());
-    value.as_f64().or_else(text).ok_or_else(|| format!("wanted a number, found {value}"))
+    value.as_f64().or_else(text).ok_or_else(|| format!("expected a number, found {value}"))
 }

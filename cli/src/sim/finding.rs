@@ -1,11 +1,11 @@
-//! Findings as a compiler would print them.
+//! Findings in the style of compiler diagnostics.
 
 use std::path::Path;
 
 use crate::diagnostic::{Diagnostic, Span};
 use warpwright_sim::{Finding, Module, Site, SourceLocation};
 
-/// Writes a finding to standard error: both sides, in PTX and, where the text says so, in the source it came from.
+/// Prints a finding to standard error: both accesses in PTX and, if the text has line information, in the source.
 pub(super) fn print(finding: &Finding, module: &Module, folder: &Path) {
     let sources = [Some(&finding.site), finding.other.as_ref()]
         .map(|site| site.and_then(|site| site.source.as_ref()).map(|at| Source::read(at, folder)));
@@ -52,14 +52,14 @@ fn who(site: &Site) -> String {
     text
 }
 
-/// A line of the file that was compiled to PTX; empty if the file is not there.
+/// A line of the source file that was compiled to PTX; empty if the file does not exist.
 struct Source<'a> {
     at: &'a SourceLocation,
     text: String,
 }
 
 impl<'a> Source<'a> {
-    /// Looks for the file as it is named, then in the folder of the case.
+    /// Searches for the file under its name, then in the folder of the case.
     fn read(at: &'a SourceLocation, folder: &Path) -> Self {
         let path = Path::new(&at.file);
         let beside = path.file_name().map(|name| folder.join(name));

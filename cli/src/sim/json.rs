@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use warpwright_sim::{Counts, Finding, LineCounts, Report, Site, SourceLocation};
 
-/// A report; every number is a count unless its name says otherwise.
+/// A report; numbers are counts unless the name says otherwise.
 #[derive(Serialize)]
 pub(super) struct Document<'r> {
     kernel: &'r str,
     blocks: u64,
-    /// Whether a finding ended the run, so that the counts are of a part of it.
+    /// Whether a finding ended the run early, so that the counts are partial.
     stopped: bool,
     counts: Work,
     /// Warp instructions by class.
     classes: BTreeMap<&'static str, u64>,
-    /// One an instruction that was executed, in the order of the text.
+    /// One entry per executed instruction, in text order.
     lines: Vec<Line<'r>>,
     findings: Vec<Found<'r>>,
     printed: &'r [String],
@@ -56,7 +56,7 @@ struct Line<'r> {
     line: u32,
     column: u32,
     opcode: &'r str,
-    /// What follows the opcode. The whole, such as `fence.proxy`, might read like a finding.
+    /// The opcode without its first word: the full text, such as `fence.proxy`, could be mistaken for a finding.
     qualifiers: &'r str,
     class: &'static str,
     source: Option<Source<'r>>,

@@ -1,4 +1,4 @@
-//! A case's buffers on the simulated device: what goes in, what comes out.
+//! The buffers of a case in simulated device memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,14 +8,14 @@ use super::{dtype::DType, npy, tensor_map};
 use crate::Error;
 use warpwright_sim::{Arg, Memory, Module};
 
-/// Device memory with a case's buffers in it.
+/// Device memory with the buffers of a case.
 #[derive(Debug, Default)]
 pub(super) struct Device<'c> {
     pub(super) memory: Memory,
     buffers: HashMap<&'c str, (u64, &'c Buffer)>,
 }
 
-/// What the launch wrote.
+/// An output of the launch.
 pub(super) struct Output<'c> {
     name: &'c str,
     dtype: DType,
@@ -24,7 +24,7 @@ pub(super) struct Output<'c> {
 }
 
 impl<'c> Device<'c> {
-    /// Memory as the launch finds it.
+    /// Creates the memory as it is before the launch.
     pub(super) fn load(case: &'c Case, folder: &Path, module: &Module) -> Result<Self, Error> {
         let mut device = Self::default();
         for buffer in case.buffers() {
@@ -70,14 +70,14 @@ impl<'c> Device<'c> {
 
     fn address(&self, name: &str) -> Result<u64, String> {
         let found = self.buffers.get(name).map(|(address, _)| *address);
-        found.ok_or_else(|| format!("there is no buffer `{name}`"))
+        found.ok_or_else(|| format!("expected the name of a buffer, found `{name}`"))
     }
 
     fn structure(&self, size: usize, fields: &[Field]) -> Result<Vec<u8>, String> {
-        /// Kernel parameters take at most this much together (PTX ISA, "Kernel Function Parameters").
+        /// Maximum size of all kernel parameters together (PTX ISA, "Kernel Function Parameters").
         const MOST: usize = 32_764;
         if size > MOST {
-            return Err(format!("a structure of {size} bytes; parameters have at most {MOST}"));
+            return Err(format!("expected a struct of at most {MOST} bytes, found {size}"));
         }
         let mut bytes = vec![0; size];
         for field in fields {
@@ -86,14 +86,15 @@ impl<'c> Device<'c> {
                 Field { dtype: Some(dtype), value: Some(value), .. } => dtype.encode(value)?,
                 _ => {
                     return Err(format!(
-                        "the field at {} has neither `of` nor a value with its `dtype`",
+                        "expected `of`, or `value` and `dtype`, in the field at {}; found neither",
                         field.offset
                     ));
                 }
             };
             let end = field.offset.checked_add(value.len()).filter(|&end| end <= size);
-            let end =
-                end.ok_or_else(|| format!("the field at {} ends outside of {size} bytes", field.offset))?;
+            let end = end.ok_or_else(|| {
+                format!("expected a field within {size} bytes, found one at {} past the end", field.offset)
+            })?;
             bytes[field.offset..end].copy_from_slice(&value);
         }
         Ok(bytes)
@@ -102,11 +103,11 @@ impl<'c> Device<'c> {
     fn tensor_map(&self, map: &TensorMap) -> Result<Arg, Error> {
         let bad = |problem: String| Error::of(format_args!("tensor map of `{}`", map.of), problem);
         let &(address, buffer) =
-            self.buffers.get(map.of.as_str()).ok_or_else(|| bad("there is no such buffer".into()))?;
+            self.buffers.get(map.of.as_str()).ok_or_else(|| bad("expected the name of a buffer".into()))?;
         tensor_map::encode(map, address, buffer.dtype).map(Arg::bytes).map_err(bad)
     }
 
-    /// The buffers and variables that the case calls outputs.
+    /// The buffers and variables that the case marks as outputs.
     pub(super) fn outputs(&mut self, case: &'c Case, module: &Module) -> Result<Vec<Output<'c>>, Error> {
         let mut outputs = vec![];
         for buffer in case.buffers().filter(|buffer| buffer.out) {
@@ -134,7 +135,7 @@ impl<'c> Device<'c> {
     }
 }
 
-/// Writes every output as `NAME.npy` of the folder `to`, which is made.
+/// Writes every output as `NAME.npy` to the folder `to`, which is created.
 pub(super) fn write(outputs: &[Output<'_>], to: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(to).map_err(|e| Error::of(to.display(), e))?;
     for output in outputs {

@@ -9,26 +9,29 @@ use npyz::{AutoSerialize, NpyHeader, Order, Serialize, WriterBuilder};
 use super::dtype::DType;
 use crate::Error;
 
-/// The elements of a file, little-endian and row-major, which must be `shape` of `dtype`.
+/// Reads the elements of a file, little-endian and row-major, which must be `shape` of `dtype`.
 pub(super) fn read(path: &Path, dtype: DType, shape: &[u64]) -> Result<Vec<u8>, Error> {
     let bad = |problem: String| Error::of(path.display(), problem);
     let mut file = BufReader::new(File::open(path).map_err(|e| bad(e.to_string()))?);
     let header = NpyHeader::from_reader(&mut file).map_err(|e| bad(e.to_string()))?;
     if header.shape() != shape {
-        return Err(bad(format!("wanted the shape {shape:?}, found {:?}", header.shape())));
+        return Err(bad(format!("expected the shape {shape:?}, found {:?}", header.shape())));
     }
     if header.order() == Order::Fortran && shape.len() > 1 {
-        return Err(bad("wanted row-major order, found column-major".into()));
+        return Err(bad("expected row-major order, found column-major".into()));
     }
     let found = header.dtype().descr();
     if header.dtype().num_bytes() != Some(dtype.bytes()) || found.contains('>') {
-        return Err(bad(format!("wanted little-endian elements of {} bytes, found {found}", dtype.bytes())));
+        return Err(bad(format!(
+            "expected little-endian elements of {} bytes, found {found}",
+            dtype.bytes()
+        )));
     }
-    let wanted = shape.iter().product::<u64>() as usize * dtype.bytes();
-    let mut bytes = Vec::with_capacity(wanted);
-    file.take(wanted as u64).read_to_end(&mut bytes).map_err(|e| bad(e.to_string()))?;
-    if bytes.len() != wanted {
-        return Err(bad(format!("wanted {wanted} bytes of elements, found {}", bytes.len())));
+    let expected = shape.iter().product::<u64>() as usize * dtype.bytes();
+    let mut bytes = Vec::with_capacity(expected);
+    file.take(expected as u64).read_to_end(&mut bytes).map_err(|e| bad(e.to_string()))?;
+    if bytes.len() != expected {
+        return Err(bad(format!("expected {expected} bytes of elements, found {}", bytes.len())));
     }
     Ok(bytes)
 }

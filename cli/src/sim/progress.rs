@@ -1,17 +1,17 @@
-//! A bar for long runs.
+//! A progress bar for long runs.
 
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Shows the blocks that are done, when a run takes long and standard error is a terminal.
+/// Shows the number of completed blocks if a run is long and standard error is a terminal.
 #[derive(Debug)]
 pub(super) struct Bar {
     bar: ProgressBar,
     start: Instant,
 }
 
-/// Runs shorter than this show nothing.
+/// Shorter runs have no progress bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Bar {

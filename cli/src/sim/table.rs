@@ -6,13 +6,13 @@ use std::path::Path;
 
 use warpwright_sim::{Counts, LineCounts, Module, Report, SourceLocation};
 
-/// Lines of PTX in a table.
+/// Maximum number of PTX lines in the table.
 const MOST_LINES: usize = 40;
 
-/// A summary, then the lines with the most warp instructions first.
+/// A summary, then the lines by decreasing number of warp instructions.
 pub(super) fn table(kernel: &str, report: &Report, module: &Module) -> String {
     let mut out = String::new();
-    // Writing to a string never fails.
+    // Writing to a string cannot fail.
     let _ = summary(&mut out, kernel, report).and_then(|()| lines(&mut out, report, module));
     out
 }
@@ -52,7 +52,7 @@ fn summary(out: &mut String, kernel: &str, report: &Report) -> fmt::Result {
     writeln!(out, "classes       {}", classes(report))
 }
 
-/// `integer 40.1 %, load 12.0 %`, the largest first.
+/// `integer 40.1 %, load 12.0 %`, in decreasing order.
 fn classes(report: &Report) -> String {
     let mut sums: BTreeMap<_, u64> = BTreeMap::new();
     for line in &report.lines {
@@ -109,8 +109,8 @@ fn row(line: &LineCounts, all: f64, module: &Module) -> String {
     )
 }
 
-/// A line of the text with single spaces. The opcode of a fence stands by itself, since what a finding misses is spelled in one
-/// word: `fence.proxy`.
+/// A line of the text with single spaces. The qualifiers of a fence are separated, because the name of a finding contains
+/// `fence.proxy`.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace("fence.", "fence .")
 }

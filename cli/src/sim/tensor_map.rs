@@ -6,27 +6,27 @@ use super::case::TensorMap;
 use super::dtype::DType;
 use warpwright_sim::{TensorSwizzle, TensorType};
 
-/// The 128 bytes of a map over the buffer at `address` with elements of `dtype`.
+/// Encodes a map over the buffer at `address` with elements of `dtype`.
 pub(super) fn encode(map: &TensorMap, address: u64, dtype: DType) -> Result<Vec<u8>, String> {
     if !matches!(word(&map.interleave, "interleave").as_str(), "" | "none" | "0") {
-        return Err(format!("`interleave` {} is not supported; wanted none", map.interleave));
+        return Err(format!("expected `interleave` none, found {}", map.interleave));
     }
     let ty = match &map.dtype {
         Some(name) => element(name)?,
         None => element_of(dtype)?,
     };
-    // Words, or the numbers that the header gives them.
+    // Names, or the numeric values of the driver's header.
     let swizzle = match word(&map.swizzle, "swizzle").as_str() {
         "" | "none" | "0" => TensorSwizzle::None,
         "1" | "32" | "32b" => TensorSwizzle::B32,
         "2" | "64" | "64b" => TensorSwizzle::B64,
         "3" | "128" | "128b" => TensorSwizzle::B128,
-        _ => return Err(format!("unknown `swizzle` {}; wanted none, 32B, 64B or 128B", map.swizzle)),
+        _ => return Err(format!("expected `swizzle` none, 32B, 64B or 128B, found {}", map.swizzle)),
     };
     let nan_fill = match word(&map.oob_fill, "float_oob_fill").as_str() {
         "" | "none" | "zero" | "zeros" | "false" | "0" => false,
         "nan" | "nan_request_zero_fma" | "true" | "1" => true,
-        _ => return Err(format!("unknown `oob_fill` {}; wanted none or nan", map.oob_fill)),
+        _ => return Err(format!("expected `oob_fill` none or nan, found {}", map.oob_fill)),
     };
     let tensor = warpwright_sim::TensorMap {
         ty,
@@ -41,7 +41,7 @@ pub(super) fn encode(map: &TensorMap, address: u64, dtype: DType) -> Result<Vec<
     tensor.encode().map(|bytes| bytes.to_vec()).map_err(|e| e.to_string())
 }
 
-/// A word in lower case, without the prefix that the driver's header gives it: `CU_TENSOR_MAP_SWIZZLE_128B` is `128b`.
+/// Lowercase, without the prefix of the driver's header: `CU_TENSOR_MAP_SWIZZLE_128B` becomes `128b`.
 fn word(json: &Json, subject: &str) -> String {
     let text = match json {
         Json::Null => String::new(),
@@ -67,7 +67,7 @@ fn element(name: &str) -> Result<TensorType, String> {
         "float32_ftz" => TensorType::F32Ftz,
         "tf32" | "tfloat32" => TensorType::Tf32,
         "tfloat32_ftz" => TensorType::Tf32Ftz,
-        _ => return Err(format!("unknown element type `{name}`")),
+        _ => return Err(format!("expected an element type of tensor maps, found `{name}`")),
     })
 }
 

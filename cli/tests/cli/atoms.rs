@@ -68,13 +68,13 @@ fn atoms_are_listed_one_a_line() {
     let all = lines(&[]);
     assert_eq!(all.len(), 1403 + 39 + 3);
     let bf16 = lines(&["--mma", "--target", "sm_80", "--find", "m16n8k16.row.col.f32.bf16"]);
-    let wanted = [
+    let expected = [
         "mma                                   MxNxK       D.A.B.C              target   PTX",
         "SM80_16x8x16_F32BF16BF16F32_TN        16x8x16     f32.bf16.bf16.f32    sm_80    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
         "SM80_SPARSE_16x8x16_F32BF16BF16F32_TN  16x8x16     f32.bf16.bf16.f32    sm_80    mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
     ];
     let spaced = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(bf16.iter().map(|l| spaced(l)).collect::<Vec<_>>(), wanted.map(spaced));
+    assert_eq!(bf16.iter().map(|l| spaced(l)).collect::<Vec<_>>(), expected.map(spaced));
     assert!(lines(&["--copy", "--target", "sm_75"]).iter().all(|line| !line.contains("stmatrix")));
 }
 
@@ -104,13 +104,41 @@ fn a_name_prints_its_tables() {
 
 #[test]
 fn unknown_names_and_targets_are_one_line() {
-    for (args, wanted) in [
-        (&["SM80_16x8x16"], "error: no mma atom `SM80_16x8x16`: the closest name is"),
+    for (args, expected) in [
+        (
+            &["SM80_16x8x16"],
+            "error: expected the name of an atom, found `SM80_16x8x16`; near matches: SM80_16x8x16_",
+        ),
+        (
+            &["SM80_16x8x16_F32F16F16F33"],
+            "error: expected the name of an atom, found `SM80_16x8x16_F32F16F16F33`; near matches: SM80_16x8x16_F32F16F16F32_TN",
+        ),
         (&["--target=sm_99"], "error: invalid value 'sm_99' for '--target <TARGET>': unknown target `sm_99`"),
     ] {
         let output = atoms(args);
         let text = String::from_utf8(output.stderr).expect("text");
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), [].as_slice()));
-        assert!(text.starts_with(wanted), "{text}");
+        assert!(text.starts_with(expected), "{text}");
     }
+}
+
+/// The name of an instruction is not that of an atom; the error lists the atoms for it, copies and products alike.
+#[test]
+fn instructions_name_their_atoms() {
+    let error = |name: &str| {
+        let output = atoms(&[name]);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), [].as_slice()));
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let text = error("ldmatrix");
+    let start = "error: expected the name of an atom, found `ldmatrix`; near matches: SM75_U32x1_LDSM_N, SM75_U32x2_LDSM_N, ";
+    assert!(text.starts_with(start), "{text}");
+    let more = text.split(" and ").nth(1).and_then(|more| more.split(' ').next()).expect("more matches");
+    let listed = lines(&["--find", "ldmatrix"]).len() - 1;
+    assert_eq!(more.parse(), Ok(listed - 8), "{text}");
+    assert!(text.ends_with(" more, listed by `--find ldmatrix`\n"), "{text}");
+
+    assert!(error("stmatrix").contains("SM90_U32x1_STSM_N"));
+    assert!(error("wgmma").contains("SM90_64x8x16_F16F16F16_SS"));
+    assert_eq!(error("xyz"), "error: expected the name of an atom, found `xyz`\n");
 }

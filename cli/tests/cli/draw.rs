@@ -22,7 +22,7 @@ fn place(name: &str) -> PathBuf {
 #[test]
 fn text_is_printed() {
     let output = draw(&["layout", "((2,2),(2,1)):((4,1),(2,0))", "--tile", "2x4", "--thread", "2"]);
-    let wanted = "\
+    let expected = "\
 ((2,2),(2,1)):((4,1),(2,0))
       0     1     2     3
 0     ·     ·     ·     ·
@@ -32,9 +32,9 @@ fn text_is_printed() {
     let found = String::from_utf8(output.stdout).expect("text");
     let found: Vec<String> =
         found.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    let wanted: Vec<String> =
-        wanted.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    assert_eq!(found, wanted);
+    let expected: Vec<String> =
+        expected.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -132,32 +132,35 @@ fn unknown_atoms_are_named() {
 fn mistakes_are_one_line_and_write_nothing() {
     let path = place("none.svg");
     let file = path.to_str().expect("a path in Unicode");
-    for (args, wanted) in [
-        (vec!["layout", "size(4)", "-o", file], "size(4): wanted a layout, found 4"),
-        (vec!["layout", "(4,2):(1", "-o", file], "\"(4,2):(1\", column 9: wanted `,` or `)`, found the end"),
+    for (args, expected) in [
+        (vec!["layout", "size(4)", "-o", file], "size(4): expected a layout, found 4"),
+        (
+            vec!["layout", "(4,2):(1", "-o", file],
+            "\"(4,2):(1\", column 9: expected `,` or `)`, found the end",
+        ),
         (
             vec!["layout", "(4,2):(1,4)", "--thread", "3", "-o", file],
-            "(4,2):(1,4): --thread and --warp want --tile, which says what the threads hold",
+            "(4,2):(1,4): --thread and --warp: expected --tile, which gives the size of the tile",
         ),
         (
             vec!["layout", "(4,3):(1,4)", "--tile", "4x2", "-o", file],
             "(4,3):(1,4): thread 0, value 2: expected an offset within 4×2, found 8",
         ),
-        (vec!["swizzle", "4", "-o", file], "4: wanted a swizzle S<bits,base,shift>, found 4"),
+        (vec!["swizzle", "4", "-o", file], "4: expected a swizzle S<bits,base,shift>, found 4"),
         (
             vec!["banks", "(32,2):(1,64)", "--vector", "2", "-o", file],
             "(32,2):(1,64): thread 0, value 1: expected byte 4, contiguous with the previous value, found 256",
         ),
         (
             vec!["layout", "4:1", "-o", file, "-o", "a.gif"],
-            "a.gif: wanted a file that ends in .svg, .png, .typ or .txt",
+            "a.gif: expected a file that ends in .svg, .png, .typ or .txt",
         ),
     ] {
         let output = draw(&args);
         let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!((output.status.code(), stdout.as_ref()), (Some(2), ""), "{args:?}");
-        assert_eq!(stderr, format!("error: {wanted}\n"));
+        assert_eq!(stderr, format!("error: {expected}\n"));
         assert!(!path.exists());
     }
 }

@@ -50,7 +50,7 @@ fn mistake(expression: &str) -> String {
 #[test]
 fn a_layout_is_printed_with_its_sizes_and_table() {
     let output = layout(&["logical_divide((4,8):(8,1), (2:1, 4:2))"], "");
-    let wanted = "\
+    let expected = "\
 ((2,2),(4,2)):((8,16),(2,1))
 size 32  cosize 32  injective: yes
 r\\c  0  1  2  3  4  5  6  7
@@ -59,7 +59,7 @@ r\\c  0  1  2  3  4  5  6  7
   2 16 18 20 22 17 19 21 23
   3 24 26 28 30 25 27 29 31
 ";
-    assert_eq!((output.status.code(), stdout(&output)), (Some(0), wanted));
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), expected));
     let broadcast = layout(&["(4,2):(1,0)"], "");
     assert!(stdout(&broadcast).contains("\nsize 8  cosize 4  injective: no\n"));
 }
@@ -84,7 +84,7 @@ fn coordinates_and_swizzles_have_tables_too() {
 
 #[test]
 fn functions_have_their_cute_names() {
-    for (expression, wanted) in [
+    for (expression, expected) in [
         ("coalesce((2,(1,6)):(1,(6,2)))", "12:1"),
         ("composition((10,2):(16,4), (5,4):(1,5))", "(5,(2,2)):(16,(80,4))"),
         ("composition(S<3,4,3>, 16, (8,64):(128,2))", "Sw<3,4,3> o 16 o (8,64):(128,2)"),
@@ -136,7 +136,7 @@ fn functions_have_their_cute_names() {
         ("size(group((2,3,4):(1,2,6), 1, 3), 1)", "12"),
         ("get(zipped_divide((_8,_16):(_16,_1), (4, 8)), 1)", "(2,2):(64,8)"),
     ] {
-        assert_eq!(value(expression), wanted, "{expression}");
+        assert_eq!(value(expression), expected, "{expression}");
     }
 }
 
@@ -148,7 +148,7 @@ fn listed_functions_exist() {
     for line in stdout(&listed).lines() {
         let first = line.split('(').next().expect("a name");
         for name in std::iter::once(first).chain(line.split("  also ").skip(1)) {
-            assert!(mistake(&format!("{name}()")).contains(&format!("{name}: wanted (")), "{line}");
+            assert!(mistake(&format!("{name}()")).contains(&format!("{name}: expected (")), "{line}");
             count += 1;
         }
     }
@@ -157,20 +157,20 @@ fn listed_functions_exist() {
 
 #[test]
 fn mistakes_are_one_line_with_their_column() {
-    for (expression, wanted) in [
-        ("foo(3)", "column 1: there is no function `foo`: --functions lists them"),
-        ("coalesce((2,3):(1,2)", "column 21: wanted `,` or `)`, found the end"),
-        ("coalesce((2,3):(1,x))", "column 20: wanted `(` after `x`, found `)`"),
-        ("size(4:1) size", "column 11: wanted the end or `o`, found `size`"),
+    for (expression, expected) in [
+        ("foo(3)", "column 1: expected the name of a function, found `foo`; --functions lists them"),
+        ("coalesce((2,3):(1,2)", "column 21: expected `,` or `)`, found the end"),
+        ("coalesce((2,3):(1,x))", "column 20: expected `(` after `x`, found `)`"),
+        ("size(4:1) size", "column 11: expected the end or `o`, found `size`"),
         (
             "S<4,4,3>",
             "column 2: expected |shift| ≥ bits and bits + base + |shift| ≤ 62, found swizzle<4,4,3>",
         ),
         ("(4,8):(1)", "column 1: mode (whole): expected a stride nested like shape (4,8), found (1)"),
-        ("99999999999999999999:1", "column 1: wanted an integer of 64 bits, found `99999999999999999999`"),
+        ("99999999999999999999:1", "column 1: expected an integer of 64 bits, found `99999999999999999999`"),
         (
             "upcast((4,8):(1,6), S<1,1,1>)",
-            "column 21: upcast: argument 2: wanted an integer, found a swizzle Sw<1,1,1>",
+            "column 21: upcast: argument 2: expected an integer, found a swizzle Sw<1,1,1>",
         ),
         (
             "coalesce(upcast((4,8):(1,6), 4))",
@@ -178,12 +178,12 @@ fn mistakes_are_one_line_with_their_column() {
         ),
         (
             "offsets(4611686018427387904:1)",
-            "column 9: offsets: argument 1: wanted a layout of at most 4194304 elements, found a layout 4611686018427387904:1",
+            "column 9: offsets: argument 1: expected a layout of at most 4194304 elements, found a layout 4611686018427387904:1",
         ),
-        ("1 o 2 o 3:1", "column 1: o: argument 1: wanted a swizzle before the offset, found an integer 1"),
-        ("size()", "column 1: size: wanted (layout or shape[, mode]), found 0 arguments"),
+        ("1 o 2 o 3:1", "column 1: o: argument 1: expected a swizzle before the offset, found an integer 1"),
+        ("size()", "column 1: size: expected (layout or shape[, mode]), found 0 arguments"),
     ] {
-        assert_eq!(mistake(expression), format!("error: {expression:?}, {wanted}"));
+        assert_eq!(mistake(expression), format!("error: {expression:?}, {expected}"));
     }
     let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
     assert!(mistake(&deep).contains("at most 64 nested parentheses"));
@@ -193,9 +193,9 @@ fn mistakes_are_one_line_with_their_column() {
 fn lines_are_evaluated_in_turn() {
     let output = layout(&["--no-table"], "size((2,3))\n\ncoalesce(\n(2,2):(1,3) o 4:1\n");
     assert_eq!(stdout(&output), "6\n(2,2):(1,3)\nsize 4  cosize 5  injective: yes\n");
-    let wanted =
-        "error: line 3, column 10: wanted a number, a tuple, a layout or a function, found the end\n";
-    assert_eq!((output.status.code(), stderr(&output)), (Some(2), wanted));
+    let expected =
+        "error: line 3, column 10: expected a number, a tuple, a layout or a function, found the end\n";
+    assert_eq!((output.status.code(), stderr(&output)), (Some(2), expected));
 }
 
 fn answers(lines: &str) -> Vec<Value> {
@@ -240,7 +240,7 @@ fn bad_lines_of_json_are_answered_with_errors() {
     assert_eq!(answers[4]["result"], places);
     assert_eq!(answers[0]["id"], Value::Null);
     assert!(answers[0]["error"].as_str().expect("an error").starts_with("no JSON: "));
-    assert_eq!(answers[1]["error"], "there is no operation \"foo\"");
+    assert_eq!(answers[1]["error"], "expected the name of a function, found \"foo\"");
     assert!(answers[2]["error"].as_str().expect("an error").ends_with("found true"));
     assert_eq!((&answers[3]["id"], &answers[3]["result"]), (&"x".into(), &4.into()));
 }

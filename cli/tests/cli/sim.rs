@@ -152,7 +152,11 @@ fn tensor_maps_are_encoded() {
     std::fs::write(case.folder.join("case.json"), unknown).expect("written");
     let run = case.run(&[]);
     assert_eq!(run.code, 2);
-    assert!(run.err.contains("tensor map of `in`: unknown `swizzle`"), "{}", run.err);
+    assert!(
+        run.err.contains("tensor map of `in`: expected `swizzle` none, 32B, 64B or 128B, found"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
@@ -224,7 +228,7 @@ fn a_trace_shows_instructions_and_registers() {
     assert_eq!(run.err.lines().count(), 3);
     let all = case.run(&["--trace", "warp:0"]);
     assert_eq!(all.err.lines().filter(|line| line.starts_with("block")).count(), 7, "{}", all.err);
-    assert_eq!(case.run(&["--trace", "warp:1"]).err, "the trace is empty: warp 1 executed nothing\n");
+    assert_eq!(case.run(&["--trace", "warp:1"]).err, "the trace is empty: warp 1 executed no instructions\n");
     assert_eq!(case.run(&["--trace", "99"]).err, "the trace is empty: line 99 of the PTX was not executed\n");
     assert_eq!(case.run(&["--trace", "block:1"]).code, 2);
 }
@@ -258,13 +262,13 @@ fn bad_input_is_refused_in_one_line_and_nothing_is_written() {
         "huge",
         &json(&OUT.replace("[32]", "[4294967296, 4294967296]"), ""),
         "ret;",
-        "takes more than 8589934592 bytes",
+        "expected at most 8589934592 bytes",
     );
     refused(
         "path",
         &json(&OUT.replace("\"out\", \"dtype", "\"../out\", \"dtype"), ""),
         "ret;",
-        "cannot be the name of an output",
+        "expected a valid file name for an output",
     );
     refused("block", &json(OUT, "").replace("[32, 1, 1]", "[2048, 1, 1]"), "ret;", "1024 in all");
     refused(
@@ -274,12 +278,12 @@ fn bad_input_is_refused_in_one_line_and_nothing_is_written() {
         "runs at most",
     );
     let overflow = json(r#"{"kind": "scalar", "dtype": "u8", "value": 256}"#, "");
-    refused("overflow", &overflow, "ret;", "argument 0: 256 does not fit in 8 bits");
+    refused("overflow", &overflow, "ret;", "argument 0: expected an integer of 8 bits, found 256");
     let run = warpwright(["sim", "no-such-folder", "--out", "nowhere"]);
     assert_eq!((run.code, run.err.lines().count()), (2, 1), "{}", run.err);
     let run = warpwright(["sim", "x", "--out", "y", "--check", "everything"]);
     assert_eq!(run.code, 2);
-    assert!(run.err.contains("unknown check `everything`; wanted `all`, `none` or some of"), "{}", run.err);
+    assert!(run.err.contains("expected `all`, `none` or a list of"), "{}", run.err);
 }
 
 #[test]
@@ -292,7 +296,7 @@ fn arrays_of_another_shape_or_type_are_refused() {
     assert_eq!(case("right_shape", &[4], &[1, 2, 3, 4]).code, 0);
     let run = case("wrong_shape", &[2, 2], &[1, 2, 3, 4]);
     assert_eq!(run.code, 2);
-    assert!(run.err.contains("wanted the shape [4], found [2, 2]"), "{}", run.err);
+    assert!(run.err.contains("expected the shape [4], found [2, 2]"), "{}", run.err);
 }
 
 #[test]
