@@ -1,16 +1,19 @@
-//! Kernels for programs without Rust: the PTX text, a C and C++ header, and a manifest in JSON.
+//! Exports kernels for programs in other languages: PTX text, a C and C++ header, and a JSON manifest.
 //!
-//! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. Nothing in them depends on the
-//! machine or the time: the same kernel gives the same bytes anywhere, so they can be committed and compared.
+//! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. The files are reproducible: the same
+//! kernel gives the same bytes on every machine, so they can be committed and compared. [`Export::with_source`] adds
+//! `NAME_source.h` with the PTX text as a C array, for programs that should not read a file at run time.
 //!
-//! The header needs neither `cuda.h` nor the CUDA toolkit. It gives the arguments as a struct, the grid by the kernel's
-//! own rule, a check of what the kernel was promised, and a launch through the driver API.
+//! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the
+//! grid, the minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers
+//! what a launch from Rust checks: alignment, divisibility, buffer lengths, overlap of buffers, and the grid.
 #![forbid(unsafe_code)]
 
 mod c_name;
 mod file;
 mod header;
 mod manifest;
+mod source;
 
 use std::{
     io,
@@ -20,44 +23,45 @@ use std::{
 use thiserror::Error;
 
 pub use manifest::{
-    FileNames, Generator, KernelManifest, Manifest, ParameterManifest, PromiseManifest, SharedBytes,
+    AssumptionManifest, FileNames, Generator, KernelManifest, Manifest, ModeManifest, ParameterManifest,
+    SharedBytes, ViewManifest,
 };
 
 use crate::ptx::{Entry, Kernel, Module};
 
-/// Why an export was not written.
+/// Why an export failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The file system refused.
+    /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The files' name would not do in C.
-    #[error("`{name}` cannot name exported files: wanted a C identifier")]
+    /// The name of the files is not a C identifier.
+    #[error("expected a C identifier as the name of the files, found `{name}`")]
     BadName {
         /// The name.
         name: String,
     },
-    /// Two kernels' C macros would have one name.
-    #[error("kernels `{first}` and `{second}` cannot share a header: their C macros differ in case alone")]
+    /// The C macros of two kernels would have the same names.
+    #[error("expected kernel names that differ in more than case, found `{first}` and `{second}`")]
     MacroClash {
-        /// The one.
+        /// One kernel.
         first: String,
-        /// The other.
+        /// The other kernel.
         second: String,
     },
 }
 
-/// An export as text: what [`write`](Self::write) writes.
+/// The contents of exported files.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Export {
-    /// Name of the files, without suffixes.
+    /// The name of the files, without extensions.
     pub name: String,
     /// `NAME.ptx`, without source lines.
     pub ptx: String,
@@ -65,9 +69,11 @@ pub struct Export {
     pub header: String,
     /// `NAME.json`.
     pub manifest: Manifest,
+    /// `NAME_source.h`, if requested by [`with_source`](Self::with_source).
+    pub source: Option<String>,
 }
 
-/// The files of an export.
+/// The paths of exported files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportedFiles {
@@ -77,18 +83,20 @@ pub struct ExportedFiles {
     pub header: PathBuf,
     /// The manifest.
     pub manifest: PathBuf,
+    /// The PTX text as a C array, if requested.
+    pub source: Option<PathBuf>,
 }
 
 impl Export {
-    /// One kernel, in files that are named like it.
+    /// Exports one kernel to files with its name.
     pub fn kernel<A>(kernel: &Kernel<A>) -> Self {
         Self::new(kernel.name(), &[kernel.entry()], kernel.ptx())
     }
 
-    /// All kernels of a module, in files called `name`.
+    /// Exports all kernels of a module to files named `name`.
     ///
     /// # Errors
-    /// If `name` is no C identifier, or the names of two kernels differ in case alone.
+    /// If `name` is not a C identifier, or the names of two kernels differ only in case.
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });
@@ -105,31 +113,57 @@ impl Export {
 
     fn new(name: &str, entries: &[&Entry], ptx: String) -> Self {
         let manifest = Manifest::new(name, entries, &ptx);
-        Self { name: name.to_string(), header: header::header(&manifest, entries), ptx, manifest }
+        Self {
+            name: name.to_string(),
+            header: header::header(&manifest, entries),
+            ptx,
+            manifest,
+            source: None,
+        }
     }
 
-    /// The files' names and texts.
-    pub fn files(&self) -> [(&str, String); 3] {
+    /// Adds `NAME_source.h`: the PTX text as a zero-terminated C array `NAME_source`, for `cuModuleLoadData`.
+    #[must_use]
+    pub fn with_source(mut self) -> Self {
+        self.source = Some(source::source(&self.manifest, &self.ptx));
+        self.manifest.files.source = Some(format!("{}_source.h", self.name));
+        self
+    }
+
+    /// The names and contents of the files.
+    pub fn files(&self) -> Vec<(&str, String)> {
         let names = &self.manifest.files;
-        [
-            (&names.ptx, self.ptx.clone()),
+        let mut files = vec![
+            (names.ptx.as_str(), self.ptx.clone()),
             (&names.header, self.header.clone()),
             (&names.manifest, self.manifest.to_json()),
-        ]
+        ];
+        if let (Some(name), Some(text)) = (&names.source, &self.source) {
+            files.push((name, text.clone()));
+        }
+        files
     }
 
-    /// Writes the files into `dir`, which is made if it is not there. Each file is replaced whole or stays as it was.
+    /// Writes the files into `dir`, which is created if necessary. Each file is replaced atomically.
     ///
     /// # Errors
     /// [`ExportError::Write`] with the path.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<ExportedFiles, ExportError> {
-        let [ptx, header, manifest] = file::replace(dir.as_ref(), self.files())?;
-        Ok(ExportedFiles { ptx, header, manifest })
+        let dir = dir.as_ref();
+        file::replace(dir, &self.files())?;
+        let names = &self.manifest.files;
+        let path = |name: &String| dir.join(name);
+        Ok(ExportedFiles {
+            ptx: path(&names.ptx),
+            header: path(&names.header),
+            manifest: path(&names.manifest),
+            source: names.source.as_ref().map(path),
+        })
     }
 }
 
 impl<A> Kernel<A> {
-    /// Writes `NAME.ptx`, `NAME.h` and `NAME.json` into `dir`, for programs without Rust; see [`crate::export`].
+    /// Writes `NAME.ptx`, `NAME.h` and `NAME.json` into `dir`; see [`crate::export`].
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -148,18 +182,17 @@ impl<A> Kernel<A> {
     /// ```
     ///
     /// # Errors
-    /// If the files cannot be written; what is there stays as it is or is replaced whole.
+    /// If a file cannot be written.
     pub fn export(&self, dir: impl AsRef<Path>) -> Result<ExportedFiles, ExportError> {
         Export::kernel(self).write(dir)
     }
 }
 
 impl Module {
-    /// Writes `name.ptx`, `name.h` and `name.json` with all kernels into `dir`, for programs without Rust; see
-    /// [`crate::export`].
+    /// Writes `name.ptx`, `name.h` and `name.json` with all kernels into `dir`; see [`crate::export`].
     ///
     /// # Errors
-    /// If `name` is no C identifier, if the names of two kernels differ in case alone, or if the files cannot be written.
+    /// If `name` is not a C identifier, if the names of two kernels differ only in case, or if a file cannot be written.
     pub fn export(&self, dir: impl AsRef<Path>, name: &str) -> Result<ExportedFiles, ExportError> {
         Export::module(self, name)?.write(dir)
     }

@@ -39,6 +39,8 @@ mod device;
 mod error;
 mod launched;
 mod plan;
+#[cfg(feature = "record")]
+mod record;
 
 #[cfg(feature = "sim")]
 mod simulator;
@@ -62,6 +64,8 @@ pub use device::Device;
 pub use error::KernelFindings;
 pub use error::RunError;
 pub use launched::{Details, Launched};
+#[cfg(feature = "record")]
+pub use record::RecordError;
 #[cfg(feature = "sim")]
 pub use simulator::Simulator;
 

@@ -1,4 +1,4 @@
-//! The command line, as a user meets it: exit codes, files, messages.
+//! The command line from a user's perspective: exit codes, files, messages.
 
 mod cli {
     mod atoms;
@@ -7,5 +7,6 @@ mod cli {
     mod command;
     mod draw;
     mod layout;
+    mod record;
     mod sim;
 }

@@ -1,4 +1,4 @@
-// The CUDA driver, opened at run time: no toolkit, no cuda.h, no link against libcuda.
+// The CUDA driver, opened dynamically: no toolkit, no cuda.h, no link to libcuda.
 #pragma once
 
 #include "matmul.h" // warpwright_driver
@@ -10,12 +10,12 @@
 #include <string>
 #include <utility>
 
-// Anything that keeps the kernel from running: no driver, no device, a refused module.
+// The kernel cannot run: no driver, no device, or a rejected module.
 struct CannotRun : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Functions of the driver API (cuda.h), with its handles as pointers and its results as int.
+// Functions of the driver API (cuda.h), with handles as pointers and results as int.
 class Driver {
 public:
     using Device = int;
@@ -66,7 +66,7 @@ public:
     int (*mem_free)(std::uint64_t);
     int (*memcpy_to_device)(std::uint64_t, const void *, std::size_t);
     int (*memcpy_to_host)(void *, std::uint64_t, std::size_t);
-    // What the exported header calls.
+    // The functions that the exported header calls.
     warpwright_driver launcher;
 
 private:

@@ -3,7 +3,7 @@
 //
 //     matmul [matmul.ptx [m n k]]
 //
-// Exit codes: 0 verified, 1 wrong result, 2 it cannot run here (no driver, no GPU, too old) or bad usage.
+// Exit codes: 0 verified, 1 wrong result, 2 cannot run (no driver, no GPU, too old) or invalid usage.
 
 #include "bf16.h"
 #include "driver.h"
@@ -22,17 +22,17 @@
 
 namespace {
 
-// Awkward unless told otherwise.
+// By default, sizes that are not multiples of the tile.
 struct Size {
     std::uint32_t m = 203, n = 91, k = 139;
 };
 
-// A size as it stands on the command line, 1 to 65536.
+// A size on the command line, 1 to 65536.
 std::uint32_t parse_size(const char *text) {
     char *end = nullptr;
     const unsigned long value = std::strtoul(text, &end, 10);
     if (end == text || *end != '\0' || value < 1 || value > 65536) {
-        throw CannotRun(std::string("`") + text + "` is not a size: wanted 1 to 65536");
+        throw CannotRun(std::string("expected a size of 1 to 65536, found `") + text + "`");
     }
     return static_cast<std::uint32_t>(value);
 }
@@ -67,7 +67,7 @@ std::string read_file(const std::string &path) {
     return text;
 }
 
-// Numbers from -1 to 1, the same on every machine.
+// Reproducible numbers from -1 to 1.
 std::vector<std::uint16_t> random_matrix(std::size_t elements, std::uint32_t seed) {
     std::vector<std::uint16_t> matrix(elements);
     std::uint32_t state = seed;
@@ -89,7 +89,7 @@ Driver::Module load_module(const Driver &driver, const std::string &ptx) {
     return module;
 }
 
-// The first device, current in this thread; its name.
+// Opens the first device, makes it current in this thread, and returns its name.
 std::string open_device(const Driver &driver) {
     driver.check(driver.init(0), "cuInit");
     Driver::Device device = 0;
@@ -108,10 +108,10 @@ std::string open_device(const Driver &driver) {
     return name.data();
 }
 
-// Elements behind the end of D that the kernel must leave alone.
+// Elements past the end of D that the kernel must not write.
 constexpr std::size_t margin = 64;
 
-// D with its margin, as the device gives it.
+// Runs the kernel and returns D with its margin.
 template <class Kernel>
 std::vector<float> multiply(const Driver &driver, const std::string &ptx, const Size &size,
                             const std::vector<std::uint16_t> &a, const std::vector<std::uint16_t> &b) {
@@ -120,7 +120,7 @@ std::vector<float> multiply(const Driver &driver, const std::string &ptx, const 
     driver.check(driver.module_get_function(&function, module, Kernel::name), "cuModuleGetFunction");
     driver.check(Kernel::prepare(&driver.launcher, function), "cuFuncSetAttribute");
 
-    // NaN everywhere: an element that is not written shows.
+    // NaN everywhere: elements that are not written are detected.
     std::vector<float> d(std::size_t{size.m} * size.n + margin, std::nanf(""));
     const Buffer device_a(driver, a.size() * sizeof a[0]);
     const Buffer device_b(driver, b.size() * sizeof b[0]);
@@ -130,14 +130,14 @@ std::vector<float> multiply(const Driver &driver, const std::string &ptx, const 
     driver.check(driver.memcpy_to_device(device_d.address, d.data(), d.size() * sizeof d[0]), "copy to D");
 
     typename Kernel::Args args{};
-    args.a = device_a.address;
-    args.b = device_b.address;
-    args.d = device_d.address;
+    args.a = {device_a.address, a.size() * sizeof a[0]};
+    args.b = {device_b.address, b.size() * sizeof b[0]};
+    args.d = {device_d.address, d.size() * sizeof d[0]};
     args.m = size.m;
     args.n = size.n;
     args.k = size.k;
     if (const char *problem = Kernel::check(&args)) {
-        throw CannotRun(std::string("these sizes do not suit the kernel: ") + problem);
+        throw CannotRun(std::string("invalid arguments: ") + problem);
     }
     driver.check(Kernel::launch(&driver.launcher, function, nullptr, &args), "cuLaunchKernel");
     driver.check(driver.context_synchronize(), "the kernel");
@@ -145,7 +145,7 @@ std::vector<float> multiply(const Driver &driver, const std::string &ptx, const 
     return d;
 }
 
-// Checks every element against its sum in double precision; prints the first that is wrong.
+// Compares every element with its sum in double precision; prints the first wrong element.
 bool verify(const Size &size, const std::vector<std::uint16_t> &a, const std::vector<std::uint16_t> &b,
             const std::vector<float> &d, double &worst) {
     for (std::uint32_t row = 0; row < size.m; ++row) {
@@ -162,7 +162,7 @@ bool verify(const Size &size, const std::vector<std::uint16_t> &a, const std::ve
             const float found = d[std::size_t{row} * size.n + column];
             const double error = std::abs(found - sum);
             if (!(error <= bound)) {
-                std::printf("wrong: D[%" PRIu32 "][%" PRIu32 "] is %.9g, wanted %.9g within %.3g\n", row, column,
+                std::printf("wrong: D[%" PRIu32 "][%" PRIu32 "] is %.9g, expected %.9g within %.3g\n", row, column,
                             static_cast<double>(found), sum, bound);
                 return false;
             }
@@ -171,7 +171,7 @@ bool verify(const Size &size, const std::vector<std::uint16_t> &a, const std::ve
     }
     for (std::size_t i = d.size() - margin; i < d.size(); ++i) {
         if (!std::isnan(d[i])) {
-            std::printf("wrong: element %zu, behind the end of D, was written\n", i);
+            std::printf("wrong: element %zu, past the end of D, was written\n", i);
             return false;
         }
     }

@@ -1,17 +1,17 @@
 //! Checks D = A·B against f64, within a bound that follows from the arithmetic of tensor cores.
 //!
-//! A tensor core adds a group of products and what was summed so far, c, by itself (H. Xie et al., "MMA-Sim", 2025): it
-//! aligns all of them to the largest exponent, cuts each off below F bits after that, adds exactly, and cuts the sum off
-//! to an f32. With M ≥ every |a·b| and ≥ |c|, a group of n products is thus wrong by at most
+//! A tensor core adds a group of products to the accumulator c in one step (H. Xie et al., "MMA-Sim", 2025): it aligns all terms
+//! to the largest exponent, truncates each F bits below it, adds exactly, and truncates the sum to f32. With M ≥ every |a·b|
+//! and ≥ |c|, the error of a group of n products is at most
 //!
 //! ```text
 //! (n + 1) · 2⁻ᶠ · M  +  2⁻²³ · |sum|  +  2⁻¹⁴⁹
 //! ```
 //!
-//! Ampere and Ada take the 16 products of an instruction in two groups of n = 8 with F = 24; Hopper and Blackwell take
-//! them in one with F = 25, for which the bound of the two groups holds too: 17 · 2⁻²⁵ < 9 · 2⁻²⁴. So an element's bound
-//! is the sum over all groups of 8, in order, with M and |sum| enlarged by the error so far; and K · 2⁻⁵² · Σ|a·b| for the
-//! reference's own rounding. Products and c count as normal numbers at least in M, as their exponents do there.
+//! Ampere and Ada add the 16 products of an instruction in two groups of n = 8 with F = 24; Hopper and Blackwell add them in one
+//! with F = 25, for which the bound of the two groups also holds: 17 · 2⁻²⁵ < 9 · 2⁻²⁴. An element's bound is therefore the sum
+//! over all groups of 8, in order, with M and |sum| increased by the error so far, plus K · 2⁻⁵² · Σ|a·b| for the rounding of
+//! the reference. In M, subnormal terms count as the smallest normal number, as their exponents do in hardware.
 
 use rayon::prelude::*;
 use warpwright::ptx::bf16;
@@ -28,30 +28,30 @@ pub(crate) struct Checked {
     pub(crate) row: usize,
     pub(crate) col: usize,
     pub(crate) found: f32,
-    pub(crate) wanted: f64,
+    pub(crate) expected: f64,
     pub(crate) bound: f64,
-    /// A sum on the way may have left the range of f32, so that the element may be anything beyond it.
+    /// A partial sum may have exceeded the range of f32, so that any result beyond it is correct.
     pub(crate) overflows: bool,
 }
 
 impl Checked {
-    /// How far off it is.
+    /// The absolute error.
     pub(crate) fn error(&self) -> f64 {
-        if self.is_special() { 0.0 } else { (f64::from(self.found) - self.wanted).abs() }
+        if self.is_special() { 0.0 } else { (f64::from(self.found) - self.expected).abs() }
     }
 
-    /// Whether it is right.
+    /// Whether the element is correct.
     pub(crate) fn holds(&self) -> bool {
-        if self.wanted.is_nan() {
+        if self.expected.is_nan() {
             self.found.is_nan()
-        } else if self.wanted.is_infinite() {
-            f64::from(self.found) == self.wanted
+        } else if self.expected.is_infinite() {
+            f64::from(self.found) == self.expected
         } else {
             self.error() <= self.bound || self.overflows && !self.found.is_finite()
         }
     }
 
-    /// How much of the bound is used up; above 1 it is wrong.
+    /// The error as a fraction of the bound; above 1 the element is wrong.
     fn share(&self) -> f64 {
         match self.holds() {
             true if self.is_special() => 0.0,
@@ -60,24 +60,24 @@ impl Checked {
         }
     }
 
-    /// Not a number to measure a distance by: the reference or what was found is infinite or no number.
+    /// Whether the reference or the element is infinite or NaN, so that no distance is defined.
     pub(crate) fn is_special(&self) -> bool {
-        !self.wanted.is_finite() || self.overflows && !self.found.is_finite()
+        !self.expected.is_finite() || self.overflows && !self.found.is_finite()
     }
 }
 
-/// What the check found.
+/// The result of the check.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
-    /// The element that is closest to its bound, or furthest beyond.
+    /// The element with the largest error relative to its bound.
     pub(crate) worst: Option<Checked>,
-    /// How many elements are wrong.
+    /// The number of wrong elements.
     pub(crate) wrong: usize,
-    /// The first of them.
+    /// The first wrong element.
     pub(crate) first_wrong: Option<Checked>,
 }
 
-/// The factors, D = A·B with A m×k and B k×n, as the kernel got them.
+/// The factors as passed to the kernel, D = A·B with A m×k and B k×n.
 pub(crate) struct Factors<'a> {
     pub(crate) a: &'a [bf16],
     pub(crate) b: &'a [bf16],
@@ -123,7 +123,7 @@ impl Verdict {
     }
 }
 
-/// A factor, and the magnitude that its exponent counts for: that of the smallest normal number for a subnormal.
+/// A factor, and the magnitude for its exponent: the smallest normal number for a subnormal.
 #[derive(Clone, Copy)]
 struct Factor {
     value: f64,
@@ -147,7 +147,7 @@ struct Reference {
 
 impl Reference {
     fn at(self, row: usize, col: usize, found: f32) -> Checked {
-        Checked { row, col, found, wanted: self.sum, bound: self.bound, overflows: self.overflows }
+        Checked { row, col, found, expected: self.sum, bound: self.bound, overflows: self.overflows }
     }
 }
 

@@ -21,12 +21,11 @@ use super::{
     progress,
 };
 
-/// The matrices that come with the example.
+/// The example's built-in matrices.
 const A: &[u8] = include_bytes!("../data/a_203x139_f16.npy");
 const B: &[u8] = include_bytes!("../data/b_139x91_f32.npy");
 
-/// Does what the command line asks for, and tells about it on `out`. Nothing is written before every input has proved
-/// good.
+/// Runs the job given by the command line and reports on `out`. No file is written before all inputs are validated.
 pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let (a, b) = read(options).map_err(Failure::Input)?;
     let (m, n, k) = (a.rows, b.cols, a.cols);
@@ -72,7 +71,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
     Ok(())
 }
 
-/// The two factors, and whether they fit.
+/// Reads the two factors and checks their sizes.
 fn read(options: &Options) -> Result<(Matrix, Matrix), String> {
     let (a, b) = match (&options.a, &options.b) {
         (Some(a), Some(b)) => (npy::read(a)?, npy::read(b)?),
@@ -80,12 +79,12 @@ fn read(options: &Options) -> Result<(Matrix, Matrix), String> {
     };
     if a.cols != b.rows {
         let (m, k, l, n) = (a.rows, a.cols, b.rows, b.cols);
-        return Err(format!("A is {m}×{k} and B is {l}×{n}: A needs as many columns as B has rows"));
+        return Err(format!("expected as many columns of A as rows of B, found A {m}×{k} and B {l}×{n}"));
     }
     Ok((a, b))
 }
 
-/// The device and what to build for it. A GPU that is too old for the kernel counts as none unless it was asked for.
+/// The device and the target for it. A GPU that is too old for the kernel is ignored unless it was requested.
 fn device(options: &Options) -> Result<(AnyDevice, Target), Failure> {
     let target = options.target.unwrap_or(Target::SM_80);
     let mut device = run::open(options.device).map_err(|why| Failure::Input(why.to_string()))?;
@@ -146,11 +145,11 @@ fn verdict(
     say: &mut dyn FnMut(&str, &dyn Display) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     if let Some(bad) = verdict.first_wrong {
-        let (row, col, found, wanted, bound) = (bad.row, bad.col, bad.found, bad.wanted, bad.bound);
+        let (row, col, found, expected, bound) = (bad.row, bad.col, bad.found, bad.expected, bad.bound);
         let wrong = verdict.wrong;
         return Err(Failure::Wrong(format!(
-            "{wrong} of {elements} elements are wrong, the first at row {row}, column {col}: found {found:e}, wanted \
-             {wanted:e} within {bound:.1e}"
+            "{wrong} of {elements} elements are wrong, the first at row {row}, column {col}: found {found:e}, expected \
+             {expected:e} within {bound:.1e}"
         )));
     }
     if let Some(worst) = verdict.worst.filter(|worst| !worst.is_special()) {
@@ -160,17 +159,17 @@ fn verdict(
     say("verified", &format!("{elements} elements against f64"))
 }
 
-/// Where the PTX goes: where the command line says, or beside the program, where Cargo puts what it builds.
+/// The path of the PTX: as given on the command line, otherwise next to the program.
 fn ptx_path(options: &Options) -> PathBuf {
     let beside = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("matmul")).with_extension("ptx");
     options.ptx.clone().unwrap_or_else(beside)
 }
 
-/// Finds what would keep a file from being written, without touching it.
+/// Checks that a file can be written, without modifying it.
 fn check_writable(path: &Path) -> Result<(), Failure> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let problem = if !parent.is_dir() {
-        format!("there is no folder {}", parent.display())
+        format!("missing folder {}", parent.display())
     } else if path.is_dir() {
         "it is a folder".to_string()
     } else if fs::metadata(path).is_ok_and(|file| file.permissions().readonly()) {
@@ -181,7 +180,7 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
     Err(Failure::Input(format!("{} cannot be written: {problem}", path.display())))
 }
 
-/// Finds whether a file that is to be written is also named for something else.
+/// Checks that an output file is not named for another purpose as well.
 fn check_distinct(options: &Options, ptx: &Path) -> Result<(), Failure> {
     let inputs = [("--a", &options.a), ("--b", &options.b)];
     let read = inputs.iter().filter_map(|(name, path)| Some((*name, path.as_deref()?)));
@@ -198,7 +197,7 @@ fn check_distinct(options: &Options, ptx: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One name for all ways to spell a file that may not exist yet, in a folder that does.
+/// The canonical path of a file that need not exist, in an existing folder.
 fn place(path: &Path) -> Option<PathBuf> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     path.canonicalize()

@@ -4,7 +4,7 @@ use std::{fs, io, path::Path};
 
 use warpwright::ptx::f16;
 
-/// A matrix in memory, row after row.
+/// A row-major matrix in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Matrix {
     pub(crate) rows: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Matrix {
     pub(crate) values: Vec<f32>,
 }
 
-/// Reads a file; the error is a line that begins with its name.
+/// Reads a file; the error is one line that starts with its name.
 pub(crate) fn read(path: &Path) -> Result<Matrix, String> {
     let name = path.display().to_string();
     let bytes = fs::read(path).map_err(|why| format!("{name} cannot be read: {why}"))?;
@@ -28,7 +28,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Matrix, String> {
         let rank = header.shape.len();
         return Err(format!("{name}: expected a matrix of 2 dimensions, found {rank} ({found})"));
     };
-    let too_large = || format!("{name} is {rows}×{cols}: expected at most 2^32 − 1 rows and columns");
+    let too_large = || format!("{name}: expected at most 2^32 − 1 rows and columns, found {rows}×{cols}");
     let (rows, cols) =
         (u32::try_from(rows).map_err(|_| too_large())?, u32::try_from(cols).map_err(|_| too_large())?);
     let stored = floats(name, header.descr, data)?;
@@ -92,7 +92,7 @@ fn floats(name: &str, descr: &str, data: &[u8]) -> Result<Vec<f32>, String> {
     })
 }
 
-/// From column after column to row after row.
+/// Converts column-major to row-major order.
 fn transposed(stored: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     (0..rows * cols).map(|i| stored[i % cols * rows + i / cols]).collect()
 }

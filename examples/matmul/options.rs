@@ -11,21 +11,21 @@ use warpwright::{ptx::Target, run::DeviceChoice};
 const HELP: &str = "\
 Multiplies two matrices on tensor cores and checks every element of the product.
 
-Without --a and --b it multiplies two matrices that come with it.
+Without --a and --b, it multiplies two built-in matrices.
 
 Usage: matmul [OPTIONS]
 
 Options:
-      --a <FILE>         Left factor: a two-dimensional .npy file of f32 or f16; rounded to bf16
+      --a <FILE>         Left factor: a two-dimensional .npy file of f32 or f16, rounded to bf16
       --b <FILE>         Right factor, likewise
-      --out <FILE>       Where to write the product, as a .npy file of f32
-      --device <DEVICE>  Where to run: auto (the first GPU, or else the simulator), sim, gpu [default: auto]
-      --target <TARGET>  What to build the kernel for, sm_80 and later
-      --ptx <FILE>       Where to write the kernel's PTX [default: next to this program]
+      --out <FILE>       Output .npy file for the product, in f32
+      --device <DEVICE>  auto (the first GPU, otherwise the simulator), sim or gpu [default: auto]
+      --target <TARGET>  Target of the kernel, sm_80 or later
+      --ptx <FILE>       Output file for the kernel's PTX [default: next to this program]
   -h, --help             Print help
 ";
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) a: Option<PathBuf>,
@@ -36,12 +36,12 @@ pub(crate) struct Options {
     pub(crate) ptx: Option<PathBuf>,
 }
 
-/// Why there is no verified product.
+/// Why the example failed or printed help.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Help was asked for, and this is it.
+    /// The help text was requested.
     Help(String),
-    /// Something that was passed cannot be used.
+    /// An input is invalid.
     Input(String),
     /// The product is wrong, or the kernel did not run.
     Wrong(String),

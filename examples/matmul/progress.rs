@@ -25,7 +25,7 @@ pub(crate) fn line() -> impl Fn(u64, u64) + Send + Sync + 'static {
     move |done, all| {
         let (Ok(mut line), true) = (line.lock(), terminal) else { return };
         let now = Instant::now();
-        // A failed write to the terminal is no reason to stop.
+        // A failed write to the terminal is ignored.
         if done >= all && line.shown {
             let _ = write!(stderr(), "\r\x1b[K");
             line.shown = false;

@@ -1,6 +1,6 @@
-//! Names as C and C++ take them.
+//! Names that are valid in C and C++.
 
-/// Words that cannot name a struct's field: keywords of C23 and C++23, and macros that compilers define.
+/// Words that are not valid as field names: keywords of C23 and C++23, and predefined macros.
 const RESERVED: &[&str] = &[
     "NULL",
     "alignas",
@@ -103,14 +103,13 @@ const RESERVED: &[&str] = &[
     "xor_eq",
 ];
 
-/// Whether C takes `name` as an identifier.
+/// Whether `name` is a C identifier.
 pub(super) fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Names of struct fields for parameters of these names: as they are, with `_` after one that C does not take or that
-/// is taken.
+/// Field names for parameters: the parameter names, with `_` appended to reserved and duplicate ones.
 pub(super) fn fields(names: &[String]) -> Vec<String> {
     let mut fields: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_distinct_and_no_keywords() {
+    fn fields_are_distinct_and_not_reserved() {
         let names = ["x", "int", "int_", "x", "class", "NULL"].map(String::from);
         assert_eq!(fields(&names), ["x", "int_", "int__", "x_", "class_", "NULL_"]);
     }

@@ -1,18 +1,18 @@
-//! The manifest: what a program must know of exported kernels, as JSON.
+//! The manifest: a description of exported kernels as JSON.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ptx::{Entry, ParamKind, RegClass};
+use crate::ptx::{Entry, ExtentMode, ParamKind, RegClass};
 
-/// All that `NAME.json` says.
+/// The contents of `NAME.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// What wrote it.
+    /// The program that generated the files.
     pub generator: Generator,
-    /// The files that belong together, in one folder.
+    /// The files of the export, in one folder.
     pub files: FileNames,
     /// `.target`: `"sm_80"`.
     pub target: String,
@@ -22,13 +22,13 @@ pub struct Manifest {
     pub kernels: Vec<KernelManifest>,
 }
 
-/// What wrote the files.
+/// The program that generated the files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Generator {
-    /// Name of the crate.
+    /// The name of the crate.
     pub name: String,
-    /// Its version.
+    /// The version of the crate.
     pub version: String,
 }
 
@@ -42,39 +42,42 @@ pub struct FileNames {
     pub header: String,
     /// The manifest itself.
     pub manifest: String,
+    /// The PTX text as a C array, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// One kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelManifest {
-    /// Name of the entry.
+    /// The name of the entry.
     pub name: String,
-    /// What it does, if it says so.
+    /// The description given by the kernel; empty if there is none.
     pub description: String,
-    /// Parameters in order.
+    /// The parameters in order.
     pub parameters: Vec<ParameterManifest>,
-    /// What every launch must keep.
-    pub promises: Vec<PromiseManifest>,
-    /// Threads of a block in x, y and z, if fixed.
+    /// Assumptions about arguments that every launch checks.
+    pub assumptions: Vec<AssumptionManifest>,
+    /// Threads per block in x, y and z, if fixed.
     pub block: Option<[u32; 3]>,
-    /// Most threads of a block in x, y and z, if bounded.
+    /// Maximum threads per block in x, y and z, if bounded.
     pub max_block: Option<[u32; 3]>,
-    /// Blocks that should fit on a multiprocessor, if asked for.
+    /// Minimum resident blocks per multiprocessor, if requested.
     pub min_blocks_per_multiprocessor: Option<u32>,
-    /// Most 32-bit registers of a thread, if bounded.
+    /// Maximum 32-bit registers per thread, if bounded.
     pub max_registers: Option<u32>,
-    /// Blocks of a cluster in x, y and z, if it runs in clusters.
+    /// Blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Blocks of a launch in x, y and z, as C expressions of the parameters with integer division, if there is a rule.
+    /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule.
     pub grid: Option<[String; 3]>,
-    /// Shared memory of a block.
+    /// Shared memory per block.
     pub shared_bytes: SharedBytes,
-    /// Local memory that a thread declares, in bytes.
+    /// Declared local memory per thread, in bytes.
     pub local_bytes: u64,
-    /// Registers declared, by PTX type: what was written, not what ptxas needs.
+    /// Declared registers by PTX type, before register allocation by ptxas.
     pub registers: BTreeMap<String, u32>,
-    /// Instructions written.
+    /// The number of instructions.
     pub instructions: u32,
 }
 
@@ -82,42 +85,65 @@ pub struct KernelManifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ParameterManifest {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// `"in"`, `"out"`, `"inout"` (device addresses of buffers) or `"scalar"`.
     pub kind: String,
-    /// Element type of a buffer, or type of a scalar, by its Rust name: `"bf16"`.
+    /// The element type of a buffer or the type of a scalar, by its Rust name: `"bf16"`.
     pub element: String,
-    /// PTX type of the parameter itself: `"u64"`.
+    /// The PTX type of the parameter itself: `"u64"`.
     pub ptx_type: String,
-    /// Size of the parameter itself.
+    /// The size of the parameter itself.
     pub bytes: u32,
+    /// The views of a buffer with known extents; the buffer must contain all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<ViewManifest>,
 }
 
-/// What every launch must keep.
+/// A view of a buffer: its elements are at all sums of one multiple of each stride.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct PromiseManifest {
-    /// Name of the parameter.
+pub struct ViewManifest {
+    /// The size of an element in bytes.
+    pub element_bytes: u32,
+    /// The modes of the view.
+    pub modes: Vec<ModeManifest>,
+}
+
+/// A mode of a view, as C expressions of the parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ModeManifest {
+    /// The number of coordinates.
+    pub size: String,
+    /// The distance in elements between consecutive coordinates.
+    pub stride: String,
+}
+
+/// An assumption about an argument that every launch checks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AssumptionManifest {
+    /// The name of the parameter.
     pub parameter: String,
-    /// What divides its value.
+    /// A divisor of its value.
     pub multiple_of: u64,
 }
 
-/// Shared memory of a block, in bytes.
+/// Shared memory per block, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SharedBytes {
     /// Declared in the PTX text.
     #[serde(rename = "static")]
     pub fixed: u32,
-    /// For the launch to ask for.
+    /// Requested by the launch.
     pub dynamic: u32,
 }
 
 impl Manifest {
     pub(super) fn new(name: &str, entries: &[&Entry], ptx: &str) -> Self {
-        // The text is what counts: an empty module has a version and a target too.
+        // Taken from the text, because a module without kernels has a version and a target too.
         let directive = |word: &str| {
             let line = ptx.lines().find_map(|line| line.strip_prefix(word));
             line.map(|rest| rest.trim().to_string()).unwrap_or_default()
@@ -131,6 +157,7 @@ impl Manifest {
                 ptx: format!("{name}.ptx"),
                 header: format!("{name}.h"),
                 manifest: format!("{name}.json"),
+                source: None,
             },
             target: directive(".target"),
             ptx_version: directive(".version"),
@@ -140,7 +167,7 @@ impl Manifest {
 
     /// The text of `NAME.json`.
     pub fn to_json(&self) -> String {
-        // Strings, numbers and lists of such have no way to fail.
+        // Strings, numbers and lists cannot fail to serialize.
         let json = serde_json::to_string_pretty(self).unwrap_or_default();
         json + "\n"
     }
@@ -153,9 +180,9 @@ impl KernelManifest {
         for (class, &count) in RegClass::ALL.iter().zip(&entry.registers).filter(|(_, count)| **count > 0) {
             *registers.entry(class.decl().trim_start_matches('.').to_string()).or_insert(0) += count;
         }
-        let promises = names.iter().enumerate().filter_map(|(i, name)| {
+        let assumptions = names.iter().enumerate().filter_map(|(i, name)| {
             let multiple_of = entry.promised_divisor(i);
-            (multiple_of > 1).then(|| PromiseManifest { parameter: name.clone(), multiple_of })
+            (multiple_of > 1).then(|| AssumptionManifest { parameter: name.clone(), multiple_of })
         });
         Self {
             name: entry.name.clone(),
@@ -163,15 +190,17 @@ impl KernelManifest {
             parameters: entry
                 .params
                 .iter()
-                .map(|param| ParameterManifest {
+                .enumerate()
+                .map(|(i, param)| ParameterManifest {
                     name: param.name.clone(),
                     kind: kind_name(param.kind).to_string(),
                     element: param.element.to_string(),
                     ptx_type: param.ptx.to_string(),
                     bytes: param.bytes,
+                    views: views(entry, i, &names),
                 })
                 .collect(),
-            promises: promises.collect(),
+            assumptions: assumptions.collect(),
             block: entry.block,
             max_block: entry.max_block,
             min_blocks_per_multiprocessor: entry.min_blocks,
@@ -187,6 +216,20 @@ impl KernelManifest {
             instructions: entry.instructions,
         }
     }
+}
+
+fn views(entry: &Entry, parameter: usize, names: &[String]) -> Vec<ViewManifest> {
+    let of_parameter = entry.extents.iter().filter(|view| view.parameter == parameter);
+    let mode = |mode: &ExtentMode| ModeManifest {
+        size: mode.size.expression(names),
+        stride: mode.stride.expression(names),
+    };
+    of_parameter
+        .map(|view| ViewManifest {
+            element_bytes: view.element_bytes,
+            modes: view.modes.iter().map(mode).collect(),
+        })
+        .collect()
 }
 
 const fn kind_name(kind: ParamKind) -> &'static str {

@@ -193,8 +193,7 @@ impl Function {
 
     /// [`Function::launch`] for the typed side, where the compiler matched the arguments with the kernel's declaration.
     ///
-    /// That the kernel stays inside its buffers is left to whoever built it: one that does not changes memory of the
-    /// device or faults there.
+    /// The builder of the kernel is responsible for accesses within its buffers.
     pub(crate) fn launch_matched(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
         // SAFETY: number, types and mutability of the arguments are those that the kernel declares, and every buffer came
         // in through `Args::read` or `Args::write`, which order its uses and its release.

@@ -11,7 +11,7 @@ use super::codomain::Codomain;
 use super::construct::Layout;
 use super::error::LayoutError;
 
-/// A dynamic extent in a mode of its own. Every smaller power of two divides it; other tiles round up. Predicates handle the
+/// A dynamic extent, in a separate mode. Every smaller power of two divides it; other tiles round up. Predicates handle the
 /// edges, using the coordinates of an [identity](Layout::identity) layout.
 ///
 /// ```

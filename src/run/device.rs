@@ -1,9 +1,13 @@
 //! The common interface of simulator and GPU.
 
 use std::fmt;
+#[cfg(feature = "record")]
+use std::path::Path;
 
 use crate::ptx::{Element, Entry, Kernel, Params};
 
+#[cfg(feature = "record")]
+use super::record::{RecordError, record};
 use super::{
     argument::{Arguments, Kind, Value},
     buffer::{Buffer, Store},
@@ -84,6 +88,39 @@ pub trait Device: Backend + fmt::Debug {
     ) -> Result<Launched, RunError> {
         start(self, kernel, Some(grid), args.values())
     }
+
+    /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust lines, and the contents of each
+    /// buffer as `in_NAME.npy`. Does not run the kernel. Record before the launch: a launch changes the buffers that it writes.
+    ///
+    /// ```
+    /// use warpwright::{prelude::*, run::{Device, Simulator}};
+    ///
+    /// let fill = Kernel::<(Out<f32>,)>::build("fill(y)", Target::SM_80, |k, (y,)| {
+    ///     k.block([32]);
+    ///     k.grid([1.into()]);
+    ///     y.at(k.tid_x()).store(0.5);
+    /// })?;
+    /// let device = Simulator::new();
+    /// let mut y = device.output::<f32>(32)?;
+    /// # let dir = std::env::temp_dir().join(format!("warpwright-record-{}", std::process::id()));
+    /// device.record_case(&dir, &fill, (&mut y,))?;
+    /// assert!(dir.join("case.json").exists()); // warpwright sim DIR --out OUT
+    /// # std::fs::remove_dir_all(dir)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RecordError::Run`] for the errors that [`launch`](Device::launch) reports before anything runs;
+    /// [`RecordError::Write`] if a file cannot be written.
+    #[cfg(feature = "record")]
+    fn record_case<A: Params>(
+        &self,
+        dir: impl AsRef<Path>,
+        kernel: &Kernel<A>,
+        args: impl Arguments<A>,
+    ) -> Result<(), RecordError> {
+        record(self, &prepare(self, kernel, None, args.values())?, dir.as_ref())
+    }
 }
 
 /// The operations that differ between kinds of devices; sealed.
@@ -124,6 +161,20 @@ fn start<A: Params>(
     grid: Option<[u32; 3]>,
     args: Vec<Value<'_>>,
 ) -> Result<Launched, RunError> {
+    let request = prepare(device, kernel, grid, args)?;
+    if request.plan.is_empty() {
+        return Ok(Launched::nothing(request.plan.grid));
+    }
+    device.run(request)
+}
+
+/// Checks a launch and determines its shape.
+fn prepare<'k, 'a, A: Params>(
+    device: &(impl Device + ?Sized),
+    kernel: &'k Kernel<A>,
+    grid: Option<[u32; 3]>,
+    args: Vec<Value<'a>>,
+) -> Result<Request<'k, 'a>, RunError> {
     let entry = kernel.entry();
     check_target(entry, &device.name(), device.capability())?;
     let seen = args.iter().enumerate().map(|(i, arg)| match &arg.0 {
@@ -133,10 +184,7 @@ fn start<A: Params>(
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;
     let plan = plan(entry, &seen, grid)?;
-    if plan.is_empty() {
-        return Ok(Launched::nothing(plan.grid));
-    }
-    device.run(Request { entry, text: kernel.ptx_with_lines(), plan, args })
+    Ok(Request { entry, text: kernel.ptx_with_lines(), plan, args })
 }
 
 fn buffer(

@@ -57,7 +57,9 @@ pub enum RunError {
         found: u64,
     },
     /// The extents of the kernel's views exceed 2^64 bytes, or a size that the kernel computes in 32 bits overflows.
-    #[error("kernel `{kernel}`: parameter `{parameter}`: expected extents that fit in 64 bits, found an overflow")]
+    #[error(
+        "kernel `{kernel}`: parameter `{parameter}`: expected extents that fit in 64 bits, found an overflow"
+    )]
     ExtentOverflow {
         /// The kernel name.
         kernel: String,

@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(overlap([(0, 16), (32, 32), (64, 8), (70, 0)]), None);
         let expected = |first, second| {
             Some(format!(
-                "kernel `kernel`: the buffers for parameters `{first}` and `{second}` overlap, and the kernel writes one of them"
+                "kernel `kernel`: parameters `{first}` and `{second}`: expected buffers that do not overlap, found shared bytes"
             ))
         };
         assert_eq!(overlap([(0, 17), (32, 32), (64, 8), (80, 2)]), expected('a', 'c'));

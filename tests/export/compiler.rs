@@ -1,4 +1,4 @@
-//! The machine's C and C++ compilers.
+//! The installed C and C++ compilers.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use crate::require;
 
 const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
-/// A fresh folder of this test's own.
+/// Creates an empty folder for a test.
 pub(super) fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export").join(name);
     let _ = fs::remove_dir_all(&dir);
@@ -18,7 +18,7 @@ pub(super) fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// A compiler that works; says that the test is skipped if there is none.
+/// A working compiler; reports a skipped test if none is installed.
 fn compiler(name: &str) -> Option<&str> {
     match Command::new(name).arg("--version").output() {
         Ok(output) if output.status.success() => Some(name),
@@ -33,7 +33,7 @@ fn compiler(name: &str) -> Option<&str> {
     }
 }
 
-/// Compiles with warnings as errors; `None` if there is no compiler.
+/// Compiles with warnings as errors; `None` without a compiler.
 pub(super) fn compile(name: &str, arguments: &[&str]) -> Option<()> {
     let compiler = compiler(name)?;
     let output = Command::new(compiler).args(STRICT).args(arguments).output().expect("the compiler runs");
@@ -50,7 +50,7 @@ pub(super) fn run(program: &Path, arguments: &[&str], library_path: &Path) -> Ou
         .expect("the program runs")
 }
 
-/// A path as a command line takes it.
+/// A path as a command-line argument.
 pub(super) fn text(path: &Path) -> &str {
     path.to_str().expect("test folders have plain names")
 }

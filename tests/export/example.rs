@@ -1,4 +1,4 @@
-//! The C++ example: compiled as its Makefile does it, on a stand-in driver and on the GPU if there is one.
+//! The C++ example: compiled as in its Makefile, on a stand-in driver and on a GPU if one is available.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ fn program(dir: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// A driver in `dir/NAME` that behaves as these macros say.
+/// Builds a driver in `dir/NAME` with these macros.
 fn stand_in(dir: &Path, name: &str, macros: &[&str]) -> Option<PathBuf> {
     let source = dir.join("fake_cuda.c");
     let library = dir.join(name);
@@ -38,7 +38,7 @@ fn stand_in(dir: &Path, name: &str, macros: &[&str]) -> Option<PathBuf> {
     Some(library)
 }
 
-/// Exit code, output, complaints.
+/// Exit code, standard output, standard error.
 fn outcome(program: &Path, arguments: &[&str], driver: &Path) -> (Option<i32>, String, String) {
     let output = run(program, arguments, driver);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -65,7 +65,7 @@ fn right_wrong_and_impossible() {
 
     for (name, define, culprit) in [
         ("wrong", "-DWRONG_ELEMENT", "wrong: D[202][90] is "),
-        ("beyond", "-DBEYOND", "wrong: element 18473, behind the end of D, was written"),
+        ("beyond", "-DBEYOND", "wrong: element 18473, past the end of D, was written"),
     ] {
         let Some(driver) = stand_in(&dir, name, &[define]) else { return };
         let (code, said, _) = outcome(&program, &[ptx], &driver);
@@ -80,8 +80,8 @@ fn right_wrong_and_impossible() {
 
     for (arguments, complaint) in [
         (&[ptx, "1"][..], "usage: matmul [matmul.ptx [m n k]]"),
-        (&[ptx, "1", "2", "x"], "`x` is not a size: wanted 1 to 65536"),
-        (&[ptx, "0", "2", "3"], "`0` is not a size: wanted 1 to 65536"),
+        (&[ptx, "1", "2", "x"], "expected a size of 1 to 65536, found `x`"),
+        (&[ptx, "0", "2", "3"], "expected a size of 1 to 65536, found `0`"),
         (&["absent.ptx"], "cannot read absent.ptx"),
         (&[text(&project("ptx/matmul.h"))], "cuModuleLoadDataEx: not the kernel: an error"),
     ] {

@@ -1,4 +1,4 @@
-//! The files themselves: names, contents, replacing, errors.
+//! The exported files: names, contents, replacement, errors.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn the_same_kernel_gives_the_same_bytes() {
     assert_eq!(Export::kernel(&kernels::scale()), Export::kernel(&kernels::scale()));
     let module = || Export::module(&kernels::module(), "both").expect("a name for C");
     assert_eq!(module(), module());
-    // Nothing of this machine.
+    // No text depends on the machine.
     for (name, text) in Export::kernel(&kernels::scale()).files() {
         assert!(
             !text.contains(env!("CARGO_MANIFEST_DIR").trim_end_matches("/tests")) && !text.contains(".rs"),
@@ -63,13 +63,13 @@ fn old_files_are_replaced_whole() {
 fn a_failure_names_the_path_and_leaves_no_part() {
     let dir = folder("failed");
     fs::write(dir.join("file"), "").expect("written");
-    let error = kernels::bare().export(dir.join("file")).expect_err("it is no folder");
+    let error = kernels::bare().export(dir.join("file")).expect_err("it is not a folder");
     assert!(error.to_string().starts_with(&format!("cannot write {}", text(&dir.join("file")))), "{error}");
 
-    // A folder in the header's place: it cannot be replaced by a file.
+    // A folder with the name of the header cannot be replaced by a file.
     let dir = folder("blocked");
     fs::create_dir(dir.join("bare.h")).expect("made");
-    let error = kernels::bare().export(&dir).expect_err("the header's place is taken");
+    let error = kernels::bare().export(&dir).expect_err("a folder has the name of the header");
     let ExportError::Write { path, .. } = &error else { panic!("{error}") };
     assert_eq!(*path, dir.join("bare.h"));
     let left = names(&dir);
@@ -81,7 +81,7 @@ fn a_failure_names_the_path_and_leaves_no_part() {
 fn modules_need_a_name_for_c_and_distinct_macros() {
     let dir = folder("modules");
     for bad in ["", "two words", "../up", "1st"] {
-        let error = kernels::module().export(&dir, bad).expect_err("no name for C");
+        let error = kernels::module().export(&dir, bad).expect_err("not a C identifier");
         assert!(matches!(error, ExportError::BadName { .. }), "{bad}");
     }
     let mut module = Module::new(Target::SM_80);
@@ -92,7 +92,7 @@ fn modules_need_a_name_for_c_and_distinct_macros() {
     let error = module.export(&dir, "copies").expect_err("one macro for two kernels");
     assert_eq!(
         error.to_string(),
-        "kernels `copy` and `Copy` cannot share a header: their C macros differ in case alone"
+        "expected kernel names that differ in more than case, found `copy` and `Copy`"
     );
     assert!(names(&dir).is_empty());
 }
@@ -106,6 +106,7 @@ fn exported_text_assembles() {
         Export::kernel(&kernels::scalars()),
         Export::kernel(&kernels::gridless()),
         Export::kernel(&kernels::clustered()),
+        Export::kernel(&kernels::views()),
         Export::module(&kernels::module(), "both").expect("a name for C"),
     ];
     for export in exports {
@@ -113,4 +114,28 @@ fn exported_text_assembles() {
         let target = export.manifest.target.parse().expect("a target");
         ptxas::module(&fs::read_to_string(files.ptx).expect("text"), target);
     }
+}
+
+#[test]
+fn the_source_is_the_text_as_a_c_array() {
+    let dir = folder("source");
+    let export = Export::kernel(&kernels::views()).with_source();
+    let files = export.write(&dir).expect("it is written");
+    assert_eq!(names(&dir), ["views.h", "views.json", "views.ptx", "views_source.h"]);
+    let source = fs::read_to_string(files.source.expect("a fourth file")).expect("text");
+    let (_, array) = source.split_once("views_source[] = {").expect("an array");
+    let (array, _) = array.split_once('}').expect("its end");
+    let bytes: Vec<u8> = array.split(',').map(|byte| byte.trim().parse().expect("a byte")).collect();
+    assert_eq!(String::from_utf8(bytes).expect("ASCII"), export.ptx + "\0");
+    assert_eq!(Export::kernel(&kernels::views()).write(&dir).expect("it is written").source, None);
+}
+
+/// PTX text is ASCII; the header and the manifest keep the description as it is.
+#[test]
+fn descriptions_keep_their_characters_outside_ptx() {
+    let export = Export::kernel(&kernels::views());
+    assert!(export.ptx.is_ascii());
+    assert!(export.ptx.contains("//   Z = X*Z^T\n"), "{}", export.ptx);
+    assert!(export.header.contains("\n * Z = X·Zᵀ\n"), "{}", export.header);
+    assert_eq!(export.manifest.kernels[0].description, "Z = X·Zᵀ");
 }

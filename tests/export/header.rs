@@ -1,4 +1,4 @@
-//! The header in C and C++, alone and beside `cuda.h`, and what its launch does.
+//! The header in C and C++, alone and with `cuda.h`, and its launches.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ use super::{
     kernels,
 };
 
-/// Writes every test kernel's files into `dir`; the headers' names.
+/// Writes every test kernel's files into `dir`; returns the names of the headers.
 fn export_all(dir: &Path) -> Vec<String> {
     let module = Export::module(&kernels::module(), "both").expect("a name for C");
     let exports = [
@@ -19,18 +19,21 @@ fn export_all(dir: &Path) -> Vec<String> {
         Export::kernel(&kernels::scalars()),
         Export::kernel(&kernels::gridless()),
         Export::kernel(&kernels::clustered()),
+        Export::kernel(&kernels::views()).with_source(),
         module,
     ];
     exports
         .iter()
         .map(|export| {
             export.write(dir).expect("it is written");
-            export.manifest.files.header.clone()
+            let files = &export.manifest.files;
+            std::iter::once(files.header.clone()).chain(files.source.clone())
         })
+        .flatten()
         .collect()
 }
 
-/// The languages that a header must be accepted in.
+/// The language standards that accept every header.
 const LANGUAGES: [(&str, &str, &str); 6] = [
     ("cc", "-std=c99", "c"),
     ("cc", "-std=c11", "c"),
@@ -67,7 +70,7 @@ fn every_header_compiles_alone_twice_and_together() {
     compile_everywhere(&dir, "together", &format!("{together}{main}"));
 }
 
-/// Beside `cuda.h`, its types are used, so that its functions fit without casts.
+/// With `cuda.h`, the header uses its types, so that no casts are needed.
 #[test]
 fn headers_go_with_cuda_h() {
     let dir = folder("cuda_h");
@@ -76,13 +79,13 @@ fn headers_go_with_cuda_h() {
     let source = "#include <cuda.h>\n#include \"scale.h\"\n#include \"clustered.h\"\n\
                   int main(void) {\n\
                   \x20   warpwright_driver driver;\n    CUfunction function = NULL;\n    CUstream stream = NULL;\n\
-                  \x20   scale_args args = {0, 0, 0, 0.0f};\n    CUresult result;\n\
+                  \x20   scale_args args = {{0, 0}, {0, 0}, 0, 0.0f};\n    CUresult result;\n\
                   \x20   driver.launch_kernel = cuLaunchKernel;\n    driver.func_set_attribute = cuFuncSetAttribute;\n\
                   \x20   result = scale_prepare(&driver, function);\n\
                   \x20   if (result != CUDA_SUCCESS) return 1;\n\
                   \x20   return scale_launch(&driver, function, stream, &args) == CUDA_SUCCESS ? 0 : 1;\n}\n";
     compile_everywhere(&dir, "beside_before", source);
-    // Included first, the header must still leave cuda.h's names alone.
+    // If the header is included first, it does not declare names of cuda.h.
     compile_everywhere(
         &dir,
         "beside_after",

@@ -1,11 +1,11 @@
-//! Kernels of every shape that a header must cope with.
+//! Kernels that cover the features of a header.
 
 use warpwright::{
     prelude::*,
     ptx::{Dim, Module, Variable},
 };
 
-/// Grid in two axes, a promise, dynamic shared memory.
+/// A grid of three extents, an assumption, dynamic shared memory.
 pub(super) fn scale() -> Kernel<(In<f32>, Out<f32>, u32, f32)> {
     Kernel::<(In<f32>, Out<f32>, u32, f32)>::build(
         "scale(x, y, n, by)",
@@ -32,7 +32,7 @@ pub(super) fn bare() -> Kernel<()> {
 
 type Scalars = (u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64);
 
-/// Every scalar type, with names that C reserves.
+/// Every scalar type, with reserved words as names.
 pub(super) fn scalars() -> Kernel<Scalars> {
     let signature = "int(int, class, NULL, linux, template, restrict, driver, args, grid, copy)";
     Kernel::<Scalars>::build(signature, Target::SM_80, |k, (_, _, c, d, e, ..)| {
@@ -46,7 +46,7 @@ pub(super) fn scalars() -> Kernel<Scalars> {
     .expect("it builds")
 }
 
-/// A block shape but no grid rule.
+/// A block shape without a grid rule.
 pub(super) fn gridless() -> Kernel<(InOut<bf16>,)> {
     Kernel::build("gridless(values)", Target::SM_90, |k, _| k.block([8, 4])).expect("it builds")
 }
@@ -57,6 +57,22 @@ pub(super) fn clustered() -> Kernel<(u32, u32)> {
         k.block([32]);
         k.cluster([2, 2]);
         k.grid([m.tiles(1), n.tiles(1)]);
+    })
+    .expect("it builds")
+}
+
+type Views = (In<f32>, Out<u16>, InOut<f32>, u32, u32, u64);
+
+/// Buffers with extents: two views of one, sizes of 32 and 64 bits, a product computed in 32 bits.
+pub(super) fn views() -> Kernel<Views> {
+    Kernel::<Views>::build("views(x, y, z, m, n, big)", Target::SM_80, |k, (x, y, z, m, n, _)| {
+        k.describe("Z = X·Zᵀ");
+        k.block([32]);
+        k.grid([m.tiles(32)]);
+        k.tensor(x, [m, n], [n, 1.into()]);
+        k.tensor(y, [m * n], [2.into()]);
+        k.tensor(z, [m, 4.into()], [8.into(), 1.into()]);
+        k.tensor(z, [n], [1.into()]);
     })
     .expect("it builds")
 }

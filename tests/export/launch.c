@@ -5,8 +5,11 @@
 #include "gridless.h"
 #include "int.h"
 #include "scale.h"
+#include "views.h"
+#include "views_source.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static warpwright_result print_launch(struct CUfunc_st *function, unsigned int gx, unsigned int gy, unsigned int gz,
                                       unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
@@ -32,8 +35,10 @@ static const warpwright_driver driver = {print_launch, print_attribute};
 static void try_scale(uint64_t x, uint64_t y, uint32_t n) {
     scale_args args;
     const char *problem;
-    args.x = x;
-    args.y = y;
+    args.x.address = x;
+    args.x.bytes = 256;
+    args.y.address = y;
+    args.y.bytes = 256;
     args.n = n;
     args.by = 1.5f;
     problem = scale_check(&args);
@@ -41,12 +46,59 @@ static void try_scale(uint64_t x, uint64_t y, uint32_t n) {
     printf("  gives %d\n", (int)scale_launch(&driver, NULL, NULL, &args));
 }
 
+/* Buffers 2^20 bytes apart; returns the result of the check. */
+static const char *check_views(uint64_t x, uint64_t y, uint64_t z, uint32_t m, uint32_t n) {
+    views_args args = {{0x100000, 0}, {0x200000, 0}, {0x300000, 0}, 0, 0, 0};
+    const char *problem;
+    args.x.bytes = x;
+    args.y.bytes = y;
+    args.z.bytes = z;
+    args.m = m;
+    args.n = n;
+    problem = views_check(&args);
+    return problem == NULL ? "good" : problem;
+}
+
+static const char *check_overlap(warpwright_buffer x, warpwright_buffer y, warpwright_buffer z) {
+    views_args args = {{0, 0}, {0, 0}, {0, 0}, 0, 0, 0};
+    const char *problem;
+    args.x = x;
+    args.y = y;
+    args.z = z;
+    problem = views_check(&args);
+    return problem == NULL ? "good" : problem;
+}
+
+static void try_views(void) {
+    const uint64_t none = WARPWRIGHT_OVERFLOW;
+    views_args args = {{0, 0}, {0, 0}, {0, 0}, 5, 7, 0};
+    warpwright_buffer a = {0x100, 0x40}, b = {0x140, 0x10}, c = {0x130, 0x10}, empty = {0x110, 0};
+    printf("views of 5 and 7: %u, %u and %u bytes\n", (unsigned)views_x_bytes(&args), (unsigned)views_y_bytes(&args),
+           (unsigned)views_z_bytes(&args));
+    printf("  %s\n", check_views(140, 138, 144, 5, 7));
+    printf("  %s\n", check_views(139, 138, 144, 5, 7));
+    printf("  %s\n", check_views(140, 137, 144, 5, 7));
+    printf("  %s\n", check_views(140, 138, 143, 5, 7));
+    printf("  %s\n", check_views(8000, 8000, 399, 1, 100)); /* the other view of z is longer */
+    printf("  %s\n", check_views(0, 0, 0, 0, 0));
+    args.m = 65536;
+    args.n = 65536;
+    printf("views of 65536: %d%d\n", views_x_bytes(&args) == 1ull << 34, views_y_bytes(&args) == none);
+    args.m = args.n = 4294967295u;
+    printf("views of 4294967295: %d%d\n", views_x_bytes(&args) == none, views_y_bytes(&args) == none);
+    printf("overlap: %s\n", check_overlap(a, b, empty));
+    printf("  %s\n", check_overlap(a, c, empty));
+    printf("  %s\n", check_overlap(b, empty, b));
+    printf("  %s\n", check_overlap(empty, c, a));
+    printf("source: %.22s, %d\n", views_source, sizeof views_source == strlen(views_source) + 1);
+}
+
 int main(void) {
     const uint32_t grid[3] = {3, 2, 1};
     const uint32_t no_grid[3] = {3, 0, 1};
     const uint32_t block[3] = {64, 1, 1};
     bare_args none = {0};
-    gridless_args values = {4096};
+    gridless_args values = {{4096, 64}};
     clustered_args cluster = {4, 6};
     int_args all = {1, -1, 20, 6, 12, -1, 0x3c00, 0x3f80, 1.0f, 2.0};
     uint64_t blocks[3];
@@ -67,7 +119,7 @@ int main(void) {
     printf("bare gives %d\n", (int)bare_launch(&driver, NULL, NULL, grid, block, &none));
     printf("bare gives %d\n", (int)bare_launch(&driver, NULL, NULL, no_grid, block, &none));
     printf("gridless gives %d\n", (int)gridless_launch(&driver, NULL, NULL, grid, &values));
-    values.values = 8;
+    values.values.address = 8;
     printf("gridless: %s\n", gridless_check(&values));
 
     printf("clustered gives %d\n", (int)clustered_launch(&driver, NULL, NULL, &cluster));
@@ -84,6 +136,7 @@ int main(void) {
     all.template_ = 2;
     printf("int: %s\n", int_check(&all));
 
+    try_views();
     printf("%s has %s and %s\n", BOTH_PTX, FIRST_NAME, SECOND_NAME);
     return 0;
 }

@@ -1,4 +1,4 @@
-//! The manifest against the kernel, through a JSON reader that knows nothing of the writer.
+//! The manifest compared with the kernel, parsed by an independent JSON reader.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn everything_a_launch_needs() {
                     {"name": "n", "kind": "scalar", "element": "u32", "ptx_type": "u32", "bytes": 4},
                     {"name": "by", "kind": "scalar", "element": "f32", "ptx_type": "f32", "bytes": 4},
                 ],
-                "promises": [{"parameter": "n", "multiple_of": 4}],
+                "assumptions": [{"parameter": "n", "multiple_of": 4}],
                 "block": [128, 1, 1],
                 "max_block": null,
                 "min_blocks_per_multiprocessor": null,
@@ -53,6 +53,21 @@ fn everything_a_launch_needs() {
 }
 
 #[test]
+fn views_are_listed_with_their_buffer() {
+    let export = warpwright::export::Export::kernel(&kernels::views());
+    let value: Value = serde_json::from_str(&export.manifest.to_json()).expect("JSON");
+    let parameters = &value["kernels"][0]["parameters"];
+    let mode = |size: &str, stride: &str| json!({"size": size, "stride": stride});
+    assert_eq!(
+        parameters[0]["views"],
+        json!([{"element_bytes": 4, "modes": [mode("m", "n"), mode("n", "1")]}])
+    );
+    assert_eq!(parameters[1]["views"], json!([{"element_bytes": 2, "modes": [mode("(m) * (n)", "2")]}]));
+    assert_eq!(parameters[2]["views"].as_array().map(Vec::len), Some(2));
+    assert_eq!(parameters[3].get("views"), None);
+}
+
+#[test]
 fn it_reads_back() {
     let export = warpwright::export::Export::module(&kernels::module(), "both").expect("a name for C");
     let read: Manifest = serde_json::from_str(&export.manifest.to_json()).expect("JSON");
@@ -61,16 +76,19 @@ fn it_reads_back() {
 }
 
 #[test]
-fn promises_about_one_parameter_are_one() {
+fn assumptions_about_one_parameter_are_combined() {
     let export = warpwright::export::Export::kernel(&kernels::scalars());
-    let promises: Vec<_> =
-        export.manifest.kernels[0].promises.iter().map(|p| (p.parameter.as_str(), p.multiple_of)).collect();
-    assert_eq!(promises, [("linux", 3), ("template", 6)]);
+    let assumptions: Vec<_> = export.manifest.kernels[0]
+        .assumptions
+        .iter()
+        .map(|p| (p.parameter.as_str(), p.multiple_of))
+        .collect();
+    assert_eq!(assumptions, [("linux", 3), ("template", 6)]);
     assert_eq!(export.manifest.kernels[0].max_block, Some([256, 1, 1]));
     assert_eq!(export.manifest.kernels[0].min_blocks_per_multiprocessor, Some(2));
 }
 
-/// The grid rule as an expression says what the kernel's own rule says.
+/// The grid expressions agree with the kernel's own rule.
 #[test]
 fn grid_expressions_are_c_expressions_of_the_parameters() {
     let kernel = Kernel::<(u32, u32)>::build("f(m, n)", Target::SM_80, |k, (m, n)| {

@@ -165,8 +165,8 @@ set attribute 8 to 200000
 occupancy with 200000 bytes
 16
 33
-`kernel` takes 4 parameters, 3 were passed
-parameter 2 of `kernel` has 4 bytes, the argument has 8
+kernel `kernel`: expected 4 arguments, found 3
+kernel `kernel`, argument 2: expected 4 bytes, found 8
 unload ok"
     );
 }

@@ -58,7 +58,7 @@ fn faults_point_at_their_column() {
         fault("99999999999999999999:1"),
         r#""99999999999999999999:1", column 1: expected an integer of 64 bits"#
     );
-    assert_eq!(fault("(2,2):(1,(2,4))"), "mode 1: shape 2 and stride (2,4) must nest alike");
+    assert_eq!(fault("(2,2):(1,(2,4))"), "mode 1: expected a stride nested like shape 2, found (2,4)");
     let deep = "(".repeat(100_000);
     assert!(fault(&deep).ends_with("column 65: expected at most 64 nested tuples"));
     assert!("é".parse::<Tiler>().is_err());

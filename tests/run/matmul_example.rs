@@ -1,5 +1,5 @@
-//! The matmul example: its products, its check, and what it says to bad input. Its modules are compiled in, so nothing is
-//! run that was built at another time.
+//! The matmul example: its products, its check, and its errors. Its modules are compiled in, so the test cannot run a stale
+//! binary.
 
 #[path = "../../examples/matmul/check.rs"]
 pub(super) mod check;
@@ -79,7 +79,7 @@ impl Drop for Folder {
     }
 }
 
-/// What the example prints, or its exit code and message.
+/// The example's output, or its exit code and message.
 fn matmul(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Result<String, (u8, String)> {
     let args = [OsString::from("matmul")].into_iter().chain(args.iter().map(|arg| arg.as_ref().to_owned()));
     let mut out = Vec::new();
@@ -96,7 +96,7 @@ fn matmul(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Result<String, (u8, String)> 
     }
 }
 
-/// The message of an input that is refused with exit code 2, in one line.
+/// The one-line message of an input that is rejected with exit code 2.
 fn refused(args: &[&dyn AsRef<std::ffi::OsStr>]) -> String {
     let (code, message) = matmul(args).expect_err("it should be refused");
     assert_eq!((code, message.lines().count()), (2, 1), "{message}");
@@ -123,7 +123,7 @@ fn the_shipped_matrices_are_multiplied_and_verified() {
 #[test]
 fn files_of_f32_and_f16_in_either_order() {
     let folder = Folder::new();
-    // Small integers, so that the product is exact.
+    // Small integers, whose product is exact.
     let a = folder.npy("a.npy", &[2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let b = folder.npy("b.npy", &[3, 1], [1u8, 10, 100].map(|x| f16::from_f32(x.into())));
     let out = folder.file("d.npy");
@@ -224,10 +224,10 @@ fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
     );
     assert_eq!(
         refused(&[&"--device", &"tpu", &"--ptx", &ptx]),
-        "--device: unknown device `tpu`: wanted auto, sim or gpu"
+        "--device: expected a device of auto, sim or gpu, found `tpu`"
     );
     let unwritable = refused(&[&"--device", &"sim", &"--ptx", &ptx, &"--out", &none]);
-    assert!(unwritable.contains("d.npy cannot be written: there is no folder"), "{unwritable}");
+    assert!(unwritable.contains("d.npy cannot be written: missing folder"), "{unwritable}");
     let half = refused(&[&"--a", &none]);
     assert_eq!(half, "--a FILE needs --b FILE as well");
     assert!(folder.names().is_empty());
@@ -291,7 +291,7 @@ proptest! {
             prop_assert!(verdict.wrong == 0, "{group} {bits}: {verdict:?}");
         }
         let worst = check(&factors, &[0.0]).worst.expect("one element");
-        let off = (worst.wanted + 2.0 * worst.bound + worst.wanted.abs() * 1e-6) as f32;
+        let off = (worst.expected + 2.0 * worst.bound + worst.expected.abs() * 1e-6) as f32;
         prop_assert_eq!(check(&factors, &[off]).wrong, 1, "{:?}", worst);
     }
 }
@@ -305,7 +305,7 @@ fn a_wrong_element_is_placed() {
     assert_eq!((verdict.wrong, verdict.first_wrong), (0, None));
     let verdict = check(&factors, &[1.0, 2.0, f32::NAN, 4.001]);
     let first = verdict.first_wrong.expect("two are wrong");
-    assert_eq!((verdict.wrong, first.row, first.col, first.wanted), (2, 1, 0, 3.0));
+    assert_eq!((verdict.wrong, first.row, first.col, first.expected), (2, 1, 0, 3.0));
     assert!(!verdict.worst.expect("four elements").holds());
 }
 

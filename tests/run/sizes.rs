@@ -17,12 +17,12 @@ fn buffers_beyond_all_memory_are_errors() {
     let wraps = usize::MAX / 4 + 2;
     assert_eq!(
         refused(device.zeros::<f32>(wraps)),
-        format!("a buffer of {wraps} elements of 4 bytes is too large for simulator")
+        format!("expected a buffer that fits in simulator, found {wraps} elements of 4 bytes")
     );
     let half = usize::MAX / 2;
     assert_eq!(
         refused(device.output::<f32>(half)),
-        format!("a buffer of {half} elements of 4 bytes is too large for simulator")
+        format!("expected a buffer that fits in simulator, found {half} elements of 4 bytes")
     );
     for bytes in [1 << 50, half] {
         let most = 1_u64 << 36;
@@ -61,10 +61,10 @@ fn extents_do_not_wrap() {
     assert_eq!(launch(6, [2, 3]).expect("just long enough"), [7; 6]);
     assert_eq!(
         refused(launch(5, [2, 3])),
-        "kernel `fill`: the buffer for parameter `y` must hold 6 elements, found 5"
+        "kernel `fill`: parameter `y`: expected a buffer of at least 6 elements, found 5"
     );
     assert_eq!(
         refused(launch(5, [1 << 16, (1 << 16) + 1])),
-        "kernel `fill`: the extents of parameter `y` overflow"
+        "kernel `fill`: parameter `y`: expected extents that fit in 64 bits, found an overflow"
     );
 }

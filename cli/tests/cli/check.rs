@@ -79,5 +79,5 @@ fn files_that_cannot_be_read_are_bad_input() {
 fn help_explains_exit_codes() {
     let run = warpwright(["check", "--help"]);
     assert_eq!(run.code, 0);
-    assert!(run.out.contains("Exit code 0: all files are valid"), "{}", run.out);
+    assert!(run.out.contains("Exit codes: 0 if all files are valid"), "{}", run.out);
 }

@@ -239,7 +239,7 @@ fn bad_lines_of_json_are_answered_with_errors() {
     let places = serde_json::json!({"shape": [[2, 4], [2, 2]], "stride": [["1@0", "1@1"], ["2@0", "4@1"]]});
     assert_eq!(answers[4]["result"], places);
     assert_eq!(answers[0]["id"], Value::Null);
-    assert!(answers[0]["error"].as_str().expect("an error").starts_with("no JSON: "));
+    assert!(answers[0]["error"].as_str().expect("an error").starts_with("expected JSON: "));
     assert_eq!(answers[1]["error"], "expected the name of a function, found \"foo\"");
     assert!(answers[2]["error"].as_str().expect("an error").ends_with("found true"));
     assert_eq!((&answers[3]["id"], &answers[3]["result"]), (&"x".into(), &4.into()));

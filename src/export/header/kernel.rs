@@ -1,25 +1,26 @@
-//! One kernel's part of the header: its facts, its arguments, its grid, its checks, its launch.
+//! One kernel's part of the header: constants, arguments, buffer lengths, grid, checks, launch.
 
 use std::fmt::Write;
 
+use super::{buffers, expression::expression};
 use crate::{
     export::c_name,
     ptx::{BUFFER_ALIGN, Entry, ParamDecl, ParamKind},
 };
 
-/// Most blocks of a launch in x, y and z (CUDA programming guide, "Technical Specifications per Compute Capability").
+/// Maximum number of blocks in x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
 
-/// Writes everything about one kernel.
+/// Writes the declarations of one kernel.
 pub(super) fn kernel(out: &mut String, entry: &Entry) {
     Kernel::new(entry).write(out);
 }
 
-/// A kernel and the names of its parameters in C.
+/// A kernel and the C names of its parameters.
 struct Kernel<'a> {
     entry: &'a Entry,
     fields: Vec<String>,
-    /// Prefix of its macros.
+    /// The prefix of its macros.
     prefix: String,
 }
 
@@ -29,15 +30,16 @@ impl<'a> Kernel<'a> {
     }
 
     fn write(&self, out: &mut String) {
-        self.facts(out);
+        self.constants(out);
         self.arguments(out);
+        buffers::lengths(out, self.entry, &self.fields);
         self.grid(out);
         self.check(out);
         self.prepare(out);
         self.launch(out);
     }
 
-    fn facts(&self, out: &mut String) {
+    fn constants(&self, out: &mut String) {
         let Self { entry, prefix, .. } = self;
         let _ = write!(out, "/* Kernel {}", entry.name);
         for line in entry.description.lines() {
@@ -65,6 +67,9 @@ impl<'a> Kernel<'a> {
 
     fn arguments(&self, out: &mut String) {
         let name = &self.entry.name;
+        if self.entry.params.iter().any(|param| matches!(param.kind, ParamKind::Out | ParamKind::InOut)) {
+            out.push_str("/* Buffers that the kernel writes must not overlap other buffers. */\n");
+        }
         let _ = writeln!(out, "typedef struct {name}_args {{");
         for (i, (param, field)) in self.entry.params.iter().zip(&self.fields).enumerate() {
             let mut note = note(param);
@@ -86,13 +91,10 @@ impl<'a> Kernel<'a> {
     fn grid(&self, out: &mut String) {
         let Some(grid) = &self.entry.grid else { return };
         let name = &self.entry.name;
-        // In 64 bits: sizes near 2^32 must not wrap around.
-        let fields: Vec<String> =
-            self.fields.iter().map(|field| format!("(uint64_t)args->{field}")).collect();
-        let rules = grid.each_ref().map(|dim| dim.expression(&fields));
+        let rules = grid.each_ref().map(|dim| expression(dim, &self.entry.params, &self.fields));
         let _ = write!(
             out,
-            "/* Blocks of a launch in x, y and z. */\n\
+            "/* The number of blocks in x, y and z. */\n\
              static inline void {name}_grid(const {name}_args *args, uint64_t grid[3]) {{\n"
         );
         if !rules.iter().any(|rule| rule.contains("args->")) {
@@ -108,33 +110,35 @@ impl<'a> Kernel<'a> {
         let name = &self.entry.name;
         let _ = write!(
             out,
-            "/* What is wrong with these arguments, or null. */\n\
+            "/* Describes the first violated requirement of the arguments; NULL if they are valid. */\n\
              static inline const char *{name}_check(const {name}_args *args) {{\n"
         );
         let mut body = String::new();
         for (i, (param, field)) in self.entry.params.iter().zip(&self.fields).enumerate() {
-            let divisor = match param.kind {
-                ParamKind::Scalar => self.entry.promised_divisor(i),
-                _ => BUFFER_ALIGN.into(),
+            let (value, what, divisor) = match param.kind {
+                ParamKind::Scalar => (field.clone(), "a", self.entry.promised_divisor(i)),
+                _ => (format!("{field}.address"), "an address that is a", BUFFER_ALIGN.into()),
             };
             if divisor > 1 {
+                let name = &param.name;
                 let _ = writeln!(
                     body,
-                    "    if (args->{field} % {divisor} != 0) return \"{} is not a multiple of {divisor}\";",
-                    param.name
+                    "    if (args->{value} % {divisor} != 0) return \"{name}: expected {what} multiple of {divisor}\";"
                 );
             }
         }
+        buffers::checks(&mut body, self.entry, &self.fields);
         if self.entry.grid.is_some() {
             let _ = write!(
                 body,
-                "    {{\n        uint64_t grid[3];\n        {name}_grid(args, grid);\n        if ({}) return \"the grid is too large\";\n",
-                each_axis(|i| format!("grid[{i}] > {}u", MAX_GRID[i]), " || ")
+                "    {{\n        uint64_t grid[3];\n        {name}_grid(args, grid);\n        if ({}) return \"grid: expected at most {} blocks\";\n",
+                each_axis(|i| format!("grid[{i}] > {}u", MAX_GRID[i]), " || "),
+                each_axis(|i| MAX_GRID[i].to_string(), " x ")
             );
             if let Some(cluster) = self.entry.cluster {
                 let _ = writeln!(
                     body,
-                    "        if ({}) return \"the grid is not made of whole clusters\";",
+                    "        if ({}) return \"grid: expected a multiple of the cluster\";",
                     each_axis(|i| format!("grid[{i}] % {}u != 0", cluster[i]), " || ")
                 );
             }
@@ -158,7 +162,7 @@ impl<'a> Kernel<'a> {
         };
         let _ = write!(
             out,
-            "/* To call once after cuModuleGetFunction: lets the kernel have its dynamic shared memory. */\n\
+            "/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */\n\
              static inline warpwright_result {name}_prepare(\n    \
              const warpwright_driver *driver, struct CUfunc_st *function) {{\n{body}}}\n\n"
         );
@@ -166,18 +170,19 @@ impl<'a> Kernel<'a> {
 
     fn launch(&self, out: &mut String) {
         let Self { entry: Entry { name, block, grid, .. }, prefix, fields } = self;
-        let mut comment = String::from("/* Launches the kernel; does not wait for it.");
+        let mut comment = String::from("/* Launches the kernel asynchronously.");
         let mut shapes = String::new();
         if grid.is_none() {
             comment.push_str(" `grid` is the number of blocks in x, y and z.");
             shapes.push_str("const uint32_t grid[3], ");
         }
         if block.is_none() {
-            comment.push_str(" `block` is the number of threads of each in x, y and z.");
+            comment.push_str(" `block` is the number of threads per block in x, y and z.");
             shapes.push_str("const uint32_t block[3], ");
         }
-        comment.push_str(
-            "\n * CUDA_ERROR_INVALID_VALUE if the check above finds something. A grid without blocks is no launch, and succeeds. */",
+        let _ = write!(
+            comment,
+            "\n * Returns CUDA_ERROR_INVALID_VALUE if {name}_check rejects the arguments. An empty grid launches nothing and succeeds. */",
         );
         let _ = write!(
             out,
@@ -189,7 +194,10 @@ impl<'a> Kernel<'a> {
             out.push_str("    void **parameters = NULL;\n");
         } else {
             let _ = writeln!(out, "    {name}_args copy = *args;");
-            let pointers: Vec<String> = fields.iter().map(|field| format!("&copy.{field}")).collect();
+            let address = |param: &ParamDecl| if param.kind == ParamKind::Scalar { "" } else { ".address" };
+            let pointers = self.entry.params.iter().zip(fields);
+            let pointers: Vec<String> =
+                pointers.map(|(param, field)| format!("&copy.{field}{}", address(param))).collect();
             let _ = writeln!(out, "    void *parameters[] = {{{}}};", pointers.join(", "));
         }
         if grid.is_some() {
@@ -219,12 +227,12 @@ fn each_axis(text: impl Fn(usize) -> String, separator: &str) -> String {
     [0, 1, 2].map(text).join(separator)
 }
 
-/// Text that can stand in a C comment.
+/// Text that is valid in a C comment.
 fn comment(text: &str) -> String {
     text.replace("*/", "* /").replace("/*", "/ *")
 }
 
-/// What a field's type does not say.
+/// Information that the field's type does not express.
 fn note(param: &ParamDecl) -> String {
     let use_ = match param.kind {
         ParamKind::In => "read",
@@ -232,7 +240,7 @@ fn note(param: &ParamDecl) -> String {
         ParamKind::InOut => "read and written",
         ParamKind::Scalar => return scalar_note(param),
     };
-    format!("device address of {} that are {use_}, a multiple of {BUFFER_ALIGN}", param.element)
+    format!("{}, {use_}; address: a multiple of {BUFFER_ALIGN}", param.element)
 }
 
 fn scalar_note(param: &ParamDecl) -> String {
@@ -245,7 +253,7 @@ fn scalar_note(param: &ParamDecl) -> String {
 /// C's type for a parameter.
 fn c_type(param: &ParamDecl) -> &'static str {
     if param.kind != ParamKind::Scalar {
-        return "uint64_t";
+        return "warpwright_buffer";
     }
     match param.element {
         "f32" => "float",
@@ -253,7 +261,7 @@ fn c_type(param: &ParamDecl) -> &'static str {
         "i16" => "int16_t",
         "i32" => "int32_t",
         "i64" => "int64_t",
-        // The sizes of the rest are their bits: f16 and bf16 are passed as such.
+        // f16 and bf16 are passed as their bits.
         _ => match param.bytes {
             2 => "uint16_t",
             4 => "uint32_t",

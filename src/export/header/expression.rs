@@ -1,0 +1,53 @@
+//! Numbers that a launch computes, as C expressions in 64 bits.
+//!
+//! `UINT64_MAX` stands for a value that does not fit: every helper passes it on, as [`Dim::evaluate`] passes on `None`.
+
+use crate::ptx::{Dim, ParamDecl};
+
+/// The helpers that the expressions call.
+pub(super) const HELPERS: &str = "\
+/* Arithmetic on sizes. UINT64_MAX is a size that does not fit in 64 bits. */
+#define WARPWRIGHT_OVERFLOW ((uint64_t)-1)
+static inline uint64_t warpwright_add(uint64_t a, uint64_t b) {
+    return a > WARPWRIGHT_OVERFLOW - b ? WARPWRIGHT_OVERFLOW : a + b;
+}
+static inline uint64_t warpwright_mul(uint64_t a, uint64_t b) {
+    return a == WARPWRIGHT_OVERFLOW || b == WARPWRIGHT_OVERFLOW || (b != 0 && a > WARPWRIGHT_OVERFLOW / b)
+               ? WARPWRIGHT_OVERFLOW
+               : a * b;
+}
+static inline uint64_t warpwright_ceil_div(uint64_t a, uint64_t n) {
+    return a == WARPWRIGHT_OVERFLOW ? a : a / n + (a % n != 0);
+}
+static inline uint64_t warpwright_round_down(uint64_t a, uint64_t n) {
+    return a == WARPWRIGHT_OVERFLOW ? a : a - a % n;
+}
+static inline uint64_t warpwright_u32(uint64_t a) { return a > 0xffffffffu ? WARPWRIGHT_OVERFLOW : a; }
+static inline uint64_t warpwright_signed(int64_t a) { return a < 0 ? WARPWRIGHT_OVERFLOW : (uint64_t)a; }
+";
+
+/// The expression for `dim`, where parameter `i` is `args->fields[i]`.
+pub(super) fn expression(dim: &Dim, params: &[ParamDecl], fields: &[String]) -> String {
+    let of = |dim: &Dim| expression(dim, params, fields);
+    match dim {
+        Dim::Const(n) if *n > u32::MAX.into() => format!("{n}ull"),
+        Dim::Const(n) => n.to_string(),
+        Dim::Param(i) => match (params.get(*i), fields.get(*i)) {
+            (Some(param), Some(field)) if param.element.starts_with('i') => {
+                format!("warpwright_signed(args->{field})")
+            }
+            (_, Some(field)) => format!("args->{field}"),
+            (_, None) => "WARPWRIGHT_OVERFLOW".to_string(),
+        },
+        Dim::CeilDiv(a, n) => format!("warpwright_ceil_div({}, {n})", of(a)),
+        Dim::RoundDown(a, n) => format!("warpwright_round_down({}, {n})", of(a)),
+        Dim::Sum(a, b) => format!("warpwright_add({}, {})", of(a), of(b)),
+        Dim::Product(a, b) => format!("warpwright_mul({}, {})", of(a), of(b)),
+        // A parameter of 32 bits fits.
+        Dim::U32(a) => match **a {
+            Dim::Param(i) if params.get(i).is_some_and(|param| param.bytes <= 4) => of(a),
+            _ => format!("warpwright_u32({})", of(a)),
+        },
+        Dim::Unknown => "WARPWRIGHT_OVERFLOW".to_string(),
+    }
+}

@@ -1,0 +1,145 @@
+//! Records a launch as a case that `warpwright sim` runs.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use npyz::WriterBuilder;
+use serde_json::{Value as Json, json};
+
+use super::{
+    argument::{Kind, Number, Value},
+    device::{Device, Request},
+    error::RunError,
+};
+use crate::ptx::{ParamDecl, f16};
+
+/// Why a case was not recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The launch is not valid, or a buffer could not be read.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+/// Writes `case.json`, `kernel.ptx` and one `in_NAME.npy` per buffer into `dir`.
+pub(super) fn record(
+    device: &(impl Device + ?Sized),
+    request: &Request<'_, '_>,
+    dir: &Path,
+) -> Result<(), RecordError> {
+    let Request { entry, text, plan, args } = request;
+    fs::create_dir_all(dir).map_err(|source| RecordError::Write { path: dir.to_path_buf(), source })?;
+    let mut arguments = Vec::with_capacity(args.len());
+    for (param, Value(value)) in entry.params.iter().zip(args) {
+        let (store, elements, out) = match value {
+            Kind::Number(number) => {
+                arguments.push(scalar(param, number));
+                continue;
+            }
+            Kind::Read(store, elements) => (&**store, *elements, false),
+            Kind::Write(store, elements) => (&**store, *elements, true),
+        };
+        let bytes = device.read(store, elements * param.element_bytes as usize)?;
+        let dtype = dtype(param);
+        let file = format!("in_{}.npy", param.name);
+        write_file(&dir.join(&file), |out| write_npy(out, dtype, elements, &bytes))?;
+        arguments.push(json!({
+            "kind": "buffer", "name": param.name, "dtype": dtype, "shape": [elements], "init": "file", "file": file, "out": out,
+        }));
+    }
+    let case = json!({
+        "ptx": "kernel.ptx",
+        "entry": entry.name,
+        "grid": plan.grid,
+        "block": plan.block,
+        "dynamic_shared_bytes": plan.dynamic_shared_bytes,
+        "args": arguments,
+    });
+    write_file(&dir.join("kernel.ptx"), |out| out.write_all(text.as_bytes()))?;
+    write_file(&dir.join("case.json"), |out| writeln!(out, "{case:#}"))
+}
+
+/// The element type as `case.json` names it: packed pairs and raw bits are unsigned integers.
+fn dtype(param: &ParamDecl) -> &'static str {
+    match (param.element, param.element_bytes) {
+        ("f16", _) => "f16",
+        ("bf16", _) => "bf16",
+        ("f32", _) => "f32",
+        ("f64", _) => "f64",
+        ("i8", _) => "s8",
+        ("i16", _) => "s16",
+        ("i32", _) => "s32",
+        ("i64", _) => "s64",
+        (_, 1) => "u8",
+        (_, 2) => "u16",
+        (_, 4) => "u32",
+        _ => "u64",
+    }
+}
+
+/// A number. A float is recorded by its bits: JSON has no NaN, and decimal text would hide its sign and payload.
+fn scalar(param: &ParamDecl, number: &Number) -> Json {
+    let dtype = match (number.integer, number.bytes) {
+        (Some(_), _) => dtype(param),
+        (None, 2) => "u16",
+        (None, 4) => "u32",
+        (None, _) => "u64",
+    };
+    let value = match number.integer.and_then(|n| i64::try_from(n).ok()) {
+        Some(n) => json!(n),
+        None => json!(number.bits),
+    };
+    json!({"kind": "scalar", "dtype": dtype, "value": value})
+}
+
+fn write_file(
+    path: &Path,
+    contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), RecordError> {
+    let write = || {
+        let mut out = BufWriter::new(File::create(path)?);
+        contents(&mut out)?;
+        out.flush()
+    };
+    write().map_err(|source| RecordError::Write { path: path.to_path_buf(), source })
+}
+
+/// One array of `elements` elements; NumPy has no bf16, which is stored as `u16`.
+fn write_npy(out: &mut impl Write, dtype: &str, elements: usize, bytes: &[u8]) -> io::Result<()> {
+    fn array<T: npyz::AutoSerialize, const N: usize>(
+        out: &mut impl Write,
+        elements: usize,
+        bytes: &[u8],
+        of: fn([u8; N]) -> T,
+    ) -> io::Result<()> {
+        let options = npyz::WriteOptions::new().default_dtype().shape(&[elements as u64]);
+        let mut writer = options.writer(out).begin_nd()?;
+        writer.extend(bytes.as_chunks::<N>().0.iter().map(|chunk| of(*chunk)))?;
+        writer.finish()
+    }
+    match dtype {
+        "u8" => array(out, elements, bytes, u8::from_le_bytes),
+        "s8" => array(out, elements, bytes, i8::from_le_bytes),
+        "s16" => array(out, elements, bytes, i16::from_le_bytes),
+        "u16" | "bf16" => array(out, elements, bytes, u16::from_le_bytes),
+        "f16" => array(out, elements, bytes, f16::from_le_bytes),
+        "s32" => array(out, elements, bytes, i32::from_le_bytes),
+        "u32" => array(out, elements, bytes, u32::from_le_bytes),
+        "f32" => array(out, elements, bytes, f32::from_le_bytes),
+        "s64" => array(out, elements, bytes, i64::from_le_bytes),
+        "f64" => array(out, elements, bytes, f64::from_le_bytes),
+        _ => array(out, elements, bytes, u64::from_le_bytes),
+    }
+}
