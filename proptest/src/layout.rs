@@ -168,7 +168,7 @@ pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
         let values = digits.split_off(threads);
         let layout = Layout::concat([flat(digits)?, flat(values)?]);
         let tile = TvLayout::new("dealt", shape, layout).ok()?;
-        (tile.shape().size() <= MOST_ELEMENTS).then_some(tile)
+        (tile.shape().size() <= MAX_ELEMENTS).then_some(tile)
     })
 }
 

@@ -203,7 +203,7 @@ fn bad_input_is_refused_in_a_line_and_nothing_is_written() {
     assert_eq!(with_b(&flat), "/flat.npy: expected a matrix of 2 dimensions, found 1 (6)");
     assert_eq!(with_b(&cube), "/cube.npy: expected a matrix of 2 dimensions, found 3 (1×2×3)");
     assert_eq!(with_b(&double), "/double.npy: expected elements of f32 ('<f4') or f16 ('<f2'), found '<f8'");
-    assert_eq!(with_b(&good), "A is 2×3 and B is 2×3: A needs as many columns as B has rows");
+    assert_eq!(with_b(&good), "expected as many columns of A as rows of B, found A 2×3 and B 2×3");
     assert!(with_b(&text).starts_with("/text.npy is not a valid .npy file: "), "{}", with_b(&text));
     assert_eq!(with_b(&cut), "/cut.npy ends in the middle of an element");
     assert_eq!(with_b(&short), "/short.npy: expected 6 values for 2×3, found 5");
