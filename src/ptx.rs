@@ -19,11 +19,13 @@ mod print;
 mod ptr;
 mod raw;
 mod render;
+mod scope;
 mod shared;
 mod state;
 pub mod table;
 mod target;
 mod types;
+mod uniform;
 mod val;
 mod var;
 mod variable;
@@ -37,8 +39,8 @@ pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
 pub(crate) use inst::Addition;
 pub use inst::{
     Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
-    Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, NanExtremum, Narrow24, Order,
-    Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Scope, Selector, Shuffle, Signed,
+    Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, MemoryScope, NanExtremum, Narrow24,
+    Order, Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Selector, Shuffle, Signed,
     Store, UnitMask, Whole, WideBits, WideProduct, Widen, Window, Word, lop3_table,
 };
 pub use kernel::{Builder, Kernel};
@@ -50,9 +52,11 @@ pub use ptr::{
     Writable, Write,
 };
 pub use raw::{Append, IntoRaw, Raw, RawOperand};
+pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};
 pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f16, f16x2};
+pub use uniform::{ConditionKind, Uniformity};
 pub use val::Val;
 pub use var::Var;
 pub use variable::{Variable, VariableSpace};

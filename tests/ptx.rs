@@ -17,5 +17,7 @@ mod ptx {
     mod folding;
     mod operands;
     mod running;
+    mod scopes;
     mod table;
+    mod uniformity;
 }

@@ -17,6 +17,7 @@ use super::{
     table::{self, Form},
     target::{Features, Target, Version},
     types::RegClass,
+    uniform::{Divergence, Rule, Tracker, Uniformity},
 };
 
 /// A register's place in its kernel: class, number, and how often it had been overwritten when this name was taken.
@@ -77,12 +78,17 @@ pub(crate) struct Body {
     /// Divisors that registers had before one was assumed in an open block, which is named first.
     assumed: Vec<(u32, RegId, u64)>,
     labels: u32,
+    /// Barriers of groups of threads: threads of a group, and the first barrier.
+    barriers: Vec<(u32, u32)>,
+    barriers_taken: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
     /// Registers that hold special registers which never change.
     unchanging: HashMap<&'static str, RegId>,
     /// Forms of the mnemonics seen so far: kernels repeat few of them often.
-    forms: HashMap<Box<str>, &'static Form>,
+    forms: HashMap<Box<str>, (&'static Form, Rule)>,
+    /// Which threads agree on each register and on the conditions that are open.
+    pub(crate) uniform: Tracker,
     mnemonic: String,
 }
 
@@ -103,10 +109,13 @@ impl Body {
             blocks: 1,
             assumed: Vec::new(),
             labels: 0,
+            barriers: Vec::new(),
+            barriers_taken: 0,
             shared: Arena::default(),
             guard: None,
             unchanging: HashMap::new(),
             forms: HashMap::new(),
+            uniform: Tracker::default(),
             mnemonic: String::new(),
         }
     }
@@ -131,6 +140,19 @@ impl Body {
         }
     }
 
+    /// Records that a collective may not be reached by all of its threads.
+    pub(crate) fn fail_if(&mut self, divergence: Option<Divergence>) {
+        if let Some(Divergence { kind, at }) = divergence {
+            self.fail(kind, at);
+        }
+    }
+
+    /// Requires that all threads of each group of this kind reach what is written now, or none of them.
+    pub(crate) fn require_together(&mut self, group: Uniformity, what: &str, at: &'static Location<'static>) {
+        let divergence = self.uniform.require(group, what, at);
+        self.fail_if(divergence);
+    }
+
     /// Name of the kernel's shared memory.
     pub(crate) fn shared_symbol(&self) -> String {
         format!("{}_smem", self.entry.name)
@@ -142,6 +164,7 @@ impl Body {
     pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
         let block = *self.open_blocks.last().unwrap_or(&0);
         let in_loop = *self.open_loops.last().unwrap_or(&0);
+        self.uniform.fresh(class);
         let regs = &mut self.registers[class.index()];
         regs.push(RegFacts { block, writes: 0, divisor: 1, dim: None, buffer: None, special: None, in_loop });
         RegId { class, index: regs.len() as u32 - 1, writes: 0 }
@@ -264,11 +287,25 @@ impl Body {
     pub(crate) fn open_loop(&mut self) {
         self.open_loops.push(self.blocks);
         self.open_block();
+        self.uniform.open_loop();
     }
 
     pub(crate) fn close_loop(&mut self) {
+        let divergence = self.uniform.close_loop();
+        self.fail_if(divergence);
         self.close_block();
         self.open_loops.pop();
+    }
+
+    /// Opens the body of a loop whose number of iterations depends on these registers.
+    pub(crate) fn open_steps(&mut self, bounds: [Option<RegId>; 3], at: &'static Location<'static>) {
+        self.uniform.open_steps(bounds.into_iter().flatten(), at);
+        self.open_loop();
+    }
+
+    pub(crate) fn close_steps(&mut self) {
+        self.close_loop();
+        self.uniform.close_condition();
     }
 
     /// Whether what is written now is written into an emitted loop.
@@ -291,6 +328,20 @@ impl Body {
         while let Some((_, reg, known)) = self.assumed.pop_if(|(block, ..)| Some(*block) == closed) {
             self.set_divisor(reg, known);
         }
+    }
+
+    /// The first of `count` barriers for groups of so many threads, or how many of the 15 named ones are taken.
+    pub(crate) fn named_barriers(&mut self, threads: u32, count: u32) -> Result<u32, u32> {
+        if let Some((_, first)) = self.barriers.iter().find(|(of, _)| *of == threads) {
+            return Ok(*first);
+        }
+        let taken = self.barriers_taken;
+        if taken + count > 15 {
+            return Err(taken);
+        }
+        self.barriers_taken += count;
+        self.barriers.push((threads, taken + 1));
+        Ok(taken + 1)
     }
 
     /// A number for a group of labels, unique in the kernel.
@@ -321,9 +372,13 @@ impl Body {
         let mut text = std::mem::take(&mut self.mnemonic);
         text.clear();
         let _ = text.write_fmt(mnemonic);
-        self.require(&text, at);
+        let rule = self.require(&text, at);
         for operand in operands {
             operand.for_each_register(&mut |reg| self.check_use(reg, at));
+        }
+        if let Some(rule) = rule {
+            let divergence = self.uniform.record(rule, &text, operands, at);
+            self.fail_if(divergence);
         }
         let start = self.entry.text.len();
         self.begin_line(at);
@@ -360,21 +415,23 @@ impl Body {
     }
 
     /// Raises `.version` to what an instruction needs, and refuses it if the target lacks it.
-    pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) {
-        let form = match self.forms.get(mnemonic) {
-            Some(form) => *form,
+    pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) -> Option<Rule> {
+        let (form, rule) = match self.forms.get(mnemonic) {
+            Some(known) => *known,
             None => match table::find(mnemonic) {
                 Some(form) => {
-                    self.forms.insert(mnemonic.into(), form);
-                    form
+                    let known = (form, Rule::of(mnemonic));
+                    self.forms.insert(mnemonic.into(), known);
+                    known
                 }
                 None => {
                     self.fail(BuildErrorKind::UnknownInstruction { mnemonic: mnemonic.to_string() }, at);
-                    return;
+                    return None;
                 }
             },
         };
         self.require_support(mnemonic, (form.version, form.needs), at);
+        Some(rule)
     }
 
     /// Raises `.version`, and refuses what the target lacks.
@@ -419,6 +476,8 @@ impl Body {
         }
         for mnemonic in raw::mnemonics(text) {
             self.entry.instructions += 1;
+            let divergence = self.uniform.require_raw(Rule::of(mnemonic), mnemonic, at);
+            self.fail_if(divergence);
             if let Some(form) = table::find(mnemonic) {
                 self.require_support(mnemonic, (form.version, form.needs), at);
             }

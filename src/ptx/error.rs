@@ -4,7 +4,10 @@ use std::{fmt, panic::Location};
 
 use thiserror::Error;
 
-use super::target::{Features, Target};
+use super::{
+    target::{Features, Target},
+    uniform::{ConditionKind, Uniformity},
+};
 
 /// The first thing that was wrong while a kernel was built, with the Rust line that did it.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +129,24 @@ pub enum BuildErrorKind {
         want: usize,
         /// Registers that came back.
         found: usize,
+    },
+    /// A collective operation under a condition that may keep some of its threads away.
+    #[error(
+        "`{collective}` must be reached by {threads}, but {condition} at {condition_at} is not known to be the same for them{}: \
+         move it out, or say what is known with `assume_uniform`",
+        varies_at.map(|at| format!(" (a value that a loop carries, written at {at})")).unwrap_or_default()
+    )]
+    Divergent {
+        /// The instruction or operation.
+        collective: String,
+        /// The threads that must take part.
+        threads: Uniformity,
+        /// What is conditional.
+        condition: ConditionKind,
+        /// The condition's source line.
+        condition_at: &'static Location<'static>,
+        /// Where a value that a loop carries, which the condition depends on, is written with one that differs.
+        varies_at: Option<&'static Location<'static>>,
     },
     /// A name that PTX does not take.
     #[error("`{name}` is not a PTX identifier")]

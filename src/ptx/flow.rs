@@ -12,6 +12,7 @@ use super::{
     kernel::Builder,
     operand::Operand,
     state::{Slots, State},
+    uniform::ConditionKind,
     val::{Repr, Val},
 };
 
@@ -73,6 +74,8 @@ impl<T: Counter> From<Range<T>> for Steps<'_, T> {
 pub struct Loop<'k> {
     k: Builder<'k>,
     label: u32,
+    /// How many loops enclose it.
+    depth: usize,
 }
 
 impl<'k> Builder<'k> {
@@ -87,7 +90,7 @@ impl<'k> Builder<'k> {
             Repr::Reg(condition, _) => {
                 let label = self.body().label();
                 self.branch_unless(condition, format_args!("$endif{label}"));
-                self.block_scope(then);
+                self.under(ConditionKind::If, condition, then);
                 self.place(format_args!("$endif{label}"));
             }
         }
@@ -102,10 +105,10 @@ impl<'k> Builder<'k> {
             Repr::Reg(condition, _) => {
                 let label = self.body().label();
                 self.branch_unless(condition, format_args!("$else{label}"));
-                self.block_scope(then);
+                self.under(ConditionKind::If, condition, then);
                 self.branch(format_args!("$endif{label}"));
                 self.place(format_args!("$else{label}"));
-                self.block_scope(otherwise);
+                self.under(ConditionKind::If, condition, otherwise);
                 self.place(format_args!("$endif{label}"));
             }
         }
@@ -140,12 +143,15 @@ impl<'k> Builder<'k> {
         let label = self.body().label();
         let mut slots = Slots::enter(self, &mut state);
         let counter = self.fresh(T::CLASS);
+        self.body().uniform.set_changes(counter);
         self.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(counter), start.operand(self)]);
         if known.is_none() {
             self.branch_if(end.le(start), format_args!("$endfor{label}"));
         }
         self.place(format_args!("$for{label}"));
-        self.body().open_loop();
+        let bounds = [start, end, step].map(|bound| bound.reg().map(|(reg, _)| reg));
+        let at = self.here();
+        self.body().open_steps(bounds, at);
         slots.carry(self);
         let i = Val::from_reg(counter, self);
         i.set_divisor(gcd(start.divisor(), step.divisor()));
@@ -156,7 +162,7 @@ impl<'k> Builder<'k> {
             &[Operand::Reg(counter), Operand::Reg(counter), step.operand(self)],
         );
         self.branch_if(i.lt(end), format_args!("$for{label}"));
-        self.body().close_loop();
+        self.body().close_steps();
         slots.carry(self);
         // The counter is of no use after the loop: a handle to it that got out is refused.
         self.body().overwrite(counter);
@@ -169,8 +175,9 @@ impl<'k> Builder<'k> {
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
         let label = self.body().label();
         self.place(format_args!("$loop{label}"));
+        let depth = self.body().uniform.loop_depth();
         self.body().open_loop();
-        body(Loop { k: self, label });
+        body(Loop { k: self, label, depth });
         self.body().close_loop();
         self.branch(format_args!("$loop{label}"));
         self.place(format_args!("$endloop{label}"));
@@ -203,7 +210,7 @@ impl<'k> Builder<'k> {
                         "a guard inside a guard: use `if_` or join the conditions".into(),
                     ));
                 }
-                self.block_scope(write);
+                self.under(ConditionKind::When, condition, write);
                 self.body().set_guard(outer);
             }
         }
@@ -214,6 +221,10 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn return_(self) {
         self.emit(format_args!("ret"), &[]);
+        let at = self.here();
+        let mut body = self.body();
+        let divergence = body.uniform.leave_kernel(at);
+        body.fail_if(divergence);
     }
 
     /// Ends the thread here where `condition` holds.
@@ -222,10 +233,18 @@ impl<'k> Builder<'k> {
         self.located(Location::caller(), || self.when(condition, || self.return_()));
     }
 
-    fn block_scope(self, write: impl FnOnce()) {
-        self.body().open_block();
+    /// Writes what runs under a condition.
+    #[track_caller]
+    fn under(self, kind: ConditionKind, condition: RegId, write: impl FnOnce()) {
+        let at = self.here();
+        let mut body = self.body();
+        body.uniform.open_condition(kind, condition, at);
+        body.open_block();
+        drop(body);
         write();
-        self.body().close_block();
+        let mut body = self.body();
+        body.close_block();
+        body.uniform.close_condition();
     }
 
     fn place(self, label: fmt::Arguments<'_>) {
@@ -267,23 +286,49 @@ impl<'k> Loop<'k> {
     #[track_caller]
     pub fn break_(self) {
         self.k.branch(format_args!("$endloop{}", self.label));
+        self.leave(ConditionKind::Break);
     }
 
     /// Leaves the loop where `condition` holds.
     #[track_caller]
     pub fn break_if(self, condition: impl Into<Val<'k, bool>>) {
-        self.k.branch_if(condition.into(), format_args!("$endloop{}", self.label));
+        self.leave_if(ConditionKind::Break, condition.into(), format_args!("$endloop{}", self.label));
     }
 
     /// Goes on to the next iteration.
     #[track_caller]
     pub fn continue_(self) {
         self.k.branch(format_args!("$loop{}", self.label));
+        self.leave(ConditionKind::Continue);
     }
 
     /// Goes on to the next iteration where `condition` holds.
     #[track_caller]
     pub fn continue_if(self, condition: impl Into<Val<'k, bool>>) {
-        self.k.branch_if(condition.into(), format_args!("$loop{}", self.label));
+        self.leave_if(ConditionKind::Continue, condition.into(), format_args!("$loop{}", self.label));
+    }
+
+    #[track_caller]
+    fn leave_if(self, kind: ConditionKind, condition: Val<'k, bool>, label: fmt::Arguments<'_>) {
+        self.k.branch_if(condition, label);
+        match condition.0 {
+            Repr::Const(false) => {}
+            Repr::Const(true) => self.leave(kind),
+            Repr::Reg(condition, _) => {
+                let at = self.k.here();
+                self.k.body().uniform.open_condition(kind, condition, at);
+                self.leave(kind);
+                self.k.body().uniform.close_condition();
+            }
+        }
+    }
+
+    /// Records that threads leave the loop or the iteration under the innermost conditions.
+    #[track_caller]
+    fn leave(self, kind: ConditionKind) {
+        let at = self.k.here();
+        let mut body = self.k.body();
+        let divergence = body.uniform.leave_loop(self.depth, kind, at);
+        body.fail_if(divergence);
     }
 }

@@ -38,7 +38,7 @@ pub use integer::{Narrow24, Packed};
 pub use logic::Bits;
 pub use matrix::Accumulator;
 pub use memory::{Load, Store};
-pub use order::{Order, Scope};
+pub use order::{MemoryScope, Order};
 pub use pack::{HalfPair, Pair};
 pub use permute::{Permute, lop3_table};
 pub(crate) use product::Addition;

@@ -17,6 +17,7 @@ use super::{
     operand::Operand,
     params::Params,
     render,
+    scope::{Block, Cluster, Scope},
     target::Target,
     types::{RegClass, Scalar},
     val::Val,
@@ -51,6 +52,14 @@ impl<'k> Builder<'k> {
 
     pub(crate) fn fresh(self, class: RegClass) -> RegId {
         self.body().fresh(class)
+    }
+
+    /// A fresh register that branches and loops may overwrite.
+    pub(crate) fn fresh_changing(self, class: RegClass) -> RegId {
+        let mut body = self.body();
+        let reg = body.fresh(class);
+        body.uniform.set_changes(reg);
+        reg
     }
 
     /// Writes one instruction; `operands` in PTX order, results first.
@@ -92,6 +101,12 @@ impl<'k> Builder<'k> {
         all.extend(operands.iter().copied());
         self.emit(mnemonic, &all);
         Val::from_reg(reg, self)
+    }
+
+    /// The line that what is written now is attributed to.
+    #[track_caller]
+    pub(crate) fn here(self) -> &'static Location<'static> {
+        self.body().located.unwrap_or(Location::caller())
     }
 
     /// Records a mistake of the caller's.
@@ -159,21 +174,35 @@ impl<'k> Builder<'k> {
 
     // ── Launch shape ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Threads of a block in x, y and z: `.reqntid`. Missing ones are 1.
+    /// Declares the threads of a block in x, y and z, `.reqntid`, and returns the block. Missing ones are 1.
     #[doc(alias = ".reqntid")]
     #[track_caller]
-    pub fn block<const N: usize>(self, threads: [u32; N]) {
+    pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
         let shape = fill(threads, 1);
         let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
         if total == 0 || total > 1024 || N > 3 {
             self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
         }
-        self.body().entry.block = Some(shape);
+        let mut body = self.body();
+        body.entry.block = Some(shape);
+        body.uniform.declare_block(shape);
+        drop(body);
+        self.this_block()
     }
 
     /// Threads of a block as declared so far.
     pub(crate) fn block_shape(self) -> Option<[u32; 3]> {
         self.body().entry.block
+    }
+
+    /// Blocks of a cluster as declared so far.
+    pub(crate) fn cluster_shape(self) -> Option<[u32; 3]> {
+        self.body().entry.cluster
+    }
+
+    /// The grid rule as declared so far.
+    pub(crate) fn grid_rule(self) -> Option<[Dim; 3]> {
+        self.body().entry.grid.clone()
     }
 
     /// At most so many threads in a block: `.maxntid`.
@@ -195,10 +224,10 @@ impl<'k> Builder<'k> {
         self.body().entry.max_registers = Some(registers);
     }
 
-    /// Blocks of a cluster in x, y and z: `.reqnctapercluster` (sm_90).
+    /// Declares the blocks of a cluster in x, y and z, `.reqnctapercluster` (sm_90), and returns the cluster.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
-    pub fn cluster<const N: usize>(self, blocks: [u32; N]) {
+    pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
         let shape = fill(blocks, 1);
         let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
         if total == 0 || total > 8 || N > 3 {
@@ -207,6 +236,8 @@ impl<'k> Builder<'k> {
         let mut body = self.body();
         body.require(".reqnctapercluster", Location::caller());
         body.entry.cluster = Some(shape);
+        drop(body);
+        Cluster::current(self)
     }
 
     /// The grid rule: how many blocks a launch has in x, y and z, as constants or as functions of the integer

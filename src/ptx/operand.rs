@@ -50,6 +50,14 @@ impl fmt::Debug for Immediate {
 }
 
 impl Operand<'_> {
+    /// The bits of a constant.
+    pub(crate) fn immediate_bits(&self) -> Option<u64> {
+        match self {
+            Self::Imm(immediate) => Some(immediate.bits),
+            _ => None,
+        }
+    }
+
     /// Calls `f` on every register in the operand.
     pub(crate) fn for_each_register(&self, f: &mut impl FnMut(RegId)) {
         match self {

@@ -40,13 +40,19 @@ struct Binding {
 pub struct RawOperand {
     text: String,
     registers: Vec<RegId>,
+    /// Whether the text writes them.
+    written: bool,
 }
 
 impl RawOperand {
+    fn written(self) -> Self {
+        Self { written: true, ..self }
+    }
+
     fn new(operand: &Operand<'_>) -> Self {
         let mut registers = Vec::new();
         operand.for_each_register(&mut |reg| registers.push(reg));
-        Self { text: operand.to_string(), registers }
+        Self { text: operand.to_string(), registers, written: false }
     }
 }
 
@@ -88,7 +94,7 @@ impl<'k, T: Scalar, const N: usize> IntoRaw<'k> for [Val<'k, T>; N] {
 
 impl<'k, T: Scalar> IntoRaw<'k> for Var<'k, T> {
     fn into_raw(self, _: Builder<'k>) -> RawOperand {
-        RawOperand::new(&Operand::Reg(self.register()))
+        RawOperand::new(&Operand::Reg(self.register())).written()
     }
 }
 
@@ -201,7 +207,7 @@ impl<'k, O> Raw<'k, O> {
         O: Append<Val<'k, T>>,
     {
         let value = Val::<T>::from_reg(self.k.fresh(T::CLASS), self.k);
-        let operand = RawOperand::new(&value.operand(self.k));
+        let operand = RawOperand::new(&value.operand(self.k)).written();
         self.bindings.push(Binding { hole: hole.to_string(), operand });
         self.with(|results| results.append(value))
     }
@@ -212,7 +218,7 @@ impl<'k, O> Raw<'k, O> {
         O: Append<[Val<'k, T>; N]>,
     {
         let values = std::array::from_fn(|_| Val::<T>::from_reg(self.k.fresh(T::CLASS), self.k));
-        let operand = values.into_raw(self.k);
+        let operand = values.into_raw(self.k).written();
         self.bindings.push(Binding { hole: hole.to_string(), operand });
         self.with(|results| results.append(values))
     }
@@ -237,6 +243,9 @@ impl<'k, O> Raw<'k, O> {
                 body.require_support(root, self.needs, self.at);
                 if let Err(problem) = body.raw(&text, &registers, self.at) {
                     body.fail(BuildErrorKind::BadRaw { line: self.template, problem }, self.at);
+                }
+                for operand in self.bindings.iter().map(|b| &b.operand).filter(|operand| operand.written) {
+                    operand.registers.iter().for_each(|&reg| body.uniform.write_unknown(reg, self.at));
                 }
             }
             Err(problem) => body.fail(BuildErrorKind::BadRaw { line: self.template, problem }, self.at),

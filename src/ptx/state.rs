@@ -63,6 +63,7 @@ impl<'k> Visitor<'_, 'k> {
                         fresh
                     }
                 };
+                self.k.body().uniform.set_changes(reg);
                 slots.push(reg);
                 *value = Val::from_reg(reg, self.k);
             }

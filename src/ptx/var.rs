@@ -26,6 +26,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn var<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Var<'k, T> {
         let var = Var { k: self, reg: self.fresh(T::CLASS), kind: PhantomData };
+        self.body().uniform.set_changes(var.reg);
         var.set(value);
         var
     }

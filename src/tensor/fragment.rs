@@ -55,7 +55,7 @@ impl<'k> Builder<'k> {
         } else {
             words
         };
-        let words: Vec<Word> = (0..words).map(|_| Word(self.fresh(class))).collect();
+        let words: Vec<Word> = (0..words).map(|_| Word(self.fresh_changing(class))).collect();
         if per_word::<T>() > 1 {
             // Single elements are written into words whose other parts must have values.
             let zero = Val::<u32>::from(0).operand(self);
@@ -235,7 +235,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     /// A fragment over registers that are there already, and that nobody else writes.
     #[track_caller]
     pub(crate) fn of_registers<W: Scalar>(k: Builder<'k>, words: &[Val<'k, W>], layout: Layout) -> Self {
-        let words = words.iter().map(|word| Word(word.in_register(k))).collect();
+        let words: Rc<[Word]> = words.iter().map(|word| Word(word.in_register(k))).collect();
+        words.iter().for_each(|word| k.body().uniform.set_changes(word.0));
         Self { k, words, layout, offset: 0, kind: std::marker::PhantomData }
     }
 

@@ -97,7 +97,7 @@ impl<'k, T: TileElement, A> Places<'k, T, A> {
         let (height, width) = (16 * H as u32, 16 * W as u32);
         let matrix: Gl<'k, T, A> = tile.matrix;
         let (top, left) = tile.origin(height, width);
-        let lane = k.lane();
+        let lane = k.lane().rank();
         let (group, within) = (lane >> 2, (lane & 3) << 1);
         let (row_stride, col_stride) = matrix.strides();
         match L::LAYOUT {

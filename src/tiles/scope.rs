@@ -67,12 +67,6 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// This lane's number.
-    #[track_caller]
-    pub(super) fn lane(self) -> Val<'k, u32> {
-        self.unchanging("%laneid")
-    }
-
     /// Makes the copies begun so far a group, on targets that have asynchronous copies.
     #[track_caller]
     pub(super) fn commit_copies(self) {

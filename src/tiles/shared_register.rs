@@ -135,7 +135,7 @@ impl<'k, T: TileElement> View<'k, T> {
         &self,
         k: Builder<'k>,
     ) -> Vec<PairPlace<'k, T>> {
-        let lane = k.lane();
+        let lane = k.lane().rank();
         let (group, within) = (lane >> 2, (lane & 3) << 1);
         let (row, col) = match L::LAYOUT {
             TileLayout::Row => (group, within),

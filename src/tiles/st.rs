@@ -97,7 +97,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k
 impl<'k> LaneAddress<'k> {
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, address: TileAddress) -> Self {
-        let lane = k.lane();
+        let lane = k.lane().rank();
         let row = lane & 15;
         Self { row: row * address.pitch, chunk: ((lane >> 4) << 4) ^ address.emit_permutation(row) }
     }

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use warpwright::atoms::mma_atoms;
 use warpwright::ptx::{
     B16, B32, B64, B128, BuildError, Builder, Class, Comparison, Const, Excess, FULL_MASK, Global, In, InOut,
-    Kernel, Load, Local, Mode, Order, Permute, Prefetch, Rounding, Scope, Shared, Shuffle, Store, Target,
-    Val, bf16, bf16x2, f16, f16x2, lop3_table,
+    Kernel, Load, Local, MemoryScope, Mode, Order, Permute, Prefetch, Rounding, Shared, Shuffle, Store,
+    Target, Val, bf16, bf16x2, f16, f16x2, lop3_table,
     table::{self, Pattern},
 };
 
@@ -296,10 +296,10 @@ fn synchronization(v: Values<'_>) {
     k.barrier_sync(2, 64);
     k.barrier_arrive(2, 64);
     k.sync_warp(FULL_MASK);
-    for scope in [Scope::Block, Scope::Device, Scope::System] {
+    for scope in [MemoryScope::Cta, MemoryScope::Gpu, MemoryScope::Sys] {
         k.membar(scope);
     }
-    for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+    for scope in [MemoryScope::Cta, MemoryScope::Cluster, MemoryScope::Gpu, MemoryScope::Sys] {
         k.fence(scope);
         k.fence_sc(scope);
     }
@@ -371,10 +371,10 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
             Load::Cv,
             Load::Nc,
             Load::Volatile,
-            Load::Relaxed(Scope::Block),
-            Load::Relaxed(Scope::Cluster),
-            Load::Acquire(Scope::Device),
-            Load::Acquire(Scope::System),
+            Load::Relaxed(MemoryScope::Cta),
+            Load::Relaxed(MemoryScope::Cluster),
+            Load::Acquire(MemoryScope::Gpu),
+            Load::Acquire(MemoryScope::Sys),
         ] {
             let _: (_, [_; 4], [_; 2], _) = (
                 u.at(i).load_with(how),
@@ -390,9 +390,9 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
             Store::Cs,
             Store::Wt,
             Store::Volatile,
-            Store::Relaxed(Scope::Device),
-            Store::Relaxed(Scope::Cluster),
-            Store::Release(Scope::System),
+            Store::Relaxed(MemoryScope::Gpu),
+            Store::Relaxed(MemoryScope::Cluster),
+            Store::Release(MemoryScope::Sys),
         ] {
             u.at(i).store_with(how, i);
             f.store_vector_with(how, [Val::from(1.0); 4]);
@@ -415,7 +415,7 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
         }
         shared.atomic().add(1);
         for order in [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel] {
-            for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+            for scope in [MemoryScope::Cta, MemoryScope::Cluster, MemoryScope::Gpu, MemoryScope::Sys] {
                 let a = u.atomic().order(order).scope(scope);
                 let _ = (
                     a.add(1),
@@ -450,7 +450,7 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
             d.atomic().exchange(1.0),
         );
         for order in [Order::Relaxed, Order::Release] {
-            for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+            for scope in [MemoryScope::Cta, MemoryScope::Cluster, MemoryScope::Gpu, MemoryScope::Sys] {
                 let a = u.reduction().order(order).scope(scope);
                 a.add(1);
                 a.min(1);
@@ -465,7 +465,7 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
             }
         }
         f.reduction().add_vector([Val::from(1.0); 4]);
-        f.reduction().order(Order::Relaxed).scope(Scope::Device).add_vector([Val::from(1.0); 2]);
+        f.reduction().order(Order::Relaxed).scope(MemoryScope::Gpu).add_vector([Val::from(1.0); 2]);
         h.reduction().add_vector([Val::from(f16::ONE); 8]);
         bb.reduction().add_vector([bb.load(); 4]);
     })

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use warpwright::{
     prelude::*,
-    ptx::{Comparison, FULL_MASK, Order, Scope, Shuffle},
+    ptx::{Comparison, FULL_MASK, MemoryScope, Order, Shuffle},
     run::{Device, Simulator},
 };
 
@@ -90,7 +90,7 @@ fn atomics_add_up_through_generic_addresses_too() {
         let shared = k.shared::<u32>(4);
         k.if_(lane.lt(4), || shared.at(lane).store(0));
         k.sync_threads();
-        shared.atomic().order(Order::AcqRel).scope(Scope::Block).add(lane);
+        shared.atomic().order(Order::AcqRel).scope(MemoryScope::Cta).add(lane);
         shared.byte_offset(4).generic().reduction().max(lane);
         shared.byte_offset(8).atomic().or(lane);
         shared.byte_offset(12).atomic().inc(9);

@@ -1,6 +1,6 @@
 //! Atomic operations: `atom` with the old value as its result, `red` without.
 
-use super::order::{Order, Scope};
+use super::order::{MemoryScope, Order};
 use crate::ptx::{
     operand::Operand,
     ptr::{Generic, Global, Ptr, ReadWrite, Shared, Space},
@@ -9,10 +9,16 @@ use crate::ptx::{
 };
 
 /// A space with atomic operations: global, shared, generic.
-pub trait AtomicSpace: Space {}
+pub trait AtomicSpace: Space {
+    /// The threads that see an operation as one unless another scope is given; without one, those of the device.
+    #[doc(hidden)]
+    const MEMORY_SCOPE: Option<MemoryScope> = None;
+}
 
 impl AtomicSpace for Global {}
-impl AtomicSpace for Shared {}
+impl AtomicSpace for Shared {
+    const MEMORY_SCOPE: Option<MemoryScope> = Some(MemoryScope::Cta);
+}
 impl AtomicSpace for Generic {}
 
 /// An element that memory can add to.
@@ -67,15 +73,19 @@ impl AtomicInteger for i64 {
 }
 
 /// What `atom` and `red` say of their place in the memory order.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Ordering {
     order: Option<Order>,
-    scope: Option<Scope>,
+    scope: Option<MemoryScope>,
 }
 
 impl Ordering {
+    fn of<S: AtomicSpace>() -> Self {
+        Self { order: None, scope: S::MEMORY_SCOPE }
+    }
+
     fn suffixes(self) -> (&'static str, &'static str) {
-        (self.order.map_or("", Order::suffix), self.scope.map_or("", Scope::suffix))
+        (self.order.map_or("", Order::suffix), self.scope.map_or("", MemoryScope::suffix))
     }
 }
 
@@ -96,18 +106,19 @@ pub struct Reduction<'k, T: Element, S: Space> {
 }
 
 impl<'k, T: Element, S: AtomicSpace> Ptr<'k, T, S, ReadWrite> {
-    /// Atomic operations on the element, relaxed and seen by the whole device unless said otherwise:
-    /// `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(Scope::System).exchange(1)`.
+    /// Atomic operations on the element, relaxed and seen by the block in shared memory, by the device elsewhere, unless
+    /// said otherwise:
+    /// `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
-        Atomic { at: self, ordering: Ordering::default() }
+        Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Atomic operations on the element that give no result, relaxed and seen by the whole device unless said otherwise:
+    /// Atomic operations on the element that give no result, with the same defaults:
     /// `sum.reduction().add(x)`.
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
-        Reduction { at: self, ordering: Ordering::default() }
+        Reduction { at: self, ordering: Ordering::of::<S>() }
     }
 }
 
@@ -121,7 +132,7 @@ macro_rules! ordering {
             }
 
             /// Names the threads that see it as one operation.
-            pub fn scope(mut self, scope: Scope) -> Self {
+            pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
             }

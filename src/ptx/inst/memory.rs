@@ -1,6 +1,6 @@
 //! Memory: `ld`, `st`, scalar and vector, with cache operators and memory ordering.
 
-use super::order::Scope;
+use super::order::MemoryScope;
 use crate::ptx::{
     operand::Operand,
     ptr::{Ptr, Readable, Space, Writable},
@@ -29,9 +29,9 @@ pub enum Load {
     /// Not reordered or merged, as other threads may write at any time.
     Volatile,
     /// Coherent with other threads of the scope, but not ordered.
-    Relaxed(Scope),
+    Relaxed(MemoryScope),
     /// Ordered: what the writer released before is seen after.
-    Acquire(Scope),
+    Acquire(MemoryScope),
 }
 
 impl Load {
@@ -69,9 +69,9 @@ pub enum Store {
     /// Not reordered or merged, as other threads may read at any time.
     Volatile,
     /// Coherent with other threads of the scope, but not ordered.
-    Relaxed(Scope),
+    Relaxed(MemoryScope),
     /// Ordered: whoever acquires it sees what was written before.
-    Release(Scope),
+    Release(MemoryScope),
 }
 
 impl Store {

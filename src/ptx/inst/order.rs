@@ -4,28 +4,28 @@ use crate::ptx::kernel::Builder;
 
 /// The threads among whom an access is ordered (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum MemoryScope {
     /// Those of the block.
     #[doc(alias = ".cta")]
-    Block,
+    Cta,
     /// Those of the cluster. sm_90.
     #[doc(alias = ".cluster")]
     Cluster,
     /// Those of the device.
     #[doc(alias = ".gpu")]
-    Device,
+    Gpu,
     /// Those of all devices and of the host.
     #[doc(alias = ".sys")]
-    System,
+    Sys,
 }
 
-impl Scope {
+impl MemoryScope {
     pub(super) const fn suffix(self) -> &'static str {
         match self {
-            Self::Block => ".cta",
+            Self::Cta => ".cta",
             Self::Cluster => ".cluster",
-            Self::Device => ".gpu",
-            Self::System => ".sys",
+            Self::Gpu => ".gpu",
+            Self::Sys => ".sys",
         }
     }
 }
@@ -58,14 +58,14 @@ impl Builder<'_> {
     /// Orders this thread's earlier accesses before its later ones, for all threads of the scope that synchronize with it.
     #[doc(alias = "fence.acq_rel")]
     #[track_caller]
-    pub fn fence(self, scope: Scope) {
+    pub fn fence(self, scope: MemoryScope) {
         self.emit(format_args!("fence.acq_rel{}", scope.suffix()), &[]);
     }
 
     /// A [`fence`](Self::fence) that is also in one total order with all others like it.
     #[doc(alias = "fence.sc")]
     #[track_caller]
-    pub fn fence_sc(self, scope: Scope) {
+    pub fn fence_sc(self, scope: MemoryScope) {
         self.emit(format_args!("fence.sc{}", scope.suffix()), &[]);
     }
 
@@ -73,9 +73,9 @@ impl Builder<'_> {
     /// [`fence_sc`](Self::fence_sc), which has no cluster.
     #[doc(alias = "__threadfence")]
     #[track_caller]
-    pub fn membar(self, scope: Scope) {
+    pub fn membar(self, scope: MemoryScope) {
         let level = match scope {
-            Scope::Device => ".gl",
+            MemoryScope::Gpu => ".gl",
             scope => scope.suffix(),
         };
         self.emit(format_args!("membar{level}"), &[]);

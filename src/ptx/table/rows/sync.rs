@@ -13,6 +13,8 @@ pub(super) static FORMS: &[Form] = &[
     row("bar.red(.and|.or).pred",                        "d:pred a:u32 b:u32 !c:pred",           (2, 0), ANY,   "bar").by("Builder::bar_red_and, Builder::bar_red_or"),
     row("barrier.sync",                                  "a:u32 ?b:u32",                         (6, 0), ANY,   "barrier").by("Builder::barrier_sync"),
     row("barrier.arrive",                                "a:u32 b:u32",                          (6, 0), ANY,   "barrier").by("Builder::barrier_arrive"),
+    row("barrier.cluster.arrive{.release|.relaxed}{.aligned}", "",                              (7, 8), SM_90, "barrier.cluster").by("Cluster::sync"),
+    row("barrier.cluster.wait{.acquire}{.aligned}",      "",                                     (7, 8), SM_90, "barrier.cluster").by("Cluster::sync"),
     row("bar.warp.sync",                                 "mask:b32",                             (6, 0), ANY,   "bar.warp.sync").by("Builder::sync_warp"),
     row("membar(.cta|.gl|.sys)",                         "",                                     (1, 4), ANY,   "membar").by("Builder::membar"),
     row("fence(.sc|.acq_rel)(.cta|.gpu|.sys)",           "",                                     (6, 0), ANY,   "fence").by("Builder::fence, Builder::fence_sc"),

@@ -1,0 +1,77 @@
+//! All threads of the cluster.
+
+use super::{Scope, by_own_methods, sealed};
+use crate::ptx::{dim::Dim, kernel::Builder, uniform::Uniformity, val::Val};
+
+/// All blocks of the cluster, whose shape is [declared](Builder::cluster). sm_90.
+#[derive(Clone, Copy, Debug)]
+pub struct Cluster<'k> {
+    k: Builder<'k>,
+    blocks: u32,
+}
+
+impl<'k> Cluster<'k> {
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>) -> Self {
+        let blocks = k.cluster_shape().map(|shape| shape.iter().product());
+        if blocks.is_none() {
+            k.refuse("a cluster scope requires the cluster's shape: call `cluster` first".into());
+        }
+        Self { k, blocks: blocks.unwrap_or(1) }
+    }
+
+    /// Returns how uniform a condition must be for the cluster to agree on it.
+    pub fn uniformity(self) -> Uniformity {
+        Uniformity::Cluster
+    }
+
+    /// Returns the number of threads in all blocks together.
+    #[track_caller]
+    pub fn size(self) -> u32 {
+        self.blocks * self.k.this_block().size()
+    }
+
+    /// Returns the number of blocks.
+    pub fn blocks(self) -> u32 {
+        self.blocks
+    }
+
+    /// Returns the index of the cluster in the grid: x fastest, then y, then z.
+    #[doc(alias = "%clusterid")]
+    #[track_caller]
+    pub fn rank(self) -> Val<'k, u32> {
+        let k = self.k;
+        let flat = |axis: usize| k.grid_rule().is_some_and(|grid| grid[axis] == Dim::Const(1));
+        let (flat_y, flat_z) = (flat(1), flat(2));
+        let mut rank = Val::from(0);
+        if !flat_z {
+            rank = k.unchanging("%clusterid.z").mad(k.unchanging("%nclusterid.y"), 0);
+        }
+        if !flat_y {
+            rank = (rank + k.unchanging("%clusterid.y")).mad(k.unchanging("%nclusterid.x"), 0);
+        }
+        rank + k.unchanging("%clusterid.x")
+    }
+
+    /// Returns the index of this thread in the cluster: over its block first, then over the blocks by rank.
+    #[track_caller]
+    pub fn thread(self) -> Val<'k, u32> {
+        let block = self.k.this_block();
+        block.rank().mad(block.size(), block.thread())
+    }
+
+    /// Waits until all threads of the cluster are here; what each wrote before, all see after.
+    #[doc(alias = "barrier.cluster")]
+    #[track_caller]
+    pub fn sync(self) {
+        self.k.require_uniform(self, "barrier.cluster");
+        self.k.emit(format_args!("barrier.cluster.arrive.aligned"), &[]);
+        self.k.emit(format_args!("barrier.cluster.wait.aligned"), &[]);
+    }
+}
+
+impl sealed::Sealed for Cluster<'_> {}
+
+impl<'k> Scope<'k> for Cluster<'k> {
+    by_own_methods!();
+}

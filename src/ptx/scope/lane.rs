@@ -1,0 +1,54 @@
+//! One thread.
+
+use super::{Scope, by_own_methods, sealed};
+use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};
+
+/// This thread, as one lane of its warp.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane<'k> {
+    k: Builder<'k>,
+}
+
+impl<'k> Lane<'k> {
+    pub(super) fn new(k: Builder<'k>) -> Self {
+        Self { k }
+    }
+
+    /// Returns what differs from thread to thread.
+    pub fn uniformity(self) -> Uniformity {
+        Uniformity::NONE
+    }
+
+    /// Returns 1.
+    pub fn size(self) -> u32 {
+        1
+    }
+
+    /// Returns the index of the lane in its warp, 0 to 31.
+    #[doc(alias = "%laneid")]
+    #[track_caller]
+    pub fn rank(self) -> Val<'k, u32> {
+        self.k.unchanging("%laneid")
+    }
+
+    /// Returns 0.
+    pub fn thread(self) -> Val<'k, u32> {
+        0.into()
+    }
+
+    /// Does nothing: a thread does not wait for itself.
+    pub fn sync(self) {}
+}
+
+impl sealed::Sealed for Lane<'_> {}
+
+impl<'k> Scope<'k> for Lane<'k> {
+    by_own_methods!();
+}
+
+impl<'k> Builder<'k> {
+    /// Returns this thread as a lane of its warp.
+    pub fn lane(self) -> Lane<'k> {
+        Lane::new(self)
+    }
+}

@@ -1,0 +1,161 @@
+//! One warp, several warps, a warp group.
+
+use super::{Scope, by_own_methods, quotient, remainder, sealed};
+use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
+
+/// `N` consecutive warps of the block, the first one's number a multiple of `N`.
+#[derive(Clone, Copy, Debug)]
+pub struct Warps<'k, const N: usize> {
+    k: Builder<'k>,
+}
+
+/// This thread's warp: 32 lanes.
+pub type Warp<'k> = Warps<'k, 1>;
+
+/// This thread's warp group: four warps, which execute `wgmma` together.
+pub type WarpGroup<'k> = Warps<'k, 4>;
+
+impl<'k, const N: usize> Warps<'k, N> {
+    /// Threads in the scope.
+    pub const SIZE: u32 = {
+        assert!(N > 0 && N <= 32, "a block has 1 to 32 warps");
+        32 * N as u32
+    };
+
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>) -> Self {
+        let threads = k.this_block().size();
+        if !threads.is_multiple_of(Self::SIZE) {
+            k.refuse(format!(
+                "expected a block of a multiple of {} threads for a scope of {N} warps, found {threads}",
+                Self::SIZE
+            ));
+        }
+        Self { k }
+    }
+
+    /// Returns how uniform a condition must be for these warps to agree on it.
+    pub fn uniformity(self) -> Uniformity {
+        Uniformity::Threads(Self::SIZE)
+    }
+
+    /// Returns the number of threads, 32·N.
+    pub fn size(self) -> u32 {
+        Self::SIZE
+    }
+
+    /// Returns the index of these warps in the block, in units of N warps.
+    #[track_caller]
+    pub fn rank(self) -> Val<'k, u32> {
+        quotient(self.k.this_block().thread(), Self::SIZE)
+    }
+
+    /// Returns the number of such scopes in the block.
+    #[track_caller]
+    pub fn count(self) -> u32 {
+        self.k.this_block().size() / Self::SIZE
+    }
+
+    /// Returns the index of this thread in the scope, 0 to 32·N − 1.
+    #[track_caller]
+    pub fn thread(self) -> Val<'k, u32> {
+        if N == 1 { self.k.lane().rank() } else { remainder(self.k.this_block().thread(), Self::SIZE) }
+    }
+
+    /// Returns this thread as a lane of its warp.
+    pub fn lane(self) -> super::Lane<'k> {
+        self.k.lane()
+    }
+
+    /// Waits until all threads of the scope are here: `bar.warp.sync`; of several warps `bar.sync` on a barrier of their own.
+    ///
+    /// Each size of scope takes as many of the block's barriers 1 to 15 as the block has scopes of that size; refused if
+    /// there are too few.
+    #[doc(alias = "bar.warp.sync")]
+    #[doc(alias = "bar.sync")]
+    #[track_caller]
+    pub fn sync(self) {
+        let block = self.k.this_block();
+        if N == 1 {
+            self.k.sync_warp(FULL_MASK);
+        } else if block.size() == Self::SIZE {
+            block.sync();
+        } else {
+            self.k.require_uniform(self, "bar.sync");
+            let first = self.k.named_barriers(Self::SIZE, self.count());
+            self.k.bar_sync(self.rank() + first, Self::SIZE);
+        }
+    }
+}
+
+impl<const N: usize> sealed::Sealed for Warps<'_, N> {}
+
+impl<'k, const N: usize> Scope<'k> for Warps<'k, N> {
+    by_own_methods!();
+}
+
+impl<'k> Builder<'k> {
+    /// Returns this thread's warp. The block's shape must be [declared](Self::block), of a multiple of 32 threads.
+    #[track_caller]
+    pub fn warp(self) -> Warp<'k> {
+        Warps::new(self)
+    }
+
+    /// Returns this thread's warp group: four consecutive warps.
+    #[track_caller]
+    pub fn warp_group(self) -> WarpGroup<'k> {
+        Warps::new(self)
+    }
+
+    /// Returns this thread's `N` consecutive warps.
+    #[track_caller]
+    pub fn warps<const N: usize>(self) -> Warps<'k, N> {
+        Warps::new(self)
+    }
+
+    /// Writes `work` for warp `rank` of the block alone. It gets the warp, on which there is no barrier of the block.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// let kernel = Kernel::<(Out<u32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
+    ///     let block = k.block([128]);
+    ///     let shared = k.shared::<u32>(32);
+    ///     k.when_warp(0, |warp| shared.at(warp.thread()).store(warp.thread() * 2));
+    ///     block.sync();
+    ///     y.at(block.thread()).store(shared.at(k.lane().rank()).load());
+    /// })?;
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn when_warp(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warp<'k>)) {
+        self.when_warps::<1>(rank, work);
+    }
+
+    /// Writes `work` for warp group `rank` of the block alone.
+    #[track_caller]
+    pub fn when_warp_group(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(WarpGroup<'k>)) {
+        self.when_warps::<4>(rank, work);
+    }
+
+    /// Writes `work` for the `N` consecutive warps number `rank` of the block alone.
+    #[track_caller]
+    pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
+        let warps = self.warps::<N>();
+        let selected = if warps.count() == 1 { Val::from(0) } else { warps.rank() };
+        self.if_(selected.eq(rank), || work(warps));
+    }
+
+    /// Returns the first of `count` barriers for groups of `threads` threads: the same ones for each size of group.
+    #[track_caller]
+    fn named_barriers(self, threads: u32, count: u32) -> u32 {
+        let first = self.body().named_barriers(threads, count);
+        first.unwrap_or_else(|taken| {
+            self.refuse(format!(
+                "a block has 15 named barriers: expected {count} for groups of {threads} threads, found {} free",
+                15 - taken
+            ));
+            1
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Uniformity: which threads are known to have the same value in a register, and so take the same branch.
+//!
+//! Each register carries a [`Uniformity`], derived from the operands of the instruction that writes it ([`rule`]). Control
+//! flow keeps the conditions that enclose what is written now ([`condition`]); a collective instruction is refused under a
+//! condition that may differ between the threads that must take part. Values that loops carry are assumed to stay as
+//! uniform as they enter the loop, and the assumption is checked at the back edge ([`carried`]).
+
+mod carried;
+mod condition;
+mod rule;
+mod tracker;
+
+use std::{cmp::Ordering, fmt};
+
+use super::divisor::gcd;
+
+pub use condition::ConditionKind;
+pub(crate) use condition::Divergence;
+pub(crate) use rule::Rule;
+pub(crate) use tracker::Tracker;
+
+/// Which threads are known to have the same value in a register.
+///
+/// The levels are ordered: a value that is the same in the whole block is the same in each of its warps, so
+/// `Uniformity::Block > Uniformity::WARP`. Runs of 32 and of 48 threads are not ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uniformity {
+    /// The same in each run of this many consecutive threads of the block, the first run starting at thread 0:
+    /// 1 if nothing is known, 32 for a warp, 128 for a warp group.
+    Threads(u32),
+    /// The same in all threads of the block.
+    Block,
+    /// The same in all threads of the cluster.
+    Cluster,
+    /// The same in all threads of the grid.
+    Grid,
+}
+
+impl Uniformity {
+    /// May differ from thread to thread.
+    pub const NONE: Self = Self::Threads(1);
+    /// The same in the 32 lanes of each warp.
+    pub const WARP: Self = Self::Threads(32);
+    /// The same in the 128 threads of each warp group.
+    pub const WARP_GROUP: Self = Self::Threads(128);
+
+    /// What is known of a result computed from two such values.
+    #[must_use]
+    pub fn meet(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Threads(a), Self::Threads(b)) => Self::Threads(gcd(a.into(), b.into()) as u32),
+            (threads @ Self::Threads(_), _) | (_, threads @ Self::Threads(_)) => threads,
+            (Self::Block, _) | (_, Self::Block) => Self::Block,
+            (Self::Cluster, _) | (_, Self::Cluster) => Self::Cluster,
+            (Self::Grid, Self::Grid) => Self::Grid,
+        }
+    }
+
+    /// Whether the value is the same in all threads of each group of this kind.
+    pub fn covers(self, group: Self) -> bool {
+        self.meet(group) == group
+    }
+}
+
+impl PartialOrd for Uniformity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (self.covers(*other), other.covers(*self)) {
+            (true, true) => Some(Ordering::Equal),
+            (true, false) => Some(Ordering::Greater),
+            (false, true) => Some(Ordering::Less),
+            (false, false) => None,
+        }
+    }
+}
+
+/// The threads of one group: `all lanes of the warp`.
+impl fmt::Display for Uniformity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threads(32) => f.write_str("all lanes of the warp"),
+            Self::Threads(128) => f.write_str("all threads of the warp group"),
+            Self::Threads(n) => write!(f, "all {n} threads of the group"),
+            Self::Block => f.write_str("all threads of the block"),
+            Self::Cluster => f.write_str("all threads of the cluster"),
+            Self::Grid => f.write_str("all threads of the grid"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Uniformity::{self, *};
+
+    #[test]
+    fn levels_form_a_lattice() {
+        let levels = [
+            Uniformity::NONE,
+            Threads(16),
+            Uniformity::WARP,
+            Threads(48),
+            Threads(96),
+            Uniformity::WARP_GROUP,
+            Block,
+            Cluster,
+            Grid,
+        ];
+        for a in levels {
+            assert_eq!(a.meet(a), a);
+            assert!(a.covers(Uniformity::NONE) && Grid.covers(a));
+            for b in levels {
+                let least = a.meet(b);
+                assert_eq!(least, b.meet(a));
+                assert!(a.covers(least) && b.covers(least));
+                for c in levels {
+                    assert_eq!(a.meet(b).meet(c), a.meet(b.meet(c)));
+                    assert!(!(a.covers(b) && b.covers(c)) || a.covers(c));
+                }
+            }
+        }
+        assert!(Block > Uniformity::WARP && Uniformity::WARP_GROUP > Uniformity::WARP);
+        assert_eq!(Uniformity::WARP.partial_cmp(&Threads(48)), None);
+    }
+}

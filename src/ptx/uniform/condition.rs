@@ -1,0 +1,237 @@
+//! The conditions under which a line is reached, and the collectives that they may keep threads from.
+
+use std::{fmt, panic::Location};
+
+use super::{Uniformity, carried::Set, tracker::Tracker};
+use crate::ptx::error::BuildErrorKind;
+
+/// What made a line conditional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConditionKind {
+    /// The condition of `if_` or `if_else`.
+    If,
+    /// The guard of `when`.
+    When,
+    /// The number of iterations of `for_` or `fold`.
+    Steps,
+    /// `break_`, `break_if`, or the condition of `while_`.
+    Break,
+    /// `continue_` or `continue_if`.
+    Continue,
+    /// `return_` or `return_if`.
+    Return,
+}
+
+impl fmt::Display for ConditionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::If => "the branch",
+            Self::When => "the guard",
+            Self::Steps => "the loop",
+            Self::Break => "the exit of the loop",
+            Self::Continue => "the `continue`",
+            Self::Return => "the return",
+        })
+    }
+}
+
+/// A condition, and which threads are known to agree on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Condition {
+    pub(super) kind: ConditionKind,
+    pub(super) level: Uniformity,
+    pub(super) set: Set,
+    pub(super) at: &'static Location<'static>,
+}
+
+/// A collective, and where it is called.
+#[derive(Clone, Debug)]
+pub(super) struct Collective {
+    /// The threads that must take part.
+    pub(super) group: Uniformity,
+    pub(super) what: String,
+    pub(super) at: &'static Location<'static>,
+}
+
+impl Collective {
+    /// The error: `condition` may keep some of the threads away.
+    fn divergent(&self, condition: &Condition, varies_at: Option<&'static Location<'static>>) -> Divergence {
+        let kind = BuildErrorKind::Divergent {
+            collective: self.what.clone(),
+            threads: self.group,
+            condition: condition.kind,
+            condition_at: condition.at,
+            varies_at,
+        };
+        Divergence { kind, at: self.at }
+    }
+}
+
+/// A collective that not all of its threads may reach: the error, and the collective's line.
+#[derive(Debug)]
+pub(crate) struct Divergence {
+    pub(crate) kind: BuildErrorKind,
+    pub(crate) at: &'static Location<'static>,
+}
+
+/// A collective that is correct if the assumptions of a set hold.
+#[derive(Debug)]
+pub(super) struct Reliance {
+    pub(super) set: Set,
+    collective: Collective,
+    condition: Condition,
+}
+
+impl Reliance {
+    /// The error if the condition turns out to be only this uniform.
+    pub(super) fn violated(
+        &self,
+        level: Uniformity,
+        varies_at: Option<&'static Location<'static>>,
+    ) -> Option<Divergence> {
+        (!level.covers(self.collective.group)).then(|| self.collective.divergent(&self.condition, varies_at))
+    }
+}
+
+/// A loop whose body is being written.
+#[derive(Debug)]
+pub(super) struct OpenLoop {
+    pub(super) id: u32,
+    /// Conditions that enclose the body.
+    pub(super) conditions: usize,
+    /// Conditions under which threads have left the loop or the iteration.
+    pub(super) left: Vec<Condition>,
+    /// Collectives in the body so far, one for each group of threads: a later exit may keep threads from them.
+    collectives: Vec<Collective>,
+    /// Assumptions about registers that outlive the loop.
+    pub(super) assumptions: Vec<u32>,
+}
+
+impl Tracker {
+    /// Opens what runs under a condition on a value of this uniformity.
+    pub(super) fn push(
+        &mut self,
+        kind: ConditionKind,
+        (level, set): (Uniformity, Set),
+        at: &'static Location<'static>,
+    ) {
+        self.conditions.push(Condition { kind, level, set, at });
+    }
+
+    /// Closes what runs under the innermost condition.
+    pub(crate) fn close_condition(&mut self) {
+        self.conditions.pop();
+        self.drop_assumed();
+    }
+
+    pub(crate) fn open_loop(&mut self) {
+        self.loop_count += 1;
+        self.loops.push(OpenLoop {
+            id: self.loop_count,
+            conditions: self.conditions.len(),
+            left: Vec::new(),
+            collectives: Vec::new(),
+            assumptions: Vec::new(),
+        });
+    }
+
+    /// How many loops are open: the number of the next one.
+    pub(crate) fn loop_depth(&self) -> usize {
+        self.loops.len()
+    }
+
+    /// The conditions from number `first` on as one.
+    fn all_conditions(&mut self, first: usize) -> (Uniformity, Set) {
+        let (mut level, mut set) = (Uniformity::Grid, Set::EMPTY);
+        for i in first..self.conditions.len() {
+            let condition = self.conditions[i];
+            level = level.meet(condition.level);
+            set = self.sets.union(set, condition.set);
+        }
+        (level, set)
+    }
+
+    /// Threads leave loop `depth`, or its iteration, where the innermost conditions hold.
+    pub(crate) fn leave_loop(
+        &mut self,
+        depth: usize,
+        kind: ConditionKind,
+        at: &'static Location<'static>,
+    ) -> Option<Divergence> {
+        let (level, set) = self.all_conditions(self.loops.get(depth)?.conditions);
+        let condition = Condition { kind, level, set, at };
+        for inner in &mut self.loops[depth..] {
+            inner.left.push(condition);
+        }
+        // Every collective of an iteration comes again in the next, which those that left do not reach.
+        if kind == ConditionKind::Break { self.keep_from_loop(depth, condition) } else { None }
+    }
+
+    /// Threads end where the innermost conditions hold.
+    pub(crate) fn leave_kernel(&mut self, at: &'static Location<'static>) -> Option<Divergence> {
+        if self.conditions.is_empty() {
+            // What follows does not run.
+            return None;
+        }
+        let (level, set) = self.all_conditions(0);
+        let condition = Condition { kind: ConditionKind::Return, level, set, at };
+        self.ended.push(condition);
+        self.keep_from_loop(0, condition)
+    }
+
+    /// Checks the collectives of a loop's body so far against threads that do not come back to them.
+    fn keep_from_loop(&mut self, depth: usize, condition: Condition) -> Option<Divergence> {
+        let collectives = self.loops.get(depth)?.collectives.clone();
+        for collective in collectives {
+            if !condition.level.covers(self.normal(collective.group)) {
+                return Some(collective.divergent(&condition, None));
+            }
+            self.rely(&collective, condition);
+        }
+        None
+    }
+
+    fn rely(&mut self, collective: &Collective, condition: Condition) {
+        let known = |r: &Reliance| r.set == condition.set && r.collective.group == collective.group;
+        if !condition.set.is_empty() && !self.reliances.iter().any(known) {
+            self.reliances.push(Reliance { set: condition.set, collective: collective.clone(), condition });
+        }
+    }
+
+    /// Requires all threads of each group of this kind to reach what is written now, or none of them.
+    pub(crate) fn require(
+        &mut self,
+        group: Uniformity,
+        what: &str,
+        at: &'static Location<'static>,
+    ) -> Option<Divergence> {
+        let all = self.normal(group);
+        let count =
+            self.conditions.len() + self.loops.iter().map(|l| l.left.len()).sum::<usize>() + self.ended.len();
+        if count == 0 && self.loops.is_empty() {
+            return None;
+        }
+        let collective = || Collective { group, what: what.to_string(), at };
+        let left = self.loops.iter().flat_map(|l| &l.left);
+        let conditions = self.conditions.iter().chain(left).chain(&self.ended);
+        let mut relied = Vec::new();
+        for condition in conditions {
+            if !condition.level.covers(all) {
+                return Some(collective().divergent(condition, None));
+            }
+            if !condition.set.is_empty() {
+                relied.push(*condition);
+            }
+        }
+        for condition in relied {
+            self.rely(&collective(), condition);
+        }
+        for open in &mut self.loops {
+            if open.collectives.iter().all(|c| c.group != group) {
+                open.collectives.push(collective());
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,184 @@
+//! What each instruction says of the uniformity of its result, and which threads must reach it together.
+
+use super::Uniformity;
+
+/// How the uniformity of an instruction's results follows from its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(super) result: ResultRule,
+    pub(super) together: Together,
+}
+
+/// The uniformity of the results, which are the first operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResultRule {
+    /// There is no result register.
+    Absent,
+    /// May differ from thread to thread: loads from memory that others write, atomics, matrix fragments, clocks.
+    Varies,
+    /// A kernel parameter.
+    Grid,
+    /// As uniform as the operands, or more for some operations on the thread's index.
+    Operands(Operation),
+    /// A value from another lane, whose number is an operand (`idx`) or relative.
+    Shuffle { from_lane: bool },
+    /// The same in all lanes of the mask.
+    Warp,
+    /// A lane, the same for all, and whether this is it.
+    Elect,
+    /// The same in all threads that take part in the barrier.
+    Barrier,
+}
+
+/// Operations that keep track of the thread's index in an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Any,
+    Copy,
+    ShiftRight,
+    ShiftLeft,
+    And,
+    OrXor,
+    Add,
+    Sub,
+    Multiply,
+    Divide,
+    Remainder,
+    ExtractBits,
+    /// `a < b`, or `a >= b`.
+    Less,
+    /// `a <= b`, or `a > b`.
+    LessOrEqual,
+}
+
+impl Operation {
+    /// Whether its operands may change places.
+    pub(super) fn commutes(self) -> bool {
+        matches!(self, Self::And | Self::OrXor | Self::Add | Self::Multiply)
+    }
+}
+
+/// Which threads must reach an instruction together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Together {
+    Any,
+    /// The lanes of the mask, the last operand: the warp if it is a constant of all lanes.
+    Mask,
+    /// The warp.
+    Warp,
+    /// The warp group: `wgmma`, `setmaxnreg`.
+    WarpGroup,
+    /// The block, or the warp where the number of threads is an operand.
+    Barrier,
+    /// The cluster.
+    Cluster,
+}
+
+impl Rule {
+    /// The rule of the instruction with this mnemonic.
+    pub(crate) fn of(mnemonic: &str) -> Self {
+        let mut parts = mnemonic.split('.');
+        let root = parts.next().unwrap_or_default();
+        let second = parts.next().unwrap_or_default();
+        Self { result: result(root, second, mnemonic), together: together(root, second, mnemonic) }
+    }
+}
+
+fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
+    use {Operation::*, ResultRule::*};
+    match root {
+        "st" | "red" | "bra" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "barrier" | "membar"
+        | "fence" | "prefetch" | "stmatrix" | "cp" | "call" | "wgmma" | "setmaxnreg" | "griddepcontrol"
+        | "discard" | "applypriority" => Absent,
+        "bar" if second == "red" => Barrier,
+        "bar" => Absent,
+        "ld" => match second {
+            "param" => Grid,
+            "const" => Operands(Any),
+            "global" if mnemonic.contains(".nc") => Operands(Any),
+            _ => Varies,
+        },
+        // The carry is not an operand.
+        "addc" | "subc" | "madc" => Varies,
+        "atom" | "ldmatrix" | "movmatrix" | "mma" | "activemask" | "mbarrier" => Varies,
+        "shfl" => Shuffle { from_lane: mnemonic.contains(".idx") },
+        "vote" | "redux" => Warp,
+        "match" if second == "all" => Warp,
+        "elect" => Elect,
+        "mov" | "cvt" => Operands(Copy),
+        "shr" => Operands(ShiftRight),
+        "shl" => Operands(ShiftLeft),
+        "and" => Operands(And),
+        "or" | "xor" => Operands(OrXor),
+        "add" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Add),
+        "sub" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Sub),
+        "mul" if matches!(second, "lo" | "wide") => Operands(Multiply),
+        "div" => Operands(Divide),
+        "rem" => Operands(Remainder),
+        "bfe" => Operands(ExtractBits),
+        "setp" if matches!(second, "lt" | "ge" | "lo" | "hs") => Operands(Less),
+        "setp" if matches!(second, "le" | "gt" | "ls" | "hi") => Operands(LessOrEqual),
+        _ => Operands(Any),
+    }
+}
+
+fn together(root: &str, second: &str, mnemonic: &str) -> Together {
+    match root {
+        "bar" => match second {
+            "warp" => Together::Mask,
+            "arrive" => Together::Warp,
+            _ => Together::Barrier,
+        },
+        "barrier" if second == "cluster" => Together::Cluster,
+        "shfl" | "vote" | "redux" | "match" | "elect" => Together::Mask,
+        "wgmma" | "setmaxnreg" => Together::WarpGroup,
+        // `barrier.sync` and `barrier.arrive` count threads one by one.
+        _ if mnemonic.contains(".aligned") => Together::Warp,
+        _ => Together::Any,
+    }
+}
+
+/// The uniformity of a special register or of the address of a variable (PTX ISA, "Special Registers").
+pub(super) fn special(name: &str) -> Uniformity {
+    let register = name.split('.').next().unwrap_or_default();
+    match register {
+        "%ntid"
+        | "%nctaid"
+        | "%nclusterid"
+        | "%cluster_nctaid"
+        | "%cluster_nctarank"
+        | "%nsmid"
+        | "%nwarpid"
+        | "%gridid"
+        | "%is_explicit_cluster"
+        | "%total_smem_size"
+        | "%dynamic_smem_size" => Uniformity::Grid,
+        "%clusterid" => Uniformity::Cluster,
+        "%ctaid" | "%cluster_ctaid" | "%cluster_ctarank" => Uniformity::Block,
+        _ if register.starts_with('%') => Uniformity::NONE,
+        // The address of a variable.
+        _ => Uniformity::Grid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx::table;
+
+    /// An instruction without a result must be known as such, or its first operand would be taken for one.
+    #[test]
+    fn rules_agree_with_the_table_on_what_has_a_result() {
+        for form in table::forms() {
+            let (name, operands) = (form.mnemonic, form.operands);
+            if name.starts_with(['%', '.']) {
+                continue;
+            }
+            let first = operands.split_whitespace().next().unwrap_or_default();
+            let first = first.split_once('}').map_or(first, |(_, rest)| rest);
+            let plain: String = name.replace(['{', '(', ')', '}'], "");
+            let has_result = first.starts_with("d:");
+            assert_eq!(Rule::of(&plain).result != ResultRule::Absent, has_result, "{name} {operands}");
+        }
+    }
+}

@@ -1,0 +1,601 @@
+//! The uniformity of every register of a kernel while it is written.
+
+use std::panic::Location;
+
+use super::{
+    Rule, Uniformity,
+    carried::{Assumption, Set, Sets},
+    condition::{Condition, ConditionKind, Divergence, OpenLoop, Reliance},
+    rule::{self, Operation, ResultRule, Together},
+};
+use crate::ptx::{
+    body::RegId,
+    operand::{AddressBase, Operand},
+    types::RegClass,
+};
+
+/// What is known of a register.
+#[derive(Clone, Copy, Debug)]
+struct Fact {
+    level: Uniformity,
+    /// The assumptions that this depends on.
+    set: Set,
+    index: Option<ThreadIndex>,
+    /// Conditions that enclose its definition.
+    conditions: u32,
+    /// Loops that enclose its definition.
+    loops: u32,
+    /// Whether loops and branches may write it.
+    changes: bool,
+    /// The newest loop for which it has been assumed what it is.
+    assumed_in: u32,
+    /// The line that wrote it last, and the innermost loop there.
+    written_at: Option<&'static Location<'static>>,
+    written_in: u32,
+}
+
+/// An integer made of the thread's index: for `scale <= b <= limit`, its bits from `b` up are the same in runs of
+/// `2^(b - scale)` threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ThreadIndex {
+    scale: i32,
+    limit: i32,
+    /// Whether it is the thread's index itself.
+    whole: bool,
+}
+
+impl ThreadIndex {
+    /// The index of the thread in the block, or in a part of it that starts at a multiple of every power of two below
+    /// its length.
+    const WHOLE: Self = Self { scale: 0, limit: 32, whole: true };
+
+    /// The uniformity of the bits from `bit` up.
+    fn above(self, bit: i32) -> Uniformity {
+        let run = bit.min(self.limit) - self.scale;
+        Uniformity::Threads(if run > 0 { 1 << run.min(16) } else { 1 })
+    }
+
+    fn shifted(self, by: i32) -> Self {
+        Self { scale: self.scale + by, limit: self.limit.saturating_add(by), whole: self.whole && by == 0 }
+    }
+
+    fn limited(self, limit: u32) -> Self {
+        Self { limit: self.limit.min(limit as i32), whole: false, ..self }
+    }
+}
+
+/// What is known of the operands of an instruction together.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    level: Uniformity,
+    set: Set,
+    index: Option<ThreadIndex>,
+}
+
+impl Known {
+    const VARIES: Self = Self { level: Uniformity::NONE, set: Set::EMPTY, index: None };
+
+    fn at(level: Uniformity) -> Self {
+        Self { level, ..Self::VARIES }
+    }
+}
+
+/// The uniformity of registers, and the conditions under which what is written now is reached.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    facts: [Vec<Fact>; RegClass::ALL.len()],
+    /// Shape of the block, once it is declared.
+    pub(super) block: Option<[u32; 3]>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) loops: Vec<OpenLoop>,
+    pub(super) loop_count: u32,
+    /// Conditions under which threads have ended.
+    pub(super) ended: Vec<Condition>,
+    pub(super) sets: Sets,
+    assumptions: Vec<Assumption>,
+    pub(super) reliances: Vec<Reliance>,
+    /// What was known of a register before more was assumed of it under the innermost conditions.
+    raised: Vec<(usize, RegId, Uniformity, Set)>,
+}
+
+impl Tracker {
+    pub(crate) fn declare_block(&mut self, shape: [u32; 3]) {
+        self.block = Some(shape);
+    }
+
+    /// A run of threads that has all of the block is the block.
+    pub(super) fn normal(&self, level: Uniformity) -> Uniformity {
+        let threads: u64 = self.block.map_or(u64::MAX, |shape| shape.iter().map(|&n| u64::from(n)).product());
+        match level {
+            Uniformity::Threads(n) if u64::from(n) >= threads => Uniformity::Block,
+            level => level,
+        }
+    }
+
+    /// Adds a fresh register of a class.
+    pub(crate) fn fresh(&mut self, class: RegClass) {
+        self.facts[class.index()].push(Fact {
+            level: Uniformity::Grid,
+            set: Set::EMPTY,
+            index: None,
+            conditions: self.conditions.len() as u32,
+            loops: self.loops.len() as u32,
+            changes: false,
+            assumed_in: 0,
+            written_at: None,
+            written_in: 0,
+        });
+    }
+
+    /// Says that loops and branches may write a register after this.
+    pub(crate) fn set_changes(&mut self, reg: RegId) {
+        self.fact_mut(reg).changes = true;
+    }
+
+    /// The uniformity of a register where the kernel is now.
+    pub(crate) fn level(&mut self, reg: RegId) -> Uniformity {
+        self.read(reg).level
+    }
+
+    fn fact(&self, reg: RegId) -> &Fact {
+        &self.facts[reg.class.index()][reg.index as usize]
+    }
+
+    fn fact_mut(&mut self, reg: RegId) -> &mut Fact {
+        &mut self.facts[reg.class.index()][reg.index as usize]
+    }
+
+    // ── Conditions on registers ──────────────────────────────────────────────────────────────────────────────────
+
+    /// Opens what runs under a condition on a register.
+    pub(crate) fn open_condition(
+        &mut self,
+        kind: ConditionKind,
+        condition: RegId,
+        at: &'static Location<'static>,
+    ) {
+        let Known { level, set, .. } = self.read(condition);
+        self.push(kind, (level, set), at);
+    }
+
+    /// Opens what runs in a loop whose number of iterations depends on these registers.
+    pub(crate) fn open_steps(
+        &mut self,
+        bounds: impl IntoIterator<Item = RegId>,
+        at: &'static Location<'static>,
+    ) {
+        let mut all = Known::at(Uniformity::Grid);
+        for bound in bounds {
+            let known = self.read(bound);
+            all = self.meet(all, known);
+        }
+        self.push(ConditionKind::Steps, (all.level, all.set), at);
+    }
+
+    /// Assumes more of a register than is known, under the innermost conditions.
+    pub(crate) fn assume(&mut self, reg: RegId, level: Uniformity) {
+        let known = self.read(reg);
+        if !known.level.covers(level) {
+            self.raised.push((self.conditions.len(), reg, known.level, known.set));
+            let fact = self.fact_mut(reg);
+            (fact.level, fact.set) = (level, Set::EMPTY);
+        }
+    }
+
+    /// Drops what was assumed under conditions that are closed now.
+    pub(super) fn drop_assumed(&mut self) {
+        let open = self.conditions.len();
+        while let Some((_, reg, level, set)) = self.raised.pop_if(|(depth, ..)| *depth > open) {
+            let Fact { level: now, set: now_set, .. } = *self.fact(reg);
+            let known =
+                self.meet(Known { level, set, index: None }, Known { level: now, set: now_set, index: None });
+            let fact = self.fact_mut(reg);
+            (fact.level, fact.set) = (known.level, known.set);
+        }
+    }
+
+    /// The uniformity of values and of the conditions that enclose what is written now: whether several groups of
+    /// threads do the same work.
+    pub(crate) fn shared_by(&mut self, values: impl IntoIterator<Item = RegId>) -> Uniformity {
+        let mut level = Uniformity::Grid;
+        for reg in values {
+            level = level.meet(self.read(reg).level);
+        }
+        let left = self.loops.iter().flat_map(|l| &l.left);
+        let conditions = self.conditions.iter().chain(left).chain(&self.ended);
+        conditions.fold(level, |level, condition| level.meet(condition.level))
+    }
+
+    // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn meet(&mut self, a: Known, b: Known) -> Known {
+        let level = a.level.meet(b.level);
+        let set = if level == Uniformity::NONE { Set::EMPTY } else { self.sets.union(a.set, b.set) };
+        Known { level, set, index: None }
+    }
+
+    fn read(&mut self, reg: RegId) -> Known {
+        self.assume_carried(reg);
+        let fact = self.fact(reg);
+        Known { level: fact.level, set: fact.set, index: fact.index }
+    }
+
+    /// Assumes of a register that outlives open loops that their iterations leave it as uniform as it is.
+    fn assume_carried(&mut self, reg: RegId) {
+        let fact = *self.fact(reg);
+        let innermost = self.loops.last().map_or(0, |l| l.id);
+        if !fact.changes || fact.assumed_in >= innermost {
+            return;
+        }
+        let (mut set, register) = (fact.set, (reg.class.index(), reg.index as usize));
+        for depth in fact.loops as usize..self.loops.len() {
+            if self.loops[depth].id > fact.assumed_in {
+                let number = self.assumptions.len() as u32;
+                self.assumptions.push(Assumption { register, level: fact.level, under: set });
+                self.loops[depth].assumptions.push(number);
+                if fact.level != Uniformity::NONE {
+                    set = self.sets.union(set, Set::one(number));
+                }
+            }
+        }
+        let fact = self.fact_mut(reg);
+        (fact.set, fact.assumed_in) = (set, innermost);
+    }
+
+    /// Records that a register is written, under the conditions since its definition or since the innermost loop began.
+    fn write(&mut self, reg: RegId, mut known: Known, at: &'static Location<'static>) {
+        self.assume_carried(reg);
+        let fact = *self.fact(reg);
+        let outlives = (fact.loops as usize) < self.loops.len();
+        let mut first = fact.conditions as usize;
+        if outlives {
+            first = first.max(self.loops.last().map_or(0, |l| l.conditions));
+            if !fact.changes {
+                // The body may have read it before: nothing is known of such a register.
+                known = Known::VARIES;
+            }
+        }
+        if first < self.conditions.len() {
+            known = self.meet(known, Known { level: fact.level, set: fact.set, index: None });
+            for i in first..self.conditions.len() {
+                let Condition { level, set, .. } = self.conditions[i];
+                known = self.meet(known, Known { level, set, index: None });
+            }
+        }
+        let level = self.normal(known.level);
+        let integer = matches!(reg.class, RegClass::B16 | RegClass::B32 | RegClass::B64);
+        let index = known.index.filter(|_| integer && !fact.changes);
+        let innermost = self.loops.last().map_or(0, |l| l.id);
+        let fact = self.fact_mut(reg);
+        (fact.level, fact.set, fact.index) = (level, known.set, index);
+        (fact.written_at, fact.written_in) = (Some(at), innermost);
+    }
+
+    /// Records that text which is not understood writes a register.
+    pub(crate) fn write_unknown(&mut self, reg: RegId, at: &'static Location<'static>) {
+        self.write(reg, Known::VARIES, at);
+    }
+
+    /// Says that a register has the index of the thread in its block.
+    pub(crate) fn set_thread_index(&mut self, reg: RegId) {
+        self.fact_mut(reg).index = Some(ThreadIndex::WHOLE);
+    }
+
+    // ── Loops ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Closes the innermost loop: compares what its body wrote with what was assumed of it.
+    pub(crate) fn close_loop(&mut self) -> Option<Divergence> {
+        let closed = self.loops.pop()?;
+        let first_number = closed.assumptions.first().copied().unwrap_or(u32::MAX);
+        let own = |number: u32| number >= first_number && closed.assumptions.contains(&number);
+        // What the body leaves of each register, as far as it does not depend on the others.
+        let facts: Vec<Fact> = closed
+            .assumptions
+            .iter()
+            .map(|&a| self.facts_of(self.assumptions[a as usize].register))
+            .collect();
+        let mut levels: Vec<Uniformity> = closed
+            .assumptions
+            .iter()
+            .zip(&facts)
+            .map(|(&a, fact)| self.assumptions[a as usize].level.meet(fact.level))
+            .collect();
+        let position = |number: u32| closed.assumptions.iter().position(|&a| a == number);
+        loop {
+            let before = levels.clone();
+            for (i, fact) in facts.iter().enumerate() {
+                for on in self.sets.members(fact.set).filter_map(position) {
+                    levels[i] = levels[i].meet(levels[on]);
+                }
+            }
+            if levels == before {
+                break;
+            }
+        }
+        // Threads that leave the loop at different times leave with different values.
+        let mut exit = Known::at(Uniformity::Grid);
+        for condition in &closed.left {
+            exit = self.meet(exit, Known { level: condition.level, set: condition.set, index: None });
+        }
+        let mut divergence = None;
+        for (i, &number) in closed.assumptions.iter().enumerate() {
+            let Assumption { register, level, under } = self.assumptions[number as usize];
+            let (class, index) = register;
+            if facts[i].written_in < closed.id {
+                let fact = &mut self.facts[class][index];
+                (fact.level, fact.set) = (level, under);
+                continue;
+            }
+            let outer: Vec<u32> = self.sets.members(facts[i].set).filter(|&on| !own(on)).collect();
+            let written = self.sets.of(outer);
+            let under = self.sets.union(under, written);
+            if levels[i] != level {
+                let relied =
+                    self.reliances.iter().filter(|r| self.sets.members(r.set).any(|on| on == number));
+                let mut errors =
+                    relied.filter_map(|r| r.violated(self.normal(levels[i]), facts[i].written_at));
+                divergence = divergence.or(errors.next());
+            }
+            self.rely_under(number, under);
+            let mut known = self.meet(Known { level: levels[i], set: under, index: None }, exit);
+            let first = self.loops.last().map_or(0, |l| l.conditions).max(facts[i].conditions as usize);
+            for j in first..self.conditions.len() {
+                let Condition { level, set, .. } = self.conditions[j];
+                known = self.meet(known, Known { level, set, index: None });
+            }
+            let fact = &mut self.facts[class][index];
+            (fact.level, fact.set, fact.index) = (known.level, known.set, None);
+        }
+        divergence
+    }
+
+    fn facts_of(&self, (class, index): (usize, usize)) -> Fact {
+        self.facts[class][index]
+    }
+
+    /// What relied on an assumption of a closed loop relies on those that it was checked under.
+    fn rely_under(&mut self, number: u32, under: Set) {
+        for i in 0..self.reliances.len() {
+            let set = self.reliances[i].set;
+            if self.sets.members(set).any(|on| on == number) {
+                self.reliances[i].set = self.sets.union(set, under);
+            }
+        }
+    }
+
+    // ── Instructions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Records what an instruction's results are, and checks that all threads reach it that must.
+    pub(crate) fn record(
+        &mut self,
+        rule: Rule,
+        mnemonic: &str,
+        operands: &[Operand<'_>],
+        at: &'static Location<'static>,
+    ) -> Option<Divergence> {
+        let together = match rule.together {
+            Together::Any => None,
+            Together::Warp => Some(Uniformity::WARP),
+            Together::WarpGroup => Some(Uniformity::WARP_GROUP),
+            Together::Cluster => Some(Uniformity::Cluster),
+            Together::Mask => operands
+                .last()
+                .and_then(Operand::immediate_bits)
+                .is_some_and(|mask| mask as u32 == u32::MAX)
+                .then_some(Uniformity::WARP),
+            Together::Barrier => Some(self.barrier_group(rule, operands)),
+        };
+        let divergence = together.and_then(|group| self.require(group, mnemonic, at));
+        let Some((results, sources)) = operands.split_first() else { return divergence };
+        let known = match rule.result {
+            ResultRule::Absent => return divergence,
+            ResultRule::Varies => Known::VARIES,
+            ResultRule::Grid => Known::at(Uniformity::Grid),
+            ResultRule::Barrier => Known::at(self.barrier_group(rule, operands)),
+            ResultRule::Operands(operation) => self.compute(operation, sources),
+            ResultRule::Elect => Known::at(Uniformity::WARP),
+            ResultRule::Warp => self.reduced(sources),
+            ResultRule::Shuffle { from_lane } => self.shuffled(sources, from_lane),
+        };
+        match (results, rule.result) {
+            // Whether this is the lane, or whether there is one, differs from lane to lane.
+            (Operand::Pair(value, flag), ResultRule::Elect | ResultRule::Shuffle { .. }) => {
+                self.write(*value, known, at);
+                self.write(*flag, Known::VARIES, at);
+            }
+            _ => results.for_each_register(&mut |reg| self.write(reg, known, at)),
+        }
+        divergence
+    }
+
+    /// Checks that all threads reach an instruction whose operands are not known: the warp at least, if it waits for any.
+    pub(crate) fn require_raw(
+        &mut self,
+        rule: Rule,
+        mnemonic: &str,
+        at: &'static Location<'static>,
+    ) -> Option<Divergence> {
+        match rule.together {
+            Together::Any | Together::Mask => None,
+            Together::Warp | Together::Barrier => self.require(Uniformity::WARP, mnemonic, at),
+            Together::WarpGroup => self.require(Uniformity::WARP_GROUP, mnemonic, at),
+            Together::Cluster => self.require(Uniformity::Cluster, mnemonic, at),
+        }
+    }
+
+    /// The threads that a barrier waits for: the block, unless another number of threads is given.
+    fn barrier_group(&self, rule: Rule, operands: &[Operand<'_>]) -> Uniformity {
+        let numbers = match rule.result {
+            ResultRule::Barrier => &operands[1..operands.len().saturating_sub(1).max(1)],
+            _ => operands,
+        };
+        let all = self.block.map(|shape| shape.iter().map(|&n| u64::from(n)).product::<u64>());
+        match numbers.get(1).map(Operand::immediate_bits) {
+            None => Uniformity::Block,
+            Some(count) if count.is_some() && count == all => Uniformity::Block,
+            Some(_) => Uniformity::WARP,
+        }
+    }
+
+    /// What all lanes of a mask, the last operand, compute together.
+    fn reduced(&mut self, sources: &[Operand<'_>]) -> Known {
+        let all = self.compute(Operation::Any, sources);
+        if all.level.covers(Uniformity::WARP) {
+            return all;
+        }
+        let mask = sources.last().map_or(Known::VARIES, |mask| self.operand(mask));
+        Self::in_warp(mask)
+    }
+
+    /// A value from another lane: operands are the value, the lane, the clamp and the mask.
+    fn shuffled(&mut self, sources: &[Operand<'_>], from_lane: bool) -> Known {
+        let [value, lane, clamp, _] = sources else { return Known::VARIES };
+        let value = self.operand(value);
+        if value.level.covers(Uniformity::WARP) {
+            return Known { index: None, ..value };
+        }
+        let lane = self.operand(lane);
+        if from_lane && clamp.immediate_bits() == Some(31) { Self::in_warp(lane) } else { Known::VARIES }
+    }
+
+    /// The same in a warp if `selector` is.
+    fn in_warp(selector: Known) -> Known {
+        match selector.level.covers(Uniformity::WARP) {
+            true => Known { level: Uniformity::WARP, set: selector.set, index: None },
+            false => Known::VARIES,
+        }
+    }
+
+    /// What is known of one operand.
+    fn operand(&mut self, operand: &Operand<'_>) -> Known {
+        match operand {
+            Operand::Reg(reg) | Operand::Address { base: AddressBase::Reg(reg), .. } => self.read(*reg),
+            Operand::Imm(_) | Operand::Address { base: AddressBase::Name(_), .. } => {
+                Known::at(Uniformity::Grid)
+            }
+            Operand::Name(name) => self.special(name),
+            Operand::Vector(_) | Operand::Pair(..) => {
+                let mut all = Known::at(Uniformity::Grid);
+                operand.for_each_register(&mut |reg| {
+                    let known = self.read(reg);
+                    all = self.meet(all, known);
+                });
+                all
+            }
+        }
+    }
+
+    /// A special register or the address of a variable.
+    fn special(&self, name: &str) -> Known {
+        let shape = self.block.unwrap_or([1, 1, 1]);
+        let [x, y, z] = shape;
+        let index = |length: u32, flat: bool| {
+            let limit = if flat { 32 } else { length.trailing_zeros() };
+            Known { index: Some(ThreadIndex { scale: 0, limit: limit as i32, whole: flat }), ..Known::VARIES }
+        };
+        match (name, self.block.is_some()) {
+            ("%laneid", _) => {
+                Known { index: Some(ThreadIndex { whole: false, ..ThreadIndex::WHOLE }), ..Known::VARIES }
+            }
+            ("%tid.x", true) => match x {
+                1 => Known::at(Uniformity::Grid),
+                _ => index(x, y * z == 1),
+            },
+            ("%tid.y", true) => match y {
+                1 => Known::at(Uniformity::Grid),
+                _ if x == 1 => index(y, z == 1),
+                _ => Known::at(Uniformity::Threads(x)),
+            },
+            ("%tid.z", true) => match (z, x * y) {
+                (1, _) => Known::at(Uniformity::Grid),
+                (_, 1) => index(z, true),
+                (_, run) => Known::at(Uniformity::Threads(run)),
+            },
+            _ => Known::at(rule::special(name)),
+        }
+    }
+
+    /// The result of an operation on these operands.
+    fn compute(&mut self, operation: Operation, sources: &[Operand<'_>]) -> Known {
+        let swapped;
+        let sources = match sources {
+            [constant @ Operand::Imm(_), other] if operation.commutes() => {
+                swapped = [*other, *constant];
+                &swapped[..]
+            }
+            sources => sources,
+        };
+        let Some((first, rest)) = sources.split_first() else { return Known::VARIES };
+        let first = self.operand(first);
+        let mut all = first;
+        for operand in rest {
+            let known = self.operand(operand);
+            all = self.meet(all, known);
+        }
+        let of_index = first.index.and_then(|index| of_thread_index(operation, index, rest));
+        match of_index {
+            None => Known { index: None, ..all },
+            Some((level, index)) => {
+                // The level of the index alone; other operands of these operations are constants.
+                let level = if all.level == Uniformity::NONE { level } else { all.level };
+                Known { level, set: all.set, index }
+            }
+        }
+    }
+}
+
+/// The uniformity of a result computed from the thread's index and constants, and what index it is.
+fn of_thread_index(
+    operation: Operation,
+    index: ThreadIndex,
+    rest: &[Operand<'_>],
+) -> Option<(Uniformity, Option<ThreadIndex>)> {
+    let constant = |i: usize| rest.get(i).and_then(Operand::immediate_bits);
+    let whole = |n: u64| if index.whole { u32::try_from(n).ok().filter(|&n| n > 0) } else { None };
+    let parted = ThreadIndex { whole: false, ..index };
+    Some(match operation {
+        Operation::Any => return None,
+        Operation::Copy => (Uniformity::NONE, Some(index)),
+        Operation::ShiftRight => {
+            let by = constant(0)?.min(64) as i32;
+            (index.above(by), Some(index.shifted(-by)))
+        }
+        Operation::ShiftLeft => (Uniformity::NONE, Some(index.shifted(constant(0)?.min(64) as i32))),
+        Operation::Multiply => {
+            let factor = constant(0)?;
+            if rest.len() > 1 || !factor.is_power_of_two() {
+                return None;
+            }
+            (Uniformity::NONE, Some(index.shifted(factor.trailing_zeros() as i32)))
+        }
+        Operation::And => (index.above(constant(0)?.trailing_zeros() as i32), Some(parted)),
+        Operation::OrXor => {
+            constant(0)?;
+            (Uniformity::NONE, Some(parted))
+        }
+        Operation::Add | Operation::Sub => {
+            (Uniformity::NONE, Some(index.limited(constant(0)?.trailing_zeros())))
+        }
+        Operation::Divide => {
+            let by = constant(0)?;
+            if by.is_power_of_two() {
+                let by = by.trailing_zeros() as i32;
+                (index.above(by), Some(index.shifted(-by)))
+            } else {
+                (Uniformity::Threads(whole(by)?), None)
+            }
+        }
+        Operation::Remainder => {
+            let by = constant(0)?;
+            let limit = if by.is_power_of_two() { 64 } else { by.trailing_zeros() };
+            (Uniformity::NONE, Some(index.limited(limit)))
+        }
+        Operation::ExtractBits => {
+            let from = constant(0)?.min(64) as i32;
+            constant(1)?;
+            (index.above(from), Some(index.shifted(-from)))
+        }
+        Operation::Less => (index.above(constant(0)?.trailing_zeros() as i32), None),
+        Operation::LessOrEqual => (index.above(constant(0)?.wrapping_add(1).trailing_zeros() as i32), None),
+    })
+}

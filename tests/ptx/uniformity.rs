@@ -1,0 +1,422 @@
+//! What is known of a register's uniformity, and collectives that not all of their threads reach.
+
+use std::cell::Cell;
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    prelude::*,
+    ptx::{BuildErrorKind, ConditionKind, FULL_MASK, Uniformity},
+};
+
+type Args = (In<u32>, InOut<u32>, u32);
+
+/// Builds a kernel of 128 threads.
+fn build(
+    write: impl for<'k> FnOnce(
+        Builder<'k>,
+        Ptr<'k, u32, Global, warpwright::ptx::Read>,
+        Ptr<'k, u32, Global>,
+        Val<'k, u32>,
+    ),
+) -> Result<Kernel<Args>, BuildError> {
+    Kernel::<Args>::build("f(x, y, n)", Target::SM_90, |k, (x, y, n)| {
+        k.block([128]);
+        write(k, x, y, n);
+    })
+}
+
+/// Asserts that a kernel is accepted.
+#[track_caller]
+fn accepted(result: Result<Kernel<Args>, BuildError>) {
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// Asserts that the collective on one line is refused for the condition on another, and what its kind is.
+#[track_caller]
+fn refused(
+    result: Result<Kernel<Args>, BuildError>,
+    collective_line: u32,
+    condition: (ConditionKind, u32),
+    threads: Uniformity,
+) -> Option<u32> {
+    let error = result.expect_err("the collective is under a divergent condition");
+    let BuildErrorKind::Divergent { threads: found, condition: kind, condition_at, varies_at, .. } =
+        error.kind()
+    else {
+        panic!("expected a divergent collective, found {error}");
+    };
+    assert_eq!(
+        (error.location().line(), *kind, condition_at.line(), *found),
+        (collective_line, condition.0, condition.1, threads),
+        "{error}"
+    );
+    varies_at.map(|at| at.line())
+}
+
+#[test]
+fn levels_follow_from_operands() {
+    use Uniformity::{Block, Grid, Threads};
+    let kernel = build(|k, x, _, n| {
+        let (t, warp) = (k.tid_x(), k.tid_x() >> 5);
+        let levels = [
+            (Val::from(3u32).uniformity(), Grid),
+            ((n + 1).uniformity(), Grid),
+            ((k.ctaid_x() * n).uniformity(), Block),
+            (k.clusterid_x().uniformity(), Uniformity::Cluster),
+            (t.uniformity(), Uniformity::NONE),
+            (k.laneid().uniformity(), Uniformity::NONE),
+            (warp.uniformity(), Uniformity::WARP),
+            ((warp * n + k.ctaid_x()).uniformity(), Uniformity::WARP),
+            ((t / 32).uniformity(), Uniformity::WARP),
+            ((t >> 7).uniformity(), Block),
+            ((t >> 2).uniformity(), Threads(4)),
+            ((t / 24).uniformity(), Threads(24)),
+            ((t & 96).uniformity(), Uniformity::WARP),
+            ((t % 64 / 32).uniformity(), Uniformity::WARP),
+            (((t - 64) >> 5).uniformity(), Uniformity::WARP),
+            (((t + 16) >> 5).uniformity(), Threads(16)),
+            (((t * 4) >> 7).uniformity(), Uniformity::WARP),
+            (((t >> 1) % 16).uniformity(), Threads(2)),
+            (t.extract_bits(6, 1).uniformity(), Threads(64)),
+            (t.lt(64).uniformity(), Threads(64)),
+            (t.lt(65).uniformity(), Uniformity::NONE),
+            (t.le(63).uniformity(), Threads(64)),
+            (t.lt(n).uniformity(), Uniformity::NONE),
+            (t.eq(64).uniformity(), Uniformity::NONE),
+            (x.load().uniformity(), Uniformity::NONE),
+            (k.shfl_idx(t, 0).uniformity(), Uniformity::WARP),
+            (k.shfl_idx(n, t & 31).uniformity(), Grid),
+            (k.shfl_idx(t, t & 31).uniformity(), Uniformity::NONE),
+            (k.shfl_bfly(t, 1).uniformity(), Uniformity::NONE),
+            (k.vote_any(t.eq(0), FULL_MASK).uniformity(), Uniformity::WARP),
+            (k.redux_add(t, FULL_MASK).uniformity(), Uniformity::WARP),
+            (k.elect(FULL_MASK).1.uniformity(), Uniformity::NONE),
+            (k.sync_threads_or(t.eq(0)).uniformity(), Block),
+            (k.warp().rank().uniformity(), Uniformity::WARP),
+            (k.warps::<2>().rank().uniformity(), Threads(64)),
+        ];
+        for (i, (found, expected)) in levels.into_iter().enumerate() {
+            assert_eq!(found, expected, "value {i}");
+        }
+    });
+    accepted(kernel);
+}
+
+#[test]
+fn blocks_of_two_and_three_dimensions_know_their_warps() {
+    let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
+        k.block([16, 8, 4]);
+        assert_eq!(k.tid_y().uniformity(), Uniformity::Threads(16));
+        assert_eq!((k.tid_y() >> 1).uniformity(), Uniformity::Threads(16));
+        assert_eq!(k.tid_z().uniformity(), Uniformity::Threads(128));
+        assert_eq!((k.tid_x() >> 3).uniformity(), Uniformity::Threads(8));
+        assert_eq!((k.tid_x() >> 4).uniformity(), Uniformity::Threads(16));
+        assert_eq!(k.warp().rank().uniformity(), Uniformity::WARP);
+        assert_eq!(k.warp_group().rank().uniformity(), Uniformity::WARP_GROUP);
+    });
+    kernel.unwrap_or_else(|e| panic!("{e}"));
+    // Rows of 24 threads: their parts of 16 do not start at multiples of 16.
+    let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
+        k.block([24, 4]);
+        assert_eq!((k.tid_x() >> 4).uniformity(), Uniformity::Threads(8));
+        assert_eq!(k.tid_y().uniformity(), Uniformity::Threads(24));
+    });
+    kernel.unwrap_or_else(|e| panic!("{e}"));
+    // Nothing is known before the shape is declared.
+    let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
+        assert_eq!((k.tid_x() >> 5).uniformity(), Uniformity::NONE);
+    });
+    kernel.unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn a_barrier_of_the_block_under_a_branch_of_one_warp() {
+    let lines = Cell::new([0; 2]);
+    let kernel = build(|k, ..| {
+        let condition = line!() + 1;
+        k.if_(k.tid_x().lt(32), || {
+            lines.set([condition, line!() + 1]);
+            k.sync_threads();
+        });
+    });
+    let [condition, collective] = lines.get();
+    refused(kernel, collective, (ConditionKind::If, condition), Uniformity::Block);
+    // A warp agrees on it.
+    accepted(build(|k, ..| k.if_(k.tid_x().lt(32), || k.sync_warp(FULL_MASK))));
+    accepted(build(|k, _, _, n| k.if_(n.lt(32), || k.sync_threads())));
+}
+
+#[test]
+fn a_shared_tile_waited_for_under_a_branch_of_one_warp() {
+    let lines = Cell::new([0; 2]);
+    let kernel = Kernel::<(In<bf16>,)>::build("f(x)", Target::SM_80, |k, (x,)| {
+        k.block([64]);
+        let tile = k.shared_tile::<St<bf16, 1, 1>>();
+        let pending = tile.fill(k.global(x, row_major(16, 16)).tile(0, 0));
+        let condition = line!() + 1;
+        k.if_(k.tid_x().lt(32), || {
+            lines.set([condition, line!() + 1]);
+            let _ = pending.wait();
+        });
+    });
+    let error = kernel.err().unwrap_or_else(|| panic!("one warp waits at the block's barrier"));
+    let BuildErrorKind::Divergent { condition_at, .. } = error.kind() else { panic!("{error}") };
+    assert_eq!([condition_at.line(), error.location().line()], lines.get());
+    assert!(error.to_string().contains("`bar.sync` must be reached by all threads of the block"), "{error}");
+}
+
+#[test]
+fn every_kind_of_condition() {
+    let line = Cell::new(0);
+    let kernel = build(|k, ..| {
+        k.if_else(
+            k.laneid().eq(0),
+            || {},
+            || {
+                line.set(line!() + 1);
+                k.sync_warp(FULL_MASK);
+            },
+        );
+    });
+    refused(kernel, line.get(), (ConditionKind::If, line.get() - 2), Uniformity::WARP);
+
+    let kernel = build(|k, ..| {
+        let lane = k.laneid();
+        k.for_(lane, |_| {
+            line.set(line!() + 1);
+            let _ = k.shfl_idx(lane, 0);
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::Steps, line.get() - 2), Uniformity::WARP);
+
+    let kernel = build(|k, ..| {
+        let (even, lane) = ((k.laneid() & 1).eq(0), k.laneid());
+        k.when(even, || {
+            line.set(line!() + 1);
+            let _ = k.redux_add(lane, FULL_MASK);
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::When, line.get() - 2), Uniformity::WARP);
+
+    let kernel = build(|k, _, _, n| {
+        line.set(line!() + 1);
+        k.return_if((k.ctaid_x() * 128 + k.tid_x()).ge(n));
+        k.sync_threads();
+    });
+    refused(kernel, line.get() + 1, (ConditionKind::Return, line.get()), Uniformity::Block);
+}
+
+#[test]
+fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
+    let line = Cell::new(0);
+    let kernel = build(|k, x, ..| {
+        k.loop_(|l| {
+            line.set(line!() + 1);
+            k.sync_threads();
+            l.break_if(x.load().eq(0));
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::Break, line.get() + 1), Uniformity::Block);
+
+    // Those that go on to the next iteration do.
+    accepted(build(|k, x, _, n| {
+        k.loop_(|l| {
+            k.sync_threads();
+            l.break_if(n.eq(0));
+            l.continue_if(x.load().eq(0));
+        });
+    }));
+    let kernel = build(|k, x, _, n| {
+        k.loop_(|l| {
+            l.break_if(n.eq(0));
+            line.set(line!() + 1);
+            l.continue_if(x.load().eq(0));
+            k.sync_threads();
+        });
+    });
+    refused(kernel, line.get() + 1, (ConditionKind::Continue, line.get()), Uniformity::Block);
+
+    // A warp that has left the inner loop is missed in the outer one's iteration only if it leaves that too.
+    accepted(build(|k, _, _, n| {
+        k.for_(n, |_| {
+            k.for_(k.tid_x() >> 5, |_| k.sync_warp(FULL_MASK));
+            k.sync_threads();
+        });
+    }));
+}
+
+#[test]
+fn a_loop_carries_what_is_as_uniform_as_it_came_in() {
+    // The count is carried, and stays the same in the block.
+    accepted(build(|k, _, _, n| {
+        k.fold(n, Val::from(0u32), |i, sum| {
+            k.if_(sum.lt(100), || k.sync_threads());
+            sum + i
+        });
+    }));
+    // Two values that depend on each other.
+    accepted(build(|k, _, _, n| {
+        k.fold(n, (Val::from(0u32), n), |_, (a, b)| {
+            k.if_(a.lt(b), || k.sync_threads());
+            (b + 1, a)
+        });
+    }));
+    // What comes back differs from lane to lane, but nothing relied on it.
+    accepted(build(|k, _, y, n| {
+        let sum = k.fold(n, Val::from(0u32), |i, sum| sum + i + k.laneid());
+        y.store(sum);
+    }));
+}
+
+#[test]
+fn a_loop_that_carries_a_value_away_from_uniformity() {
+    let line = Cell::new(0);
+    let kernel = build(|k, _, _, n| {
+        k.fold(n, Val::from(0u32), |i, sum| {
+            line.set(line!() + 1);
+            k.if_(sum.lt(100), || k.sync_threads());
+            sum + i + k.laneid()
+        });
+    });
+    let varies_at = refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::Block);
+    assert_eq!(varies_at, Some(line.get() - 2));
+
+    // A chain: the second value is taken from the first, an iteration late.
+    let kernel = build(|k, _, _, n| {
+        k.fold(n, (Val::from(0u32), Val::from(0u32)), |_, (a, b)| {
+            line.set(line!() + 1);
+            k.if_(b.lt(100), || k.sync_warp(FULL_MASK));
+            (k.laneid(), a)
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::WARP);
+
+    // A warp's own value is enough for a warp's collective, and not for the block's.
+    accepted(build(|k, _, _, n| {
+        k.fold(n, Val::from(0u32), |_, sum| {
+            k.if_(sum.lt(100), || k.sync_warp(FULL_MASK));
+            sum + k.warp()
+        });
+    }));
+}
+
+#[test]
+fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
+    accepted(build(|k, _, _, n| {
+        let v = k.var(n);
+        v.set(n + 1);
+        assert_eq!(v.get().uniformity(), Uniformity::Grid);
+        v.set(k.laneid());
+        assert_eq!(v.get().uniformity(), Uniformity::NONE);
+        v.set(0);
+        assert_eq!(v.get().uniformity(), Uniformity::Grid);
+        k.if_(k.warp().rank().eq(0), || v.set(1));
+        assert_eq!(v.get().uniformity(), Uniformity::WARP, "written by one warp");
+        v.set(0);
+        k.when(k.laneid().eq(0), || v.set(1));
+        assert_eq!(v.get().uniformity(), Uniformity::NONE, "written by one lane");
+    }));
+    // Warps leave the loop at different times, with different counts.
+    accepted(build(|k, _, _, n| {
+        let v = k.var(n);
+        k.for_(k.warp().rank() + 1, |i| v.set(i));
+        assert_eq!(v.get().uniformity(), Uniformity::WARP);
+        let v = k.var(n);
+        k.loop_(|l| {
+            v.update(|v| v + 1);
+            l.break_if(v.get().gt(k.laneid()));
+        });
+        assert_eq!(v.get().uniformity(), Uniformity::NONE);
+    }));
+    let line = Cell::new(0);
+    let kernel = build(|k, x, _, n| {
+        let go_on = k.var(n);
+        k.for_(n, |_| {
+            line.set(line!() + 1);
+            k.if_(go_on.get().ne(0), || k.sync_threads());
+            go_on.set(x.load());
+        });
+    });
+    let varies_at = refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::Block);
+    assert_eq!(varies_at, Some(line.get() + 1));
+    // A loop around a loop: the inner one relies on what the outer one writes later.
+    let kernel = build(|k, x, _, n| {
+        let go_on = k.var(n);
+        k.for_(n, |_| {
+            k.for_(n, |_| {
+                line.set(line!() + 1);
+                k.if_(go_on.get().ne(0), || k.sync_threads());
+            });
+            go_on.set(x.load());
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::Block);
+    // The loop's own condition.
+    let kernel = build(|k, x, _, n| {
+        let go_on = k.var(n);
+        line.set(line!() + 1);
+        k.while_(
+            || go_on.get().ne(0),
+            |_| {
+                k.sync_threads();
+                go_on.set(x.load());
+            },
+        );
+    });
+    refused(kernel, line.get() + 1, (ConditionKind::Break, line.get()), Uniformity::Block);
+}
+
+#[test]
+fn what_is_assumed_holds_until_the_branch_ends() {
+    accepted(build(|k, x, _, n| {
+        let loaded = x.load();
+        let block = k.this_block();
+        k.if_(n.eq(1), || {
+            k.if_(loaded.ne(0).assume_uniform(block), || block.sync());
+            let _ = loaded.assume_uniform(k.warp());
+            assert_eq!(loaded.uniformity(), Uniformity::WARP);
+        });
+        assert_eq!(loaded.uniformity(), Uniformity::NONE);
+    }));
+}
+
+#[test]
+fn matrix_instructions_and_raw_lines_take_the_whole_warp() {
+    let line = Cell::new(0);
+    let kernel = build(|k, ..| {
+        let tile = k.shared::<bf16>(256);
+        k.if_(k.laneid().lt(16), || {
+            line.set(line!() + 1);
+            let _ = tile.ldmatrix::<1, warpwright::ptx::B32>();
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::If, line.get() - 2), Uniformity::WARP);
+    let kernel = build(|k, ..| {
+        k.if_(k.laneid().lt(16), || {
+            line.set(line!() + 1);
+            k.raw("wgmma.fence.sync.aligned;").emit();
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::If, line.get() - 2), Uniformity::WARP_GROUP);
+    accepted(build(|k, ..| {
+        let v = k.var(0u32);
+        k.raw("mov.u32 {v}, %laneid;").input("v", v).emit();
+        assert_eq!(v.get().uniformity(), Uniformity::NONE);
+        let out = k.raw("mov.u32 {d}, 7;").out::<u32>("d").emit();
+        assert_eq!(out.uniformity(), Uniformity::NONE);
+    }));
+}
+
+#[test]
+fn scopes_that_do_the_same_work_are_known() {
+    accepted(build(|k, _, _, n| {
+        let (row, warp) = (k.ctaid_x(), k.warp().rank());
+        assert_eq!(k.shared_by([row, n]), Uniformity::Block);
+        assert_eq!(k.shared_by([row * 4 + warp, n]), Uniformity::WARP);
+        k.when_warp(0, |_| assert_eq!(k.shared_by([row, n]), Uniformity::WARP));
+        k.return_if(warp.gt(0));
+        assert_eq!(k.shared_by([row, n]), Uniformity::WARP);
+    }));
+}
