@@ -14,8 +14,10 @@
 
 mod block;
 mod cluster;
+mod exchange;
 mod lane;
 mod rank;
+mod reduce;
 mod warps;
 
 use std::fmt::Debug;
@@ -25,6 +27,7 @@ use super::{kernel::Builder, types::Scalar, uniform::Uniformity, val::Val};
 pub use block::Block;
 pub use cluster::Cluster;
 pub use lane::Lane;
+pub use reduce::Reducible;
 pub use warps::{Warp, WarpGroup, Warps};
 
 mod sealed {

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    ptx::BuildErrorKind,
+    ptx::{BuildErrorKind, Uniformity},
     run::{Device, Simulator},
 };
 
@@ -79,7 +79,7 @@ fn a_block_has_no_such_scope() {
         assert!(matches!(error.kind(), BuildErrorKind::Refused(_)), "{error}");
         error.to_string()
     };
-    let text = refused(|k| drop(k.warp()));
+    let text = refused(|k| _ = k.warp());
     assert!(text.contains("call `block` first"), "{text}");
     let text = refused(|k| {
         k.block([48]);
@@ -97,4 +97,239 @@ fn a_block_has_no_such_scope() {
         k.warps::<2>().sync();
     });
     assert!(text.contains("expected 16 for groups of 64 threads, found 15 free"), "{text}");
+}
+
+/// Sum, maximum, minimum and both scans over a scope, of `x` in each thread of a block of that many threads, and again in
+/// an emitted loop, compared with the host.
+macro_rules! check_reductions {
+    ($t:ty, $target:expr, $threads:expr, $group:expr, $scope:path, $from:expr) => {{
+        let (threads, group) = ($threads as usize, $group as usize);
+        let kernel = Kernel::<(In<$t>, Out<$t>)>::build("f(x, y)", $target, |k, (x, y)| {
+            let block = k.block([$threads]);
+            k.grid([]);
+            let at = |row: u32| block.thread() + row * block.size();
+            let x = x.at(block.thread()).load();
+            let scope = $scope(k);
+            let results =
+                [scope.sum(x), scope.max(x), scope.min(x), scope.inclusive_scan(x), scope.exclusive_scan(x)];
+            for (row, result) in (0..).zip(results) {
+                y.at(at(row)).store(result);
+            }
+            // The second iteration must not overtake the first one's reads.
+            k.for_(2, |i| {
+                let scaled = k.var(x);
+                k.if_(i.eq(0), || scaled.set(<$t>::from($from(1))));
+                y.at(at(5)).store(scope.sum(scaled.get()));
+            });
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+        let values: Vec<u32> = (0..threads as u32).map(|t| (t * 7 + t / 32) % 13).collect();
+        let x: Vec<$t> = values.iter().map(|&v| $from(v as u8)).collect();
+        let device = Simulator::new();
+        let input = device.upload(&x).unwrap();
+        let mut y = device.output::<$t>(6 * threads).unwrap();
+        device.launch(&kernel, (&input, &mut y)).unwrap_or_else(|e| panic!("{e}"));
+        let found = device.download(&y).unwrap();
+        let wide = |n: u32| <$t>::from_wide(n);
+        for t in 0..threads {
+            let of_group = &values[t / group * group..][..group];
+            let before: u32 = of_group[..t % group].iter().sum();
+            let sum: u32 = of_group.iter().sum();
+            let expected = [
+                wide(sum),
+                wide(*of_group.iter().max().unwrap()),
+                wide(*of_group.iter().min().unwrap()),
+                wide(before + values[t]),
+                wide(before),
+                wide(sum),
+            ];
+            for (row, expected) in expected.into_iter().enumerate() {
+                let what = (stringify!($t), $target, threads, group, row, t);
+                assert_eq!(found[row * threads + t], expected, "{what:?}");
+            }
+        }
+    }};
+}
+
+/// A small integer in another type, rounded once.
+trait FromWide {
+    fn from_wide(n: u32) -> Self;
+}
+
+macro_rules! from_wide {
+    ($($t:ty, $from:expr;)*) => {$(
+        impl FromWide for $t {
+            fn from_wide(n: u32) -> Self {
+                let from: fn(u32) -> $t = $from;
+                from(n)
+            }
+        }
+    )*};
+}
+
+from_wide! {
+    u32,  |n| n;
+    i32,  |n| n as i32;
+    u64,  |n| n.into();
+    i64,  |n| n.into();
+    f16,  |n| f16::from_f32(n as f32);
+    bf16, |n| bf16::from_f32(n as f32);
+    f32,  |n| n as f32;
+    f64,  |n| n.into();
+}
+
+macro_rules! check_types {
+    ($target:expr, $threads:expr, $group:expr, $scope:path) => {{
+        check_reductions!(u32, $target, $threads, $group, $scope, |v: u8| u32::from(v));
+        check_reductions!(i32, $target, $threads, $group, $scope, |v: u8| i32::from(v));
+        check_reductions!(u64, $target, $threads, $group, $scope, |v: u8| u64::from(v));
+        check_reductions!(i64, $target, $threads, $group, $scope, |v: u8| i64::from(v));
+        check_reductions!(f16, $target, $threads, $group, $scope, |v: u8| f16::from(v));
+        check_reductions!(bf16, $target, $threads, $group, $scope, |v: u8| bf16::from(v));
+        check_reductions!(f32, $target, $threads, $group, $scope, |v: u8| f32::from(v));
+        check_reductions!(f64, $target, $threads, $group, $scope, |v: u8| f64::from(v));
+    }};
+}
+
+#[test]
+fn a_warp_reduces_and_scans() {
+    check_types!(Target::SM_80, 96, 32, Builder::warp);
+}
+
+#[test]
+fn a_block_reduces_and_scans() {
+    for threads in [32, 64, 96, 160, 512, 1024] {
+        check_types!(Target::SM_80, threads, threads, Builder::this_block);
+    }
+}
+
+/// Without `redux.sync`, and without conversions to bf16.
+#[test]
+fn a_target_without_redux_reduces_by_shuffles() {
+    check_reductions!(u32, Target::SM_75, 96, 32, Builder::warp, |v: u8| u32::from(v));
+    check_reductions!(i32, Target::SM_75, 96, 96, Builder::this_block, |v: u8| i32::from(v));
+    check_reductions!(f16, Target::SM_75, 64, 64, Builder::this_block, |v: u8| f16::from(v));
+}
+
+#[test]
+fn warps_of_a_block_reduce_and_scan() {
+    check_types!(Target::SM_80, 256, 64, Builder::warps::<2>);
+    check_types!(Target::SM_80, 192, 96, Builder::warps::<3>);
+    check_types!(Target::SM_80, 256, 128, Builder::warp_group);
+}
+
+#[test]
+fn a_block_of_parts_of_warps_does_not_reduce() {
+    let kernel = Kernel::<(Out<u32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
+        let block = k.block([80]);
+        y.at(block.thread()).store(block.sum(block.thread()));
+    });
+    let error = kernel.unwrap_err();
+    assert!(error.to_string().contains("a multiple of 32 threads"), "{error}");
+}
+
+#[test]
+fn sums_of_negative_zeros_and_extremes_beside_nan() {
+    let run = |value: fn(u32) -> f32| {
+        let kernel = Kernel::<(In<f32>, Out<f32>)>::build("f(x, y)", Target::SM_80, |k, (x, y)| {
+            let block = k.block([96]);
+            k.grid([]);
+            let x = x.at(block.thread()).load();
+            y.at(block.thread()).store(block.sum(x));
+            y.at(block.thread() + 96).store(block.max(x));
+            y.at(block.thread() + 192).store(block.min(x));
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+        let device = Simulator::new();
+        let x = device.upload(&(0..96).map(value).collect::<Vec<_>>()).unwrap();
+        let mut y = device.output::<f32>(288).unwrap();
+        device.launch(&kernel, (&x, &mut y)).unwrap_or_else(|e| panic!("{e}"));
+        let y = device.download(&y).unwrap();
+        y.chunks(96)
+            .map(|row| {
+                assert!(row.iter().all(|v| v.to_bits() == row[0].to_bits()), "{row:?}");
+                row[0]
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(run(|_| -0.0).iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0x8000_0000; 3]);
+    let with_nan = run(|t| if t == 40 { f32::NAN } else { t as f32 - 50.0 });
+    assert!(with_nan[0].is_nan());
+    assert_eq!(with_nan[1..], [45.0, -50.0]);
+    assert_eq!(run(|_| f32::NEG_INFINITY), [f32::NEG_INFINITY; 3]);
+}
+
+#[test]
+fn lanes_exchange_values_of_any_type() {
+    let kernel =
+        Kernel::<(Out<u64>, Out<u32>)>::build("f(wide, narrow)", Target::SM_80, |k, (wide, narrow)| {
+            let block = k.block([64]);
+            k.grid([]);
+            let (warp, t) = (k.warp(), block.thread());
+            let big = t.cast::<u64>() * 0x1_0000_0003u64;
+            wide.at(t).store(warp.shfl_bfly(big, 5));
+            wide.at(t + 64).store(warp.broadcast(big, 7));
+            wide.at(t + 128).store(block.broadcast(big, 40));
+            let half = t.cast::<u16>() * 257u16;
+            narrow.at(t).store(warp.shfl_up(half, 1).cast::<u32>());
+            narrow.at(t + 64).store(warp.shfl_down((t & 3).eq(1), 2).select(1, 0));
+            narrow.at(t + 128).store(warp.ballot((t & 1).eq(1)));
+            narrow.at(t + 192).store(warp.count(t.lt(40)));
+            narrow.at(t + 256).store(block.count(t.lt(40)));
+            narrow.at(t + 320).store(warp.all(t.lt(40)).select(1, 0) + warp.any(t.ge(40)).select(2, 0));
+            narrow.at(t + 384).store(block.all(t.lt(64)).select(1, 0) + block.any(t.ge(64)).select(2, 0));
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    let device = Simulator::new();
+    let mut wide = device.output::<u64>(192).unwrap();
+    let mut narrow = device.output::<u32>(448).unwrap();
+    device.launch(&kernel, (&mut wide, &mut narrow)).unwrap_or_else(|e| panic!("{e}"));
+    let big = |t: u64| t * 0x1_0000_0003;
+    let expected: Vec<u64> = (0..64)
+        .map(|t| big(t ^ 5))
+        .chain((0..64).map(|t| big(t / 32 * 32 + 7)))
+        .chain([big(40); 64])
+        .collect();
+    assert_eq!(device.download(&wide).unwrap(), expected);
+    let rows: [fn(u32) -> u32; 7] = [
+        |t| if t % 32 == 0 { t * 257 } else { (t - 1) * 257 },
+        |t| {
+            let from = if t % 32 < 30 { t + 2 } else { t };
+            u32::from(from & 3 == 1)
+        },
+        |_| 0xAAAA_AAAA,
+        |t| if t < 32 { 32 } else { 8 },
+        |_| 40,
+        |t| if t < 32 { 1 } else { 2 },
+        |_| 1,
+    ];
+    let found = device.download(&narrow).unwrap();
+    for (row, expected) in rows.into_iter().enumerate() {
+        for t in 0..64 {
+            assert_eq!(found[row * 64 + t as usize], expected(t), "row {row}, thread {t}");
+        }
+    }
+}
+
+#[test]
+fn results_of_collectives_are_uniform() {
+    let kernel = Kernel::<(In<f32>,)>::build("f(x)", Target::SM_80, |k, (x,)| {
+        let block = k.block([128]);
+        let x = x.at(block.thread()).load();
+        let levels = [
+            (k.warp().sum(x).uniformity(), Uniformity::WARP),
+            (k.warp().max(block.thread()).uniformity(), Uniformity::WARP),
+            (k.warp().broadcast(x, 3).uniformity(), Uniformity::WARP),
+            (k.warp_group().min(x).uniformity(), Uniformity::Block),
+            (k.warps::<2>().min(x).uniformity(), Uniformity::Threads(64)),
+            (block.sum(x).uniformity(), Uniformity::Block),
+            (block.broadcast(x, 3).uniformity(), Uniformity::Block),
+            (block.any(x.gt(0.0)).uniformity(), Uniformity::Block),
+            (block.inclusive_scan(x).uniformity(), Uniformity::NONE),
+        ];
+        for (i, (found, expected)) in levels.into_iter().enumerate() {
+            assert_eq!(found, expected, "value {i}");
+        }
+    });
+    kernel.unwrap_or_else(|e| panic!("{e}"));
 }

@@ -134,7 +134,7 @@ fn blocks_of_two_and_three_dimensions_know_their_warps() {
 #[test]
 fn a_barrier_of_the_block_under_a_branch_of_one_warp() {
     let lines = Cell::new([0; 2]);
-    let kernel = build(|k, ..| {
+    let kernel = build(|k, _, _, _| {
         let condition = line!() + 1;
         k.if_(k.tid_x().lt(32), || {
             lines.set([condition, line!() + 1]);
@@ -144,7 +144,7 @@ fn a_barrier_of_the_block_under_a_branch_of_one_warp() {
     let [condition, collective] = lines.get();
     refused(kernel, collective, (ConditionKind::If, condition), Uniformity::Block);
     // A warp agrees on it.
-    accepted(build(|k, ..| k.if_(k.tid_x().lt(32), || k.sync_warp(FULL_MASK))));
+    accepted(build(|k, _, _, _| k.if_(k.tid_x().lt(32), || k.sync_warp(FULL_MASK))));
     accepted(build(|k, _, _, n| k.if_(n.lt(32), || k.sync_threads())));
 }
 
@@ -170,7 +170,7 @@ fn a_shared_tile_waited_for_under_a_branch_of_one_warp() {
 #[test]
 fn every_kind_of_condition() {
     let line = Cell::new(0);
-    let kernel = build(|k, ..| {
+    let kernel = build(|k, _, _, _| {
         k.if_else(
             k.laneid().eq(0),
             || {},
@@ -180,9 +180,9 @@ fn every_kind_of_condition() {
             },
         );
     });
-    refused(kernel, line.get(), (ConditionKind::If, line.get() - 2), Uniformity::WARP);
+    refused(kernel, line.get(), (ConditionKind::If, line.get() - 5), Uniformity::WARP);
 
-    let kernel = build(|k, ..| {
+    let kernel = build(|k, _, _, _| {
         let lane = k.laneid();
         k.for_(lane, |_| {
             line.set(line!() + 1);
@@ -191,7 +191,7 @@ fn every_kind_of_condition() {
     });
     refused(kernel, line.get(), (ConditionKind::Steps, line.get() - 2), Uniformity::WARP);
 
-    let kernel = build(|k, ..| {
+    let kernel = build(|k, _, _, _| {
         let (even, lane) = ((k.laneid() & 1).eq(0), k.laneid());
         k.when(even, || {
             line.set(line!() + 1);
@@ -211,7 +211,7 @@ fn every_kind_of_condition() {
 #[test]
 fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
     let line = Cell::new(0);
-    let kernel = build(|k, x, ..| {
+    let kernel = build(|k, x, _, _| {
         k.loop_(|l| {
             line.set(line!() + 1);
             k.sync_threads();
@@ -365,7 +365,7 @@ fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
             },
         );
     });
-    refused(kernel, line.get() + 1, (ConditionKind::Break, line.get()), Uniformity::Block);
+    refused(kernel, line.get() + 3, (ConditionKind::Break, line.get()), Uniformity::Block);
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn what_is_assumed_holds_until_the_branch_ends() {
 #[test]
 fn matrix_instructions_and_raw_lines_take_the_whole_warp() {
     let line = Cell::new(0);
-    let kernel = build(|k, ..| {
+    let kernel = build(|k, _, _, _| {
         let tile = k.shared::<bf16>(256);
         k.if_(k.laneid().lt(16), || {
             line.set(line!() + 1);
@@ -393,14 +393,14 @@ fn matrix_instructions_and_raw_lines_take_the_whole_warp() {
         });
     });
     refused(kernel, line.get(), (ConditionKind::If, line.get() - 2), Uniformity::WARP);
-    let kernel = build(|k, ..| {
+    let kernel = build(|k, _, _, _| {
         k.if_(k.laneid().lt(16), || {
             line.set(line!() + 1);
             k.raw("wgmma.fence.sync.aligned;").emit();
         });
     });
     refused(kernel, line.get(), (ConditionKind::If, line.get() - 2), Uniformity::WARP_GROUP);
-    accepted(build(|k, ..| {
+    accepted(build(|k, _, _, _| {
         let v = k.var(0u32);
         k.raw("mov.u32 {v}, %laneid;").input("v", v).emit();
         assert_eq!(v.get().uniformity(), Uniformity::NONE);

@@ -4,6 +4,7 @@
 
 use super::logic::Bits;
 use crate::ptx::{
+    body::RegId,
     kernel::Builder,
     operand::Operand,
     types::{RegClass, Scalar},
@@ -77,13 +78,18 @@ impl<'k> Builder<'k> {
     #[track_caller]
     fn shfl<T: Scalar>(self, how: Shuffle, value: Val<'k, T>, lane: Val<'k, u32>) -> Val<'k, T> {
         const { assert!(T::BYTES == 4, "lanes exchange 32 bits at a time: pack or split the value") };
-        let operands = [
-            Operand::Reg(value.in_register(self)),
-            lane.operand(self),
-            Val::from(how.clamp()).operand(self),
-            Val::from(FULL_MASK).operand(self),
-        ];
-        self.result(format_args!("shfl.sync.{}.b32", how.suffix()), &operands)
+        let (value, lane) = (value.in_register(self), lane.operand(self));
+        let result = self.fresh(T::CLASS);
+        self.emit_shuffle(how, result, value, lane);
+        Val::from_reg(result, self)
+    }
+
+    /// Shuffles a 32-bit register over the whole warp.
+    #[track_caller]
+    pub(crate) fn emit_shuffle(self, how: Shuffle, result: RegId, value: RegId, lane: Operand<'_>) {
+        let [clamp, mask] = [how.clamp(), FULL_MASK].map(|bits| Val::from(bits).operand(self));
+        let operands = [Operand::Reg(result), Operand::Reg(value), lane, clamp, mask];
+        self.emit(format_args!("shfl.sync.{}.b32", how.suffix()), &operands);
     }
 
     /// A shuffle among the lanes of `mask` with the instruction's own clamp operand, and whether the lane looked at is

@@ -6,7 +6,7 @@ use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
 /// All threads of the block, whose shape is [declared](Builder::block).
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'k> {
-    k: Builder<'k>,
+    pub(super) k: Builder<'k>,
     shape: [u32; 3],
 }
 

@@ -6,7 +6,7 @@ use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
 /// `N` consecutive warps of the block, the first one's number a multiple of `N`.
 #[derive(Clone, Copy, Debug)]
 pub struct Warps<'k, const N: usize> {
-    k: Builder<'k>,
+    pub(super) k: Builder<'k>,
 }
 
 /// This thread's warp: 32 lanes.
@@ -52,7 +52,7 @@ impl<'k, const N: usize> Warps<'k, N> {
 
     /// Returns the number of such scopes in the block.
     #[track_caller]
-    pub fn count(self) -> u32 {
+    pub fn scopes(self) -> u32 {
         self.k.this_block().size() / Self::SIZE
     }
 
@@ -82,7 +82,7 @@ impl<'k, const N: usize> Warps<'k, N> {
             block.sync();
         } else {
             self.k.require_uniform(self, "bar.sync");
-            let first = self.k.named_barriers(Self::SIZE, self.count());
+            let first = self.k.named_barriers(Self::SIZE, self.scopes());
             self.k.bar_sync(self.rank() + first, Self::SIZE);
         }
     }
@@ -142,7 +142,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();
-        let selected = if warps.count() == 1 { Val::from(0) } else { warps.rank() };
+        let selected = if warps.scopes() == 1 { Val::from(0) } else { warps.rank() };
         self.if_(selected.eq(rank), || work(warps));
     }
 

@@ -276,6 +276,15 @@ impl Tracker {
         self.write(reg, Known::VARIES, at);
     }
 
+    /// Says that a register is at least this uniform.
+    pub(crate) fn set_level(&mut self, reg: RegId, level: Uniformity) {
+        let level = self.normal(level);
+        let fact = self.fact_mut(reg);
+        if !fact.level.covers(level) {
+            fact.level = level;
+        }
+    }
+
     /// Says that a register has the index of the thread in its block.
     pub(crate) fn set_thread_index(&mut self, reg: RegId) {
         self.fact_mut(reg).index = Some(ThreadIndex::WHOLE);

@@ -1,0 +1,188 @@
+//! Values that lanes pass to each other: shuffles of any type, votes, broadcasts.
+
+use std::panic::Location;
+
+use super::{Block, Warp};
+use crate::ptx::{
+    FULL_MASK, Shuffle,
+    body::RegId,
+    kernel::Builder,
+    operand::Operand,
+    types::{Element, RegClass, Scalar},
+    uniform::Uniformity,
+    val::Val,
+};
+
+/// Shuffles a value of up to 64 bits over the whole warp, 32 bits at a time.
+#[track_caller]
+pub(super) fn shuffle<'k, T: Scalar>(
+    k: Builder<'k>,
+    how: Shuffle,
+    value: Val<'k, T>,
+    lane: Val<'k, u32>,
+) -> Val<'k, T> {
+    const { assert!(T::BYTES <= 8, "lanes exchange values of up to 64 bits") };
+    k.located(Location::caller(), || {
+        let lane = lane.operand(k);
+        let result = by_words(k, value.in_register(k), |word| {
+            let result = k.fresh(word.class);
+            k.emit_shuffle(how, result, word, lane);
+            result
+        });
+        Val::from_reg(result, k)
+    })
+}
+
+/// What `exchange` makes of the 32-bit words of a register.
+fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> RegId {
+    let mov = |bits: u32, operands: [Operand<'_>; 2]| k.emit(format_args!("mov.b{bits}"), &operands);
+    let result = match from.class {
+        RegClass::B32 | RegClass::F32 => return exchange(from),
+        class => k.fresh(class),
+    };
+    match from.class {
+        RegClass::Pred => {
+            let word = k.fresh(RegClass::B32);
+            let [zero, one] = [0u32, 1].map(|bit| Val::from(bit).operand(k));
+            k.emit(format_args!("selp.b32"), &[Operand::Reg(word), one, zero, Operand::Reg(from)]);
+            k.emit(format_args!("setp.ne.b32"), &[Operand::Reg(result), Operand::Reg(exchange(word)), zero]);
+        }
+        RegClass::B16 | RegClass::Half => {
+            let (word, unused) = (k.fresh(RegClass::B32), k.fresh(from.class));
+            mov(32, [Operand::Reg(word), Operand::Vector(&[Operand::Reg(from); 2])]);
+            let halves = [result, unused].map(Operand::Reg);
+            mov(32, [Operand::Vector(&halves), Operand::Reg(exchange(word))]);
+        }
+        _ => {
+            let words = [RegClass::B32; 2].map(|class| k.fresh(class));
+            mov(64, [Operand::Vector(&words.map(Operand::Reg)), Operand::Reg(from)]);
+            let words = words.map(|word| Operand::Reg(exchange(word)));
+            mov(64, [Operand::Reg(result), Operand::Vector(&words)]);
+        }
+    }
+    result
+}
+
+/// Exchanges between the lanes of the warp. All lanes must take part.
+impl<'k> Warp<'k> {
+    /// Returns the value of the lane `delta` below; lanes without one keep their own. Values of up to 64 bits.
+    #[doc(alias = "shfl.sync.up")]
+    #[doc(alias = "__shfl_up_sync")]
+    #[track_caller]
+    pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
+        shuffle(self.k, Shuffle::Up, value, delta.into())
+    }
+
+    /// Returns the value of the lane `delta` above; lanes without one keep their own. Values of up to 64 bits.
+    #[doc(alias = "shfl.sync.down")]
+    #[doc(alias = "__shfl_down_sync")]
+    #[track_caller]
+    pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
+        shuffle(self.k, Shuffle::Down, value, delta.into())
+    }
+
+    /// Returns the value of the lane whose number differs in the bits of `bits`. Values of up to 64 bits.
+    #[doc(alias = "shfl.sync.bfly")]
+    #[doc(alias = "__shfl_xor_sync")]
+    #[track_caller]
+    pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
+        shuffle(self.k, Shuffle::Bfly, value, bits.into())
+    }
+
+    /// Returns the value of lane `lane`. Values of up to 64 bits.
+    #[doc(alias = "shfl.sync.idx")]
+    #[doc(alias = "__shfl_sync")]
+    #[track_caller]
+    pub fn shfl_idx<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
+        shuffle(self.k, Shuffle::Idx, value, lane.into())
+    }
+
+    /// Returns the value of lane `lane`, the same for all lanes. Values of up to 64 bits.
+    #[track_caller]
+    pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
+        self.shfl_idx(value, lane).known_uniform(Uniformity::WARP)
+    }
+
+    /// Returns whether `predicate` holds in every lane.
+    #[doc(alias = "vote.sync.all")]
+    #[track_caller]
+    pub fn all(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
+        self.k.vote_all(predicate, FULL_MASK)
+    }
+
+    /// Returns whether `predicate` holds in any lane.
+    #[doc(alias = "vote.sync.any")]
+    #[track_caller]
+    pub fn any(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
+        self.k.vote_any(predicate, FULL_MASK)
+    }
+
+    /// Returns the lanes in which `predicate` holds, a bit each.
+    #[doc(alias = "vote.sync.ballot")]
+    #[track_caller]
+    pub fn ballot(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
+        self.k.vote_ballot(predicate, FULL_MASK)
+    }
+
+    /// Returns the number of lanes in which `predicate` holds.
+    #[track_caller]
+    pub fn count(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
+        self.ballot(predicate).count_ones()
+    }
+}
+
+/// Exchanges between the threads of the block. All threads must take part.
+impl<'k> Block<'k> {
+    /// Returns whether `predicate` holds in every thread.
+    #[doc(alias = "bar.red.and")]
+    #[doc(alias = "__syncthreads_and")]
+    #[track_caller]
+    pub fn all(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
+        self.k.sync_threads_and(predicate)
+    }
+
+    /// Returns whether `predicate` holds in any thread.
+    #[doc(alias = "bar.red.or")]
+    #[doc(alias = "__syncthreads_or")]
+    #[track_caller]
+    pub fn any(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
+        self.k.sync_threads_or(predicate)
+    }
+
+    /// Returns the number of threads in which `predicate` holds.
+    #[doc(alias = "bar.red.popc")]
+    #[doc(alias = "__syncthreads_count")]
+    #[track_caller]
+    pub fn count(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
+        self.k.sync_threads_count(predicate)
+    }
+
+    /// Returns the value of thread `thread`, the same for all threads, through shared memory.
+    #[track_caller]
+    pub fn broadcast<T: Element<Reg = T> + Scalar>(
+        self,
+        value: Val<'k, T>,
+        thread: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, T> {
+        let (k, thread) = (self.k, thread.into());
+        k.located(Location::caller(), || {
+            let slot = k.shared::<T>(1);
+            if k.in_loop() {
+                self.sync();
+            }
+            k.when(self.thread().eq(thread), || slot.store(value));
+            self.sync();
+            slot.load().known_uniform(Uniformity::Block)
+        })
+    }
+}
+
+impl<'k, T: Scalar> Val<'k, T> {
+    /// The value, which by the way that it was computed is the same in all threads of such a group.
+    pub(super) fn known_uniform(self, level: Uniformity) -> Self {
+        if let Some((reg, k)) = self.reg() {
+            k.body().uniform.set_level(reg, level);
+        }
+        self
+    }
+}
