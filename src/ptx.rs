@@ -10,6 +10,7 @@ mod error;
 mod extent;
 mod flow;
 mod fold;
+mod function;
 mod inst;
 mod kernel;
 mod module;

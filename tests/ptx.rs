@@ -12,6 +12,7 @@ mod truth;
 
 mod ptx {
     mod assemble;
+    mod branches;
     mod coverage;
     mod emitters;
     mod folding;

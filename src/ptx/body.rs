@@ -28,6 +28,17 @@ pub(crate) struct RegId {
     pub(crate) writes: u32,
 }
 
+impl RegId {
+    /// In place of the number of writes: whatever it is now.
+    const IN_PLACE: u32 = u32::MAX;
+
+    /// The register by a name that stays valid when it is written: for its one owner, which writes it in place. Every
+    /// instruction that has such a name for its result makes the handles that were taken before stale.
+    pub(crate) fn in_place(self) -> Self {
+        Self { writes: Self::IN_PLACE, ..self }
+    }
+}
+
 impl fmt::Display for RegId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.class.prefix(), self.index)
@@ -170,6 +181,15 @@ impl Body {
         RegId { class, index: regs.len() as u32 - 1, writes: 0 }
     }
 
+    /// A fresh register, defined outside of the innermost open block, which is a branch.
+    pub(crate) fn fresh_outside(&mut self, class: RegClass) -> RegId {
+        let reg = self.fresh(class);
+        let outer = self.open_blocks.len().saturating_sub(2);
+        self.facts_mut(reg).block = self.open_blocks[outer];
+        self.uniform.define_outside(reg);
+        reg
+    }
+
     fn facts(&self, reg: RegId) -> &RegFacts {
         &self.registers[reg.class.index()][reg.index as usize]
     }
@@ -262,13 +282,14 @@ impl Body {
     /// Whether the register's definition has run here and the handle to it is current.
     pub(crate) fn is_current(&self, reg: RegId) -> bool {
         let facts = self.facts(reg);
-        facts.writes == reg.writes && self.open_blocks.contains(&facts.block)
+        (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)
+            && self.open_blocks.contains(&facts.block)
     }
 
     /// Checks that the register's definition has run here and that the handle to it is current.
     fn check_use(&mut self, reg: RegId, at: &'static Location<'static>) {
         let facts = *self.facts(reg);
-        if facts.writes != reg.writes {
+        if facts.writes != reg.writes && reg.writes != RegId::IN_PLACE {
             self.fail(BuildErrorKind::Overwritten { register: reg.to_string() }, at);
         } else if !self.open_blocks.contains(&facts.block) {
             self.fail(BuildErrorKind::NotDominated { register: reg.to_string() }, at);
@@ -398,6 +419,13 @@ impl Body {
         self.mnemonic = text;
         self.entry.instructions += 1;
         self.end_line(at);
+        if let Some(result @ (Operand::Reg(_) | Operand::Vector(_) | Operand::Pair(..))) = operands.first() {
+            result.for_each_register(&mut |reg| {
+                if reg.writes == RegId::IN_PLACE {
+                    self.overwrite(reg);
+                }
+            });
+        }
     }
 
     /// Indents, and writes the guard if there is one.

@@ -122,8 +122,10 @@ pub enum BuildErrorKind {
         /// The most there may be.
         most: u64,
     },
-    /// A loop's state does not come back in the shape it went in.
-    #[error("the loop's state went in as {want} registers and came back as {found}")]
+    /// A loop's state does not come back in the shape it went in, or two branches give different shapes.
+    #[error(
+        "expected {want} registers of state, as many as entered the loop or as the first branch gives, found {found}: a `Vec` or an `Option` must keep its length"
+    )]
     StateShape {
         /// Registers that went in.
         want: usize,

@@ -114,6 +114,48 @@ impl<'k> Builder<'k> {
         }
     }
 
+    /// Writes `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns what the one that runs returns.
+    ///
+    /// Both return the same type, a [`State`], as loops carry it.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// let kernel = Kernel::<(InOut<f32>, u32)>::build("f(x, n)", Target::SM_80, |k, (x, n)| {
+    ///     let value = k.if_else_with(n.gt(1), || x.load() * 2.0, || Val::from(1.0));
+    ///     x.store(value);
+    /// })?;
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn if_else_with<S: State<'k>>(
+        self,
+        condition: impl Into<Val<'k, bool>>,
+        then: impl FnOnce() -> S,
+        otherwise: impl FnOnce() -> S,
+    ) -> S {
+        let condition = match condition.into().0 {
+            Repr::Const(true) => return then(),
+            Repr::Const(false) => return otherwise(),
+            Repr::Reg(condition, _) => condition,
+        };
+        let (label, at) = (self.body().label(), self.here());
+        self.branch_unless(condition, format_args!("$else{label}"));
+        let mut slots = self.under(ConditionKind::If, condition, || {
+            let mut state = then();
+            self.located(at, || Slots::merge(self, &mut state))
+        });
+        self.branch(format_args!("$endif{label}"));
+        self.place(format_args!("$else{label}"));
+        let state = self.under(ConditionKind::If, condition, || {
+            let mut state = otherwise();
+            self.located(at, || slots.assign(self, &mut state));
+            state
+        });
+        self.place(format_args!("$endif{label}"));
+        state
+    }
+
     /// Writes a loop that counts `i` through `steps`: `k.for_(n, |i| …)`, `k.for_(a..b, …)`, `k.for_(Steps::new(a, b).by(4), …)`.
     #[track_caller]
     pub fn for_<T: Counter>(self, steps: impl Into<Steps<'k, T>>, body: impl FnOnce(Val<'k, T>)) {
@@ -235,16 +277,17 @@ impl<'k> Builder<'k> {
 
     /// Writes what runs under a condition.
     #[track_caller]
-    fn under(self, kind: ConditionKind, condition: RegId, write: impl FnOnce()) {
+    fn under<R>(self, kind: ConditionKind, condition: RegId, write: impl FnOnce() -> R) -> R {
         let at = self.here();
         let mut body = self.body();
         body.uniform.open_condition(kind, condition, at);
         body.open_block();
         drop(body);
-        write();
+        let result = write();
         let mut body = self.body();
         body.close_block();
         body.uniform.close_condition();
+        result
     }
 
     fn place(self, label: fmt::Arguments<'_>) {

@@ -54,12 +54,12 @@ impl<'k> Builder<'k> {
         self.body().fresh(class)
     }
 
-    /// A fresh register that branches and loops may overwrite.
+    /// A fresh register that its owner writes in place, also in branches and loops.
     pub(crate) fn fresh_changing(self, class: RegClass) -> RegId {
         let mut body = self.body();
         let reg = body.fresh(class);
         body.uniform.set_changes(reg);
-        reg
+        reg.in_place()
     }
 
     /// Writes one instruction; `operands` in PTX order, results first.

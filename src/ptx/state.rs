@@ -1,4 +1,4 @@
-//! What emitted loops carry from one iteration to the next.
+//! What emitted loops carry from one iteration to the next, and what branches give back.
 
 use std::panic::Location;
 
@@ -11,7 +11,8 @@ use super::{
     val::{Repr, Untyped, Val},
 };
 
-/// A value that an emitted loop takes in and gives back: scalars, tiles, pending work, and tuples of such.
+/// A value that an emitted loop takes in and gives back, or that each of two branches gives: scalars, tiles, pending work, and
+/// tuples of such.
 ///
 /// It goes in and comes back in the same type, so work that is pending in one iteration can be waited for in the next.
 pub trait State<'k>: Sized {
@@ -28,6 +29,8 @@ pub struct Visitor<'a, 'k> {
 
 #[derive(Debug)]
 enum Step<'a> {
+    /// After the first branch: move each value to a register that outlives the branch.
+    Merge(&'a mut Vec<RegId>),
     /// Before the loop: give each value a register that the loop may overwrite.
     Enter(&'a mut Vec<RegId>),
     /// After the body: note what must go into those registers.
@@ -52,6 +55,12 @@ impl<'k> Visitor<'_, 'k> {
     #[track_caller]
     fn value<T: Scalar>(&mut self, value: &mut Val<'k, T>, owned: bool) {
         match &mut self.step {
+            Step::Merge(slots) => {
+                let slot = self.k.body().fresh_outside(T::CLASS);
+                let value = value.immediate().unwrap_or_else(|| value.operand(self.k));
+                self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(slot), value]);
+                slots.push(slot);
+            }
             Step::Enter(slots) => {
                 let reg = match value.0 {
                     Repr::Reg(reg, _) if owned => self.k.body().overwrite(reg),
@@ -86,6 +95,14 @@ impl Slots {
     pub(crate) fn enter<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
         let mut slots = Vec::new();
         k.located(Location::caller(), || state.visit(&mut Visitor { k, step: Step::Enter(&mut slots) }));
+        Self(slots)
+    }
+
+    /// Moves what a branch gives into registers that outlive it.
+    #[track_caller]
+    pub(crate) fn merge<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
+        let mut slots = Vec::new();
+        state.visit(&mut Visitor { k, step: Step::Merge(&mut slots) });
         Self(slots)
     }
 

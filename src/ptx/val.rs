@@ -16,6 +16,10 @@ use super::{
 /// into another: `'k` is unique to each kernel and invariant.
 ///
 /// A value that must change across iterations of an emitted loop is a [`Var`](super::Var) or loop state.
+///
+/// Comparison is by methods, as Rust's operators give a `bool` and not a `Val<bool>`: [`lt`](Self::lt), [`le`](Self::le),
+/// [`eq`](Self::eq) and their like. Conditions are joined by `&`, `|` and `!`. A closure of values that is bound to a
+/// variable is a [`Builder::function`].
 #[derive(Clone, Copy)]
 pub struct Val<'k, T: Scalar>(pub(crate) Repr<'k, T>);
 
@@ -143,10 +147,24 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Promises that `divisor` divides this integer.
+    /// Assumes that `divisor` divides this integer, until the end of the branch or loop in which it is assumed. No launch
+    /// checks it.
+    #[track_caller]
+    #[must_use]
+    pub fn assume_multiple_of(self, divisor: u32) -> Self {
+        if let Repr::Reg(reg, k) = self.0 {
+            let mut body = k.body();
+            let both = super::divisor::lcm(body.divisor(reg), divisor.max(1).into());
+            body.assume_divisor(reg, both);
+        }
+        self
+    }
+
+    /// Promises that `divisor` divides this integer, wherever the kernel is launched.
     ///
-    /// For a kernel parameter the promise is kept with the kernel and checked at every launch; for any other
-    /// register it is the caller's own word, and holds until the end of the branch or loop in which it is given. The widths of vector accesses follow from it. A constant needs no promise.
+    /// For a kernel parameter the precondition is stored with the kernel and checked at every launch, also if it is stated in
+    /// a branch: use [`assume_multiple_of`](Self::assume_multiple_of) for what holds in the branch only. For any other
+    /// register it is that. The widths of vector accesses follow from it.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {

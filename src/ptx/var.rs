@@ -25,8 +25,7 @@ impl<'k> Builder<'k> {
     /// A variable with a first value.
     #[track_caller]
     pub fn var<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Var<'k, T> {
-        let var = Var { k: self, reg: self.fresh(T::CLASS), kind: PhantomData };
-        self.body().uniform.set_changes(var.reg);
+        let var = Var { k: self, reg: self.fresh_changing(T::CLASS), kind: PhantomData };
         var.set(value);
         var
     }

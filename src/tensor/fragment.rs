@@ -235,7 +235,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     /// A fragment over registers that are there already, and that nobody else writes.
     #[track_caller]
     pub(crate) fn of_registers<W: Scalar>(k: Builder<'k>, words: &[Val<'k, W>], layout: Layout) -> Self {
-        let words: Rc<[Word]> = words.iter().map(|word| Word(word.in_register(k))).collect();
+        let words: Rc<[Word]> = words.iter().map(|word| Word(word.in_register(k).in_place())).collect();
         words.iter().for_each(|word| k.body().uniform.set_changes(word.0));
         Self { k, words, layout, offset: 0, kind: std::marker::PhantomData }
     }

@@ -475,7 +475,7 @@ fn matrices() -> Result<Kernel<(InOut<f16x2>, InOut<bf16x2>)>, BuildError> {
     Kernel::<(InOut<f16x2>, InOut<bf16x2>)>::build("matrices", Target::SM_90, |k, (global, brains)| {
         k.block([32]);
         k.max_registers(64);
-        k.cluster([2]);
+        k.cluster([2]).sync();
         let shared = k.shared_aligned::<f16x2>(1024, 16);
         shared.copy_async::<16>(global);
         shared.copy_async::<4>(global);

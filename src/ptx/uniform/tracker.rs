@@ -127,6 +127,12 @@ impl Tracker {
         });
     }
 
+    /// Says that a fresh register is defined outside of the innermost condition.
+    pub(crate) fn define_outside(&mut self, reg: RegId) {
+        let outer = self.conditions.len().saturating_sub(1) as u32;
+        self.fact_mut(reg).conditions = outer;
+    }
+
     /// Says that loops and branches may write a register after this.
     pub(crate) fn set_changes(&mut self, reg: RegId) {
         self.fact_mut(reg).changes = true;

@@ -1,0 +1,36 @@
+//! Closures over values, bound to a variable.
+
+use super::{kernel::Builder, types::Scalar, val::Val};
+
+impl<'k> Builder<'k> {
+    /// Returns the closure, with the kernel's brand in its signature: a closure of values that is bound to a variable.
+    ///
+    /// The lifetime `'k` of a kernel cannot be named in a closure, and `let square = |v: Val<f32>| v * v` alone does not
+    /// compile, as the brands of argument and result are then not known to be the same. Passed directly to a method such
+    /// as [`Rt::map`](crate::tiles::Rt::map), a closure needs nothing; a function that is shared by kernels is an `fn`.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// fn cube<'k>(v: Val<'k, f32>) -> Val<'k, f32> {
+    ///     v * v * v
+    /// }
+    ///
+    /// let kernel = Kernel::<(InOut<f32>,)>::build("f(x)", Target::SM_80, |k, (x,)| {
+    ///     let square = k.function(|v: Val<f32>| v * v);
+    ///     x.store(cube(square(x.load())));
+    ///
+    ///     let tile = k.filled::<Rt<f32, 1, 1>>(2.0);
+    ///     let _ = tile.map(|v| v * v).map(square).map(cube);
+    /// })?;
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    pub fn function<T: Scalar, R, F: Fn(Val<'k, T>) -> R>(self, function: F) -> F {
+        function
+    }
+
+    /// Returns the closure of two values: [`function`](Self::function).
+    pub fn function2<T: Scalar, U: Scalar, R, F: Fn(Val<'k, T>, Val<'k, U>) -> R>(self, function: F) -> F {
+        function
+    }
+}

@@ -1,0 +1,92 @@
+//! Branches that give state, and what is assumed in them.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    prelude::*,
+    ptx::{BuildErrorKind, Uniformity},
+    run::{Device, Simulator},
+};
+
+#[test]
+fn branches_give_what_the_one_that_runs_gives() {
+    let kernel = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
+        let block = k.block([64]);
+        k.grid([]);
+        let t = block.thread();
+        let (a, b) = k.if_else_with(t.lt(n), || (t * 2, Val::from(7u32)), || (Val::from(5u32), t + n));
+        y.at(t).store(a * 1000 + b);
+        // Carried on through a loop, and exchanged.
+        let (a, b) = k.fold(2, (a, b), |_, (a, b)| k.if_else_with(t.lt(32), || (b, a), || (a, b + 1)));
+        y.at(t + 64).store(a * 1000 + b);
+        assert_eq!(k.if_else_with(true, || 1, || 2), 1, "a constant condition writes one branch");
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    let device = Simulator::new();
+    let mut y = device.output::<u32>(128).unwrap();
+    device.launch(&kernel, (&mut y, 40)).unwrap_or_else(|e| panic!("{e}"));
+    let pair = |t: u32| if t < 40 { (t * 2, 7) } else { (5, t + 40) };
+    let first = (0..64).map(|t| pair(t).0 * 1000 + pair(t).1);
+    let second = (0..64).map(|t| {
+        let (a, b) = pair(t);
+        let b = if t < 32 { b } else { b + 2 };
+        a * 1000 + b
+    });
+    assert_eq!(device.download(&y).unwrap(), first.chain(second).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_state_from_branches_is_as_uniform_as_condition_and_values() {
+    let kernel = Kernel::<(u32,)>::build("f(n)", Target::SM_80, |k, (n,)| {
+        let block = k.block([128]);
+        let warp = k.warp();
+        let level = |value: Val<'_, u32>| value.uniformity();
+        assert_eq!(level(k.if_else_with(n.eq(0), || n, || Val::from(1))), Uniformity::Grid);
+        assert_eq!(level(k.if_else_with(warp.rank().eq(0), || n, || Val::from(1))), Uniformity::WARP);
+        assert_eq!(level(k.if_else_with(n.eq(0), || n, || block.thread())), Uniformity::NONE);
+        assert_eq!(level(k.if_else_with(n.eq(0), || block.thread(), || n)), Uniformity::NONE);
+    });
+    kernel.unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn branches_of_different_shapes() {
+    let line = line!() + 2;
+    let kernel = Kernel::<(u32,)>::build("f(n)", Target::SM_80, |k, (n,)| {
+        let _ = k.if_else_with(n.eq(0), || vec![n], || vec![n, n]);
+    });
+    let error = kernel.unwrap_err();
+    assert_eq!(error.kind(), &BuildErrorKind::StateShape { want: 1, found: 2 });
+    assert_eq!(error.location().line(), line);
+}
+
+#[test]
+fn a_divisor_assumed_in_a_branch_is_no_precondition_of_the_launch() {
+    let kernel = Kernel::<(u32,)>::build("f(n)", Target::SM_80, |k, (n,)| {
+        k.if_((n & 7).eq(0), || assert!(n.assume_multiple_of(8).is_multiple_of(8)));
+        assert!(!n.is_multiple_of(2));
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(kernel.entry().promised_divisor(0), 1);
+}
+
+#[test]
+fn a_handle_to_a_register_that_is_written_in_place_is_refused() {
+    let line = line!() + 6;
+    let kernel = Kernel::<(Out<f32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
+        let tile = k.filled::<Rt<f32, 1, 1>>(1.0);
+        let old = tile.registers()[0];
+        let fragment = tile.into_fragment();
+        fragment.set(0, 2.0);
+        y.store(old);
+    });
+    let error = kernel.unwrap_err();
+    assert!(matches!(error.kind(), BuildErrorKind::Overwritten { .. }), "{error}");
+    assert_eq!(error.location().line(), line);
+    // The fragment itself reads what it wrote.
+    let kernel = Kernel::<(Out<f32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
+        let fragment = k.filled::<Rt<f32, 1, 1>>(1.0).into_fragment();
+        fragment.set(0, 2.0);
+        y.store(fragment.get(0));
+    });
+    kernel.unwrap_or_else(|e| panic!("{e}"));
+}
