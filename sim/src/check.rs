@@ -1,5 +1,6 @@
 //! Checkers: what a checked run watches beyond the rules that every run enforces.
 
+pub(crate) mod access;
 pub(crate) mod counted;
 pub(crate) mod counting;
 pub(crate) mod global;

@@ -14,4 +14,4 @@ pub(crate) mod stack;
 pub(crate) mod tensor;
 pub(crate) mod tensor_copy;
 pub(crate) mod tensormap;
-pub(crate) mod warp_ops;
+pub(crate) mod warp;

@@ -1,11 +1,13 @@
 //! What a launch has to say: findings, counts, printed lines.
 
+pub(crate) mod checks;
 mod counts;
 pub(crate) mod fault;
 mod finding;
 
+pub use crate::report::checks::Checks;
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
-pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation};
+pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
 
 /// What a launch left to tell beside its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

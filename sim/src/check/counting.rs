@@ -17,7 +17,7 @@ impl Cx<'_> {
 
     /// A request to shared memory: `bytes` bytes by each lane of `m`.
     #[inline]
-    pub(crate) fn count_shared(&mut self, all: &Lanes64, bytes: u64, m: u32, write: bool) {
+    pub(super) fn count_shared(&mut self, all: &Lanes64, bytes: u64, m: u32, write: bool) {
         let Some(counts) = self.counts() else { return };
         // Wider accesses are made by half or a quarter of the lanes at a time.
         let group = match bytes {
@@ -39,7 +39,7 @@ impl Cx<'_> {
 
     /// A request to global memory.
     #[inline]
-    pub(crate) fn count_global(&mut self, all: &Lanes64, bytes: u64, m: u32, write: bool) {
+    pub(super) fn count_global(&mut self, all: &Lanes64, bytes: u64, m: u32, write: bool) {
         let Some(counts) = self.counts() else { return };
         let moved = bytes * u64::from(m.count_ones());
         let touched = sectors(all, bytes, m);
@@ -51,7 +51,7 @@ impl Cx<'_> {
 
     /// A load from an allocation; those that are read only hold constants.
     #[inline]
-    pub(crate) fn count_global_load(&mut self, constant: bool, all: &Lanes64, bytes: u64, m: u32) {
+    pub(super) fn count_global_load(&mut self, constant: bool, all: &Lanes64, bytes: u64, m: u32) {
         if constant {
             self.count_bytes(|moved| moved.constant_read += bytes * u64::from(m.count_ones()));
         } else {
@@ -61,7 +61,7 @@ impl Cx<'_> {
 
     /// Bytes moved without a request of a warp, or in other spaces.
     #[inline]
-    pub(crate) fn count_bytes(&mut self, add: impl FnOnce(&mut Bytes)) {
+    pub(super) fn count_bytes(&mut self, add: impl FnOnce(&mut Bytes)) {
         if let Some(counts) = self.counts() {
             add(&mut counts.bytes);
         }

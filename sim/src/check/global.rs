@@ -31,10 +31,13 @@ pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Ve
     global.races().into_iter().map(finding).collect()
 }
 
+/// The word that a lane stores from a byte of its value on.
+pub(crate) type Value<'a> = &'a dyn Fn(usize, u64) -> u32;
+
 impl Cx<'_> {
     /// A load of `bytes` bytes by each lane of `m`. The addresses are within bounds.
     #[inline]
-    pub(crate) fn check_global_load(
+    pub(super) fn check_global_load(
         &mut self,
         access: &Access,
         all: &Lanes64,
@@ -56,7 +59,7 @@ impl Cx<'_> {
 
     /// A store of `bytes` bytes by each lane of `m`; `value` gives the word from a byte of a lane's value on.
     #[inline]
-    pub(crate) fn check_global_store(
+    pub(super) fn check_global_store(
         &mut self,
         access: &Access,
         all: &Lanes64,
@@ -78,7 +81,7 @@ impl Cx<'_> {
     }
 
     /// An atomic of one lane.
-    pub(crate) fn check_global_atomic(
+    pub(super) fn check_global_atomic(
         &mut self,
         access: &Access,
         address: u64,
@@ -97,7 +100,7 @@ impl Cx<'_> {
     }
 
     /// An access whose order is that of its instruction.
-    pub(crate) fn check_global(
+    pub(super) fn check_global(
         &mut self,
         all: &Lanes64,
         bytes: u64,

@@ -4,10 +4,10 @@
 use crate::check::{products, undefined};
 use crate::lanes::lanes;
 use crate::machine::Cx;
-use crate::machine::options::Checks;
 use crate::machine::warp::Warp;
 use crate::program::code::{Look, Space};
 use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::report::Checks;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 

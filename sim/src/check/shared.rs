@@ -5,8 +5,9 @@ use crate::lanes::{FULL, Lanes64, lanes, mask_of};
 use crate::machine::Cx;
 use crate::machine::Shared;
 use crate::machine::mbarrier::in_phase;
-use crate::machine::options::Checks;
-use crate::program::code::{Access, Memory, Op, Reg};
+use crate::program::code::properties::Agent;
+use crate::program::code::{Access, Reg};
+use crate::report::Checks;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::place::Place;
@@ -57,7 +58,7 @@ impl Cx<'_> {
 
     /// The lanes of a load that read something undefined, but perhaps as the padding of a structure, or as it was stored.
     #[inline(always)]
-    pub(crate) fn partial(&self, rank: usize, all: &Lanes64, access: &Access, d: &[Reg], m: u32) -> u32 {
+    pub(super) fn partial(&self, rank: usize, all: &Lanes64, access: &Access, d: &[Reg], m: u32) -> u32 {
         if self.ctas[rank].shared.written.is_sound() && !access.may_be_padding() {
             return 0;
         }
@@ -85,7 +86,7 @@ impl Cx<'_> {
 
     /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load, and
     /// what is undefined in the lanes of `partial` to its uses.
-    pub(crate) fn check_load(
+    pub(super) fn check_load(
         &mut self,
         rank: usize,
         all: &Lanes64,
@@ -120,7 +121,7 @@ impl Cx<'_> {
     }
 
     /// A volatile, relaxed or acquiring load: it races with nothing, and may learn what others released.
-    pub(crate) fn check_strong_load(
+    pub(super) fn check_strong_load(
         &mut self,
         rank: usize,
         all: &Lanes64,
@@ -143,7 +144,7 @@ impl Cx<'_> {
     }
 
     /// How a store looks to the race checker; a strong one meets others.
-    pub(crate) fn kind_of(&mut self, access: &Access) -> AccessKind {
+    pub(super) fn kind_of(&mut self, access: &Access) -> AccessKind {
         if !access.strong {
             return AccessKind::Write;
         }
@@ -153,7 +154,7 @@ impl Cx<'_> {
 
     /// A strong access: what the warp's fences and others released to atomics meets here. One that synchronizes is a
     /// fence itself.
-    pub(crate) fn check_strong(&mut self, synchronizes: bool) {
+    pub(super) fn check_strong(&mut self, synchronizes: bool) {
         if !self.checks(Checks::SHARED_RACES) {
             return;
         }
@@ -167,7 +168,7 @@ impl Cx<'_> {
     }
 
     /// A store of `bytes` bytes by each lane of `m` to block `rank`; `new` gives byte i of a lane's value.
-    pub(crate) fn check_store(
+    pub(super) fn check_store(
         &mut self,
         rank: usize,
         all: &Lanes64,
@@ -254,8 +255,8 @@ impl Cx<'_> {
     /// Whether what an instruction wrote takes a proxy fence to be seen by an asynchronous engine. What `cp.async` brought does
     /// not in practice: CUTLASS and Triton wait and synchronise, no more, before `wgmma` reads it.
     fn wants_proxy_fence(&self, pc: u32) -> bool {
-        let op = self.machine.code.instrs.get(pc as usize).map(|instr| &instr.op);
-        !matches!(op, Some(Op::Memory(Memory::CpAsync(_))))
+        let instr = self.machine.code.instrs.get(pc as usize);
+        instr.is_none_or(|instr| instr.op.properties().agent != Agent::Copier)
     }
 
     /// The last ordinary write of some bytes that no proxy fence lets asynchronous operations see.
@@ -276,7 +277,7 @@ impl Cx<'_> {
     }
 
     /// A read by an asynchronous operation, which goes on until it is waited for; a product's is its warpgroup's.
-    pub(crate) fn check_async_read(
+    pub(super) fn check_async_read(
         &mut self,
         place: Place,
         bytes: usize,
@@ -303,7 +304,7 @@ impl Cx<'_> {
     }
 
     /// A copy on its way to shared memory.
-    pub(crate) fn check_copy(&mut self, place: Place, bytes: usize, lane: usize, by: Copier) -> Outcome<()> {
+    pub(super) fn check_copy(&mut self, place: Place, bytes: usize, lane: usize, by: Copier) -> Outcome<()> {
         let unfenced = if by == Copier::Engine { self.unfenced(place, bytes) } else { None };
         if self.checks(Checks::SHARED_RACES) {
             let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
@@ -338,25 +339,13 @@ impl Cx<'_> {
         Some(Where { warp, lane: access.lane, pc: access.pc })
     }
 
-    fn is_cp_async(&self, pc: u32) -> bool {
-        matches!(&self.machine.code.instrs[pc as usize].op, Op::Memory(Memory::CpAsync(_)))
-    }
-
-    fn is_bulk(&self, pc: u32) -> bool {
-        let op = &self.machine.code.instrs[pc as usize].op;
-        matches!(op, Op::Memory(Memory::Bulk(_) | Memory::BulkTensor(_) | Memory::StoreAsync(_)))
+    /// Who accesses memory for the instruction at `pc`.
+    fn agent(&self, pc: u32) -> Agent {
+        self.machine.code.instrs[pc as usize].op.properties().agent
     }
 
     fn is_reduction(&self, pc: u32) -> bool {
-        match &self.machine.code.instrs[pc as usize].op {
-            Op::Memory(Memory::Bulk(op)) => op.reduce.is_some(),
-            Op::Memory(Memory::StoreAsync(op)) => op.reduce.is_some(),
-            _ => false,
-        }
-    }
-
-    fn is_wgmma(&self, pc: u32) -> bool {
-        matches!(&self.machine.code.instrs[pc as usize].op, Op::Tensor(_))
+        self.machine.code.instrs[pc as usize].op.properties().reduces
     }
 
     #[cold]
@@ -367,10 +356,12 @@ impl Cx<'_> {
             && matches!(kind, AccessKind::Read | AccessKind::AsyncRead);
         let kind_of = match other.kind {
             _ if unwaited => FindingKind::AsyncCopyUnwaited,
-            AccessKind::AsyncRead if self.is_wgmma(other.pc) => FindingKind::WgmmaInFlight,
-            _ if kind == AccessKind::AsyncRead && self.is_wgmma(self.pc) => FindingKind::WgmmaInFlight,
+            AccessKind::AsyncRead if self.agent(other.pc) == Agent::TensorCores => FindingKind::WgmmaInFlight,
+            _ if kind == AccessKind::AsyncRead && self.agent(self.pc) == Agent::TensorCores => {
+                FindingKind::WgmmaInFlight
+            }
             AccessKind::AsyncRead => FindingKind::AsyncProxyRace,
-            _ if bulk || engine || self.is_bulk(other.pc) => FindingKind::AsyncProxyRace,
+            _ if bulk || engine || self.agent(other.pc) == Agent::Engine => FindingKind::AsyncProxyRace,
             _ => FindingKind::SharedRace,
         };
         let verb = |kind: AccessKind| match kind {
@@ -398,7 +389,7 @@ impl Cx<'_> {
             _ => format!(
                 "shared memory race at {address:#x}: {} and {} with no order between them",
                 verb(kind),
-                if other.kind == AccessKind::Write && self.is_cp_async(other.pc) {
+                if other.kind == AccessKind::Write && self.agent(other.pc) == Agent::Copier {
                     "an asynchronous copy that only its own warp has waited for"
                 } else {
                     verb(other.kind)

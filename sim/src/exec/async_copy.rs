@@ -1,6 +1,5 @@
 //! cp.async: data is fetched when the copy is issued and arrives in shared memory at the wait.
 
-use crate::check::shared::Copier;
 use crate::exec::global::{Doing, reach};
 use crate::exec::memory::{aligned, safe_addresses};
 use crate::exec::shared::offsets;
@@ -12,7 +11,6 @@ use crate::machine::warp::Warp;
 use crate::program::code::{CpAsync, Space};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
-use crate::shadow::global::Manner;
 use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -46,10 +44,7 @@ pub(crate) fn issue<const CHECKED: bool>(
         }
     }
     if CHECKED {
-        for lane in lanes(m) {
-            let place = Place { rank: cx.at, offset: to[lane] as usize };
-            cx.check_copy(place, usize::from(copy.bytes), lane, Copier::Thread)?;
-        }
+        cx.before_copies(&to, bytes, m)?;
     }
     let copies = &mut warp.copies;
     let at = copies.spare.pop().unwrap_or_else(|| {
@@ -69,15 +64,7 @@ pub(crate) fn issue<const CHECKED: bool>(
         entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
     if CHECKED {
-        let reading = lanes(m).filter(|&lane| sizes[lane] > 0).fold(0, |reading, lane| reading | 1 << lane);
-        if reading != 0 {
-            cx.count_global(&from, bytes, reading, false);
-        }
-        let written = bytes * u64::from(m.count_ones());
-        cx.count_bytes(|moved| moved.shared_written += written);
-        for lane in lanes(reading) {
-            cx.check_global(&from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
-        }
+        cx.before_copied_loads(&from, &sizes, bytes, m)?;
     }
     entry.mask = m;
     entry.bytes = bytes;

@@ -13,7 +13,6 @@ use crate::program::code::{Atom, AtomFn, D, Reg, Space};
 use crate::program::spaces::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
-use crate::shadow::races::AccessKind;
 
 /// The operands of one lane's atomic on one element.
 struct Operands {
@@ -95,11 +94,7 @@ pub(crate) fn execute<const CHECKED: bool>(
             Space::Generic => window.contains(&all[m.trailing_zeros() as usize & 31]),
             space => space != Space::Global,
         };
-        if shared {
-            cx.count_shared(&all, total, m, true);
-        } else {
-            cx.count_global(&all, total, m, true);
-        }
+        cx.before_atomics(shared, &all, total, m);
     }
     for lane in lanes(m) {
         one::<CHECKED>(cx, warp, atom, &all, lane)?;
@@ -221,8 +216,7 @@ fn in_shared<const CHECKED: bool>(
     all[lane] = address;
     cta.shared.within(&all, total, "an atomic").map_err(|fault| on_lane(fault, lane))?;
     if CHECKED {
-        cx.check_strong_load(rank, &all, total as usize, 1 << lane, atom.access.synchronizes)?;
-        cx.check_store(rank, &all, total as usize, 1 << lane, AccessKind::Atomic, &|_, _| 0)?;
+        cx.before_shared_atomic(rank, &atom.access, &all, total as usize, lane)?;
     }
     let shared = &mut cx.ctas[rank].shared;
     shared.written.mark(address + offset, atom.access.bytes.into());
@@ -247,8 +241,7 @@ fn in_global<const CHECKED: bool>(
     let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
     let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
     if CHECKED && offset == 0 {
-        cx.check_strong(atom.access.synchronizes);
-        cx.check_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
+        cx.before_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
     }
     let mut words = &allocation.words[..];
     Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))

@@ -4,7 +4,6 @@
 //! thread asks the mbarrier in vain, one in a bulk group when the group is waited for.
 
 use crate::alu::reduce::reduce;
-use crate::check::shared::Copier;
 use crate::exec::global::{Doing, reach};
 use crate::exec::mbarrier::{complete_tx, initialised};
 use crate::exec::memory::addresses;
@@ -24,59 +23,34 @@ use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Transfer {
-    /// Asks the checkers about both ends when the copy is issued.
-    fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+    /// Announces both ends when the copy is issued.
+    fn announce(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
         let bytes = self.bytes as usize;
-        cx.count_bytes(|moved| {
-            let bytes = bytes as u64;
-            match self.from {
-                End::Global(_) => moved.global_read += bytes,
-                End::Shared(_) => moved.shared_read += bytes,
-                End::Registers(_) => {}
-            }
-            for to in &self.to {
-                match to {
-                    End::Global(_) => moved.global_written += bytes,
-                    End::Shared(_) => moved.shared_written += bytes,
-                    End::Registers(_) => {}
-                }
-            }
-        });
         for &to in &self.to {
             if let End::Shared(place) = to {
-                // What `st.async` stores does not go through the asynchronous proxy.
-                let values = matches!(self.from, End::Registers(_));
-                cx.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })?;
+                cx.before_engine_write(place, bytes, lane, matches!(self.from, End::Registers(_)))?;
             }
         }
-        self.check_global(cx, lane)?;
+        self.announce_global(cx, lane)?;
         match self.from {
-            End::Shared(place) => cx.check_async_read(place, bytes, lane, false),
+            End::Shared(place) => cx.before_engine_read(place, bytes, lane, false),
             End::Global(_) | End::Registers(_) => Ok(()),
         }
     }
 
     /// The same for what is read or written in global memory.
-    fn check_global(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
-        if cx.machine.global.is_none() {
-            return Ok(());
-        }
+    fn announce_global(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
         let (address, manner) = match (self.from, self.to.first()) {
             (End::Global(address), _) => (address, Manner::Read),
             (_, Some(&End::Global(address))) if self.reduce.is_some() => (address, Manner::Atomic),
             (_, Some(&End::Global(address))) => (address, Manner::Write),
             _ => return Ok(()),
         };
-        let runs = match &self.tile {
-            Some(tile) => tile.runs(),
-            None => vec![(address, u64::from(self.bytes))],
-        };
+        let bytes = u64::from(self.bytes);
+        let runs = || self.tile.as_ref().map_or_else(|| vec![(address, bytes)], |tile| tile.runs());
         // Copies of different blocks are taken to bring different bytes.
         let value = cx.unit as u32;
-        for (address, bytes) in runs {
-            cx.check_global(&[address; 32], bytes, 1 << lane, manner, &|_, _| value)?;
-        }
-        Ok(())
+        cx.before_engine_global(runs, bytes, lane, manner, &|_, _| value)
     }
 
     /// Tells the race checker that the copy has been made.
@@ -178,7 +152,7 @@ pub(crate) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outc
         notify.check(cx, lane)?;
         let issuer = (cx.warp, cx.pc);
         let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
-        transfer.check(cx, lane)?;
+        transfer.announce(cx, lane)?;
         cx.bulk.pending.push((transfer, notify));
     }
     Ok(())
@@ -206,7 +180,7 @@ pub(crate) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m:
         };
         let issuer = (cx.warp, cx.pc);
         let transfer = Transfer { from, to, bytes: bytes as u32, reduce, tile: Some(Box::new(tile)), issuer };
-        transfer.check(cx, lane)?;
+        transfer.announce(cx, lane)?;
         cx.bulk.pending.push((transfer, notify));
     }
     Ok(())
@@ -234,7 +208,7 @@ pub(crate) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m:
         let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
         let notify = Notify::Mbarriers(vec![mbarrier]);
         notify.check(cx, lane)?;
-        transfer.check(cx, lane)?;
+        transfer.announce(cx, lane)?;
         cx.bulk.pending.push((transfer, notify));
     }
     Ok(())

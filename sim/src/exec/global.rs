@@ -139,8 +139,7 @@ pub(crate) fn load_word<const CHECKED: bool>(
         return load::<CHECKED>(cx, warp, access, &[Reg::R(d)], &all, m);
     };
     if CHECKED {
-        cx.count_global_load(allocation.read_only, &all, 4, m);
-        cx.check_global_load(access, &all, 4, m)?;
+        cx.before_global_load(access, allocation.read_only, &all, m)?;
     }
     let words = &allocation.words[..];
     let mut out = [0; 32];
@@ -168,8 +167,8 @@ pub(crate) fn store_word<const CHECKED: bool>(
     cx.events += 1;
     let (words, values) = (&allocation.words[..], warp.regs.r(value));
     if CHECKED {
-        cx.count_global(&all, 4, m, true);
-        cx.check_global_store(access, &all, 4, m, |lane, byte| values[lane] >> (8 * byte))?;
+        cx.before_global_stores(access, &all, m);
+        cx.before_global_store(access, &all, m, |lane, byte| values[lane] >> (8 * byte))?;
     }
     for lane in lanes(m) {
         words[((all[lane] - allocation.start) >> 2) as usize].store(values[lane], Relaxed);
@@ -187,24 +186,20 @@ pub(crate) fn load<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = access.size();
     let parallel = cx.machine.parallel;
-    if CHECKED && access.strong {
-        cx.check_strong(access.synchronizes);
-    }
     if let Some(allocation) = common(cx.machine, all, bytes) {
         if CHECKED {
-            cx.count_global_load(allocation.read_only, all, bytes, m);
-            cx.check_global_load(access, all, bytes, m)?;
+            cx.before_global_load(access, allocation.read_only, all, m)?;
         }
         read(&Words { allocation, parallel }, &mut warp.regs, all, access, d, m);
         return Ok(());
     }
     if CHECKED {
-        cx.count_global(all, bytes, m, false);
+        cx.before_global_loads(access, all, m);
     }
     for lane in lanes(m) {
         let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Load)?;
         if CHECKED {
-            cx.check_global_load(access, all, bytes, 1 << lane)?;
+            cx.before_global_lane_load(access, all, lane)?;
         }
         read(&Words { allocation, parallel }, &mut warp.regs, &[all[lane]; 32], access, d, 1 << lane);
     }
@@ -222,18 +217,15 @@ pub(crate) fn store<const CHECKED: bool>(
     let bytes = access.size();
     let parallel = cx.machine.parallel;
     cx.events += 1;
-    if CHECKED && access.strong {
-        cx.check_strong(access.synchronizes);
-    }
     if CHECKED {
-        cx.count_global(all, bytes, m, true);
+        cx.before_global_stores(access, all, m);
     }
     let regs = &warp.regs;
     let value = |lane: usize, byte: u64| stored_word(regs, access, values, lane, byte);
     match common(cx.machine, all, bytes) {
         Some(allocation) if !allocation.read_only => {
             if CHECKED {
-                cx.check_global_store(access, all, bytes, m, value)?;
+                cx.before_global_store(access, all, m, value)?;
             }
             if parallel && access.bytes == 2 && access.count == 1 && m == u32::MAX {
                 return store_halves(allocation, &warp.regs, all, values[0]);
@@ -244,7 +236,7 @@ pub(crate) fn store<const CHECKED: bool>(
             for lane in lanes(m) {
                 let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Store)?;
                 if CHECKED {
-                    cx.check_global_store(access, all, bytes, 1 << lane, value)?;
+                    cx.before_global_store(access, all, 1 << lane, value)?;
                 }
                 write(&mut Words { allocation, parallel }, &warp.regs, all, access, values, 1 << lane);
             }

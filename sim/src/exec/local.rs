@@ -1,6 +1,5 @@
 //! Loads and stores of local memory.
 
-use crate::check::undefined;
 use crate::exec::memory::{read, write};
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cx;
@@ -35,13 +34,7 @@ pub(crate) fn load<const CHECKED: bool>(
     let bytes = access.size();
     in_frame(warp, all, bytes, m, "a load")?;
     if CHECKED {
-        cx.count_bytes(|moved| moved.local_read += bytes * u64::from(m.count_ones()));
-    }
-    if CHECKED && warp.local.tracked {
-        let partial = warp.local.partial(all, bytes, m);
-        if partial != 0 {
-            undefined::load(cx.here(), &mut warp.undefined, &warp.local, access, d, all, partial);
-        }
+        cx.before_local_load(&mut warp.undefined, &warp.local, access, d, all, m);
     }
     read(&warp.local, &mut warp.regs, all, access, d, m);
     Ok(())
@@ -57,13 +50,9 @@ pub(crate) fn store<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = access.size();
     in_frame(warp, all, bytes, m, "a store")?;
-    if CHECKED {
-        cx.count_bytes(|moved| moved.local_written += bytes * u64::from(m.count_ones()));
-    }
     write(&mut warp.local, &warp.regs, all, access, values, m);
-    if CHECKED && warp.undefined.storing & m != 0 {
-        let Warp { undefined, local, .. } = warp;
-        undefined::store(cx.here(), undefined, local, access, values, all, undefined.storing & m);
+    if CHECKED {
+        cx.after_local_store(warp, access, values, all, m);
     }
     Ok(())
 }

@@ -11,7 +11,6 @@ use crate::machine::warp::Warp;
 use crate::program::code::{MatrixAccess, R, Space};
 use crate::program::spaces::SHARED_WINDOW;
 use crate::report::fault::Outcome;
-use crate::shadow::races::AccessKind;
 
 /// The eight row addresses of each matrix, checked; lanes beyond the last row address are not looked at.
 fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
@@ -38,8 +37,7 @@ pub(crate) fn load<const CHECKED: bool>(
     let all = rows(cx, warp, access, "a row of ldmatrix")?;
     if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
-        cx.count_shared(&all, 16, used, false);
-        cx.check_load(cx.at, &all, 16, used, 0, "a row of ldmatrix")?;
+        cx.before_row_load(&all, used)?;
     }
     let shared = &cx.cta().shared;
     for (i, &reg) in access.regs.iter().enumerate() {
@@ -71,9 +69,8 @@ pub(crate) fn store<const CHECKED: bool>(
     }
     let used = 8 * access.regs.len();
     if CHECKED {
-        cx.count_shared(&all, 16, u32::MAX >> (32 - used), true);
         let new = |row: usize, i: usize| (rows[row][i / 4] >> (8 * (i % 4))) as u8;
-        cx.check_store(cx.at, &all, 16, u32::MAX >> (32 - used), AccessKind::Write, &new)?;
+        cx.before_row_store(&all, u32::MAX >> (32 - used), &new)?;
     }
     let shared = &mut cx.cta().shared;
     for (&address, row) in all[..used].iter().zip(&rows) {

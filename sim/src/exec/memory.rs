@@ -1,6 +1,5 @@
 //! Loads and stores: addresses, spaces, elements.
 
-use crate::check::undefined;
 use crate::exec::global::{Doing, reach};
 use crate::exec::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap};
 use crate::lanes::{Lanes64, lanes};
@@ -341,7 +340,7 @@ fn load_from<const CHECKED: bool>(
         Space::Local => local::load::<CHECKED>(cx, warp, access, d, all, m),
         Space::Param => {
             if CHECKED {
-                cx.count_bytes(|moved| moved.param_read += total * u64::from(m.count_ones()));
+                cx.before_param_load(access, m);
             }
             let view = Params::reach(cx, all, total)?;
             read(&view, &mut warp.regs, all, access, d, m);
@@ -436,8 +435,8 @@ fn store_to<const CHECKED: bool>(
 ) -> Outcome<()> {
     let total = access.size();
     aligned(all, total, "a store", space)?;
-    if CHECKED && matches!(space, Space::Global | Space::Param) && warp.undefined.storing & m != 0 {
-        undefined::leave(cx, warp, access, values, warp.undefined.storing & m)?;
+    if CHECKED {
+        cx.before_leaving(warp, space, access, values, m)?;
     }
     match space {
         Space::Shared | Space::SharedCluster => {

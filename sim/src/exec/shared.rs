@@ -1,6 +1,5 @@
 //! Shared memory, of the own block and of others of the cluster.
 
-use crate::check::undefined;
 use crate::exec::memory::{aligned, read, safe_addresses, write};
 use crate::lanes::{FULL, Lanes64, lanes, spread};
 use crate::machine::registers::Regs;
@@ -135,18 +134,7 @@ pub(crate) fn load_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     let all = word_offsets(cx, warp, access, m, "a load")?;
     if CHECKED {
-        let wide = all.map(u64::from);
-        cx.count_shared(&wide, 4, m, false);
-        let partial = cx.partial(cx.at, &wide, access, &[Reg::R(d)], m);
-        if access.strong {
-            cx.check_strong_load(cx.at, &wide, 4, m & !partial, access.synchronizes)?;
-        } else {
-            cx.check_load(cx.at, &wide, 4, m, partial, "a load")?;
-        }
-        if partial != 0 {
-            let written = &cx.ctas[cx.at].shared.written;
-            undefined::load(cx.here(), &mut warp.undefined, written, access, &[Reg::R(d)], &wide, partial);
-        }
+        cx.before_shared_load(&mut warp.undefined, cx.at, access, &[Reg::R(d)], &all.map(u64::from), m)?;
     }
     let words = &cx.cta().shared.words[..];
     let mut out = [0; 32];
@@ -169,11 +157,8 @@ pub(crate) fn store_word<const CHECKED: bool>(
     let values = warp.regs.r(value);
     cx.events += 1;
     if CHECKED {
-        let wide = all.map(u64::from);
-        cx.count_shared(&wide, 4, m, true);
-        let kind = cx.kind_of(access);
         let new = |lane: usize, i: usize| (values[lane] >> (8 * i)) as u8;
-        cx.check_store(cx.at, &wide, 4, m, kind, &new)?;
+        cx.before_shared_store(cx.at, access, &all.map(u64::from), m, &new)?;
     }
     let shared = &mut cx.cta().shared;
     if m == FULL {
@@ -240,19 +225,7 @@ pub(crate) fn load<const CHECKED: bool>(
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
         cx.ctas[rank].shared.within(all, bytes, "a load")?;
         if CHECKED {
-            cx.count_shared(all, bytes, m, false);
-        }
-        if CHECKED {
-            let partial = cx.partial(rank, all, access, d, m);
-            if access.strong {
-                cx.check_strong_load(rank, all, bytes as usize, m & !partial, access.synchronizes)?;
-            } else {
-                cx.check_load(rank, all, bytes as usize, m, partial, "a load")?;
-            }
-            if partial != 0 {
-                let written = &cx.ctas[rank].shared.written;
-                undefined::load(cx.here(), undefined, written, access, d, all, partial);
-            }
+            cx.before_shared_load(undefined, rank, access, d, all, m)?;
         }
         read(&cx.ctas[rank].shared, regs, all, access, d, m);
         Ok(())
@@ -274,22 +247,17 @@ pub(crate) fn store<const CHECKED: bool>(
     by_block(cx, space, all, m, &mut |cx, rank, all, m| {
         cx.ctas[rank].shared.within(all, bytes, "a store")?;
         if CHECKED {
-            cx.count_shared(all, bytes, m, true);
-        }
-        if CHECKED {
-            let kind = cx.kind_of(access);
             let element = usize::from(access.bytes);
             let new = |lane: usize, i: usize| byte_of(regs, values[i / element], lane, i % element);
-            cx.check_store(rank, all, bytes as usize, m, kind, &new)?;
+            cx.before_shared_store(rank, access, all, m, &new)?;
         }
         let shared = &mut cx.ctas[rank].shared;
         write(shared, regs, all, access, values, m);
         for lane in lanes(m) {
             shared.written.mark(all[lane], bytes);
         }
-        if CHECKED && warp.undefined.storing & m != 0 {
-            let (at, m) = (cx.here(), warp.undefined.storing & m);
-            undefined::store(at, &warp.undefined, &mut cx.ctas[rank].shared.written, access, values, all, m);
+        if CHECKED {
+            cx.after_shared_store(&warp.undefined, rank, access, values, all, m);
         }
         Ok(())
     })

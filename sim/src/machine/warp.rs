@@ -6,9 +6,9 @@
 
 use crate::machine::async_copy::AsyncCopies;
 use crate::machine::local::Local;
-use crate::machine::options::Checks;
 use crate::machine::registers::Regs;
 use crate::machine::{Cta, Machine};
+use crate::report::Checks;
 use crate::shadow::products::ProductRegisters;
 use crate::shadow::undefined::{Taint, Undefined};
 

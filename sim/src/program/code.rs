@@ -5,9 +5,11 @@
 //! warp starts, so that an executor never asks what kind of operand it has.
 
 pub(crate) mod alu;
-pub(crate) mod async_ops;
+pub(crate) mod bulk;
 pub(crate) mod control;
+pub(crate) mod mbarrier;
 pub(crate) mod memory;
+pub(crate) mod properties;
 pub(crate) mod tensor;
 pub(crate) mod tensor_map;
 pub(crate) mod video;
@@ -17,8 +19,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) use crate::program::code::alu::*;
-pub(crate) use crate::program::code::async_ops::*;
+pub(crate) use crate::program::code::bulk::*;
 pub(crate) use crate::program::code::control::*;
+pub(crate) use crate::program::code::mbarrier::*;
 pub(crate) use crate::program::code::memory::*;
 pub(crate) use crate::program::code::tensor::*;
 pub use crate::program::code::tensor_map::TensorType;
@@ -115,7 +118,15 @@ pub(crate) enum Guard {
 #[derive(Debug)]
 pub(crate) struct Instr {
     pub(crate) guard: Guard,
+    /// From its [properties](properties::Properties), for every time it is executed.
+    pub(crate) meets_lanes: bool,
     pub(crate) op: Op,
+}
+
+impl Instr {
+    pub(crate) fn new(guard: Guard, op: Op) -> Self {
+        Self { guard, meets_lanes: op.properties().meets_lanes, op }
+    }
 }
 
 /// What an instruction does.

@@ -13,7 +13,6 @@ mod compare;
 mod control;
 mod convert;
 mod data;
-mod exchange;
 mod float;
 mod function;
 mod instruction;
@@ -30,6 +29,7 @@ mod stack;
 mod tensor;
 mod tensormap;
 mod video;
+mod warp;
 mod wgmma;
 mod wmma;
 

@@ -153,31 +153,16 @@ impl InstructionClass {
         }
     }
 
-    /// The class of a full mnemonic: `fma.rn.f32`.
-    pub(crate) fn of(mnemonic: &str) -> Self {
-        let mut words = mnemonic.split('.');
-        let opcode = words.next().unwrap_or("");
-        let double = mnemonic.ends_with(".f64");
-        let float = mnemonic.rsplit('.').next().is_some_and(|ty| ty.starts_with('f') || ty.starts_with("bf"));
+    /// The class of an instruction that only touches registers by its full mnemonic: `fma.rn.f32`.
+    pub(crate) fn of_mnemonic(mnemonic: &str) -> Self {
+        let opcode = mnemonic.split('.').next().unwrap_or("");
+        let ty = mnemonic.rsplit('.').next().unwrap_or("");
         match opcode {
-            "mov" | "selp" | "slct" | "cvta" | "isspacep" | "mapa" | "getctarank" | "createpolicy" => {
-                Self::Move
-            }
+            "mov" | "selp" | "slct" | "cvta" | "mapa" | "getctarank" | "createpolicy" => Self::Move,
             "setp" | "set" | "testp" => Self::Compare,
             "cvt" => Self::Conversion,
-            "ld" | "ldu" | "ldmatrix" | "prefetch" | "prefetchu" => Self::Load,
-            "st" | "stmatrix" => Self::Store,
-            "atom" | "red" => Self::Atomic,
-            "cp" | "mbarrier" | "tensormap" => Self::Async,
-            "bar" | "barrier" | "membar" | "fence" | "griddepcontrol" => Self::Barrier,
-            "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" => Self::Control,
-            "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "movmatrix" => Self::Warp,
-            "wgmma" if words.next() == Some("mma_async") => Self::Tensor,
-            "wgmma" => Self::Barrier,
-            "mma" | "wmma" => Self::Tensor,
-            "nanosleep" | "pmevent" | "setmaxnreg" | "discard" | "applypriority" => Self::Other,
-            _ if double => Self::Double,
-            _ if float => Self::Float,
+            _ if ty == "f64" => Self::Double,
+            _ if ty.starts_with('f') || ty.starts_with("bf") => Self::Float,
             _ => Self::Integer,
         }
     }

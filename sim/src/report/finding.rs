@@ -1,121 +1,126 @@
-//! Mistakes: their kinds, where they happened, and how they are told.
+//! Findings: their kinds, their location, and how they are printed.
 
 use std::fmt;
+use std::str::FromStr;
 
+use crate::report::checks::Checks;
 use crate::text::error::Snippet;
 use crate::text::lexer::Pos;
 
-/// The kinds of mistakes that are found while a kernel runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum FindingKind {
-    /// An access to global memory outside every buffer, or in a freed one.
-    GlobalOutOfBounds,
-    /// An access to shared memory past the block's own.
-    SharedOutOfBounds,
-    /// An access to local memory past the thread's own, or a stack overflow.
-    LocalOutOfBounds,
-    /// A read of the parameter space past the last parameter.
-    ParamOutOfBounds,
-    /// An address that is not a multiple of the access's size.
-    MisalignedAccess,
-    /// A write to constant memory or parameters.
-    ReadOnly,
-    /// An address in no space the instruction may access.
-    InvalidAddress,
-    /// A read of shared memory that was never written, or a use of it where it may be padding.
-    UninitializedSharedRead,
-    /// A use of a register that was never written, or of what was computed from it.
-    UninitializedRegister,
-    /// Two accesses of shared memory, at least one a write, with no order between them.
-    SharedRace,
-    /// A load from shared memory to which an asynchronous copy is on its way.
-    AsyncCopyUnwaited,
-    /// An asynchronous operation and an access of the same shared memory with no order between them.
-    AsyncProxyRace,
-    /// An asynchronous read of what ordinary instructions wrote, or a copy over it, with no proxy fence between.
-    MissingProxyFence,
-    /// Threads of a block that do not meet at a barrier.
-    DivergentBarrier,
-    /// Nobody can go on.
-    Deadlock,
-    /// The step limit was reached.
-    StepLimit,
-    /// A `.sync` instruction run by a lane its mask leaves out, or with masks that differ.
-    SyncMask,
-    /// An `.aligned` instruction not run by the whole warp.
-    AlignedDivergence,
-    /// A shuffle that reads a lane that does not take part.
-    ShflInactiveLane,
-    /// An operand value the instruction does not allow.
-    InvalidOperand,
-    /// An mbarrier used against its rules.
-    MbarrierMisuse,
-    /// A wait for an mbarrier phase that nothing will complete.
-    MbarrierNeverCompletes,
-    /// A tensor copy that starts inside a 16-byte unit of a row.
-    TensorCoordinateMisaligned,
-    /// A matrix descriptor or tensor map that no instruction accepts.
-    InvalidDescriptor,
-    /// An access to global memory and one of another block, at least one a write, with nothing to order them.
-    GlobalRace,
-    /// A use of what was loaded from local memory that the thread never wrote, or of what was computed from it. The other
-    /// side is the load.
-    UninitializedLocalRead,
-    /// A register that a product in flight writes or reads was touched, or shared memory it reads was overwritten.
-    WgmmaInFlight,
-    /// A `wgmma` whose registers other instructions wrote, with no `wgmma.fence` between.
-    MissingWgmmaFence,
-    /// Asynchronous work that nobody waited for when its thread ended.
-    AsyncGroupLeaked,
-    /// An address outside the state space that it was converted to.
-    AddressConversion,
-    /// More shared memory or registers than a block can have.
-    BudgetExceeded,
-    /// `trap` or `brkpt`.
-    Trap,
-    /// A failed device-side assertion.
-    Assertion,
+/// One row for each kind: its documentation, name, and the check that looks for it.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $check:expr;)*) => {
+        /// The kinds of bugs that are found while a kernel runs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum FindingKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl FindingKind {
+            /// All kinds.
+            pub const ALL: &[FindingKind] = &[$(FindingKind::$kind),*];
+
+            /// The kind as reports and files spell it: `global_out_of_bounds`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(FindingKind::$kind => $name,)*
+                }
+            }
+
+            /// The check that looks for it; empty if every run does.
+            pub fn check(self) -> Checks {
+                match self {
+                    $(FindingKind::$kind => $check,)*
+                }
+            }
+        }
+    };
 }
 
-impl FindingKind {
-    /// The kind as reports and files spell it: `global_out_of_bounds`.
-    pub fn name(self) -> &'static str {
-        match self {
-            FindingKind::GlobalOutOfBounds => "global_out_of_bounds",
-            FindingKind::SharedOutOfBounds => "shared_out_of_bounds",
-            FindingKind::LocalOutOfBounds => "local_out_of_bounds",
-            FindingKind::ParamOutOfBounds => "param_out_of_bounds",
-            FindingKind::MisalignedAccess => "misaligned_access",
-            FindingKind::ReadOnly => "read_only",
-            FindingKind::InvalidAddress => "invalid_address",
-            FindingKind::UninitializedSharedRead => "uninitialized_shared_read",
-            FindingKind::UninitializedRegister => "uninitialized_register",
-            FindingKind::SharedRace => "shared_race",
-            FindingKind::AsyncCopyUnwaited => "async_copy_unwaited",
-            FindingKind::AsyncProxyRace => "async_proxy_race",
-            FindingKind::MissingProxyFence => "missing_proxy_fence",
-            FindingKind::DivergentBarrier => "divergent_barrier",
-            FindingKind::Deadlock => "deadlock",
-            FindingKind::StepLimit => "step_limit",
-            FindingKind::SyncMask => "sync_mask",
-            FindingKind::AlignedDivergence => "aligned_divergence",
-            FindingKind::ShflInactiveLane => "shfl_inactive_lane",
-            FindingKind::InvalidOperand => "invalid_operand",
-            FindingKind::MbarrierMisuse => "mbarrier_misuse",
-            FindingKind::MbarrierNeverCompletes => "mbarrier_never_completes",
-            FindingKind::TensorCoordinateMisaligned => "tensor_coordinate_misaligned",
-            FindingKind::InvalidDescriptor => "invalid_descriptor",
-            FindingKind::GlobalRace => "global_race",
-            FindingKind::UninitializedLocalRead => "uninitialized_local_read",
-            FindingKind::WgmmaInFlight => "wgmma_in_flight",
-            FindingKind::MissingWgmmaFence => "missing_wgmma_fence",
-            FindingKind::AsyncGroupLeaked => "async_group_leaked",
-            FindingKind::AddressConversion => "address_conversion",
-            FindingKind::BudgetExceeded => "budget_exceeded",
-            FindingKind::Trap => "trap",
-            FindingKind::Assertion => "assertion",
-        }
+kinds! {
+    /// An access to global memory outside every buffer, or in a freed one.
+    GlobalOutOfBounds = "global_out_of_bounds", Checks::empty();
+    /// An access to shared memory past the block's own.
+    SharedOutOfBounds = "shared_out_of_bounds", Checks::empty();
+    /// An access to local memory past the thread's own, or a stack overflow.
+    LocalOutOfBounds = "local_out_of_bounds", Checks::empty();
+    /// A read of the parameter space past the last parameter.
+    ParamOutOfBounds = "param_out_of_bounds", Checks::empty();
+    /// An address that is not a multiple of the access's size.
+    MisalignedAccess = "misaligned_access", Checks::empty();
+    /// A write to constant memory or parameters.
+    ReadOnly = "read_only", Checks::empty();
+    /// An address in no space the instruction may access.
+    InvalidAddress = "invalid_address", Checks::empty();
+    /// A read of shared memory that was never written, or a use of it where it may be padding.
+    UninitializedSharedRead = "uninitialized_shared_read", Checks::UNINITIALIZED_SHARED;
+    /// A use of a register that was never written, or of what was computed from it.
+    UninitializedRegister = "uninitialized_register", Checks::UNINITIALIZED_REGISTERS;
+    /// Two accesses of shared memory, at least one a write, with no order between them.
+    SharedRace = "shared_race", Checks::SHARED_RACES;
+    /// A load from shared memory to which an asynchronous copy is on its way.
+    AsyncCopyUnwaited = "async_copy_unwaited", Checks::SHARED_RACES;
+    /// An asynchronous operation and an access of the same shared memory with no order between them.
+    AsyncProxyRace = "async_proxy_race", Checks::SHARED_RACES;
+    /// An asynchronous read of what ordinary instructions wrote, or a copy over it, with no proxy fence between.
+    MissingProxyFence = "missing_proxy_fence", Checks::PROXY_FENCES;
+    /// Threads of a block that do not meet at a barrier.
+    DivergentBarrier = "divergent_barrier", Checks::BARRIERS;
+    /// Nobody can go on.
+    Deadlock = "deadlock", Checks::empty();
+    /// The step limit was reached.
+    StepLimit = "step_limit", Checks::empty();
+    /// A `.sync` instruction run by a lane its mask leaves out, or with masks that differ.
+    SyncMask = "sync_mask", Checks::empty();
+    /// An `.aligned` instruction not run by the whole warp.
+    AlignedDivergence = "aligned_divergence", Checks::empty();
+    /// A shuffle that reads a lane that does not take part.
+    ShflInactiveLane = "shfl_inactive_lane", Checks::SHUFFLES;
+    /// An operand value the instruction does not allow.
+    InvalidOperand = "invalid_operand", Checks::empty();
+    /// An mbarrier used against its rules.
+    MbarrierMisuse = "mbarrier_misuse", Checks::empty();
+    /// A wait for an mbarrier phase that nothing will complete.
+    MbarrierNeverCompletes = "mbarrier_never_completes", Checks::empty();
+    /// A tensor copy that starts inside a 16-byte unit of a row.
+    TensorCoordinateMisaligned = "tensor_coordinate_misaligned", Checks::empty();
+    /// A matrix descriptor or tensor map that no instruction accepts.
+    InvalidDescriptor = "invalid_descriptor", Checks::empty();
+    /// An access to global memory and one of another block, at least one a write, with nothing to order them.
+    GlobalRace = "global_race", Checks::GLOBAL_RACES;
+    /// A use of what was loaded from local memory that the thread never wrote, or of what was computed from it. The other
+    /// side is the load.
+    UninitializedLocalRead = "uninitialized_local_read", Checks::UNINITIALIZED_LOCAL;
+    /// A register that a product in flight writes or reads was touched, or shared memory it reads was overwritten.
+    WgmmaInFlight = "wgmma_in_flight", Checks::WGMMA_IN_FLIGHT;
+    /// A `wgmma` whose registers other instructions wrote, with no `wgmma.fence` between.
+    MissingWgmmaFence = "missing_wgmma_fence", Checks::WGMMA_IN_FLIGHT;
+    /// Asynchronous work that nobody waited for when its thread ended.
+    AsyncGroupLeaked = "async_group_leaked", Checks::LEAKED_GROUPS;
+    /// An address outside the state space that it was converted to.
+    AddressConversion = "address_conversion", Checks::ADDRESS_CONVERSIONS;
+    /// More shared memory or registers than a block can have.
+    BudgetExceeded = "budget_exceeded", Checks::empty();
+    /// `trap` or `brkpt`.
+    Trap = "trap", Checks::empty();
+    /// A failed device-side assertion.
+    Assertion = "assertion", Checks::empty();
+}
+
+/// An unrecognized name of a kind of finding.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown kind of finding `{found}`")]
+pub struct UnknownKind {
+    found: String,
+}
+
+impl FromStr for FindingKind {
+    type Err = UnknownKind;
+
+    fn from_str(name: &str) -> Result<Self, UnknownKind> {
+        let kind = Self::ALL.iter().copied().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| UnknownKind { found: name.to_string() })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::check::counting::complete;
 use crate::check::global::races_between_blocks;
 use crate::machine::{MULTIPROCESSORS, Machine};
 use crate::program::code::Code;
+use crate::program::code::properties::Class;
 use crate::program::module::Module;
 use crate::report::{Counts, Finding, InstructionClass, LineCounts, Report};
 use crate::schedule::random::Random;
@@ -109,7 +110,10 @@ fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineC
     LineCounts {
         line: meta.line,
         column: meta.column,
-        class: InstructionClass::of(&mnemonic),
+        class: match code.instrs[pc].op.properties().class {
+            Class::Is(class) => class,
+            Class::ByMnemonic => InstructionClass::of_mnemonic(&mnemonic),
+        },
         mnemonic,
         source: module.source_of(code, meta),
         counts,

@@ -10,9 +10,9 @@ use crate::alu::simd;
 use crate::check::look;
 use crate::exec::{mbarrier, memory, tensor};
 use crate::machine::Cx;
-use crate::machine::options::Checks;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::program::code::{BarrierKind, Control, Memory, Op};
+use crate::report::Checks;
 use crate::report::fault::{Fault, Outcome};
 use crate::schedule::run::step::Step;
 use crate::shadow::clocks::WARPGROUP;
@@ -250,7 +250,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
             }
             Op::Memory(op) => {
                 memory::execute::<CHECKED>(cx, warp, op, mask)?;
-                if talks(op) {
+                if instr.meets_lanes {
                     warp.polled = true;
                     warp.impatience = warp.impatience.saturating_add(if alone { 0 } else { TALK });
                 }
@@ -299,14 +299,5 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
                 return Ok(None);
             }
         }
-    }
-}
-
-/// Whether lanes may be talking to each other through this access.
-fn talks(op: &Memory) -> bool {
-    match op {
-        Memory::Atom(_) => true,
-        Memory::Ld(access, _) | Memory::LdR(access, _) => access.strong,
-        _ => false,
     }
 }

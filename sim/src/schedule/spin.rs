@@ -9,7 +9,7 @@ use crate::machine::Cx;
 use crate::machine::local::Local;
 use crate::machine::registers::Regs;
 use crate::machine::warp::{Activation, Group, Wait, Warp};
-use crate::program::code::{Alu, Code, MbarrierFn, Memory, Op, Space};
+use crate::program::code::{Alu, Code, Memory, Op, Space};
 use crate::schedule::run::{Faulted, PATIENCE, Stop, run};
 
 /// What a search found.
@@ -84,18 +84,6 @@ fn waiting(groups: &[Group]) -> u32 {
     groups.iter().filter(|g| g.wait != Wait::Ready).fold(0, |all, g| all | g.mask)
 }
 
-/// How well an instruction explains what a loop waits for.
-fn telling(op: &Op) -> u32 {
-    let far = |space| !matches!(space, Space::Local | Space::Param | Space::Const);
-    match op {
-        Op::Memory(Memory::Mbarrier(op)) if matches!(op.f, MbarrierFn::Test { .. }) => 3,
-        Op::Memory(Memory::Atom(_)) => 2,
-        Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) if access.strong => 2,
-        Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) if far(access.space) => 1,
-        _ => 0,
-    }
-}
-
 /// Runs a warp for up to `steps` instructions, each of its groups by turns, to see whether its lanes come back to where they
 /// were. Memory that changes ends the search.
 pub(crate) fn search(cx: &mut Cx<'_>, warp: &mut Warp, steps: u64) -> Result<Spin, Faulted> {
@@ -121,10 +109,12 @@ pub(crate) fn search(cx: &mut Cx<'_>, warp: &mut Warp, steps: u64) -> Result<Spi
         }
         if moved {
             ran |= warp.chosen;
-            if telling(op) > 0 {
+            let awaits = op.properties().awaits;
+            if awaits > 0 {
                 for lane in lanes(warp.chosen) {
-                    let known = spin.asks[lane].map_or(0, |pc| telling(&code.instrs[pc as usize].op));
-                    if telling(op) >= known {
+                    let known =
+                        spin.asks[lane].map_or(0, |pc| code.instrs[pc as usize].op.properties().awaits);
+                    if awaits >= known {
                         spin.asks[lane] = Some(cx.pc);
                     }
                 }

@@ -4,7 +4,6 @@ use crate::alu::exchange::shuffled;
 use crate::check::undefined::flow;
 use crate::lanes::lanes;
 use crate::machine::Cx;
-use crate::machine::options::Checks;
 use crate::machine::warp::Warp;
 use crate::program::code::{Code, Memory, Op, Reg, Shfl, Tensor, Watch};
 use crate::report::FindingKind;
@@ -75,19 +74,10 @@ fn used(cx: &Cx<'_>, undefined: &mut Undefined, registers: &[u32], mask: u32) ->
 /// The mistake of using something undefined, if its kind is looked for.
 pub(crate) fn misuse(cx: &Cx<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
     let Origin { kind, at, .. } = origin(taint, Where { warp: cx.warp, lane, pc: cx.pc });
-    if !cx.machine.checks.contains(check(kind)) {
+    if !cx.machine.checks.contains(kind.check()) {
         return None;
     }
     Some(Fault::at(kind, lane, sentence(kind, what)).with((at.pc != cx.pc).then_some(at)))
-}
-
-/// The check that looks for a kind of use.
-fn check(kind: FindingKind) -> Checks {
-    match kind {
-        FindingKind::UninitializedLocalRead => Checks::UNINITIALIZED_LOCAL,
-        FindingKind::UninitializedSharedRead => Checks::UNINITIALIZED_SHARED,
-        _ => Checks::UNINITIALIZED_REGISTERS,
-    }
 }
 
 /// What is wrong with something that is used.

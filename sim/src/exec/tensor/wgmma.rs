@@ -51,13 +51,13 @@ impl Source {
         })
     }
 
-    /// Asks the checkers about everything that will be read.
-    fn check(&self, cx: &mut Cx<'_>, warp: &Warp) -> Outcome<()> {
+    /// Announces everything that will be read.
+    fn announce(&self, cx: &mut Cx<'_>, warp: &Warp) -> Outcome<()> {
         let limit = cx.ctas[warp.cta].shared.bytes as usize;
         for address in self.units() {
             if address + 16 <= limit {
                 let place = Place { rank: warp.cta, offset: address };
-                cx.check_async_read(place, 16, 0, true)?;
+                cx.before_engine_read(place, 16, 0, true)?;
                 if cx.racing() {
                     let groups = &mut cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP];
                     groups.reads.push((place, 16, groups.committed(warp.index)));
@@ -101,7 +101,7 @@ pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op:
     let b_source = Source::new(warp, op.b, op, false)?;
     if CHECKED {
         for source in a_source.iter().chain([&b_source]) {
-            source.check(cx, warp)?;
+            source.announce(cx, warp)?;
         }
     }
     let shared = &cx.ctas[warp.cta].shared;

@@ -4,7 +4,7 @@ use crate::arith::compare::{Class, Compare};
 use crate::arith::cvt::CvtMode;
 use crate::arith::minmax::{Extremum, MinMaxMode};
 use crate::arith::{Float, Round, Ty};
-use crate::program::code::{D, Mapa, P, R, Reg, Video};
+use crate::program::code::{D, P, R, Reg, Video};
 
 /// Register-only instructions by the classes of their operands.
 #[derive(Debug)]
@@ -554,4 +554,12 @@ pub(crate) struct DotOp {
     pub(crate) a: R,
     pub(crate) b: R,
     pub(crate) c: R,
+}
+
+/// `mapa`: an address in another block's shared memory.
+#[derive(Debug)]
+pub(crate) struct Mapa {
+    pub(crate) d: Reg,
+    pub(crate) a: Reg,
+    pub(crate) rank: R,
 }

@@ -1,6 +1,8 @@
 //! Control flow, calls and barriers.
 
+use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{D, P, R, Reg};
+use crate::report::InstructionClass;
 
 /// Instructions that move a lane's program counter or make it wait.
 #[derive(Debug)]
@@ -43,8 +45,8 @@ pub(crate) enum Control {
         count: u32,
         more: bool,
     },
-    /// Prefetches, hints: nothing a single order of execution could observe.
-    Nothing,
+    /// Prefetches and hints, with how they are counted: nothing that a single order of execution could observe.
+    Hint(InstructionClass),
 }
 
 /// For whom a fence orders.
@@ -115,4 +117,35 @@ pub(crate) struct Barrier {
     pub(crate) id: R,
     /// Threads that take part; all of the block if absent.
     pub(crate) threads: Option<R>,
+}
+
+impl Control {
+    /// What others need to know about the instruction.
+    pub(crate) fn properties(&self) -> Properties<'_> {
+        use InstructionClass::{Barrier, Other};
+        let is = Properties::is;
+        match self {
+            Control::Call(call) => {
+                Properties { passes: Passes::Arguments(&call.args), ..is(InstructionClass::Control) }
+            }
+            Control::Branch(_)
+            | Control::BranchIndexed(..)
+            | Control::Return
+            | Control::Exit
+            | Control::Trap
+            | Control::Breakpoint => is(InstructionClass::Control),
+            // Around a fence ordinary accesses meet other blocks too.
+            Control::Fence(scope) => Properties { meets_blocks: *scope == FenceScope::Device, ..is(Barrier) },
+            Control::Barrier(_)
+            | Control::WarpSync(_)
+            | Control::ClusterArrive { .. }
+            | Control::ClusterWait { .. }
+            | Control::ProxyFence
+            | Control::WgmmaCommit
+            | Control::WgmmaWait(_)
+            | Control::WgmmaFence => is(Barrier),
+            Control::Yield | Control::MaxRegisters { .. } => is(Other),
+            Control::Hint(class) => is(*class),
+        }
+    }
 }

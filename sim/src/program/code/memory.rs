@@ -1,5 +1,8 @@
 //! Instructions that read and write memory.
 
+use crate::program::code::MbarrierFn;
+use crate::program::code::properties::{Agent, Element, Passes, Properties};
+use crate::report::InstructionClass;
 use std::ops::Range;
 
 use crate::arith::{Float, Int};
@@ -225,4 +228,93 @@ pub(crate) struct MatrixAccess {
     pub(crate) transposed: bool,
     /// One register per matrix.
     pub(crate) regs: Box<[R]>,
+}
+
+impl Access {
+    /// Whether another block may take part in it.
+    fn meets_blocks(&self) -> bool {
+        matches!(self.space, Space::Generic | Space::Global)
+    }
+
+    fn element(&self) -> Option<Element> {
+        Some(Element { space: Some(self.space), bytes: self.bytes })
+    }
+
+    /// Whether its memory belongs to more than one thread and may change.
+    fn is_far(&self) -> bool {
+        match self.space {
+            Space::Generic | Space::Global | Space::Shared | Space::SharedCluster => true,
+            Space::Local | Space::Param | Space::Const => false,
+        }
+    }
+}
+
+impl Memory {
+    /// What others need to know about the instruction.
+    pub(crate) fn properties(&self) -> Properties<'_> {
+        use InstructionClass::{Async, Atomic, Load, Move, Other, Store};
+        let is = Properties::is;
+        match self {
+            Memory::LdR(access, _) | Memory::Ld(access, _) => Properties {
+                element: access.element(),
+                meets_blocks: access.strong && access.meets_blocks(),
+                meets_lanes: access.strong,
+                awaits: if access.strong { 2 } else { u8::from(access.is_far()) },
+                ..is(Load)
+            },
+            Memory::StR(access, _) | Memory::St(access, _) => Properties {
+                element: access.element(),
+                meets_blocks: access.strong && access.meets_blocks(),
+                passes: Passes::Everything,
+                ..is(Store)
+            },
+            Memory::Atom(atom) => Properties {
+                element: atom.access.element(),
+                meets_blocks: atom.access.meets_blocks(),
+                meets_lanes: true,
+                awaits: 2,
+                ..is(Atomic)
+            },
+            Memory::Bulk(bulk) => Properties {
+                meets_blocks: bulk.reduce.is_some() && bulk.to.0 == Space::Global,
+                agent: Agent::Engine,
+                reduces: bulk.reduce.is_some(),
+                ..is(Async)
+            },
+            Memory::BulkTensor(tensor) => {
+                Properties { meets_blocks: tensor.reduce.is_some(), agent: Agent::Engine, ..is(Async) }
+            }
+            Memory::StoreAsync(op) => Properties {
+                agent: Agent::Engine,
+                reduces: op.reduce.is_some(),
+                ..is(if op.reduce.is_some() { Atomic } else { Store })
+            },
+            Memory::CpAsync(_) => Properties { agent: Agent::Copier, ..is(Async) },
+            Memory::Mbarrier(op) => Properties { awaits: if tests_phase(op) { 3 } else { 0 }, ..is(Async) },
+            Memory::CpAsyncCommit
+            | Memory::CpAsyncWait(_)
+            | Memory::CpAsyncWaitAll
+            | Memory::PendingCount { .. }
+            | Memory::MapReplace(_)
+            | Memory::MapCopy(_)
+            | Memory::BulkCommit
+            | Memory::BulkWait(_) => is(Async),
+            Memory::LdMatrix(_) => is(Load),
+            Memory::StMatrix(_) => is(Store),
+            Memory::FrameAddress { .. } | Memory::Isspacep { .. } => is(Move),
+            Memory::Alloca { .. } | Memory::StackSave(_) | Memory::StackRestore(_) => is(Other),
+        }
+    }
+}
+
+fn tests_phase(op: &Mbarrier) -> bool {
+    match op.f {
+        MbarrierFn::Test { .. } => true,
+        MbarrierFn::Init(_)
+        | MbarrierFn::Inval
+        | MbarrierFn::ExpectTx(_)
+        | MbarrierFn::CompleteTx(_)
+        | MbarrierFn::Arrive(_)
+        | MbarrierFn::CopiesArrive { .. } => false,
+    }
 }

@@ -3,7 +3,9 @@
 use crate::arith::mma::Accumulator;
 use crate::arith::mma::integer::BitOp;
 use crate::arith::{Float, Round};
+use crate::program::code::properties::{Agent, Element, Passes, Properties};
 use crate::program::code::{Addr, D, P, R, Reg, Space};
+use crate::report::InstructionClass;
 
 /// Tensor-core instructions.
 #[derive(Debug)]
@@ -164,4 +166,20 @@ pub(crate) struct Wgmma {
     pub(crate) negate: (bool, bool),
     /// A and B are MN-major in shared memory.
     pub(crate) transposed: (bool, bool),
+}
+
+impl Tensor {
+    /// What others need to know about the instruction.
+    pub(crate) fn properties(&self) -> Properties<'_> {
+        let is = Properties { agent: Agent::TensorCores, ..Properties::is(InstructionClass::Tensor) };
+        match self {
+            // Elements of fragments may be single bytes.
+            Tensor::WmmaLoad(access) | Tensor::WmmaStore(access) => Properties {
+                element: Some(Element { space: None, bytes: (access.bits / 8).clamp(1, 4) as u8 }),
+                ..is
+            },
+            Tensor::Wgmma(wgmma) => Properties { passes: Passes::Accumulators(&wgmma.d), ..is },
+            Tensor::Mma(_) | Tensor::QuadPair(_) | Tensor::Wmma(_) => is,
+        }
+    }
 }

@@ -7,8 +7,8 @@ use crate::program::analysis::products;
 use crate::program::analysis::watch;
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{
-    Builtin, Callee, Code, Control, D, FenceScope, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg,
-    Slots, SourceLine, Space, Target, Tensor, Value, Watched,
+    Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
+    SourceLine, Space, Target, Value, Watched,
 };
 use crate::program::decode::function::Body;
 use crate::program::decode::{Decoded, Global, MAX_SHARED, Symbols, size_of};
@@ -89,10 +89,11 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         return Err(builder.errors);
     }
     builder.mark_recursion();
-    builder.code.communicates = builder.code.instrs.iter().any(|i| communicates(&i.op));
+    builder.code.communicates = builder.code.instrs.iter().any(|i| i.op.properties().meets_blocks);
     let smallest = |spaces: &[Space]| {
-        let all = builder.code.instrs.iter().filter_map(|i| accessed(&i.op, spaces));
-        all.min().unwrap_or(4).min(4)
+        let elements = builder.code.instrs.iter().filter_map(|instr| instr.op.properties().element);
+        let there = elements.filter(|element| element.space.is_none_or(|space| spaces.contains(&space)));
+        there.map(|element| element.bytes).min().unwrap_or(4).min(4)
     };
     let shared = smallest(&[Space::Shared, Space::SharedCluster, Space::Generic]);
     let global = smallest(&[Space::Global, Space::Generic]);
@@ -105,43 +106,6 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
     builder.code.operands = builder.touches.iter().map(Touches::registers).collect();
     builder.code.register_names = builder.names;
     Ok(builder.code)
-}
-
-/// Bytes of an element that an instruction may access in one of some spaces.
-fn accessed(op: &Op, spaces: &[Space]) -> Option<u8> {
-    use crate::program::code::Memory;
-    let access = match op {
-        Op::Memory(
-            Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
-        ) => access,
-        Op::Memory(Memory::Atom(atom)) => &atom.access,
-        // Elements of fragments may be single bytes.
-        Op::Tensor(tensor) => match &**tensor {
-            Tensor::WmmaLoad(access) | Tensor::WmmaStore(access) => {
-                return Some((access.bits / 8).clamp(1, 4) as u8);
-            }
-            _ => return None,
-        },
-        _ => return None,
-    };
-    spaces.contains(&access.space).then_some(access.bytes)
-}
-
-/// Whether other blocks may see, or be seen through, what this instruction does.
-fn communicates(op: &Op) -> bool {
-    use crate::program::code::Memory;
-    let shared = |space: Space| matches!(space, Space::Generic | Space::Global);
-    match op {
-        Op::Memory(Memory::Atom(atom)) => shared(atom.access.space),
-        Op::Memory(Memory::Bulk(bulk)) => bulk.reduce.is_some() && bulk.to.0 == Space::Global,
-        Op::Memory(Memory::BulkTensor(tensor)) => tensor.reduce.is_some(),
-        Op::Memory(
-            Memory::Ld(access, _) | Memory::St(access, _) | Memory::LdR(access, _) | Memory::StR(access, _),
-        ) => access.strong && shared(access.space),
-        // Around a fence ordinary accesses talk to other blocks too.
-        Op::Control(Control::Fence(scope)) => *scope == FenceScope::Device,
-        _ => false,
-    }
 }
 
 impl<'m> Builder<'m> {

@@ -10,6 +10,7 @@ use crate::program::decode::instruction::Cx;
 use crate::program::decode::memory::space_of;
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
@@ -60,7 +61,7 @@ impl Cx<'_, '_, '_> {
                 while self.m.next().is_some() {}
                 self.arity_of(1, 3)?;
                 self.brackets(0)?;
-                Ok(Op::Control(Control::Nothing))
+                Ok(Op::Control(Control::Hint(InstructionClass::Async)))
             }
             Some("tensor") => {
                 self.m.next();

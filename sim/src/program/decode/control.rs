@@ -7,6 +7,7 @@ use crate::program::decode::instruction::Cx;
 use crate::program::decode::scope::Symbol;
 use crate::program::decode::{Decoded, Global};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
@@ -77,7 +78,7 @@ impl<'m> Cx<'_, '_, 'm> {
         let most = if self.m.eat("mask") { 0xffff } else { 15 };
         self.arity(1)?;
         match self.constant(0, "an event")? {
-            event if (0..=most).contains(&event) => Ok(Control::Nothing),
+            event if (0..=most).contains(&event) => Ok(Control::Hint(InstructionClass::Other)),
             event => Err(self.error_at(self.operand(0), format!("{event} is not in 0 … {most}"))),
         }
     }
@@ -87,7 +88,7 @@ impl<'m> Cx<'_, '_, 'm> {
             return Err(self.error("`griddepcontrol` wants `.launch_dependents` or `.wait`"));
         }
         self.arity(0)?;
-        Ok(Control::Nothing)
+        Ok(Control::Hint(InstructionClass::Barrier))
     }
 
     /// `prefetch…`, `discard…`, `applypriority…`: hints to caches that a simulator does not have.
@@ -122,7 +123,7 @@ impl<'m> Cx<'_, '_, 'm> {
             return Err(self.error_at(self.operand(1), "the size is 128"));
         }
         self.addr(0, crate::program::code::Space::Generic)?;
-        Ok(Control::Nothing)
+        Ok(Control::Hint(if sized { InstructionClass::Other } else { InstructionClass::Load }))
     }
 
     /// `call[.uni] (results), function, (arguments)[, targets or prototype]`.

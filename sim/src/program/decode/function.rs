@@ -89,7 +89,7 @@ impl<'b, 'm> Body<'b, 'm> {
             late: false,
         };
         let op = Op::Control(Control::Return);
-        self.builder.push(Instr { guard: Guard::Always, op }, meta, Touches::default());
+        self.builder.push(Instr::new(Guard::Always, op), meta, Touches::default());
     }
 
     fn block(&mut self, statements: &'m [Statement]) -> Decoded<()> {

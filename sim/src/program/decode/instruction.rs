@@ -1,9 +1,7 @@
 //! One instruction: guard, opcode, qualifiers, operands.
 
 use crate::program::analysis::watch::Touches;
-use crate::program::code::{
-    Alu, Control, D1, Guard, Instr, Look, Memory, Meta, Op, Place, Reg, Space, Tensor, WarpOp,
-};
+use crate::program::code::{Alu, Control, D1, Guard, Instr, Look, Meta, Op, Reg, Space};
 use crate::program::decode::Decoded;
 use crate::program::decode::function::Body;
 use crate::program::decode::modifiers::Modifiers;
@@ -53,7 +51,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         let meta =
             Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic, look, late: false };
         let touches = cx.touches(&op);
-        cx.body.builder.push(Instr { guard, op }, meta, touches);
+        cx.body.builder.push(Instr::new(guard, op), meta, touches);
         Ok(())
     }
 
@@ -61,17 +59,9 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
     fn touches(&mut self, op: &Op) -> Touches {
         let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
         let reads = [&uses[..], &sinks].concat();
-        let passed_on = |reg: &Reg| match op {
-            Op::Alu(_) | Op::Memory(Memory::St(..) | Memory::StR(..)) => true,
-            Op::Warp(WarpOp::Shfl(shfl)) => *reg == Reg::R(shfl.a),
-            Op::Control(Control::Call(call)) => call.args.contains(&Place::Register(*reg)),
-            Op::Tensor(tensor) => match &**tensor {
-                Tensor::Wgmma(wgmma) => matches!(reg, Reg::R(r) if wgmma.d.contains(r)),
-                _ => false,
-            },
-            _ => false,
-        };
-        let (sources, decisive): (Vec<Reg>, Vec<Reg>) = uses.into_iter().partition(passed_on);
+        let passes = op.properties().passes;
+        let (sources, decisive): (Vec<Reg>, Vec<Reg>) =
+            uses.into_iter().partition(|&reg| passes.includes(reg));
         sinks.extend(decisive);
         Touches { sources, sinks, writes: defs, reads }
     }

@@ -1,10 +1,10 @@
 //! Lanes that come to one `.sync` instruction at several places of the text.
 
-use crate::exec::warp_ops;
+use crate::exec::warp;
 use crate::machine::Cx;
-use crate::machine::options::Checks;
 use crate::machine::warp::{Wait, Warp};
 use crate::program::code::{Op, WarpOp};
+use crate::report::Checks;
 use crate::schedule::run::Faulted;
 
 /// Runs the instructions whose lanes are all there. They must run the same instruction with the same qualifiers and mask
@@ -20,7 +20,7 @@ pub(super) fn meet(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<(), Faulted> {
         let Some(first) = op(warp.groups[i].pc) else { continue };
         let waits = |g: &crate::schedule::run::Group| g.wait == Wait::Lanes(needed);
         let parts: Vec<(&WarpOp, u32)> = (warp.groups.iter().filter(|g| waits(g)))
-            .filter_map(|g| Some((op(g.pc).filter(|op| warp_ops::same(first, op))?, g.mask)))
+            .filter_map(|g| Some((op(g.pc).filter(|op| warp::same(first, op))?, g.mask)))
             .collect();
         let there = parts.iter().fold(0, |all, (_, mask)| all | mask);
         if needed & warp.live & !there != 0 {
@@ -28,7 +28,7 @@ pub(super) fn meet(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<(), Faulted> {
         }
         cx.sync_lanes();
         let strict = cx.machine.checks.contains(Checks::SHUFFLES);
-        warp_ops::execute_parts(warp, &parts, strict).map_err(|fault| (fault, warp.groups[i].pc))?;
+        warp::execute_parts(warp, &parts, strict).map_err(|fault| (fault, warp.groups[i].pc))?;
         for group in warp.groups.iter_mut().filter(|g| g.mask & there != 0) {
             group.pc += 1;
             group.wait = Wait::Ready;

@@ -1,15 +1,15 @@
 //! Instructions that decide where lanes go next, or make them wait.
 
 use crate::check::undefined;
-use crate::exec::warp_ops;
-use crate::exec::warp_ops::member_mask;
+use crate::exec::warp;
+use crate::exec::warp::member_mask;
 use crate::exec::{async_copy, bulk};
 use crate::lanes::lanes;
 use crate::machine::Cx;
-use crate::machine::options::Checks;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::machine::wgmma::WgmmaGroups;
 use crate::program::code::{Barrier, BarrierKind, Control, FenceScope, R, WarpOp};
+use crate::report::Checks;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::schedule::run::{calls, registers};
@@ -77,7 +77,7 @@ pub(super) fn warp_op(
         {
             undefined::shuffle(machine.code, warp, shfl, at, part);
         }
-        warp_ops::execute(warp, op, part, machine.checks.contains(Checks::SHUFFLES))
+        warp::execute(warp, op, part, machine.checks.contains(Checks::SHUFFLES))
     };
     if let Some(register) = member_mask(op) {
         let members = (register, mask, "a .sync instruction");
@@ -271,7 +271,7 @@ pub(super) fn control(
             None => registers::request(cx, warp, group, mask, *count, *more),
         },
         Control::Yield => Ok(Step::Yield),
-        Control::Nothing => Ok(Step::Next),
+        Control::Hint(_) => Ok(Step::Next),
     }
 }
 

@@ -1,51 +1,7 @@
-//! mbarrier, bulk copies, tensor copies, clusters.
+//! Bulk copies, tensor copies, asynchronous stores.
 
 use crate::arith::{Float, Int};
-use crate::program::code::{Addr, D, P, R, Reg, Space};
-
-/// `mbarrier.…` on the object at an address.
-#[derive(Debug)]
-pub(crate) struct Mbarrier {
-    pub(crate) f: MbarrierFn,
-    pub(crate) space: Space,
-    pub(crate) addr: Addr,
-}
-
-/// What is done to an mbarrier object.
-#[derive(Debug)]
-pub(crate) enum MbarrierFn {
-    Init(R),
-    Inval,
-    ExpectTx(R),
-    CompleteTx(R),
-    Arrive(Arrive),
-    /// `test_wait`, `try_wait`.
-    Test {
-        d: P,
-        phase: PhaseOperand,
-    },
-    /// `cp.async.mbarrier.arrive[.noinc]`.
-    CopiesArrive {
-        noinc: bool,
-    },
-}
-
-/// `mbarrier.arrive[_drop][.expect_tx]`.
-#[derive(Debug)]
-pub(crate) struct Arrive {
-    pub(crate) count: Option<R>,
-    pub(crate) expect: Option<R>,
-    pub(crate) drop: bool,
-    pub(crate) no_complete: bool,
-    pub(crate) state: Option<D>,
-}
-
-/// Which phase a wait is about.
-#[derive(Debug)]
-pub(crate) enum PhaseOperand {
-    State(D),
-    Parity(R),
-}
+use crate::program::code::{Addr, R, Reg, Space};
 
 /// Functions of reducing copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,12 +86,4 @@ pub(crate) enum TensorReduce {
     And,
     Or,
     Xor,
-}
-
-/// `mapa`: an address in another block's shared memory.
-#[derive(Debug)]
-pub(crate) struct Mapa {
-    pub(crate) d: Reg,
-    pub(crate) a: Reg,
-    pub(crate) rank: R,
 }

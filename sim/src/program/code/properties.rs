@@ -1,0 +1,162 @@
+//! What the analyses, the scheduler, the checkers and the reports ask of an instruction without executing it.
+//!
+//! Each property is stated once, next to the operations of its family, in a match without a wildcard: a new operation does not
+//! compile before it has its row.
+
+use crate::program::code::{Op, Place, Reg, Space};
+use crate::report::InstructionClass;
+
+/// Answers for one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Properties<'o> {
+    /// How it is counted.
+    pub(crate) class: Class,
+    /// The memory that it loads, stores or updates element by element.
+    pub(crate) element: Option<Element>,
+    /// Other blocks may see, or be seen through, what it does: blocks of the kernel then take turns.
+    pub(crate) meets_blocks: bool,
+    /// Lanes may exchange values through it: other groups of the warp get their turn earlier.
+    pub(crate) meets_lanes: bool,
+    /// How well it explains what a loop waits for; 0 if it cannot be waited at.
+    pub(crate) awaits: u8,
+    /// The registers whose undefined bits it passes on; any other that it reads must be defined.
+    pub(crate) passes: Passes<'o>,
+    /// Who accesses memory for it.
+    pub(crate) agent: Agent,
+    /// A reduction by an asynchronous engine, atomic with respect to others.
+    pub(crate) reduces: bool,
+}
+
+/// How an instruction is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Is(InstructionClass),
+    /// By its mnemonic: instructions on registers, whose operations serve several types.
+    ByMnemonic,
+}
+
+/// Elements in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// The state space; `None` if it may be any.
+    pub(crate) space: Option<Space>,
+    pub(crate) bytes: u8,
+}
+
+/// Registers of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Passes<'o> {
+    Nothing,
+    Everything,
+    Register(Reg),
+    /// The arguments of a call.
+    Arguments(&'o [Place]),
+    /// The accumulators of a product.
+    Accumulators(&'o [super::R]),
+}
+
+impl Passes<'_> {
+    /// Whether undefined bits of a register are passed on.
+    pub(crate) fn includes(self, reg: Reg) -> bool {
+        match self {
+            Passes::Nothing => false,
+            Passes::Everything => true,
+            Passes::Register(one) => one == reg,
+            Passes::Arguments(places) => places.contains(&Place::Register(reg)),
+            Passes::Accumulators(words) => matches!(reg, Reg::R(r) if words.contains(&r)),
+        }
+    }
+}
+
+/// Who accesses memory for an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agent {
+    /// The thread, if anyone.
+    Thread,
+    /// `cp.async`.
+    Copier,
+    /// The engine of bulk copies and asynchronous stores.
+    Engine,
+    /// The tensor cores.
+    TensorCores,
+}
+
+impl Op {
+    /// What others need to know about this instruction.
+    pub(crate) fn properties(&self) -> Properties<'_> {
+        match self {
+            Op::Alu(_) => Properties { passes: Passes::Everything, ..Properties::of(Class::ByMnemonic) },
+            Op::Control(control) => control.properties(),
+            Op::Memory(memory) => memory.properties(),
+            Op::Warp(warp) => warp.properties(),
+            Op::Tensor(tensor) => tensor.properties(),
+        }
+    }
+}
+
+impl Properties<'_> {
+    /// Of an instruction that touches no memory and whose operands must be defined.
+    pub(crate) fn of(class: Class) -> Self {
+        Self {
+            class,
+            element: None,
+            meets_blocks: false,
+            meets_lanes: false,
+            awaits: 0,
+            passes: Passes::Nothing,
+            agent: Agent::Thread,
+            reduces: false,
+        }
+    }
+
+    pub(crate) fn is(class: InstructionClass) -> Self {
+        Self::of(Class::Is(class))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::code::{Access, Addr, Base, Memory, R, WarpOp};
+
+    fn access(space: Space, strong: bool) -> Access {
+        Access {
+            space,
+            bytes: 4,
+            count: 1,
+            signed: false,
+            half: false,
+            float: false,
+            strong,
+            synchronizes: false,
+            relaxed: false,
+            meets_blocks: false,
+            addr: Addr { base: Base::Frame, offset: 0 },
+        }
+    }
+
+    #[test]
+    fn only_strong_loads_of_global_memory_meet_blocks() {
+        let meets =
+            |space, strong| Op::Memory(Memory::LdR(access(space, strong), R(0))).properties().meets_blocks;
+        assert!(meets(Space::Global, true) && meets(Space::Generic, true));
+        assert!(!meets(Space::Global, false) && !meets(Space::Shared, true));
+    }
+
+    #[test]
+    fn a_shuffle_passes_on_its_value_and_not_its_lane() {
+        let shfl = crate::program::code::Shfl {
+            mode: crate::program::code::ShflMode::Idx,
+            d: R(0),
+            p: None,
+            a: R(1),
+            b: R(2),
+            c: R(3),
+            mask: None,
+        };
+        let op = Op::Warp(WarpOp::Shfl(Box::new(shfl)));
+        assert!(
+            op.properties().passes.includes(Reg::R(R(1))) && !op.properties().passes.includes(Reg::R(R(2)))
+        );
+    }
+}
