@@ -139,7 +139,8 @@ impl<'k> Builder<'k> {
             Repr::Const(false) => return otherwise(),
             Repr::Reg(condition, _) => condition,
         };
-        let (label, at) = (self.body().label(), self.here());
+        let label = self.body().label();
+        let at = self.here();
         self.branch_unless(condition, format_args!("$else{label}"));
         let mut slots = self.under(ConditionKind::If, condition, || {
             let mut state = then();
