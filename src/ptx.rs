@@ -31,19 +31,20 @@ mod val;
 mod var;
 mod variable;
 
+pub(crate) use body::RegId;
 pub use dim::{Dim, IntoDim};
 pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use extent::{Extent, ExtentMode};
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
-pub(crate) use inst::Addition;
 pub use inst::{
     Accumulator, Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, Class, CompareEach,
     Comparison, Divide, Excess, Extend, FULL_MASK, Half, HalfPair, Load, MemoryScope, NanExtremum, Narrow24,
     Order, Packed, Pair, Permute, Prefetch, Prefetchable, Real, Reduce, Reduction, Selector, Shuffle, Signed,
     Store, UnitMask, Whole, WideBits, WideProduct, Widen, Window, Word, lop3_table,
 };
+pub(crate) use inst::{Addition, CpAsyncCache};
 pub use kernel::{Builder, Kernel};
 pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, Param, ParamDecl, ParamKind, Params};
@@ -61,4 +62,3 @@ pub use uniform::{ConditionKind, Uniformity};
 pub use val::Val;
 pub use var::Var;
 pub use variable::{Variable, VariableSpace};
-pub(crate) use {body::RegId, operand::Operand};

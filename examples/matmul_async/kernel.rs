@@ -47,10 +47,9 @@ pub(crate) fn matmul(target: Target, wait: Wait, bytes: u32, pad: u32) -> Result
             let a_from = part.partition_s(&a.local_tile((128, 8), (row, i)));
             let b_from = part.partition_s(&b.local_tile((128, 8), (col, i)));
             let pending = copy_tiled(&tiled, &a_in, &a_from).and(copy_tiled(&tiled, &b_in, &b_from));
-            let arrived = if wait == Wait::AllCopies { pending.wait() } else { pending.wait_own() };
-            let (a, b) = (a_slab.filled(&arrived), b_slab.filled(&arrived));
+            let (a, b) = if wait == Wait::AllCopies { pending.wait() } else { pending.wait_own() };
             gemm(&mma, &sum, &product.partition_a(&a), &product.partition_b(&b), &sum);
-            k.sync_threads(); // all threads have finished with the slab
+            k.sync_threads(); // all threads have finished reading the slabs
         });
         copy(&c, &sum);
     })

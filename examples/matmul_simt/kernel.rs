@@ -53,10 +53,9 @@ pub(crate) fn matmul(target: Target, copies: Copies) -> Result<Kernel<Args>, Bui
 
         fetch(Val::from(0));
         k.for_(depth.ceil_div(8), |i| {
-            k.sync_threads(); // all threads have finished with the slab
-            let stored = copy(&a_in, &a_next).and(copy(&b_in, &b_next)).wait();
-            fetch(i + 1); // past the last slab, nothing is read
-            let (a, b) = (a_slab.filled(&stored), b_slab.filled(&stored));
+            k.sync_threads(); // all threads have finished reading the slabs
+            let (a, b) = copy(&a_in, &a_next).and(copy(&b_in, &b_next)).wait();
+            fetch(i + 1); // past the last slab nothing is read
             gemm(&mma, &sum, &product.partition_a(&a), &product.partition_b(&b), &sum);
         });
         copy(&c, &sum);

@@ -37,7 +37,7 @@ pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
             let b_to = b_part.partition_d(&b_slabs.slice((.., .., slab)));
             let a_from = a_part.partition_s(&a.local_tile((128, 16), (row, i)));
             let b_from = b_part.partition_s(&b.local_tile((128, 16), (col, i)));
-            copy_tiled(&a_copy, &a_to, &a_from).and(copy_tiled(&b_copy, &b_to, &b_from)).commit();
+            copy_tiled(&a_copy, &a_to, &a_from).and(copy_tiled(&b_copy, &b_to, &b_from))
         };
 
         let mma = k.tiled_mma("SM80_16x8x8_F32TF32TF32F32_TN", "(2,2,1):(2,1,1)", (32, 32, 8));
@@ -45,17 +45,15 @@ pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
         let sum = product.fragment::<f32>(MmaOperand::C, 128, 128);
         fill(&sum, 0.0);
 
-        let slabs = depth.ceil_div(16);
-        fetch(Val::from(0), Val::from(0));
-        k.for_(slabs, |i| {
-            let next = i + 1;
-            k.if_else(next.lt(slabs), || fetch(next, next & 1), || k.commit_group());
-            let arrived = k.wait_groups(1);
-            let a = product.load(MmaOperand::A, &a_slabs.filled(&arrived).slice((.., .., i & 1)));
-            let b = product.load(MmaOperand::B, &b_slabs.filled(&arrived).slice((.., .., i & 1)));
+        let first = fetch(Val::from(0), Val::from(0));
+        let last = k.fold(depth.ceil_div(16), first, |i, in_flight| {
+            let (a, b) = in_flight.wait(); // and all threads have finished reading the other slabs
+            let next = fetch(i + 1, (i + 1) & 1); // past the last slab nothing is read
+            let (a, b) = (product.load(MmaOperand::A, &a), product.load(MmaOperand::B, &b));
             gemm(&mma, &sum, &a, &b, &sum);
-            k.sync_threads(); // all threads have finished with the slab
+            next
         });
+        last.wait_own();
         copy(&product.partition_c(&c), &sum);
     })
 }

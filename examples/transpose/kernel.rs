@@ -36,9 +36,9 @@ pub(crate) fn copy_kernel(target: Target, way: Way, tile: &Layout) -> Result<Ker
                 copy(&mine, &held)
             }
         };
-        // Each thread reads only what it wrote itself.
-        let arrived = pending.wait_own();
-        copy(&to, &mine.filled(&arrived));
+        // Each thread reads what it wrote itself.
+        let tile = pending.wait_own();
+        copy(&to, &tile.local_partition(&threads, thread));
     })
 }
 
@@ -54,9 +54,9 @@ pub(crate) fn transpose_kernel(target: Target, tile: &Layout) -> Result<Kernel<A
         let tile = k.shared_tensor::<f32>(tile);
 
         let thread = k.tid_x();
-        let mine = tile.local_partition(&threads, thread);
-        let arrived = copy(&mine, &src.local_partition(&threads, thread)).wait();
-        let transposed = tile.filled(&arrived).transpose().local_partition(&threads, thread);
+        let tile =
+            copy(&tile.local_partition(&threads, thread), &src.local_partition(&threads, thread)).wait();
+        let transposed = tile.transpose().local_partition(&threads, thread);
         copy(&dst.local_partition(&threads, thread), &transposed);
     })
 }

@@ -5,19 +5,34 @@ use crate::layout::{Layout, TvLayout};
 /// Width of an element, and so the number of elements in a 32-bit register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementWidth {
+    /// e4m3, e5m2, s8, u8: four per register.
+    B8,
     /// f16, bf16: two per register, the first in the low half.
     B16,
     /// f32, tf32, s32: one per register.
     B32,
+    /// f64: one per 64-bit register.
+    B64,
 }
 
 impl ElementWidth {
-    /// Elements in one 32-bit register.
+    /// The width of elements of `bytes` bytes.
+    pub(crate) const fn of(bytes: u32) -> Self {
+        match bytes {
+            1 => ElementWidth::B8,
+            2 => ElementWidth::B16,
+            8 => ElementWidth::B64,
+            _ => ElementWidth::B32,
+        }
+    }
+
+    /// Elements in one register.
     #[must_use]
     pub const fn per_register(self) -> u32 {
         match self {
+            ElementWidth::B8 => 4,
             ElementWidth::B16 => 2,
-            ElementWidth::B32 => 1,
+            ElementWidth::B32 | ElementWidth::B64 => 1,
         }
     }
 }
@@ -31,19 +46,25 @@ pub enum TileLayout {
     Col,
 }
 
-/// The 16×16 subtile (`rt_base`): 8 elements a lane, in 4 registers of 16-bit pairs or 8 of 32 bits.
+/// The subtile of register tiles (`rt_base`): 16×16 elements, 8 a lane, in 4 registers of 16-bit pairs or 8 of 32 or 64 bits; for
+/// elements of 8 bits 16×32 (32×16 in the column layout), 16 a lane in 4 registers.
 ///
 /// With lane = 4g + t: element `e` of pair `k` is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in the row layout, and
-/// the two swapped in the column layout. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA.
+/// the two swapped in the column layout. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for elements
+/// of 8 bits that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
 #[must_use]
 pub fn rt_base(layout: TileLayout, width: ElementWidth) -> TvLayout {
-    // ((t, g), (e, k mod 2, k / 2)) onto row + 16 col
-    let (name, strides) = match layout {
-        TileLayout::Row => ("row tile", ((32, 1), (16, 8, 128))),
-        TileLayout::Col => ("col tile", ((2, 16), (1, 128, 8))),
+    let element: i64 = if width == ElementWidth::B8 { 4 } else { 2 };
+    let length = 8 * element;
+    // Steps along the elements of a register and across them, onto `row + rows · col`.
+    let (name, shape, along, across) = match layout {
+        TileLayout::Row => ("row tile", (16, length), 16, 1),
+        TileLayout::Col => ("col tile", (length, 16), 1, length),
     };
-    Layout::new(((4, 8), (2, 2, 2)), strides)
+    let shapes = ((4, 8), (element, 2, 2));
+    let strides = ((element * along, across), (along, 8 * across, 4 * element * along));
+    Layout::new(shapes, strides)
         .map_err(Into::into)
-        .and_then(|layout| TvLayout::new(name, (16, 16), layout)?.packed(width.per_register()))
+        .and_then(|layout| TvLayout::new(name, shape, layout)?.packed(width.per_register()))
         .expect("both layouts are within the tile, as the tests check")
 }

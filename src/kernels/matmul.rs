@@ -2,7 +2,8 @@
 
 use crate::{
     ptx::{Accumulator, BuildError, HalfPair, In, Kernel, Out, Target},
-    tiles::{Col, Row, Rt, St, TileElement, row_major},
+    tensor::TensorElement,
+    tiles::{Col, Row, Rt, St, row_major},
 };
 
 /// `(a, b, d, m, n, k)`: A m×k, B k×n, D m×n, all row-major.
@@ -21,8 +22,8 @@ pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 /// If the target is older than sm_80.
 pub fn matmul<T>(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<T>>, BuildError>
 where
-    T: TileElement<Packed: HalfPair>,
-    f32: Accumulator<T::Packed>,
+    T: TensorElement<Word: HalfPair>,
+    f32: Accumulator<T::Word>,
 {
     let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
     let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);

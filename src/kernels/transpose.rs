@@ -64,11 +64,11 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
     let thread = k.tid_x();
     let rows = k.tiled_copy::<T>("UniversalCopy<u32>", "(16,16):(16,1)", "(1,4):(0,1)");
     let rows = rows.thread(thread);
-    let arrived = copy(&rows.partition_d(&tile), &rows.partition_s(&x)).wait();
+    let tile = copy(&rows.partition_d(&tile), &rows.partition_s(&x)).wait();
 
     let columns = k.tiled_copy::<T>("UniversalCopy<u32>", "((8,2),(4,4)):((1,32),(8,64))", "(4,1):(1,0)");
     let columns = columns.thread(thread);
-    let (from, to) = (columns.partition_s(&tile.filled(&arrived)), columns.partition_d(&y));
+    let (from, to) = (columns.partition_s(&tile), columns.partition_d(&y));
     let held = k.fragment_of_shape::<T>(to.shape());
     copy(&held, &from);
     copy(&to, &held);

@@ -209,6 +209,16 @@ impl Body {
         RegId { writes: facts.writes, ..reg }
     }
 
+    /// How many registers of a class there are.
+    pub(crate) fn registers_of(&self, class: RegClass) -> u32 {
+        self.registers[class.index()].len() as u32
+    }
+
+    /// The register under its current name.
+    pub(crate) fn current(&self, reg: RegId) -> RegId {
+        RegId { writes: self.facts(reg).writes, ..reg }
+    }
+
     /// Records how a launch computes the register's value.
     pub(crate) fn set_dim(&mut self, reg: RegId, dim: Dim) {
         self.facts_mut(reg).dim = Some(self.dims.len() as u32);
@@ -277,13 +287,6 @@ impl Body {
     /// Records that `reg` holds a special register.
     pub(crate) fn set_unchanging(&mut self, name: &'static str, reg: RegId) {
         self.unchanging.insert(name, reg);
-    }
-
-    /// Whether the register's definition has run here and the handle to it is current.
-    pub(crate) fn is_current(&self, reg: RegId) -> bool {
-        let facts = self.facts(reg);
-        (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)
-            && self.open_blocks.contains(&facts.block)
     }
 
     /// Checks that the register's definition has run here and that the handle to it is current.

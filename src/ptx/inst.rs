@@ -25,6 +25,7 @@ mod sign;
 mod special;
 mod sync;
 mod warp;
+mod words;
 
 pub use address::{Prefetch, Prefetchable, Window};
 pub use arithmetic::{Divide, Whole, WideProduct, Widen};
@@ -32,6 +33,7 @@ pub use atomic::{Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Reduction};
 pub use bits::{Excess, Extend, WideBits};
 pub use compare::{CompareEach, Comparison, UnitMask};
 pub use convert::ByteSized;
+pub(crate) use cp_async::CpAsyncCache;
 pub use extended::Word;
 pub use float::{Half, NanExtremum};
 pub use integer::{Narrow24, Packed};

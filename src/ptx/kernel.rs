@@ -62,6 +62,12 @@ impl<'k> Builder<'k> {
         reg.in_place()
     }
 
+    /// An existing register that its owner writes in place from now on.
+    pub(crate) fn changing(self, reg: RegId) -> RegId {
+        self.body().uniform.set_changes(reg);
+        reg.in_place()
+    }
+
     /// Writes one instruction; `operands` in PTX order, results first.
     #[track_caller]
     pub(crate) fn emit(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) {

@@ -7,6 +7,7 @@ use super::{
     error::BuildErrorKind,
     kernel::Builder,
     operand::{AddressBase, Operand},
+    state::Visitor,
     types::{Element, Scalar},
     val::Val,
 };
@@ -155,12 +156,6 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
 
-    /// Known alignment, in bytes, of every element whose index is a sum of multiples of these.
-    pub(crate) fn align_at<const N: usize>(self, indices: [Val<'k, u32>; N]) -> u32 {
-        let divisors = indices.map(|index| index.divisor().saturating_mul(T::SIZE.into()));
-        divisors.into_iter().fold(self.align().into(), gcd) as u32
-    }
-
     /// Pointer to element `index`: an instruction, or none if the index is a constant.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
@@ -190,6 +185,21 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
+    /// Pointer `times · bytes` further on, the product in the width of an address: one instruction, or none for constants.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn advance_by_product(self, times: Val<'k, u32>, bytes: u32) -> Self {
+        match times.as_constant() {
+            Some(times) => self.byte_offset(i64::from(times) * i64::from(bytes)),
+            None if bytes == 0 => self,
+            None => {
+                let align = gcd(self.align, times.divisor().saturating_mul(bytes.into()));
+                let base = S::Address::element(self.k, self.base, times, bytes);
+                Self { base, align, ..self }
+            }
+        }
+    }
+
     /// Pointer `bytes` further on, by a constant: no instruction.
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
@@ -214,9 +224,14 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
     }
 
-    /// Whether the register that holds the address is known where the kernel is now.
-    pub(crate) fn is_current(&self) -> bool {
-        self.base.is_current()
+    /// Shows the register of the address to a visitor of loop state. It takes in the constant part, and of the alignment only 16 bytes
+    /// are kept, so that addresses that differ in those can follow each other.
+    #[track_caller]
+    pub(crate) fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        let align = gcd(self.align().into(), 16);
+        *self = Self { base: self.address(), offset: 0, align, ..*self };
+        visitor.shared(&mut self.base);
+        visitor.unchanged(&align);
     }
 
     /// The address as a number.

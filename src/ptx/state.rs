@@ -1,6 +1,10 @@
 //! What emitted loops carry from one iteration to the next, and what branches give back.
 
-use std::panic::Location;
+use std::{
+    fmt::Debug,
+    hash::{DefaultHasher, Hash, Hasher},
+    panic::Location,
+};
 
 use super::{
     body::RegId,
@@ -32,9 +36,9 @@ enum Step<'a> {
     /// After the first branch: move each value to a register that outlives the branch.
     Merge(&'a mut Vec<RegId>),
     /// Before the loop: give each value a register that the loop may overwrite.
-    Enter(&'a mut Vec<RegId>),
+    Enter(&'a mut Vec<RegId>, &'a mut Vec<u64>),
     /// After the body: note what must go into those registers.
-    Collect(&'a mut Vec<Untyped>),
+    Collect(&'a mut Vec<Untyped>, std::slice::Iter<'a, u64>),
     /// After the moves: name those registers again.
     Leave(std::slice::Iter<'a, RegId>),
 }
@@ -52,6 +56,24 @@ impl<'k> Visitor<'_, 'k> {
         self.value(value, true);
     }
 
+    /// A part of the value that is not in registers and must be the same in every iteration, such as a layout.
+    #[track_caller]
+    pub fn unchanged(&mut self, part: &(impl Hash + Debug)) {
+        let mut hasher = DefaultHasher::new();
+        part.hash(&mut hasher);
+        match &mut self.step {
+            Step::Enter(_, parts) => parts.push(hasher.finish()),
+            Step::Collect(_, parts) => {
+                if parts.next() != Some(&hasher.finish()) {
+                    self.k.refuse(format!(
+                        "expected loop state to keep its layout, found {part:?} after an iteration: give both the same form"
+                    ));
+                }
+            }
+            Step::Merge(_) | Step::Leave(_) => {}
+        }
+    }
+
     #[track_caller]
     fn value<T: Scalar>(&mut self, value: &mut Val<'k, T>, owned: bool) {
         match &mut self.step {
@@ -61,7 +83,7 @@ impl<'k> Visitor<'_, 'k> {
                 self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(slot), value]);
                 slots.push(slot);
             }
-            Step::Enter(slots) => {
+            Step::Enter(slots, _) => {
                 let reg = match value.0 {
                     Repr::Reg(reg, _) if owned => self.k.body().overwrite(reg),
                     Repr::Const(constant) => Val::constant(constant).in_register(self.k),
@@ -76,7 +98,7 @@ impl<'k> Visitor<'_, 'k> {
                 slots.push(reg);
                 *value = Val::from_reg(reg, self.k);
             }
-            Step::Collect(values) => values.push(value.untyped()),
+            Step::Collect(values, _) => values.push(value.untyped()),
             Step::Leave(slots) => {
                 if let Some(&reg) = slots.next() {
                     *value = Val::from_reg(reg, self.k);
@@ -87,15 +109,16 @@ impl<'k> Visitor<'_, 'k> {
 }
 
 /// The registers that hold a loop's state.
-pub(crate) struct Slots(Vec<RegId>);
+pub(crate) struct Slots(Vec<RegId>, Vec<u64>);
 
 impl Slots {
     /// Puts the state into registers of its own.
     #[track_caller]
     pub(crate) fn enter<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
-        let mut slots = Vec::new();
-        k.located(Location::caller(), || state.visit(&mut Visitor { k, step: Step::Enter(&mut slots) }));
-        Self(slots)
+        let (mut slots, mut parts) = (Vec::new(), Vec::new());
+        let step = Step::Enter(&mut slots, &mut parts);
+        k.located(Location::caller(), || state.visit(&mut Visitor { k, step }));
+        Self(slots, parts)
     }
 
     /// Moves what a branch gives into registers that outlive it.
@@ -103,7 +126,7 @@ impl Slots {
     pub(crate) fn merge<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
         let mut slots = Vec::new();
         state.visit(&mut Visitor { k, step: Step::Merge(&mut slots) });
-        Self(slots)
+        Self(slots, Vec::new())
     }
 
     /// Says that the innermost open loop carries the state.
@@ -115,7 +138,7 @@ impl Slots {
     #[track_caller]
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();
-        state.visit(&mut Visitor { k, step: Step::Collect(&mut values) });
+        state.visit(&mut Visitor { k, step: Step::Collect(&mut values, self.1.iter()) });
         if values.len() != self.0.len() {
             k.fail(BuildErrorKind::StateShape { want: self.0.len(), found: values.len() });
             return;

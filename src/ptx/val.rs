@@ -96,11 +96,6 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().and_then(|(reg, k)| k.body().special(reg))
     }
 
-    /// Whether the value is a constant, or in a register that is known where the kernel is now.
-    pub(crate) fn is_current(&self) -> bool {
-        self.reg().is_none_or(|(reg, k)| k.body().is_current(reg))
-    }
-
     /// A constant as `mov` takes it, whatever its type.
     pub(crate) fn immediate(self) -> Option<Operand<'static>> {
         self.as_constant().map(|value| Operand::Imm(Immediate::new(value)))
@@ -133,11 +128,6 @@ impl<'k, T: Scalar> Val<'k, T> {
             (Repr::Reg(a, _), Repr::Reg(b, _)) => a == b,
             _ => false,
         }
-    }
-
-    /// Whether both are in one register.
-    pub(crate) fn shares_register<U: Scalar>(&self, other: &Val<'k, U>) -> bool {
-        matches!((self.reg(), other.reg()), (Some((a, _)), Some((b, _))) if a.class == b.class && a.index == b.index)
     }
 
     /// Records a number that surely divides this integer.
@@ -197,6 +187,23 @@ impl<T: Scalar> fmt::Debug for Val<'_, T> {
         match self.0 {
             Repr::Const(value) => write!(f, "{value:?}"),
             Repr::Reg(reg, _) => write!(f, "{reg}: {}", T::PTX),
+        }
+    }
+}
+
+impl<'k> Val<'k, u32> {
+    /// STUB
+    pub(crate) fn upper_bound(&self) -> Option<u64> {
+        match self.as_constant() {
+            Some(v) => Some(v.into()),
+            None => self.special().is_some().then_some(1 << 16),
+        }
+    }
+    /// STUB
+    pub(crate) fn tile_is_inside(&self, tile: u32, extent: Val<'k, u32>) -> bool {
+        match (self.as_constant(), extent.as_constant()) {
+            (Some(a), Some(b)) => (u64::from(a) + 1) * u64::from(tile) <= b.into(),
+            _ => false,
         }
     }
 }

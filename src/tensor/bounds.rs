@@ -5,8 +5,8 @@
 
 use super::{
     element::TensorElement,
+    index::{Index, Indices},
     memory::{Step, Tensor, elements_of},
-    pick::{Pick, Picks},
     space::TensorSpace,
 };
 use crate::{
@@ -39,7 +39,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(super) fn check_part(&self, mode: &Layout<Step>, view: &Layout<Step>) {
         let ((first, last), (from, to)) = (reach(mode), reach(view));
-        if self.axes.is_empty() && (from < first || to > last) {
+        if self.divided_whole && (from < first || to > last) {
             self.kernel().refuse(format!(
                 "a tile does not divide the tensor: {} reaches from element {from} to {to}, but {} from {first} to {last}; edges \
                  are predicated of tensors made by `k.tensor`",
@@ -64,8 +64,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Refuses a constant coordinate past the tensor's end.
     #[track_caller]
-    pub(super) fn check_coord(&self, coord: &Picks<'k>) {
-        if let (true, Some((index, extent))) = (self.axes.is_empty(), outside(self.shape(), coord)) {
+    pub(super) fn check_coord(&self, coord: &Indices<'k>) {
+        if let (true, Some((index, extent))) = (self.divided_whole, outside(self.shape(), coord)) {
             self.kernel()
                 .refuse(format!("coordinate {index} in a mode of {extent}: the tensor has {}", self.shape()));
         }
@@ -73,9 +73,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 }
 
 /// The first constant of a coordinate that lies outside of its mode, and the mode's extent.
-pub(super) fn outside(shape: &IntTuple, coord: &Picks<'_>) -> Option<(i64, i64)> {
+pub(super) fn outside(shape: &IntTuple, coord: &Indices<'_>) -> Option<(i64, i64)> {
     match coord {
-        Tuple::Leaf(Pick::At(index)) => (!(0..shape.size()).contains(index)).then(|| (*index, shape.size())),
+        Tuple::Leaf(Index::Constant(index)) => {
+            (!(0..shape.size()).contains(index)).then(|| (*index, shape.size()))
+        }
         Tuple::Leaf(_) => None,
         Tuple::Node(places) => {
             shape.modes().iter().zip(places).find_map(|(mode, place)| outside(mode, place))

@@ -1,11 +1,10 @@
 //! Tensors made from pointers and layouts.
 
-use std::rc::Rc;
-
 use super::{
     element::TensorElement,
     error::TensorError,
     memory::{Axis, Step, Tensor},
+    offset::MAX_AXES,
 };
 use crate::{
     layout::{Codomain, ComposedLayout, DYNAMIC_EXTENT, Layout, Swizzle, Tuple, coord_of_index},
@@ -35,7 +34,12 @@ impl SharedLayout {
         Self { layout, swizzle }
     }
 
-    /// Coordinates to bytes, as a value to ask for bank conflicts.
+    /// Alignment of the first byte: the period of the swizzle, and at least 16.
+    pub(crate) fn alignment(&self) -> u32 {
+        u32::try_from(self.swizzle.period()).unwrap_or(1024).clamp(16, 1024)
+    }
+
+    /// Coordinates to bytes, as a value to query for bank conflicts.
     ///
     /// # Errors
     /// If an offset passes 64 bits.
@@ -80,6 +84,7 @@ impl<'k> Builder<'k> {
         extents: [Val<'k, u32>; R],
         strides: [Val<'k, u32>; R],
     ) -> Tensor<'k, Global, T, A> {
+        const { assert!(R <= MAX_AXES, "a tensor has at most five modes of dynamic extent") };
         if let Some(parameter) = pointer.parameter() {
             let modes = std::iter::zip(extents, strides)
                 .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
@@ -87,6 +92,7 @@ impl<'k> Builder<'k> {
         }
         let axes = std::iter::zip(extents, strides).map(|(extent, stride)| Axis {
             at: 0.into(),
+            tile: None,
             extent: Some(extent),
             stride: stride.as_constant().is_none().then_some(stride),
         });
@@ -96,18 +102,8 @@ impl<'k> Builder<'k> {
             let step = known.plus(&Step::along(1 + axis, 1)).unwrap_or_default();
             Layout::with_stride(extent, Tuple::Leaf(step)).unwrap_or_else(|_| nothing())
         });
-        Tensor {
-            pointer,
-            axes: axes.collect(),
-            layout: Layout::concat(modes),
-            offset: Step::default(),
-            swizzle: Swizzle::NONE,
-            inner: 0.into(),
-            inner_bits: 0,
-            made: Rc::default(),
-            compared: Rc::default(),
-            operand: None,
-        }
+        let axes = axes.collect();
+        Tensor { axes, divided_whole: false, ..Tensor::of(pointer, Layout::concat(modes), Swizzle::NONE) }
     }
 
     /// A tensor in global memory whose layout the host knows. Tiles must divide it: nothing is predicated.
@@ -131,7 +127,9 @@ impl<'k> Builder<'k> {
         self,
         layout: impl Into<SharedLayout>,
     ) -> Tensor<'k, Shared, T, Write> {
-        let SharedLayout { mut layout, swizzle } = layout.into();
+        let shared: SharedLayout = layout.into();
+        let align = shared.alignment();
+        let SharedLayout { mut layout, swizzle } = shared;
         if layout.size() > MOST_SHARED || layout.cosize() > MOST_SHARED {
             self.refuse(format!("the shared tensor {layout} has more than {MOST_SHARED} elements"));
             layout = Layout::concat([]);
@@ -145,14 +143,11 @@ impl<'k> Builder<'k> {
         if swizzle.bits() > 0 && (1 << swizzle.base()) < i64::from(T::SIZE) {
             self.refuse(format!("{swizzle} splits elements of {} bytes", T::SIZE));
         }
-        let align = u32::try_from(swizzle.period()).unwrap_or(1024).clamp(16, 1024);
         let count = u32::try_from(layout.cosize()).unwrap_or(u32::MAX / 16);
         // What a swizzle sends past the end stays within its period.
         let bytes = (count * T::SIZE).next_multiple_of(u32::try_from(swizzle.period()).unwrap_or(1));
         let pointer = self.shared_aligned::<T>(bytes.div_ceil(T::SIZE), align);
-        let mut tensor = Tensor::of(pointer.assume_access(), in_elements(&layout), swizzle);
-        tensor.inner = 0.into();
-        tensor
+        Tensor::of(pointer.assume_access(), in_elements(&layout), swizzle)
     }
 }
 

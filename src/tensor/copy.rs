@@ -1,102 +1,18 @@
-//! `copy`, which chooses by itself how elements move.
+//! `copy`, which chooses how elements move.
 
 use std::panic::Location;
 
 use super::{
-    element::{TensorElement, per_word},
-    fragment::Fragment,
-    moves::{Move, Place, Widths, Word, plan},
-    operand::OperandPart,
+    element::TensorElement,
+    matrix_moves::{Direction, move_matrices},
+    moves::{Widths, plan},
     predicate::{Predicates, both},
+    sides::{Destination, Side, Source},
 };
-use crate::ptx::{Builder, Features, Global, Ptr, Read, Shared, Val, Write};
+use crate::ptx::{Builder, CpAsyncCache, Features};
 
-/// Most elements that one call writes out: beyond, something was not sliced.
+/// Most elements that one call moves: beyond, a tensor was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
-
-/// Where elements come from: a [`Tensor`](super::Tensor) or a [`Fragment`](super::Fragment).
-pub trait Source<'k, T: TensorElement> {
-    #[doc(hidden)]
-    fn places(&self) -> Vec<Place>;
-    #[doc(hidden)]
-    fn builder(&self) -> Builder<'k>;
-    #[doc(hidden)]
-    fn count(&self) -> i64;
-    /// Whether the elements are there.
-    #[doc(hidden)]
-    #[track_caller]
-    fn condition(&self, step: &Move) -> Val<'k, bool>;
-    /// Reads into the registers given, or fresh ones. What is not there becomes 0, or keeps its value if `keep` is set.
-    #[doc(hidden)]
-    #[track_caller]
-    fn read(&self, step: &Move, there: Val<'k, bool>, keep: bool, into: Option<Vec<Word>>) -> Held<'k, T>;
-    /// Where `cp.async` may read.
-    #[doc(hidden)]
-    #[track_caller]
-    fn global(&self, _: i64) -> Option<Ptr<'k, T, Global, Read>> {
-        None
-    }
-    /// What `ldmatrix` may read.
-    #[doc(hidden)]
-    fn operand(&self) -> Option<&OperandPart<'k, T>> {
-        None
-    }
-    /// What `stmatrix` may read.
-    #[doc(hidden)]
-    fn fragment(&self) -> Option<&Fragment<'k, T>> {
-        None
-    }
-}
-
-/// Where elements go to: a [`Tensor`](super::Tensor) or a [`Fragment`](super::Fragment).
-pub trait Destination<'k, T: TensorElement> {
-    /// `()`, or [`Pending`](super::Pending) for shared memory.
-    type Done;
-    #[doc(hidden)]
-    fn to_places(&self) -> Vec<Place>;
-    #[doc(hidden)]
-    fn to_count(&self) -> i64;
-    /// Whether the elements may be written.
-    #[doc(hidden)]
-    #[track_caller]
-    fn accepts(&self, step: &Move) -> Val<'k, bool>;
-    #[doc(hidden)]
-    #[track_caller]
-    fn write(&self, step: &Move, condition: Val<'k, bool>, value: Held<'k, T>);
-    #[doc(hidden)]
-    fn done(k: Builder<'k>, asynchronous: bool) -> Self::Done;
-    /// The registers that one access may load straight into.
-    #[doc(hidden)]
-    fn registers(&self, _: &Move) -> Option<Vec<Word>> {
-        None
-    }
-    /// Where `cp.async` may write.
-    #[doc(hidden)]
-    #[track_caller]
-    fn shared(&self, _: i64) -> Option<Ptr<'k, T, Shared, Write>> {
-        None
-    }
-    /// What `stmatrix` may write.
-    #[doc(hidden)]
-    fn to_operand(&self) -> Option<&OperandPart<'k, T>> {
-        None
-    }
-    /// What `ldmatrix` may write.
-    #[doc(hidden)]
-    fn to_fragment(&self) -> Option<&Fragment<'k, T>> {
-        None
-    }
-}
-
-/// What one access moves: registers of 32 or 64 bits, or one element below that.
-#[doc(hidden)]
-#[derive(Clone, Debug)]
-pub enum Held<'k, T: TensorElement> {
-    /// Whole words.
-    Words(Vec<Word>),
-    /// One element.
-    Element(Val<'k, T::Reg>),
-}
 
 /// Copies `src` to `dst`, element by element in the order of their shapes, each in the way that moves it best:
 ///
@@ -115,20 +31,17 @@ pub enum Held<'k, T: TensorElement> {
 #[doc(alias = "cucopyto!")]
 #[track_caller]
 pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Source<'k, T>) -> D::Done {
-    let k = src.builder();
+    let (to, from) = (dst.destination(), src.source());
+    let k = from.kernel();
     k.located(Location::caller(), || {
-        if by_matrices(dst, src) { D::done(k, false) } else { transfer(dst, src, None, &How::best(k)) }
+        let by_matrices = match (&to, &from) {
+            (Side::Registers(to), Side::Shared(from)) => move_matrices(Direction::Load, from, to),
+            (Side::Shared(to), Side::Registers(from)) => move_matrices(Direction::Store, to, from),
+            _ => false,
+        };
+        let asynchronous = !by_matrices && transfer(to, from, None, &How::best(k));
+        dst.done(asynchronous)
     })
-}
-
-/// Copies with `ldmatrix` or `stmatrix`, if one fits.
-#[track_caller]
-fn by_matrices<'k, T: TensorElement>(dst: &impl Destination<'k, T>, src: &impl Source<'k, T>) -> bool {
-    match (dst.to_fragment(), src.operand(), dst.to_operand(), src.fragment()) {
-        (Some(dst), Some(src), ..) => src.load(dst),
-        (.., Some(dst), Some(src)) => dst.store(src),
-        _ => false,
-    }
 }
 
 /// [`copy`] of only those elements for which `predicates` hold; the others are neither read nor written.
@@ -141,32 +54,33 @@ pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     dst: &D,
     src: &impl Source<'k, T>,
 ) -> D::Done {
-    let k = src.builder();
+    let (to, from) = (dst.destination(), src.source());
+    let k = from.kernel();
     k.located(Location::caller(), || {
         let how = How { asynchronous: None, ..How::best(k) };
-        transfer(dst, src, Some(predicates), &how)
+        dst.done(transfer(to, from, Some(predicates), &how))
     })
 }
 
-/// What `cp.async` goes through (PTX ISA, "cp.async").
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cache {
-    /// 16 bytes past L1, fewer through it.
-    Best,
-    /// Through L1: `.ca`.
-    All,
-    /// Past L1: `.cg`, for 16 bytes.
-    L2,
+/// [`copy`] of a thread's parts, whose order is the caller's: tells whether the data arrive later.
+#[track_caller]
+pub(crate) fn copy_issued<'k, T: TensorElement>(
+    dst: &impl Destination<'k, T>,
+    src: &impl Source<'k, T>,
+) -> bool {
+    let (to, from) = (dst.destination(), src.source());
+    let how = How::best(from.kernel());
+    transfer(to, from, None, &how)
 }
 
-/// How elements are to be moved.
+/// How elements are moved.
 pub(super) struct How {
     /// Widest access in bytes.
     pub(super) widest: u32,
     /// Whether every access must have that width.
     pub(super) exactly: bool,
     /// Whether `cp.async` may be used, and how it uses the caches.
-    pub(super) asynchronous: Option<Cache>,
+    pub(super) asynchronous: Option<CpAsyncCache>,
     /// Whether nothing else may.
     pub(super) always_asynchronous: bool,
     /// What asks for it, for errors.
@@ -175,30 +89,32 @@ pub(super) struct How {
 
 impl How {
     pub(super) fn best(k: Builder<'_>) -> Self {
-        let asynchronous = k.target().features().contains(Features::AMPERE).then_some(Cache::Best);
+        let asynchronous = k.target().features().contains(Features::AMPERE).then_some(CpAsyncCache::Best);
         Self { widest: 16, exactly: false, asynchronous, always_asynchronous: false, what: "copy".into() }
     }
 }
 
+/// Moves all elements, and tells whether some of them arrive later.
 #[track_caller]
-pub(super) fn transfer<'k, T: TensorElement, D: Destination<'k, T>>(
-    dst: &D,
-    src: &impl Source<'k, T>,
+pub(super) fn transfer<'k, T: TensorElement>(
+    dst: Side<'k, T>,
+    src: Side<'k, T>,
     predicates: Option<&Predicates<'k>>,
     how: &How,
-) -> D::Done {
-    let k = src.builder();
-    let (to, from) = (dst.to_count(), src.count());
+) -> bool {
+    let k = src.kernel();
+    let (to, from) = (dst.count(), src.count());
     if to != from || to > MOST_ELEMENTS {
         k.refuse(if to == from {
             format!("{} of {to} elements by one thread: slice the tensors first", how.what)
         } else {
             format!("{} of {from} elements to {to}", how.what)
         });
-        return D::done(k, false);
+        return false;
     }
-    let widths = Widths { element: T::SIZE, per_word: per_word::<T>(), widest: how.widest.max(T::SIZE) };
-    let mut moves = plan(&dst.to_places(), &src.places(), widths);
+    let (dst, src) = (dst.resolved(), src.resolved());
+    let widths = Widths { element: T::SIZE, per_word: T::PER_WORD, widest: how.widest.max(T::SIZE) };
+    let mut moves = plan(&dst.places(), &src.places(), widths);
     if let Some(predicates) = predicates {
         moves = moves.into_iter().flat_map(|step| predicates.split(step)).collect();
     }
@@ -206,67 +122,51 @@ pub(super) fn transfer<'k, T: TensorElement, D: Destination<'k, T>>(
         && let Some(step) = moves.iter().find(|step| step.elements.len() as u32 * T::SIZE != how.widest)
     {
         k.refuse(format!(
-            "{} moves {} bytes at once, but from element {} on only {} are side by side and aligned on both sides",
+            "{} moves {} bytes in one access, but from element {} on only {} are adjacent and aligned on both sides",
             how.what,
             how.widest,
             step.elements[0],
             step.elements.len() as u32 * T::SIZE
         ));
-        return D::done(k, false);
+        return false;
     }
     let mut asynchronous = false;
-    let mut held = Vec::new();
+    let mut loaded = Vec::with_capacity(moves.len());
     for step in moves {
-        let mut condition = dst.accepts(&step);
+        let mut condition = dst.contains(&step);
         if let Some(predicates) = predicates {
             condition = both(condition, predicates.of(&step));
         }
         let bytes = step.elements.len() as u32 * T::SIZE;
-        if let Some(cache) = how.asynchronous
-            && bytes >= 4
-            && let (Some(to), Some(from)) = (dst.shared(step.elements[0]), src.global(step.elements[0]))
+        if let (Some(cache), Side::Shared(to), Side::Global(from), 4..) =
+            (how.asynchronous, &dst, &src, bytes)
         {
             asynchronous = true;
-            copy_async(to, from, (bytes, cache), both(src.condition(&step), condition));
+            let condition = both(src.contains(&step), condition);
+            let (to, from) = (to.pointer_to(step.elements[0]), from.pointer_to(step.elements[0]));
+            to.copy_async_if(from, bytes, cache, condition);
             continue;
         }
         if how.always_asynchronous {
-            k.refuse(format!("{} goes from global to shared memory, at least 4 bytes at once", how.what));
-            return D::done(k, false);
+            k.refuse(format!(
+                "{} copies from global to shared memory, at least 4 bytes in one access",
+                how.what
+            ));
+            return false;
         }
-        let there = src.condition(&step);
+        let exists = src.contains(&step);
         let keep = predicates.is_some();
-        match dst.registers(&step) {
-            // Straight into the fragment's own registers.
+        match dst.target_registers(&step) {
+            // Directly into the fragment's own registers.
             Some(words) => {
-                let there = if keep { both(there, condition) } else { there };
-                src.read(&step, there, keep, Some(words));
+                let exists = if keep { both(exists, condition) } else { exists };
+                src.read(&step, exists, keep, Some(words));
             }
-            None => held.push((src.read(&step, both(there, condition), false, None), condition, step)),
+            None => loaded.push((src.read(&step, both(exists, condition), false, None), condition, step)),
         }
     }
-    for (value, condition, step) in held {
-        dst.write(&step, condition, value);
+    for (data, condition, step) in loaded {
+        dst.write(&step, condition, data);
     }
-    D::done(k, asynchronous)
-}
-
-#[track_caller]
-fn copy_async<'k, T: TensorElement>(
-    to: Ptr<'k, T, Shared, Write>,
-    from: Ptr<'k, T, Global, Read>,
-    (bytes, cache): (u32, Cache),
-    condition: Val<'k, bool>,
-) {
-    let k = to.kernel();
-    to.check_aligned(bytes);
-    from.check_aligned(bytes);
-    let past_l1 = cache == Cache::L2 || (cache == Cache::Best && bytes == 16);
-    let level = if past_l1 { "cg" } else { "ca" };
-    let size = Val::<u32>::from(bytes).operand(k);
-    let mut operands = vec![to.operand(), from.operand(), size];
-    if condition.as_constant() != Some(true) {
-        operands.push(condition.select(bytes, 0).operand(k));
-    }
-    k.emit(format_args!("cp.async.{level}.shared.global"), &operands);
+    asynchronous
 }

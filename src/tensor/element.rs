@@ -1,38 +1,107 @@
-//! Element types of tensors and how they lie in registers.
+//! Element types of tensors and tiles, each described once: its storage word and the elements that a word packs.
 
-use crate::ptx::{B16, B32, B64, Element, RegClass, bf16, bf16x2, f16, f16x2};
+use arrayvec::ArrayVec;
 
-/// A type that tensors are made of. In registers, elements of 16 or 8 bits share words of 32, lowest bits first.
+use crate::ptx::{B16, B32, B64, Element, Number, Scalar, Val, bf16, bf16x2, f16, f16x2};
+
+/// An element type of tensors, fragments and tiles. In registers, elements of 8 or 16 bits share words of 32 bits, lowest bits
+/// first.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` do not exist",
-    note = "a tensor's elements are floats or integers of 8 to 64 bits"
+    note = "elements are floats or integers of 8 to 64 bits"
 )]
 pub trait TensorElement: Element {
-    /// Class of the registers that fragments of this type have unless an instruction wants another.
-    const WORD: RegClass;
+    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, `u32` for bytes, the type itself from 32 bits on.
+    type Word: Scalar;
+    /// Elements in a word.
+    const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
+    /// Elements of a register tile's subtile along its words: 16, or 32 for elements of 8 bits, of which `mma` takes twice as many.
+    /// Across them it has 16.
+    const SUBTILE_LENGTH: u32 = if Self::SIZE == 1 { 32 } else { SUBTILE_SIDE };
 }
 
+/// Elements of a subtile across its words.
+pub(crate) const SUBTILE_SIDE: u32 = 16;
+
 macro_rules! elements {
-    ($($class:ident: $($element:ty)*;)*) => {$($(
+    ($($element:ty, $word:ty;)*) => {$(
         impl TensorElement for $element {
-            const WORD: RegClass = RegClass::$class;
+            type Word = $word;
         }
-    )*)*};
+    )*};
 }
 
 elements! {
-    B32: u8 i8 u16 i16 f16 bf16 B16 u32 i32 B32 f16x2 bf16x2;
-    F32: f32;
-    B64: u64 i64 B64;
-    F64: f64;
+    u8,     u32;
+    i8,     u32;
+    u16,    u32;
+    i16,    u32;
+    B16,    u32;
+    f16,    f16x2;
+    bf16,   bf16x2;
+    u32,    u32;
+    i32,    i32;
+    B32,    B32;
+    f16x2,  f16x2;
+    bf16x2, bf16x2;
+    f32,    f32;
+    u64,    u64;
+    i64,    i64;
+    B64,    B64;
+    f64,    f64;
 }
 
-/// Bytes of a word of a fragment: 4, or 8 for wider elements.
-pub(super) const fn word_bytes<T: TensorElement>() -> u32 {
-    if T::SIZE > 4 { T::SIZE } else { 4 }
+/// An element type that the arithmetic instructions work on, a word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and the integers of
+/// 32 and 64 bits.
+pub trait Arithmetic: TensorElement<Word: Number, Reg = Self> + Number {}
+
+impl<T: TensorElement<Word: Number, Reg = T> + Number> Arithmetic for T {}
+
+/// A floating-point element type that register tiles compute with in f32: [`bf16`], [`struct@f16`] and `f32`.
+#[diagnostic::on_unimplemented(
+    message = "no conversion between tiles of `{Self}` and `f32`",
+    note = "tiles of `bf16`, `f16` and `f32` convert into each other"
+)]
+pub trait FloatElement: TensorElement {
+    /// Words of adjacent elements given in f32, rounded to nearest even.
+    #[doc(hidden)]
+    fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>>;
+    /// A word's elements in f32: exact.
+    #[doc(hidden)]
+    fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
 }
 
-/// Elements in a word of a fragment.
-pub(super) const fn per_word<T: TensorElement>() -> usize {
-    (word_bytes::<T>() / T::SIZE) as usize
+macro_rules! halves {
+    ($($half:ident)*) => {$(
+        impl FloatElement for $half {
+            #[track_caller]
+            fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>> {
+                elements.chunks_exact(2).map(|pair| Val::pack_f32(pair[0], pair[1])).collect()
+            }
+
+            #[track_caller]
+            fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4> {
+                let (low, high) = word.unpack_f32();
+                [low, high].into_iter().collect()
+            }
+        }
+    )*};
+}
+
+halves! { bf16 f16 }
+
+impl FloatElement for f32 {
+    fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, f32>> {
+        elements.to_vec()
+    }
+
+    fn to_f32(word: Val<'_, f32>) -> ArrayVec<Val<'_, f32>, 4> {
+        [word].into_iter().collect()
+    }
+}
+
+/// A word with the same element in every slot.
+pub(crate) fn splat<T: TensorElement>(value: T) -> T::Word {
+    let bits = (0..T::PER_WORD).map(|slot| value.to_mem_bits() << (8 * T::SIZE as usize * slot));
+    T::Word::from_bits(bits.fold(0, |word, slot| word | slot))
 }

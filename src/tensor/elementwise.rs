@@ -72,14 +72,18 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Elements<'k, T> for Tensor<'k, S, 
 impl<'k, S: TensorSpace, T: TensorElement, A: Readable> ReadElements<'k, T> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn element(&self, index: i64) -> Val<'k, T::Reg> {
-        self.pointer_to(index).load_if(self.contains(&[index]), zero::<T>())
+        let view = self.resolved();
+        let offset = view.offset_of(index);
+        view.pointer_at(&offset).load_if(view.contains(&offset), zero::<T>())
     }
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A: Writable> WriteElements<'k, T> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn put(&self, index: i64, value: Val<'k, T::Reg>) {
-        let (pointer, inside) = (self.pointer_to(index), self.contains(&[index]));
+        let view = self.resolved();
+        let offset = view.offset_of(index);
+        let (pointer, inside) = (view.pointer_at(&offset), view.contains(&offset));
         self.kernel().when(inside, || pointer.store(value));
     }
 }

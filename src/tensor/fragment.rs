@@ -1,76 +1,61 @@
 //! Fragments: tensors in the registers of a thread.
 
-use std::{fmt, rc::Rc};
+use std::{fmt, marker::PhantomData, rc::Rc};
 
-use super::{
-    bounds::outside,
-    element::{TensorElement, per_word, word_bytes},
-    error::TensorError,
-    moves::Word,
-};
+use super::{bounds::outside, element::TensorElement, error::TensorError};
 use crate::{
     layout::{IntTuple, Layout, Slicer, Tiler},
-    ptx::{Builder, Operand, RegClass, Scalar, Val},
+    ptx::{Builder, RegClass, RegId, Scalar, Val},
 };
+
+/// Most registers of a fragment: beyond, a tensor was not sliced.
+const MOST_REGISTERS: i64 = 4096;
 
 /// Elements `T` in registers of one thread, seen through a layout.
 ///
-/// A fragment has registers of its own, which are written in place, so that it keeps its place in emitted loops without being
-/// carried. Views ([`slice`](Self::slice)) and clones share them. Elements of 16 or 8 bits share registers of 32.
+/// A fragment has registers of its own, which are written in place, so that it stays valid in emitted loops without being
+/// loop state. Views ([`slice`](Self::slice)) and clones share them. Elements of 8 or 16 bits share registers of 32.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
-    words: Rc<[Word]>,
+    /// By names that stay valid when they are written.
+    registers: Rc<[RegId]>,
     layout: Layout,
     offset: i64,
-    kind: std::marker::PhantomData<T>,
+    kind: PhantomData<T>,
 }
 
 impl<T> Clone for Fragment<'_, T> {
     fn clone(&self) -> Self {
-        Self { words: Rc::clone(&self.words), layout: self.layout.clone(), ..*self }
+        Self { registers: Rc::clone(&self.registers), layout: self.layout.clone(), ..*self }
     }
 }
 
 impl<T: TensorElement> fmt::Debug for Fragment<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fragment<{}> {} + {} in {} registers", T::NAME, self.offset, self.layout, self.words.len())
+        let count = self.registers.len();
+        write!(f, "Fragment<{}> {} + {} in {count} registers", T::NAME, self.offset, self.layout)
     }
 }
 
 impl<'k> Builder<'k> {
-    /// A fragment with a layout that the host knows, not initialised.
+    /// A fragment with a layout known to the host. Its contents are undefined until they are written.
     #[track_caller]
     pub fn fragment<T: TensorElement>(self, layout: &Layout) -> Fragment<'k, T> {
-        self.fragment_in(layout, T::WORD)
+        self.fragment_in(layout, T::Word::CLASS)
     }
 
-    /// [`fragment`](Self::fragment) of another class of registers of the same width, as instructions want them.
+    /// [`fragment`](Self::fragment) of another class of registers of the same width, as an instruction requires.
     #[track_caller]
     pub(super) fn fragment_in<T: TensorElement>(self, layout: &Layout, class: RegClass) -> Fragment<'k, T> {
-        let words = layout.cosize().div_euclid(per_word::<T>() as i64)
-            + i64::from(layout.cosize() % per_word::<T>() as i64 != 0);
-        let words = if words > 4096 || layout.stride().leaves().any(|&stride| stride < 0) {
-            self.refuse(format!("a fragment cannot lie in registers as {layout}"));
-            1
-        } else {
-            words
-        };
-        let words: Vec<Word> = (0..words).map(|_| Word(self.fresh_changing(class))).collect();
-        if per_word::<T>() > 1 {
-            // Single elements are written into words whose other parts must have values.
-            let zero = Val::<u32>::from(0).operand(self);
-            words.iter().for_each(|word| self.emit(format_args!("mov.b32"), &[Operand::Reg(word.0), zero]));
+        let fragment = Fragment::uninitialized(self, layout, class);
+        if T::PER_WORD > 1 {
+            // A single element is inserted into a word whose other parts must be defined.
+            fragment.registers.iter().for_each(|&register| self.move_into(register, Val::<u32>::from(0)));
         }
-        Fragment {
-            k: self,
-            words: words.into(),
-            layout: layout.clone(),
-            offset: 0,
-            kind: std::marker::PhantomData,
-        }
+        fragment
     }
 
-    /// A compact fragment of so many elements in each mode, first mode fastest.
+    /// A compact fragment of the given extents, first mode fastest.
     #[track_caller]
     pub fn fragment_of_shape<T: TensorElement>(self, shape: impl Into<IntTuple>) -> Fragment<'k, T> {
         let layout = Layout::column_major(shape);
@@ -83,7 +68,25 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement> Fragment<'k, T> {
-    pub(super) fn kernel(&self) -> Builder<'k> {
+    /// A fragment whose words are all written whole before anything is read.
+    #[track_caller]
+    pub(crate) fn uninitialized(k: Builder<'k>, layout: &Layout, class: RegClass) -> Self {
+        let words = layout.cosize().unsigned_abs().div_ceil(T::PER_WORD as u64) as i64;
+        let fits = words <= MOST_REGISTERS && layout.stride().leaves().all(|&stride| stride >= 0);
+        if !fits {
+            k.refuse(format!("expected a layout of at most {MOST_REGISTERS} registers, found {layout}"));
+        }
+        let registers = (0..if fits { words } else { 1 }).map(|_| k.fresh_changing(class)).collect();
+        Self { k, registers, layout: layout.clone(), offset: 0, kind: PhantomData }
+    }
+
+    /// A fragment over existing registers that no other value owns.
+    pub(crate) fn over(k: Builder<'k>, registers: impl IntoIterator<Item = RegId>, layout: Layout) -> Self {
+        let registers = registers.into_iter().map(|register| k.changing(register)).collect();
+        Self { k, registers, layout, offset: 0, kind: PhantomData }
+    }
+
+    pub(crate) fn kernel(&self) -> Builder<'k> {
         self.k
     }
 
@@ -114,11 +117,11 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     /// Registers of the whole fragment.
     #[must_use]
     pub fn registers(&self) -> usize {
-        self.words.len()
+        self.registers.len()
     }
 
     /// The same registers with another layout.
-    pub(super) fn with_layout(&self, layout: Layout) -> Self {
+    pub(crate) fn with_layout(&self, layout: Layout) -> Self {
         Self { layout, ..self.clone() }
     }
 
@@ -126,7 +129,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     pub(super) fn relaid(&self, layout: Result<Layout, impl Into<TensorError>>) -> Self {
         match layout {
             Ok(layout) => {
-                let (wanted, found) = (self.offset + layout.cosize(), self.words.len() * per_word::<T>());
+                let (wanted, found) = (self.offset + layout.cosize(), self.registers.len() * T::PER_WORD);
                 if wanted > found as i64 {
                     self.k.refuse(format!("{layout} reaches {wanted} elements of a fragment of {found}"));
                 }
@@ -139,14 +142,14 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// The view that `coord` keeps: `(.., .., 1)`. Registers have no address, so the coordinate is known to the host.
+    /// The view that `coord` selects: `(.., .., 1)`. Registers have no address, so the coordinate is known to the host.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Slicer>) -> Self {
         let coord = coord.into();
         if let Some((index, extent)) = outside(self.shape(), &coord.clone().into()) {
             self.k.refuse(format!(
-                "coordinate {index} in a mode of {extent}: the fragment has {}",
+                "coordinate {index} is out of bounds of a mode of {extent}: the fragment has shape {}",
                 self.shape()
             ));
         }
@@ -159,7 +162,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// The elements that `tiler` picks, mode by mode.
+    /// The elements that `tiler` selects, mode by mode.
     #[must_use]
     #[track_caller]
     pub fn compose(&self, tiler: impl Into<Tiler>) -> Self {
@@ -175,19 +178,19 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             self.k.refuse(error.to_string());
             Layout::concat([])
         });
-        if word_bytes::<T>() != word_bytes::<U>() || self.offset * old % new != 0 {
+        if T::Word::BYTES != U::Word::BYTES || self.offset * old % new != 0 {
             self.k.refuse(format!("registers of {} cannot be seen as {}", T::NAME, U::NAME));
         }
         let offset = self.offset * old / new;
-        Fragment { k: self.k, words: Rc::clone(&self.words), layout, offset, kind: std::marker::PhantomData }
+        Fragment { k: self.k, registers: Rc::clone(&self.registers), layout, offset, kind: PhantomData }
     }
 
     // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Register and part of element `index` of the view.
-    pub(super) fn place(&self, index: i64) -> (usize, usize) {
+    /// Index of the register and slot within it of element `index` of the view.
+    pub(super) fn position(&self, index: i64) -> (usize, usize) {
         let at = (self.offset + self.layout.index(index)).unsigned_abs() as usize;
-        (at / per_word::<T>(), at % per_word::<T>())
+        (at / T::PER_WORD, at % T::PER_WORD)
     }
 
     /// Refuses an element that the view does not have.
@@ -198,108 +201,59 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// The register that holds a word; the first for a word that there is not, which was refused before.
-    pub(super) fn word(&self, word: usize) -> Word {
-        self.words.get(word).copied().unwrap_or(self.words[0])
+    /// Register number `word`; the first for one out of bounds, which was refused before.
+    pub(super) fn register(&self, word: usize) -> RegId {
+        self.registers.get(word).copied().unwrap_or(self.registers[0])
+    }
+
+    /// All registers, in order.
+    pub(crate) fn all_registers(&self) -> &[RegId] {
+        &self.registers
     }
 
     /// The registers of consecutive elements of the view, if these fill them whole and in order.
-    pub(super) fn whole_registers(&self) -> Option<Vec<Word>> {
-        let per_word = per_word::<T>();
-        let mut words = Vec::new();
+    pub(super) fn whole_registers(&self) -> Option<Vec<RegId>> {
+        let mut words = Vec::with_capacity(self.registers.len());
+        let mut word = 0;
         for index in 0..self.size() {
-            let (word, part) = self.place(index);
-            let expected = index as usize % per_word;
+            let (at, slot) = self.position(index);
+            let expected = index as usize % T::PER_WORD;
             if expected == 0 {
-                words.push(self.word(word));
+                word = at;
+                words.push(self.register(at));
             }
-            if part != expected || words.last() != Some(&self.word(word)) {
+            if slot != expected || word != at {
                 return None;
             }
         }
-        self.size().unsigned_abs().is_multiple_of(per_word as u64).then_some(words)
+        self.size().unsigned_abs().is_multiple_of(T::PER_WORD as u64).then_some(words)
     }
 
     /// [`whole_registers`](Self::whole_registers) as an instruction's operand, or refused.
     #[track_caller]
-    pub(super) fn operand(&self) -> Vec<Word> {
+    pub(crate) fn operand(&self) -> Vec<RegId> {
         self.whole_registers().unwrap_or_else(|| {
             self.k.refuse(format!(
-                "the fragment {} + {} does not fill whole registers in order, as an instruction wants it",
+                "an instruction's operand fills whole registers in order, but the fragment {} + {} does not",
                 self.offset, self.layout
             ));
             Vec::new()
         })
     }
 
-    /// A fragment over registers that are there already, and that nobody else writes.
-    #[track_caller]
-    pub(crate) fn of_registers<W: Scalar>(k: Builder<'k>, words: &[Val<'k, W>], layout: Layout) -> Self {
-        let words: Rc<[Word]> = words.iter().map(|word| Word(word.in_register(k).in_place())).collect();
-        words.iter().for_each(|word| k.body().uniform.set_changes(word.0));
-        Self { k, words, layout, offset: 0, kind: std::marker::PhantomData }
-    }
-
-    /// Copies of the registers that the view's elements fill in order.
-    #[track_caller]
-    pub(crate) fn copies<W: Scalar>(&self) -> Vec<Val<'k, W>> {
-        let copy = |word: Word| {
-            self.k.result::<W>(format_args!("mov.b{}", 8 * word_bytes::<T>()), &[Operand::Reg(word.0)])
-        };
-        self.operand().into_iter().map(copy).collect()
-    }
-
-    /// A copy of element `index`, counted through the view's shape. Refused when the kernel is built: one past the end.
+    /// A copy of element `index`, counted through the view's shape. Refused when the kernel is built: an index out of bounds.
     #[track_caller]
     pub fn get(&self, index: i64) -> Val<'k, T::Reg> {
         self.check_element(index);
-        let (word, part) = self.place(index);
-        let (k, word) = (self.k, self.word(word));
-        match T::SIZE {
-            2 => {
-                let parts = [k.fresh(T::Reg::CLASS), k.fresh(T::Reg::CLASS)];
-                let halves = parts.map(Operand::Reg);
-                k.emit(format_args!("mov.b32"), &[Operand::Vector(&halves), Operand::Reg(word.0)]);
-                Val::from_reg(parts[part], k)
-            }
-            1 => {
-                let extract = if T::MEM == "s8" { "bfe.s32" } else { "bfe.u32" };
-                let from = Val::<u32>::from(8 * part as u32).operand(k);
-                k.result(
-                    format_args!("{extract}"),
-                    &[Operand::Reg(word.0), from, Val::<u32>::from(8).operand(k)],
-                )
-            }
-            bytes => k.result(format_args!("mov.b{}", 8 * bytes), &[Operand::Reg(word.0)]),
-        }
+        let (word, slot) = self.position(index);
+        self.k.extract::<T>(self.register(word), slot)
     }
 
-    /// Writes element `index`, counted through the view's shape. Refused when the kernel is built: one past the end.
+    /// Writes element `index`, counted through the view's shape. Refused when the kernel is built: an index out of bounds.
     #[track_caller]
     pub fn set(&self, index: i64, value: impl Into<Val<'k, T::Reg>>) {
         self.check_element(index);
-        let (word, part) = self.place(index);
-        let (k, word, value) = (self.k, self.word(word), value.into());
-        match T::SIZE {
-            2 => {
-                let parts = [k.fresh(T::Reg::CLASS), k.fresh(T::Reg::CLASS)];
-                let mut halves = parts.map(Operand::Reg);
-                k.emit(format_args!("mov.b32"), &[Operand::Vector(&halves), Operand::Reg(word.0)]);
-                halves[part] = Operand::Reg(value.in_register(k));
-                k.emit(format_args!("mov.b32"), &[Operand::Reg(word.0), Operand::Vector(&halves)]);
-            }
-            1 => {
-                let at = Val::<u32>::from(8 * part as u32).operand(k);
-                let value = Operand::Reg(value.in_register(k));
-                let operands =
-                    [Operand::Reg(word.0), value, Operand::Reg(word.0), at, Val::<u32>::from(8).operand(k)];
-                k.emit(format_args!("bfi.b32"), &operands);
-            }
-            bytes => {
-                let constant = value.immediate().filter(|_| word.0.class == T::Reg::CLASS);
-                let value = constant.unwrap_or_else(|| Operand::Reg(value.in_register(k)));
-                k.emit(format_args!("mov.b{}", 8 * bytes), &[Operand::Reg(word.0), value]);
-            }
-        }
+        let (word, slot) = self.position(index);
+        self.k.insert::<T>(self.register(word), slot, value.into());
     }
 }

@@ -6,7 +6,7 @@ use super::{copy::copy, element::TensorElement, fragment::Fragment, memory::Tens
 use crate::{
     atoms::{Group, MmaOperand},
     layout::{Layout, Slot, Tuple},
-    ptx::{Builder, Operand, Readable, Shared},
+    ptx::{Builder, Readable, Scalar, Shared},
 };
 
 /// A factor of a product: a [`Fragment`], or a tensor in shared memory, of which one step of k after the other is loaded.
@@ -61,16 +61,16 @@ impl<'k, T: TensorElement, A: Readable> GemmFactor<'k, T> for Tensor<'k, Shared,
         let builder = self.kernel();
         let at_k = if shape.depth { at_last(self.rank(), k) } else { keep(self.rank()) };
         let part = self.slice(at_k.map(|slot| match slot {
-            Slot::Keep => super::pick::Pick::Keep,
-            Slot::At(index) => super::pick::Pick::At(*index),
+            Slot::Keep => super::index::Index::All,
+            Slot::At(index) => super::index::Index::Constant(*index),
         }));
         let layout = Layout::column_major(part.shape().clone()).unwrap_or_else(|error| {
             builder.refuse(error.to_string());
             Layout::concat([])
         });
         let single = mma.atom().group() == Group::Thread;
-        let class = if single { T::WORD } else { mma.atom().register_class(operand) };
-        let fragment = builder.fragment_in(&layout, class);
+        let class = if single { T::Word::CLASS } else { mma.atom().register_class(operand) };
+        let fragment = Fragment::uninitialized(builder, &layout, class);
         copy(&fragment, &part);
         values_first(&fragment, shape)
     }
@@ -209,11 +209,8 @@ fn fma<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElemen
             ));
             return;
         }
-        vectors.push(words.iter().map(|word| Operand::Reg(word.0)).collect::<Vec<_>>());
+        vectors.push(words);
     }
-    let whole = |words: &'_ Vec<Operand<'static>>| words.clone();
-    let vectors: Vec<_> = vectors.iter().map(whole).collect();
-    let one = atom.group() == Group::Thread;
-    let operand = |at: usize| if one { vectors[at][0] } else { Operand::Vector(&vectors[at]) };
-    k.emit(format_args!("{}", atom.mnemonic()), &[operand(0), operand(1), operand(2), operand(3)]);
+    let operands = [&*vectors[0], &*vectors[1], &*vectors[2], &*vectors[3]];
+    k.product_of_words(format_args!("{}", atom.mnemonic()), atom.group() == Group::Thread, operands);
 }

@@ -3,13 +3,13 @@
 use std::panic::Location;
 
 use super::{
-    element::TensorElement, fragment::Fragment, memory::Tensor, moves::Place, pending::Pending, pick::Picks,
+    element::TensorElement, fragment::Fragment, index::Indices, memory::Tensor, pending::Pending,
     tiled_copy::TiledCopy,
 };
 use crate::{
     atoms::CopyKind,
     layout::{IntTuple, Layout, LayoutError, Slicer, Slot, Tuple, coord_of_index},
-    ptx::{Builder, Operand, Ptr, Readable, Shared, Writable},
+    ptx::{Builder, Ptr, Read, Readable, Shared, Writable},
 };
 
 /// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` are the registers in the order of the copy
@@ -27,13 +27,12 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
             k.refuse(format!("{} is no ldmatrix", tiled.atom().name()));
             return;
         }
-        let mnemonic = tiled.atom().mnemonic();
+        let (mnemonic, src) = (tiled.atom().mnemonic(), src.resolved());
         each_matrix(k, dst.layout(), &src.element_layout(), |to, from| {
-            let (to, from) = (dst.slice(to), src.slice(Picks::from(from)));
+            let (to, from) = (dst.slice(to), src.slice(Indices::from(from)));
             let words = to.operand();
             let Some(pointer) = from.row_of_matrix() else { return };
-            let registers: Vec<_> = words.iter().map(|word| Operand::Reg(word.0)).collect();
-            k.emit(format_args!("{mnemonic}"), &[Operand::Vector(&registers), pointer.operand()]);
+            pointer.ldmatrix_form(format_args!("{mnemonic}"), &words);
         });
     });
 }
@@ -46,23 +45,22 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
     tiled: &TiledCopy,
     dst: &Tensor<'k, Shared, T, A>,
     src: &Fragment<'k, T>,
-) -> Pending<'k> {
+) -> Pending<'k, Tensor<'k, Shared, T, Read>> {
     let k = dst.kernel();
     k.located(Location::caller(), || {
         if !matches!(tiled.atom().kind(), CopyKind::StMatrix(_)) {
             k.refuse(format!("{} is no stmatrix", tiled.atom().name()));
             return;
         }
-        let mnemonic = tiled.atom().mnemonic();
+        let (mnemonic, dst) = (tiled.atom().mnemonic(), dst.resolved());
         each_matrix(k, src.layout(), &dst.element_layout(), |from, to| {
-            let (from, to) = (src.slice(from), dst.slice(Picks::from(to)));
+            let (from, to) = (src.slice(from), dst.slice(Indices::from(to)));
             let words = from.operand();
             let Some(pointer) = to.row_of_matrix() else { return };
-            let registers: Vec<_> = words.iter().map(|word| Operand::Reg(word.0)).collect();
-            k.emit(format_args!("{mnemonic}"), &[pointer.operand(), Operand::Vector(&registers)]);
+            pointer.stmatrix_form(format_args!("{mnemonic}"), &words);
         });
     });
-    Pending::new(k, false)
+    Pending::new(k, dst.whole().read_only(), false)
 }
 
 /// Calls `move_one` for each instruction: the slices of both sides.
@@ -122,13 +120,8 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
     }
 
     fn is_row_of_matrix(&self) -> bool {
-        let places = self.places_of_view();
-        let in_row = |(at, place): (i64, &Place)| match (place, &places[0]) {
-            (Place::Memory { offset, align, .. }, Place::Memory { offset: first, .. }) => {
-                *offset == first + at && (at > 0 || align % 16 == 0)
-            }
-            _ => false,
-        };
-        places.len() as u32 == 16 / T::SIZE && (0..).zip(&places).all(in_row)
+        let offsets = self.offsets(self.size());
+        let adjacent = (0..).zip(&offsets).all(|(at, offset)| offset.elements == offsets[0].elements + at);
+        adjacent && offsets.len() as u32 == 16 / T::SIZE && self.alignment(&offsets[0]) == 16
     }
 }

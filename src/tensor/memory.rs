@@ -1,14 +1,20 @@
 //! Tensors over global and shared memory.
 
-use std::{cell::RefCell, collections::BTreeMap, fmt, rc::Rc};
+use std::{fmt, rc::Rc};
+
+use arrayvec::ArrayVec;
 
 use super::{
-    construct::in_elements, element::TensorElement, error::TensorError, operand::OperandPart,
-    pending::Arrived, space::TensorSpace,
+    construct::in_elements,
+    element::TensorElement,
+    error::TensorError,
+    lanes::Lanes,
+    offset::{MAX_AXES, Offset, offset_of, offsets},
+    space::TensorSpace,
 };
 use crate::{
-    layout::{BasisVector, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
-    ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, Space, Val},
+    layout::{BasisVector, Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
+    ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, Space, State, Val, Visitor},
 };
 
 /// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a.
@@ -19,31 +25,27 @@ pub(super) fn elements_of(layout: &Layout<Step>) -> Result<Layout, LayoutError> 
     Layout::new(layout.shape().clone(), layout.stride().map(|step| step.component(0)))
 }
 
-/// A direction of the original tensor, by which its edges are known.
+/// A mode of the original tensor, along which a view may reach past the edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis<'k> {
     /// Coordinate of the view's first element.
     pub(super) at: Val<'k, u32>,
-    /// How much of it there is; `None` if the view surely lies inside.
+    /// Number of coordinates; `None` if the view is known to be inside.
     pub(super) extent: Option<Val<'k, u32>>,
     /// Elements from one coordinate to the next, where only the launch knows.
     pub(super) stride: Option<Val<'k, u32>>,
+    /// First coordinate of a tile that is inside or outside as a whole, of which the view is a part.
+    pub(super) tile: Option<Val<'k, u32>>,
 }
-
-/// Comparisons by axis and coordinate.
-type Comparisons<'k> = BTreeMap<(usize, i64), Val<'k, bool>>;
-
-/// Pointers by what they were made for.
-type Pointers<'k, S, T, A> = BTreeMap<Vec<i64>, Ptr<'k, T, S, A>>;
 
 /// Elements `T` in global or shared memory, seen through a layout.
 ///
-/// The layout is known to the host; extents and strides of a matrix may be registers. What a view begins at is in the pointer,
+/// The layout is known to the host; extents and strides of a matrix may be registers. The start of the view is in the pointer,
 /// so that static parts fold into constant offsets. Cloning gives another view of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Layout<Step>,
-    pub(super) axes: Vec<Axis<'k>>,
+    pub(super) axes: ArrayVec<Axis<'k>, MAX_AXES>,
     /// Constant elements from the pointer to coordinate 0, and coordinates from the axes' own.
     pub(super) offset: Step,
     pub(super) swizzle: Swizzle,
@@ -51,17 +53,17 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) inner: Val<'k, u32>,
     /// Bits that may be set in `inner`.
     pub(super) inner_bits: u64,
-    /// Pointers made so far for coordinates along axes of unknown stride.
-    pub(super) made: Rc<RefCell<Pointers<'k, S, T, A>>>,
-    /// Comparisons made so far, by axis and coordinate.
-    pub(super) compared: Rc<RefCell<Comparisons<'k>>>,
-    /// Set where the view is a thread's part of a product's operand.
-    pub(super) operand: Option<Rc<OperandPart<'k, T>>>,
+    /// Whether tiles must divide the tensor: its layout has a fixed number of elements.
+    pub(super) divided_whole: bool,
+    /// Set in one lane's part of a warp's view, whose start the lane has not been added to.
+    pub(super) lanes: Option<Rc<Lanes<'k>>>,
+    /// In shared memory, the view that threads share before each takes its part.
+    pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
 }
 
 impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
-    /// The same view through another pointer to the same place.
-    fn through<B>(&self, pointer: Ptr<'k, T, S, B>) -> Tensor<'k, S, T, B> {
+    /// The same view through another pointer to the same address.
+    pub(super) fn through<B>(&self, pointer: Ptr<'k, T, S, B>) -> Tensor<'k, S, T, B> {
         Tensor {
             pointer,
             layout: self.layout.clone(),
@@ -70,15 +72,15 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
             swizzle: self.swizzle,
             inner: self.inner,
             inner_bits: self.inner_bits,
-            made: Rc::default(),
-            compared: Rc::default(),
-            operand: self.operand.clone(),
+            divided_whole: self.divided_whole,
+            lanes: self.lanes.clone(),
+            shared_view: self.shared_view.clone(),
         }
     }
 
     /// The same memory seen through another layout.
     pub(super) fn with_layout(&self, layout: Layout<Step>) -> Self {
-        Self { layout, operand: None, ..self.clone() }
+        Self { layout, ..self.clone() }
     }
 }
 
@@ -99,22 +101,22 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         Self {
             pointer,
             layout,
-            axes: Vec::new(),
+            axes: ArrayVec::new(),
             offset: Step::default(),
             swizzle,
             inner: 0.into(),
             inner_bits: 0,
-            made: Rc::default(),
-            compared: Rc::default(),
-            operand: None,
+            divided_whole: true,
+            lanes: None,
+            shared_view: None,
         }
     }
 
-    pub(super) fn kernel(&self) -> Builder<'k> {
+    pub(crate) fn kernel(&self) -> Builder<'k> {
         self.pointer.kernel()
     }
 
-    /// Extents of the view; of modes whose size only the launch knows, no use can be made.
+    /// Extents of the view; those known only at launch are placeholders.
     #[must_use]
     pub fn shape(&self) -> &IntTuple {
         self.layout.shape()
@@ -138,7 +140,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.rank()
     }
 
-    /// The layout in elements, without what depends on the launch.
+    /// The layout in elements, without the strides that are known only at launch.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -146,7 +148,22 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         elements_of(&self.layout)
     }
 
-    /// The same view with another layout, or as it is with the algebra's reason recorded.
+    /// Which axes have strides that only the launch knows.
+    fn dynamic(&self) -> [bool; MAX_AXES] {
+        std::array::from_fn(|axis| self.axes.get(axis).is_some_and(|axis| axis.stride.is_some()))
+    }
+
+    /// The offsets of the view's first `count` elements.
+    pub(super) fn offsets(&self, count: i64) -> Vec<Offset> {
+        offsets(&self.layout, &self.offset, self.dynamic(), count.min(self.size()))
+    }
+
+    /// The offset of one element.
+    pub(super) fn offset_of(&self, element: i64) -> Offset {
+        offset_of(&self.layout, &self.offset, self.dynamic(), element)
+    }
+
+    /// The same view with another layout, or unchanged with the algebra's reason recorded.
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<Layout<Step>, impl Into<TensorError>>) -> Self {
         match layout {
@@ -161,7 +178,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The elements that `tiler` picks, mode by mode. Refused when the kernel is built: more than there are.
+    /// The elements that `tiler` selects, mode by mode. Refused when the kernel is built: more than the tensor has.
     #[doc(alias = "composition")]
     #[must_use]
     #[track_caller]
@@ -210,7 +227,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         };
         let layout = match layout {
             Ok(layout) if self.axes.is_empty() => in_elements(&layout),
-            Ok(_) => refuse("recast of a tensor with edges: tile it first".into()),
+            Ok(_) => refuse("recast of a tensor with edges: recast a fragment instead".into()),
             Err(error) => refuse(error.to_string()),
         };
         let bytes = self.offset.component(0) * i64::from(T::SIZE);
@@ -226,32 +243,24 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         tensor
     }
 
-    /// The same view, for all accesses, if it is one of shared memory.
-    pub(super) fn in_shared(&self) -> Option<Tensor<'k, Shared, T, ReadWrite>> {
-        Some(Tensor {
-            swizzle: self.swizzle,
-            inner: self.inner,
-            inner_bits: self.inner_bits,
-            offset: self.offset.clone(),
-            ..Tensor::of(S::as_shared(self.pointer)?.assume_access(), self.layout.clone(), self.swizzle)
-        })
-    }
-
     pub(super) fn is_swizzled(&self) -> bool {
         self.swizzle.bits() > 0
+    }
+
+    /// The view that all threads share, of which this one is a thread's part.
+    pub(super) fn whole(&self) -> Tensor<'k, S, T, ReadWrite> {
+        self.shared_view.as_deref().cloned().unwrap_or_else(|| self.through(self.pointer.assume_access()))
     }
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// The tensor for reading: everything that was written to it has arrived.
+    /// The tensor for reading and writing, without a proof that anything arrived: for programs that order their accesses themselves.
     #[must_use]
-    pub fn filled(&self, _: &Arrived<'k>) -> Tensor<'k, Shared, T, Read> {
+    pub fn unchecked(&self) -> Tensor<'k, Shared, T, ReadWrite> {
         self.through(self.pointer.assume_access())
     }
 
-    /// The tensor for reading and writing, without a proof that anything arrived: for programs that keep their own order.
-    #[must_use]
-    pub fn unchecked(&self) -> Tensor<'k, Shared, T, ReadWrite> {
+    pub(crate) fn with_access<B>(&self) -> Tensor<'k, Shared, T, B> {
         self.through(self.pointer.assume_access())
     }
 }
@@ -261,5 +270,34 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
     #[must_use]
     pub fn read_only(&self) -> Tensor<'k, S, T, Read> {
         self.through(self.pointer.read_only())
+    }
+}
+
+/// A view is loop state: its registers change from one iteration to the next, its layout does not. Constant offsets become part of
+/// the registers, so that views that differ only in those follow each other.
+impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        let elements = self.offset.component(0);
+        if elements % (self.swizzle.period() / i64::from(T::SIZE)).max(1) == 0 {
+            self.pointer = self.pointer.byte_offset(elements * i64::from(T::SIZE));
+            self.offset.step(&Step::along(0, 1), -elements);
+        }
+        self.pointer.visit(visitor);
+        if self.inner.as_constant().is_none() {
+            visitor.shared(&mut self.inner);
+        }
+        for axis in &mut self.axes {
+            visitor.shared(&mut axis.at);
+        }
+        let edges: Vec<bool> = self.axes.iter().map(|axis| axis.extent.is_some()).collect();
+        visitor.unchanged(&format!(
+            "{} + {} with inner offset {:?} of bits {:x} and edges {edges:?}",
+            self.layout,
+            self.offset,
+            self.inner.as_constant(),
+            self.inner_bits
+        ));
+        self.shared_view = None;
     }
 }

@@ -1,11 +1,10 @@
-//! What registers add to the place where a view begins.
-
-use std::collections::BTreeMap;
+//! What registers add to the start of a view.
 
 use super::{
+    index::{Index, Indices},
     local::Digit,
     memory::Step,
-    pick::{Pick, Picks},
+    offset::MAX_AXES,
 };
 use crate::{
     layout::{Layout, Tuple},
@@ -14,15 +13,17 @@ use crate::{
 
 /// What moving a view's start adds.
 pub(super) struct Moved<'k> {
-    /// By component of a step.
-    pub(super) by: BTreeMap<usize, Val<'k, u32>>,
-    /// Bits that may be set in component 0, if each digit has bits of its own.
+    /// Steps along constant strides: how many, in a register, of how many elements.
+    pub(super) elements: Vec<(Val<'k, u32>, i64)>,
+    /// Coordinates along each axis.
+    pub(super) coords: [Option<Val<'k, u32>>; MAX_AXES],
+    /// Bits that may be set in the elements together, if each digit has bits of its own.
     pub(super) bits: Option<u64>,
 }
 
 impl Default for Moved<'_> {
     fn default() -> Self {
-        Self { by: BTreeMap::new(), bits: Some(0) }
+        Self { elements: Vec::new(), coords: [None; MAX_AXES], bits: Some(0) }
     }
 }
 
@@ -45,7 +46,7 @@ impl<'k> Moved<'k> {
         }
     }
 
-    /// Adds the value of `mode` at the coordinate whose digits are read off a thread's number.
+    /// Adds the value of `mode` at the coordinate whose digits are those of a thread's number.
     #[track_caller]
     pub(super) fn add_digits(
         &mut self,
@@ -83,21 +84,30 @@ impl<'k> Moved<'k> {
                 ((elements as u64).is_power_of_two() && all & bits == 0).then_some(all | bits)
             };
             self.bits = self.bits.zip(bits).and_then(apart);
+            self.elements.push((times, elements));
         }
-        for component in 0..8 {
-            let by = step.component(component);
+        for (axis, sum) in self.coords.iter_mut().enumerate() {
+            let by = step.component(1 + axis);
             if by != 0 {
-                let add = times * by as u32;
-                let sum = self.by.get(&component).map_or(add, |&sum| sum + add);
-                self.by.insert(component, sum);
+                let add = coordinate(times, by as u32);
+                *sum = Some(sum.map_or(add, |sum| sum + add));
             }
         }
     }
 }
 
-/// Quotient and remainder by a number that the host knows.
+/// `times · by`, at most the largest multiple of `by`: a tile past 2³² is past the edge, and must not wrap around to the first.
 #[track_caller]
-fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
+fn coordinate(times: Val<'_, u32>, by: u32) -> Val<'_, u32> {
+    if times.upper_bound().is_some_and(|most| most.saturating_mul(by.into()) <= u32::MAX.into()) {
+        return times * by;
+    }
+    times.min(u32::MAX / by.max(1)) * by
+}
+
+/// Quotient and remainder by a constant.
+#[track_caller]
+pub(crate) fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
     let by = by as u32;
     if by.is_power_of_two() {
         (value >> by.trailing_zeros(), value & (by - 1))
@@ -109,15 +119,15 @@ fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
 /// Calls `visit` with each mode that a coordinate fixes by a register.
 pub(super) fn walk<'k>(
     layout: &Layout<Step>,
-    coord: &Picks<'k>,
+    coord: &Indices<'k>,
     visit: &mut impl FnMut(Layout<Step>, Val<'k, u32>),
 ) {
     match coord {
-        Tuple::Leaf(Pick::Var(index)) => visit(layout.clone(), *index),
+        Tuple::Leaf(Index::Value(index)) => visit(layout.clone(), *index),
         Tuple::Leaf(_) => {}
-        Tuple::Node(places) => {
-            for (mode, place) in layout.modes().zip(places) {
-                walk(&mode, place, visit);
+        Tuple::Node(indices) => {
+            for (mode, index) in layout.modes().zip(indices) {
+                walk(&mode, index, visit);
             }
         }
     }

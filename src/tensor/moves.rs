@@ -1,24 +1,20 @@
 //! Which elements move together: the widest vectors that both sides allow.
 
-use crate::ptx::RegId;
+use super::offset::Offset;
 
-/// What decides how elements move from one side to the other, by element number of the view.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Element of memory at `offset`, relative to others of the same `line`; aligned to so many bytes.
-    Memory { line: Vec<i64>, offset: i64, align: u32, whole: u32 },
-    /// Part of a register.
-    Register { word: usize, part: usize },
-}
-
-/// A register of a fragment or of a move: 32 or 64 bits.
+/// Where an element is, as far as it decides how elements move; by element number of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word(pub(crate) RegId);
+pub(super) enum Place {
+    /// In memory: its address is known to be aligned to `align` bytes, and `together` adjacent elements are inside or outside together.
+    Memory { offset: Offset, align: u32, together: u32 },
+    /// A slot of a register.
+    Register { word: usize, slot: usize },
+}
 
 /// Elements that move with one access, in the order of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move {
-    pub elements: Vec<i64>,
+pub(super) struct Move {
+    pub(super) elements: Vec<i64>,
 }
 
 /// Sizes of what is moved.
@@ -36,11 +32,11 @@ pub(super) struct Widths {
 pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     let mut order: Vec<usize> = (0..dst.len()).collect();
     let lead = if matches!(dst.first(), Some(Place::Memory { .. })) { dst } else { src };
-    order.sort_by_key(|&element| match &lead[element] {
-        Place::Memory { line, offset, .. } => (line.clone(), *offset, 0),
-        Place::Register { word, part } => (Vec::new(), *word as i64, *part),
+    order.sort_by_key(|&element| match lead[element] {
+        Place::Memory { offset, .. } => (offset.line, offset.elements, 0),
+        Place::Register { word, slot } => (Default::default(), word as i64, slot),
     });
-    let mut moves = Vec::new();
+    let mut moves = Vec::with_capacity(order.len());
     let mut at = 0;
     while at < order.len() {
         let mut bytes = widths.widest;
@@ -60,28 +56,25 @@ pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     moves
 }
 
-/// Whether one access of `bytes` can hold these elements of a side.
+/// Whether one access of `bytes` can move these elements of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
-    let first = &side[run[0]];
-    let in_memory = |position: usize, element: usize| match (first, &side[element]) {
-        (
-            Place::Memory { line, offset, align, whole },
-            Place::Memory { line: other_line, offset: other, .. },
-        ) => {
-            line == other_line
-                && *other == offset + position as i64
+    let first = side[run[0]];
+    let fits = |(position, &element): (usize, &usize)| match (first, side[element]) {
+        (Place::Memory { offset, align, together }, Place::Memory { offset: other, .. }) => {
+            offset.line == other.line
+                && other.elements == offset.elements + position as i64
                 && align % bytes == 0
-                && whole.is_multiple_of(run.len() as u32)
+                && together.is_multiple_of(run.len() as u32)
         }
-        (Place::Register { .. }, Place::Register { word, part }) => {
+        (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
             let whole_words = run.len().is_multiple_of(widths.per_word);
-            let same = matches!(&side[run[begins]], Place::Register { word: first, .. } if first == word);
-            whole_words && same && *part == position % widths.per_word
+            let same = matches!(side[run[begins]], Place::Register { word: first, .. } if first == word);
+            whole_words && same && slot == position % widths.per_word
         }
         _ => false,
     };
-    run.iter().enumerate().all(|(position, &element)| in_memory(position, element))
+    run.iter().enumerate().all(fits)
 }
 
 #[cfg(test)]
@@ -92,16 +85,19 @@ mod tests {
     const F16: Widths = Widths { element: 2, per_word: 2, widest: 16 };
 
     fn memory(offsets: &[i64], align: u32) -> Vec<Place> {
-        let place = |&offset: &i64| {
-            let own = (offset * 4).trailing_zeros().min(4);
-            let align = align.min(1 << own);
-            Place::Memory { line: vec![], offset, align, whole: 16 }
+        let place = |&elements: &i64| {
+            let own = (elements * 4).trailing_zeros().min(4);
+            in_memory(elements, align.min(1 << own))
         };
         offsets.iter().map(place).collect()
     }
 
+    fn in_memory(elements: i64, align: u32) -> Place {
+        Place::Memory { offset: Offset { elements, ..Offset::default() }, align, together: 16 }
+    }
+
     fn registers(count: usize, per_word: usize) -> Vec<Place> {
-        (0..count).map(|at| Place::Register { word: at / per_word, part: at % per_word }).collect()
+        (0..count).map(|at| Place::Register { word: at / per_word, slot: at % per_word }).collect()
     }
 
     fn widths(moves: &[Move]) -> Vec<usize> {
@@ -125,12 +121,9 @@ mod tests {
     #[test]
     fn halves_need_whole_registers() {
         let offsets = |count: i64| (0..count).collect::<Vec<_>>();
-        let even = |count| {
-            let place = |&offset: &i64| Place::Memory { line: vec![], offset, align: 16, whole: 16 };
-            offsets(count).iter().map(place).collect::<Vec<_>>()
-        };
+        let even = |count| offsets(count).into_iter().map(|offset| in_memory(offset, 16)).collect::<Vec<_>>();
         assert_eq!(widths(&plan(&registers(8, 2), &even(8), F16)), [8]);
-        let swapped: Vec<_> = (0..2).map(|at| Place::Register { word: 0, part: 1 - at }).collect();
+        let swapped: Vec<_> = (0..2).map(|at| Place::Register { word: 0, slot: 1 - at }).collect();
         assert_eq!(widths(&plan(&swapped, &even(2), F16)), [1, 1]);
     }
 

@@ -1,76 +1,70 @@
-//! Data on their way to shared memory.
+//! Data in flight to shared memory, and the views that become readable when they arrive.
 
-use std::marker::PhantomData;
+use crate::ptx::{Builder, State, Visitor};
 
-use crate::ptx::{Builder, Features};
-
-/// Data that were stored or copied to shared memory: nothing of them can be read before they are waited for.
+/// Data that were stored or copied to shared memory. The view `V` of them cannot be read before they are waited for.
 ///
-/// A copy from global to shared memory is [`Pending`] whichever way it goes; waiting issues what that way needs.
-#[must_use = "data are on their way to shared memory: wait for them"]
+/// Waiting returns that view, and only that; it issues what the way in which the data came requires. Pending data are loop state
+/// ([`State`]), so that what one iteration begins to copy the next can wait for.
+#[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
-pub struct Pending<'k> {
+pub struct Pending<'k, V> {
     k: Builder<'k>,
+    view: V,
     asynchronous: bool,
 }
 
-/// A proof that what was on its way has arrived. It holds until the memory is written again.
-#[derive(Debug)]
-pub struct Arrived<'k>(PhantomData<Builder<'k>>);
-
-impl<'k> Pending<'k> {
-    pub(super) fn new(k: Builder<'k>, asynchronous: bool) -> Self {
-        Self { k, asynchronous }
+impl<'k, V> Pending<'k, V> {
+    pub(crate) fn new(k: Builder<'k>, view: V, asynchronous: bool) -> Self {
+        Self { k, view, asynchronous }
     }
 
-    /// Both at once.
-    pub fn and(self, other: Pending<'k>) -> Pending<'k> {
-        Pending { asynchronous: self.asynchronous || other.asynchronous, ..self }
+    /// Both, to be waited for together: waiting returns both views.
+    pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
+        let asynchronous = self.asynchronous || other.asynchronous;
+        Pending { k: self.k, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits until the data are there for every thread of the block: for this thread's own copies, and at the block's barrier.
+    /// Waits until every thread of the block sees the data: for this thread's own copies, and at the block's barrier. Returns the view
+    /// for reading.
+    ///
+    /// All threads of the block must call it.
     #[track_caller]
-    pub fn wait(self) -> Arrived<'k> {
+    pub fn wait(self) -> V {
         let k = self.k;
-        let arrived = self.wait_own();
-        k.sync_threads();
-        arrived
+        let view = self.wait_own();
+        block_barrier(k);
+        view
     }
 
     /// Waits for this thread's own copies alone. What other threads copied can be read only after a barrier.
     #[track_caller]
-    pub fn wait_own(self) -> Arrived<'k> {
+    pub fn wait_own(self) -> V {
         if self.asynchronous {
             self.k.cp_async_wait_all();
         }
-        Arrived(PhantomData)
+        self.view
     }
 
-    /// Makes this thread's copies since the last commit a group, to be waited for by [`Builder::wait_groups`].
-    #[doc(alias = "cp.async.commit_group")]
-    #[track_caller]
-    pub fn commit(self) {
-        self.k.commit_group();
+    /// The same data as another view.
+    pub(crate) fn map<W>(self, view: impl FnOnce(V) -> W) -> Pending<'k, W> {
+        Pending { k: self.k, view: view(self.view), asynchronous: self.asynchronous }
     }
 }
 
-impl<'k> Builder<'k> {
-    /// A group of copies, empty if nothing was copied, so that groups can count stages.
+impl<'k, V: State<'k>> State<'k> for Pending<'k, V> {
     #[track_caller]
-    pub fn commit_group(self) {
-        if self.target().features().contains(Features::AMPERE) {
-            self.cp_async_commit_group();
-        }
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.view.visit(visitor);
     }
+}
 
-    /// Waits until at most the `newest` groups of this thread's copies are still under way, and at the block's barrier.
-    #[doc(alias = "cp.async.wait_group")]
-    #[track_caller]
-    pub fn wait_groups(self, newest: u32) -> Arrived<'k> {
-        if self.target().features().contains(Features::AMPERE) {
-            self.cp_async_wait_group(newest);
-        }
-        self.sync_threads();
-        Arrived(PhantomData)
+/// Waits until all threads of the block have arrived, and shows each what the others wrote: a block of one warp needs no block barrier.
+#[track_caller]
+pub(crate) fn block_barrier(k: Builder<'_>) {
+    if k.block_shape().is_some_and(|shape| shape.iter().product::<u32>() == 32) {
+        k.sync_warp(u32::MAX);
+    } else {
+        k.sync_threads();
     }
 }

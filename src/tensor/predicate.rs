@@ -61,8 +61,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[must_use]
     #[track_caller]
     pub fn inside(&self) -> Predicates<'k> {
-        let count = each(self, "predicates").end;
-        let values: Vec<_> = (0..count).map(|element| self.contains(&[element])).collect();
+        let (count, view) = (each(self, "predicates").end, self.resolved());
+        let values: Vec<_> = (0..count).map(|element| view.contains(&view.offset_of(element))).collect();
         let layout = Layout::column_major(count).unwrap_or_else(|_| Layout::concat([]));
         Predicates { layout, values }
     }

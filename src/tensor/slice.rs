@@ -5,11 +5,11 @@ use std::rc::Rc;
 use super::{
     element::TensorElement,
     error::TensorError,
+    index::{Index, Indices, constants},
     local::{Digit, rest_of, thread_digits, thread_divide},
     memory::{Step, Tensor},
-    moved::{Moved, walk},
+    moved::{Moved, divide, walk},
     partition::{tile_slicer, without_threads},
-    pick::{Pick, Picks, known},
     space::TensorSpace,
 };
 use crate::{
@@ -21,18 +21,17 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// The view that `coord` keeps: `(.., 3)`, `(.., .., i)`. Places may be integers, registers or `..`.
     #[must_use]
     #[track_caller]
-    pub fn slice(&self, coord: impl Into<Picks<'k>>) -> Self {
+    pub fn slice(&self, coord: impl Into<Indices<'k>>) -> Self {
         self.sliced(&coord.into())
     }
 
     #[track_caller]
-    fn sliced(&self, coord: &Picks<'k>) -> Self {
+    fn sliced(&self, coord: &Indices<'k>) -> Self {
         let k = self.kernel();
         self.check_coord(coord);
-        match self.layout.slice_and_offset(known(coord)) {
+        match self.layout.slice_and_offset(constants(coord)) {
             Ok((layout, offset)) => {
-                let operand = self.operand.as_ref().and_then(|part| part.sliced(coord)).map(Rc::new);
-                let mut view = Self { operand, ..self.with_layout(layout) };
+                let mut view = self.with_layout(layout);
                 view.offset.step(&offset, 1);
                 let mut moved = Moved::default();
                 walk(&self.layout, coord, &mut |mode, index| moved.add(&mode, index));
@@ -52,18 +51,18 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[doc(alias = "@tile")]
     #[must_use]
     #[track_caller]
-    pub fn local_tile(&self, tiler: impl Into<Tiler>, coord: impl Into<Picks<'k>>) -> Self {
+    pub fn local_tile(&self, tiler: impl Into<Tiler>, coord: impl Into<Indices<'k>>) -> Self {
         let (tiler, coord) = (tiler.into(), coord.into());
         self.check_tile(&tiler);
         let tiled = self.zipped_divide(&tiler);
         let modes = tiled.layout.mode(0).map_or(1, |tile| tile.rank());
         let rest = tiled.layout.mode(1).map_or(1, |rest| rest.rank());
         let mut places = coord.modes().to_vec();
-        places.resize(rest.max(places.len()), Tuple::Leaf(Pick::Keep));
+        places.resize(rest.max(places.len()), Tuple::Leaf(Index::All));
         let slicer = tile_slicer(modes, Tuple::Leaf(Slot::Keep));
-        let tile_places = slicer.modes()[0].map(|_| Pick::Keep);
-        let mut view = tiled.sliced(&Picks::from(vec![tile_places, Picks::from(places)]));
-        view.forget_edges(&self.layout, &tiler);
+        let tile_places = slicer.modes()[0].map(|_| Index::All);
+        let mut view = tiled.sliced(&Indices::from(vec![tile_places, Indices::from(places.clone())]));
+        view.settle_edges(&self.layout, &tiler, &Indices::from(places));
         view
     }
 
@@ -83,16 +82,25 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Drops the edges of axes that the tile divides.
-    fn forget_edges(&mut self, whole: &Layout<Step>, tiler: &Tiler) {
+    /// Drops the edges of axes along which the tile is known to be inside, and compares a tile that divides an axis as a whole.
+    #[track_caller]
+    fn settle_edges(&mut self, whole: &Layout<Step>, tiler: &Tiler, coord: &Indices<'k>) {
         for (mode, step) in whole.stride().modes().iter().enumerate() {
             let (Some(Tuple::Leaf(Tile::Extent(tile))), Tuple::Leaf(step)) = (tiler.mode(mode), step) else {
                 continue;
             };
+            let (tile, index) = (*tile as u32, coord.mode(mode).and_then(Tuple::as_leaf));
             for (axis, facts) in self.axes.iter_mut().enumerate() {
-                let divides = |extent: &Val<'k, u32>| extent.is_multiple_of(*tile as u32);
-                if step.component(1 + axis) == 1 && facts.extent.as_ref().is_some_and(divides) {
+                let Some(extent) = facts.extent.filter(|_| step.component(1 + axis) == 1) else { continue };
+                let index = match index {
+                    Some(Index::Value(index)) => *index,
+                    Some(Index::Constant(index)) => u32::try_from(*index).unwrap_or(u32::MAX).into(),
+                    _ => continue,
+                };
+                if index.tile_is_inside(tile, extent) {
                     facts.extent = None;
+                } else if facts.tile.is_none() && extent.is_multiple_of(tile) {
+                    facts.tile = Some(facts.at + self.offset.component(1 + axis) as u32);
                 }
             }
         }
@@ -122,6 +130,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             }
         }
         view.advance(moved);
+        view.share(self);
         view
     }
 
@@ -149,37 +158,67 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         };
         let mut view = self.with_layout(rest);
         let mut moved = Moved::default();
+        let mut lanes = None;
         for (path, digits) in digits {
             let mode = path.iter().try_fold(by_thread.clone(), |mode, &at| mode.mode(at));
-            if let Ok(mode) = mode {
-                moved.add_digits(k, &mode, digits, index, threads);
+            match (mode, digits.as_slice()) {
+                // What the lanes of a warp add stays apart: a matrix instruction addresses rows for other lanes.
+                (Ok(mode), [Digit { extent: 32, weight: 1 }]) => {
+                    let lane = if threads > 32 { divide(index, 32).1 } else { index };
+                    lanes = Some((mode, lane));
+                }
+                (Ok(mode), digits) => moved.add_digits(k, &mode, digits, index, threads),
+                (Err(error), _) => k.refuse(error.to_string()),
             }
         }
         view.advance(moved);
-        view
+        view.share(self);
+        match lanes {
+            Some((layout, lane)) => view.in_lanes(layout, lane),
+            None => view,
+        }
+    }
+
+    /// Remembers the view that threads share, of which this is one thread's part.
+    pub(super) fn share(&mut self, whole: &Self) {
+        if S::as_shared(whole).is_some() {
+            self.shared_view = Some(Rc::new(whole.whole()));
+        }
     }
 
     /// Moves the view's start by what is in registers.
     #[track_caller]
-    fn advance(&mut self, moved: Moved<'k>) {
-        let bits = moved.bits.map(|bits| bits * u64::from(T::SIZE));
-        for (component, by) in moved.by {
-            if component == 0 {
-                if self.is_swizzled() {
-                    self.inner = self.inner + by * T::SIZE;
-                    self.inner_bits = match bits {
+    pub(super) fn advance(&mut self, moved: Moved<'k>) {
+        let size = u64::from(T::SIZE);
+        if self.is_swizzled() {
+            // Whole periods of the swizzle pass it by.
+            let period = self.swizzle.period() / i64::from(T::SIZE);
+            let (periods, rest): (Vec<_>, Vec<_>) =
+                moved.elements.into_iter().partition(|(_, elements)| elements % period == 0);
+            for (times, elements) in periods {
+                self.pointer = S::at_steps(self.pointer, times, elements);
+            }
+            for &(times, elements) in &rest {
+                self.inner = self.inner + times * (elements as u32 * T::SIZE);
+            }
+            if !rest.is_empty() {
+                self.inner_bits =
+                    match moved.bits.map(|bits| bits.wrapping_mul(size) & (self.swizzle.period() as u64 - 1))
+                    {
                         Some(bits) if bits & self.inner_bits == 0 => bits | self.inner_bits,
                         _ => u64::MAX,
                     };
-                } else {
-                    self.pointer = self.pointer.at(by);
-                }
-                continue;
             }
-            let axis = &mut self.axes[component - 1];
+        } else {
+            for (times, elements) in moved.elements {
+                self.pointer = S::at_steps(self.pointer, times, elements);
+            }
+        }
+        for (axis, by) in self.axes.iter_mut().zip(moved.coords) {
+            let Some(by) = by else { continue };
             axis.at = axis.at + by;
             if let Some(stride) = axis.stride {
-                self.pointer = S::far(self.pointer, by, stride);
+                self.pointer = S::at_products(self.pointer, by, stride);
             }
         }
     }

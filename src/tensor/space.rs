@@ -1,53 +1,59 @@
-//! The state spaces that tensors lie in.
+//! The state spaces of tensors.
 
-use super::pending::Pending;
-use crate::ptx::{Builder, Element, Global, Ptr, Shared, Space, Val};
+use super::{element::TensorElement, memory::Tensor};
+use crate::ptx::{Element, Global, Ptr, Shared, Space, Val};
 
-/// Spaces that tensors lie in: global and shared memory.
-pub trait TensorSpace: Space {
-    /// What a copy to the space gives.
-    type Done<'k>;
+/// The state spaces of tensors: global and shared memory.
+pub trait TensorSpace: Space + Sized {
+    /// The tensor, if it is in global memory.
     #[doc(hidden)]
-    fn done<'k>(k: Builder<'k>, asynchronous: bool) -> Self::Done<'k>;
-    #[doc(hidden)]
-    fn as_global<T, A>(_: Ptr<'_, T, Self, A>) -> Option<Ptr<'_, T, Global, A>>
-    where
-        Self: Sized,
-    {
+    fn as_global<'a, 'k, T: TensorElement, A>(
+        _: &'a Tensor<'k, Self, T, A>,
+    ) -> Option<&'a Tensor<'k, Global, T, A>> {
         None
     }
+    /// The tensor, if it is in shared memory.
     #[doc(hidden)]
-    fn as_shared<T, A>(_: Ptr<'_, T, Self, A>) -> Option<Ptr<'_, T, Shared, A>>
-    where
-        Self: Sized,
-    {
+    fn as_shared<'a, 'k, T: TensorElement, A>(
+        _: &'a Tensor<'k, Self, T, A>,
+    ) -> Option<&'a Tensor<'k, Shared, T, A>> {
         None
     }
-    /// The pointer so many bytes further on.
+    /// The pointer `bytes` further on.
     #[doc(hidden)]
     #[track_caller]
-    fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A>
-    where
-        Self: Sized;
+    fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A>;
+    /// The pointer `times` steps of `elements` further on, of which there are less than `extent`.
+    #[doc(hidden)]
+    #[track_caller]
+    fn at_steps<'k, T: Element, A>(
+        pointer: Ptr<'k, T, Self, A>,
+        times: Val<'k, u32>,
+        elements: i64,
+    ) -> Ptr<'k, T, Self, A>;
     /// The pointer `times · stride` elements further on, both in registers.
     #[doc(hidden)]
     #[track_caller]
-    fn far<'k, T: Element, A>(
+    fn at_products<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: Val<'k, u32>,
         stride: Val<'k, u32>,
-    ) -> Ptr<'k, T, Self, A>
-    where
-        Self: Sized;
+    ) -> Ptr<'k, T, Self, A>;
+    /// The pointer `times · stride` elements further on, with a constant.
+    #[doc(hidden)]
+    #[track_caller]
+    fn at_strides<'k, T: Element, A>(
+        pointer: Ptr<'k, T, Self, A>,
+        times: i64,
+        stride: Val<'k, u32>,
+    ) -> Ptr<'k, T, Self, A>;
 }
 
 impl TensorSpace for Global {
-    type Done<'k> = ();
-
-    fn done<'k>(_: Builder<'k>, _: bool) {}
-
-    fn as_global<T, A>(pointer: Ptr<'_, T, Global, A>) -> Option<Ptr<'_, T, Global, A>> {
-        Some(pointer)
+    fn as_global<'a, 'k, T: TensorElement, A>(
+        tensor: &'a Tensor<'k, Self, T, A>,
+    ) -> Option<&'a Tensor<'k, Global, T, A>> {
+        Some(tensor)
     }
 
     #[track_caller]
@@ -55,28 +61,50 @@ impl TensorSpace for Global {
         pointer.advance(bytes.cast())
     }
 
+    // Every product is computed in 64 bits: a tensor may have more than 2³² elements.
+
     #[track_caller]
-    fn far<'k, T: Element, A>(
+    fn at_steps<'k, T: Element, A>(
+        pointer: Ptr<'k, T, Self, A>,
+        times: Val<'k, u32>,
+        elements: i64,
+    ) -> Ptr<'k, T, Self, A> {
+        match u32::try_from(elements * i64::from(T::SIZE)) {
+            Ok(bytes) => pointer.advance_by_product(times, bytes),
+            Err(_) => pointer.at_wide(times.cast::<u64>() * elements as u64),
+        }
+    }
+
+    #[track_caller]
+    fn at_products<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: Val<'k, u32>,
         stride: Val<'k, u32>,
     ) -> Ptr<'k, T, Self, A> {
-        match times.as_constant().and_then(|times| times.checked_mul(T::SIZE)) {
-            Some(bytes) => pointer.advance(stride.mul_wide(bytes)),
+        match times.as_constant() {
+            Some(times) => Self::at_strides(pointer, times.into(), stride),
             None => pointer.at_wide(times.mul_wide(stride)),
+        }
+    }
+
+    #[track_caller]
+    fn at_strides<'k, T: Element, A>(
+        pointer: Ptr<'k, T, Self, A>,
+        times: i64,
+        stride: Val<'k, u32>,
+    ) -> Ptr<'k, T, Self, A> {
+        match u32::try_from(times * i64::from(T::SIZE)) {
+            Ok(bytes) => pointer.advance_by_product(stride, bytes),
+            Err(_) => pointer.at_wide(stride.cast::<u64>() * times as u64),
         }
     }
 }
 
 impl TensorSpace for Shared {
-    type Done<'k> = Pending<'k>;
-
-    fn done<'k>(k: Builder<'k>, asynchronous: bool) -> Pending<'k> {
-        Pending::new(k, asynchronous)
-    }
-
-    fn as_shared<T, A>(pointer: Ptr<'_, T, Shared, A>) -> Option<Ptr<'_, T, Shared, A>> {
-        Some(pointer)
+    fn as_shared<'a, 'k, T: TensorElement, A>(
+        tensor: &'a Tensor<'k, Self, T, A>,
+    ) -> Option<&'a Tensor<'k, Shared, T, A>> {
+        Some(tensor)
     }
 
     #[track_caller]
@@ -85,11 +113,29 @@ impl TensorSpace for Shared {
     }
 
     #[track_caller]
-    fn far<'k, T: Element, A>(
+    fn at_steps<'k, T: Element, A>(
+        pointer: Ptr<'k, T, Self, A>,
+        times: Val<'k, u32>,
+        elements: i64,
+    ) -> Ptr<'k, T, Self, A> {
+        pointer.at(times * elements as u32)
+    }
+
+    #[track_caller]
+    fn at_products<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: Val<'k, u32>,
         stride: Val<'k, u32>,
     ) -> Ptr<'k, T, Self, A> {
         pointer.at(times * stride)
+    }
+
+    #[track_caller]
+    fn at_strides<'k, T: Element, A>(
+        pointer: Ptr<'k, T, Self, A>,
+        times: i64,
+        stride: Val<'k, u32>,
+    ) -> Ptr<'k, T, Self, A> {
+        pointer.at(stride * times as u32)
     }
 }

@@ -1,14 +1,14 @@
 //! Tiled copies and products in kernels: one thread's parts of tensors, and the instructions on them.
 
-use std::{panic::Location, rc::Rc};
+use std::panic::Location;
 
 use super::{
-    copy::{Cache, Destination, How, Source, copy, transfer},
+    copy::{How, copy, transfer},
     element::TensorElement,
     fragment::Fragment,
     local::{Digit, thread_digits},
     memory::Tensor,
-    operand::OperandPart,
+    sides::{Destination, Source},
     space::TensorSpace,
     tiled_copy::TiledCopy,
     tiled_mma::{TiledMma, modes},
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     atoms::{CopyKind, MmaOperand},
     layout::Layout,
-    ptx::{Builder, Readable, Shared, Val},
+    ptx::{Builder, CpAsyncCache, Readable, Scalar, Shared, Val},
 };
 
 /// A [`TiledCopy`] as the thread whose number is in a register sees it.
@@ -104,38 +104,31 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
     dst: &D,
     src: &impl Source<'k, T>,
 ) -> D::Done {
-    let k = src.builder();
+    let (to, from) = (dst.destination(), src.source());
+    let k = from.kernel();
     k.located(Location::caller(), || {
         let what = tiled.atom().name().to_string();
-        match tiled.atom().kind() {
-            CopyKind::Universal { bytes } => {
-                let how = How {
-                    widest: bytes,
-                    exactly: true,
-                    asynchronous: None,
-                    always_asynchronous: false,
-                    what,
-                };
-                transfer(dst, src, None, &how)
-            }
+        let how = |bytes, asynchronous: Option<CpAsyncCache>| How {
+            widest: bytes,
+            exactly: true,
+            asynchronous,
+            always_asynchronous: asynchronous.is_some(),
+            what: what.clone(),
+        };
+        let asynchronous = match tiled.atom().kind() {
+            CopyKind::Universal { bytes } => transfer(to, from, None, &how(bytes, None)),
             CopyKind::CpAsync { bytes, bypass_l1, .. } => {
-                let cache = if bypass_l1 { Cache::L2 } else { Cache::All };
-                let how = How {
-                    widest: bytes,
-                    exactly: true,
-                    asynchronous: Some(cache),
-                    always_asynchronous: true,
-                    what,
-                };
-                transfer(dst, src, None, &how)
+                let cache = if bypass_l1 { CpAsyncCache::L2 } else { CpAsyncCache::All };
+                transfer(to, from, None, &how(bytes, Some(cache)))
             }
             _ => {
                 k.refuse(format!(
                     "{what} moves matrices: use load_matrices or store_matrices, or copy, which chooses"
                 ));
-                D::done(k, false)
+                false
             }
-        }
+        };
+        dst.done(asynchronous)
     })
 }
 
@@ -168,11 +161,8 @@ impl<'a, 'k> ThreadMma<'a, 'k> {
             (digits[0].0.clone(), digits[1 + first].0.clone(), digits.swap_remove(1 + second).0);
         let places = [(vec![0], v), (vec![1, 0], first), (vec![1, 1], second)];
         let divided = self.mma.divide(operand, &tensor.layout);
-        self.k.located(Location::caller(), || {
-            let part = tensor.thread_part(divided, &places, self.thread, vmnk.cosize());
-            let operand = OperandPart::new((self.mma, operand, self.thread), tensor, &part).map(Rc::new);
-            Tensor { operand, ..part }
-        })
+        self.k
+            .located(Location::caller(), || tensor.thread_part(divided, &places, self.thread, vmnk.cosize()))
     }
 
     /// [`partition`](Self::partition) of A, `(m, k)`.
@@ -252,10 +242,10 @@ impl<'a, 'k> ThreadMma<'a, 'k> {
                 8 * T::SIZE
             ));
         }
-        let class = if super::element::word_bytes::<T>() == 4 && atom.group().threads() > 1 {
+        let class = if T::Word::BYTES == 4 && atom.group().threads() > 1 {
             atom.register_class(operand)
         } else {
-            T::WORD
+            T::Word::CLASS
         };
         self.k.fragment_in(layout, class)
     }

@@ -5,63 +5,83 @@ use std::{
     panic::Location,
 };
 
-use super::{
-    element::{RegisterLayout, TileElement},
-    rt::Rt,
+use super::{element::RegisterLayout, rt::Rt};
+use crate::{
+    ptx::Val,
+    tensor::{Arithmetic, FloatElement, TensorElement, splat},
 };
-use crate::ptx::Val;
 
-impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// A tile of `f` of every register: of pairs of halves, or of single f32.
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// A tile of `f` of every register: of pairs of 16-bit elements, or of single f32.
     #[must_use]
     #[track_caller]
-    pub fn map(&self, f: impl Fn(Val<'k, T::Packed>) -> Val<'k, T::Packed>) -> Self {
-        let mut registers = Vec::with_capacity(Self::REGISTERS);
-        for &x in &self.registers {
-            registers.push(self.k.own(f(x), &[x]));
-        }
-        Self::from_registers(self.k, registers)
+    pub fn map(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
+        let k = self.kernel();
+        let registers: Vec<_> = self.registers().into_iter().map(|x| k.owned(|| f(x))).collect();
+        Self::of_registers(k, registers)
     }
 
-    /// A tile of `f` of every two registers of the same place in this tile and `other`.
+    /// A tile of `f` of every two corresponding registers of this tile and `other`.
     #[must_use]
     #[track_caller]
     pub fn zip(
         &self,
         other: &Self,
-        f: impl Fn(Val<'k, T::Packed>, Val<'k, T::Packed>) -> Val<'k, T::Packed>,
+        f: impl Fn(Val<'k, T::Word>, Val<'k, T::Word>) -> Val<'k, T::Word>,
     ) -> Self {
-        let mut registers = Vec::with_capacity(Self::REGISTERS);
-        for (&x, &y) in self.registers.iter().zip(&other.registers) {
-            registers.push(self.k.own(f(x, y), &[x, y]));
-        }
-        Self::from_registers(self.k, registers)
+        let k = self.kernel();
+        let pairs = self.registers().into_iter().zip(other.registers());
+        let registers: Vec<_> = pairs.map(|(x, y)| k.owned(|| f(x, y))).collect();
+        Self::of_registers(k, registers)
     }
 
+    /// The tile in element type `U`, rounded to nearest even where needed. No element changes its lane, so an f32 accumulator
+    /// becomes operand A of the next product without a shuffle.
+    #[must_use]
+    #[track_caller]
+    pub fn convert<U: FloatElement>(&self) -> Rt<'k, U, H, W, L>
+    where
+        T: FloatElement,
+    {
+        let (k, words) = (self.kernel(), self.registers());
+        let mut registers = Vec::with_capacity(Rt::<U, H, W, L>::REGISTERS);
+        // Two adjacent elements at a time, whichever word is the wider.
+        for words in words.chunks(2 / T::PER_WORD) {
+            let converted = || {
+                let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
+                U::from_f32(&elements)
+            };
+            registers.extend(k.located(Location::caller(), || k.all_owned(converted)));
+        }
+        Rt::of_registers(k, registers)
+    }
+}
+
+impl<'k, T: Arithmetic, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// The sum, element by element.
     #[must_use]
     #[track_caller]
     pub fn add(&self, other: &Self) -> Self {
-        self.k.located(Location::caller(), || self.zip(other, |x, y| x + y))
+        self.kernel().located(Location::caller(), || self.zip(other, |x, y| x + y))
     }
 
     /// The product, element by element.
     #[must_use]
     #[track_caller]
     pub fn mul(&self, other: &Self) -> Self {
-        self.k.located(Location::caller(), || self.zip(other, |x, y| x * y))
+        self.kernel().located(Location::caller(), || self.zip(other, |x, y| x * y))
     }
 
     /// Every element times `factor`.
     #[must_use]
     #[track_caller]
     pub fn scale(&self, factor: T) -> Self {
-        let factor = Val::from(T::splat(factor));
-        self.k.located(Location::caller(), || self.map(|x| x * factor))
+        let factor = Val::from(splat(factor));
+        self.kernel().located(Location::caller(), || self.map(|x| x * factor))
     }
 }
 
-impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> AddAssign<&Self>
+impl<'k, T: Arithmetic, const H: usize, const W: usize, L: RegisterLayout> AddAssign<&Self>
     for Rt<'k, T, H, W, L>
 {
     #[track_caller]
@@ -70,7 +90,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> AddA
     }
 }
 
-impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> MulAssign<&Self>
+impl<'k, T: Arithmetic, const H: usize, const W: usize, L: RegisterLayout> MulAssign<&Self>
     for Rt<'k, T, H, W, L>
 {
     #[track_caller]

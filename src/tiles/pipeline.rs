@@ -1,17 +1,18 @@
-//! Multi-stage pipelines: the next tiles are on their way while this one is worked on.
+//! Multi-stage pipelines: the next tiles are in flight while the current ones are worked on.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
-    element::TileElement,
     gl::GlTile,
-    scope::BlockThreads,
-    st::{Filled, LaneAddress, St},
+    st::{Filled, St},
     swizzle::SharedSwizzle,
 };
-use crate::ptx::{Builder, Ptr, Readable, Shared, State, Val};
+use crate::{
+    ptx::{Builder, Ptr, Readable, Shared, State, Val},
+    tensor::{TensorElement, block_barrier},
+};
 
-/// A ring of `N` stages in shared memory, each holding one of every tile in the tuple `Tiles`.
+/// A ring of `N` stages in shared memory, each with one of every tile in the tuple `Tiles`.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -28,18 +29,18 @@ use crate::ptx::{Builder, Ptr, Readable, Shared, State, Val};
 /// ```
 pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
     k: Builder<'k>,
-    /// Stage 0; stage `s` lies `s` · [`STAGE_BYTES`](StageTiles::STAGE_BYTES) further on.
+    /// Stage 0; stage `s` is `s` · [`STAGE_BYTES`](StageTiles::STAGE_BYTES) further on.
     base: Ptr<'k, u8, Shared>,
-    lanes: Tiles::Lanes,
+    tiles: PhantomData<Tiles>,
 }
 
-/// A stage whose tiles nobody reads any more.
+/// A stage whose tiles no thread reads any more.
 pub struct Stage<'k, Tiles: StageTiles<'k>> {
     tiles: Tiles,
     k: PhantomData<Builder<'k>>,
 }
 
-/// A stage whose tiles are on their way. Only [`Pipeline::run`] waits for it.
+/// A stage whose tiles are in flight. Only [`Pipeline::run`] waits for it.
 #[must_use = "give the filled stage back to the pipeline"]
 pub struct Filling<'k, Tiles> {
     tiles: PhantomData<(Tiles, Builder<'k>)>,
@@ -63,25 +64,24 @@ impl<Tiles> fmt::Debug for Filling<'_, Tiles> {
     }
 }
 
-/// A tuple of shared tiles that a stage holds.
+/// A tuple of shared tiles that make up a stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a pipeline's stage",
     note = "a stage is a tuple of one to four shared tiles, such as `(St<bf16, 4, 2>, St<bf16, 2, 4>)`"
 )]
 pub trait StageTiles<'k>: Sized {
-    /// The tiles once their data are there.
+    /// The tiles once their data have arrived.
     type Filled;
-    /// Lane addresses of each tile.
-    #[doc(hidden)]
-    type Lanes: Copy;
     /// Bytes of one stage.
     const STAGE_BYTES: u32;
 
     #[doc(hidden)]
     #[track_caller]
-    fn lanes(k: Builder<'k>) -> Self::Lanes;
+    fn at(base: Ptr<'k, u8, Shared>) -> Self;
+    /// Computes what addresses of the tiles need of the lane, outside of the loop that uses it.
     #[doc(hidden)]
-    fn at(base: Ptr<'k, u8, Shared>, lanes: Self::Lanes) -> Self;
+    #[track_caller]
+    fn prepare(&self);
     #[doc(hidden)]
     fn filled(self) -> Self::Filled;
 }
@@ -106,7 +106,8 @@ impl<'k> Builder<'k> {
         const { assert!(N >= 2, "a pipeline has at least two stages: one to fill and one to work on") };
         let bytes = u32::try_from(N as u64 * u64::from(Tiles::STAGE_BYTES)).unwrap_or(u32::MAX);
         let base = self.shared_aligned(bytes, STAGE_ALIGN);
-        Pipeline { k: self, base, lanes: Tiles::lanes(self) }
+        Tiles::at(base).prepare();
+        Pipeline { k: self, base, tiles: PhantomData }
     }
 }
 
@@ -122,16 +123,16 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Fills and works on `count` stages in turn, `N − 1` of them ahead of the work.
     ///
-    /// `fill` is called for the first stages and once in the loop; `work` is written once. All threads of the block must
-    /// come here. One barrier an iteration shows all threads' copies to all, and says that all are done with the stage
-    /// that is filled next.
+    /// `fill` is called for the first stages and once in the loop; `work` is called once and borrows the stage. All threads of the
+    /// block must call this. One barrier an iteration makes all threads' copies visible to all, and orders their reads of the
+    /// stage that is filled next before the copies.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
         count: impl Into<Val<'k, u32>>,
         state: S,
         fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
-        work: impl FnOnce(S, Tiles::Filled) -> S,
+        work: impl FnOnce(S, &Tiles::Filled) -> S,
     ) -> S {
         let count = count.into();
         self.k.located(Location::caller(), || self.emit(count, state, fill, work))
@@ -142,13 +143,13 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         count: Val<'k, u32>,
         state: S,
         fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
-        work: impl FnOnce(S, Tiles::Filled) -> S,
+        work: impl FnOnce(S, &Tiles::Filled) -> S,
     ) -> S {
         let k = self.k;
         let ahead = N as u32 - 1;
         let begin = |i: Val<'k, u32>, stage: Ptr<'k, u8, Shared>| {
             k.if_(i.lt(count), || {
-                let stage = Stage { tiles: Tiles::at(stage, self.lanes), k: PhantomData };
+                let stage = Stage { tiles: Tiles::at(stage), k: PhantomData };
                 let Filling { .. } = k.unlocated(|| fill(i, stage));
             });
             // A group even if nothing was copied, so that groups count stages.
@@ -163,10 +164,10 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let first = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
         let (state, ..) = k.fold(count, (state, first.0, first.1), |i, (state, read, write)| {
             k.wait_copies(ahead - 1);
-            BlockThreads::new(k).sync();
+            block_barrier(k);
             begin(i + ahead, self.stage_at(write));
-            let tiles = Tiles::at(self.stage_at(read), self.lanes).filled();
-            let state = k.unlocated(|| work(state, tiles));
+            let tiles = Tiles::at(self.stage_at(read)).filled();
+            let state = k.unlocated(|| work(state, &tiles));
             (state, self.next(read), self.next(write))
         });
         state
@@ -185,33 +186,30 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     }
 }
 
-/// The next tile's place in a stage; `next` moves past its `bytes`.
+/// The next tile's address in a stage; `next` moves past its `bytes`.
 fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
-    let place = *next;
-    *next = place.byte_offset(bytes.next_multiple_of(STAGE_ALIGN).into());
-    place
+    let start = *next;
+    *next = start.byte_offset(bytes.next_multiple_of(STAGE_ALIGN).into());
+    start
 }
 
 macro_rules! stages {
     ($($t:ident $a:ident $h:ident $w:ident $s:ident $n:tt),*) => {
-        impl<'k, $($t: TileElement, const $h: usize, const $w: usize, $s: SharedSwizzle),*> StageTiles<'k>
+        impl<'k, $($t: TensorElement, const $h: usize, const $w: usize, $s: SharedSwizzle),*> StageTiles<'k>
             for ($(St<'k, $t, $h, $w, $s>,)*)
         {
             type Filled = ($(Filled<St<'k, $t, $h, $w, $s>>,)*);
-            type Lanes = [LaneAddress<'k>; [$($n),*].len()];
             const STAGE_BYTES: u32 = 0 $(+ St::<'k, $t, $h, $w, $s>::BYTES.next_multiple_of(STAGE_ALIGN))*;
 
             #[track_caller]
-            fn lanes(k: Builder<'k>) -> Self::Lanes {
-                [$({
-                    St::<'k, $t, $h, $w, $s>::check_swizzle(k);
-                    LaneAddress::new(k, St::<'k, $t, $h, $w, $s>::address())
-                }),*]
+            fn at(base: Ptr<'k, u8, Shared>) -> Self {
+                let mut next = base;
+                ($(St::at(take(&mut next, St::<'k, $t, $h, $w, $s>::BYTES).cast()),)*)
             }
 
-            fn at(base: Ptr<'k, u8, Shared>, lanes: Self::Lanes) -> Self {
-                let mut next = base;
-                ($(St::at(take(&mut next, St::<'k, $t, $h, $w, $s>::BYTES).cast(), lanes[$n]),)*)
+            #[track_caller]
+            fn prepare(&self) {
+                $(self.$n.prepare();)*
             }
 
             fn filled(self) -> Self::Filled {
@@ -219,13 +217,13 @@ macro_rules! stages {
             }
         }
 
-        impl<'k, $($t: TileElement, $a: Readable, const $h: usize, const $w: usize, $s: SharedSwizzle),*>
+        impl<'k, $($t: TensorElement, $a: Readable, const $h: usize, const $w: usize, $s: SharedSwizzle),*>
             Sources<'k, ($(St<'k, $t, $h, $w, $s>,)*)> for ($(GlTile<'k, $t, $a>,)*)
         {
             fn fill(self, tiles: ($(St<'k, $t, $h, $w, $s>,)*), at: &'static Location<'static>) {
                 $({
-                    let (view, from) = (tiles.$n.view, self.$n.read_only());
-                    view.base.kernel().located(at, || view.fill(from, 16 * $h as u32, 16 * $w as u32));
+                    let (tile, from) = (tiles.$n, self.$n);
+                    from.kernel().located(at, || tile.begin_fill(&from));
                 })*
             }
         }

@@ -1,49 +1,72 @@
-//! Register tiles: matrices that one warp holds in its registers.
+//! Register tiles: matrices in the registers of one warp.
 
 use std::{fmt, marker::PhantomData};
 
-use super::element::{RegisterLayout, Row, TileElement};
+use super::element::{RegisterLayout, Row, register_layout};
 use crate::{
-    atoms,
-    layout::{Element, Owner, TvError, TvLayout},
-    ptx::{Builder, Scalar, State, Val, Visitor},
+    atoms::TileLayout,
+    layout::{Element, Layout, Owner, TvError, TvLayout},
+    ptx::{Builder, RegId, Scalar, State, Val, Visitor},
+    tensor::{Fragment, SUBTILE_SIDE, TensorElement, splat},
 };
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T`, spread over the registers of one warp's 32 lanes.
+/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for elements of 8 bits) in the registers of one warp's 32 lanes: a
+/// [`Fragment`] whose (lane, value) layout is named by the type.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout
 /// [`Row`], and transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)): so a `Row` tile is operand A of
-/// `mma.m16n8k16` as it lies, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane holds `H·W·4`
-/// registers of 16-bit pairs, or `H·W·8` of f32.
+/// `mma.m16n8k16` as it is, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane has `H·W·4` registers of
+/// 16-bit pairs, or `H·W·8` of f32.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
-pub struct Rt<'k, T: TileElement, const H: usize, const W: usize, L = Row> {
-    pub(super) k: Builder<'k>,
-    /// Row-major over (subtile row, subtile column, register).
-    pub(super) registers: Vec<Val<'k, T::Packed>>,
+pub struct Rt<'k, T: TensorElement, const H: usize, const W: usize, L = Row> {
+    pub(super) fragment: Fragment<'k, T>,
     layout: PhantomData<L>,
 }
 
-impl<T: TileElement, const H: usize, const W: usize, L: RegisterLayout> fmt::Debug for Rt<'_, T, H, W, L> {
+impl<T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> fmt::Debug for Rt<'_, T, H, W, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rt<{}, {H}, {W}, {:?}> {:?}", T::NAME, L::LAYOUT, self.registers)
+        write!(f, "Rt<{}, {H}, {W}, {:?}> {:?}", T::NAME, L::LAYOUT, self.fragment)
     }
 }
 
-impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Rows.
-    pub const ROWS: u32 = 16 * H as u32;
+    pub const ROWS: u32 = Self::SUBTILE[0] * H as u32;
     /// Columns.
-    pub const COLS: u32 = 16 * W as u32;
+    pub const COLS: u32 = Self::SUBTILE[1] * W as u32;
     /// Registers of one lane.
-    pub const REGISTERS: usize = H * W * T::REGISTERS;
+    pub const REGISTERS: usize = H * W * Self::SUBTILE_REGISTERS;
+    /// Registers of one lane for a subtile.
+    pub(super) const SUBTILE_REGISTERS: usize =
+        (Self::SUBTILE[0] * Self::SUBTILE[1] / 32) as usize / T::PER_WORD;
+    /// Rows and columns of a subtile: it is longer along the words of narrow elements.
+    pub(super) const SUBTILE: [u32; 2] = match L::LAYOUT {
+        TileLayout::Row => [SUBTILE_SIDE, T::SUBTILE_LENGTH],
+        TileLayout::Col => [T::SUBTILE_LENGTH, SUBTILE_SIDE],
+    };
 
-    pub(super) fn from_registers(k: Builder<'k>, registers: Vec<Val<'k, T::Packed>>) -> Self {
-        debug_assert_eq!(registers.len(), Self::REGISTERS);
-        Self { k, registers, layout: PhantomData }
+    /// The values of a lane, in register order.
+    fn values() -> Layout {
+        Layout::new((Self::REGISTERS * T::PER_WORD) as i64, 1).expect("the registers of a tile are few")
     }
 
-    /// Returns which lane owns which element.
+    /// A tile whose registers are all written before it is read.
+    #[track_caller]
+    pub(super) fn uninitialized(k: Builder<'k>) -> Self {
+        Self { fragment: Fragment::uninitialized(k, &Self::values(), T::Word::CLASS), layout: PhantomData }
+    }
+
+    /// A tile that owns these registers.
+    pub(super) fn of_registers(k: Builder<'k>, registers: impl IntoIterator<Item = RegId>) -> Self {
+        Self { fragment: Fragment::over(k, registers, Self::values()), layout: PhantomData }
+    }
+
+    pub(super) fn kernel(&self) -> Builder<'k> {
+        self.fragment.kernel()
+    }
+
+    /// Returns which lane owns which element: the layout that drives every load, store and product of the tile.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -55,8 +78,7 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     /// # Ok::<(), warpwright::layout::TvError>(())
     /// ```
     pub fn fragment() -> TvLayout {
-        TvLayout::tiled(&atoms::rt_base(L::LAYOUT, T::WIDTH), H as u32, W as u32)
-            .expect("a register tile's sides are small numbers")
+        register_layout::<T, L>(H, W)
     }
 
     /// Returns the lane and the register of element (`row`, `col`).
@@ -83,45 +105,87 @@ impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'
     /// Every element `value`.
     #[track_caller]
     pub fn filled(k: Builder<'k>, value: T) -> Self {
-        let value = T::splat(value);
-        let mut registers = Vec::with_capacity(Self::REGISTERS);
-        for _ in 0..Self::REGISTERS {
-            registers.push(k.copy_of(value));
+        let (tile, word) = (Self::uninitialized(k), Val::from(splat(value)));
+        for &register in tile.fragment.all_registers() {
+            k.move_into(register, word);
         }
-        Self::from_registers(k, registers)
+        tile
     }
 
     /// The lane's registers, in the order that [`fragment`](Self::fragment) numbers them: to compute with, or to look at.
-    /// A handle is refused once the tile's own register has been overwritten by a later `mma`.
-    pub fn registers(&self) -> &[Val<'k, T::Packed>] {
-        &self.registers
+    /// A handle is refused once the tile's own register has been overwritten, by `mma` or through a fragment.
+    pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
+        let k = self.kernel();
+        self.fragment.all_registers().iter().map(|&register| Val::from_reg(k.current(register), k)).collect()
     }
 
     /// The registers of subtile (`i`, `j`).
-    pub(super) fn subtile(&self, i: usize, j: usize) -> &[Val<'k, T::Packed>] {
-        let at = (i * W + j) * T::REGISTERS;
-        &self.registers[at..at + T::REGISTERS]
+    pub(super) fn subtile_registers(&self, i: usize, j: usize) -> &[RegId] {
+        let at = (i * W + j) * Self::SUBTILE_REGISTERS;
+        &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
+    }
+
+    /// The registers of each column of subtiles, from top to bottom.
+    pub(super) fn subtile_columns(&self) -> impl Iterator<Item = Fragment<'k, T>> {
+        let values = (Self::SUBTILE_REGISTERS * T::PER_WORD) as i64;
+        let all = Layout::column_major((values, W as i64, H as i64)).expect("a tile's extents are small");
+        let all = self.fragment.with_layout(all);
+        (0..W as i64).map(move |j| all.slice((.., j, ..)))
+    }
+
+    /// The tile's registers as a [`Fragment`] of `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
+    #[must_use]
+    pub fn into_fragment(self) -> Fragment<'k, T> {
+        let element = i64::from(T::SUBTILE_LENGTH / 8);
+        let layout =
+            Layout::column_major(((element, 2, 2), W as i64, H as i64)).expect("a tile's extents are small");
+        self.fragment.with_layout(layout)
+    }
+
+    /// The tile in copies of a fragment's registers, in the order of [`into_fragment`](Self::into_fragment).
+    ///
+    /// Refused when the kernel is built: a fragment that does not fill the tile's registers in order.
+    #[track_caller]
+    pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
+        let registers = fragment.operand();
+        let tile = Self::uninitialized(k);
+        if registers.len() != Self::REGISTERS {
+            let found = registers.len();
+            k.refuse(format!("expected a fragment of {} registers, found {found}", Self::REGISTERS));
+            return tile;
+        }
+        for (&to, from) in tile.fragment.all_registers().iter().zip(registers) {
+            k.move_register(to, from);
+        }
+        tile
     }
 }
 
-/// A tile type that a kernel can make with one value everywhere; see [`Builder::zeros`].
+/// A tile type that a kernel can fill with one value; see [`Builder::zeros`].
 pub trait Fill<'k> {
     /// The element type.
     type Element;
     /// A tile full of `value`.
     #[track_caller]
     fn fill(k: Builder<'k>, value: Self::Element) -> Self;
-    /// 0 of the element type.
-    const ZERO: Self::Element;
+    /// A tile full of zeros.
+    #[track_caller]
+    fn zeros(k: Builder<'k>) -> Self;
 }
 
-impl<'k, T: TileElement, const H: usize, const W: usize, L: RegisterLayout> Fill<'k> for Rt<'k, T, H, W, L> {
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Fill<'k>
+    for Rt<'k, T, H, W, L>
+{
     type Element = T;
-    const ZERO: T = T::ZERO;
 
     #[track_caller]
     fn fill(k: Builder<'k>, value: T) -> Self {
         Self::filled(k, value)
+    }
+
+    #[track_caller]
+    fn zeros(k: Builder<'k>) -> Self {
+        Self::filled(k, T::from_mem_bits(0))
     }
 }
 
@@ -129,32 +193,26 @@ impl<'k> Builder<'k> {
     /// A tile of zeros: `k.zeros::<Rt<f32, 4, 4>>()`.
     #[track_caller]
     pub fn zeros<R: Fill<'k>>(self) -> R {
-        R::fill(self, R::ZERO)
+        R::zeros(self)
     }
 
-    /// A tile with one value everywhere: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
+    /// A tile with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
     #[track_caller]
     pub fn filled<R: Fill<'k>>(self, value: R::Element) -> R {
         R::fill(self, value)
     }
 }
 
-impl<'k> Builder<'k> {
-    /// A register that a tile may own: `value` moved to a fresh one if it is a constant or one of `others`.
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> State<'k>
+    for Rt<'k, T, H, W, L>
+{
     #[track_caller]
-    pub(super) fn own<T: Scalar, U: Scalar>(self, value: Val<'k, T>, others: &[Val<'k, U>]) -> Val<'k, T> {
-        if value.as_constant().is_some() || others.iter().any(|other| value.shares_register(other)) {
-            self.copy_of(value)
-        } else {
-            value
-        }
-    }
-}
-
-impl<'k, T: TileElement, const H: usize, const W: usize, L> State<'k> for Rt<'k, T, H, W, L> {
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-        for register in &mut self.registers {
+        let k = self.kernel();
+        let mut registers = self.registers();
+        for register in &mut registers {
             visitor.owned(register);
         }
+        *self = Self::of_registers(k, registers.iter().map(|register| register.in_register(k)));
     }
 }

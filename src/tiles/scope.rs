@@ -1,6 +1,9 @@
 //! The threads that work together on a tile.
 
-use crate::ptx::{Builder, Features, Val};
+use crate::{
+    ptx::{Builder, Features, Val},
+    tensor::{block_barrier, divide},
+};
 
 /// All threads of the block, whose number the kernel must have said with [`Builder::block`].
 #[derive(Clone, Copy, Debug)]
@@ -39,22 +42,6 @@ impl<'k> BlockThreads<'k> {
         }
         if x > 1 { index.mad(x, self.k.unchanging("%tid.x")) } else { index }
     }
-
-    /// Waits until all are here, and shows each what the others wrote: a warp by itself needs no block barrier.
-    #[track_caller]
-    pub(super) fn sync(self) {
-        if self.count() == 32 { self.k.sync_warp(u32::MAX) } else { self.k.sync_threads() }
-    }
-}
-
-/// Quotient and remainder by a constant: a shift and a mask for a power of two.
-#[track_caller]
-pub(super) fn divide<'k>(value: Val<'k, u32>, by: u32) -> (Val<'k, u32>, Val<'k, u32>) {
-    if by.is_power_of_two() {
-        (value >> by.trailing_zeros(), value & (by - 1))
-    } else {
-        (value / by, value % by)
-    }
 }
 
 impl<'k> Builder<'k> {
@@ -63,7 +50,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub(super) fn sync_in_loop(self) {
         if self.in_loop() {
-            BlockThreads::new(self).sync();
+            block_barrier(self);
         }
     }
 
@@ -97,6 +84,6 @@ impl<'k> Builder<'k> {
             ));
         }
         let warp = threads.index() >> 5;
-        divide(warp, cols)
+        divide(warp, cols.into())
     }
 }

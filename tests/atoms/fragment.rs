@@ -10,33 +10,27 @@ use warpwright_proptest::atoms::{any_fragment, base_tile, coordinate, lane, regi
 
 use super::lines::assert_lines;
 
-/// Row and column of slot `e` of pair `k` of a lane in the row layout.
-fn row_layout(lane: i64, k: i64, e: i64) -> (i64, i64) {
+/// Row and column of element `e` of word group `k` of a lane in the row layout, with `n` elements a group.
+fn row_layout(lane: i64, k: i64, e: i64, n: i64) -> (i64, i64) {
     let (g, t) = (lane / 4, lane % 4);
-    (g + 8 * (k % 2), 2 * t + e + 8 * (k / 2))
+    (g + 8 * (k % 2), n * t + e + 4 * n * (k / 2))
 }
 
 #[test]
 fn register_tiles_follow_their_formulas() {
-    for (layout, width) in [
-        (TileLayout::Row, ElementWidth::B16),
-        (TileLayout::Row, ElementWidth::B32),
-        (TileLayout::Col, ElementWidth::B16),
-        (TileLayout::Col, ElementWidth::B32),
-    ] {
+    let widths = [ElementWidth::B8, ElementWidth::B16, ElementWidth::B32, ElementWidth::B64];
+    for (layout, width) in widths.into_iter().flat_map(|w| [(TileLayout::Row, w), (TileLayout::Col, w)]) {
         let map = rt_base(layout, width);
-        assert_eq!((map.rows(), map.cols(), map.threads()), (16, 16, 32));
-        for lane in 0..32 {
-            for (k, e) in (0..4).flat_map(|k| [(k, 0), (k, 1)]) {
-                let (a, b) = row_layout(lane, k, e);
-                let (row, col) = if layout == TileLayout::Row { (a, b) } else { (b, a) };
-                let (register, slot) = match width {
-                    ElementWidth::B16 => (k, e),
-                    ElementWidth::B32 => (2 * k + e, 0),
-                };
-                let owner = Owner { thread: lane, value: 2 * k + e, register, slot };
-                assert_eq!(map.owner((row, col)), Ok(owner), "{layout:?} {width:?} ({row}, {col})");
-            }
+        let n = if width == ElementWidth::B8 { 4 } else { 2 };
+        let shape = if layout == TileLayout::Row { (16, 8 * n) } else { (8 * n, 16) };
+        assert_eq!(((map.rows(), map.cols()), map.threads()), (shape, 32));
+        for (lane, value) in (0..32).flat_map(|lane| (0..4 * n).map(move |value| (lane, value))) {
+            let (a, b) = row_layout(lane, value / n, value % n, n);
+            let (row, col) = if layout == TileLayout::Row { (a, b) } else { (b, a) };
+            let per_register = i64::from(width.per_register());
+            let (register, slot) = (value / per_register, value % per_register);
+            let owner = Owner { thread: lane, value, register, slot };
+            assert_eq!(map.owner((row, col)), Ok(owner), "{layout:?} {width:?} ({row}, {col})");
         }
     }
 }

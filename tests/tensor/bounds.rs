@@ -65,7 +65,7 @@ fn constants_past_the_end() {
         ),
         (
             refusal(|k, _| drop(k.fragment_of_shape::<f32>((2, 2)).slice((3, ..)))),
-            "coordinate 3 in a mode of 2",
+            "coordinate 3 is out of bounds of a mode of 2",
         ),
     ];
     for (found, wanted) in cases {

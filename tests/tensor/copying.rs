@@ -92,8 +92,8 @@ fn through_shared<T: warpwright::tensor::TensorElement>(
         let tiled =
             k.tiled_copy::<T>(&format!("UniversalCopy<u{}>", 8 * T::SIZE), "(16,8):(8,1)", "(1,4):(0,1)");
         let part = tiled.thread(k.tid_x());
-        let arrived = copy(&part.partition_d(&tile), &part.partition_s(&x)).wait();
-        copy(&part.partition_d(&y), &part.partition_s(&tile.filled(&arrived)));
+        let tile = copy(&part.partition_d(&tile), &part.partition_s(&x)).wait();
+        copy(&part.partition_d(&y), &part.partition_s(&tile));
     })
 }
 
@@ -154,8 +154,8 @@ fn what_would_alias_or_misalign_is_refused() {
     };
     assert_eq!(
         refusal(slab(1)),
-        "SM80_CP_ASYNC_CACHEALWAYS<u64> moves 8 bytes at once, but from element 0 on only 4 are side by side and aligned \
-         on both sides"
+        "SM80_CP_ASYNC_CACHEALWAYS<u64> moves 8 bytes in one access, but from element 0 on only 4 are adjacent and \
+         aligned on both sides"
     );
     assert_eq!(count(&slab(2).unwrap(), "cp.async.ca"), 2);
 

@@ -79,8 +79,7 @@ fn operands_by_tiled_copies_of_the_product() {
         let (thread, lanes) = (k.tid_x(), k.layout("(8,4):(1,8)"));
         let a_in = copy(&a_tile.local_partition(&lanes, thread), &a.local_partition(&lanes, thread));
         let b_in = copy(&b_tile.local_partition(&lanes, thread), &b.local_partition(&lanes, thread));
-        let arrived = a_in.and(b_in).wait();
-        let (a_tile, b_tile) = (a_tile.filled(&arrived), b_tile.filled(&arrived));
+        let (a_tile, b_tile) = a_in.and(b_in).wait();
 
         let mma = k.tiled_mma("SM80_16x8x8_F32TF32TF32F32_TN", "(1,1,1):(0,0,0)", ..);
         let part = mma.thread(k, thread);
@@ -137,7 +136,7 @@ fn double_buffered(target: Target) -> Result<Kernel<product::Args>, BuildError> 
                 let a_from = part.partition_s(&a.local_tile((128, 8), (row, i)));
                 let b_from = part.partition_s(&b.local_tile((128, 8), (col, i)));
                 let a_in = copy_tiled(&tiled, &part.partition_d(&a_to), &a_from);
-                a_in.and(copy_tiled(&tiled, &part.partition_d(&b_to), &b_from)).commit();
+                a_in.and(copy_tiled(&tiled, &part.partition_d(&b_to), &b_from))
             };
 
             let mma = k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..);
@@ -146,13 +145,11 @@ fn double_buffered(target: Target) -> Result<Kernel<product::Args>, BuildError> 
             let sum = k.fragment_of_shape::<f32>(c.shape());
             fill(&sum, 0.0);
 
-            fetch(Val::from(0), Val::from(0));
-            k.for_(depth.ceil_div(8), |i| {
-                let next = i + 1;
-                k.if_else(next.lt(depth.ceil_div(8)), || fetch(next, next & 1), || k.commit_group());
-                let arrived = k.wait_groups(1);
-                let a = product.partition_a(&a_slabs.filled(&arrived).slice((.., .., i & 1)));
-                let b = product.partition_b(&b_slabs.filled(&arrived).slice((.., .., i & 1)));
+            let first = fetch(Val::from(0), Val::from(0));
+            let last = k.fold(depth.ceil_div(8), first, |i, in_flight| {
+                let (a, b) = in_flight.wait();
+                let next = fetch(i + 1, (i + 1) & 1);
+                let (a, b) = (product.partition_a(&a), product.partition_b(&b));
                 let held = [0, 1].map(|_| {
                     (
                         k.fragment_of_shape::<f32>((1, a.size_of(1))),
@@ -172,8 +169,9 @@ fn double_buffered(target: Target) -> Result<Kernel<product::Args>, BuildError> 
                     let (held_a, held_b) = &held[column as usize % 2];
                     gemm(&mma, &sum, held_a, held_b, &sum);
                 }
-                k.sync_threads(); // all are done with the slab
+                next
             });
+            last.wait_own();
             copy(&c, &sum);
         },
     )

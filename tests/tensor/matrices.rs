@@ -27,10 +27,11 @@ fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &
         let flat = x.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
         let flat_tile =
             tile.compose(k.layout(&format!("{0}:1", layout.size()))).local_partition(&lanes, k.tid_x());
-        let arrived = copy(&flat_tile, &flat).wait();
+        let tile =
+            copy(&flat_tile, &flat).wait().compose(Layout::column_major(layout.shape().clone()).unwrap());
         let tiled = k.tiled_copy::<bf16>(atom, threads, values);
         let part = tiled.thread(k.tid_x());
-        let (from, to) = (part.partition_s(&tile.filled(&arrived)), part.partition_d(&y));
+        let (from, to) = (part.partition_s(&tile), part.partition_d(&y));
         let held = k.fragment_of_shape::<bf16>(to.shape());
         load_matrices(&tiled, &held, &from);
         copy(&to, &held);
@@ -71,8 +72,8 @@ fn stmatrix_stores_what_ldmatrix_loads() {
         let from = part.partition_s(&x);
         let held = k.fragment_of_shape::<bf16>(from.shape());
         copy(&held, &from);
-        let arrived = store_matrices(&tiled, &part.partition_d(&tile), &held).wait();
-        copy(&y.slice((.., k.tid_x())), &tile.filled(&arrived).slice((.., k.tid_x())));
+        let tile = store_matrices(&tiled, &part.partition_d(&tile), &held).wait();
+        copy(&y.slice((.., k.tid_x())), &tile.slice((.., k.tid_x())));
     });
     let kernel = kernel.unwrap();
     assert_eq!(count(&kernel, "stmatrix"), 4);
@@ -159,10 +160,10 @@ impl InShared {
             let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
             let tile = k.shared_tensor::<T>(SharedLayout::swizzled(layout, self.swizzle));
             let (rows, thread) = (k.layout("(64,1):(1,0)"), k.tid_x());
-            let there = copy(&tile.local_partition(&rows, thread), &x.local_partition(&rows, thread)).wait();
+            let tile = copy(&tile.local_partition(&rows, thread), &x.local_partition(&rows, thread)).wait();
             let mma = k.tiled_mma(self.atom, "(2,1,1):(1,2,2)", self.tile);
             let part = mma.thread(k, thread);
-            let shared = part.partition(self.operand, &tile.filled(&there));
+            let shared = part.partition(self.operand, &tile);
             let y = part.partition(self.operand, &y);
             walk(k, way, &shared, &part.fragment_like(self.operand, &shared), &y);
         });
@@ -184,8 +185,8 @@ impl InShared {
             let x = part.partition(self.operand, &x);
             let held = k.fragment_of_shape::<u16>(x.shape().clone());
             copy(&held, &x);
-            let there = copy(&part.partition(self.operand, &tile), &held).wait();
-            copy(&y.local_partition(&rows, thread), &tile.filled(&there).local_partition(&rows, thread));
+            let tile = copy(&part.partition(self.operand, &tile), &held).wait();
+            copy(&y.local_partition(&rows, thread), &tile.local_partition(&rows, thread));
         });
         passes(&kernel.unwrap(), self.layout, |i| i as u16, instructions);
     }
@@ -229,7 +230,8 @@ fn copy_loads_operands_with_ldmatrix() {
     // 64×32 by tiles of 16×16 and 8×16.
     B.loads(Walk::AtOnce, half, &[(x4, 8), ("ld.shared", 0)]);
     B.loads(Walk::Looped, half, &[(x4, 4), ("ld.shared", 0)]);
-    InShared { tile: A.tile, ..B }.loads(Walk::AtOnce, half, &[(x2, 16), (x4, 0), ("ld.shared", 0)]);
+    // Neighboring instructions share one: each alone needs two matrices.
+    InShared { tile: A.tile, ..B }.loads(Walk::AtOnce, half, &[(x4, 8), (x2, 0), ("ld.shared", 0)]);
     // M and N side by side.
     let columns = "(64,32):(1,64)";
     let swizzle = Swizzle::BYTES_128;
@@ -277,7 +279,7 @@ fn copy_loads_what_no_matrix_fits_with_plain_loads() {
 fn copy_stores_operands_with_stmatrix() {
     let [x2, x4, trans] = ["x2", "x4", "x4.trans"].map(|count| format!("stmatrix.sync.aligned.m8n8.{count}"));
     C.stores(&[(&x4, 4), ("st.shared", 0)]);
-    InShared { tile: A.tile, ..C }.stores(&[(&x2, 8), (&x4, 0), ("st.shared", 0)]);
+    InShared { tile: A.tile, ..C }.stores(&[(&x4, 4), (&x2, 0), ("st.shared", 0)]);
     InShared { layout: "(64,32):(1,64)", swizzle: Swizzle::BYTES_128, ..C }
         .stores(&[(&trans, 4), ("st.shared", 0)]);
     A.stores(&[(&x4, 4), ("st.shared", 0)]);

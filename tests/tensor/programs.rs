@@ -4,9 +4,10 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     atoms::MmaOperand,
     prelude::*,
+    ptx,
     run::{Device, RunError, Simulator},
     sim::FindingKind,
-    tensor::{Arrived, Pending, copy, fill, gemm},
+    tensor::{Pending, Tensor, copy, fill, gemm},
 };
 
 use crate::devices::all;
@@ -136,9 +137,11 @@ fn a_minimal_product_in_tf32() {
 }
 
 type Halves = (In<f16>, In<f16>, Out<f32>);
+/// Tiles of A and B that can be read.
+type Tiles<'k> = (Tensor<'k, Shared, f16, ptx::Read>, Tensor<'k, Shared, f16, ptx::Read>);
 
 /// C = A·Bᵀ of 16×8×16 by one warp through shared memory, which waits for its asynchronous copies as `wait` says.
-fn one_warp(wait: impl for<'k> FnOnce(Builder<'k>, Pending<'k>) -> Arrived<'k>) -> Kernel<Halves> {
+fn one_warp(wait: impl for<'k> FnOnce(Builder<'k>, Pending<'k, Tiles<'k>>) -> Tiles<'k>) -> Kernel<Halves> {
     let kernel = Kernel::<Halves>::build("halves(a, b, c)", Target::SM_80, |k, (a, b, c)| {
         k.block([32]);
         k.grid([1.into()]);
@@ -151,11 +154,11 @@ fn one_warp(wait: impl for<'k> FnOnce(Builder<'k>, Pending<'k>) -> Arrived<'k>) 
         let part = tiled.thread(thread);
         let a_in = copy(&part.partition_d(&a_tile), &part.partition_s(&a));
         let b_in = copy(&part.partition_d(&b_tile), &part.partition_s(&b));
-        let arrived = wait(k, a_in.and(b_in));
+        let (a_tile, b_tile) = wait(k, a_in.and(b_in));
         let mma = k.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(1,1,1):(0,0,0)", ..);
         let part = mma.thread(k, thread);
-        let a = part.load(MmaOperand::A, &a_tile.filled(&arrived));
-        let b = part.load(MmaOperand::B, &b_tile.filled(&arrived));
+        let a = part.load(MmaOperand::A, &a_tile);
+        let b = part.load(MmaOperand::B, &b_tile);
         let c = part.partition_c(&c);
         let sum = part.fragment_like(MmaOperand::C, &c);
         fill(&sum, 0.0);
@@ -179,10 +182,10 @@ fn halves(device: &impl Device, kernel: &Kernel<Halves>) -> Result<[Vec<f32>; 2]
 
 #[test]
 fn a_product_of_halves_through_ldmatrix() {
-    fn own_and_warp<'k>(k: Builder<'k>, pending: Pending<'k>) -> Arrived<'k> {
-        let arrived = pending.wait_own();
+    fn own_and_warp<'k>(k: Builder<'k>, pending: Pending<'k, Tiles<'k>>) -> Tiles<'k> {
+        let tiles = pending.wait_own();
         k.sync_warp(u32::MAX);
-        arrived
+        tiles
     }
     for kernel in [one_warp(|_, pending| pending.wait()), one_warp(own_and_warp)] {
         let loads = ["x4", "x2"].map(|count| format!("ldmatrix.sync.aligned.m8n8.{count}"));

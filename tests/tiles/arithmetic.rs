@@ -5,7 +5,8 @@ use warpwright::{
     prelude::*,
     ptx::{Accumulator, HalfPair},
     run::Device,
-    tiles::{RegisterLayout, TileElement},
+    tensor::TensorElement,
+    tiles::RegisterLayout,
 };
 
 use super::codes::Coded;
@@ -23,8 +24,8 @@ fn whole<T: Coded>(count: usize, seed: u32) -> (Vec<T>, Vec<f32>) {
 
 fn product<T, const M: usize, const N: usize, const D: usize>()
 where
-    T: Coded + TileElement<Packed: HalfPair>,
-    f32: Accumulator<T::Packed>,
+    T: Coded + TensorElement<Word: HalfPair>,
+    f32: Accumulator<T::Word>,
 {
     let (m, n, depth) = (16 * M, 16 * N, 16 * D);
     type Args<T> = (In<T>, In<T>, In<T>, Out<f32>, Out<f32>);

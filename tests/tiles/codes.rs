@@ -3,11 +3,11 @@
 use warpwright::{
     layout::TvLayout,
     ptx::{bf16, f16},
-    tiles::TileElement,
+    tensor::{Arithmetic, FloatElement},
 };
 
 /// An element type with small whole numbers.
-pub(super) trait Coded: TileElement {
+pub(super) trait Coded: Arithmetic + FloatElement {
     /// The number in this type; exact up to 256.
     fn code(number: u32) -> Self;
     /// The number as f64, exactly.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use warpwright::{
     kernels::matmul,
     prelude::*,
-    tiles::{Auto, Plain, SharedSwizzle, TileElement},
+    tensor::{Arithmetic, FloatElement},
+    tiles::{Auto, Plain, SharedSwizzle},
 };
 
 /// The Rust files that a module's `.loc` directives name.
@@ -13,7 +14,7 @@ fn files(ptx: &str) -> BTreeSet<&str> {
     ptx.lines().filter_map(|line| line.strip_prefix(".file ")?.split('"').nth(1)).collect()
 }
 
-fn everything<T: TileElement, S: SharedSwizzle>(divisor: u32, target: Target) -> String {
+fn everything<T: Arithmetic + FloatElement, S: SharedSwizzle>(divisor: u32, target: Target) -> String {
     Kernel::<(In<T>, Out<T>, u32, u32)>::build("everything", target, |k, (a, d, m, n)| {
         k.block([64]);
         k.return_if(m.eq(0));

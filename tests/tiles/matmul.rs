@@ -5,7 +5,7 @@ use warpwright::{
     prelude::*,
     ptx::{Accumulator, HalfPair},
     run::{AnyDevice, Device},
-    tiles::TileElement,
+    tensor::TensorElement,
 };
 
 use super::codes::Coded;
@@ -30,8 +30,8 @@ struct Problem<T> {
 
 impl<T> Problem<T>
 where
-    T: Coded + TileElement<Packed: HalfPair>,
-    f32: Accumulator<T::Packed>,
+    T: Coded + TensorElement<Word: HalfPair>,
+    f32: Accumulator<T::Word>,
 {
     fn new(m: u32, n: u32, k: u32, seed: u64) -> Self {
         let (a, b) = (normal((m * k) as usize, seed), normal((k * n) as usize, !seed));

@@ -51,6 +51,41 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
+/// Which caches `cp.async` uses (PTX ISA, "cp.async").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CpAsyncCache {
+    /// L2 alone for 16 bytes, L1 too for fewer.
+    Best,
+    /// All levels: `.ca`.
+    All,
+    /// L2 alone, for 16 bytes: `.cg`.
+    L2,
+}
+
+impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
+    /// Begins to copy 4, 8 or 16 bytes from global memory to here; zeros where `condition` does not hold, and then nothing is read.
+    #[track_caller]
+    pub(crate) fn copy_async_if<R: Readable>(
+        self,
+        from: Ptr<'k, T, Global, R>,
+        bytes: u32,
+        cache: CpAsyncCache,
+        condition: Val<'k, bool>,
+    ) {
+        let k = self.kernel();
+        self.check_aligned(bytes);
+        from.check_aligned(bytes);
+        let l2_alone = cache == CpAsyncCache::L2 || (cache == CpAsyncCache::Best && bytes == 16);
+        let level = if l2_alone { "cg" } else { "ca" };
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 4>::new();
+        operands.extend([self.operand(), from.operand(), Operand::Imm(Immediate::new(bytes))]);
+        if condition.as_constant() != Some(true) {
+            operands.push(condition.select(bytes, 0).operand(k));
+        }
+        k.emit(format_args!("cp.async.{level}.shared.global"), &operands);
+    }
+}
+
 impl Builder<'_> {
     /// Makes all copies that this thread began since the last commit into one group.
     #[doc(alias = "cp.async.commit_group")]

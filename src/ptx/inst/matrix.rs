@@ -5,6 +5,7 @@
 
 use super::{pack::HalfPair, product::Addition};
 use crate::ptx::{
+    body::RegId,
     kernel::Builder,
     operand::Operand,
     ptr::{Ptr, Readable, Shared, Writable},
@@ -159,14 +160,15 @@ impl<'k> Builder<'k> {
         d
     }
 
-    /// `m16n8k16` that accumulates in place: `c` is overwritten with `A·B + C`.
+    /// `m16n8k16` on words that accumulates in place: `c`, which the innermost loop must carry, is overwritten with `A·B + C`.
     #[track_caller]
-    pub(crate) fn mma_m16n8k16_in_place<P: HalfPair, C: Accumulator<P>>(
+    pub(crate) fn mma_m16n8k16_of_words<P: HalfPair, C: Accumulator<P>>(
         self,
-        a: [Val<'k, P>; 4],
-        b: [Val<'k, P>; 2],
-        c: &mut [Val<'k, C>],
+        a: &[RegId],
+        b: &[RegId],
+        c: &[RegId],
     ) {
-        self.product_in_place(mnemonic!("m16n8k16", P, C), c, &a, &b, Addition::default());
+        self.check_carried(c);
+        self.product_of_words(mnemonic!("m16n8k16", P, C), false, [c, a, b, c]);
     }
 }

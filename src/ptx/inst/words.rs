@@ -1,0 +1,235 @@
+//! Instructions on the registers of fragments: words that several elements share, and that are written in place.
+
+use std::{fmt, panic::Location};
+
+use arrayvec::ArrayVec;
+
+use crate::ptx::{
+    body::RegId,
+    error::BuildErrorKind,
+    kernel::Builder,
+    operand::Operand,
+    ptr::{Ptr, Shared, Space},
+    types::{Element, RegClass, Scalar},
+    val::Val,
+};
+
+/// Most words of one operand: an accumulator of four registers in f64, twice.
+type Words = ArrayVec<Operand<'static>, 8>;
+
+impl<'k> Builder<'k> {
+    /// The register under its current name, whatever has been written to it.
+    pub(crate) fn current(self, register: RegId) -> RegId {
+        self.body().current(register)
+    }
+
+    /// Refuses registers that the innermost emitted loop does not carry: accumulating into them would add up over its iterations.
+    #[track_caller]
+    pub(crate) fn check_carried(self, registers: &[RegId]) {
+        for &register in registers {
+            if !self.body().is_carried(register) {
+                self.fail(BuildErrorKind::NotCarried { register: register.to_string() });
+            }
+        }
+    }
+
+    /// Registers for results that a tile will own and overwrite in place: those that `compute` makes, or copies of values that
+    /// others may use too.
+    #[track_caller]
+    pub(crate) fn all_owned<T: Scalar>(self, compute: impl FnOnce() -> Vec<Val<'k, T>>) -> Vec<RegId> {
+        let before = self.body().registers_of(T::CLASS);
+        let mut own: Vec<RegId> = Vec::new();
+        for value in compute() {
+            let fresh = value.reg().map(|(register, _)| register).filter(|register| {
+                register.index >= before && own.iter().all(|other| other.index != register.index)
+            });
+            own.push(match fresh {
+                Some(register) => register,
+                None => self.copy_of(value).in_register(self),
+            });
+        }
+        own
+    }
+
+    /// [`all_owned`](Self::all_owned) of one result.
+    #[track_caller]
+    pub(crate) fn owned<T: Scalar>(self, compute: impl FnOnce() -> Val<'k, T>) -> RegId {
+        self.all_owned(|| vec![compute()])[0]
+    }
+
+    fn words(self, registers: &[RegId]) -> Words {
+        registers.iter().map(|&register| Operand::Reg(register.in_place())).collect()
+    }
+
+    /// Moves a value into a register.
+    #[track_caller]
+    pub(crate) fn move_into<T: Scalar>(self, to: RegId, value: Val<'k, T>) {
+        let constant = value.immediate().filter(|_| T::IMMEDIATE || to.class == T::CLASS || T::BYTES >= 4);
+        let value = constant.unwrap_or_else(|| Operand::Reg(value.in_register(self)));
+        self.emit(format_args!("mov.{}", bits(to.class)), &[Operand::Reg(to.in_place()), value]);
+    }
+
+    /// Moves one register to another of the same width.
+    #[track_caller]
+    pub(crate) fn move_register(self, to: RegId, from: RegId) {
+        let operands = [to, from].map(|register| Operand::Reg(register.in_place()));
+        self.emit(format_args!("mov.{}", bits(to.class)), &operands);
+    }
+
+    /// A copy of the element in slot `slot` of a word.
+    #[track_caller]
+    pub(crate) fn extract<T: Element>(self, word: RegId, slot: usize) -> Val<'k, T::Reg> {
+        let word = Operand::Reg(word.in_place());
+        let constant = |value: u32| Val::<u32>::from(value).operand(self);
+        match T::SIZE {
+            1 => {
+                let extract = if T::MEM == "s8" { "bfe.s32" } else { "bfe.u32" };
+                self.result(format_args!("{extract}"), &[word, constant(8 * slot as u32), constant(8)])
+            }
+            2 => {
+                let halves = [self.fresh(T::Reg::CLASS), self.fresh(T::Reg::CLASS)];
+                self.emit(format_args!("mov.b32"), &[Operand::Vector(&halves.map(Operand::Reg)), word]);
+                Val::from_reg(halves[slot], self)
+            }
+            bytes => self.result(format_args!("mov.b{}", 8 * bytes), &[word]),
+        }
+    }
+
+    /// Writes an element to slot `slot` of a word; the other slots keep their values.
+    #[track_caller]
+    pub(crate) fn insert<T: Element>(self, word: RegId, slot: usize, value: Val<'k, T::Reg>) {
+        let constant = |value: u32| Val::<u32>::from(value).operand(self);
+        match T::SIZE {
+            1 => {
+                let value = Operand::Reg(value.in_register(self));
+                let (at, operand) = (constant(8 * slot as u32), Operand::Reg(word.in_place()));
+                self.emit(format_args!("bfi.b32"), &[operand, value, operand, at, constant(8)]);
+            }
+            2 => {
+                let halves = [self.fresh(T::Reg::CLASS), self.fresh(T::Reg::CLASS)];
+                let mut halves = halves.map(Operand::Reg);
+                self.emit(
+                    format_args!("mov.b32"),
+                    &[Operand::Vector(&halves), Operand::Reg(word.in_place())],
+                );
+                halves[slot] = Operand::Reg(value.in_register(self));
+                self.emit(
+                    format_args!("mov.b32"),
+                    &[Operand::Reg(word.in_place()), Operand::Vector(&halves)],
+                );
+            }
+            _ => self.move_into(word, value),
+        }
+    }
+
+    /// `d = a · b + c` on words: each operand in braces, or bare where the instruction is of one thread.
+    #[track_caller]
+    pub(crate) fn product_of_words(
+        self,
+        mnemonic: fmt::Arguments<'_>,
+        bare: bool,
+        [d, a, b, c]: [&[RegId]; 4],
+    ) {
+        let operands = [d, a, b, c].map(|registers| self.words(registers));
+        let operands = operands.each_ref().map(|words| if bare { words[0] } else { Operand::Vector(words) });
+        self.emit(mnemonic, &operands);
+    }
+}
+
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
+    /// Loads adjacent words with one instruction where `condition` holds; elsewhere nothing is read and the registers keep their values.
+    /// The address must be known to be aligned to all of them.
+    #[track_caller]
+    pub(crate) fn load_words(self, words: &[RegId], condition: Val<'k, bool>) {
+        let k = self.kernel();
+        let (address, bytes) = (self.operand(), word_bytes(words));
+        self.check_aligned(bytes * words.len() as u32);
+        k.located(Location::caller(), || {
+            k.when(condition, || {
+                let registers = k.words(words);
+                let mnemonic = format_args!("ld{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
+                k.emit(mnemonic, &[one_or_vector(&registers), address]);
+            });
+        });
+    }
+
+    /// Stores adjacent words with one instruction where `condition` holds. The address must be known to be aligned to all of them.
+    #[track_caller]
+    pub(crate) fn store_words(self, words: &[RegId], condition: Val<'k, bool>) {
+        let k = self.kernel();
+        let (address, bytes) = (self.operand(), word_bytes(words));
+        self.check_aligned(bytes * words.len() as u32);
+        k.located(Location::caller(), || {
+            k.when(condition, || {
+                let registers = k.words(words);
+                let mnemonic = format_args!("st{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
+                k.emit(mnemonic, &[address, one_or_vector(&registers)]);
+            });
+        });
+    }
+}
+
+impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
+    /// `ldmatrix` of as many matrices as words; `trans` is `".trans"` or nothing. See [`ldmatrix`](Ptr::ldmatrix).
+    #[track_caller]
+    pub(crate) fn ldmatrix_words(self, trans: &str, words: &[RegId]) {
+        let count = words.len();
+        self.ldmatrix_form(format_args!("ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"), words);
+    }
+
+    /// Any form of `ldmatrix`.
+    #[track_caller]
+    pub(crate) fn ldmatrix_form(self, mnemonic: fmt::Arguments<'_>, words: &[RegId]) {
+        let k = self.kernel();
+        self.check_aligned(16);
+        let registers = k.words(words);
+        k.emit(mnemonic, &[Operand::Vector(&registers), self.operand()]);
+    }
+
+    /// `stmatrix` of as many matrices as words. See [`stmatrix`](Ptr::stmatrix).
+    #[track_caller]
+    pub(crate) fn stmatrix_words(self, trans: &str, words: &[RegId]) {
+        let count = words.len();
+        self.stmatrix_form(format_args!("stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"), words);
+    }
+
+    /// Any form of `stmatrix`.
+    #[track_caller]
+    pub(crate) fn stmatrix_form(self, mnemonic: fmt::Arguments<'_>, words: &[RegId]) {
+        let k = self.kernel();
+        self.check_aligned(16);
+        let registers = k.words(words);
+        k.emit(mnemonic, &[self.operand(), Operand::Vector(&registers)]);
+    }
+}
+
+/// `b32` or `b64`: the `mov` of any word of a class.
+fn bits(class: RegClass) -> &'static str {
+    match class {
+        RegClass::B64 | RegClass::F64 => "b64",
+        _ => "b32",
+    }
+}
+
+fn word_bytes(words: &[RegId]) -> u32 {
+    match words.first().map(|word| word.class) {
+        Some(RegClass::B64 | RegClass::F64) => 8,
+        _ => 4,
+    }
+}
+
+/// `.v2` or `.v4`.
+fn vector(words: usize) -> &'static str {
+    match words {
+        1 => "",
+        2 => ".v2",
+        _ => ".v4",
+    }
+}
+
+fn one_or_vector<'o>(registers: &'o [Operand<'static>]) -> Operand<'o> {
+    match registers {
+        [one] => *one,
+        several => Operand::Vector(several),
+    }
+}

@@ -1,0 +1,104 @@
+//! One lane's part of a view that a warp moves together.
+//!
+//! The part's start is that of lane 0 until an access needs this lane's own: a matrix instruction takes addresses of other lanes'
+//! elements, which the part alone does not tell.
+
+use std::rc::Rc;
+
+use super::{
+    element::TensorElement,
+    memory::{Step, Tensor},
+    moved::Moved,
+    space::TensorSpace,
+};
+use crate::{
+    layout::{Codomain, Layout, Tiler, TvLayout},
+    ptx::Val,
+};
+
+/// How the lanes of a warp share a view: lane number to step, and this thread's lane.
+#[derive(Clone, Debug)]
+pub(super) struct Lanes<'k> {
+    /// 32 lanes.
+    pub(super) layout: Layout<Step>,
+    pub(super) lane: Val<'k, u32>,
+}
+
+impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
+    /// Lane 0's view as that of lane `lane`, by a layout of 32 lanes.
+    pub(super) fn in_lanes(self, layout: Layout<Step>, lane: Val<'k, u32>) -> Self {
+        Self { lanes: Some(Rc::new(Lanes { layout, lane })), ..self }
+    }
+
+    /// The view with this lane's start added.
+    #[track_caller]
+    pub(super) fn resolved(&self) -> Self {
+        let mut view = self.clone();
+        if let Some(lanes) = view.lanes.take() {
+            view.add_coordinate(&lanes.layout, lanes.lane);
+        }
+        view
+    }
+
+    /// Moves the view's start by the value of `mode` at `index`.
+    #[track_caller]
+    pub(super) fn add_coordinate(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {
+        if let Some(index) = index.as_constant() {
+            self.offset.step(&mode.index(index.into()), 1);
+            return;
+        }
+        let mut moved = Moved::default();
+        moved.add(mode, index);
+        self.advance(moved);
+    }
+
+    /// The part of lane `lane` of a warp, by a (thread, value) layout onto the view's elements.
+    #[track_caller]
+    pub(crate) fn lane_part(&self, tv: &TvLayout, lane: Val<'k, u32>) -> Self {
+        let (part, threads) = self.part_by(tv.layout());
+        part.in_lanes(threads, lane)
+    }
+
+    /// The part of thread `thread`, by a (thread, value) layout onto the view's elements.
+    #[track_caller]
+    pub(crate) fn part_of(&self, tv: &Layout, thread: Val<'k, u32>) -> Self {
+        let (mut part, threads) = self.part_by(tv);
+        part.add_coordinate(&threads, thread);
+        part
+    }
+
+    /// The rectangle of `size` elements that begins at coordinate `at`, counted in rectangles of `unit` elements. Its elements must have
+    /// the layout of the first ones: those of a nested mode do not carry from one block into the next.
+    #[track_caller]
+    pub(crate) fn rectangle(&self, size: [u32; 2], unit: [u32; 2], at: [Val<'k, u32>; 2]) -> Self {
+        let first = self.layout.compose(Tiler::from((size[0], size[1])));
+        let starts =
+            self.layout.zipped_divide(Tiler::from((unit[0], unit[1]))).and_then(|units| units.mode(1));
+        match (first, starts) {
+            (Ok(first), Ok(starts)) => {
+                let mut view = self.with_layout(first);
+                for (mode, at) in starts.modes().zip(at) {
+                    view.add_coordinate(&mode, at);
+                }
+                view
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                self.kernel().refuse(error.to_string());
+                self.clone()
+            }
+        }
+    }
+
+    /// Thread 0's part, and what the other threads add.
+    #[track_caller]
+    fn part_by(&self, tv: &Layout) -> (Self, Layout<Step>) {
+        let parts = self.layout.compose(tv).and_then(|tv| Ok((tv.mode(0)?, tv.mode(1)?)));
+        let (threads, values) = parts.unwrap_or_else(|error| {
+            self.kernel().refuse(error.to_string());
+            (Layout::concat([]), Layout::concat([]))
+        });
+        let mut part = self.with_layout(values);
+        part.share(self);
+        (part, threads)
+    }
+}

@@ -1,0 +1,147 @@
+//! Copies between shared memory and fragments as `ldmatrix` and `stmatrix`, derived from the layouts of both.
+//!
+//! A register of a fragment is a matrix of 8 rows of 16 bytes if lane 4g + t has, of row g, the t-th word (plain), or of row
+//! 2t + e, column g as its e-th half (transposed). One instruction moves 4, 2 or 1 of them; lane 8m + r passes the address of row r of
+//! matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
+
+use super::{
+    element::TensorElement,
+    fragment::Fragment,
+    memory::{Step, Tensor},
+    offset::Offset,
+};
+use crate::{
+    layout::{IntTuple, Layout, Tuple},
+    ptx::{Features, ReadWrite, RegId, Shared},
+};
+
+/// Which of the two a copy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Load,
+    Store,
+}
+
+/// How the words of a part make up matrices.
+struct Matrices {
+    transposed: bool,
+    /// Elements from one row of a matrix to the next.
+    row: i64,
+    /// Each matrix: its register, and its first element relative to the view's start.
+    all: Vec<(RegId, i64)>,
+}
+
+/// Bytes of a matrix's row.
+const ROW_BYTES: i64 = 16;
+/// Rows of a matrix.
+const ROWS: i64 = 8;
+
+/// Moves between a lane's part of shared memory and a fragment of the same shape, if both are made of matrices; `false` if not.
+#[track_caller]
+pub(super) fn move_matrices<'k, T: TensorElement>(
+    direction: Direction,
+    memory: &Tensor<'k, Shared, T, ReadWrite>,
+    fragment: &Fragment<'k, T>,
+) -> bool {
+    let needed = match direction {
+        Direction::Load => Features::TURING,
+        Direction::Store => Features::HOPPER,
+    };
+    if !memory.kernel().target().features().contains(needed) {
+        return false;
+    }
+    let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
+    let mut rest = all.as_slice();
+    while let Some(&(_, first)) = rest.first() {
+        let count = [4, 2, 1].into_iter().find(|&count| is_affine(rest, count)).unwrap_or(1);
+        let (group, after) = rest.split_at(count);
+        let step = |bit: usize| group.get(1 << bit).map_or(0, |(_, offset)| offset - first);
+        let rows = Layout::with_stride(
+            [ROWS, 1 + i64::from(count > 1), 1 + i64::from(count > 2)].into_iter().collect::<IntTuple>(),
+            [row, step(0), step(1)]
+                .into_iter()
+                .map(|elements| Tuple::Leaf(Step::along(0, elements)))
+                .collect(),
+        );
+        let Ok(rows) = rows else { return false };
+        let registers: Vec<RegId> = group.iter().map(|(register, _)| *register).collect();
+        move_group(direction, memory, &rows, first, transposed, &registers);
+        rest = after;
+    }
+    true
+}
+
+#[track_caller]
+fn move_group<'k, T: TensorElement>(
+    direction: Direction,
+    memory: &Tensor<'k, Shared, T, ReadWrite>,
+    rows: &Layout<Step>,
+    first: i64,
+    transposed: bool,
+    registers: &[RegId],
+) {
+    let Some(lanes) = &memory.lanes else { return };
+    let mut start = Tensor { lanes: None, ..memory.clone() };
+    start.add_coordinate(rows, lanes.lane);
+    let pointer = start.pointer_at(&Offset { elements: first, ..Offset::default() });
+    let trans = if transposed { ".trans" } else { "" };
+    match direction {
+        Direction::Load => pointer.ldmatrix_words(trans, registers),
+        Direction::Store => pointer.stmatrix_words(trans, registers),
+    }
+}
+
+/// Whether the first `count` matrices are at `first + (m & 1) · a + (m >> 1) · b`, as one address layout requires.
+fn is_affine(matrices: &[(RegId, i64)], count: usize) -> bool {
+    match matrices.get(..count) {
+        Some([(_, a), (_, b), (_, c), (_, d)]) => b - a == d - c,
+        Some(_) => true,
+        None => false,
+    }
+}
+
+impl Matrices {
+    /// The matrices of a lane's part of shared memory, in the order of the fragment's registers.
+    fn of<T: TensorElement>(
+        memory: &Tensor<'_, Shared, T, ReadWrite>,
+        fragment: &Fragment<'_, T>,
+    ) -> Option<Self> {
+        let lanes = memory.lanes.as_deref()?;
+        let size = i64::from(T::SIZE);
+        let row_elements = ROW_BYTES / size;
+        let per_word = i64::try_from(T::PER_WORD).ok()?;
+        let registers = fragment.whole_registers()?;
+        if memory.size() != fragment.size() || T::SIZE > 4 || !memory.begins_aligned(ROW_BYTES as u32) {
+            return None;
+        }
+        // Lane 4g + t: t along one direction, g along the other.
+        let [t, g] = lane_steps(&lanes.layout)?;
+        let offsets = memory.offsets(memory.size());
+        let between = if per_word > 1 { offsets[1].elements - offsets[0].elements } else { 1 };
+        let plain = between == 1 && t == per_word;
+        let transposed = T::SIZE == 2 && g == 1 && t == 2 * between;
+        let row = if plain { g } else { between };
+        if !(plain || transposed) || row % row_elements != 0 {
+            return None;
+        }
+        let words = offsets.chunks(T::PER_WORD);
+        let is_word = |word: &[Offset]| {
+            let start = word[0].elements;
+            let in_order = (0..).zip(word).all(|(at, offset)| offset.elements == start + at * between);
+            in_order && start % row_elements == 0
+        };
+        if !words.clone().all(is_word) {
+            return None;
+        }
+        let all = registers.into_iter().zip(words.map(|word| word[0].elements)).collect();
+        Some(Self { transposed: !plain, row, all })
+    }
+}
+
+/// Elements that 1 and 4 more lanes add, if lanes 4g + t add `t` times the one and `g` times the other.
+fn lane_steps(lanes: &Layout<Step>) -> Option<[i64; 2]> {
+    let at = |lane: i64| lanes.index(lane).component(0);
+    let (t, g) = (at(1), at(4));
+    let linear = (0..32).all(|lane| at(lane) == lane % 4 * t + lane / 4 * g);
+    (lanes.size() == 32 && linear).then_some([t, g])
+}

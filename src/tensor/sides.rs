@@ -1,0 +1,287 @@
+//! Tensors and fragments as the sides of a copy.
+
+use super::{
+    element::TensorElement,
+    fragment::Fragment,
+    memory::Tensor,
+    moves::{Move, Place},
+    offset::Offset,
+    pending::Pending,
+    predicate::zero,
+    space::TensorSpace,
+};
+use crate::ptx::{Builder, Global, Read, ReadWrite, Readable, RegId, Scalar, Shared, Val, Writable};
+
+/// One side of a copy.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub enum Side<'k, T: TensorElement> {
+    /// In global memory.
+    Global(Tensor<'k, Global, T, ReadWrite>),
+    /// In shared memory.
+    Shared(Tensor<'k, Shared, T, ReadWrite>),
+    /// In registers.
+    Registers(Fragment<'k, T>),
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<S: TensorSpace, T, A> sealed::Sealed for Tensor<'_, S, T, A> {}
+impl<T> sealed::Sealed for Fragment<'_, T> {}
+
+/// What a copy reads: a [`Tensor`] or a [`Fragment`].
+pub trait Source<'k, T: TensorElement>: sealed::Sealed {
+    #[doc(hidden)]
+    fn source(&self) -> Side<'k, T>;
+}
+
+/// What a copy writes: a [`Tensor`] or a [`Fragment`].
+pub trait Destination<'k, T: TensorElement>: sealed::Sealed {
+    /// `()`, or [`Pending`] for shared memory.
+    type Done;
+    #[doc(hidden)]
+    fn destination(&self) -> Side<'k, T>;
+    #[doc(hidden)]
+    fn done(&self, asynchronous: bool) -> Self::Done;
+}
+
+impl<'k, T: TensorElement, A: Readable> Source<'k, T> for Tensor<'k, Global, T, A> {
+    fn source(&self) -> Side<'k, T> {
+        Side::Global(self.through(self.pointer.assume_access()))
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable> Source<'k, T> for Tensor<'k, Shared, T, A> {
+    fn source(&self) -> Side<'k, T> {
+        Side::Shared(self.with_access())
+    }
+}
+
+impl<'k, T: TensorElement> Source<'k, T> for Fragment<'k, T> {
+    fn source(&self) -> Side<'k, T> {
+        Side::Registers(self.clone())
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> Destination<'k, T> for Tensor<'k, Global, T, A> {
+    type Done = ();
+
+    fn destination(&self) -> Side<'k, T> {
+        Side::Global(self.through(self.pointer.assume_access()))
+    }
+
+    fn done(&self, _: bool) {}
+}
+
+impl<'k, T: TensorElement, A: Writable> Destination<'k, T> for Tensor<'k, Shared, T, A> {
+    type Done = Pending<'k, Tensor<'k, Shared, T, Read>>;
+
+    fn destination(&self) -> Side<'k, T> {
+        Side::Shared(self.with_access())
+    }
+
+    fn done(&self, asynchronous: bool) -> Self::Done {
+        Pending::new(self.kernel(), self.whole().read_only(), asynchronous)
+    }
+}
+
+impl<'k, T: TensorElement> Destination<'k, T> for Fragment<'k, T> {
+    type Done = ();
+
+    fn destination(&self) -> Side<'k, T> {
+        Side::Registers(self.clone())
+    }
+
+    fn done(&self, _: bool) {}
+}
+
+/// What one access moves: whole registers, or one element narrower than a register.
+#[derive(Clone, Debug)]
+pub(super) enum Data<'k, T: TensorElement> {
+    Registers(Vec<RegId>),
+    Element(Val<'k, T::Reg>),
+}
+
+impl<'k, T: TensorElement> Side<'k, T> {
+    pub(super) fn kernel(&self) -> Builder<'k> {
+        match self {
+            Self::Global(tensor) => tensor.kernel(),
+            Self::Shared(tensor) => tensor.kernel(),
+            Self::Registers(fragment) => fragment.kernel(),
+        }
+    }
+
+    pub(super) fn count(&self) -> i64 {
+        match self {
+            Self::Global(tensor) => tensor.size(),
+            Self::Shared(tensor) => tensor.size(),
+            Self::Registers(fragment) => fragment.size(),
+        }
+    }
+
+    /// The side with the lane's own start added.
+    #[track_caller]
+    pub(super) fn resolved(self) -> Self {
+        match self {
+            Self::Global(tensor) => Self::Global(tensor.resolved()),
+            Self::Shared(tensor) => Self::Shared(tensor.resolved()),
+            Self::Registers(fragment) => Self::Registers(fragment),
+        }
+    }
+
+    /// Where each element is.
+    pub(super) fn places(&self) -> Vec<Place> {
+        match self {
+            Self::Global(tensor) => tensor.places(),
+            Self::Shared(tensor) => tensor.places(),
+            Self::Registers(fragment) => (0..fragment.size())
+                .map(|element| {
+                    let (word, slot) = fragment.position(element);
+                    Place::Register { word, slot }
+                })
+                .collect(),
+        }
+    }
+
+    /// Whether the elements of a move, which are inside or outside together, are inside.
+    #[track_caller]
+    pub(super) fn contains(&self, step: &Move) -> Val<'k, bool> {
+        match self {
+            Self::Global(tensor) => tensor.contains(&tensor.offset_of(step.elements[0])),
+            Self::Shared(_) | Self::Registers(_) => true.into(),
+        }
+    }
+
+    /// The registers that an access may load into directly.
+    pub(super) fn target_registers(&self, step: &Move) -> Option<Vec<RegId>> {
+        match self {
+            Self::Registers(fragment) => whole_registers(fragment, step),
+            _ => None,
+        }
+    }
+
+    /// Reads into the given registers, or fresh ones. Where `condition` does not hold, the result is 0, or registers keep their
+    /// values if `keep` is set.
+    #[track_caller]
+    pub(super) fn read(
+        &self,
+        step: &Move,
+        condition: Val<'k, bool>,
+        keep: bool,
+        into: Option<Vec<RegId>>,
+    ) -> Data<'k, T> {
+        match self {
+            Self::Global(tensor) => tensor.read(step, condition, keep, into),
+            Self::Shared(tensor) => tensor.read(step, condition, keep, into),
+            Self::Registers(fragment) => read_registers(fragment, step, condition, into),
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn write(&self, step: &Move, condition: Val<'k, bool>, data: Data<'k, T>) {
+        match self {
+            Self::Global(tensor) => tensor.write(step, condition, data),
+            Self::Shared(tensor) => tensor.write(step, condition, data),
+            Self::Registers(fragment) => {
+                if let Data::Element(value) = data {
+                    let element = step.elements[0];
+                    let value = match condition.as_constant() {
+                        Some(true) => value,
+                        Some(false) => return,
+                        None => condition.select(value, fragment.get(element)),
+                    };
+                    fragment.set(element, value);
+                }
+            }
+        }
+    }
+}
+
+impl<'k, S: TensorSpace, T: TensorElement> Tensor<'k, S, T, ReadWrite> {
+    fn places(&self) -> Vec<Place> {
+        let offsets = self.offsets(self.size());
+        if !self.has_edges() {
+            let place = |offset| Place::Memory { offset, align: self.alignment(&offset), together: 16 };
+            return offsets.into_iter().map(place).collect();
+        }
+        // The element after each in memory tells along which axis a vector would run.
+        let mut order: Vec<usize> = (0..offsets.len()).collect();
+        order.sort_unstable_by_key(|&element| (offsets[element].line, offsets[element].elements));
+        let mut next = vec![None; offsets.len()];
+        for pair in order.windows(2) {
+            let (a, b) = (offsets[pair[0]], offsets[pair[1]]);
+            next[pair[0]] = (a.line == b.line && b.elements == a.elements + 1).then_some(b);
+        }
+        let place = |(offset, next): (Offset, Option<Offset>)| Place::Memory {
+            offset,
+            align: self.alignment(&offset),
+            together: self.inside_together(&offset, next.as_ref()),
+        };
+        offsets.into_iter().zip(next).map(place).collect()
+    }
+
+    #[track_caller]
+    fn read(
+        &self,
+        step: &Move,
+        condition: Val<'k, bool>,
+        keep: bool,
+        into: Option<Vec<RegId>>,
+    ) -> Data<'k, T> {
+        let k = self.kernel();
+        let pointer = self.pointer_to(step.elements[0]);
+        let bytes = step.elements.len() as u32 * T::SIZE;
+        if bytes < T::Word::BYTES {
+            return Data::Element(pointer.load_if(condition, zero::<T>()));
+        }
+        let words =
+            into.unwrap_or_else(|| (0..bytes / T::Word::BYTES).map(|_| k.fresh(T::Word::CLASS)).collect());
+        if condition.as_constant() != Some(true) && !keep {
+            words.iter().for_each(|&word| k.move_into(word, Val::from(T::Word::from_bits(0))));
+        }
+        pointer.load_words(&words, condition);
+        Data::Registers(words)
+    }
+
+    #[track_caller]
+    fn write(&self, step: &Move, condition: Val<'k, bool>, data: Data<'k, T>) {
+        let pointer = self.pointer_to(step.elements[0]);
+        match data {
+            Data::Element(value) => self.kernel().when(condition, || pointer.store(value)),
+            Data::Registers(words) => pointer.store_words(&words, condition),
+        }
+    }
+}
+
+/// The registers that a move fills, if it fills them whole.
+fn whole_registers<T: TensorElement>(fragment: &Fragment<'_, T>, step: &Move) -> Option<Vec<RegId>> {
+    if !step.elements.len().is_multiple_of(T::PER_WORD) {
+        return None;
+    }
+    let words = step.elements.chunks(T::PER_WORD);
+    Some(words.map(|word| fragment.register(fragment.position(word[0]).0)).collect())
+}
+
+#[track_caller]
+fn read_registers<'k, T: TensorElement>(
+    fragment: &Fragment<'k, T>,
+    step: &Move,
+    condition: Val<'k, bool>,
+    into: Option<Vec<RegId>>,
+) -> Data<'k, T> {
+    let k = fragment.kernel();
+    match (whole_registers(fragment, step), into) {
+        (None, _) => Data::Element(fragment.get(step.elements[0])),
+        (Some(words), None) => Data::Registers(words),
+        (Some(words), Some(into)) => {
+            k.when(condition, || {
+                for (&to, &from) in into.iter().zip(&words) {
+                    k.move_register(to, from);
+                }
+            });
+            Data::Registers(into)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Shared tiles from global memory: asynchronous copies where the alignment allows, plain ones elsewhere.
+
+use std::panic::Location;
+
+use super::{
+    gl::GlTile,
+    scope::BlockThreads,
+    st::{Filled, Pending, St},
+    swizzle::SharedSwizzle,
+};
+use crate::{
+    layout::Layout,
+    ptx::{Features, Global, Read, Readable},
+    tensor::{self, Tensor, TensorElement, copy_issued},
+};
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
+    /// Fills the tile from global memory with all threads of the block; elements past the matrix's edges become 0.
+    ///
+    /// The widest copy that the known alignment allows is used: `cp.async` of 16, 8 or 4 bytes (sm_80), or else loads and
+    /// stores. Either way the data are [`Pending`]. Inside an emitted loop a barrier comes first, as threads may still be reading
+    /// the tile of the iteration before.
+    #[track_caller]
+    pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        k.sync_in_loop();
+        let asynchronous = k.located(Location::caller(), || self.begin_fill(&from));
+        tensor::Pending::new(k, Filled { tile: self }, asynchronous)
+    }
+
+    /// Begins to copy a tile here, and tells whether it arrives later.
+    #[track_caller]
+    pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A>) -> bool {
+        let k = self.tensor.kernel();
+        let from = from.tensor(Self::ROWS, Self::COLS).read_only();
+        let threads = BlockThreads::new(k);
+        let split = Split::new(threads.count(), Self::ROWS, Self::COLS * T::SIZE, access_bytes(&from));
+        let tv = split.layout(Self::ROWS, T::SIZE);
+        let index = threads.index();
+        let begin = || copy_issued(&self.tensor.part_of(&tv, index), &from.part_of(&tv, index));
+        if split.threads() == threads.count() {
+            return begin();
+        }
+        let mut asynchronous = false;
+        k.if_(index.lt(split.threads()), || asynchronous = begin());
+        asynchronous
+    }
+}
+
+/// Bytes that one access copies of a row: as many as its alignment allows for `cp.async`, or 16 where elements are copied one by one
+/// and stored together.
+fn access_bytes<T: TensorElement>(from: &Tensor<'_, Global, T, Read>) -> u32 {
+    let asynchronous = from.kernel().target().features().contains(Features::AMPERE);
+    let aligned = [16, 8, 4].into_iter().find(|&bytes| from.has_aligned_rows(bytes));
+    aligned.filter(|_| asynchronous).unwrap_or(16).max(T::SIZE)
+}
+
+/// How a tile's rows are split among threads: blocks of `cols`×`rows` threads, each copying one access of a row at a time.
+struct Split {
+    /// Threads along a row and across rows; both divide the tile.
+    cols: u32,
+    rows: u32,
+    /// Accesses in a row, and bytes of each.
+    per_row: u32,
+    bytes: u32,
+}
+
+impl Split {
+    /// Of at most `threads` threads, as many as divide a tile of `rows` rows of `row_bytes` bytes.
+    fn new(threads: u32, rows: u32, row_bytes: u32, bytes: u32) -> Self {
+        let per_row = row_bytes / bytes;
+        let largest =
+            |of: u32, most: u32| (1..=of.min(most)).rev().find(|n| of.is_multiple_of(*n)).unwrap_or(1);
+        let cols = largest(per_row, threads);
+        Self { cols, rows: largest(rows, threads / cols), per_row, bytes }
+    }
+
+    fn threads(&self) -> u32 {
+        self.cols * self.rows
+    }
+
+    /// (thread, value) onto `row + rows · col` of a tile of elements of `size` bytes.
+    fn layout(&self, rows: u32, size: u32) -> Layout {
+        let access = self.bytes / size;
+        let (threads, thread_steps) = ((self.cols, self.rows), (access * rows, 1));
+        let values = (access, self.per_row / self.cols, rows / self.rows);
+        let value_steps = (rows, self.cols * access * rows, self.rows);
+        Layout::new((threads, values), (thread_steps, value_steps)).expect("the extents of a tile are small")
+    }
+}

@@ -1,0 +1,150 @@
+//! Register tiles from and to global and shared memory: each lane's part, by the (lane, value) layout that the tile's type names.
+
+use std::{fmt, panic::Location};
+
+use super::{
+    element::{RegisterLayout, register_layout},
+    gl::GlTile,
+    rt::Rt,
+    st::{Filled, Pending, St},
+    swizzle::SharedSwizzle,
+};
+use crate::{
+    layout::IntTuple,
+    ptx::{ReadWrite, Readable, Shared, Val, Writable},
+    tensor::{Fragment, Tensor, TensorElement, copy},
+};
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Loads a tile of global memory; elements past the matrix's edges are 0 and not read.
+    ///
+    /// Each lane reads its own elements, with the widest accesses that are known to be aligned.
+    #[track_caller]
+    pub fn load<A: Readable>(from: GlTile<'k, T, A>) -> Self {
+        let k = from.kernel();
+        k.located(Location::caller(), || {
+            let part = from
+                .tensor(Self::ROWS, Self::COLS)
+                .lane_part(&register_layout::<T, L>(H, W), k.lane().rank());
+            let tile = Self::uninitialized(k);
+            copy(&tile.fragment, &part);
+            tile
+        })
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
+    /// Stores a register tile; elements past the matrix's edges are not written.
+    #[track_caller]
+    pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+        let k = tile.kernel();
+        k.located(Location::caller(), || {
+            let whole = self.tensor(Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS);
+            copy(&whole.lane_part(&register_layout::<T, L>(H, W), k.lane().rank()), &tile.fragment);
+        });
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
+    /// Stores a register tile of the same size, with `stmatrix` where the target has it (sm_90).
+    #[track_caller]
+    pub fn store<L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) -> Pending<'k, Self> {
+        let k = tile.kernel();
+        k.sync_in_loop();
+        let stored = k.located(Location::caller(), || {
+            let part = self.tensor.lane_part(&register_layout::<T, L>(H, W), k.lane().rank());
+            copy(&part, &tile.fragment)
+        });
+        self.written(stored)
+    }
+}
+
+/// A rectangle of a [`Filled`] tile, as large as the register tile that it is loaded into. As long as it lives, the tile cannot be
+/// filled again.
+pub struct Subtile<'a, 'k, T: TensorElement> {
+    tile: &'a Tensor<'k, Shared, T, ReadWrite>,
+    row: Val<'k, u32>,
+    col: Val<'k, u32>,
+}
+
+impl<T: TensorElement> fmt::Debug for Subtile<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subtile ({:?}, {:?}) of {:?}", self.row, self.col, self.tile)
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile, `ldmatrix.trans` for a
+    /// [`Col`](super::Col) tile of 16-bit elements, and plain accesses elsewhere.
+    #[track_caller]
+    pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
+        self.subtile(0, 0).load()
+    }
+
+    /// The rectangle that begins at subtile (`row`, `col`), counted in 16×16 subtiles (16×32 for elements of 8 bits): a warp's own
+    /// part of the tile.
+    pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
+        Subtile { tile: &self.tile.tensor, row: row.into(), col: col.into() }
+    }
+}
+
+impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
+    /// Loads a rectangle of `H`×`W` subtiles into registers; instructions as in [`Filled::load`].
+    #[track_caller]
+    pub fn load<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
+        let k = self.tile.kernel();
+        k.located(Location::caller(), || {
+            self.check_bounds([H, W], Rt::<'k, T, 1, 1, L>::SUBTILE);
+            let tile = Rt::<T, H, W, L>::uninitialized(k);
+            if self.is_contiguous(W, Rt::<'k, T, 1, 1, L>::SUBTILE[1]) {
+                self.load_part::<L>(&tile.fragment, self.col, H, W);
+            } else {
+                // Columns of subtiles may be in different blocks of the swizzle: each has its own start.
+                let columns = tile.subtile_columns();
+                for (j, column) in (0..).zip(columns) {
+                    self.load_part::<L>(&column, self.col + j, H, 1);
+                }
+            }
+            tile
+        })
+    }
+
+    #[track_caller]
+    fn load_part<L: RegisterLayout>(
+        &self,
+        fragment: &Fragment<'k, T>,
+        col: Val<'k, u32>,
+        height: usize,
+        width: usize,
+    ) {
+        let unit = Rt::<'k, T, 1, 1, L>::SUBTILE;
+        let size = [unit[0] * height as u32, unit[1] * width as u32];
+        let rectangle = self.tile.rectangle(size, unit, [self.row, col]);
+        let lane = self.tile.kernel().lane().rank();
+        copy(fragment, &rectangle.lane_part(&register_layout::<T, L>(height, width), lane));
+    }
+
+    /// Whether `width` columns of subtiles from here have one affine layout: within a block of the swizzle, or in whole blocks.
+    fn is_contiguous(&self, width: usize, unit: u32) -> bool {
+        let cols = self.tile.shape().mode(1);
+        let block = cols.and_then(|cols| cols.mode(0)).map_or(1, IntTuple::size) / i64::from(unit);
+        let (block, width) = (block.max(1) as u32, width as u32);
+        let whole = block.is_multiple_of(width) || width.is_multiple_of(block);
+        whole && self.col.is_multiple_of(width.min(block))
+    }
+
+    /// Refuses a rectangle at a constant position that reaches past the tile's edge.
+    #[track_caller]
+    fn check_bounds(&self, [height, width]: [usize; 2], unit: [u32; 2]) {
+        let modes = [(self.row, height, unit[0]), (self.col, width, unit[1])];
+        for (mode, (at, count, unit)) in modes.into_iter().enumerate() {
+            let end = at.as_constant().map_or(0, |at| (u64::from(at) + count as u64) * u64::from(unit));
+            if end > self.tile.size_of(mode).unsigned_abs() {
+                self.tile.kernel().refuse(format!(
+                    "a rectangle of {height}×{width} subtiles reaches past the edge of its shared tile"
+                ));
+                return;
+            }
+        }
+    }
+}
