@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use clap::ValueEnum;
 
 use super::Error;
-use warpwright_sim::{Arch, Arg, Checks, Launch, Module, Report, Sim, Trace};
+use warpwright_sim::{Arch, Arg, Checks, Contract, Launch, Module, Report, Sim, Trace};
 
 /// Runs a PTX kernel on the CPU and reports its bugs
 ///
@@ -45,6 +45,10 @@ pub(super) struct Args {
     /// module's `.target`
     #[arg(long, value_name = "ARCH", default_value = "sm_90")]
     arch: ArchName,
+
+    /// Whether `mul` followed by `add` or `sub` without a rounding modifier is fused where ptxas 13.0 fuses it, or never
+    #[arg(long, value_name = "WHO", default_value = "ptxas")]
+    contract: ContractName,
 
     /// Maximum number of warp instructions of a block (with its cluster)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -93,6 +97,22 @@ const SM_100: [&str; 11] = [
     "sm_110a", "sm_110f",
 ];
 const SM_120: [&str; 5] = ["sm_120a", "sm_120f", "sm_121", "sm_121a", "sm_121f"];
+
+/// [`Contract`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ContractName {
+    Ptxas,
+    Never,
+}
+
+impl From<ContractName> for Contract {
+    fn from(name: ContractName) -> Contract {
+        match name {
+            ContractName::Ptxas => Contract::Ptxas,
+            ContractName::Never => Contract::Never,
+        }
+    }
+}
 
 /// [`Arch`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -167,7 +187,11 @@ impl Args {
         device: &mut memory::Device<'_>,
     ) -> Result<Report, Error> {
         let bar = progress::Bar::new();
-        let mut sim = Sim::new().arch(self.arch.into()).checks(self.check).keep_going(MOST_FINDINGS);
+        let mut sim = Sim::new()
+            .arch(self.arch.into())
+            .checks(self.check)
+            .contract(self.contract.into())
+            .keep_going(MOST_FINDINGS);
         if let Some(seed) = self.seed {
             sim = sim.seed(seed);
         }

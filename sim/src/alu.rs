@@ -16,11 +16,21 @@ use crate::arith::compare::{Compare, compare, testp};
 use crate::arith::{Float, Int, Ty};
 use crate::lanes::{Lanes32, Lanes64, mask_of};
 use crate::machine::registers::Regs;
-use crate::program::code::{Alu, Clock, Logic, P, Reg, Set, Setp};
+use crate::program::code::{Alu, Clock, Kept, Logic, P, Reg, Set, Setp};
 use crate::program::spaces::SHARED_BITS;
 
 /// The offset in a shared address.
 const OFFSET: u64 = (1 << SHARED_BITS) - 1;
+
+/// Copies operands for a later `fma`, then runs the instruction.
+#[inline(never)]
+fn keep<const FMA: bool>(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
+    for &(to, from) in &kept.copies {
+        let values = regs.get(from);
+        regs.put(to, m, &values);
+    }
+    execute::<FMA>(regs, &kept.alu, m, clock);
+}
 
 /// Runs one instruction in the lanes of `m`; `clock` counts what the block has executed. With `FMA` the machine has a
 /// fused multiply-add.
@@ -117,6 +127,7 @@ pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock
         Alu::Setp(ref op) => setp(regs, m, op),
         Alu::Set(ref op) => set(regs, m, op),
         Alu::Float(ref op) => float::execute(regs, m, op),
+        Alu::Kept(ref kept) => keep::<FMA>(regs, kept, m, clock),
         Alu::Testp { class, ty, d, a } => {
             let a = regs.get(a);
             let value = mask_of(|lane| testp(ty, class, a[lane]));

@@ -58,14 +58,14 @@ mod text;
 mod validate;
 
 pub use machine::memory::{Memory, MemoryError};
-pub use machine::options::{Arch, Arg};
+pub use machine::options::{Arch, Arg, Contract};
 pub use machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 pub use machine::trace::{Register, Step, Trace};
 pub use program::code::TensorType;
 pub use program::module::{Entry, Module, Param};
 pub use report::{
-    Bytes, Checks, Counts, Finding, FindingKind, InstructionClass, LineCounts, Report, Site, SourceLocation,
-    UnknownKind,
+    Bytes, Checks, Contraction, Counts, Finding, FindingKind, InstructionClass, LineCounts, Report, Site,
+    SourceLocation, UnknownKind,
 };
 pub use schedule::error::SimError;
 pub use schedule::launch::{Launch, Sim};

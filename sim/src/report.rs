@@ -21,12 +21,23 @@ pub struct Report {
     /// Work done by each instruction that was executed, in the order of the text; empty when
     /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub lines: Vec<LineCounts>,
+    /// The products and sums of the kernel, and of what it calls, that are rounded once: see [`Contract`](super::Contract).
+    pub contractions: Vec<Contraction>,
     /// The mistakes that were found. Empty unless the launch went on after mistakes
     /// ([`Sim::keep_going`](crate::Sim::keep_going)): otherwise the first is an error.
     pub findings: Vec<Finding>,
     /// Whether a mistake ended the run, so that outputs and counts are of a part of it. Only with
     /// [`Sim::keep_going`](crate::Sim::keep_going).
     pub stopped: bool,
+}
+
+/// A `mul` and an `add` or `sub` that are executed as one `fma`, by their lines in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contraction {
+    /// The line of the `mul`.
+    pub product: u32,
+    /// The line of the `add` or `sub`.
+    pub sum: u32,
 }
 
 impl Report {

@@ -4,6 +4,7 @@
 mod npz;
 
 mod sim {
+    mod contract;
     mod corpus;
     mod execution;
     mod faults;

@@ -18,6 +18,7 @@ pub(super) struct Document<'r> {
     classes: BTreeMap<&'static str, u64>,
     /// One entry per executed instruction, in text order.
     lines: Vec<Line<'r>>,
+    contractions: Vec<Contracted>,
     findings: Vec<Found<'r>>,
     printed: &'r [String],
 }
@@ -70,6 +71,13 @@ struct Source<'r> {
     column: u32,
 }
 
+/// Lines of a `mul` and an `add` or `sub` that were executed as one `fma`.
+#[derive(Serialize)]
+struct Contracted {
+    product: u32,
+    sum: u32,
+}
+
 #[derive(Serialize)]
 struct Found<'r> {
     kind: &'static str,
@@ -100,6 +108,11 @@ impl<'r> Document<'r> {
             counts: work(&report.counts),
             classes: classes(report),
             lines: report.lines.iter().map(line).collect(),
+            contractions: report
+                .contractions
+                .iter()
+                .map(|c| Contracted { product: c.product, sum: c.sum })
+                .collect(),
             findings: report.findings.iter().map(found).collect(),
             printed: &report.printed,
         }

@@ -48,6 +48,14 @@ fn summary(out: &mut String, kernel: &str, report: &Report) -> fmt::Result {
         bytes.shared_written
     )?;
     writeln!(out, "local         {} bytes read, {} written", bytes.local_read, bytes.local_written)?;
+    if let [first, ..] = &report.contractions[..] {
+        writeln!(
+            out,
+            "contracted    {} sums with products, as by ptxas; the first in line {}",
+            report.contractions.len(),
+            first.sum
+        )?;
+    }
     writeln!(out, "tensor cores  {} flop", counts.tensor_flops)?;
     writeln!(out, "classes       {}", classes(report))
 }

@@ -111,7 +111,20 @@ pub(crate) fn d3(regs: &mut Regs, m: u32, f: D3, d: D, s: [D; 3]) {
         D3::FmaF64 => native(regs, m, d, s, f64::mul_add, |a, b, c| {
             float::fma(Float::F64, Round::Rn, false, false, a, b, c)
         }),
+        D3::FmsF64 => {
+            native(regs, m, d, s, |a, b, c| a.mul_add(b, -c), |a, b, c| contracted([a, b, c], false, true))
+        }
+        D3::FnmaF64 => {
+            native(regs, m, d, s, |a, b, c| (-a).mul_add(b, c), |a, b, c| contracted([a, b, c], true, false))
+        }
+        D3::FnmsF64 => {
+            native(regs, m, d, s, |a, b, c| (-a).mul_add(b, -c), |a, b, c| contracted([a, b, c], true, true))
+        }
     }
+}
+
+fn contracted(operands: [u64; 3], minus_product: bool, minus_addend: bool) -> u64 {
+    float::contracted(Float::F64, false, false, operands, minus_product, minus_addend)
 }
 
 /// The machine's own f64 arithmetic, and `exact` where a NaN comes out, whose bits have rules of their own.

@@ -15,6 +15,9 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
         FloatFn::Sub => float::sub(ty, round, ftz, sat, a, b),
         FloatFn::Mul => float::mul(ty, round, ftz, sat, a, b),
         FloatFn::Fma => float::fma(ty, round, ftz, sat, a, b, c),
+        FloatFn::Contracted { minus_product, minus_addend } => {
+            float::contracted(ty, ftz, sat, [a, b, c], minus_product, minus_addend)
+        }
         FloatFn::FmaRelu => relu(ty, float::fma(ty, round, ftz, sat, a, b, c)),
         FloatFn::Div => float::div(ty, round, ftz, a, b),
         FloatFn::Rcp => float::rcp(ty, round, ftz, a),

@@ -53,6 +53,19 @@ pub fn fma(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64, c: u64
     })
 }
 
+/// `±a · b ± c`, rounded once to nearest: what `mul` and `add` or `sub` are contracted to.
+pub fn contracted(
+    ty: Float,
+    ftz: bool,
+    sat: bool,
+    [a, b, c]: [u64; 3],
+    minus_product: bool,
+    minus_addend: bool,
+) -> u64 {
+    let signed = |minus: bool, x: u64| if minus && !ty.is_nan(x) { x ^ ty.sign_bit() } else { x };
+    fma(ty, Round::Rn, ftz, sat, signed(minus_product, a), b, signed(minus_addend, c))
+}
+
 /// `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, NaN stays the canonical NaN.
 ///
 /// `.oob` needs no function: the out-of-bounds NaN, for which it gives 0, has no documented bits, and every NaN tried
@@ -90,7 +103,8 @@ pub fn div(ty: Float, round: Round, ftz: bool, a: u64, b: u64) -> u64 {
             })
         }
     };
-    finish(ty, mode, &[a, b], pack(ty, mode, quotient))
+    // Of two NaNs the dividend passes on, unlike elsewhere.
+    finish(ty, mode, &[b, a], pack(ty, mode, quotient))
 }
 
 /// `1 / a`, correctly rounded (`rcp.rn` and the directed forms).

@@ -59,6 +59,16 @@ impl Arch {
     }
 }
 
+/// What is done with a `mul` and an `add` or `sub` of its result if neither names a rounding: the PTX ISA leaves it open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Contract {
+    /// They become one `fma` where ptxas 13.0 makes them one: most of those in one basic block.
+    #[default]
+    Ptxas,
+    /// Each is rounded.
+    Never,
+}
+
 /// One kernel argument: the bytes of its parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {

@@ -1,4 +1,5 @@
 //! Analyses of decoded code, for the checkers.
 
+pub(crate) mod contract;
 pub(crate) mod products;
 pub(crate) mod watch;

@@ -115,7 +115,7 @@ pub(crate) enum Guard {
 }
 
 /// One decoded instruction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Instr {
     pub(crate) guard: Guard,
     /// From its [properties](properties::Properties), for every time it is executed.
@@ -130,7 +130,7 @@ impl Instr {
 }
 
 /// What an instruction does.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Op {
     Alu(Alu),
     Control(Control),
@@ -213,13 +213,13 @@ pub(crate) struct Watch {
 
 /// Registers that may hold something undefined, numbered: those that may be read before they are written, those loaded
 /// from where something may be undefined, and those computed from them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
     pub(crate) registers: Vec<WatchedRegister>,
     pub(crate) numbers: HashMap<Reg, u32>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WatchedRegister {
     pub(crate) reg: Reg,
     pub(crate) name: Arc<str>,
@@ -265,7 +265,7 @@ pub(crate) struct Preset {
 }
 
 /// A function that can be called.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Callee {
     pub(crate) name: Arc<str>,
     /// Its number among the module's functions, from which its address is made.
@@ -300,7 +300,7 @@ pub(crate) enum Builtin {
 }
 
 /// Everything an entry can reach, ready to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) entry: Arc<str>,
     pub(crate) instrs: Vec<Instr>,
@@ -332,9 +332,31 @@ pub(crate) struct Code {
     pub(crate) watched: Watched,
     /// How many registers asynchronous products use.
     pub(crate) product_registers: u32,
+    /// The sums that are fused with a product, in the order of the text of each function.
+    pub(crate) contractions: Vec<Contraction>,
+}
+
+/// A product and a sum that became one `fma`, by their places.
+#[derive(Clone, Debug)]
+pub(crate) struct Contraction {
+    pub(crate) product: u32,
+    pub(crate) sum: u32,
+    /// The sum as written, and the registers it touches.
+    pub(crate) separate: Alu,
+    pub(crate) operands: Box<[Reg]>,
 }
 
 impl Code {
+    /// The code with products and sums rounded separately, as written.
+    pub(crate) fn uncontracted(&self) -> Self {
+        let mut code = self.clone();
+        for Contraction { sum, separate, operands, .. } in std::mem::take(&mut code.contractions) {
+            code.instrs[sum as usize].op = Op::Alu(separate);
+            code.operands[sum as usize] = operands;
+        }
+        code
+    }
+
     /// Whether all blocks of the grid may wait for each other as cooperative groups do.
     pub(crate) fn meets_grid(&self) -> bool {
         self.presets.iter().any(|preset| matches!(preset.value, Value::Special(Special::Workspace { .. })))

@@ -10,7 +10,7 @@ use crate::machine::{MULTIPROCESSORS, Machine};
 use crate::program::code::Code;
 use crate::program::code::properties::Class;
 use crate::program::module::Module;
-use crate::report::{Counts, Finding, InstructionClass, LineCounts, Report};
+use crate::report::{Contraction, Counts, Finding, InstructionClass, LineCounts, Report};
 use crate::schedule::random::Random;
 use crate::schedule::unit::{Progress, Unit};
 
@@ -98,10 +98,18 @@ impl Results {
             blocks,
             counts,
             lines: lines.map(|(pc, counts)| line_counts(machine.code, module, pc, *counts)).collect(),
+            contractions: contractions(machine.code),
             findings,
             stopped,
         })
     }
+}
+
+fn contractions(code: &Code) -> Vec<Contraction> {
+    let line = |at: u32| code.meta[at as usize].line;
+    let one =
+        |c: &crate::program::code::Contraction| Contraction { product: line(c.product), sum: line(c.sum) };
+    code.contractions.iter().map(one).collect()
 }
 
 fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineCounts {

@@ -4,6 +4,7 @@ use crate::machine::Machine;
 use crate::machine::memory::Memory;
 use crate::machine::options::Arch;
 use crate::machine::options::Arg;
+use crate::machine::options::Contract;
 use crate::machine::trace::{OnStep, Step, Trace, Tracer};
 use crate::program::code::Code;
 use crate::program::module::Module;
@@ -38,6 +39,7 @@ impl Default for Launch {
 pub struct Sim<'a> {
     arch: Arch,
     checks: Checks,
+    contract: Contract,
     step_limit: u64,
     keep_going: usize,
     seed: Option<u64>,
@@ -53,10 +55,11 @@ impl Default for Sim<'_> {
 
 impl std::fmt::Debug for Sim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { arch, checks, step_limit, keep_going, seed, progress: _, trace: _ } = self;
+        let Self { arch, checks, contract, step_limit, keep_going, seed, progress: _, trace: _ } = self;
         f.debug_struct("Sim")
             .field("arch", arch)
             .field("checks", checks)
+            .field("contract", contract)
             .field("step_limit", step_limit)
             .field("keep_going", keep_going)
             .field("seed", seed)
@@ -79,6 +82,7 @@ impl<'a> Sim<'a> {
         Self {
             arch: Arch::default(),
             checks: Checks::all(),
+            contract: Contract::default(),
             step_limit: DEFAULT_STEP_LIMIT,
             keep_going: 0,
             seed: None,
@@ -98,6 +102,13 @@ impl<'a> Sim<'a> {
     #[must_use]
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
+        self
+    }
+
+    /// Sets whether products and sums that name no rounding are rounded once.
+    #[must_use]
+    pub fn contract(mut self, contract: Contract) -> Self {
+        self.contract = contract;
         self
     }
 
@@ -161,7 +172,9 @@ impl<'a> Sim<'a> {
             let entries = module.entries().map(|e| format!("`{}`", e.name())).collect();
             return Err(SimError::UnknownEntry { name: entry.into(), entries });
         };
-        let code = found.code;
+        let separate = (self.contract == Contract::Never && !found.code.contractions.is_empty())
+            .then(|| found.code.uncontracted());
+        let code = separate.as_ref().unwrap_or(found.code);
         let params = params(code, args)?;
         let cluster = launch.cluster.or(found.reqnctapercluster());
         check_shape(

@@ -21,6 +21,8 @@ pub(crate) struct Touches {
     pub(crate) writes: Vec<Reg>,
     /// Read at all.
     pub(crate) reads: Vec<Reg>,
+    /// A `mul`, `add` or `sub` of floating-point numbers that names no rounding.
+    pub(crate) contractible: bool,
 }
 
 impl Touches {
@@ -40,12 +42,7 @@ impl Touches {
 const MAX_WORK: usize = 1 << 30;
 
 /// Fills in [`Look::watch`](crate::program::code::Look) of a complete code.
-pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Arc<str>>) {
-    let mut starts: Vec<usize> =
-        code.callees.iter().filter(|c| c.builtin.is_none()).map(|c| c.start as usize).collect();
-    starts.push(0);
-    starts.sort_unstable();
-    starts.dedup();
+pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Arc<str>>, starts: &[usize]) {
     let mut unwritten: BTreeSet<Reg> = BTreeSet::new();
     for (i, &start) in starts.iter().enumerate() {
         let end = starts.get(i + 1).copied().unwrap_or(code.instrs.len());
@@ -179,7 +176,7 @@ fn spread(code: &Code, touches: &[Touches], watched: &mut BTreeSet<Reg>) {
 }
 
 /// Where control may go after instruction `at`.
-fn successors(code: &Code, at: usize) -> Vec<usize> {
+pub(crate) fn successors(code: &Code, at: usize) -> Vec<usize> {
     let instr = &code.instrs[at];
     let next = at + 1;
     let mut to = match &instr.op {
@@ -277,7 +274,7 @@ fn write(code: &Code, touches: &[Touches], at: usize, numbers: &HashMap<Reg, usi
 }
 
 /// First instructions of basic blocks.
-fn leaders(code: &Code, range: &std::ops::Range<usize>) -> Vec<usize> {
+pub(crate) fn leaders(code: &Code, range: &std::ops::Range<usize>) -> Vec<usize> {
     let mut leaders = vec![range.start];
     for at in range.clone() {
         let to = successors(code, at);

@@ -7,7 +7,7 @@ use crate::arith::{Float, Round, Ty};
 use crate::program::code::{D, P, R, Reg, Video};
 
 /// Register-only instructions by the classes of their operands.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Alu {
     R1(R1, R, R),
     R2(R2, R, R, R),
@@ -136,6 +136,8 @@ pub(crate) enum Alu {
     CvtUnpack(Box<CvtUnpack>),
     /// Integer `cvt.pack`.
     PackSat(Box<PackSat>),
+    /// An instruction after some of its operands were copied, for a later `fma` that they outlive.
+    Kept(Box<Kept>),
     /// `dp4a`, `dp2a`.
     Dot(Box<DotOp>),
     Video(Box<Video>),
@@ -279,6 +281,10 @@ pub(crate) enum R3 {
     PrmtRc16,
     Fns,
     FmaF32,
+    /// `a · b − c`, `c − a · b` and `−a · b − c`: contracted from `mul` and `add` or `sub`.
+    FmsF32,
+    FnmaF32,
+    FnmsF32,
 }
 
 /// One 64-bit operand.
@@ -338,6 +344,10 @@ pub(crate) enum D3 {
     SadU,
     SadS,
     FmaF64,
+    /// As of f32.
+    FmsF64,
+    FnmaF64,
+    FnmsF64,
 }
 
 /// A 64-bit and a 32-bit operand.
@@ -456,6 +466,11 @@ pub(crate) enum FloatFn {
     Mul,
     Fma,
     FmaRelu,
+    /// `±a · b ± c`, from `mul` and `add` or `sub`.
+    Contracted {
+        minus_product: bool,
+        minus_addend: bool,
+    },
     Div,
     Rcp,
     Sqrt,
@@ -479,6 +494,13 @@ pub(crate) enum FloatFn {
     Ex2Approx,
     Lg2Approx,
     TanhApprox,
+}
+
+/// An instruction and what is copied before it: to, from.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) alu: Alu,
+    pub(crate) copies: Vec<(Reg, Reg)>,
 }
 
 /// A floating-point instruction with all its modifiers.
@@ -557,7 +579,7 @@ pub(crate) struct DotOp {
 }
 
 /// `mapa`: an address in another block's shared memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mapa {
     pub(crate) d: Reg,
     pub(crate) a: Reg,

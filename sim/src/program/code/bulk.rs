@@ -27,7 +27,7 @@ pub(crate) struct Reduction {
 }
 
 /// How a bulk copy tells that it is done.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Completion {
     /// Bytes counted by the mbarrier at this shared address.
     Mbarrier(Addr),
@@ -36,7 +36,7 @@ pub(crate) enum Completion {
 }
 
 /// `cp.async.bulk`, `cp.reduce.async.bulk`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bulk {
     pub(crate) to: (Space, Addr),
     pub(crate) from: (Space, Addr),
@@ -48,7 +48,7 @@ pub(crate) struct Bulk {
 }
 
 /// `st.async`, `red.async`: registers on their way to the shared memory of a block of the cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StoreAsync {
     /// Also that of the mbarrier.
     pub(crate) space: Space,
@@ -61,7 +61,7 @@ pub(crate) struct StoreAsync {
 }
 
 /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor` in tile mode.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BulkTensor {
     /// Generic address of the tensor map.
     pub(crate) map: Addr,

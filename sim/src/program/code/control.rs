@@ -5,7 +5,7 @@ use crate::program::code::{D, P, R, Reg};
 use crate::report::InstructionClass;
 
 /// Instructions that move a lane's program counter or make it wait.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Control {
     /// To an instruction; until a function is complete, to a label's number.
     Branch(u32),
@@ -87,7 +87,7 @@ pub(crate) enum Target {
 }
 
 /// A call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) args: Vec<Place>,
@@ -110,7 +110,7 @@ pub(crate) enum BarrierKind {
 }
 
 /// `bar`, `barrier`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,
     pub(crate) aligned: bool,

@@ -3,7 +3,7 @@
 use crate::program::code::{Addr, D, P, R, Space};
 
 /// `mbarrier.…` on the object at an address.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mbarrier {
     pub(crate) f: MbarrierFn,
     pub(crate) space: Space,
@@ -11,7 +11,7 @@ pub(crate) struct Mbarrier {
 }
 
 /// What is done to an mbarrier object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum MbarrierFn {
     Init(R),
     Inval,
@@ -30,7 +30,7 @@ pub(crate) enum MbarrierFn {
 }
 
 /// `mbarrier.arrive[_drop][.expect_tx]`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Arrive {
     pub(crate) count: Option<R>,
     pub(crate) expect: Option<R>,
@@ -40,7 +40,7 @@ pub(crate) struct Arrive {
 }
 
 /// Which phase a wait is about.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum PhaseOperand {
     State(D),
     Parity(R),

@@ -98,7 +98,7 @@ impl Access {
 }
 
 /// Memory instructions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Memory {
     /// One 32-bit element, the common case.
     LdR(Access, R),
@@ -177,7 +177,7 @@ pub(crate) enum AtomFn {
 }
 
 /// `atom`, `red`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Atom {
     pub(crate) f: AtomFn,
     pub(crate) access: Access,
@@ -190,7 +190,7 @@ pub(crate) struct Atom {
 }
 
 /// `cp.async`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CpAsync {
     pub(crate) dst: Addr,
     pub(crate) src: Addr,
@@ -202,7 +202,7 @@ pub(crate) struct CpAsync {
 }
 
 /// `tensormap.replace`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MapReplace {
     pub(crate) field: Field,
     pub(crate) space: Space,
@@ -213,7 +213,7 @@ pub(crate) struct MapReplace {
 }
 
 /// `tensormap.cp_fenceproxy`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MapCopy {
     pub(crate) to: Addr,
     pub(crate) from: Addr,
@@ -221,7 +221,7 @@ pub(crate) struct MapCopy {
 }
 
 /// `ldmatrix`, `stmatrix` of 8×8 matrices of 16-bit elements.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MatrixAccess {
     pub(crate) space: Space,
     pub(crate) addr: Addr,

@@ -8,7 +8,7 @@ use crate::program::code::{Addr, D, P, R, Reg, Space};
 use crate::report::InstructionClass;
 
 /// Tensor-core instructions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Tensor {
     Mma(Mma),
     QuadPair(QuadPair),
@@ -74,7 +74,7 @@ pub(crate) struct Extents {
 }
 
 /// `mma.sync`, `mma.sp`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mma {
     pub(crate) extents: Extents,
     pub(crate) numbers: Numbers,
@@ -95,7 +95,7 @@ pub(crate) struct Sparse {
 }
 
 /// `mma.m8n8k4` on f16: four products of quad pairs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct QuadPair {
     pub(crate) a_row_major: bool,
     pub(crate) b_column_major: bool,
@@ -116,7 +116,7 @@ pub(crate) enum Matrix {
 }
 
 /// `wmma.load`, `wmma.store`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WmmaAccess {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
@@ -135,7 +135,7 @@ pub(crate) struct WmmaAccess {
 }
 
 /// `wmma.mma`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wmma {
     pub(crate) extents: Extents,
     pub(crate) numbers: Numbers,
@@ -146,14 +146,14 @@ pub(crate) struct Wmma {
 }
 
 /// Where `wgmma` takes A from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum WgmmaA {
     Registers(Box<[R]>),
     Shared(D),
 }
 
 /// `wgmma.mma_async`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wgmma {
     /// M is that of one warp: 16 of the warpgroup's 64 rows.
     pub(crate) extents: Extents,

@@ -6,7 +6,7 @@ use crate::report::InstructionClass;
 
 /// Warp-wide instructions. `mask` is the register with the member mask; the older forms without one take the lanes
 /// that execute together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum WarpOp {
     Shfl(Box<Shfl>),
     Vote(VoteKind, Reg, P, bool, Option<R>),
@@ -40,7 +40,7 @@ pub(crate) enum ShflMode {
 }
 
 /// `shfl[.sync].mode.b32 d|p, a, b, c, mask`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Shfl {
     pub(crate) mode: ShflMode,
     pub(crate) d: R,

@@ -285,6 +285,7 @@ impl<'m> Cx<'_, '_, 'm> {
         match (name, ty) {
             ("add" | "sub" | "mul", _) => {
                 self.allow_one_rounding(words, allowed)?;
+                self.contractible = words.round().is_none();
                 match (name, ty) {
                     ("add", Type::F32) if plain => self.r2(R2::AddF32, ty),
                     ("sub", Type::F32) if plain => self.r2(R2::SubF32, ty),

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::program::analysis::products;
 use crate::program::analysis::watch;
 use crate::program::analysis::watch::Touches;
+use crate::program::analysis::{contract, products};
 use crate::program::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
     SourceLine, Space, Target, Value, Watched,
@@ -67,6 +67,7 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         register_names: HashMap::new(),
         watched: Watched::default(),
         product_registers: 0,
+        contractions: vec![],
     };
     let mut builder = Builder {
         symbols,
@@ -98,7 +99,9 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
     let shared = smallest(&[Space::Shared, Space::SharedCluster, Space::Generic]);
     let global = smallest(&[Space::Global, Space::Generic]);
     (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
-    watch::mark(&mut builder.code, &builder.touches, &builder.names);
+    let starts = builder.starts();
+    contract::fuse(&mut builder.code, &mut builder.touches, &starts);
+    watch::mark(&mut builder.code, &builder.touches, &builder.names, &starts);
     products::mark(&mut builder.code, &builder.touches);
     for meta in &mut builder.code.meta {
         meta.late = meta.look.as_ref().is_some_and(|look| look.is_late());
@@ -164,6 +167,15 @@ impl<'m> Builder<'m> {
             callee.saved = Some((before, self.code.slots));
         }
         Ok(())
+    }
+
+    /// The first instructions of the functions.
+    fn starts(&self) -> Vec<usize> {
+        let callees = self.code.callees.iter().filter(|c| c.builtin.is_none()).map(|c| c.start as usize);
+        let mut starts: Vec<usize> = callees.chain([0]).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        starts
     }
 
     /// Functions that cannot reach themselves need not save their registers.

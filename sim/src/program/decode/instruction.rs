@@ -18,6 +18,8 @@ pub(super) struct Cx<'c, 'b, 'm> {
     /// Registers whose values decide where something happens.
     pub(super) sinks: Vec<Reg>,
     pub(super) defs: Vec<Reg>,
+    /// See [`Touches`].
+    pub(super) contractible: bool,
 }
 
 /// The generic address that an instruction converts to a space of its own.
@@ -39,6 +41,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             uses: vec![],
             sinks: vec![],
             defs: vec![],
+            contractible: false,
         };
         let guard = cx.guard()?;
         let op = cx.op()?;
@@ -63,7 +66,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         let (sources, decisive): (Vec<Reg>, Vec<Reg>) =
             uses.into_iter().partition(|&reg| passes.includes(reg));
         sinks.extend(decisive);
-        Touches { sources, sinks, writes: defs, reads }
+        Touches { sources, sinks, writes: defs, reads, contractible: self.contractible }
     }
 
     fn guard(&mut self) -> Decoded<Guard> {
