@@ -5,6 +5,8 @@
 
 #[path = "sim_arith/fragments.rs"]
 mod fragments;
+#[path = "sim_arith/hardware.rs"]
+mod hardware;
 #[path = "sim_arith/integer.rs"]
 mod integer;
 #[path = "sim_arith/matrix.rs"]

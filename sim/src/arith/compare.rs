@@ -78,9 +78,9 @@ pub enum Class {
     Number,
     /// NaN.
     NotANumber,
-    /// Neither NaN, infinity, zero nor subnormal.
+    /// Neither NaN, infinity nor subnormal. A zero is normal on an H200, other than the PTX ISA says.
     Normal,
-    /// Nonzero and below the smallest normal number. Zero is neither normal nor subnormal.
+    /// Nonzero and below the smallest normal number.
     Subnormal,
 }
 
@@ -93,7 +93,7 @@ pub fn testp(ty: Float, class: Class, a: u64) -> bool {
         Class::Infinite => magnitude == infinity,
         Class::Number => magnitude <= infinity,
         Class::NotANumber => magnitude > infinity,
-        Class::Normal => magnitude != 0 && magnitude < infinity && !ty.is_subnormal(a),
+        Class::Normal => magnitude < infinity && !ty.is_subnormal(a),
         Class::Subnormal => ty.is_subnormal(a),
     }
 }

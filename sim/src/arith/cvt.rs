@@ -151,9 +151,9 @@ fn converted_nan(to: Float, from: Float, ftz: bool, bits: u64) -> u64 {
     if from != Float::F64 && to != Float::F64 {
         return to.canonical_nan();
     }
-    // Between f64 and the short formats lies f32; f16 and flushed NaNs reach it canonical.
+    // Between f64 and bf16 lies f32, which flushed NaNs reach canonical.
     let (from, bits) = match from {
-        Float::F64 => (Float::F64, bits),
+        Float::F64 | Float::F16 => (from, bits),
         Float::Bf16 if !ftz => (Float::F32, bits << 16),
         Float::F32 if !ftz => (Float::F32, bits),
         _ => (Float::F32, Float::F32.canonical_nan()),

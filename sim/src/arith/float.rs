@@ -3,7 +3,8 @@
 //! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly
 //! rounded. `ftz` makes zeros of their sign of subnormal operands and results, `sat` clamps results to [0, 1], NaN to
 //! +0. A NaN result is `0x7fffffff` (f32) or `0x7fff` (f16, bf16) whatever went in; f64 passes a NaN operand
-//! on, quieted (of several: the second operand, then the third, then the first), and makes `0xfff8000000000000`.
+//! on, quieted (of several: the second operand, then the third, then the first; `div` the first), and makes
+//! `0xfff8000000000000`.
 
 use super::format::{Float, Round};
 use super::unpacked::{Exact, Unpacked};

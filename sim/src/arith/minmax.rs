@@ -1,5 +1,6 @@
 //! Floating-point minimum and maximum.
 
+use super::float::propagated_nan;
 use super::format::Float;
 
 /// Which extremum.
@@ -24,7 +25,7 @@ pub struct MinMaxMode {
 
 /// The smaller or larger operand (PTX ISA, "min", "max").
 ///
-/// −0 is below +0. Without `.NaN` a NaN loses against a number and two NaNs give the canonical NaN.
+/// −0 is below +0. Without `.NaN` a NaN loses against a number and two NaNs give the canonical NaN; of f64 `b`, quieted.
 #[doc(alias = "min.f32")]
 #[doc(alias = "max.f32")]
 pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u64 {
@@ -32,6 +33,7 @@ pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u
     let sign = (a ^ b) & ty.sign_bit();
     let (x, y) = if mode.xorsign_abs { (a & !ty.sign_bit(), b & !ty.sign_bit()) } else { (a, b) };
     let picked = match (ty.is_nan(a), ty.is_nan(b)) {
+        (true, true) if ty == Float::F64 => return propagated_nan(&[a, b]),
         (true, true) => return ty.canonical_nan(),
         (true, _) | (_, true) if mode.nan => return ty.canonical_nan(),
         (true, false) => y,

@@ -129,7 +129,8 @@ impl Exact {
 
     /// The bits of the number in a format.
     ///
-    /// With `ftz`, a number below the smallest normal one *before* rounding becomes a zero of its sign.
+    /// With `ftz`, a number that is below the smallest normal one when it is rounded with all bits of a normal one becomes
+    /// a zero of its sign (an H200: f32 and f16).
     pub(super) fn pack(self, ty: Float, round: Round, ftz: bool) -> u64 {
         if ty == Float::Ue8m0 {
             return self.pack_exponent(round);
@@ -138,7 +139,10 @@ impl Exact {
         let lowest = 1 - ty.bias();
         let sign = if self.sign { ty.sign_bit() } else { 0 };
         if ftz && self.top() < lowest {
-            return sign;
+            let (rounded, _) = self.round_to(self.top() - fraction_bits, round);
+            if self.top() + i32::from(rounded >> (fraction_bits + 1) != 0) < lowest {
+                return sign;
+            }
         }
         let exponent = self.top().max(lowest);
         let (significand, _) = self.round_to(exponent - fraction_bits, round);

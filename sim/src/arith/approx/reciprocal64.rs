@@ -2,7 +2,7 @@
 
 use super::reciprocal::{rcp_of_significand, rsqrt_of_significand};
 use crate::arith::{
-    Float, Round,
+    Float,
     float::propagated_nan,
     unpacked::{Exact, Unpacked},
 };
@@ -15,7 +15,7 @@ use crate::arith::{
 pub fn rcp_f64(x: u64) -> u64 {
     let sign = x & 1 << 63;
     match Unpacked::new(Float::F64, upper(x)) {
-        Unpacked::Nan => propagated_nan(&[x]) & UPPER,
+        Unpacked::Nan => NAN_OF_UPPER,
         Unpacked::Inf { .. } => sign,
         Unpacked::Zero { .. } => sign | Float::F64.infinity(),
         Unpacked::Finite(x) => {
@@ -32,9 +32,9 @@ pub fn rcp_f64(x: u64) -> u64 {
 #[doc(alias = "rsqrt.approx.ftz.f64")]
 pub fn rsqrt_ftz_f64(x: u64) -> u64 {
     match Unpacked::new(Float::F64, upper(x)) {
-        Unpacked::Nan => propagated_nan(&[x]) & UPPER,
+        Unpacked::Nan => NAN_OF_UPPER,
         Unpacked::Zero { .. } => x & 1 << 63 | Float::F64.infinity(),
-        x if x.sign() => Float::F64.canonical_nan(),
+        x if x.sign() => NAN_OF_UPPER,
         Unpacked::Inf { .. } => 0,
         Unpacked::Finite(x) => {
             let (exponent, fraction) = split(x);
@@ -45,9 +45,12 @@ pub fn rsqrt_ftz_f64(x: u64) -> u64 {
 
 const UPPER: u64 = 0xffff_ffff_0000_0000;
 
-/// The upper word, flushed.
+/// The NaN that an H200 makes where it looks at upper words alone.
+const NAN_OF_UPPER: u64 = 0x7fff_ffff_0000_0000;
+
+/// The upper word, flushed: a NaN with its payload in the lower word counts as infinity.
 fn upper(x: u64) -> u64 {
-    if Float::F64.is_nan(x) { x } else { Float::F64.flush(true, x & UPPER) }
+    Float::F64.flush(true, x & UPPER)
 }
 
 /// The exponent of a normal number with at most 20 fraction bits, and its fraction in 23 bits.
@@ -61,7 +64,8 @@ fn compose(sign: u64, near_one: u32, exponent: i32) -> u64 {
     if field <= 0 { sign } else { sign | (field as u64) << 52 | u64::from(near_one & 0x7f_ffff) >> 3 << 32 }
 }
 
-/// `1 / sqrt(x)` correctly rounded, which is what `rsqrt.approx.f64` (a routine of the assembler) returns.
+/// `1 / sqrt(x)` as the assembler computes it for `rsqrt.approx.f64`: one step of a third-order iteration from
+/// [`rsqrt_ftz_f64`], which is nearly always the correctly rounded result.
 #[doc(alias = "rsqrt.approx.f64")]
 pub fn rsqrt_f64(x: u64) -> u64 {
     match Unpacked::new(Float::F64, x) {
@@ -69,32 +73,15 @@ pub fn rsqrt_f64(x: u64) -> u64 {
         Unpacked::Zero { sign } => u64::from(sign) << 63 | Float::F64.infinity(),
         x if x.sign() => Float::F64.canonical_nan(),
         Unpacked::Inf { .. } => 0,
-        Unpacked::Finite(x) => rounded_rsqrt(x),
+        Unpacked::Finite(_) if Float::F64.is_subnormal(x) => {
+            (refined_rsqrt(f64::from_bits(x) * 2f64.powi(54)) * 2f64.powi(27)).to_bits()
+        }
+        Unpacked::Finite(_) => refined_rsqrt(f64::from_bits(x)).to_bits(),
     }
 }
 
-fn rounded_rsqrt(x: Exact) -> u64 {
-    // significand · 2^exponent with an even exponent and a significand in [2^52, 2^54)
-    let up = x.significand.leading_zeros() as i32 - 75;
-    let up = up + ((x.exponent - up) & 1);
-    let (significand, exponent) = ((x.significand << up) as u64, x.exponent - up);
-    // root = floor(2^82 / sqrt(significand)), from an estimate good to a few units
-    let mut root = (2f64.powi(82) / (significand as f64).sqrt()) as u64;
-    while square_times(root, significand) > (1 << 36, 0) {
-        root -= 1;
-    }
-    while square_times(root + 1, significand) <= (1 << 36, 0) {
-        root += 1;
-    }
-    let sticky = square_times(root, significand) != (1 << 36, 0);
-    let exact = Exact { sign: false, exponent: -82 - exponent / 2, significand: root.into(), sticky };
-    exact.pack(Float::F64, Round::Rn, false)
-}
-
-/// `root² · factor` as a high part and the low 128 bits.
-fn square_times(root: u64, factor: u64) -> (u128, u128) {
-    let square = u128::from(root) * u128::from(root);
-    let low = (square & u128::from(u64::MAX)) * u128::from(factor);
-    let high = (square >> 64) * u128::from(factor) + (low >> 64);
-    (high >> 64, high << 64 | low & u128::from(u64::MAX))
+fn refined_rsqrt(x: f64) -> f64 {
+    let y = f64::from_bits(rsqrt_ftz_f64(x.to_bits()));
+    let error = (-(y * y)).mul_add(x, 1.0);
+    error.mul_add(0.375, 0.5).mul_add(y * error, y)
 }
