@@ -6,6 +6,7 @@ mod npz;
 mod sim {
     mod contract;
     mod corpus;
+    mod descriptors;
     mod execution;
     mod faults;
     mod forms;

@@ -11,6 +11,8 @@ pub(super) struct Descriptor {
     stride: usize,
     /// Width of a swizzled row in units of 16 bytes: 1, 2, 4 or 8.
     units: usize,
+    /// The row of 128 bytes at which the pattern of the swizzle starts.
+    base: usize,
 }
 
 impl Descriptor {
@@ -24,30 +26,18 @@ impl Descriptor {
         if reserved != 0 {
             return Err(invalid(format!("bits {reserved:#018x} must be zero")));
         }
-        if base_offset != 0 {
-            return Err(invalid(format!("base offset {base_offset} is not supported")));
-        }
         let units = match bits >> 62 {
             0 => 1,
             1 => 8,
             2 => 4,
             _ => 2,
         };
-        // The swizzle repeats every 8 rows; a step along K stays inside a row.
-        let row = field(0) >> 7 & (units - 1);
-        if row != 0 {
-            let repeat = 128 * units;
-            let start = field(0);
-            return Err(invalid(format!(
-                "the tile at {start:#x} starts in row {row} of a swizzle that repeats every {repeat} bytes"
-            )));
-        }
-        Ok(Self { start: field(0), leading: field(16), stride: field(32), units })
+        Ok(Self { start: field(0), leading: field(16), stride: field(32), units, base: base_offset as usize })
     }
 
     /// The byte address of element (`i`, `j`), i along M or N and j along K, of `bits` bits.
     pub(super) fn address(&self, i: usize, j: usize, bits: usize, mn_major: bool) -> usize {
-        let Self { start, leading, stride, units } = *self;
+        let Self { start, leading, stride, units, base } = *self;
         let linear = match (mn_major, units) {
             (false, 1) => i % 8 * 16 + i / 8 * stride + j * bits / 128 * leading + j * bits / 8 % 16,
             (false, _) => i % 8 * 16 * units + i / 8 * stride + j * bits / 8,
@@ -58,7 +48,8 @@ impl Descriptor {
             }
         };
         let address = start + linear;
-        // The swizzle exchanges 16-byte units by address bits above them.
-        address ^ (address >> 3 & (units - 1) << 4)
+        // The swizzle exchanges 16-byte units by the row of 128 bytes in which they lie, wherever the tile starts.
+        let row = (address >> 7).wrapping_sub(base) & (units - 1);
+        address ^ row << 4
     }
 }
