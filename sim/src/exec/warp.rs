@@ -76,7 +76,7 @@ fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     match op {
         WarpOp::Shfl(s) => {
             let written = std::iter::once(Reg::R(s.d)).chain(s.p.map(Reg::P));
-            ([s.a, s.b, s.c].map(|r| plain(Reg::R(r))).to_vec(), written.collect())
+            ([s.a, s.b, s.c].into_iter().chain(s.mask).map(|r| plain(Reg::R(r))).collect(), written.collect())
         }
         WarpOp::Vote(_, d, a, negated, _) => (vec![(Reg::P(*a), *negated)], vec![*d]),
         WarpOp::Match { d, p, a, .. } => {
@@ -151,7 +151,12 @@ fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
     let mut out = [0; 32];
     for (lane, from) in from.into_iter().enumerate() {
         if strict && m >> lane & 1 == 1 && m >> from & 1 == 0 {
-            let message = format!("shfl reads lane {from}, which is inactive or not in the mask {m:#010x}");
+            let why = match op.mask.map(|mask| warp.regs.r(mask)[lane]) {
+                Some(mask) if mask >> from & 1 == 0 => format!("is not in the mask {mask:#010x}"),
+                Some(_) => "has ended".to_string(),
+                None => "is inactive".to_string(),
+            };
+            let message = format!("shfl reads lane {from}, which {why}");
             return Err(Fault::at(FindingKind::ShflInactiveLane, lane, message));
         }
         // A lane that takes no part gives 0, as on an H200.

@@ -44,14 +44,14 @@ impl Default for BarrierState {
 
 impl BarrierState {
     /// Some threads arrive: `expected` is what the instruction says (0 for all), `all` the threads of the block.
-    /// Returns the phase they arrived in.
+    /// Returns the phase they arrived in, and how many there were if that completed it for all.
     pub(crate) fn arrive(
         &mut self,
         threads: u32,
         expected: u32,
         all: u32,
         votes: Option<(u32, u32)>,
-    ) -> Outcome<u64> {
+    ) -> Outcome<(u64, Option<u32>)> {
         if self.arrived > 0 && self.expected != expected {
             let say = |n: u32| if n == 0 { "all threads".to_string() } else { format!("{n} threads") };
             return Err(Fault::new(
@@ -71,16 +71,17 @@ impl BarrierState {
             self.reduction.or |= yes > 0;
         }
         let phase = self.generation;
-        self.check(all);
-        Ok(phase)
+        Ok((phase, self.check(all)))
     }
 
-    /// Completes the phase if nobody is missing; `all` are the threads that an unnumbered barrier waits for.
-    pub(crate) fn check(&mut self, all: u32) {
+    /// Completes the phase if nobody is missing; `all` are the threads that an unnumbered barrier waits for. Returns how many
+    /// there were if it was one for all.
+    pub(crate) fn check(&mut self, all: u32) -> Option<u32> {
         let want = if self.expected == 0 { all } else { self.expected };
         if self.arrived == 0 || self.arrived < want {
-            return;
+            return None;
         }
+        let for_all = (self.expected == 0).then_some(self.arrived);
         let (phase, reduction) = (self.generation, self.reduction);
         let released = std::mem::take(&mut self.released);
         self.finished.push(Finished { phase, reduction, released });
@@ -92,6 +93,7 @@ impl BarrierState {
         self.arrived = 0;
         self.expected = 0;
         self.reduction = EMPTY;
+        for_all
     }
 
     /// The result of a completed phase, and what its threads knew.

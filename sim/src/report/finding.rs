@@ -66,7 +66,9 @@ kinds! {
     /// An asynchronous read of what ordinary instructions wrote, or a copy over it, with no proxy fence between.
     MissingProxyFence = "missing_proxy_fence", Checks::PROXY_FENCES;
     /// Threads of a block that do not meet at a barrier.
-    DivergentBarrier = "divergent_barrier", Checks::BARRIERS;
+    DivergentBarrier = "divergent_barrier", Checks::empty();
+    /// Threads that ended before a barrier for all of the block, which goes on without them.
+    ExitedBeforeBarrier = "exited_before_barrier", Checks::BARRIERS;
     /// Nobody can go on.
     Deadlock = "deadlock", Checks::empty();
     /// The step limit was reached.

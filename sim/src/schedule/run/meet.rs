@@ -26,7 +26,7 @@ pub(super) fn meet(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<(), Faulted> {
         if needed & warp.live & !there != 0 {
             continue;
         }
-        cx.sync_lanes();
+        cx.sync_members(needed, warp.live);
         let strict = cx.machine.checks.contains(Checks::SHUFFLES);
         warp::execute_parts(warp, &parts, strict).map_err(|fault| (fault, warp.groups[i].pc))?;
         for group in warp.groups.iter_mut().filter(|g| g.mask & there != 0) {

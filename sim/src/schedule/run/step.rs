@@ -327,18 +327,29 @@ pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
         wgmma_groups(cx, warp).end(warp.index);
     }
     cx.events += 1;
-    let strict = cx.machine.checks.contains(Checks::BARRIERS);
-    let all = cx.machine.threads();
     let cta = &mut cx.ctas[warp.cta];
     cta.live -= mask.count_ones();
-    // Hardware lets barriers go on without the threads that ended; checked, they must not have.
-    let wanted = if strict { all } else { cta.live };
-    for barrier in &mut cta.barriers {
-        barrier.check(wanted);
+    let completed = cta.barriers.iter_mut().enumerate().filter_map(|(id, barrier)| Some((id, barrier.check(cta.live)?)));
+    let completed: Vec<(usize, u32)> = completed.collect();
+    for (id, arrived) in completed {
+        ended_before(cx, warp.cta, id, arrived)?;
     }
     let live = cx.ctas.iter().map(|cta| cta.live).sum();
     cx.cluster_barrier.check(live);
     if warp.live == 0 { cx.warp_ends() } else { Ok(()) }
+}
+
+/// Notes the threads that ended before a barrier for all: hardware counts them as arrived.
+fn ended_before(cx: &mut Cx<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
+    let ended = cx.machine.threads() - cx.ctas[cta].live;
+    if ended == 0 || !cx.machine.checks.contains(Checks::BARRIERS) {
+        return Ok(());
+    }
+    let message = format!(
+        "exited before a barrier: {arrived} threads wait at barrier {id}, {ended} of the block have ended; the others go on without \
+         them"
+    );
+    cx.note(Fault::new(FindingKind::ExitedBeforeBarrier, message))
 }
 
 fn barrier_step(
@@ -383,11 +394,11 @@ fn barrier_step(
         let released = &mut cx.ctas[warp.cta].barriers[id as usize].released;
         cx.races.clocks.release(cx.warp, released);
     }
-    let strict = cx.machine.checks.contains(Checks::BARRIERS);
-    let block = cx.machine.threads();
     let cta = &mut cx.ctas[warp.cta];
-    let all = if strict { block } else { cta.live };
-    let phase = cta.barriers[id as usize].arrive(threads, expected, all, votes)?;
+    let (phase, completed) = cta.barriers[id as usize].arrive(threads, expected, cta.live, votes)?;
+    if let Some(arrived) = completed {
+        ended_before(cx, warp.cta, id as usize, arrived)?;
+    }
     if barrier.kind == BarrierKind::Arrive {
         return Ok(Step::Next);
     }

@@ -31,30 +31,17 @@ impl Unit<'_> {
             return finding;
         }
         let (_, warp, group) = self.cause();
-        let threads = self.cx.machine.threads();
         let cta = &self.cx.ctas[self.warps[warp].cta];
-        let ended = threads - cta.live;
         let pc = self.stands_at(warp, &group);
         let mnemonic = &self.site(module, warp, pc, None).mnemonic;
         let fault = match group.wait {
             Wait::Barrier { id, .. } => {
                 let (arrived, expected) = cta.barriers[usize::from(id)].standing();
-                let want = if expected == 0 { threads } else { expected };
-                if ended > 0 && expected == 0 {
-                    Fault::new(
-                        FindingKind::DivergentBarrier,
-                        format!(
-                            "divergent barrier: {arrived} threads wait at barrier {id}, {ended} of the block have ended"
-                        ),
-                    )
-                } else {
-                    Fault::new(
-                        FindingKind::Deadlock,
-                        format!(
-                            "deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"
-                        ),
-                    )
-                }
+                let want = if expected == 0 { cta.live } else { expected };
+                Fault::new(
+                    FindingKind::Deadlock,
+                    format!("deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"),
+                )
             }
             Wait::Aligned if mnemonic.starts_with("bar") => Fault::new(
                 FindingKind::DivergentBarrier,

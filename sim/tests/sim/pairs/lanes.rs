@@ -2,7 +2,7 @@
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{
-    AlignedDivergence, Deadlock, DivergentBarrier, ShflInactiveLane, SyncMask,
+    AlignedDivergence, Deadlock, DivergentBarrier, ExitedBeforeBarrier, SharedRace, ShflInactiveLane, SyncMask,
 };
 
 pub(super) const PAIRS: &[Pair] = &[
@@ -17,11 +17,33 @@ pub(super) const PAIRS: &[Pair] = &[
     ),
     pair(
         "a warp that ends before the barrier",
-        DivergentBarrier,
+        ExitedBeforeBarrier,
         64,
-        "@%p2 exit;
+        "@%p2 exit; // HERE
          bar.sync 0; // HERE",
         "bar.sync 0; @%p2 exit;",
+    ),
+    pair(
+        "words that lanes outside of a shuffle in two arms exchange",
+        SharedRace,
+        32,
+        // Lanes 0 and 1 meet in the two arms, which says nothing of lanes 2 and 3.
+        "mov.u32 %r9, s; mad.lo.u32 %r9, %r0, 4, %r9; setp.gt.u32 %p4, %r0, 1; setp.eq.u32 %p5, %r0, 0;
+         @!%p4 bra B; setp.gt.u32 %p6, %r0, 3; @%p6 bra E; setp.eq.u32 %p6, %r0, 3; @%p6 bra E;
+         st.shared.u32 [%r9], %r0; // HERE
+         bra E;
+         B: @%p5 bra A; shfl.sync.idx.b32 %r10, %r0, 0, 31, 3; bra E; A: shfl.sync.idx.b32 %r10, %r0, 1, 31, 3;
+         E: setp.ne.u32 %p6, %r0, 3; @%p6 bra F;
+         ld.shared.u32 %r10, [s+8]; // HERE
+         F:",
+        "mov.u32 %r9, s; mad.lo.u32 %r9, %r0, 4, %r9; setp.gt.u32 %p4, %r0, 1; setp.eq.u32 %p5, %r0, 0;
+         @!%p4 bra B; setp.gt.u32 %p6, %r0, 3; @%p6 bra E; setp.eq.u32 %p6, %r0, 3; @%p6 bra E;
+         st.shared.u32 [%r9], %r0;
+         bra E;
+         B: @%p5 bra A; shfl.sync.idx.b32 %r10, %r0, 0, 31, 3; bra E; A: shfl.sync.idx.b32 %r10, %r0, 1, 31, 3;
+         E: bar.warp.sync -1; setp.ne.u32 %p6, %r0, 3; @%p6 bra F;
+         ld.shared.u32 %r10, [s+8];
+         F:",
     ),
     pair(
         "a barrier for more threads than come",
