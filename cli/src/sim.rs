@@ -160,7 +160,7 @@ impl Args {
             Error::of(format_args!("{}:{}:{}", path.display(), e.line(), e.column()), e.message())
         })?;
         let mut device = memory::Device::load(&case, &self.case_dir, &module)?;
-        let args = device.arguments(&case)?;
+        let args = device.arguments(&case, &module)?;
         let launch = Launch {
             grid: case.grid,
             block: case.block,

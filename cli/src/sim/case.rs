@@ -1,15 +1,36 @@
 //! `case.json`: one launch of one kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use super::dtype::DType;
 use crate::Error;
 
-/// A launch. Keys that describe the expected outcome (`compare`, `expect_files` …) are ignored.
+/// Keys that describe the expected outcome or the origin of the kernel, which are ignored.
+const OTHER_KEYS: [&str; 16] = [
+    "compare",
+    "compiler",
+    "expect_clean",
+    "expect_error",
+    "expect_files",
+    "name",
+    "needs",
+    "note",
+    "opcodes",
+    "ptx_version",
+    "source",
+    "target",
+    "theme",
+    "thread_instructions_on_h200",
+    "tolerance_why",
+    "twin",
+];
+
+/// A launch.
 #[derive(Debug, Deserialize)]
 pub(super) struct Case {
     #[serde(default = "kernel_ptx")]
@@ -28,6 +49,8 @@ pub(super) struct Case {
     /// Variables of the module.
     #[serde(default)]
     pub(super) globals: Vec<Global>,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
 }
 
 fn kernel_ptx() -> String {
@@ -36,16 +59,29 @@ fn kernel_ptx() -> String {
 
 /// A kernel argument.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Argument {
     Buffer(Buffer),
-    Scalar { dtype: DType, value: Json },
-    Struct { size: usize, fields: Vec<Field> },
+    Scalar {
+        dtype: DType,
+        value: Json,
+        #[serde(default, rename = "name")]
+        _name: IgnoredAny,
+    },
+    Struct {
+        size: usize,
+        fields: Vec<Field>,
+        #[serde(default, rename = "name")]
+        _name: IgnoredAny,
+        #[serde(default, rename = "align")]
+        _align: IgnoredAny,
+    },
     TensorMap(TensorMap),
 }
 
 /// Device memory of exactly `shape` elements.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Buffer {
     pub(super) name: String,
     pub(super) dtype: DType,
@@ -56,6 +92,11 @@ pub(super) struct Buffer {
     pub(super) file: Option<String>,
     #[serde(default)]
     pub(super) out: bool,
+    #[serde(default, rename = "kind")]
+    _kind: IgnoredAny,
+    /// How the outcome is judged.
+    #[serde(default, rename = "compare")]
+    _compare: IgnoredAny,
 }
 
 /// The contents of a buffer before the launch.
@@ -69,16 +110,22 @@ pub(super) enum Init {
 
 /// Bytes of a struct: a number, or the address of buffer `of`.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Field {
     pub(super) offset: usize,
     pub(super) of: Option<String>,
     pub(super) dtype: Option<DType>,
     pub(super) value: Option<Json>,
+    #[serde(default, rename = "kind")]
+    _kind: IgnoredAny,
+    #[serde(default, rename = "name")]
+    _name: IgnoredAny,
 }
 
 /// A tensor map with the terms of `cuTensorMapEncodeTiled`: `dims` and `box` start with the innermost dimension,
 /// `strides_bytes` with dimension 1.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct TensorMap {
     pub(super) of: String,
     /// The default is the type of the buffer.
@@ -97,10 +144,16 @@ pub(super) struct TensorMap {
     pub(super) swizzle: Json,
     #[serde(default)]
     pub(super) oob_fill: Json,
+    /// It says nothing of what is copied.
+    #[serde(default, rename = "l2_promotion")]
+    _l2_promotion: IgnoredAny,
+    #[serde(default, rename = "name")]
+    _name: IgnoredAny,
 }
 
 /// A variable of the module: written before the launch if it has a file, read afterwards if it is an output.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Global {
     pub(super) name: String,
     pub(super) dtype: DType,
@@ -108,6 +161,9 @@ pub(super) struct Global {
     pub(super) file: Option<String>,
     #[serde(default)]
     pub(super) out: bool,
+    /// How the outcome is judged.
+    #[serde(default, rename = "compare")]
+    _compare: IgnoredAny,
 }
 
 impl Case {
@@ -117,6 +173,7 @@ impl Case {
         let bad = |problem: String| Error::of(path.display(), problem);
         let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
         let case: Case = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        case.check_keys().map_err(bad)?;
         case.check_names().map_err(bad)?;
         Ok(case)
     }
@@ -128,6 +185,17 @@ impl Case {
             _ => None,
         });
         named.chain(&self.extra_buffers)
+    }
+
+    /// Refuses unknown keys: a mistyped one would silently get its default.
+    fn check_keys(&self) -> Result<(), String> {
+        match self.others.keys().find(|key| !OTHER_KEYS.contains(&key.as_str())) {
+            Some(key) => Err(format!(
+                "unknown key `{key}`; a case has `ptx`, `entry`, `grid`, `block`, `dynamic_shared_bytes`, `cluster`, `args`, \
+                 `extra_buffers` and `globals`"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Checks that names are unique and that those of outputs are valid file names.

@@ -32,6 +32,21 @@ impl DType {
         }
     }
 
+    /// Its name in `case.json`.
+    pub(super) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
+    /// Whether a kernel parameter of this PTX type takes it: a float is no integer of the same size. Types of bits take all.
+    pub(super) fn fits(self, param: &str) -> bool {
+        let floats = matches!(self, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+        match param.as_bytes() {
+            [b'f', ..] => floats,
+            [b'u' | b's', ..] => !floats,
+            _ => true,
+        }
+    }
+
     /// The little-endian bytes of a JSON number; floating-point values may also be text, such as `"-inf"`.
     pub(super) fn encode(self, value: &Json) -> Result<Vec<u8>, String> {
         let bytes = match self {

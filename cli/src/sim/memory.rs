@@ -54,13 +54,19 @@ impl<'c> Device<'c> {
         Ok(())
     }
 
-    /// The kernel's arguments, in order.
-    pub(super) fn arguments(&self, case: &Case) -> Result<Vec<Arg>, Error> {
+    /// The kernel's arguments, in order; numbers are of their parameters' kind.
+    pub(super) fn arguments(&self, case: &Case, module: &Module) -> Result<Vec<Arg>, Error> {
+        let params = module.entry(&case.entry).map_or_else(Vec::new, |entry| entry.params());
         let argument = |(index, arg): (usize, &Argument)| {
             let bytes = match arg {
                 Argument::Buffer(buffer) => self.address(&buffer.name).map(|a| a.to_le_bytes().to_vec()),
-                Argument::Scalar { dtype, value } => dtype.encode(value),
-                Argument::Struct { size, fields } => self.structure(*size, fields),
+                Argument::Scalar { dtype, value, .. } => match params.get(index) {
+                    Some(param) if !dtype.fits(&param.ty) => {
+                        Err(format!("`{}` is a {}, found {}", param.name, param.ty, dtype.name()))
+                    }
+                    _ => dtype.encode(value),
+                },
+                Argument::Struct { size, fields, .. } => self.structure(*size, fields),
                 Argument::TensorMap(map) => return self.tensor_map(map),
             };
             bytes.map(Arg::bytes).map_err(|e| Error::of(format_args!("argument {index}"), e))

@@ -277,6 +277,20 @@ fn bad_input_is_refused_in_one_line_and_nothing_is_written() {
         "ret;",
         "runs at most",
     );
+    refused(
+        "mistyped_key",
+        &json(OUT, "").replace("dynamic_shared_bytes", "dynamic_shared_byte"),
+        "ret;",
+        "unknown key `dynamic_shared_byte`; a case has",
+    );
+    refused(
+        "mistyped_inner_key",
+        &json(&OUT.replace("\"shape\"", "\"shapes\""), ""),
+        "ret;",
+        "unknown field `shapes`",
+    );
+    let float = json(r#"{"kind": "scalar", "dtype": "f64", "value": 256}"#, "");
+    refused("float", &float, "ret;", "argument 0: `out` is a u64, found f64");
     let overflow = json(r#"{"kind": "scalar", "dtype": "u8", "value": 256}"#, "");
     refused("overflow", &overflow, "ret;", "argument 0: expected an integer of 8 bits, found 256");
     let run = warpwright(["sim", "no-such-folder", "--out", "nowhere"]);

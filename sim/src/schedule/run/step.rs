@@ -329,7 +329,8 @@ pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
     cx.events += 1;
     let cta = &mut cx.ctas[warp.cta];
     cta.live -= mask.count_ones();
-    let completed = cta.barriers.iter_mut().enumerate().filter_map(|(id, barrier)| Some((id, barrier.check(cta.live)?)));
+    let completed =
+        cta.barriers.iter_mut().enumerate().filter_map(|(id, barrier)| Some((id, barrier.check(cta.live)?)));
     let completed: Vec<(usize, u32)> = completed.collect();
     for (id, arrived) in completed {
         ended_before(cx, warp.cta, id, arrived)?;

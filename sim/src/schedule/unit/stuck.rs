@@ -40,7 +40,9 @@ impl Unit<'_> {
                 let want = if expected == 0 { cta.live } else { expected };
                 Fault::new(
                     FindingKind::Deadlock,
-                    format!("deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"),
+                    format!(
+                        "deadlock: barrier {id} never completes, {arrived} of {want} threads have arrived"
+                    ),
                 )
             }
             Wait::Aligned if mnemonic.starts_with("bar") => Fault::new(

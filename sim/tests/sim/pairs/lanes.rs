@@ -2,7 +2,8 @@
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{
-    AlignedDivergence, Deadlock, DivergentBarrier, ExitedBeforeBarrier, SharedRace, ShflInactiveLane, SyncMask,
+    AlignedDivergence, Deadlock, DivergentBarrier, ExitedBeforeBarrier, SharedRace, ShflInactiveLane,
+    SyncMask,
 };
 
 pub(super) const PAIRS: &[Pair] = &[
