@@ -50,7 +50,6 @@ pub use memory::Tensor;
 pub(crate) use moved::divide;
 pub use partition::Partition;
 pub use pending::Pending;
-pub(crate) use pending::block_barrier;
 pub use predicate::Predicates;
 pub use sides::{Destination, Source};
 pub use space::TensorSpace;

@@ -33,7 +33,7 @@ impl<'k, V> Pending<'k, V> {
     pub fn wait(self) -> V {
         let k = self.k;
         let view = self.wait_own();
-        block_barrier(k);
+        k.this_block().sync();
         view
     }
 
@@ -56,15 +56,5 @@ impl<'k, V: State<'k>> State<'k> for Pending<'k, V> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         self.view.visit(visitor);
-    }
-}
-
-/// Waits until all threads of the block have arrived, and shows each what the others wrote: a block of one warp needs no block barrier.
-#[track_caller]
-pub(crate) fn block_barrier(k: Builder<'_>) {
-    if k.block_shape().is_some_and(|shape| shape.iter().product::<u32>() == 32) {
-        k.sync_warp(u32::MAX);
-    } else {
-        k.sync_threads();
     }
 }

@@ -4,7 +4,6 @@ use std::panic::Location;
 
 use super::{
     gl::GlTile,
-    scope::BlockThreads,
     st::{Filled, Pending, St},
     swizzle::SharedSwizzle,
 };
@@ -33,12 +32,12 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A>) -> bool {
         let k = self.tensor.kernel();
         let from = from.tensor(Self::ROWS, Self::COLS).read_only();
-        let threads = BlockThreads::new(k);
-        let split = Split::new(threads.count(), Self::ROWS, Self::COLS * T::SIZE, access_bytes(&from));
+        let block = k.this_block();
+        let split = Split::new(block.size(), Self::ROWS, Self::COLS * T::SIZE, access_bytes(&from));
         let tv = split.layout(Self::ROWS, T::SIZE);
-        let index = threads.index();
+        let index = block.thread();
         let begin = || copy_issued(&self.tensor.part_of(&tv, index), &from.part_of(&tv, index));
-        if split.threads() == threads.count() {
+        if split.threads() == block.size() {
             return begin();
         }
         let mut asynchronous = false;

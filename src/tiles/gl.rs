@@ -121,6 +121,11 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
         self.tensor.kernel()
     }
 
+    /// Tile coordinates.
+    pub(super) fn coordinates(&self) -> [Val<'k, u32>; 2] {
+        [self.row, self.col]
+    }
+
     /// The tile of `rows`×`cols` elements as a tensor.
     #[track_caller]
     pub(super) fn tensor(&self, rows: u32, cols: u32) -> Tensor<'k, Global, T, A> {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     ptx::{Builder, Ptr, Readable, Shared, State, Val},
-    tensor::{TensorElement, block_barrier},
+    tensor::TensorElement,
 };
 
 /// A ring of `N` stages in shared memory, each with one of every tile in the tuple `Tiles`.
@@ -164,7 +164,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let first = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
         let (state, ..) = k.fold(count, (state, first.0, first.1), |i, (state, read, write)| {
             k.wait_copies(ahead - 1);
-            block_barrier(k);
+            k.this_block().sync();
             begin(i + ahead, self.stage_at(write));
             let tiles = Tiles::at(self.stage_at(read)).filled();
             let state = k.unlocated(|| work(state, &tiles));

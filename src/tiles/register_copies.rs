@@ -23,6 +23,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     pub fn load<A: Readable>(from: GlTile<'k, T, A>) -> Self {
         let k = from.kernel();
         k.located(Location::caller(), || {
+            k.check_warp_tile(from.coordinates(), false);
             let part = from
                 .tensor(Self::ROWS, Self::COLS)
                 .lane_part(&register_layout::<T, L>(H, W), k.lane().rank());
@@ -39,6 +40,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
         let k = tile.kernel();
         k.located(Location::caller(), || {
+            k.check_warp_tile(self.coordinates(), true);
             let whole = self.tensor(Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS);
             copy(&whole.lane_part(&register_layout::<T, L>(H, W), k.lane().rank()), &tile.fragment);
         });
@@ -52,6 +54,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         let k = tile.kernel();
         k.sync_in_loop();
         let stored = k.located(Location::caller(), || {
+            k.check_warp_tile([0.into(); 2], true);
             let part = self.tensor.lane_part(&register_layout::<T, L>(H, W), k.lane().rank());
             copy(&part, &tile.fragment)
         });

@@ -1,48 +1,9 @@
 //! The threads that work together on a tile.
 
 use crate::{
-    ptx::{Builder, Features, Val},
-    tensor::{block_barrier, divide},
+    ptx::{Builder, Features, Uniformity, Val},
+    tensor::divide,
 };
-
-/// All threads of the block, whose number the kernel must have said with [`Builder::block`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BlockThreads<'k> {
-    k: Builder<'k>,
-    shape: [u32; 3],
-}
-
-impl<'k> BlockThreads<'k> {
-    #[track_caller]
-    pub(super) fn new(k: Builder<'k>) -> Self {
-        match k.block_shape() {
-            Some(shape) => Self { k, shape },
-            None => {
-                k.refuse("tiles in shared memory need the block's shape: call `block` first".into());
-                Self { k, shape: [32, 1, 1] }
-            }
-        }
-    }
-
-    /// How many there are.
-    pub(super) fn count(self) -> u32 {
-        self.shape.iter().product()
-    }
-
-    /// This thread's number among them.
-    #[track_caller]
-    pub(super) fn index(self) -> Val<'k, u32> {
-        let [x, y, z] = self.shape;
-        let mut index = Val::from(0);
-        if z > 1 {
-            index = self.k.unchanging("%tid.z");
-        }
-        if y > 1 {
-            index = index.mad(y, self.k.unchanging("%tid.y"));
-        }
-        if x > 1 { index.mad(x, self.k.unchanging("%tid.x")) } else { index }
-    }
-}
 
 impl<'k> Builder<'k> {
     /// Waits for all threads of the block if this is written into an emitted loop, where the iteration before may still
@@ -50,7 +11,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub(super) fn sync_in_loop(self) {
         if self.in_loop() {
-            block_barrier(self);
+            self.this_block().sync();
         }
     }
 
@@ -70,20 +31,39 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// This warp's place in a grid of `rows`×`cols` warps that the block is made of, row by row.
+    /// Refuses a tile that a warp cannot address together, and with `written` one that all warps of the block would write.
+    #[track_caller]
+    pub(super) fn check_warp_tile(self, coordinates: [Val<'k, u32>; 2], written: bool) {
+        let shared_by = self.shared_by(coordinates);
+        if !shared_by.covers(Uniformity::WARP) {
+            self.refuse(
+                "expected the same tile for all lanes of a warp, but its coordinates may differ: use `assume_uniform` if they do not"
+                    .into(),
+            );
+        } else if written && shared_by.covers(Uniformity::Block) && self.has_several_warps() {
+            self.refuse(
+                "all warps of the block store to the same tile: let its coordinates depend on `k.warp()`, or store in `k.when_warp`"
+                    .into(),
+            );
+        }
+    }
+
+    fn has_several_warps(self) -> bool {
+        self.block_shape().is_some_and(|shape| shape.iter().product::<u32>() > 32)
+    }
+
+    /// Row and column of this warp in a grid of `rows`×`cols` warps that make up the block, row by row.
     ///
     /// The block must be [declared](Builder::block) with 32 · `rows` · `cols` threads.
     #[track_caller]
     pub fn warp_grid(self, rows: u32, cols: u32) -> (Val<'k, u32>, Val<'k, u32>) {
-        let threads = BlockThreads::new(self);
-        if threads.count() != 32 * rows * cols {
+        let threads = self.this_block().size();
+        if threads != 32 * rows * cols {
             self.refuse(format!(
-                "a grid of {rows}×{cols} warps is {} threads, but the block has {}",
-                32 * rows * cols,
-                threads.count()
+                "a grid of {rows}×{cols} warps is {} threads, but the block has {threads}",
+                32 * rows * cols
             ));
         }
-        let warp = threads.index() >> 5;
-        divide(warp, cols.into())
+        divide(self.warp().into(), cols.into())
     }
 }

@@ -14,7 +14,7 @@ use super::swizzle::{Auto, SharedSwizzle, shared_layout};
 use crate::{
     layout::{Layout, LayoutError},
     ptx::{Builder, Ptr, Read, ReadWrite, Shared, State, Visitor, Write},
-    tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement, block_barrier},
+    tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
 
 /// Shared memory that a copy or a store is filling: [`wait`](tensor::Pending::wait) returns the tile as [`Filled`].
@@ -133,7 +133,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Waits at the block's barrier until every thread has finished reading; then the tile may be filled again.
     #[track_caller]
     pub fn release(self) -> St<'k, T, H, W, S> {
-        block_barrier(self.tile.tensor.kernel());
+        self.tile.tensor.kernel().this_block().sync();
         self.tile
     }
 

@@ -16,7 +16,7 @@ fn files(ptx: &str) -> BTreeSet<&str> {
 
 fn everything<T: Arithmetic + FloatElement, S: SharedSwizzle>(divisor: u32, target: Target) -> String {
     Kernel::<(In<T>, Out<T>, u32, u32)>::build("everything", target, |k, (a, d, m, n)| {
-        k.block([64]);
+        k.block([32]);
         k.return_if(m.eq(0));
         let layout = row_major(m, n.multiple_of(divisor));
         let (a, d) = (k.global(a, layout), k.global(d, layout));

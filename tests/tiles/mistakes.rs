@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    ptx::{BuildError, BuildErrorKind, Params},
+    ptx::{self, BuildError, BuildErrorKind, Params},
     tiles::Swizzle128,
 };
 
@@ -25,7 +25,7 @@ fn a_shared_tile_needs_the_blocks_shape() {
         let a = k.global(a, row_major(16, 16));
         let _ = k.shared_tile::<St<bf16, 1, 1>>().fill(a.tile(0, 0));
     });
-    assert!(text.ends_with("tiles in shared memory need the block's shape: call `block` first"), "{text}");
+    assert!(text.ends_with("scopes require the block's shape: call `block` first"), "{text}");
 }
 
 #[test]
@@ -123,4 +123,64 @@ fn a_loop_goes_forward() {
         k.for_(Steps::new(0u32, 4u32).by(0u32), |_| {});
     });
     assert!(text.contains("a loop's step must be above 0, but it is 0"), "{text}");
+}
+
+#[test]
+fn two_warps_do_not_store_to_one_tile() {
+    fn double<'k>(row: Val<'k, u32>, x: &Gl<'k, f32, ptx::ReadWrite>) {
+        let tile: Rt<f32, 1, 1> = Rt::load(x.tile(row, 0));
+        x.tile(row, 0).store(&tile.add(&tile));
+    }
+    let (text, _) = refused::<(InOut<f32>,)>(Target::SM_80, line!() + 5, |k, (x,)| {
+        k.block([64]);
+        let x = k.global(x, row_major(16, 16));
+        let tile: Rt<f32, 1, 1> = Rt::load(x.tile(k.ctaid_x(), 0));
+        // Each of the two warps would double it.
+        x.tile(k.ctaid_x(), 0).store(&tile.add(&tile));
+    });
+    assert!(text.contains("all warps of the block store to the same tile"), "{text}");
+    let kernel = Kernel::<(InOut<f32>,)>::build("rows", Target::SM_80, |k, (x,)| {
+        k.block([64]);
+        let x = k.global(x, row_major(64, 16));
+        double(k.ctaid_x() * 2 + k.warp(), &x);
+        k.when_warp(1, |_| double(k.ctaid_x(), &x));
+    });
+    assert!(kernel.is_ok(), "{kernel:?}");
+}
+
+#[test]
+fn the_lanes_of_a_warp_address_one_tile() {
+    let (text, _) = refused::<(In<f32>,)>(Target::SM_80, line!() + 3, |k, (x,)| {
+        k.block([32]);
+        let x = k.global(x, row_major(512, 16));
+        let _: Rt<f32, 1, 1> = Rt::load(x.tile(k.tid_x(), 0));
+    });
+    assert!(text.contains("expected the same tile for all lanes of a warp"), "{text}");
+}
+
+#[test]
+fn a_register_of_a_tile_is_not_read_after_the_tile_was_written() {
+    let (_, kind) = refused::<(Out<f32>,)>(Target::SM_80, line!() + 6, |k, (out,)| {
+        k.block([32]);
+        let tile = k.zeros::<Rt<f32, 1, 1>>();
+        let stale = tile.registers()[0];
+        let fragment = tile.into_fragment();
+        fragment.set(0, 1.0);
+        let doubled = stale * 2.0;
+        let _ = (out, doubled);
+    });
+    assert!(matches!(kind, BuildErrorKind::Overwritten { .. }), "{kind:?}");
+}
+
+#[test]
+fn the_block_does_not_wait_under_a_condition_of_threads() {
+    let (text, kind) = refused::<(In<bf16>,)>(Target::SM_80, line!() + 5, |k, (a,)| {
+        k.block([64]);
+        let a = k.global(a, row_major(16, 16));
+        let pending = k.shared_tile::<St<bf16, 1, 1>>().fill(a.tile(0, 0));
+        k.if_(k.tid_x().lt(32), || {
+            let _ = pending.wait();
+        });
+    });
+    assert!(matches!(kind, BuildErrorKind::Divergent { .. }), "{text}");
 }
