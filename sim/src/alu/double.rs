@@ -112,13 +112,13 @@ pub(crate) fn d3(regs: &mut Regs, m: u32, f: D3, d: D, s: [D; 3]) {
             float::fma(Float::F64, Round::Rn, false, false, a, b, c)
         }),
         D3::FmsF64 => {
-            native(regs, m, d, s, |a, b, c| a.mul_add(b, -c), |a, b, c| contracted([a, b, c], false, true))
+            native(regs, m, d, s, |a, b, c| a.mul_add(b, -c), |a, b, c| contracted([a, b, c], false, true));
         }
         D3::FnmaF64 => {
-            native(regs, m, d, s, |a, b, c| (-a).mul_add(b, c), |a, b, c| contracted([a, b, c], true, false))
+            native(regs, m, d, s, |a, b, c| (-a).mul_add(b, c), |a, b, c| contracted([a, b, c], true, false));
         }
         D3::FnmsF64 => {
-            native(regs, m, d, s, |a, b, c| (-a).mul_add(b, -c), |a, b, c| contracted([a, b, c], true, true))
+            native(regs, m, d, s, |a, b, c| (-a).mul_add(b, -c), |a, b, c| contracted([a, b, c], true, true));
         }
     }
 }

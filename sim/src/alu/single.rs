@@ -205,10 +205,10 @@ pub(crate) fn r3<const FMA: bool>(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3
         R3::FmaF32 => regs.map_rrr(m, d, s, |a, b, c| result(fused(float(a), float(b), float(c)))),
         R3::FmsF32 if FMA => regs.map_rrr(m, d, s, |a, b, c| result(float(a).mul_add(float(b), -float(c)))),
         R3::FnmaF32 if FMA => {
-            regs.map_rrr(m, d, s, |a, b, c| result((-float(a)).mul_add(float(b), float(c))))
+            regs.map_rrr(m, d, s, |a, b, c| result((-float(a)).mul_add(float(b), float(c))));
         }
         R3::FnmsF32 if FMA => {
-            regs.map_rrr(m, d, s, |a, b, c| result((-float(a)).mul_add(float(b), -float(c))))
+            regs.map_rrr(m, d, s, |a, b, c| result((-float(a)).mul_add(float(b), -float(c))));
         }
         R3::FmsF32 => regs.map_rrr(m, d, s, |a, b, c| result(fused(float(a), float(b), -float(c)))),
         R3::FnmaF32 => regs.map_rrr(m, d, s, |a, b, c| result(fused(-float(a), float(b), float(c)))),
