@@ -1,7 +1,7 @@
-//! Runs PTX text on the CPU, bit for bit, and finds what is wrong with it.
+//! Executes PTX text on the CPU with bit-exact results, and reports the bugs that it finds.
 //!
-//! The text may come from this crate, nvcc, clang or Triton. [`Module::parse`] reads, validates and decodes it;
-//! [`Sim::launch`] runs one kernel of it on a grid, with global memory in [`Memory`]:
+//! The text may come from nvcc, clang, Triton or any other compiler. [`Module::parse`] reads, validates and decodes it;
+//! [`Sim::launch`] runs one of its kernels on a grid, with global memory in [`Memory`]:
 //!
 //! ```
 //! use warpwright_sim::{Launch, Memory, Module, Sim};
@@ -34,17 +34,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The first mistake of a kernel ends its run with a [`SimError::Fault`] that names kernel, block, thread, the line of
-//! PTX and, where the text has `.loc`, the line of the source; [`Sim::keep_going`] collects mistakes in
-//! [`Report::findings`] instead. [`FindingKind`] lists what is found, [`Counts`] what is counted, `docs/simulator.md` both
-//! with what was measured.
+//! The first finding stops the kernel with a [`SimError::Fault`] that names kernel, block, thread, the line of PTX and, if the text
+//! contains `.loc`, the line of the source; [`Sim::keep_going`] collects findings in [`Report::findings`] instead. [`FindingKind`] lists
+//! the kinds of findings, [`Counts`] the counters; `docs/simulator.md` in the repository explains both.
 //!
-//! Blocks run on all cores unless the kernel can communicate between blocks (atomics, fences of the device, or
-//! volatile, relaxed, acquire or release accesses in global or generic space): such blocks take turns in a fixed order. Either way a launch
-//! gives the same result on every machine, unless blocks race.
+//! Blocks run in parallel on all cores unless the kernel can communicate between blocks (atomics, fences with device scope, or volatile,
+//! relaxed, acquire or release accesses in global or generic space); such blocks take turns in a fixed order. In both cases the
+//! results are the same on every machine unless blocks race.
 #![forbid(unsafe_code)]
 
 mod alu;
+// Public for the tests that compare it with recordings of the hardware; not part of the interface.
+#[doc(hidden)]
 pub mod arith;
 mod check;
 mod exec;
@@ -69,7 +70,5 @@ pub use report::{
 };
 pub use schedule::error::SimError;
 pub use schedule::launch::{Launch, Sim};
-#[doc(hidden)]
-pub use text::ast;
 pub use text::error::ParseError;
 pub use validate::validate;

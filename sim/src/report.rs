@@ -9,7 +9,7 @@ pub use crate::report::checks::Checks;
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
 
-/// What a launch left to tell beside its outputs.
+/// What a launch reports in addition to its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// What device-side `printf` wrote, one string per call: by block, in the order of execution inside a block.
@@ -23,10 +23,10 @@ pub struct Report {
     pub lines: Vec<LineCounts>,
     /// The products and sums of the kernel, and of what it calls, that are rounded once: see [`Contract`](super::Contract).
     pub contractions: Vec<Contraction>,
-    /// The mistakes that were found. Empty unless the launch went on after mistakes
+    /// The findings that were found. Empty unless the launch went on after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)): otherwise the first is an error.
     pub findings: Vec<Finding>,
-    /// Whether a mistake ended the run, so that outputs and counts are of a part of it. Only with
+    /// Whether a finding ended the run, so that outputs and counts are of a part of it. Only with
     /// [`Sim::keep_going`](crate::Sim::keep_going).
     pub stopped: bool,
 }

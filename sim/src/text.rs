@@ -1,6 +1,6 @@
 //! PTX text: lexer, parser, syntax tree, printer.
 
-pub mod ast;
+pub(crate) mod ast;
 pub(crate) mod error;
 pub(crate) mod lexer;
 pub(crate) mod parser;

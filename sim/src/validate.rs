@@ -12,7 +12,7 @@ use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::validate::target::{Needs, Target, Version};
 
-/// Every mistake in a text, in its order: unknown or malformed instructions, wrong operands, undefined and doubly defined
+/// Every error in a text, in its order: unknown or malformed instructions, wrong operands, undefined and doubly defined
 /// names, features that the module's `.version` or `.target` lack. `file` is the name that the errors give the text.
 ///
 /// Valid here means what ptxas takes. Instructions that the simulator cannot run (textures, `tcgen05`, `multimem` …) count as

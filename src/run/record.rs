@@ -6,7 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use npyz::WriterBuilder;
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -14,7 +13,7 @@ use super::{
     device::{Device, Request},
     error::RunError,
 };
-use crate::ptx::{ParamDecl, f16};
+use crate::ptx::ParamDecl;
 
 /// Why a case was not recorded.
 #[derive(Debug, thiserror::Error)]
@@ -116,30 +115,27 @@ fn write_file(
     write().map_err(|source| RecordError::Write { path: path.to_path_buf(), source })
 }
 
-/// One array of `elements` elements; NumPy has no bf16, which is stored as `u16`.
+/// One array of little-endian elements in NumPy's format (NumPy reference, "numpy.lib.format"); NumPy has no bf16, which is stored as
+/// `u16`.
 fn write_npy(out: &mut impl Write, dtype: &str, elements: usize, bytes: &[u8]) -> io::Result<()> {
-    fn array<T: npyz::AutoSerialize, const N: usize>(
-        out: &mut impl Write,
-        elements: usize,
-        bytes: &[u8],
-        of: fn([u8; N]) -> T,
-    ) -> io::Result<()> {
-        let options = npyz::WriteOptions::new().default_dtype().shape(&[elements as u64]);
-        let mut writer = options.writer(out).begin_nd()?;
-        writer.extend(bytes.as_chunks::<N>().0.iter().map(|chunk| of(*chunk)))?;
-        writer.finish()
-    }
-    match dtype {
-        "u8" => array(out, elements, bytes, u8::from_le_bytes),
-        "s8" => array(out, elements, bytes, i8::from_le_bytes),
-        "s16" => array(out, elements, bytes, i16::from_le_bytes),
-        "u16" | "bf16" => array(out, elements, bytes, u16::from_le_bytes),
-        "f16" => array(out, elements, bytes, f16::from_le_bytes),
-        "s32" => array(out, elements, bytes, i32::from_le_bytes),
-        "u32" => array(out, elements, bytes, u32::from_le_bytes),
-        "f32" => array(out, elements, bytes, f32::from_le_bytes),
-        "s64" => array(out, elements, bytes, i64::from_le_bytes),
-        "f64" => array(out, elements, bytes, f64::from_le_bytes),
-        _ => array(out, elements, bytes, u64::from_le_bytes),
-    }
+    let descr = match dtype {
+        "u8" => "|u1",
+        "s8" => "|i1",
+        "s16" => "<i2",
+        "u16" | "bf16" => "<u2",
+        "f16" => "<f2",
+        "s32" => "<i4",
+        "u32" => "<u4",
+        "f32" => "<f4",
+        "s64" => "<i8",
+        "f64" => "<f8",
+        _ => "<u8",
+    };
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({elements},), }}");
+    // The data begin at a multiple of 64 bytes, after a line feed.
+    let len = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(len as u16).to_le_bytes())?;
+    writeln!(out, "{header:<0$}", len - 1)?;
+    out.write_all(bytes)
 }

@@ -28,7 +28,7 @@ fn every_mistake_is_shown_at_its_place() {
     assert_eq!(run.code, 1);
     for (message, place) in [
         ("error: `%r5` is not declared", "k.ptx:8:18"),
-        ("error: an integer `mul` wants `.lo`, `.hi` or, up to 32 bits, `.wide`", "k.ptx:9:5"),
+        ("error: an integer `mul` requires `.lo`, `.hi` or, up to 32 bits, `.wide`", "k.ptx:9:5"),
         ("error: `%d1` is not declared", "k.ptx:10:18"),
         ("error: there is no label `NOWHERE` here", "k.ptx:11:9"),
     ] {

@@ -250,7 +250,7 @@ fn bad_input_is_refused_in_one_line_and_nothing_is_written() {
         "ret;",
         "the module has no kernel `q`; it has `k`",
     );
-    refused("too_few", &json("", ""), "ret;", "kernel `k` takes 1 arguments, found 0");
+    refused("too_few", &json("", ""), "ret;", "kernel `k`: expected 1 arguments, found 0");
     refused("no_file", &json(&OUT.replace("zeros", "file"), ""), "ret;", "in_out.npy: ");
     refused(
         "bad_ptx",

@@ -38,7 +38,7 @@ pub(crate) fn look(cx: &mut Cx<'_>, warp: &mut Warp, look: &Look, group: u32, ma
         // A null pointer stays one until it is used.
         if let Some(lane) = lanes(mask).find(|&lane| values[lane] != 0 && !window.contains(&values[lane])) {
             let message = format!(
-                "address conversion: {:#x} is converted to {} space, where it does not lie",
+                "address conversion: {:#x} is converted to {} space, which does not contain it",
                 values[lane],
                 space.name()
             );

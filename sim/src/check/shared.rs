@@ -261,8 +261,8 @@ impl Cx<'_> {
 
     /// The last ordinary write of some bytes that no proxy fence lets asynchronous operations see.
     fn unfenced(&self, place: Place, bytes: usize) -> Option<races::Access> {
-        let wants = |pc| self.wants_proxy_fence(pc);
-        let find = || self.races.unfenced(place.rank, place.offset, bytes, self.warp, wants);
+        let requires = |pc| self.wants_proxy_fence(pc);
+        let find = || self.races.unfenced(place.rank, place.offset, bytes, self.warp, requires);
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
@@ -303,7 +303,7 @@ impl Cx<'_> {
         Ok(())
     }
 
-    /// A copy on its way to shared memory.
+    /// A copy in flight to shared memory.
     pub(super) fn check_copy(&mut self, place: Place, bytes: usize, lane: usize, by: Copier) -> Outcome<()> {
         let unfenced = if by == Copier::Engine { self.unfenced(place, bytes) } else { None };
         if self.checks(Checks::SHARED_RACES) {
@@ -324,7 +324,7 @@ impl Cx<'_> {
         }
     }
 
-    /// A value nobody wrote. A race may turn out to be the cause: then that is reported, else this at the end.
+    /// An uninitialized value. A race may turn out to be the cause: then that is reported, else this at the end.
     pub(crate) fn postpone(&mut self, fault: Box<Fault>) -> Outcome<()> {
         if !self.checks(Checks::SHARED_RACES) {
             return self.note(fault);
@@ -401,7 +401,7 @@ impl Cx<'_> {
 }
 
 impl Shared {
-    /// Refuses a read of bytes that nobody wrote. The address is within bounds.
+    /// Rejects a read of uninitialized bytes. The address is within bounds.
     pub(crate) fn initialised(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
         let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
         match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {

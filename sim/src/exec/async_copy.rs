@@ -96,7 +96,7 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
     Ok(data)
 }
 
-/// A copy of some lanes that nobody has waited for: a lane and the instruction.
+/// A copy of some lanes that has not been waited for: a lane and the instruction.
 pub(crate) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
     entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()

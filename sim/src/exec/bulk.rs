@@ -1,7 +1,7 @@
 //! cp.async.bulk and cp.async.bulk.tensor: copies by an asynchronous engine.
 //!
 //! A copy is checked when it is issued and made later: one that an mbarrier counts when a warp's turn ends or a
-//! thread asks the mbarrier in vain, one in a bulk group when the group is waited for.
+//! thread polls the mbarrier without success, one in a bulk group when the group is waited for.
 
 use crate::alu::reduce::reduce;
 use crate::exec::global::{Doing, reach};
@@ -231,7 +231,7 @@ pub(crate) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> 
     run(cx, due).map(|_| ())
 }
 
-/// A copy into shared memory of some lanes' bulk groups, or out of it, that nobody has waited for.
+/// A copy into shared memory of some lanes' bulk groups, or out of it, that has not been waited for.
 pub(crate) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let me = (warp.cta, warp.index);
     cx.bulk.pending.iter().find_map(|(transfer, notify)| match notify {

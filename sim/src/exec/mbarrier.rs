@@ -16,7 +16,7 @@ use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
-/// Runs one instruction; true if all its lanes wait in vain, so that others should go first.
+/// Runs one instruction; true if all its lanes still have to wait, so that others should go first.
 pub(crate) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -> Outcome<bool> {
     let all = addresses(warp, op.addr);
     let mut waiting = matches!(op.f, MbarrierFn::Test { .. });

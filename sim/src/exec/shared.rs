@@ -89,7 +89,7 @@ impl Place {
     }
 }
 
-/// Addresses in a block's own shared memory as offsets; what lies elsewhere stays far out of bounds.
+/// Addresses in a block's own shared memory as offsets; other addresses stay far out of bounds.
 #[inline(always)]
 pub(crate) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
     let base = (cx.at as u64) << SHARED_BITS;

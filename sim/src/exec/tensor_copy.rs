@@ -32,7 +32,7 @@ pub(crate) fn tile(
         *byte = generic_byte(cx, warp, lane, address + i)?;
     }
     let Some(map) = TensorMap::decode(&bytes) else {
-        let message = format!("invalid descriptor: the 128 bytes at {address:#x} are no tensor map");
+        let message = format!("invalid descriptor: the 128 bytes at {address:#x} are not a tensor map");
         return Err(Fault::at(FindingKind::InvalidDescriptor, lane, message));
     };
     if map.dims.len() != coordinates.len() {
@@ -179,7 +179,7 @@ pub(crate) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
                 }
             }
         }
-        // Registers are no tile.
+        // Registers are not a tile.
         End::Registers(_) => {}
     }
 }

@@ -5,7 +5,7 @@ use crate::lanes::{Lanes32, Lanes64};
 /// Copies of one instruction that have not arrived.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// Lanes whose copy is still on its way.
+    /// Lanes whose copy is still in flight.
     pub(crate) mask: u32,
     pub(crate) bytes: u64,
     /// The instruction that issued them.

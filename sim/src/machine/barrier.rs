@@ -74,7 +74,7 @@ impl BarrierState {
         Ok((phase, self.check(all)))
     }
 
-    /// Completes the phase if nobody is missing; `all` are the threads that an unnumbered barrier waits for. Returns how many
+    /// Completes the phase if all have arrived; `all` are the threads that an unnumbered barrier waits for. Returns how many
     /// there were if it was one for all.
     pub(crate) fn check(&mut self, all: u32) -> Option<u32> {
         let want = if self.expected == 0 { all } else { self.expected };
@@ -85,7 +85,7 @@ impl BarrierState {
         let (phase, reduction) = (self.generation, self.reduction);
         let released = std::mem::take(&mut self.released);
         self.finished.push(Finished { phase, reduction, released });
-        // Nobody is still waiting for a phase this old: whoever did would have blocked the ones since.
+        // No thread still waits for a phase this old: it would have blocked the later ones.
         if self.finished.len() > 64 {
             self.finished.remove(0);
         }

@@ -58,7 +58,7 @@ impl BulkCopies {
     }
 }
 
-/// A copy that another block has issued, and that is on its way to the shared memory of block `rank`.
+/// A copy that another block has issued, and that is in flight to the shared memory of block `rank`.
 pub(crate) fn underway_to(cx: &Cx<'_>, rank: usize) -> Option<Where> {
     let transfers = cx.bulk.pending.iter().map(|(transfer, _)| transfer);
     let foreign = |t: &&Transfer| cx.block_of(t.issuer.0) != rank;

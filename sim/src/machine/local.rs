@@ -12,7 +12,7 @@ use crate::shadow::undefined::{Origin, Partial};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Local {
     words: Vec<Lanes32>,
-    /// The defined bits of each word; empty when nobody asks.
+    /// The defined bits of each word; empty if it is not tracked.
     defined: Vec<Lanes32>,
     pub(crate) tracked: bool,
     /// Where undefined values come from that were stored, by word and lane.
@@ -145,12 +145,12 @@ impl Partial for Local {
     }
 }
 
-/// The words that some bytes lie in.
+/// The words that contain some bytes.
 fn words(address: u64, bytes: u64) -> Range<usize> {
     address as usize / 4..((address + bytes) as usize).div_ceil(4)
 }
 
-/// The bits of each of these words that belong to the bytes: fewer than four lie in one word, others fill theirs.
+/// The bits of each of these words that belong to the bytes: fewer than four are in one word, others fill theirs.
 fn within(address: u64, bytes: u64) -> u32 {
     if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (address & 3)) } else { u32::MAX }
 }

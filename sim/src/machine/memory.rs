@@ -38,7 +38,7 @@ pub enum MemoryError {
         size: u64,
     },
     /// The address handed to [`Memory::free`] is not the start of an allocation.
-    #[error("{address:#x} lies inside an allocation; only its start {start:#x} can be freed")]
+    #[error("{address:#x} is inside an allocation; only its start {start:#x} can be freed")]
     NotTheStart {
         /// The address.
         address: u64,
@@ -50,7 +50,7 @@ pub enum MemoryError {
         "an allocation of {bytes} bytes is too large: the simulator has room for {most} at most, and the host may have less"
     )]
     TooLarge {
-        /// Bytes wanted.
+        /// Bytes requested.
         bytes: u64,
         /// Most bytes of an allocation.
         most: u64,
@@ -243,7 +243,7 @@ impl Memory {
         })
     }
 
-    /// Where an address lies, in words.
+    /// Describes an address.
     pub(crate) fn describe(&self, address: u64) -> String {
         match self.find(address) {
             Found::Live(a) => match &a.name {
@@ -261,7 +261,7 @@ impl Memory {
         }
     }
 
-    /// What lies at an address.
+    /// What is at an address.
     pub(crate) fn find(&self, address: u64) -> Found<'_> {
         if address < GLOBAL_START {
             return Found::Nothing;

@@ -16,7 +16,7 @@ pub(crate) struct Regs {
 }
 
 impl Regs {
-    /// All zeros, with room for `slots`.
+    /// All zeros, for `slots`.
     pub(crate) fn reset(&mut self, slots: Slots) {
         self.r.clear();
         self.r.resize(slots.r as usize, [0; 32]);

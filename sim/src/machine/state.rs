@@ -36,7 +36,7 @@ pub(crate) struct Machine<'a> {
     /// Bytes of shared memory of a block, and where its dynamic part starts.
     pub(crate) shared_bytes: u32,
     pub(crate) dynamic_start: u32,
-    /// Registers of each thread at the start, if the kernel says so (`.maxnreg`).
+    /// Registers of each thread at the start, if the kernel specifies it (`.maxnreg`).
     pub(crate) registers: Option<u32>,
     /// What cooperative groups of the whole grid meet in, if the kernel asks for it.
     pub(crate) workspace: u64,
@@ -49,9 +49,9 @@ pub(crate) struct Machine<'a> {
     pub(crate) keep_going: usize,
     /// Of a random interleaving.
     pub(crate) seed: Option<u64>,
-    /// Who accessed global memory; absent when nobody asks.
+    /// Who accessed global memory; absent if it is not needed.
     pub(crate) global: Option<GlobalRaces>,
-    /// Who wants to see instructions as they are executed.
+    /// Who requires to see instructions as they are executed.
     pub(crate) tracer: Option<Tracer<'a>>,
     /// Several blocks run at once.
     pub(crate) parallel: bool,
@@ -65,7 +65,7 @@ const MOST_REGISTERS: u32 = 256;
 pub(crate) const MULTIPROCESSORS: u32 = 132;
 
 impl Machine<'_> {
-    /// Whether nobody wants to know more than results.
+    /// Whether only the results are needed.
     pub(crate) fn is_unwatched(&self) -> bool {
         self.checks.is_empty() && self.tracer.is_none()
     }
@@ -221,7 +221,7 @@ impl Shared {
     }
 }
 
-/// The state of one block beside its warps.
+/// The state of one block except its warps.
 #[derive(Debug, Default)]
 pub(crate) struct Cta {
     pub(crate) id: [u32; 3],
@@ -240,7 +240,7 @@ pub(crate) struct Cta {
     pub(crate) wgmma: Vec<WgmmaGroups>,
 }
 
-/// What executing an instruction may touch beside its own warp.
+/// What executing an instruction may access except its own warp.
 pub(crate) struct Cx<'a> {
     pub(crate) machine: &'a Machine<'a>,
     /// The blocks of the cluster.
@@ -251,9 +251,9 @@ pub(crate) struct Cx<'a> {
     pub(crate) clock: u64,
     pub(crate) printed: Vec<String>,
     pub(crate) cluster_barrier: ClusterBarrier,
-    /// Work by instruction; empty when nobody counts.
+    /// Work by instruction; empty if nothing is counted.
     pub(crate) profile: Vec<Counts>,
-    /// Mistakes after which the run goes on, with warp and instruction.
+    /// Findings after which the run goes on, with warp and instruction.
     pub(crate) noted: Vec<(Box<Fault>, usize, u32)>,
     /// The cluster's number in the grid.
     pub(crate) unit: u64,
@@ -269,7 +269,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) races: Races,
     pub(crate) counted: CountedCopies,
     pub(crate) mbarriers: HashMap<(usize, usize), Passing>,
-    /// The first read of shared memory nobody wrote, with its warp and instruction.
+    /// The first read of uninitialized shared memory, with its warp and instruction.
     pub(crate) postponed: Option<(Box<Fault>, usize, u32)>,
 }
 
@@ -293,7 +293,7 @@ impl<'a> Cx<'a> {
         warp / self.machine.threads().div_ceil(32) as usize
     }
 
-    /// A mistake after which the run can go on: noted, or an error if nobody collects them.
+    /// A finding after which the run can go on: noted, or an error if findings are not collected.
     pub(crate) fn note(&mut self, fault: Box<Fault>) -> Outcome<()> {
         let (warp, pc) = (self.warp, self.pc);
         self.note_at(fault, warp, pc)

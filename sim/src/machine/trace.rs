@@ -43,7 +43,7 @@ pub struct Step<'m> {
 pub struct Register {
     /// Its name in the text.
     pub name: Arc<str>,
-    /// Bits of it: 1, 32, 64 or 128; narrower ones lie in 32.
+    /// Bits of it: 1, 32, 64 or 128; narrower ones are stored in 32.
     pub bits: u32,
     /// By lane.
     pub values: [u128; 32],

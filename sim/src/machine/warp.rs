@@ -33,7 +33,7 @@ pub(crate) enum Wait {
     Cluster {
         phase: u64,
     },
-    /// At `wgmma.wait_group` for so many groups of the warpgroup.
+    /// At `wgmma.wait_group` for that many groups of the warpgroup.
     Products(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Products of the tensor cores: those in flight, and room for their matrices.
+//! Products of the tensor cores: those in flight, and buffers for their matrices.
 
 use crate::shadow::clocks::WARPGROUP;
 use crate::shadow::place::Place;
@@ -21,7 +21,7 @@ pub(crate) struct WgmmaGroups {
 }
 
 impl WgmmaGroups {
-    /// Those of a block of so many warps.
+    /// Those of a block of that many warps.
     pub(crate) fn of_block(warps: usize) -> impl Iterator<Item = Self> {
         let exists = move |first: usize| std::array::from_fn(|i| (first + i < warps).then_some(0));
         (0..warps).step_by(WARPGROUP).map(move |first| Self { committed: exists(first), reads: vec![] })
@@ -42,7 +42,7 @@ impl WgmmaGroups {
     }
 
     /// How many groups are complete when the warp has waited for all but its newest `n`.
-    pub(crate) fn wanted(&self, index: u32, n: u32) -> u32 {
+    pub(crate) fn expected(&self, index: u32, n: u32) -> u32 {
         self.committed(index).saturating_sub(n)
     }
 
@@ -51,7 +51,7 @@ impl WgmmaGroups {
         self.committed.iter().flatten().all(|&committed| committed >= groups)
     }
 
-    /// What the products of the first `groups` groups read, if nobody has been told yet.
+    /// What the products of the first `groups` groups read, if it has not been reported yet.
     pub(crate) fn finished(&mut self, groups: u32) -> Vec<(Place, usize)> {
         let done = self.reads.extract_if(.., |(.., group)| *group < groups);
         done.map(|(place, bytes, _)| (place, bytes)).collect()

@@ -29,7 +29,7 @@ pub(crate) use crate::program::code::tensor_map::*;
 pub(crate) use crate::program::code::video::*;
 pub(crate) use crate::program::code::warp::*;
 
-/// A slot of 32-bit lanes; narrower values lie in the low bits, zeros above.
+/// A slot of 32-bit lanes; narrower values are in the low bits, zeros above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct R(pub(crate) u32);
 
@@ -275,7 +275,7 @@ pub(crate) struct Callee {
     /// Bytes of local memory of one activation, and those that belong to variables.
     pub(crate) frame: u32,
     pub(crate) used: u32,
-    /// Where it wants its parameters.
+    /// Where it requires its parameters.
     pub(crate) params: Vec<Place>,
     /// Where it leaves its results.
     pub(crate) returns: Vec<Place>,

@@ -1,6 +1,6 @@
 //! Gives the syntax tree a meaning: names become slots and addresses, instructions become [`code`](super::code).
 //!
-//! Every mistake in a module is found here, before anything runs.
+//! Every error in a module is found here, before anything runs.
 
 mod address;
 mod arithmetic;
@@ -205,10 +205,10 @@ fn extent_of_init(variable: &Variable) -> u64 {
     }
 }
 
-/// Mistakes after which decoding a module is given up.
+/// Errors after which decoding a module is given up.
 pub(crate) const MAX_ERRORS: usize = 64;
 
-/// Decodes every entry, and every other function with a body, of a module. All mistakes of one function come together, and
+/// Decodes every entry, and every other function with a body, of a module. All errors of one function come together, and
 /// those of a function that several entries reach come once for each.
 pub(crate) fn decode(symbols: &Symbols<'_>) -> Result<Vec<Code>, Vec<ParseError>> {
     let mut codes = vec![];

@@ -93,7 +93,7 @@ impl Module {
         Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
     }
 
-    /// Like [`Module::parse_file`], with every mistake rather than the first; there is at least one.
+    /// Like [`Module::parse_file`], with every error rather than the first; there is at least one.
     pub(crate) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
         let build = || {
             let ast = parser::parse(text)?;
@@ -109,7 +109,8 @@ impl Module {
             .map_err(|errors: Vec<ParseError>| errors.into_iter().map(|error| error.in_file(file)).collect())
     }
 
-    /// The syntax tree.
+    /// The syntax tree, which prints as PTX; for tests.
+    #[doc(hidden)]
     pub fn ast(&self) -> &Ast {
         &self.inner.ast
     }

@@ -3,7 +3,7 @@
 /// Each allocation has this many address bits to itself, so that no stray index reaches a neighbour.
 pub(crate) const REGION_BITS: u32 = 36;
 
-/// The lowest address of any allocation; below lie the windows of the other state spaces.
+/// The lowest address of any allocation; below are the windows of the other state spaces.
 pub(crate) const GLOBAL_START: u64 = 1 << REGION_BITS;
 
 /// Generic addresses of shared memory: the window, then the block's rank in its cluster, then the offset.

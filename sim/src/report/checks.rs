@@ -12,7 +12,7 @@ bitflags::bitflags! {
         const SHUFFLES = 1 << 2;
         /// Counts of executed instructions.
         const COUNTS = 1 << 3;
-        /// Uses of registers nobody wrote, and of what was computed from them.
+        /// Uses of uninitialized registers, and of what was computed from them.
         const UNINITIALIZED_REGISTERS = 1 << 4;
         /// Accesses of shared memory, at least one a write, with no order between them.
         const SHARED_RACES = 1 << 5;
@@ -24,9 +24,9 @@ bitflags::bitflags! {
         const UNINITIALIZED_LOCAL = 1 << 8;
         /// Registers that a `wgmma` in flight writes or reads and that are touched before it was waited for.
         const WGMMA_IN_FLIGHT = 1 << 9;
-        /// Asynchronous copies and products that nobody has waited for when their thread ends.
+        /// Asynchronous copies and products that has not been waited for when their thread ends.
         const LEAKED_GROUPS = 1 << 10;
-        /// Addresses converted to a state space in which they do not lie.
+        /// Addresses converted to a state space that does not contain them.
         const ADDRESS_CONVERSIONS = 1 << 11;
     }
 }

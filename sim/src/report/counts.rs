@@ -45,7 +45,7 @@ pub struct Counts {
     pub global_requests: u64,
     /// 32-byte sectors they touched.
     pub global_sectors: u64,
-    /// Sectors that as many bytes fill when they lie side by side.
+    /// Sectors that as many bytes fill when they are adjacent.
     pub global_sectors_ideal: u64,
     /// Multiplications and additions of tensor cores.
     pub tensor_flops: u64,

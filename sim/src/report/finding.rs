@@ -59,7 +59,7 @@ kinds! {
     UninitializedRegister = "uninitialized_register", Checks::UNINITIALIZED_REGISTERS;
     /// Two accesses of shared memory, at least one a write, with no order between them.
     SharedRace = "shared_race", Checks::SHARED_RACES;
-    /// A load from shared memory to which an asynchronous copy is on its way.
+    /// A load from shared memory to which an asynchronous copy is in flight.
     AsyncCopyUnwaited = "async_copy_unwaited", Checks::SHARED_RACES;
     /// An asynchronous operation and an access of the same shared memory with no order between them.
     AsyncProxyRace = "async_proxy_race", Checks::SHARED_RACES;
@@ -69,7 +69,7 @@ kinds! {
     DivergentBarrier = "divergent_barrier", Checks::empty();
     /// Threads that ended before a barrier for all of the block, which goes on without them.
     ExitedBeforeBarrier = "exited_before_barrier", Checks::BARRIERS;
-    /// Nobody can go on.
+    /// No warp can continue.
     Deadlock = "deadlock", Checks::empty();
     /// The step limit was reached.
     StepLimit = "step_limit", Checks::empty();
@@ -98,7 +98,7 @@ kinds! {
     WgmmaInFlight = "wgmma_in_flight", Checks::WGMMA_IN_FLIGHT;
     /// A `wgmma` whose registers other instructions wrote, with no `wgmma.fence` between.
     MissingWgmmaFence = "missing_wgmma_fence", Checks::WGMMA_IN_FLIGHT;
-    /// Asynchronous work that nobody waited for when its thread ended.
+    /// Asynchronous work that was not waited for when its thread ended.
     AsyncGroupLeaked = "async_group_leaked", Checks::LEAKED_GROUPS;
     /// An address outside the state space that it was converted to.
     AddressConversion = "address_conversion", Checks::ADDRESS_CONVERSIONS;
@@ -188,7 +188,7 @@ impl fmt::Display for Site {
 }
 
 impl Finding {
-    /// Whether both are the same mistake of the same instructions, perhaps of other threads.
+    /// Whether both are the same finding of the same instructions, perhaps of other threads.
     pub(crate) fn same_place(&self, other: &Finding) -> bool {
         let place = |site: &Site| (site.line, site.column);
         let sides = |finding: &Finding| (place(&finding.site), finding.other.as_ref().map(place));
@@ -196,7 +196,7 @@ impl Finding {
     }
 }
 
-/// One mistake that was found.
+/// One finding that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Its kind.

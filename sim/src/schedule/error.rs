@@ -15,18 +15,18 @@ pub enum SimError {
         entries: Vec<String>,
     },
     /// More or fewer arguments than parameters.
-    #[error("kernel `{kernel}` takes {wanted} arguments, found {found}")]
+    #[error("kernel `{kernel}`: expected {expected} arguments, found {found}")]
     ArgumentCount {
         /// The kernel.
         kernel: String,
         /// Parameters.
-        wanted: usize,
+        expected: usize,
         /// Arguments.
         found: usize,
     },
     /// An argument of another size than its parameter.
     #[error(
-        "argument {index} of kernel `{kernel}`: parameter `{name}` of type .{ty} takes {wanted} bytes, found {found}"
+        "argument {index} of kernel `{kernel}`: parameter `{name}` of type .{ty} takes {expected} bytes, found {found}"
     )]
     ArgumentSize {
         /// The kernel.
@@ -38,7 +38,7 @@ pub enum SimError {
         /// The parameter's type.
         ty: String,
         /// Bytes of the parameter.
-        wanted: usize,
+        expected: usize,
         /// Bytes of the argument.
         found: usize,
     },
@@ -50,13 +50,13 @@ pub enum SimError {
         /// What is wrong.
         reason: String,
     },
-    /// A mistake of the kernel that stopped the run.
+    /// A finding of the kernel that stopped the run.
     #[error("{0}")]
     Fault(Box<Finding>),
 }
 
 impl SimError {
-    /// The mistake that stopped the run, if a mistake of the kernel did.
+    /// The finding that stopped the run, if a finding of the kernel did.
     pub fn finding(&self) -> Option<&Finding> {
         match self {
             SimError::Fault(finding) => Some(finding),
@@ -64,7 +64,7 @@ impl SimError {
         }
     }
 
-    /// The kind of that mistake.
+    /// The kind of that finding.
     pub fn kind(&self) -> Option<FindingKind> {
         self.finding().map(|finding| finding.kind)
     }

@@ -128,7 +128,7 @@ fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineC
     }
 }
 
-/// Independent clusters, on all cores. The failure that is reported is that of the lowest number, whoever found it.
+/// Independent clusters, on all cores. The failure that is reported is that of the lowest number, regardless of which thread found it.
 fn side_by_side(
     machine: &Machine<'_>,
     module: &Module,

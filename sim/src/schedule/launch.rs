@@ -119,11 +119,11 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Goes on after mistakes that leave something to go on with (races, reads of what nobody wrote, missing waits),
+    /// Continues after findings that allow it (races, uninitialized reads, missing waits),
     /// and returns up to `limit` of them in [`Report::findings`], one for each kind and place in the text.
     ///
-    /// A mistake that ends the run (such as an access outside every buffer) then is the last of them, and
-    /// [`Report::stopped`] is set. With 0, as at first, the first mistake is the error [`SimError::Fault`].
+    /// A finding that ends the run (such as an access outside every buffer) then is the last of them, and
+    /// [`Report::stopped`] is set. With 0, as at first, the first finding is the error [`SimError::Fault`].
     #[must_use]
     pub fn keep_going(mut self, limit: usize) -> Self {
         self.keep_going = limit;
@@ -158,7 +158,7 @@ impl<'a> Sim<'a> {
     /// The module's variables are loaded into `memory` on first use and keep their values between launches.
     ///
     /// # Errors
-    /// If the kernel does not exist, the arguments or the shape do not fit it, or the kernel makes a mistake that
+    /// If the kernel does not exist, the arguments or the shape do not fit it, or the kernel has a bug that
     /// stops it ([`SimError::Fault`]).
     pub fn launch(
         &self,
@@ -247,7 +247,7 @@ fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     if args.len() != code.params.len() {
         return Err(SimError::ArgumentCount {
             kernel: code.entry.to_string(),
-            wanted: code.params.len(),
+            expected: code.params.len(),
             found: args.len(),
         });
     }
@@ -259,7 +259,7 @@ fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
                 index,
                 name: param.name.to_string(),
                 ty: param.ty.to_string(),
-                wanted: param.size as usize,
+                expected: param.size as usize,
                 found: arg.bytes.len(),
             });
         }

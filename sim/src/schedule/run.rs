@@ -27,7 +27,7 @@ const TALK: u32 = 256;
 pub(crate) enum Stop {
     /// It used up its turn.
     Turn,
-    /// It waits for others, and says so.
+    /// It yields to others.
     Yielded,
     /// None of its lanes can go on.
     Blocked,

@@ -92,7 +92,7 @@ pub(crate) fn search(cx: &mut Cx<'_>, warp: &mut Warp, steps: u64) -> Result<Spi
     let events = cx.events;
     let mut start = Start::of(warp);
     let (mut ran, mut back) = (0, 0);
-    // The state to come back to is taken anew after 8, 16, 32 … steps, so that it soon lies within the loop (Brent).
+    // The state to come back to is taken anew after 8, 16, 32 … steps, so that it is soon within the loop (Brent).
     let (mut age, mut limit) = (0, 8);
     for step in 0..steps {
         warp.impatience = if step % 2 == 1 { PATIENCE } else { 0 };

@@ -41,7 +41,7 @@ pub(crate) struct Unit<'a> {
     warps: Vec<Warp>,
     /// Number of the cluster in the grid.
     pub(crate) index: u64,
-    /// Rounds in a row in which everybody waited or looked, and nothing changed.
+    /// Consecutive rounds in which every warp waited or polled and nothing changed.
     idle_rounds: u32,
     /// Rounds in a row in which memory stayed as it was, and how many it takes to search for endless loops.
     quiet_rounds: u32,
@@ -62,7 +62,7 @@ pub(crate) enum Progress {
     Finished,
     /// Some warp executed something.
     Moved,
-    /// No warp could, or all have been waiting in vain for long.
+    /// No warp could, or all have been waiting without success for long.
     Stuck,
 }
 
@@ -243,7 +243,7 @@ impl<'a> Unit<'a> {
         Ok(progress)
     }
 
-    /// Memory has changed: whoever waited may go on.
+    /// Memory has changed: warps that waited may continue.
     fn noticed(&mut self) {
         self.quiet_rounds = 0;
         self.search_at = QUIET_ROUNDS;
@@ -284,7 +284,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// A read of shared memory nobody wrote, if nothing has explained it since.
+    /// A read of uninitialized shared memory, if nothing has explained it since.
     fn postponed(&mut self, module: &Module) -> Option<Box<Finding>> {
         let (fault, warp, pc) = self.cx.postponed.take()?;
         Some(self.finding(module, warp, &(fault, pc)))
@@ -306,7 +306,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Runs to the end, or until nobody can go on.
+    /// Runs to the end, or until no warp can continue.
     pub(crate) fn run(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
         let mut changes = 0;
         self.noticed();

@@ -4,8 +4,8 @@
 //! accesses of one are ordered before whatever the other does next: a barrier, an mbarrier phase or an atomic with
 //! fences passes that knowledge on. Lanes of one warp are ordered by warp-wide synchronisation.
 //!
-//! Asynchronous engines are agents beside the warps: one for bulk copies, one for what `cp.async` copies and an mbarrier counts,
-//! and the tensor cores of each warpgroup. What they did is known to whoever waited for it.
+//! Asynchronous engines are agents in addition to the warps: one for bulk copies, one for what `cp.async` copies and an mbarrier counts,
+//! and the tensor cores of each warpgroup. What they did is known to warps that waited for it.
 
 /// A time; accesses carry the time they were made at.
 pub(crate) type Time = u32;
@@ -90,7 +90,7 @@ impl Clocks {
         }
     }
 
-    /// An engine does something now: whoever knows less of it must ask.
+    /// An engine does something now: warps that know less must ask.
     pub(crate) fn work(&mut self, engine: usize) {
         self.worked[engine - self.warps] = self.now;
         for warp in 0..self.warps {
@@ -187,7 +187,7 @@ impl Clocks {
         self.lanes[warp]
     }
 
-    /// Whether a proxy fence lies between what `writer` did at `time` and what `warp` does now.
+    /// Whether a proxy fence is between what `writer` did at `time` and what `warp` does now.
     pub(crate) fn proxy_fenced(&self, warp: usize, writer: usize, time: Time) -> bool {
         time < self.proxy_fenced[writer] || time < self.proxy_fenced[warp]
     }
@@ -251,7 +251,7 @@ impl Clocks {
         }
     }
 
-    /// The same for an arrival that is relaxed: it passes on what lies before the warp's last fence.
+    /// The same for an arrival that is relaxed: it passes on what is before the warp's last fence.
     pub(crate) fn release_relaxed(&mut self, warp: usize, object: &mut Knowledge) {
         object.resize(self.agents, 0);
         for (other, time) in object.iter_mut().enumerate() {

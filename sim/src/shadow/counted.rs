@@ -18,7 +18,7 @@ pub(crate) struct Copy {
     pub(crate) mbarriers: Vec<Place>,
 }
 
-/// The counted copies of a cluster that nobody could have waited for yet.
+/// The counted copies of a cluster that could not have been waited for yet.
 #[derive(Debug, Default)]
 pub(crate) struct CountedCopies {
     /// By warp and lane.

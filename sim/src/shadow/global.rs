@@ -28,7 +28,7 @@ const PAGE: usize = 1 << 10;
 /// Clusters that can be told apart.
 const MAX_CLUSTERS: u64 = 1 << 22;
 
-/// Who made an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero is nobody.
+/// Who made an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero is no accessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accessor(u64);
 

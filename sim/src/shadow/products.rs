@@ -23,7 +23,7 @@ pub(crate) struct ProductRegister {
 pub(crate) enum Unfenced {
     #[default]
     None,
-    /// By `mov` of what is no product's register. Compilers set accumulators so, right before the product that takes them; the
+    /// By `mov` of a register of no product. Compilers set accumulators so, right before the product that takes them; the
     /// fence then stands before the `mov`.
     Set,
     /// By any other instruction.
@@ -64,7 +64,7 @@ impl ProductRegisters {
         self.fenced = true;
     }
 
-    /// What a product wants to be fenced first, if something.
+    /// What a product requires to be fenced first, if something.
     pub(crate) fn missing_fence(&self, a: &[u32], accumulators: &[u32]) -> Option<&'static str> {
         let unfenced = |register: &u32| self.registers[*register as usize].unfenced;
         if a.iter().any(|register| unfenced(register) == Unfenced::Computed) {
@@ -86,7 +86,7 @@ impl ProductRegisters {
         }
     }
 
-    /// Some product nobody has waited for.
+    /// A product that has not been waited for.
     pub(crate) fn unwaited(&self) -> Option<u32> {
         if !self.any {
             return None;

@@ -20,9 +20,9 @@ pub(crate) enum AccessKind {
     Read,
     Write,
     Atomic,
-    /// A write by an asynchronous copy that nobody has waited for.
+    /// A write by an asynchronous copy that has not been waited for.
     Copy,
-    /// A read by an asynchronous operation that nobody has waited for.
+    /// A read by an asynchronous operation that has not been waited for.
     AsyncRead,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Conflict {
     pub(crate) both_write: bool,
 }
 
-/// The time of a write that is still on its way.
+/// The time of a write that is still in flight.
 const PENDING: Time = END + 1;
 
 /// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and whether it was atomic (for writes) or
@@ -76,7 +76,7 @@ impl Record {
         self.0 & 1 == 1
     }
 
-    /// Whether both are the same lane's, and neither is still on its way.
+    /// Whether both are the same lane's, and neither is still in flight.
     #[inline(always)]
     fn same_thread(self, other: Record) -> bool {
         (self.0 ^ other.0) & 0xfffe == 0 && self.time() != PENDING && self != NONE
@@ -136,7 +136,7 @@ impl Races {
             && self.shadows.iter().all(|s| s.units.len() == units)
             && self.clocks.now() < END / 2;
         if fits {
-            // Copies that were on their way when the last cluster ended are older than everything now.
+            // Copies that were in flight when the last cluster ended are older than everything now.
             for shadow in &mut self.shadows {
                 let pending = |r: &Record| r.time() == PENDING;
                 let records = shadow.units.iter_mut().flat_map(|u| [&mut u.write, &mut u.read]);
@@ -421,7 +421,7 @@ impl Races {
         if self.clocks.ended() { None } else { self.shadows[rank].visits.unordered(known) }
     }
 
-    /// A copy that nobody had waited for is complete: from now on it is an ordinary write of `agent`.
+    /// A copy that had not been waited for is complete: from now on it is an ordinary write of `agent`.
     pub(crate) fn settle(&mut self, to: Place, bytes: usize, copy: Access, agent: usize) {
         let pending = Record::new(PENDING, copy.pc, copy.warp, copy.lane, false);
         let write = Record::new(self.clocks.now(), copy.pc, agent, copy.lane, false);
@@ -431,20 +431,20 @@ impl Races {
     }
 
     /// The last ordinary write of some bytes that no proxy fence lets the asynchronous engine see, of those whose
-    /// instruction `wants` a fence.
+    /// instruction `requires` a fence.
     pub(crate) fn unfenced(
         &self,
         rank: usize,
         start: usize,
         bytes: usize,
         warp: usize,
-        wants: impl Fn(u32) -> bool,
+        requires: impl Fn(u32) -> bool,
     ) -> Option<Access> {
         let engine = self.clocks.engine();
         let range = self.units(start, bytes);
         let records = self.shadows[rank].units[range].iter().map(|unit| unit.write);
         records
-            .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING && wants(r.pc()))
+            .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING && requires(r.pc()))
             .find(|r| !self.clocks.proxy_fenced(warp, r.warp(), r.time()))
             .map(|r| r.access(AccessKind::Write))
     }

@@ -1,8 +1,8 @@
 //! Undefined values: where they come from, how far they spread, and where they matter.
 //!
-//! Values that nobody wrote may be read and copied: compilers copy whole structures, with the gaps between their
+//! Uninitialized values may be read and copied: compilers copy whole structures, with the gaps between their
 //! members and with members that were never set. What is computed from them is undefined too, bit by bit (Seward and
-//! Nethercote, "Using Valgrind to detect undefined value errors with bit-precision", 2005). A mistake is reported where
+//! Nethercote, "Using Valgrind to detect undefined value errors with bit-precision", 2005). A finding is reported where
 //! such a value decides something or leaves the thread.
 
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::report::fault::Where;
 /// Where something undefined comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The mistake of using it.
+    /// The finding of using it.
     pub(crate) kind: FindingKind,
-    /// The instruction that read first what nobody had written.
+    /// The first instruction that read the uninitialized value.
     pub(crate) at: Where,
     /// It may be the padding of a structure, moved but not computed with.
     pub(crate) padding: bool,
@@ -122,7 +122,7 @@ impl Undefined {
 
 /// Memory in which something may be undefined.
 pub(crate) trait Partial {
-    /// The mistake of using it.
+    /// The finding of using it.
     const KIND: FindingKind;
 
     /// The undefined bits of up to 8 bytes, and where they come from, if they were stored.

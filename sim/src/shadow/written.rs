@@ -9,14 +9,14 @@ use crate::shadow::undefined::{Origin, Partial};
 /// Which bytes were written, and what is undefined of them nevertheless.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Four bits for each word; nothing when nobody asks.
+    /// Four bits for each word; empty if it is not tracked.
     bytes: Vec<u8>,
     /// The undefined bits that were stored, by word.
     undefined: HashMap<usize, (u32, Origin)>,
 }
 
 impl Written {
-    /// Nothing was, of so many words.
+    /// Nothing was, of that many words.
     pub(crate) fn reset(&mut self, words: usize) {
         self.bytes.clear();
         self.bytes.resize(words, 0);
@@ -29,7 +29,7 @@ impl Written {
         self.undefined.is_empty()
     }
 
-    /// Whether all words that lanes load so many bytes from are written and defined; no is no answer.
+    /// Whether all words that lanes load `bytes` bytes from are written and defined; no is no answer.
     #[inline(always)]
     pub(crate) fn surely(&self, all: &[u64; 32], bytes: usize) -> bool {
         self.is_sound()

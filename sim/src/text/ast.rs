@@ -3,7 +3,7 @@
 //! Printing a tree ([`std::fmt::Display`]) and parsing the result gives the same tree; positions do not take part
 //! in comparisons. Debug sections (`.section`, `@@DWARF`) are skipped by the parser and are not part of it.
 
-pub use crate::text::lexer::Pos;
+pub(crate) use crate::text::lexer::Pos;
 
 /// A whole module: header directives, then items in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,7 +185,7 @@ pub struct Directive {
     pub pos: Pos,
 }
 
-/// What stands in a body.
+/// An item of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// `name:`.

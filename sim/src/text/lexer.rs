@@ -250,7 +250,7 @@ impl<'s> Lexer<'s> {
             Ok(bits) if text.len() == want => Ok(Kind::Double(bits)),
             _ => {
                 let kind = if single { "0f" } else { "0d" };
-                Err(self.error(start, format!("`{kind}` wants exactly {want} hexadecimal digits")))
+                Err(self.error(start, format!("`{kind}` requires exactly {want} hexadecimal digits")))
             }
         }
     }

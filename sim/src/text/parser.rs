@@ -15,10 +15,10 @@ use crate::text::lexer::{Kind, Pos, Token, lex};
 /// How deep blocks, lists and expressions may nest.
 const MAX_DEPTH: u32 = 64;
 
-/// Mistakes after which parsing is given up.
+/// Errors after which parsing is given up.
 const MAX_ERRORS: usize = 64;
 
-/// Parses a whole module; after a mistake it goes on with the next statement, so that others are found too.
+/// Parses a whole module; after an error it goes on with the next statement, so that others are found too.
 pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
     let tokens = lex(text).map_err(|error| vec![error])?;
     let mut parser = Parser { text, tokens, at: 0, depth: 0, files: HashSet::new(), errors: vec![] };
@@ -39,7 +39,7 @@ pub(crate) struct Parser<'s> {
     depth: u32,
     /// Numbers of the `.file` directives so far.
     files: HashSet<u32>,
-    /// Mistakes after which parsing went on.
+    /// Errors after which parsing went on.
     errors: Vec<ParseError>,
 }
 
@@ -81,7 +81,7 @@ impl<'s> Parser<'s> {
     }
 
     fn expect(&mut self, c: char) -> Parsed<()> {
-        if self.eat(c) { Ok(()) } else { Err(self.wanted(&format!("`{c}`"))) }
+        if self.eat(c) { Ok(()) } else { Err(self.expected(&format!("`{c}`"))) }
     }
 
     /// An error at the current token.
@@ -94,7 +94,7 @@ impl<'s> Parser<'s> {
     }
 
     /// "expected …, found …" at the current token.
-    fn wanted(&self, what: &str) -> ParseError {
+    fn expected(&self, what: &str) -> ParseError {
         self.error(format!("expected {what}, found {}", self.describe()))
     }
 
@@ -112,7 +112,7 @@ impl<'s> Parser<'s> {
                 self.at += 1;
                 Ok(name)
             }
-            _ => Err(self.wanted(what)),
+            _ => Err(self.expected(what)),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'s> Parser<'s> {
                 self.at += 1;
                 Ok(name)
             }
-            _ => Err(self.wanted(what)),
+            _ => Err(self.expected(what)),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'s> Parser<'s> {
                 self.at += 1;
                 Ok(text)
             }
-            _ => Err(self.wanted(what)),
+            _ => Err(self.expected(what)),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'s> Parser<'s> {
                 self.at += 1;
                 Ok(value)
             }
-            _ => Err(self.wanted(what)),
+            _ => Err(self.expected(what)),
         }
     }
 
@@ -186,7 +186,7 @@ impl<'s> Parser<'s> {
         Ok(ast)
     }
 
-    /// Keeps a mistake in order to go on, unless there are too many.
+    /// Keeps an error in order to go on, unless there are too many.
     fn keep(&mut self, error: ParseError) -> Parsed<()> {
         if self.errors.len() + 1 >= MAX_ERRORS {
             return Err(error);
@@ -226,7 +226,7 @@ impl<'s> Parser<'s> {
 
     fn version(&mut self) -> Parsed<((u32, u32), Pos)> {
         if !self.eat_dot("version") {
-            return Err(self.wanted("`.version` at the start of the module"));
+            return Err(self.expected("`.version` at the start of the module"));
         }
         let token = self.next();
         let text = &self.text[token.start..token.end];
@@ -237,7 +237,7 @@ impl<'s> Parser<'s> {
 
     fn target(&mut self) -> Parsed<(Vec<String>, Pos)> {
         if !self.eat_dot("target") {
-            return Err(self.wanted("`.target` after `.version`"));
+            return Err(self.expected("`.target` after `.version`"));
         }
         let pos = self.pos();
         let mut target = vec![self.ident("a target such as `sm_80`")?.to_string()];
@@ -259,7 +259,7 @@ impl<'s> Parser<'s> {
             Kind::Dot("alias") => self.alias().map(Some),
             Kind::Dot("loc") => self.loc().map(|_| None),
             Kind::Dot(_) => self.declaration().map(Some),
-            _ => Err(self.wanted("a directive")),
+            _ => Err(self.expected("a directive")),
         }
     }
 
@@ -282,7 +282,7 @@ impl<'s> Parser<'s> {
             Kind::Dot(word) if linkage == Linkage::Local => {
                 Err(self.error(format!("unknown directive `.{word}`")))
             }
-            _ => Err(self.wanted("`.entry`, `.func` or a variable")),
+            _ => Err(self.expected("`.entry`, `.func` or a variable")),
         }
     }
 
@@ -340,7 +340,7 @@ impl<'s> Parser<'s> {
         let line = self.pos().line;
         self.at += 1;
         if !self.eat('@') {
-            return Err(self.wanted("`@@DWARF`"));
+            return Err(self.expected("`@@DWARF`"));
         }
         while self.peek() != Kind::End && self.pos().line == line {
             self.at += 1;

@@ -48,7 +48,7 @@ fn tiles_may_start_in_any_row_of_the_swizzle() {
         for (start, base_offset) in starts {
             let (out, _) = run(&kernel(start, base_offset, mode), &one_block(128), &[0], 4 * 128)
                 .unwrap_or_else(|e| panic!("start {start}, base offset {base_offset}, mode {mode}: {e}"));
-            // Sum (row, n) of the first warp lies in lane 4 row + n / 2; rows 8 and up are the upper half of K.
+            // Sum (row, n) of the first warp is in lane 4 row + n / 2; rows 8 and up are the upper half of K.
             let unit = |half: usize, n: usize| f32::from_bits(out[4 * (n / 2) + n % 2 + 2 * half]) as usize;
             for (half, n) in (0..2).flat_map(|half| (0..8).map(move |n| (half, n))) {
                 let address = start + 16 * units(mode) * n + 16 * half;

@@ -327,7 +327,7 @@ fn launches_that_do_not_fit() {
         Sim::new().launch(&module, "k", launch, args, &mut memory).expect_err("refused").to_string()
     };
     let good = [Arg::from(0u64), Arg::from(1f32)];
-    assert_eq!(launch(&one_block(32), &good[..1]), "kernel `k` takes 2 arguments, found 1");
+    assert_eq!(launch(&one_block(32), &good[..1]), "kernel `k`: expected 2 arguments, found 1");
     assert_eq!(
         launch(&one_block(32), &[good[0].clone(), Arg::from(1f64)]),
         "argument 1 of kernel `k`: parameter `x` of type .f32 takes 4 bytes, found 8"

@@ -50,7 +50,7 @@ fn functions_of_upper_words() {
         assert_eq!(approx::rcp_f64(x), nan);
         assert_eq!(approx::rsqrt_ftz_f64(x), nan);
     }
-    // The payload lies in the lower word.
+    // The payload is in the lower word.
     assert_eq!(approx::rcp_f64(0x7ff0_0000_0000_0001), 0);
     assert_eq!(approx::rsqrt_ftz_f64(0x7ff0_0000_0000_0001), 0);
     for x in [-1.0, f64::MIN, f64::NEG_INFINITY] {

@@ -44,7 +44,7 @@ fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Read
     fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sinks, read.sinks));
     match op {
         Op::Memory(Memory::St(..) | Memory::StR(..)) => warp.undefined.storing = read.sources,
-        // The old accumulators are read where `scale-d` says so.
+        // The old accumulators are read where `scale-d` is true.
         Op::Tensor(tensor) if let Tensor::Wgmma(wgmma) = &**tensor => {
             let kept = wgmma.keep.map_or(u32::MAX, |(p, negated)| warp.regs.predicate(p, negated));
             fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sources, read.sources & kept));
@@ -55,12 +55,12 @@ fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Read
     fault.map_or(Ok(()), |fault| tell(cx, fault))
 }
 
-/// Notes a mistake. What nobody wrote to shared memory may be explained by a race later.
+/// Notes a finding. An uninitialized read of shared memory may be explained by a race later.
 pub(crate) fn tell(cx: &mut Cx<'_>, fault: Box<Fault>) -> Outcome<()> {
     if fault.kind == FindingKind::UninitializedSharedRead { cx.postpone(fault) } else { cx.note(fault) }
 }
 
-/// The mistake of using registers that are undefined in `mask`, if its kind is looked for. Told once, they count as
+/// The finding of using registers that are undefined in `mask`, if its kind is looked for. Told once, they count as
 /// defined.
 fn used(cx: &Cx<'_>, undefined: &mut Undefined, registers: &[u32], mask: u32) -> Option<Box<Fault>> {
     let taints = lanes(mask).filter_map(|lane| Some((lane, undefined.first(registers, lane)?)));
@@ -71,7 +71,7 @@ fn used(cx: &Cx<'_>, undefined: &mut Undefined, registers: &[u32], mask: u32) ->
     fault
 }
 
-/// The mistake of using something undefined, if its kind is looked for.
+/// The finding of using something undefined, if its kind is looked for.
 pub(crate) fn misuse(cx: &Cx<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
     let Origin { kind, at, .. } = origin(taint, Where { warp: cx.warp, lane, pc: cx.pc });
     if !cx.machine.checks.contains(kind.check()) {

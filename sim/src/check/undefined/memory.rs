@@ -30,7 +30,7 @@ pub(crate) fn load<M: Partial>(
             let Some(register) = code.watched.number(reg) else { continue };
             let (bits, origin) = element(memory, lane, all[lane] + u64::from(access.bytes) * i, access);
             let mut origin = origin.unwrap_or(unwritten);
-            // Bit fields are set one by one, in words that nobody wrote before.
+            // Bit fields are set one by one, in words that were not written before.
             origin.padding |= bits & low_bytes(access.bytes.into()) != low_bytes(access.bytes.into());
             undefined.set(register, lane, Taint { bits, origin: Some(origin) });
         }
@@ -77,7 +77,7 @@ pub(crate) fn store<M: Partial>(
             if bits == 0 {
                 continue;
             }
-            // An object of an empty class is a byte that nobody writes, and is copied nevertheless.
+            // An object of an empty class is a byte that is never written, and is copied nevertheless.
             let empty = taint.origin.is_none() && bytes == 1;
             let mut origin = origin(&taint, Where { lane, ..at });
             origin.padding |= empty;

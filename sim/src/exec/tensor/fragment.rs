@@ -1,4 +1,4 @@
-//! Where the lanes' registers lie in the matrices of `mma` (PTX ISA, "Matrix Fragments for mma.…").
+//! Which elements of the matrices the lanes' registers contain of `mma` (PTX ISA, "Matrix Fragments for mma.…").
 //!
 //! With g = lane / 4, t = lane mod 4 and E elements in a register: registers of A hold row g (then g+8, if M is 16)
 //! and columns E·t …, each further set 4·E columns to the right; registers of B hold column g and rows E·t …, each

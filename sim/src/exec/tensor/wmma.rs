@@ -1,6 +1,6 @@
 //! wmma: whose fragments are opaque (PTX ISA, "wmma.load": "the distribution … is unspecified").
 //!
-//! Here a lane holds consecutive elements of the matrix in row order; where the registers have room for the matrix
+//! Here a lane holds consecutive elements of the matrix in row order; where the registers can contain the matrix
 //! more than once, it is held more than once.
 
 use crate::arith::Round;

@@ -47,7 +47,7 @@ pub(crate) struct Bulk {
     pub(crate) reduce: Option<Reduction>,
 }
 
-/// `st.async`, `red.async`: registers on their way to the shared memory of a block of the cluster.
+/// `st.async`, `red.async`: registers copied to the shared memory of a block of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreAsync {
     /// Also that of the mbarrier.

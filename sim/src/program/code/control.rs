@@ -58,7 +58,7 @@ pub(crate) enum FenceScope {
     Device,
 }
 
-/// Where an argument or result lies.
+/// Where an argument or result is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Bytes of the frame in local memory.

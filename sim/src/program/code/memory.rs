@@ -84,7 +84,7 @@ impl Access {
         u64::from(self.bytes) * u64::from(self.count)
     }
 
-    /// Whether what a load finds beside something written may be the padding of a structure. Compilers copy that too: from
+    /// Whether what a load finds next to written bytes may be the padding of a structure. Compilers copy that too: from
     /// generic addresses, if they do not optimise, or as vectors.
     pub(crate) fn may_be_padding(&self) -> bool {
         (self.space == Space::Generic && !self.float) || self.count > 1

@@ -87,7 +87,7 @@ pub(crate) struct Mma {
     pub(crate) c: Box<[Reg]>,
 }
 
-/// Where the metadata of a sparse A lies.
+/// Where the metadata of a sparse A is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sparse {
     pub(crate) metadata: R,

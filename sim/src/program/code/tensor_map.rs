@@ -19,7 +19,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// Where it lies in the encoded map, and how many bytes it takes.
+    /// Its offset in the encoded map, and its bytes.
     pub(crate) fn place(self) -> Option<(u64, u8)> {
         let place = match self {
             Field::ElementType => (4, 1),

@@ -27,7 +27,7 @@ impl<'m> Cx<'_, '_, 'm> {
         }
     }
 
-    /// The address operand `n`, in `space`; a variable must lie there.
+    /// The address operand `n`, in `space`; a variable must be there.
     pub(super) fn addr(&mut self, n: usize, space: Space) -> Decoded<(Addr, Space)> {
         let address = self.brackets(n)?;
         if let Some(extra) = address.rest.first() {
@@ -102,7 +102,7 @@ impl<'m> Cx<'_, '_, 'm> {
             Place::Frame(offset) if matches!(space, Space::Local | Space::Param) => {
                 Ok((Addr { base: Base::Frame, offset }, Space::Local))
             }
-            // In an entry the frame has one fixed place; parameters of calls lie there too.
+            // In an entry the frame has one fixed place; parameters of calls are there too.
             Place::Value(value, Space::Local) if space == Space::Param => {
                 let d = self.body.builder.preset_d(value);
                 Ok((Addr { base: Base::D(d), offset: 0 }, Space::Local))
@@ -127,7 +127,7 @@ impl<'m> Cx<'_, '_, 'm> {
         found: Space,
         want: Space,
     ) -> crate::text::error::ParseError {
-        self.error_at(operand, format!("`{name}` lies in {} space, not in {}", found.name(), want.name()))
+        self.error_at(operand, format!("`{name}` is in {} space, not in {}", found.name(), want.name()))
     }
 
     /// The address of a variable or function; `generic` asks for a generic address.

@@ -181,7 +181,7 @@ impl<'m> Cx<'_, '_, 'm> {
             }
             (["lo"], 64) => self.d2(D2::MulLo, ty),
             (["hi"], 64) => self.d2(if signed { D2::MulHiS } else { D2::MulHiU }, ty),
-            (_, 16..) => Err(self.error("an integer `mul` wants `.lo`, `.hi` or, up to 32 bits, `.wide`")),
+            (_, 16..) => Err(self.error("an integer `mul` requires `.lo`, `.hi` or, up to 32 bits, `.wide`")),
             _ => Err(self.no_such_type(ty)),
         }
     }
@@ -211,7 +211,7 @@ impl<'m> Cx<'_, '_, 'm> {
             }
             (["lo"], 64) => self.d3(D3::MadLo, ty),
             (["hi"], 64) => self.d3(if signed { D3::MadHiS } else { D3::MadHiU }, ty),
-            (_, 16..) => Err(self.error("an integer `mad` wants `.lo`, `.hi` or, up to 32 bits, `.wide`")),
+            (_, 16..) => Err(self.error("an integer `mad` requires `.lo`, `.hi` or, up to 32 bits, `.wide`")),
             _ => Err(self.no_such_type(ty)),
         }
     }
@@ -234,7 +234,7 @@ impl<'m> Cx<'_, '_, 'm> {
         let sat = name == "madc" && half == "hi" && ty == Type::Int(Int::S32) && !write && words.has("sat");
         self.allow(&words.0, &[if sat { "sat" } else { "cc" }, half])?;
         if !half.is_empty() && !words.has(half) {
-            return Err(self.error(format!("`{name}` wants `.lo` or `.hi`")));
+            return Err(self.error(format!("`{name}` requires `.lo` or `.hi`")));
         }
         let kind = match (name.trim_end_matches('c'), half) {
             ("add", _) => CarryKind::Add,
@@ -303,7 +303,7 @@ impl<'m> Cx<'_, '_, 'm> {
                     return Err(self.no_such_type(ty));
                 }
                 if words.round().is_none() {
-                    return Err(self.error(format!("`{name}{ty}` wants a rounding such as `.rn`")));
+                    return Err(self.error(format!("`{name}{ty}` requires a rounding such as `.rn`")));
                 }
                 match ty {
                     _ if half => self.allow(&words.0, &["rn", "ftz", "sat", "relu", "oob"])?,
@@ -324,13 +324,13 @@ impl<'m> Cx<'_, '_, 'm> {
                     (true, false, None) => self.float_op(FloatFn::DivApprox, ty, words, 2),
                     (false, true, None) => self.float_op(FloatFn::DivFull, ty, words, 2),
                     (false, false, Some(_)) => self.float_op(FloatFn::Div, ty, words, 2),
-                    _ => Err(self.error("`div.f32` wants one of `.approx`, `.full` or a rounding")),
+                    _ => Err(self.error("`div.f32` requires one of `.approx`, `.full` or a rounding")),
                 }
             }
             ("div", Type::F64) => {
                 self.allow_one_rounding(words, &ROUNDINGS)?;
                 if words.round().is_none() {
-                    return Err(self.error("`div.f64` wants a rounding such as `.rn`"));
+                    return Err(self.error("`div.f64` requires a rounding such as `.rn`"));
                 }
                 self.float_op(FloatFn::Div, ty, words, 2)
             }

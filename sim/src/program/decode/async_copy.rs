@@ -80,7 +80,7 @@ impl Cx<'_, '_, '_> {
         let mut rest = (3..self.count()).map(|n| self.operand(n)).collect::<Vec<_>>();
         if policy {
             let Some(last) = rest.pop() else {
-                return Err(self.error("`.L2::cache_hint` wants a policy operand"));
+                return Err(self.error("`.L2::cache_hint` requires a policy operand"));
             };
             self.src_as(last, Type::B64, crate::program::decode::operand::Fit::Exact)?;
         }

@@ -27,7 +27,7 @@ impl Cx<'_, '_, '_> {
         // `.scope` may also follow the space.
         let scope = before.or(self.scope());
         let Some(name) = self.m.next() else {
-            return Err(self.error(format!("`{}` wants an operation", self.i.opcode)));
+            return Err(self.error(format!("`{}` requires an operation", self.i.opcode)));
         };
         let noftz = self.m.eat("noftz");
         let caching = self.cache_hints(&[]);

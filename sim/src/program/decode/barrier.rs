@@ -65,7 +65,8 @@ impl Cx<'_, '_, '_> {
     fn barrier_threads(&mut self, n: usize) -> Decoded<R> {
         match self.operand(n).kind {
             OperandKind::Int(threads) if threads % 32 != 0 => {
-                Err(self.error_at(self.operand(n), format!("{threads} threads are no whole number of warps")))
+                Err(self
+                    .error_at(self.operand(n), format!("{threads} threads are not a whole number of warps")))
             }
             _ => self.src_r(n, U32),
         }
@@ -75,7 +76,7 @@ impl Cx<'_, '_, '_> {
         let arrive = match self.m.next() {
             Some("arrive") => true,
             Some("wait") => false,
-            _ => return Err(self.error("`barrier.cluster` wants `.arrive` or `.wait`")),
+            _ => return Err(self.error("`barrier.cluster` requires `.arrive` or `.wait`")),
         };
         let relaxed = arrive && self.m.eat("relaxed");
         self.m.eat(if arrive { "release" } else { "acquire" });

@@ -38,11 +38,11 @@ pub(super) struct Builder<'m> {
     /// Registers each instruction touches, and what registers are called.
     touches: Vec<Touches>,
     pub(super) names: HashMap<Reg, Arc<str>>,
-    /// Mistakes in statements, after each of which decoding went on.
+    /// Errors in statements, after each of which decoding went on.
     pub(super) errors: Vec<ParseError>,
 }
 
-/// Decodes `root` and everything it can reach; every mistake is found, not the first alone.
+/// Decodes `root` and everything it can reach; every error is found, not the first alone.
 pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<Code, Vec<ParseError>> {
     let code = Code {
         entry: Arc::from(root.name.as_str()),
@@ -242,7 +242,7 @@ impl<'m> Builder<'m> {
         Ok(index)
     }
 
-    /// Functions whose addresses stand in initialisers can be reached by any indirect call.
+    /// Functions whose addresses are in initializers can be reached by any indirect call.
     pub(super) fn callees_in_tables(&mut self) -> Decoded<()> {
         for variable in &self.symbols.variables {
             if let Some(init) = &variable.init {

@@ -85,7 +85,7 @@ impl<'m> Cx<'_, '_, 'm> {
 
     pub(super) fn griddepcontrol(&mut self) -> Decoded<Control> {
         if !self.m.eat_any(&["launch_dependents", "wait"]) {
-            return Err(self.error("`griddepcontrol` wants `.launch_dependents` or `.wait`"));
+            return Err(self.error("`griddepcontrol` requires `.launch_dependents` or `.wait`"));
         }
         self.arity(0)?;
         Ok(Control::Hint(InstructionClass::Barrier))
@@ -142,14 +142,14 @@ impl<'m> Cx<'_, '_, 'm> {
             }
             None => &[],
         };
-        let Some(function) = operands.get(at) else { return Err(self.error("`call` wants a function")) };
+        let Some(function) = operands.get(at) else { return Err(self.error("`call` requires a function")) };
         let arguments = group(at + 1).unwrap_or(&[]);
         let tail = at + 1 + usize::from(group(at + 1).is_some());
         let target = self.call_target(function)?;
         match (&target, operands.len() - tail) {
             (Target::Direct(_), 0) | (Target::Indirect(_), 1) => {}
             (Target::Indirect(_), 0) => {
-                return Err(self.error("an indirect call wants a `.callprototype` or `.calltargets`"));
+                return Err(self.error("an indirect call requires a `.callprototype` or `.calltargets`"));
             }
             _ => return Err(self.error_at(&operands[tail], "unexpected operand")),
         }
@@ -182,7 +182,7 @@ impl<'m> Cx<'_, '_, 'm> {
         }
     }
 
-    /// Where arguments lie, or results go: `.param` variables, registers or constants.
+    /// Where arguments are passed and results are returned: `.param` variables, registers or constants.
     fn call_places(&mut self, items: &'m [Operand], results: bool) -> Decoded<Vec<Place>> {
         let mut places = vec![];
         for item in items {
@@ -237,18 +237,19 @@ impl<'m> Cx<'_, '_, 'm> {
                     Some(Symbol::Targets(_)) => return Ok(()),
                     _ => return Err(self.error_at(operand, format!("`{name}` is not a prototype"))),
                 },
-                _ => return Err(self.error("an indirect call wants a prototype")),
+                _ => return Err(self.error("an indirect call requires a prototype")),
             },
         };
         if let Target::Direct(index) = target {
             let callee = &self.body.builder.code.callees[*index as usize];
             let passed = args.iter().zip(&callee.params).chain(returns.iter().zip(&callee.returns));
-            for (given, wanted) in passed {
-                if let (Place::Frame { size: given, .. }, Place::Frame { size: wanted, .. }) = (given, wanted)
-                    && given != wanted
-                    && *wanted != 0
+            for (given, expected) in passed {
+                if let (Place::Frame { size: given, .. }, Place::Frame { size: expected, .. }) =
+                    (given, expected)
+                    && given != expected
+                    && *expected != 0
                 {
-                    let message = format!("{given} bytes are passed where the function has {wanted}");
+                    let message = format!("{given} bytes are passed where the function has {expected}");
                     return Err(self.error(message));
                 }
             }

@@ -54,7 +54,7 @@ impl Cx<'_, '_, '_> {
             if let Some(ty) = self.m.ty() {
                 break ty;
             }
-            let Some(word) = self.m.next() else { return Err(self.error("`cvt` wants two types")) };
+            let Some(word) = self.m.next() else { return Err(self.error("`cvt` requires two types")) };
             match word {
                 "ftz" => head.ftz = true,
                 "sat" => head.sat = true,
@@ -153,7 +153,7 @@ impl Cx<'_, '_, '_> {
         match (to, from) {
             (Type::Tf32, Type::F32) => {
                 if !rounds || int_rounds || head.sat || head.ftz {
-                    return fail("a conversion to tf32 wants `.rna`, `.rn` or `.rz`");
+                    return fail("a conversion to tf32 requires `.rna`, `.rn` or `.rz`");
                 }
                 if head.relu && head.float_round == Some(Round::Rna) {
                     return fail("`.relu` goes with `.rn` or `.rz`");
@@ -186,24 +186,24 @@ impl Cx<'_, '_, '_> {
             }
             (Some(Ty::Int(_)), Some(Ty::Float(_))) => {
                 if !int_rounds {
-                    return fail("a conversion to an integer wants `.rni`, `.rzi`, `.rmi` or `.rpi`");
+                    return fail("a conversion to an integer requires `.rni`, `.rzi`, `.rmi` or `.rpi`");
                 }
             }
             (Some(Ty::Float(_)), Some(Ty::Int(_))) => {
                 if !rounds {
-                    return fail("a conversion from an integer wants a rounding such as `.rn`");
+                    return fail("a conversion from an integer requires a rounding such as `.rn`");
                 }
             }
             (Some(Ty::Float(a)), Some(Ty::Float(b))) => {
                 if a == b && rounds {
-                    return fail("rounding to the same type wants `.rni`, `.rzi`, `.rmi` or `.rpi`");
+                    return fail("rounding to the same type requires `.rni`, `.rzi`, `.rmi` or `.rpi`");
                 }
                 if a != b && int_rounds {
                     return fail("a rounding to integers keeps the type");
                 }
                 let narrows = a.bits() < b.bits();
                 if narrows && !rounds {
-                    return fail("a conversion to a narrower type wants a rounding such as `.rn`");
+                    return fail("a conversion to a narrower type requires a rounding such as `.rn`");
                 }
                 if !narrows && a != b && rounds && a != Float::Bf16 && b != Float::Bf16 {
                     return fail("a conversion to a wider type is exact and takes no rounding");
@@ -218,7 +218,7 @@ impl Cx<'_, '_, '_> {
     fn cvt_pair(&mut self, head: &Head, to: Type, low: Float) -> Decoded<Alu> {
         self.arity(3)?;
         if head.float_round.is_none() || head.sat || head.ftz {
-            return Err(self.error(format!("a conversion to {to} wants a rounding such as `.rn`")));
+            return Err(self.error(format!("a conversion to {to} requires a rounding such as `.rn`")));
         }
         if matches!(head.float_round, Some(Round::Rm | Round::Rp | Round::Rna)) && to != Type::Ue8m0x2 {
             return Err(self.error(format!("a conversion to {to} rounds `.rn` or `.rz`")));
@@ -233,7 +233,7 @@ impl Cx<'_, '_, '_> {
     /// fp8 has no infinities to go to.
     fn want_satfinite(&self, head: &Head, to: Type) -> Decoded<()> {
         if matches!(to, Type::E4m3x2 | Type::E5m2x2) && !head.satfinite {
-            return Err(self.error(format!("a conversion to {to} wants `.satfinite`")));
+            return Err(self.error(format!("a conversion to {to} requires `.satfinite`")));
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ impl<'m> Cx<'_, '_, 'm> {
         }
         let a = match self.special(source) {
             Ok(Some(_)) if ty.meaning() == Meaning::Float => {
-                return Err(self.error_at(source, "a special register is no floating-point number"));
+                return Err(self.error_at(source, "a special register is not a floating-point number"));
             }
             Ok(Some((a, found))) if found.bits() != ty.bits() => self.special_resized(ty, a, found)?,
             Ok(Some((a, _))) => a,

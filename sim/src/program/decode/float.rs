@@ -30,7 +30,7 @@ impl Cx<'_, '_, '_> {
                 if approx == rounding || (approx && ty == Type::F64 && (name == "sqrt" || !words.has("ftz")))
                 {
                     return Err(
-                        self.error(format!("`{name}{ty}` wants a rounding such as `.rn`, or `.approx`"))
+                        self.error(format!("`{name}{ty}` requires a rounding such as `.rn`, or `.approx`"))
                     );
                 }
                 let f = match (name, approx) {
@@ -62,10 +62,10 @@ impl Cx<'_, '_, '_> {
                 };
                 self.allow(&words.0, if ftz { &["approx", "ftz"] } else { &["approx"] })?;
                 if !approx {
-                    return Err(self.error(format!("`{name}` wants `.approx`")));
+                    return Err(self.error(format!("`{name}` requires `.approx`")));
                 }
                 if matches!(ty, Type::Bf16 | Type::Bf16x2) && name == "ex2" && !words.has("ftz") {
-                    return Err(self.error("`ex2` on bf16 wants `.ftz`"));
+                    return Err(self.error("`ex2` on bf16 requires `.ftz`"));
                 }
                 self.float_op(f, ty, &words, 1)
             }

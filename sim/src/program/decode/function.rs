@@ -118,7 +118,7 @@ impl<'b, 'm> Body<'b, 'm> {
         })
     }
 
-    /// Keeps a mistake and goes on, unless there are too many.
+    /// Keeps an error and goes on, unless there are too many.
     fn note(&mut self, outcome: Decoded<()>) -> Decoded<()> {
         match outcome {
             Err(error) if self.builder.errors.len() + 1 < MAX_ERRORS => {

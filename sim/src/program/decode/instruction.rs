@@ -58,7 +58,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         Ok(())
     }
 
-    /// Sorts the registers read by what an undefined value in them would mean: computing and copying is no mistake.
+    /// Sorts the registers read by what an undefined value in them would mean: computing and copying is not a finding.
     fn touches(&mut self, op: &Op) -> Touches {
         let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
         let reads = [&uses[..], &sinks].concat();
@@ -191,7 +191,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             match self.m.next() {
                 Some(word) => words.push(word),
                 None if self.i.modifiers.is_empty() => {
-                    return Err(self.error(format!("`{}` wants a type", self.i.opcode)));
+                    return Err(self.error(format!("`{}` requires a type", self.i.opcode)));
                 }
                 None => return Err(self.unknown_word(words.last().unwrap_or(&""))),
             }
@@ -241,6 +241,6 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             Some(word) => format!("`.{word}`"),
             None => "the end".into(),
         };
-        self.error(format!("`{}` wants {what}, found {found}", self.i.mnemonic()))
+        self.error(format!("`{}` requires {what}, found {found}", self.i.mnemonic()))
     }
 }

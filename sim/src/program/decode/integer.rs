@@ -171,7 +171,7 @@ impl Cx<'_, '_, '_> {
             ["lo"] => false,
             ["hi"] => true,
             ["hi", "sat"] if signed && name == "mad24" => return self.r3(R3::Mad24HiSSat, ty),
-            _ => return Err(self.error(format!("`{name}` wants `.lo` or `.hi`"))),
+            _ => return Err(self.error(format!("`{name}` requires `.lo` or `.hi`"))),
         };
         if name == "mul24" {
             return self.r2(
@@ -202,7 +202,7 @@ impl Cx<'_, '_, '_> {
             ["l", "wrap"] => R3::ShfLWrap,
             ["r", "clamp"] => R3::ShfRClamp,
             ["r", "wrap"] => R3::ShfRWrap,
-            _ => return Err(self.error("`shf` wants `.l` or `.r`, then `.clamp` or `.wrap`")),
+            _ => return Err(self.error("`shf` requires `.l` or `.r`, then `.clamp` or `.wrap`")),
         };
         if ty != Type::B32 {
             return Err(self.no_such_type(ty));
@@ -217,7 +217,7 @@ impl Cx<'_, '_, '_> {
         let wrap = match &words.0[..] {
             ["clamp"] => false,
             ["wrap"] => true,
-            _ => return Err(self.error(format!("`{name}` wants `.clamp` or `.wrap`"))),
+            _ => return Err(self.error(format!("`{name}` requires `.clamp` or `.wrap`"))),
         };
         let f = match (name, ty, wrap) {
             ("bmsk", Type::B32, false) => R2::BmskClamp,

@@ -22,7 +22,7 @@ impl Cx<'_, '_, '_> {
         self.m.eat_any(&SCOPES);
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if !matches!(space, Space::Generic | Space::Shared | Space::SharedCluster) {
-            return Err(self.error("an mbarrier lies in shared space"));
+            return Err(self.error("an mbarrier is in shared space"));
         }
         self.want_word("b64")?;
         Ok(space)
@@ -147,7 +147,7 @@ impl Cx<'_, '_, '_> {
     pub(super) fn setmaxnreg(&mut self) -> Decoded<crate::program::code::Control> {
         let more = self.m.eat("inc");
         if !more && !self.m.eat("dec") {
-            return Err(self.error("`setmaxnreg` wants `.inc` or `.dec`"));
+            return Err(self.error("`setmaxnreg` requires `.inc` or `.dec`"));
         }
         for word in ["sync", "aligned", "u32"] {
             self.want_word(word)?;

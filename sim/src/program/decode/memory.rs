@@ -77,7 +77,7 @@ impl Cx<'_, '_, '_> {
             return Err(self.error(format!("`{mnemonic}`: a strong access takes no cache operator")));
         }
         if caching.nc && space != Space::Global {
-            return Err(self.error(format!("`{mnemonic}`: `.nc` wants `.global`")));
+            return Err(self.error(format!("`{mnemonic}`: `.nc` requires `.global`")));
         }
         if caching.operator && caching.eviction {
             return Err(self.error(format!("`{mnemonic}`: a cache operator and an eviction priority")));
@@ -117,14 +117,14 @@ impl Cx<'_, '_, '_> {
         let mmio = self.m.eat("mmio");
         let Some(order) = self.m.peek().filter(|word| orders.contains(word)) else {
             return if mmio {
-                Err(self.error("`.mmio` wants `.relaxed.sys`"))
+                Err(self.error("`.mmio` requires `.relaxed.sys`"))
             } else {
                 Ok(Strength::default())
             };
         };
         self.m.eat(order);
         let Some(scope) = self.scope() else {
-            return Err(self.error(format!("`.{order}` wants a scope such as `.gpu`")));
+            return Err(self.error(format!("`.{order}` requires a scope such as `.gpu`")));
         };
         let relaxed = order == "relaxed";
         Ok(Strength { strong: true, synchronizes: !relaxed, relaxed, meets_blocks: scope.is_wide(), mmio })

@@ -109,7 +109,7 @@ impl Cx<'_, '_, '_> {
         let opcode = self.i.mnemonic();
         self.error_at(
             operand,
-            format!("`{opcode}` wants a {want} register here, found `{operand}` of type {found}"),
+            format!("`{opcode}` requires a {want} register here, found `{operand}` of type {found}"),
         )
     }
 
@@ -173,7 +173,7 @@ impl Cx<'_, '_, '_> {
         let bits = ty.bits();
         match ty.meaning() {
             Meaning::Float => {
-                return Err(self.error_at(operand, format!("an integer where a {ty} constant is wanted")));
+                return Err(self.error_at(operand, format!("an integer where a {ty} constant is expected")));
             }
             Meaning::Pred => return Ok(Reg::P(self.body.builder.preset_p(value != 0))),
             _ => {}
@@ -199,7 +199,9 @@ impl Cx<'_, '_, '_> {
             (Type::B32, Some(bits)) => u64::from(bits),
             (Type::F64, _) | (Type::B64, None) => value.to_bits(),
             _ => {
-                return Err(self.error_at(operand, format!("a floating-point constant where {ty} is wanted")));
+                return Err(
+                    self.error_at(operand, format!("a floating-point constant where {ty} is expected"))
+                );
             }
         };
         Ok(match ty.bits() {

@@ -21,7 +21,9 @@ impl Cx<'_, '_, '_> {
         self.arity_of(2, 3)?;
         let align = if self.count() == 3 { self.constant(2, "an alignment")? } else { DEFAULT_ALIGN };
         let Some(align) = u32::try_from(align).ok().filter(|align| align.is_power_of_two()) else {
-            return Err(self.error_at(self.operand(2), format!("the alignment {align} is no power of two")));
+            return Err(
+                self.error_at(self.operand(2), format!("the alignment {align} is not a power of two"))
+            );
         };
         Ok(Memory::Alloca { d: self.dst(0, ty)?, bytes: self.src(1, ty)?, align })
     }

@@ -71,7 +71,7 @@ impl Cx<'_, '_, '_> {
             self.want_word(word)?;
         }
         if !self.m.eat_any(&SCOPES) {
-            return Err(self.error("`.release` wants a scope such as `.gpu`"));
+            return Err(self.error("`.release` requires a scope such as `.gpu`"));
         }
         self.want_word("sync")?;
         self.want_word("aligned")?;

@@ -209,7 +209,7 @@ impl Cx<'_, '_, '_> {
 
     fn part(&self, n: usize, word: &str) -> Decoded<Part> {
         part_of(word)
-            .ok_or_else(|| self.error_at(self.operand(n), format!("`.{word}` is no part of a register")))
+            .ok_or_else(|| self.error_at(self.operand(n), format!("`.{word}` is not part of a register")))
     }
 
     fn negatable(&self, n: usize) -> (Operand, bool) {
@@ -228,7 +228,7 @@ impl Cx<'_, '_, '_> {
         let part = match part {
             None => Part::Word,
             Some(word) => part_of(word)
-                .ok_or_else(|| self.error_at(operand, format!("`.{word}` is no part of a register")))?,
+                .ok_or_else(|| self.error_at(operand, format!("`.{word}` is not part of a register")))?,
         };
         Ok(VideoSource { signed, part, register: self.video_register(&from, signed, false)? })
     }

@@ -255,11 +255,11 @@ pub(super) fn control(
             }
             warp.products.wait(*n);
             let groups = wgmma_groups(cx, warp);
-            let wanted = groups.wanted(warp.index, *n);
-            if !groups.issued(wanted) {
-                return Ok(hold(warp, group, mask, Wait::Products(wanted)));
+            let expected = groups.expected(warp.index, *n);
+            if !groups.issued(expected) {
+                return Ok(hold(warp, group, mask, Wait::Products(expected)));
             }
-            products_done(cx, warp, wanted);
+            products_done(cx, warp, expected);
             Ok(Step::Next)
         }
         Control::WgmmaFence => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
@@ -303,7 +303,7 @@ fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
     Step::Choose
 }
 
-/// Refuses to end lanes with asynchronous work that nobody has waited for.
+/// Refuses to end lanes with asynchronous work that has not been waited for.
 fn leaked(cx: &mut Cx<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
     if !cx.machine.checks.contains(Checks::LEAKED_GROUPS) {
         return Ok(());

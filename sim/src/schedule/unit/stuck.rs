@@ -1,4 +1,4 @@
-//! Why nobody in a cluster can go on.
+//! Why no warp of a cluster can continue.
 
 use crate::exec::mbarrier;
 use crate::machine::warp::{Group, Wait, Warp};
@@ -22,7 +22,7 @@ pub(crate) enum Cause {
 }
 
 impl Unit<'_> {
-    /// Why nobody can go on.
+    /// Why no warp can continue.
     pub(crate) fn stuck(&mut self, module: &Module) -> Box<Finding> {
         if let Some(finding) = self.postponed(module) {
             return finding;
@@ -82,7 +82,7 @@ impl Unit<'_> {
         finding
     }
 
-    /// A warp that waits for registers that nobody gives back.
+    /// A warp that waits for registers that no other warp returns.
     fn registers_stuck(&self, module: &Module) -> Option<Box<Finding>> {
         let mut groups =
             self.warps.iter().enumerate().flat_map(|(i, warp)| warp.groups.iter().map(move |g| (i, g)));
@@ -102,7 +102,7 @@ impl Unit<'_> {
         Some(finding)
     }
 
-    /// A warp that keeps asking an mbarrier in vain, and what that waits for.
+    /// A warp that keeps polling an mbarrier without success, and what that waits for.
     fn mbarrier_stuck(&mut self, module: &Module) -> Option<Box<Finding>> {
         let code = self.cx.machine.code;
         for i in 0..self.warps.len() {

@@ -15,7 +15,7 @@ type Time = u64;
 /// For each cluster the time before which its accesses are known.
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
-    /// Known of everybody.
+    /// Known of all clusters.
     floor: Time,
     of: HashMap<u32, Time>,
 }

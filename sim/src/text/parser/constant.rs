@@ -140,7 +140,7 @@ impl Parser<'_> {
                 self.at += 1;
                 Ok(Constant::Int(32))
             }
-            _ => Err(self.wanted("a constant")),
+            _ => Err(self.expected("a constant")),
         }
     }
 

@@ -81,7 +81,7 @@ impl Parser<'_> {
 
     fn body(&mut self) -> Parsed<Vec<crate::text::ast::Statement>> {
         if self.peek() != Kind::Punct('{') {
-            return Err(self.wanted("`{` or `;` after the head of a function"));
+            return Err(self.expected("`{` or `;` after the head of a function"));
         }
         self.block()
     }

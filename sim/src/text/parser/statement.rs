@@ -42,7 +42,7 @@ impl Parser<'_> {
             }
             (Kind::Dot("global" | "const" | "shared" | "local" | "param"), _) => self.variables(out)?,
             (Kind::Dot(word), _) => return Err(self.error(format!("unknown directive `.{word}`"))),
-            _ => return Err(self.wanted("an instruction, a label or a directive")),
+            _ => return Err(self.expected("an instruction, a label or a directive")),
         }
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Parser<'_> {
                     loc.inlined_at =
                         Some((self.small("a file number")?, self.small("a line")?, self.small("a column")?));
                 }
-                _ => return Err(self.wanted("`function_name` or `inlined_at`")),
+                _ => return Err(self.expected("`function_name` or `inlined_at`")),
             }
         }
         Ok(loc)
@@ -170,7 +170,7 @@ impl Parser<'_> {
                     break;
                 }
                 if !self.eat(',') {
-                    return Err(self.wanted("`,` or `;`"));
+                    return Err(self.expected("`,` or `;`"));
                 }
             }
         }

@@ -75,8 +75,8 @@ impl Parser<'_> {
                     variable.ty = word.to_string();
                 }
                 Kind::Ident(_) if !variable.ty.is_empty() => return Ok(()),
-                _ if variable.ty.is_empty() => return Err(self.wanted("a type")),
-                _ => return Err(self.wanted("a name")),
+                _ if variable.ty.is_empty() => return Err(self.expected("a type")),
+                _ => return Err(self.expected("a name")),
             }
         }
     }
