@@ -24,12 +24,18 @@ const OFFSET: u64 = (1 << SHARED_BITS) - 1;
 
 /// Copies operands for a later `fma`, then runs the instruction.
 #[inline(never)]
-fn keep<const FMA: bool>(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
+fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     for &(to, from) in &kept.copies {
         let values = regs.get(from);
         regs.put(to, m, &values);
     }
-    execute::<FMA>(regs, &kept.alu, m, clock);
+    execute_portably(regs, &kept.alu, m, clock);
+}
+
+/// [`execute`] for a machine without fused multiply-add, compiled once: inlined, it takes as long to compile as a run loop.
+#[inline(never)]
+pub(crate) fn execute_portably(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
+    execute::<false>(regs, alu, m, clock);
 }
 
 /// Runs one instruction in the lanes of `m`; `clock` counts what the block has executed. With `FMA` the machine has a
@@ -127,7 +133,7 @@ pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock
         Alu::Setp(ref op) => setp(regs, m, op),
         Alu::Set(ref op) => set(regs, m, op),
         Alu::Float(ref op) => float::execute(regs, m, op),
-        Alu::Kept(ref kept) => keep::<FMA>(regs, kept, m, clock),
+        Alu::Kept(ref kept) => keep(regs, kept, m, clock),
         Alu::Testp { class, ty, d, a } => {
             let a = regs.get(a);
             let value = mask_of(|lane| testp(ty, class, a[lane]));

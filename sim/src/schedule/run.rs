@@ -231,7 +231,11 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
         let step = match &instr.op {
             _ if mask == 0 => Step::Next,
             Op::Alu(op) => {
-                alu::execute::<FMA>(&mut warp.regs, op, mask, cx.clock);
+                if FMA {
+                    alu::execute::<true>(&mut warp.regs, op, mask, cx.clock);
+                } else {
+                    alu::execute_portably(&mut warp.regs, op, mask, cx.clock);
+                }
                 Step::Next
             }
             Op::Memory(op @ (Memory::LdMatrix(_) | Memory::StMatrix(_))) => {

@@ -211,7 +211,7 @@ fn moved(
     for (reg, bits) in data.iter().zip(bits) {
         reg.iter().for_each(|&reg| warp.regs.put(reg, FULL, bits));
     }
-    alu::execute::<false>(&mut warp.regs, alu, mask, 0);
+    alu::execute_portably(&mut warp.regs, alu, mask, 0);
     let results = results_at.map(|reg| reg.map_or([0; 32], |reg| warp.regs.get(reg)));
     for (reg, values) in saved.iter().flatten().flatten() {
         warp.regs.put(*reg, FULL, values);
