@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     layout::Swizzle,
-    ptx::{Ptr, Val, divisor::gcd},
+    ptx::{Global, Ptr, Val, divisor::gcd},
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
@@ -151,10 +151,34 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let mut inside = Val::from(true);
         for (axis, &coord) in self.axes.iter().zip(&offset.coords) {
             let Some(extent) = axis.extent else { continue };
-            let at = axis.tile.unwrap_or_else(|| axis.at + coord as u32);
+            // Coordinates past 32 bits are past every extent.
+            let Ok(coord) = u32::try_from(coord) else { return false.into() };
+            let at = axis.tile.unwrap_or_else(|| axis.at + coord);
             inside = both(inside, at.lt(extent));
         }
         inside
+    }
+}
+
+impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
+    /// Bytes of adjacent elements that are inside along the axis that they run along, given that the first is.
+    #[track_caller]
+    pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
+        let count = elements.len() as u32;
+        let first = self.offset_of(elements[0]);
+        let next = elements.get(1).map(|&next| self.offset_of(next));
+        let along = next.and_then(|next| {
+            let mut axes = self.axes.iter().zip(first.coords).zip(next.coords);
+            axes.find_map(|((axis, coord), next)| (coord != next).then_some((axis, coord)))
+        });
+        match along.and_then(|(axis, coord)| Some((axis, coord, axis.extent?))) {
+            Some((axis, coord, extent))
+                if !self.inside_together(&first, next.as_ref()).is_multiple_of(count) =>
+            {
+                (extent - (axis.at + coord as u32)).min(count) * T::SIZE
+            }
+            _ => (count * T::SIZE).into(),
+        }
     }
 }
 

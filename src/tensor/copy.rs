@@ -113,7 +113,10 @@ pub(super) fn transfer<'k, T: TensorElement>(
         return false;
     }
     let (dst, src) = (dst.resolved(), src.resolved());
-    let widths = Widths { element: T::SIZE, per_word: T::PER_WORD, widest: how.widest.max(T::SIZE) };
+    let partial = how.asynchronous.is_some()
+        && predicates.is_none()
+        && matches!((&dst, &src), (Side::Shared(_), Side::Global(_)));
+    let widths = Widths { element: T::SIZE, per_word: T::PER_WORD, widest: how.widest.max(T::SIZE), partial };
     let mut moves = plan(&dst.places(), &src.places(), widths);
     if let Some(predicates) = predicates {
         moves = moves.into_iter().flat_map(|step| predicates.split(step)).collect();
@@ -142,9 +145,11 @@ pub(super) fn transfer<'k, T: TensorElement>(
             (how.asynchronous, &dst, &src, bytes)
         {
             asynchronous = true;
-            let condition = both(src.contains(&step), condition);
-            let (to, from) = (to.pointer_to(step.elements[0]), from.pointer_to(step.elements[0]));
-            to.copy_async_if(from, bytes, cache, condition);
+            let (to, pointer) = (to.pointer_to(step.elements[0]), from.pointer_to(step.elements[0]));
+            let valid = from.valid_bytes(&step.elements);
+            let inside = both(src.contains(&step), condition);
+            let valid = if inside.as_constant() == Some(true) { valid } else { inside.select(valid, 0) };
+            to.copy_async_bytes(pointer, bytes, cache, valid);
             continue;
         }
         if how.always_asynchronous {

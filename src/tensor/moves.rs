@@ -26,6 +26,8 @@ pub(super) struct Widths {
     pub(super) per_word: usize,
     /// Widest access, in bytes.
     pub(super) widest: u32,
+    /// Whether an access of 4 bytes or more may reach past an edge, as `cp.async` can be told how many bytes to read.
+    pub(super) partial: bool,
 }
 
 /// Groups elements into moves, each as wide as both sides allow. Memory decides the order; of two memories, the destination.
@@ -64,7 +66,7 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
             offset.line == other.line
                 && other.elements == offset.elements + position as i64
                 && align % bytes == 0
-                && together.is_multiple_of(run.len() as u32)
+                && (together.is_multiple_of(run.len() as u32) || widths.partial && bytes >= 4)
         }
         (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
@@ -81,8 +83,8 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
 mod tests {
     use super::*;
 
-    const F32: Widths = Widths { element: 4, per_word: 1, widest: 16 };
-    const F16: Widths = Widths { element: 2, per_word: 2, widest: 16 };
+    const F32: Widths = Widths { element: 4, per_word: 1, widest: 16, partial: false };
+    const F16: Widths = Widths { element: 2, per_word: 2, widest: 16, partial: false };
 
     fn memory(offsets: &[i64], align: u32) -> Vec<Place> {
         let place = |&elements: &i64| {

@@ -8,7 +8,7 @@ use super::{
     index::{Index, Indices, constants},
     local::{Digit, rest_of, thread_digits, thread_divide},
     memory::{Step, Tensor},
-    moved::{Moved, divide, walk},
+    moved::{Moved, coordinate, divide, walk},
     partition::{tile_slicer, without_threads},
     space::TensorSpace,
 };
@@ -97,10 +97,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                     Some(Index::Constant(index)) => u32::try_from(*index).unwrap_or(u32::MAX).into(),
                     _ => continue,
                 };
+                // A mode of one tile has no step to the next: its index moves nothing but the coordinate.
+                if extent.as_constant().is_some_and(|extent| extent <= tile) {
+                    facts.at = facts.at + coordinate(index, tile);
+                }
                 if index.tile_is_inside(tile, extent) {
                     facts.extent = None;
                 } else if facts.tile.is_none() && extent.is_multiple_of(tile) {
-                    facts.tile = Some(facts.at + self.offset.component(1 + axis) as u32);
+                    let start = u32::try_from(self.offset.component(1 + axis));
+                    facts.tile = Some(start.map_or(u32::MAX.into(), |start| facts.at + start));
                 }
             }
         }

@@ -142,3 +142,25 @@ fn strides() {
         |row, col| inside(row, col, 9, 20, code(2 * row, 2 * col)),
     );
 }
+
+/// Row 2³² of a matrix is past its edge, not its first.
+#[test]
+fn a_tile_past_all_rows_is_past_the_edge() {
+    type Args = (In<f32>, Out<u32>, u32);
+    for constant in [true, false] {
+        let kernel = Kernel::<Args>::build("past(x, words, row)", Target::SM_80, |k, (x, words, row)| {
+            k.block([32]);
+            k.grid([]);
+            let x = k.global(x, row_major(16, 16));
+            let row = if constant { (1 << 28).into() } else { row };
+            dump(k, &Rt::<f32, 1, 1>::load(x.tile(row, 0)), words);
+        });
+        let words = everywhere(|device| {
+            let x = device.upload(&[1.0f32; 256]).unwrap();
+            let mut words = device.output::<u32>(256).unwrap();
+            device.launch(kernel.as_ref().unwrap(), (&x, &mut words, 1 << 28)).unwrap();
+            device.download(&words).unwrap()
+        });
+        assert_eq!(words, [0; 256], "constant: {constant}");
+    }
+}

@@ -58,6 +58,38 @@ fn fill_widths<T: Coded, L: RegisterLayout>() {
     fill::<T, 2, 2, Auto, L>(32, 50, 56, 8, Target::SM_75);
 }
 
+/// A pitch that keeps rows aligned, and an edge inside of 16 bytes: whole copies that read the bytes that exist.
+#[test]
+fn copies_reach_past_an_edge() {
+    let (rows, cols, pitch) = (40, 45, 48);
+    let kernel =
+        Kernel::<(In<bf16>, Out<u32>, u32)>::build("fill(a, words, n)", Target::SM_80, |k, (a, words, n)| {
+            k.block([32]);
+            k.grid([]);
+            let a = k.global(a, row_major(rows, n).with_row_stride(pitch));
+            let tile = k.shared_tile::<St<bf16, 2, 2>>().fill(a.tile(1, 1)).wait();
+            dump(k, &tile.load::<Row>(), words);
+        })
+        .unwrap();
+    crate::assemble::kernel(&kernel);
+    let ptx = kernel.ptx();
+    let copies =
+        |bytes: &str| ptx.lines().filter(|line| line.contains("cp.async") && line.contains(bytes)).count();
+    assert_eq!((copies(", 16"), copies(", 4"), copies(", 8")), (4, 0, 0), "{ptx}");
+    let words = everywhere(|device| {
+        let matrix: Vec<bf16> = (0..rows * pitch).map(|at| code(at / pitch, at % pitch)).collect();
+        let a = device.upload(&matrix).unwrap();
+        let mut words = device.output::<u32>(32 * 16).unwrap();
+        device.launch(&kernel, (&a, &mut words, cols)).unwrap();
+        device.download(&words).unwrap()
+    });
+    let want = expected::<bf16>(&Rt::<bf16, 2, 2, Row>::fragment(), |row, col| {
+        let (row, col) = (row + 32, col + 32);
+        if row < rows && col < cols { code(row, col) } else { bf16::ZERO }
+    });
+    assert_eq!(words, want);
+}
+
 #[test]
 fn bf16_rows() {
     fill_widths::<bf16, Row>();

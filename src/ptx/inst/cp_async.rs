@@ -16,7 +16,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: Ptr<'k, T, Global, impl Readable>) {
-        self.cp_async::<BYTES, _>(from, None);
+        self.cp_async::<BYTES, _>(from, BYTES.into());
     }
 
     /// [`copy_async`](Self::copy_async) of only the first `valid` bytes; the rest of the `BYTES` become zero. With 0 nothing is read.
@@ -27,27 +27,13 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         from: Ptr<'k, T, Global, impl Readable>,
         valid: impl Into<Val<'k, u32>>,
     ) {
-        self.cp_async::<BYTES, _>(from, Some(valid.into()));
+        self.cp_async::<BYTES, _>(from, valid.into());
     }
 
     #[track_caller]
-    fn cp_async<const BYTES: u32, R: Readable>(
-        self,
-        from: Ptr<'k, T, Global, R>,
-        valid: Option<Val<'k, u32>>,
-    ) {
+    fn cp_async<const BYTES: u32, R: Readable>(self, from: Ptr<'k, T, Global, R>, valid: Val<'k, u32>) {
         const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
-        self.check_aligned(BYTES);
-        from.check_aligned(BYTES);
-        let k = self.kernel();
-        let (to, from, bytes) = (self.operand(), from.operand(), Operand::Imm(Immediate::new(BYTES)));
-        let cache = if BYTES == 16 { "cg" } else { "ca" };
-        match valid {
-            None => k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes]),
-            Some(valid) => {
-                k.emit(format_args!("cp.async.{cache}.shared.global"), &[to, from, bytes, valid.operand(k)]);
-            }
-        }
+        self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, valid);
     }
 }
 
@@ -63,14 +49,14 @@ pub(crate) enum CpAsyncCache {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Begins to copy 4, 8 or 16 bytes from global memory to here; zeros where `condition` does not hold, and then nothing is read.
+    /// Begins to copy the first `valid` of 4, 8 or 16 bytes from global memory to here; the rest become zero.
     #[track_caller]
-    pub(crate) fn copy_async_if<R: Readable>(
+    pub(crate) fn copy_async_bytes<R: Readable>(
         self,
         from: Ptr<'k, T, Global, R>,
         bytes: u32,
         cache: CpAsyncCache,
-        condition: Val<'k, bool>,
+        valid: Val<'k, u32>,
     ) {
         let k = self.kernel();
         self.check_aligned(bytes);
@@ -79,8 +65,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         let level = if l2_alone { "cg" } else { "ca" };
         let mut operands = arrayvec::ArrayVec::<Operand<'_>, 4>::new();
         operands.extend([self.operand(), from.operand(), Operand::Imm(Immediate::new(bytes))]);
-        if condition.as_constant() != Some(true) {
-            operands.push(condition.select(bytes, 0).operand(k));
+        if valid.as_constant() != Some(bytes) {
+            operands.push(valid.operand(k));
         }
         k.emit(format_args!("cp.async.{level}.shared.global"), &operands);
     }
