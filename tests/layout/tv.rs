@@ -35,7 +35,7 @@ fn layouts_that_are_not_valid() {
         tv("t", (4, 2), "((2,2),2):((1,-2),4)"),
         "t: expected indices within the tile (4,2), found -2 at thread 2, value 0",
     );
-    assert_error(tv("t", (4, 0), "(4,1):(1,0)"), "mode 1: an extent must be at least 1, found 0");
+    assert_error(tv("t", (4, 0), "(4,1):(1,0)"), "mode 1: expected an extent of at least 1, found 0");
 }
 
 #[test]
