@@ -18,7 +18,8 @@ pub(crate) fn ascii(text: &str) -> String {
             None if c.is_ascii_control() => out.push('?'),
             None if c.is_ascii() => out.push(c),
             None => {
-                out.push_str(REPLACEMENTS.iter().find(|(from, _)| from.contains(c)).map_or("?", |(_, to)| to))
+                let replacement = REPLACEMENTS.iter().find(|(from, _)| from.contains(c));
+                out.push_str(replacement.map_or("?", |(_, to)| to));
             }
         }
         raised = superscript.is_some();

@@ -24,12 +24,11 @@ fn export_all(dir: &Path) -> Vec<String> {
     ];
     exports
         .iter()
-        .map(|export| {
+        .flat_map(|export| {
             export.write(dir).expect("it is written");
             let files = &export.manifest.files;
             std::iter::once(files.header.clone()).chain(files.source.clone())
         })
-        .flatten()
         .collect()
 }
 

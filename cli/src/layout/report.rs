@@ -28,7 +28,7 @@ pub(super) fn report(value: &Value, tables: Tables) -> String {
     match value {
         Value::Layout(layout) | Value::Slice(layout, _) => of_layout(layout, tables, &mut out),
         Value::Coordinates(layout) | Value::CoordinateSlice(layout, _) => {
-            of_coordinates(layout, tables, &mut out)
+            of_coordinates(layout, tables, &mut out);
         }
         Value::Composed(layout) => of_composed(layout, tables, &mut out),
         _ => {}
