@@ -93,8 +93,8 @@ pub use warpwright_sim as sim;
 pub mod prelude {
     pub use crate::{
         ptx::{
-            Block, BuildError, Builder, Cluster, Global, In, InOut, Kernel, Lane, Out, Ptr, Scope, Shared,
-            Steps, Target, Val, Var, Warp, WarpGroup, Warps, bf16, bf16x2, f16, f16x2,
+            Block, BuildError, Builder, Cluster, Global, In, InOut, IntoDim, Kernel, Lane, Out, Ptr, Scope,
+            Shared, Steps, Target, Val, Var, Warp, WarpGroup, Warps, bf16, bf16x2, f16, f16x2,
         },
         tiles::{Col, Gl, GlTile, Row, Rt, St, col_major, row_major},
     };

@@ -4,10 +4,10 @@
 mod ascii;
 mod body;
 mod dim;
-pub(crate) mod divisor;
 mod entry;
 mod error;
 mod extent;
+mod facts;
 mod flow;
 mod fold;
 mod function;
@@ -32,10 +32,12 @@ mod var;
 mod variable;
 
 pub(crate) use body::RegId;
-pub use dim::{Dim, IntoDim};
+pub use dim::{Dim, IntoDim, IntoGrid};
 pub use entry::{Entry, Promise};
 pub use error::{BuildError, BuildErrorKind};
 pub use extent::{Extent, ExtentMode};
+pub(crate) use facts::Inside;
+pub(crate) use facts::divisor;
 pub use flow::{Counter, Loop, Steps};
 pub use fold::{Float, Format, Integer, Mode, Number, Numeric, Rounding};
 pub use inst::{

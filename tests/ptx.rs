@@ -15,7 +15,9 @@ mod ptx {
     mod branches;
     mod coverage;
     mod emitters;
+    mod facts;
     mod folding;
+    mod numbering;
     mod operands;
     mod running;
     mod scopes;

@@ -65,7 +65,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
 fn copies(copy: &TiledCopy, threads: &[u32]) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("tiled_copy(src, dst)", Target::SM_75, |k, (src, dst)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let array = k.layout("(4,9):(1,4)");
         let (src, dst) = (k.tensor_with_layout(src, &array), k.tensor_with_layout(dst, &array));
         let me = k.tid_x();

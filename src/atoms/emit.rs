@@ -38,7 +38,7 @@ impl<'k> Builder<'k> {
     /// let atom = mma_atom("SM80_16x8x8_F32TF32TF32F32_TN")?;
     /// let kernel = Kernel::<(Out<f32>,)>::build("ones(d)", Target::SM_80, |k, (d,)| {
     ///     k.block([32]);
-    ///     k.grid([1.into()]);
+    ///     k.grid([1]);
     ///     let one = Val::from(1.0f32.to_bits());
     ///     let sums: Vec<Val<f32>> = k.mma(atom, &[one; 4], &[one; 2], &[Val::from(0.5f32); 4]);
     ///     d.at(k.tid_x()).store(sums[0]);

@@ -2,15 +2,18 @@
 
 use std::{
     cell::RefCell,
-    collections::HashMap,
     fmt::{self, Write},
     panic::Location,
 };
+
+use arrayvec::ArrayVec;
+use rustc_hash::FxHashMap;
 
 use super::{
     dim::Dim,
     entry::{Declaration, Entry},
     error::{BuildError, BuildErrorKind},
+    facts::{self, Condition, Known, Numbered, Numbering, Order, RegFacts},
     operand::Operand,
     raw,
     shared::Arena,
@@ -21,7 +24,7 @@ use super::{
 };
 
 /// A register's place in its kernel: class, number, and how often it had been overwritten when this name was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RegId {
     pub(crate) class: RegClass,
     pub(crate) index: u32,
@@ -30,7 +33,7 @@ pub(crate) struct RegId {
 
 impl RegId {
     /// In place of the number of writes: whatever it is now.
-    const IN_PLACE: u32 = u32::MAX;
+    pub(super) const IN_PLACE: u32 = u32::MAX;
 
     /// The register by a name that stays valid when it is written: for its one owner, which writes it in place. Every
     /// instruction that has such a name for its result makes the handles that were taken before stale.
@@ -43,25 +46,6 @@ impl fmt::Display for RegId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.class.prefix(), self.index)
     }
-}
-
-/// What is known of a register.
-#[derive(Clone, Copy, Debug)]
-struct RegFacts {
-    /// Block of the text that defines it.
-    block: u32,
-    /// How often it was overwritten in place.
-    writes: u32,
-    /// A number that surely divides its value (integers only).
-    divisor: u64,
-    /// Index in [`Body::dims`] of how a launch computes its value.
-    dim: Option<u32>,
-    /// The emitted loop that it belongs to: innermost where it was made, or the one that carries it.
-    in_loop: u32,
-    /// Kernel parameter whose buffer it points to the start of.
-    buffer: Option<usize>,
-    /// Special register that it was read from.
-    special: Option<&'static str>,
 }
 
 /// One emitted line: where its text ends, and the Rust line it came from.
@@ -79,28 +63,46 @@ pub(crate) struct Body {
     /// The caller's line that everything is attributed to for the time being.
     pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
-    registers: [Vec<RegFacts>; RegClass::ALL.len()],
+    pub(super) registers: [Vec<RegFacts>; RegClass::ALL.len()],
     /// What launches can compute of registers' values.
-    dims: Vec<Dim>,
-    open_blocks: Vec<u32>,
+    pub(super) dims: Vec<Dim>,
+    pub(super) open_blocks: Vec<u32>,
     /// Blocks among them that are the bodies of emitted loops; 0 stands for the kernel itself.
-    open_loops: Vec<u32>,
+    pub(super) open_loops: Vec<u32>,
     blocks: u32,
-    /// Divisors that registers had before one was assumed in an open block, which is named first.
-    assumed: Vec<(u32, RegId, u64)>,
+    /// What was known of registers before more was assumed in an open block, which is named first.
+    pub(super) assumed: Vec<(u32, RegId, Known)>,
+    pub(super) order: Order,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) numbering: Numbering,
+    /// Registers that a later instruction did without.
+    pub(super) bypassed: Vec<RegId>,
     labels: u32,
     /// Barriers of groups of threads: threads of a group, and the first barrier.
     barriers: Vec<(u32, u32)>,
     barriers_taken: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
-    /// Registers that hold special registers which never change.
-    unchanging: HashMap<&'static str, RegId>,
-    /// Forms of the mnemonics seen so far: kernels repeat few of them often.
-    forms: HashMap<Box<str>, (&'static Form, Rule)>,
+    /// The mnemonics seen so far: kernels repeat few of them often.
+    mnemonics: FxHashMap<Box<str>, Mnemonic>,
     /// Which threads agree on each register and on the conditions that are open.
     pub(crate) uniform: Tracker,
     mnemonic: String,
+}
+
+/// What is known of a mnemonic or a special register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mnemonic {
+    form: &'static Form,
+    rule: Rule,
+    /// Its number in the kernel.
+    pub(super) number: u32,
+    /// Whether its result depends on its operands alone.
+    pub(super) pure: bool,
+    /// Whether its first two operands may be exchanged.
+    pub(super) commutative: bool,
+    /// Whether it is a `mov`.
+    pub(super) moves: bool,
 }
 
 /// Column at which operands begin.
@@ -119,13 +121,16 @@ impl Body {
             open_loops: vec![0],
             blocks: 1,
             assumed: Vec::new(),
+            order: Order::default(),
+            conditions: Vec::new(),
+            numbering: Numbering::default(),
+            bypassed: Vec::new(),
             labels: 0,
             barriers: Vec::new(),
             barriers_taken: 0,
             shared: Arena::default(),
             guard: None,
-            unchanging: HashMap::new(),
-            forms: HashMap::new(),
+            mnemonics: FxHashMap::default(),
             uniform: Tracker::default(),
             mnemonic: String::new(),
         }
@@ -133,6 +138,7 @@ impl Body {
 
     /// The finished kernel, or the first mistake.
     pub(crate) fn finish(mut self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
+        self.leave_out_bypassed();
         let (fixed, dynamic, declaration) = self.shared.declaration(&self.shared_symbol());
         let (bytes, most) = (fixed + dynamic, self.target.max_shared_bytes());
         if bytes > most.into() {
@@ -167,136 +173,6 @@ impl Body {
     /// Name of the kernel's shared memory.
     pub(crate) fn shared_symbol(&self) -> String {
         format!("{}_smem", self.entry.name)
-    }
-
-    // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// A fresh register, defined in the innermost open block.
-    pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
-        let block = *self.open_blocks.last().unwrap_or(&0);
-        let in_loop = *self.open_loops.last().unwrap_or(&0);
-        self.uniform.fresh(class);
-        let regs = &mut self.registers[class.index()];
-        regs.push(RegFacts { block, writes: 0, divisor: 1, dim: None, buffer: None, special: None, in_loop });
-        RegId { class, index: regs.len() as u32 - 1, writes: 0 }
-    }
-
-    /// A fresh register, defined outside of the innermost open block, which is a branch.
-    pub(crate) fn fresh_outside(&mut self, class: RegClass) -> RegId {
-        let reg = self.fresh(class);
-        let outer = self.open_blocks.len().saturating_sub(2);
-        self.facts_mut(reg).block = self.open_blocks[outer];
-        self.uniform.define_outside(reg);
-        reg
-    }
-
-    fn facts(&self, reg: RegId) -> &RegFacts {
-        &self.registers[reg.class.index()][reg.index as usize]
-    }
-
-    fn facts_mut(&mut self, reg: RegId) -> &mut RegFacts {
-        &mut self.registers[reg.class.index()][reg.index as usize]
-    }
-
-    /// Marks the register as overwritten: older handles to it are refused from now on.
-    pub(crate) fn overwrite(&mut self, reg: RegId) -> RegId {
-        let facts = self.facts_mut(reg);
-        facts.writes += 1;
-        facts.divisor = 1;
-        facts.special = None;
-        facts.dim = None;
-        facts.buffer = None;
-        RegId { writes: facts.writes, ..reg }
-    }
-
-    /// How many registers of a class there are.
-    pub(crate) fn registers_of(&self, class: RegClass) -> u32 {
-        self.registers[class.index()].len() as u32
-    }
-
-    /// The register under its current name.
-    pub(crate) fn current(&self, reg: RegId) -> RegId {
-        RegId { writes: self.facts(reg).writes, ..reg }
-    }
-
-    /// Records how a launch computes the register's value.
-    pub(crate) fn set_dim(&mut self, reg: RegId, dim: Dim) {
-        self.facts_mut(reg).dim = Some(self.dims.len() as u32);
-        self.dims.push(dim);
-    }
-
-    /// How a launch computes the register's value, if it can.
-    pub(crate) fn dim(&self, reg: RegId) -> Option<Dim> {
-        self.facts(reg).dim.map(|index| self.dims[index as usize].clone())
-    }
-
-    /// The parameter that a register was loaded from.
-    pub(crate) fn parameter(&self, reg: RegId) -> Option<usize> {
-        match self.dims[self.facts(reg).dim? as usize] {
-            Dim::Param(parameter) => Some(parameter),
-            _ => None,
-        }
-    }
-
-    /// Records the parameter whose buffer a register points to the start of.
-    pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
-        self.facts_mut(reg).buffer = Some(parameter);
-    }
-
-    /// The parameter whose buffer a register points to the start of.
-    pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
-        self.facts(reg).buffer
-    }
-
-    /// Records a number that divides the register's value until the open block is closed: a promise made in a branch holds
-    /// in that branch.
-    pub(crate) fn assume_divisor(&mut self, reg: RegId, divisor: u64) {
-        let block = *self.open_blocks.last().unwrap_or(&0);
-        if block != self.facts(reg).block {
-            self.assumed.push((block, reg, self.divisor(reg)));
-        }
-        self.set_divisor(reg, divisor);
-    }
-
-    /// Records a number that surely divides the register's value.
-    pub(crate) fn set_divisor(&mut self, reg: RegId, divisor: u64) {
-        self.facts_mut(reg).divisor = divisor.max(1);
-    }
-
-    /// A number that surely divides the register's value.
-    pub(crate) fn divisor(&self, reg: RegId) -> u64 {
-        self.facts(reg).divisor
-    }
-
-    /// Records which special register `reg` was read from.
-    pub(crate) fn set_special(&mut self, reg: RegId, name: &'static str) {
-        self.facts_mut(reg).special = Some(name);
-    }
-
-    /// The special register that `reg` was read from.
-    pub(crate) fn special(&self, reg: RegId) -> Option<&'static str> {
-        self.facts(reg).special
-    }
-
-    /// The register that holds a special register, if it was read where it is known here.
-    pub(crate) fn unchanging(&self, name: &str) -> Option<RegId> {
-        let reg = *self.unchanging.get(name)?;
-        (self.guard.is_none() && self.open_blocks.contains(&self.facts(reg).block)).then_some(reg)
-    }
-
-    /// Records that `reg` holds a special register.
-    pub(crate) fn set_unchanging(&mut self, name: &'static str, reg: RegId) {
-        self.unchanging.insert(name, reg);
-    }
-
-    /// Checks that the register's definition has run here and that the handle to it is current.
-    fn check_use(&mut self, reg: RegId, at: &'static Location<'static>) {
-        let facts = *self.facts(reg);
-        if facts.writes != reg.writes && reg.writes != RegId::IN_PLACE {
-            self.fail(BuildErrorKind::Overwritten { register: reg.to_string() }, at);
-        } else if !self.open_blocks.contains(&facts.block) {
-            self.fail(BuildErrorKind::NotDominated { register: reg.to_string() }, at);
-        }
     }
 
     // ── Blocks and labels ────────────────────────────────────────────────────────────────────────────────────────
@@ -337,20 +213,9 @@ impl Body {
         self.open_loops.len() > 1
     }
 
-    /// Says that the innermost open loop carries the register, and may so overwrite it.
-    pub(crate) fn carry(&mut self, reg: RegId) {
-        self.facts_mut(reg).in_loop = *self.open_loops.last().unwrap_or(&0);
-    }
-
-    /// Whether the register belongs to the innermost open loop: overwriting any other would add up over its iterations.
-    pub(crate) fn is_carried(&self, reg: RegId) -> bool {
-        self.open_loops.last() == Some(&self.facts(reg).in_loop)
-    }
-
     pub(crate) fn close_block(&mut self) {
-        let closed = self.open_blocks.pop();
-        while let Some((_, reg, known)) = self.assumed.pop_if(|(block, ..)| Some(*block) == closed) {
-            self.set_divisor(reg, known);
+        if let Some(closed) = self.open_blocks.pop() {
+            self.close_assumptions(closed);
         }
     }
 
@@ -386,28 +251,98 @@ impl Body {
         self.guard.is_some()
     }
 
-    /// Writes one instruction after looking it up in the table.
+    /// Emits one instruction after looking it up in the table.
     pub(crate) fn instruction(
         &mut self,
         mnemonic: fmt::Arguments<'_>,
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) {
+        let text = self.text_of(mnemonic);
+        let known = self.require(&text, at);
+        self.check_operands(operands, at);
+        if let Some(known) = known {
+            let divergence = self.uniform.record(known.rule, &text, operands, at);
+            self.fail_if(divergence);
+        }
+        self.write(&text, None, operands, at);
+        if let Some(result @ (Operand::Reg(_) | Operand::Vector(_) | Operand::Pair(..))) = operands.first() {
+            result.for_each_register(&mut |reg| {
+                if reg.writes == RegId::IN_PLACE {
+                    self.overwrite(reg);
+                } else {
+                    self.written(reg);
+                }
+            });
+        }
+        self.mnemonic = text;
+    }
+
+    /// Emits one instruction whose single result is a fresh register of `class`, unless an earlier one gave the same: then
+    /// its register is the result.
+    pub(crate) fn result(
+        &mut self,
+        class: RegClass,
+        mnemonic: fmt::Arguments<'_>,
+        operands: &[Operand<'_>],
+        at: &'static Location<'static>,
+    ) -> RegId {
+        let text = self.text_of(mnemonic);
+        let known = self.require(&text, at);
+        self.check_operands(operands, at);
+        let numbered = known.map_or(Numbered::Not, |known| self.look_up(known, class, operands));
+        let result = match numbered {
+            Numbered::Known(reg) => reg,
+            Numbered::New(_) | Numbered::Not => {
+                let reg = self.fresh(class);
+                if let Some(known) = known {
+                    let all: ArrayVec<Operand<'_>, 8> =
+                        [Operand::Reg(reg)].into_iter().chain(operands.iter().copied()).collect();
+                    let divergence = self.uniform.record(known.rule, &text, &all, at);
+                    self.fail_if(divergence);
+                }
+                self.set_line(reg);
+                self.write(&text, Some(reg), operands, at);
+                if let Numbered::New(expression) = numbered {
+                    self.record(expression, reg);
+                }
+                reg
+            }
+        };
+        self.mnemonic = text;
+        result
+    }
+
+    /// The mnemonic in the buffer that is kept for it.
+    fn text_of(&mut self, mnemonic: fmt::Arguments<'_>) -> String {
         let mut text = std::mem::take(&mut self.mnemonic);
         text.clear();
         let _ = text.write_fmt(mnemonic);
-        let rule = self.require(&text, at);
+        text
+    }
+
+    fn check_operands(&mut self, operands: &[Operand<'_>], at: &'static Location<'static>) {
         for operand in operands {
             operand.for_each_register(&mut |reg| self.check_use(reg, at));
         }
-        if let Some(rule) = rule {
-            let divergence = self.uniform.record(rule, &text, operands, at);
-            self.fail_if(divergence);
-        }
+    }
+
+    /// Writes the line of an instruction, `result` before its operands.
+    fn write(
+        &mut self,
+        mnemonic: &str,
+        result: Option<RegId>,
+        operands: &[Operand<'_>],
+        at: &'static Location<'static>,
+    ) {
         let start = self.entry.text.len();
         self.begin_line(at);
-        self.entry.text.push_str(&text);
-        for (i, operand) in operands.iter().enumerate() {
+        self.entry.text.push_str(mnemonic);
+        for operand in operands {
+            operand.for_each_register(&mut |reg| self.count_use(reg));
+        }
+        let result = result.map(Operand::Reg);
+        for (i, operand) in result.iter().chain(operands).enumerate() {
             if i == 0 {
                 let column = self.entry.text.len() - start;
                 self.entry
@@ -419,16 +354,8 @@ impl Body {
             let _ = write!(self.entry.text, "{operand}");
         }
         self.entry.text.push(';');
-        self.mnemonic = text;
         self.entry.instructions += 1;
         self.end_line(at);
-        if let Some(result @ (Operand::Reg(_) | Operand::Vector(_) | Operand::Pair(..))) = operands.first() {
-            result.for_each_register(&mut |reg| {
-                if reg.writes == RegId::IN_PLACE {
-                    self.overwrite(reg);
-                }
-            });
-        }
     }
 
     /// Indents, and writes the guard if there is one.
@@ -436,6 +363,7 @@ impl Body {
         self.entry.text.push_str("    ");
         if let Some((reg, negated)) = self.guard {
             self.check_use(reg, at);
+            self.count_use(reg);
             let _ = write!(self.entry.text, "@{}{reg} ", if negated { "!" } else { "" });
         }
     }
@@ -446,13 +374,20 @@ impl Body {
     }
 
     /// Raises `.version` to what an instruction needs, and refuses it if the target lacks it.
-    pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) -> Option<Rule> {
-        let (form, rule) = match self.forms.get(mnemonic) {
+    pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) -> Option<Mnemonic> {
+        let known = match self.mnemonics.get(mnemonic) {
             Some(known) => *known,
             None => match table::find(mnemonic) {
                 Some(form) => {
-                    let known = (form, Rule::of(mnemonic));
-                    self.forms.insert(mnemonic.into(), known);
+                    let known = Mnemonic {
+                        form,
+                        rule: Rule::of(mnemonic),
+                        number: self.mnemonics.len() as u32,
+                        pure: facts::is_pure(mnemonic),
+                        commutative: facts::is_commutative(mnemonic),
+                        moves: mnemonic.starts_with("mov."),
+                    };
+                    self.mnemonics.insert(mnemonic.into(), known);
                     known
                 }
                 None => {
@@ -461,8 +396,13 @@ impl Body {
                 }
             },
         };
-        self.require_support(mnemonic, (form.version, form.needs), at);
-        Some(rule)
+        self.require_support(mnemonic, (known.form.version, known.form.needs), at);
+        Some(known)
+    }
+
+    /// The number of a special register that never changes, if it was required before.
+    pub(super) fn special_number(&self, name: &str) -> Option<u32> {
+        self.mnemonics.get(name).filter(|known| known.pure).map(|known| known.number)
     }
 
     /// Raises `.version`, and refuses what the target lacks.
@@ -504,6 +444,7 @@ impl Body {
         }
         for reg in registers {
             self.check_use(*reg, at);
+            self.count_use(*reg);
         }
         for mnemonic in raw::mnemonics(text) {
             self.entry.instructions += 1;

@@ -173,3 +173,42 @@ impl<T: Scalar> Val<'_, T> {
         self
     }
 }
+
+/// Up to three numbers of blocks, in x, y and z: an array of one kind, or a tuple of several.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a grid rule",
+    note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"
+)]
+pub trait IntoGrid {
+    /// The rule, with 1 for missing dimensions; nothing if there are more than three.
+    #[doc(hidden)]
+    fn into_grid(self) -> Option<[Dim; 3]>;
+}
+
+fn filled(blocks: impl IntoIterator<Item = Dim>) -> Option<[Dim; 3]> {
+    let mut blocks = blocks.into_iter();
+    let grid = std::array::from_fn(|_| blocks.next().unwrap_or(Dim::Const(1)));
+    blocks.next().is_none().then_some(grid)
+}
+
+impl<D: IntoDim, const N: usize> IntoGrid for [D; N] {
+    fn into_grid(self) -> Option<[Dim; 3]> {
+        filled(self.map(IntoDim::into_dim))
+    }
+}
+
+macro_rules! tuples {
+    ($($dim:ident)*) => {
+        #[allow(non_snake_case, reason = "one name serves as type and binding")]
+        impl<$($dim: IntoDim),*> IntoGrid for ($($dim,)*) {
+            fn into_grid(self) -> Option<[Dim; 3]> {
+                let ($($dim,)*) = self;
+                filled([$($dim.into_dim()),*])
+            }
+        }
+    };
+}
+
+tuples! { X }
+tuples! { X Y }
+tuples! { X Y Z }

@@ -6,9 +6,12 @@ use std::{fmt, ops::Range, panic::Location};
 
 use super::{
     body::RegId,
-    divisor::gcd,
     error::BuildErrorKind,
-    fold::Number,
+    facts::{
+        Condition, Known,
+        divisor::{gcd, power_of_two},
+    },
+    inst::Whole,
     kernel::Builder,
     operand::Operand,
     state::{Slots, State},
@@ -17,12 +20,23 @@ use super::{
 };
 
 /// An integer type that loops count in: `u32`, `i32`, `u64`, `i64`.
-pub trait Counter: Number + PartialOrd {}
+pub trait Counter: Whole {
+    /// The type's least number.
+    const LEAST: Self;
+    /// The type's largest number.
+    const LARGEST: Self;
+}
 
-impl Counter for u32 {}
-impl Counter for i32 {}
-impl Counter for u64 {}
-impl Counter for i64 {}
+macro_rules! counters {
+    ($($t:ty)*) => {$(
+        impl Counter for $t {
+            const LEAST: Self = Self::MIN;
+            const LARGEST: Self = Self::MAX;
+        }
+    )*};
+}
+
+counters! { u32 i32 u64 i64 }
 
 /// What a counted loop counts through: `n` (from 0), `start..end`, or either [`by`](Self::by) a step.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +52,21 @@ impl<'k, T: Counter> Steps<'k, T> {
         Self { start: start.into(), end: end.into(), step: T::ONE.into() }
     }
 
-    /// By steps of `step`, which must be above 0; `end + step` must not exceed the type's largest number.
+    /// By steps of `step`, which must be above 0.
     #[must_use]
     pub fn by(self, step: impl Into<Val<'k, T>>) -> Self {
         Self { step: step.into(), ..self }
     }
+}
+
+/// Whether a counter below `end` is known to stay in its type's range by one more step.
+fn steps_within<'k, T: Counter>(start: Val<'k, T>, end: Val<'k, T>, step: Val<'k, T>) -> bool {
+    let Some(constant) = step.as_constant() else { return false };
+    let unit = constant.to_bits();
+    let past = end.known().most().checked_add(unit - 1);
+    unit == 1
+        || start.is_natural(end) && past.is_some_and(|past| past <= T::LARGEST.to_bits())
+        || [start, end].iter().all(|x| x.known().divisor().is_multiple_of(unit))
 }
 
 impl<'k, T: Counter> From<Val<'k, T>> for Steps<'k, T> {
@@ -90,7 +114,7 @@ impl<'k> Builder<'k> {
             Repr::Reg(condition, _) => {
                 let label = self.body().label();
                 self.branch_unless(condition, format_args!("$endif{label}"));
-                self.under(ConditionKind::If, condition, then);
+                self.under(ConditionKind::If, condition, true, then);
                 self.place(format_args!("$endif{label}"));
             }
         }
@@ -105,10 +129,10 @@ impl<'k> Builder<'k> {
             Repr::Reg(condition, _) => {
                 let label = self.body().label();
                 self.branch_unless(condition, format_args!("$else{label}"));
-                self.under(ConditionKind::If, condition, then);
+                self.under(ConditionKind::If, condition, true, then);
                 self.branch(format_args!("$endif{label}"));
                 self.place(format_args!("$else{label}"));
-                self.under(ConditionKind::If, condition, otherwise);
+                self.under(ConditionKind::If, condition, false, otherwise);
                 self.place(format_args!("$endif{label}"));
             }
         }
@@ -142,13 +166,13 @@ impl<'k> Builder<'k> {
         let label = self.body().label();
         let at = self.here();
         self.branch_unless(condition, format_args!("$else{label}"));
-        let mut slots = self.under(ConditionKind::If, condition, || {
+        let mut slots = self.under(ConditionKind::If, condition, true, || {
             let mut state = then();
             self.located(at, || Slots::merge(self, &mut state))
         });
         self.branch(format_args!("$endif{label}"));
         self.place(format_args!("$else{label}"));
-        let state = self.under(ConditionKind::If, condition, || {
+        let state = self.under(ConditionKind::If, condition, false, || {
             let mut state = otherwise();
             self.located(at, || slots.assign(self, &mut state));
             state
@@ -184,6 +208,9 @@ impl<'k> Builder<'k> {
             return state;
         }
         let label = self.body().label();
+        // Counting past the end must not wrap around. Where it may, the counter is compared before it is counted up, with the
+        // end less a step.
+        let last = if steps_within(start, end, step) { None } else { Some(end.max(step + T::LEAST) - step) };
         let mut slots = Slots::enter(self, &mut state);
         let counter = self.fresh(T::CLASS);
         self.body().uniform.set_changes(counter);
@@ -197,14 +224,28 @@ impl<'k> Builder<'k> {
         self.body().open_steps(bounds, at);
         slots.carry(self);
         let i = Val::from_reg(counter, self);
-        i.set_divisor(gcd(start.divisor(), step.divisor()));
+        let unit = gcd(start.known().divisor(), step.known().divisor());
+        if start.is_natural(end) {
+            i.assume(Known::multiple_of(unit, 8 * T::BYTES));
+            self.body().assume_below(i.source(), end.source());
+        } else {
+            i.assume(Known::multiple_of(power_of_two(unit), 8 * T::BYTES));
+        }
         state = body(i, state);
         slots.assign(self, &mut state);
-        self.emit(
-            format_args!("add.{}", T::PTX),
-            &[Operand::Reg(counter), Operand::Reg(counter), step.operand(self)],
-        );
-        self.branch_if(i.lt(end), format_args!("$for{label}"));
+        let next = [Operand::Reg(counter), Operand::Reg(counter), step.operand(self)];
+        let goes_on = match last {
+            Some(last) => {
+                let goes_on = i.lt(last);
+                self.emit(format_args!("add.{}", T::PTX), &next);
+                goes_on
+            }
+            None => {
+                self.emit(format_args!("add.{}", T::PTX), &next);
+                i.lt(end)
+            }
+        };
+        self.branch_if(goes_on, format_args!("$for{label}"));
         self.body().close_steps();
         slots.carry(self);
         // The counter is of no use after the loop: a handle to it that got out is refused.
@@ -247,13 +288,14 @@ impl<'k> Builder<'k> {
             Repr::Const(true) => write(),
             Repr::Const(false) => {}
             Repr::Reg(condition, _) => {
-                let outer = self.body().set_guard(Some((condition, false)));
+                let guard = self.without_not(condition, false);
+                let outer = self.body().set_guard(Some(guard));
                 if outer.is_some() {
                     self.fail(BuildErrorKind::Refused(
                         "a guard inside a guard: use `if_` or join the conditions".into(),
                     ));
                 }
-                self.under(ConditionKind::When, condition, write);
+                self.under(ConditionKind::When, condition, true, write);
                 self.body().set_guard(outer);
             }
         }
@@ -273,22 +315,44 @@ impl<'k> Builder<'k> {
     /// Ends the thread here where `condition` holds.
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
+        let condition = condition.into();
         self.located(Location::caller(), || self.when(condition, || self.return_()));
+        self.assume_not(condition);
     }
 
-    /// Writes what runs under a condition.
+    /// Emits what runs where `condition` holds, or where it does not.
     #[track_caller]
-    fn under<R>(self, kind: ConditionKind, condition: RegId, write: impl FnOnce() -> R) -> R {
+    fn under<R>(self, kind: ConditionKind, condition: RegId, holds: bool, write: impl FnOnce() -> R) -> R {
         let at = self.here();
         let mut body = self.body();
         body.uniform.open_condition(kind, condition, at);
         body.open_block();
+        body.assume_condition(condition, holds);
         drop(body);
         let result = write();
         let mut body = self.body();
         body.close_block();
         body.uniform.close_condition();
         result
+    }
+
+    /// Records that a condition does not hold in the rest of the block, which is left where it holds.
+    fn assume_not(self, condition: Val<'k, bool>) {
+        if let Repr::Reg(condition, _) = condition.0 {
+            self.body().assume_condition(condition, false);
+        }
+    }
+
+    /// A predicate and whether it is negated, from one that may be the negation of another itself.
+    fn without_not(self, predicate: RegId, negated: bool) -> (RegId, bool) {
+        let mut body = self.body();
+        match body.condition(predicate) {
+            Some(Condition::Not(p)) if body.is_current(p) => {
+                body.bypass(predicate);
+                (p, !negated)
+            }
+            _ => (predicate, negated),
+        }
     }
 
     fn place(self, label: fmt::Arguments<'_>) {
@@ -305,13 +369,13 @@ impl<'k> Builder<'k> {
         match condition.0 {
             Repr::Const(true) => self.branch(label),
             Repr::Const(false) => {}
-            Repr::Reg(condition, _) => self.guarded_branch((condition, false), label),
+            Repr::Reg(condition, _) => self.guarded_branch(self.without_not(condition, false), label),
         }
     }
 
     #[track_caller]
     fn branch_unless(self, condition: RegId, label: fmt::Arguments<'_>) {
-        self.guarded_branch((condition, true), label);
+        self.guarded_branch(self.without_not(condition, true), label);
     }
 
     #[track_caller]
@@ -365,6 +429,7 @@ impl<'k> Loop<'k> {
                 self.k.body().uniform.close_condition();
             }
         }
+        self.k.assume_not(condition);
     }
 
     /// Records that threads leave the loop or the iteration under the innermost conditions.

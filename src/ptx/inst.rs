@@ -5,6 +5,7 @@ mod approx;
 mod arithmetic;
 mod atomic;
 mod bits;
+mod chain;
 mod compare;
 mod control;
 mod convert;

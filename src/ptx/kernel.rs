@@ -10,10 +10,11 @@ use std::{
 use super::{
     ascii::ascii,
     body::{Body, Ctx, RegId},
-    dim::{Dim, IntoDim},
+    dim::{Dim, IntoDim, IntoGrid},
     entry::{Entry, Promise},
     error::{BuildError, BuildErrorKind},
     extent::{Extent, ExtentMode},
+    facts::Known,
     operand::Operand,
     params::Params,
     render,
@@ -58,13 +59,13 @@ impl<'k> Builder<'k> {
     pub(crate) fn fresh_changing(self, class: RegClass) -> RegId {
         let mut body = self.body();
         let reg = body.fresh(class);
-        body.uniform.set_changes(reg);
+        body.set_variable(reg);
         reg.in_place()
     }
 
     /// An existing register that its owner writes in place from now on.
     pub(crate) fn changing(self, reg: RegId) -> RegId {
-        self.body().uniform.set_changes(reg);
+        self.body().set_variable(reg);
         reg.in_place()
     }
 
@@ -94,18 +95,18 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Writes one instruction whose single result is a fresh register of type `T`.
+    /// Emits one instruction with a single result of type `T`, in a fresh register or in that of an earlier instruction
+    /// which gave the same.
     #[track_caller]
     pub(crate) fn result<T: Scalar>(
         self,
         mnemonic: fmt::Arguments<'_>,
         operands: &[Operand<'_>],
     ) -> Val<'k, T> {
-        let reg = self.fresh(T::CLASS);
-        let mut all = arrayvec::ArrayVec::<Operand<'_>, 8>::new();
-        all.push(Operand::Reg(reg));
-        all.extend(operands.iter().copied());
-        self.emit(mnemonic, &all);
+        let mut body = self.body();
+        let at = body.located.unwrap_or(Location::caller());
+        let reg = body.result(T::CLASS, mnemonic, operands, at);
+        drop(body);
         Val::from_reg(reg, self)
     }
 
@@ -113,6 +114,22 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub(crate) fn here(self) -> &'static Location<'static> {
         self.body().located.unwrap_or(Location::caller())
+    }
+
+    /// [`result`](Self::result) of an instruction on integers: a constant, if that is what is known of it.
+    #[track_caller]
+    pub(crate) fn integer<T: Scalar>(
+        self,
+        known: Known,
+        mnemonic: fmt::Arguments<'_>,
+        operands: &[Operand<'_>],
+    ) -> Val<'k, T> {
+        if let Some(constant) = known.as_constant() {
+            return T::from_bits(constant).into();
+        }
+        let result = self.result(mnemonic, operands);
+        result.assume(known);
+        result
     }
 
     /// Records a mistake of the caller's.
@@ -146,30 +163,26 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!(""));
     }
 
-    /// A special register that never changes, read once where the kernel first wants it and again only where that
-    /// reading may not have run.
-    #[track_caller]
-    pub(crate) fn unchanging(self, name: &'static str) -> Val<'k, u32> {
-        let known = self.body().unchanging(name);
-        match known {
-            Some(reg) => Val::from_reg(reg, self),
-            None => {
-                let value = self.result::<u32>(format_args!("mov.u32"), &[Operand::Name(name)]);
-                if let Some((reg, _)) = value.reg() {
-                    self.body().set_unchanging(name, reg);
-                }
-                value
-            }
-        }
-    }
-
-    /// `value` moved to a fresh register.
+    /// `value` moved to a fresh register, which the result alone is in.
     #[track_caller]
     pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
-        let value = value.into();
+        let copy = self.fresh(T::CLASS);
+        self.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(copy), value.into().source()]);
+        Val::from_reg(copy, self)
+    }
+
+    /// `value` in a register that is about to be overwritten: its own, to which older handles are refused from now on, or a
+    /// fresh one if it is a constant or its register holds other values too.
+    #[track_caller]
+    pub(crate) fn taken<T: Scalar>(self, value: Val<'k, T>) -> Val<'k, T> {
         match value.reg() {
-            None => Val::from_reg(value.in_register(self), self),
-            Some((reg, _)) => self.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(reg)]),
+            Some((reg, _)) if !self.body().is_shared(reg) => {
+                let mut body = self.body();
+                let at = body.located.unwrap_or(Location::caller());
+                body.check_use(reg, at);
+                Val::from_reg(body.overwrite(reg), self)
+            }
+            _ => self.copy_of(value),
         }
     }
 
@@ -247,16 +260,17 @@ impl<'k> Builder<'k> {
     }
 
     /// The grid rule: how many blocks a launch has in x, y and z, as constants or as functions of the integer
-    /// parameters: `k.grid([m.tiles(64), n.tiles(64)])`. Missing ones are 1. Launches and the exported header compute
-    /// the grid by this rule.
+    /// parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` where they are of several kinds.
+    /// Missing ones are 1. Launches and the exported header compute the grid by this rule.
     #[track_caller]
-    pub fn grid<const N: usize>(self, blocks: [Dim; N]) {
-        if blocks.iter().any(|d| !d.is_known()) || N > 3 {
+    pub fn grid(self, blocks: impl IntoGrid) {
+        let Some(grid) = blocks.into_grid().filter(|grid| grid.iter().all(Dim::is_known)) else {
             self.fail(BuildErrorKind::NotAParameter { what: "the grid rule" });
             return;
-        }
-        let mut blocks = blocks.into_iter();
-        self.body().entry.grid = Some(std::array::from_fn(|_| blocks.next().unwrap_or(Dim::Const(1))));
+        };
+        let mut body = self.body();
+        body.set_grid_order(&grid);
+        body.entry.grid = Some(grid);
     }
 
     /// What the kernel does, in a line or two: goes to the head of the PTX and to the C header.
@@ -273,17 +287,17 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that `divisor` divides the value of `reg`; a promise to check at launch if it is a parameter.
+    /// Records that `divisor` divides the value of `reg`, and so what is known; an assumption to check at launch if it is a
+    /// parameter.
     #[track_caller]
-    pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32) {
+    pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, known: Known) {
         let mut body = self.body();
-        let both = super::divisor::lcm(body.divisor(reg), divisor.into());
         match body.parameter(reg) {
             Some(parameter) => {
-                body.set_divisor(reg, both);
+                body.set_known(reg, known);
                 body.entry.promises.push(Promise { parameter, divisor });
             }
-            None => body.assume_divisor(reg, both),
+            None => body.assume(reg, known),
         }
     }
 }

@@ -41,6 +41,11 @@ impl Immediate {
     pub(crate) fn new<T: Scalar>(value: T) -> Self {
         Self { bits: value.to_bits(), write: |bits, w| T::from_bits(bits).write_immediate(w) }
     }
+
+    /// The constant's bits.
+    pub(crate) fn bits(self) -> u64 {
+        self.bits
+    }
 }
 
 impl fmt::Debug for Immediate {

@@ -12,7 +12,7 @@ use super::{
     kernel::Builder,
     operand::Operand,
     types::Scalar,
-    val::{Repr, Untyped, Val},
+    val::{Untyped, Val},
 };
 
 /// A value that an emitted loop takes in and gives back, or that each of two branches gives: scalars, tiles, pending work, and
@@ -84,19 +84,14 @@ impl<'k> Visitor<'_, 'k> {
                 slots.push(slot);
             }
             Step::Enter(slots, _) => {
-                let reg = match value.0 {
-                    Repr::Reg(reg, _) if owned => self.k.body().overwrite(reg),
-                    Repr::Const(constant) => Val::constant(constant).in_register(self.k),
-                    Repr::Reg(reg, _) => {
-                        let fresh = self.k.fresh(T::CLASS);
-                        self.k
-                            .emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(fresh), Operand::Reg(reg)]);
-                        fresh
-                    }
-                };
+                if owned {
+                    *value = self.k.taken(*value);
+                } else {
+                    *value = self.k.copy_of(*value);
+                }
+                let reg = value.in_register(self.k);
                 self.k.body().uniform.set_changes(reg);
                 slots.push(reg);
-                *value = Val::from_reg(reg, self.k);
             }
             Step::Collect(values, _) => values.push(value.untyped()),
             Step::Leave(slots) => {

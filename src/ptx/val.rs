@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{
     body::RegId,
+    facts::{Inside, Known, divisor::power_of_two, width},
     kernel::Builder,
     operand::{Immediate, Operand},
     types::Scalar,
@@ -71,13 +72,9 @@ impl<'k, T: Scalar> Val<'k, T> {
         match self.0 {
             Repr::Reg(reg, _) => reg,
             Repr::Const(value) => {
-                let reg = k.fresh(T::CLASS);
-                k.emit(
-                    format_args!("mov.{}", T::MEM),
-                    &[Operand::Reg(reg), Operand::Imm(Immediate::new(value))],
-                );
-                k.body().set_divisor(reg, divisor_of(value));
-                reg
+                let moved: Self = k.result(format_args!("mov.{}", T::MEM), &[self.source()]);
+                moved.assume(Known::constant(value.to_bits(), width(T::CLASS)));
+                moved.in_register(k)
             }
         }
     }
@@ -88,6 +85,14 @@ impl<'k, T: Scalar> Val<'k, T> {
         match self.0 {
             Repr::Const(value) if T::IMMEDIATE => Operand::Imm(Immediate::new(value)),
             _ => Operand::Reg(self.in_register(k)),
+        }
+    }
+
+    /// The value as `mov` takes it: constants of any type are immediates.
+    pub(crate) fn source(self) -> Operand<'static> {
+        match self.0 {
+            Repr::Const(value) => Operand::Imm(Immediate::new(value)),
+            Repr::Reg(reg, _) => Operand::Reg(reg),
         }
     }
 
@@ -108,15 +113,50 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// A number that surely divides this integer: 1 if nothing is known, 0 for the constant 0.
-    pub(crate) fn divisor(&self) -> u64 {
+    /// What is known of this integer, as an unsigned number.
+    pub(crate) fn known(&self) -> Known {
         match self.0 {
-            Repr::Const(value) => divisor_of(value),
-            Repr::Reg(reg, k) => k.body().divisor(reg),
+            Repr::Const(value) => Known::constant(value.to_bits(), width(T::CLASS)),
+            Repr::Reg(reg, k) => k.body().known(reg),
         }
     }
 
-    /// Whether `divisor` surely divides this integer.
+    /// Records what is known of this integer until the open block is closed.
+    pub(crate) fn assume(&self, known: Known) {
+        if let Repr::Reg(reg, k) = self.0 {
+            k.body().assume(reg, known);
+        }
+    }
+
+    /// A known divisor of this integer: 1 if none is known, 0 for the constant 0.
+    pub(crate) fn divisor(&self) -> u64 {
+        match self.0 {
+            Repr::Const(value) => divisor_of(value),
+            Repr::Reg(reg, k) => k.body().known(reg).divisor(),
+        }
+    }
+
+    /// The largest number that this integer can be, as an unsigned one, if that is less than its type's largest.
+    ///
+    /// It follows from the block's shape, masks, shifts, products and sums that cannot wrap around, counters of loops,
+    /// and the comparisons that guard the code being written.
+    #[allow(dead_code, reason = "a query for tensors")]
+    pub(crate) fn upper_bound(&self) -> Option<u64> {
+        let known = self.known();
+        (known.most() < u64::MAX >> (64 - 8 * T::BYTES)).then_some(known.most())
+    }
+
+    /// Whether this integer is known to be less than `other`, both as unsigned numbers: by their bounds, the grid rule,
+    /// a loop that counts up to `other`, or a comparison that guards the code being written.
+    #[allow(dead_code, reason = "a query for tensors")]
+    pub(crate) fn is_below(&self, other: &Self) -> bool {
+        match self.kernel().or(other.kernel()) {
+            Some(k) => k.body().is_below(self.source(), other.source()),
+            None => self.known().most() < other.known().most(),
+        }
+    }
+
+    /// Whether `divisor` is known to divide this integer.
     pub fn is_multiple_of(&self, divisor: u32) -> bool {
         self.divisor().is_multiple_of(u64::from(divisor.max(1)))
     }
@@ -130,11 +170,17 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Records a number that surely divides this integer.
-    pub(crate) fn set_divisor(&self, divisor: u64) {
-        if let Repr::Reg(reg, k) = self.0 {
-            k.body().set_divisor(reg, divisor);
-        }
+    /// Whether the register contains other values too, or is not one yet: it must not be overwritten.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.reg().is_none_or(|(reg, k)| k.body().is_shared(reg))
+    }
+
+    /// What it says of the bits that `divisor` divides this integer: of a signed number that may be negative the power of
+    /// two alone.
+    fn multiple(&self, divisor: u32) -> Known {
+        let (before, divisor) = (self.known(), u64::from(divisor.max(1)));
+        let natural = !T::PTX.starts_with('s') || before.is_nonnegative();
+        Known::multiple_of(if natural { divisor } else { power_of_two(divisor) }, before.width())
     }
 
     /// Assumes that `divisor` divides this integer, until the end of the branch or loop in which it is assumed. No launch
@@ -143,9 +189,8 @@ impl<'k, T: Scalar> Val<'k, T> {
     #[must_use]
     pub fn assume_multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
-            let mut body = k.body();
-            let both = super::divisor::lcm(body.divisor(reg), divisor.max(1).into());
-            body.assume_divisor(reg, both);
+            let known = self.multiple(divisor);
+            k.body().assume(reg, known);
         }
         self
     }
@@ -158,13 +203,35 @@ impl<'k, T: Scalar> Val<'k, T> {
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
-            k.promise_multiple(reg, divisor.max(1));
+            k.promise_multiple(reg, divisor.max(1), self.multiple(divisor));
         }
         self
     }
 }
 
-/// What surely divides a constant; 1 for anything but an integer.
+impl<'k> Val<'k, u32> {
+    /// How much of the elements `self · tile … self · tile + tile` is known to be inside of `extent`.
+    ///
+    /// It follows from bounds, or from `self < ⌈extent / tile⌉`, which the grid rule, the count of a loop or a comparison says: then
+    /// the first element is inside, and the whole tile if `tile` is known to divide the extent.
+    pub(crate) fn tile_is_inside(self, tile: u32, extent: Self) -> Inside {
+        let first = self.as_constant().map(|index| u64::from(index) * u64::from(tile));
+        match (self.kernel().or(extent.kernel()), first, extent.as_constant().map(u64::from)) {
+            (Some(k), ..) => k.body().inside(self.source(), tile.into(), extent.source()),
+            (None, Some(first), Some(extent)) if first + u64::from(tile) <= extent => Inside::Whole,
+            (None, Some(first), Some(extent)) if first < extent => Inside::First,
+            (None, ..) => Inside::Unknown,
+        }
+    }
+
+    /// Whether `self · by` is known to fit in 32 bits: by its bound, or because it is less than a number of 32 bits.
+    pub(crate) fn product_fits(self, by: u32) -> bool {
+        self.known().most().saturating_mul(by.into()) <= u32::MAX.into()
+            || self.kernel().is_some_and(|k| k.body().is_multiple_below_32_bits(self.source(), by.into()))
+    }
+}
+
+/// A known divisor of a constant; 1 for anything but an integer.
 fn divisor_of<T: Scalar>(value: T) -> u64 {
     match T::PTX.as_bytes()[0] {
         b'u' => value.to_bits(),
@@ -187,23 +254,6 @@ impl<T: Scalar> fmt::Debug for Val<'_, T> {
         match self.0 {
             Repr::Const(value) => write!(f, "{value:?}"),
             Repr::Reg(reg, _) => write!(f, "{reg}: {}", T::PTX),
-        }
-    }
-}
-
-impl<'k> Val<'k, u32> {
-    /// STUB
-    pub(crate) fn upper_bound(&self) -> Option<u64> {
-        match self.as_constant() {
-            Some(v) => Some(v.into()),
-            None => self.special().is_some().then_some(1 << 16),
-        }
-    }
-    /// STUB
-    pub(crate) fn tile_is_inside(&self, tile: u32, extent: Val<'k, u32>) -> bool {
-        match (self.as_constant(), extent.as_constant()) {
-            (Some(a), Some(b)) => (u64::from(a) + 1) * u64::from(tile) <= b.into(),
-            _ => false,
         }
     }
 }

@@ -2,13 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{
-    body::RegId,
-    kernel::Builder,
-    operand::{Immediate, Operand},
-    types::Scalar,
-    val::{Repr, Val},
-};
+use super::{body::RegId, kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 /// A register that can be written again and again.
 ///
@@ -46,13 +40,7 @@ impl<'k, T: Scalar> Var<'k, T> {
     /// Writes the variable.
     #[track_caller]
     pub fn set(self, value: impl Into<Val<'k, T>>) {
-        let value = value.into();
-        let operand = match value.0 {
-            // `mov` takes the bits of a half as an immediate, though arithmetic does not.
-            Repr::Const(value) => Operand::Imm(Immediate::new(value)),
-            Repr::Reg(reg, _) => Operand::Reg(reg),
-        };
-        self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg), operand]);
+        self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg), value.into().source()]);
     }
 
     /// Writes what `f` makes of the value.

@@ -97,7 +97,7 @@ pub trait Device: Backend + fmt::Debug {
     ///
     /// let fill = Kernel::<(Out<f32>,)>::build("fill(y)", Target::SM_80, |k, (y,)| {
     ///     k.block([32]);
-    ///     k.grid([1.into()]);
+    ///     k.grid([1]);
     ///     y.at(k.tid_x()).store(0.5);
     /// })?;
     /// let device = Simulator::new();

@@ -132,6 +132,16 @@ pub enum RunError {
         /// The maximum.
         most: u64,
     },
+    /// A given grid exceeds the kernel's grid rule, which bounds the accesses of its blocks.
+    #[error("kernel `{kernel}`: expected a grid of at most {rule:?} blocks, found {grid:?}")]
+    GridBeyondRule {
+        /// The kernel name.
+        kernel: String,
+        /// The blocks in x, y, z.
+        grid: [u32; 3],
+        /// The blocks in x, y, z by the rule.
+        rule: [u64; 3],
+    },
     /// The grid is not a multiple of the kernel's cluster shape.
     #[error(
         "kernel `{kernel}`: expected a grid that is a multiple of the cluster {cluster:?}, found {grid:?}"

@@ -34,7 +34,7 @@ impl Plan {
     }
 }
 
-/// Checks the arguments and determines the shape; `grid` replaces the kernel's own rule.
+/// Checks the arguments and determines the shape; `grid` replaces the kernel's own rule, and must not exceed it.
 pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Result<Plan, RunError> {
     check_promises(entry, args)?;
     check_alignment(entry, args)?;
@@ -59,6 +59,12 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
         }
     }
     let grid = blocks.map(|n| n as u32);
+    // Accesses that follow the rule are not predicated.
+    if let Some(rule) = entry.grid.as_ref().map(|rule| evaluate(rule, args))
+        && (0..3).any(|axis| blocks[axis] > rule[axis])
+    {
+        return Err(RunError::GridBeyondRule { kernel: kernel(), grid, rule });
+    }
     if let Some(cluster) = entry.cluster
         && (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis].max(1)))
     {

@@ -99,7 +99,7 @@ impl<'k> Moved<'k> {
 /// `times · by`, at most the largest multiple of `by`: a tile past 2³² is past the edge, and must not wrap around to the first.
 #[track_caller]
 pub(super) fn coordinate(times: Val<'_, u32>, by: u32) -> Val<'_, u32> {
-    if times.upper_bound().is_some_and(|most| most.saturating_mul(by.into()) <= u32::MAX.into()) {
+    if times.product_fits(by) {
         return times * by;
     }
     times.min(u32::MAX / by.max(1)) * by

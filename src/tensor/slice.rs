@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     layout::{Codomain, Layout, Slot, Tile, Tiler, Tuple},
-    ptx::Val,
+    ptx::{Inside, Val},
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
@@ -101,7 +101,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 if extent.as_constant().is_some_and(|extent| extent <= tile) {
                     facts.at = facts.at + coordinate(index, tile);
                 }
-                if index.tile_is_inside(tile, extent) {
+                if index.tile_is_inside(tile, extent) == Inside::Whole {
                     facts.extent = None;
                 } else if facts.tile.is_none() && extent.is_multiple_of(tile) {
                     let start = u32::try_from(self.offset.component(1 + axis));

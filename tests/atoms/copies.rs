@@ -50,7 +50,7 @@ fn numbered(elements: u32) -> Vec<u32> {
 fn load<const N: usize>(transposed: bool) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("load(x, y)", Target::SM_75, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let (lane, tile) = (k.tid_x(), k.shared_aligned::<u32>(32 * N as u32, 16));
         for i in 0..N as u32 {
             tile.at(lane + 32 * i).store(x.at(lane + 32 * (i + 1)).load());
@@ -69,7 +69,7 @@ fn load<const N: usize>(transposed: bool) -> Kernel<Words> {
 fn store<const N: usize>(transposed: bool) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("store(x, y)", Target::SM_90, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let (lane, tile) = (k.tid_x(), k.shared_aligned::<u32>(32 * N as u32, 16));
         let values: [Val<'_, u32>; N] =
             std::array::from_fn(|i| x.at(lane * N as u32 + (32 + i as u32)).load());
@@ -126,7 +126,7 @@ fn registers_are_exchanged_as_the_layouts_say() {
     let transpose = |lane_bit: u32| {
         let kernel = Kernel::<Words>::build("exchange(x, y)", Target::SM_75, |k, (x, y)| {
             k.block([32]);
-            k.grid([1.into()]);
+            k.grid([1]);
             let lane = k.tid_x();
             let row = [x.at(lane * 2).load(), x.at(lane * 2 + 1).load()];
             for (i, word) in (0u32..).zip(k.transpose_2x2(row, lane_bit)) {
@@ -137,7 +137,7 @@ fn registers_are_exchanged_as_the_layouts_say() {
     };
     let moved = Kernel::<(In<f16x2>, Out<f16x2>)>::build("transposed(x, y)", Target::SM_75, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         y.at(k.tid_x()).store(k.movmatrix(x.at(k.tid_x()).load()));
     });
     let moved = moved.unwrap_or_else(|why| panic!("{why}"));
@@ -171,7 +171,7 @@ fn registers_are_exchanged_as_the_layouts_say() {
 fn fill<const BYTES: u32>(valid: u32) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("fill(x, y)", Target::SM_80, |k, (x, y)| {
         k.block([1]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let tile = k.shared_aligned::<u32>(4, 16);
         for i in 0..4 {
             tile.at(i).store(0xFFFF_FFFFu32);

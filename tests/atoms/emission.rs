@@ -133,7 +133,7 @@ fn sums_in_place_run_in_a_loop() {
     let atom = mma_atom("SM80_8x8x4_F64F64F64F64_TN").expect("the table has it");
     let kernel = Kernel::<(Out<f64>, u32)>::build("sum(d, n)", Target::SM_80, |k, (d, n)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let start = [Val::from(1.0f64); 2].map(|c| k.copy_of(c));
         let sums = k.fold(n, start, |_, mut sums| {
             k.mma_in_place(atom, &mut sums, &[Val::from(2.0f64)], &[Val::from(3.0f64)]);

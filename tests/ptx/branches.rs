@@ -11,7 +11,7 @@ use warpwright::{
 fn branches_give_what_the_one_that_runs_gives() {
     let kernel = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
         let block = k.block([64]);
-        k.grid([]);
+        k.grid([1]);
         let t = block.thread();
         let (a, b) = k.if_else_with(t.lt(n), || (t * 2, Val::from(7u32)), || (Val::from(5u32), t + n));
         y.at(t).store(a * 1000 + b);

@@ -126,7 +126,7 @@ fn simulate(target: Target, operations: &[&Operation], registers: &[Bits], const
     let rows: usize = operations.iter().map(|operation| constants.len() * operation.masks().count()).sum();
     let kernel = Kernel::<(In<u64>, Out<u64>)>::build("operations(x, out)", target, |k, (x, out)| {
         k.block([THREADS as u32]);
-        k.grid([]);
+        k.grid([1]);
         let lane = k.tid_x();
         let words: [Val<'_, u64>; 4] = std::array::from_fn(|i| x.at(lane * 4).at(i as u32).load());
         let mut out = out.at(lane);

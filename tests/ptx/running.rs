@@ -15,7 +15,7 @@ fn run(
 ) -> Vec<Vec<u32>> {
     let kernel = Kernel::<(Out<u32>,)>::build("lanes(out)", Target::SM_90, |k, (out,)| {
         k.block([32]);
-        k.grid([]);
+        k.grid([1]);
         let lane = k.laneid();
         let mut out = out.at(lane);
         write(k, lane, &mut |value| {

@@ -15,7 +15,7 @@ fn each_thread<const N: usize>(
     let threads = shape.iter().product::<u32>();
     let kernel = Kernel::<(Out<u32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
         let block = k.block(shape);
-        k.grid([]);
+        k.grid([1]);
         assert_eq!(block.size(), threads);
         let value = write(k, block);
         y.at(block.thread()).store(value);
@@ -106,7 +106,7 @@ macro_rules! check_reductions {
         let (threads, group) = ($threads as usize, $group as usize);
         let kernel = Kernel::<(In<$t>, Out<$t>)>::build("f(x, y)", $target, |k, (x, y)| {
             let block = k.block([$threads]);
-            k.grid([]);
+            k.grid([1]);
             let at = |row: u32| block.thread() + row * block.size();
             let x = x.at(block.thread()).load();
             let scope = $scope(k);
@@ -233,7 +233,7 @@ fn sums_of_negative_zeros_and_extremes_beside_nan() {
     let run = |value: fn(u32) -> f32| {
         let kernel = Kernel::<(In<f32>, Out<f32>)>::build("f(x, y)", Target::SM_80, |k, (x, y)| {
             let block = k.block([96]);
-            k.grid([]);
+            k.grid([1]);
             let x = x.at(block.thread()).load();
             y.at(block.thread()).store(block.sum(x));
             y.at(block.thread() + 96).store(block.max(x));
@@ -264,7 +264,7 @@ fn lanes_exchange_values_of_any_type() {
     let kernel =
         Kernel::<(Out<u64>, Out<u32>)>::build("f(wide, narrow)", Target::SM_80, |k, (wide, narrow)| {
             let block = k.block([64]);
-            k.grid([]);
+            k.grid([1]);
             let (warp, t) = (k.warp(), block.thread());
             let big = t.cast::<u64>() * 0x1_0000_0003u64;
             wide.at(t).store(warp.shfl_bfly(big, 5));

@@ -13,7 +13,7 @@ use crate::require;
 fn print(device: &AnyDevice) -> Vec<String> {
     let kernel = Kernel::<(u32, f32)>::build("talk(i, x)", Target::SM_80, |k, (i, x)| {
         k.block([32]);
-        k.grid([]);
+        k.grid([1]);
         k.if_(k.laneid().eq(3), || {
             k.print("i = {}, x = {:.3}, both = {}\n", (i, x, i.cast::<f32>() * x));
             k.print(

@@ -16,7 +16,7 @@ use super::{atoms, support::numbers};
 fn refusal(body: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global, ReadWrite>)) -> String {
     let built = Kernel::<(InOut<f32>,)>::build("refused(x)", Target::SM_80, |k, (x,)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         body(k, x);
     });
     let error = built.expect_err("this must be refused").to_string();
@@ -127,7 +127,7 @@ fn atoms_that_share_threads_or_leave_some_out() {
 fn inputs_are_summed_and_outputs_filled() {
     let kernel = Kernel::<(In<f32>, Out<f32>)>::build("sums(x, y)", Target::SM_80, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let rows = k.layout("(32,4):(4,1)");
         let row = k.tensor_with_layout(x, &rows).slice((k.tid_x(), ..));
         let out = k.tensor_with_layout(y, &rows).slice((k.tid_x(), ..));

@@ -19,7 +19,7 @@ type Matrices<T> = (In<T>, Out<T>, u32, u32);
 fn rows(values: u32, pitch: u32) -> Kernel<OneToOne<f32>> {
     let build = Kernel::<OneToOne<f32>>::build("rows(x, y)", Target::SM_80, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let layout = Layout::new((32, values), (pitch, 1)).unwrap();
         let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
         let (x, y) = (x.slice((k.tid_x(), ..)), y.slice((k.tid_x(), ..)));
@@ -57,7 +57,7 @@ fn width_follows_layout_and_alignment() {
 fn halves_move_in_whole_registers() {
     let kernel = Kernel::<OneToOne<bf16>>::build("halves(x, y)", Target::SM_80, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let layout = k.layout("(32,9):(16,1)");
         let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
         let held = k.fragment_of_shape::<bf16>(9);
@@ -203,7 +203,7 @@ fn predicates_by_element_and_by_vector() {
     let build = |layout: &str, name: &str| {
         let kernel = Kernel::<OneToOne<f32>>::build(name, Target::SM_80, |k, (x, y)| {
             k.block([32]);
-            k.grid([1.into()]);
+            k.grid([1]);
             let rows = k.layout("(32,8):(8,1)");
             let thread = k.tid_x();
             let x = k.tensor_with_layout(x, &rows).slice((thread, ..));
@@ -235,7 +235,7 @@ fn elementwise() {
     let kernel =
         Kernel::<(In<f32>, InOut<f32>, Out<f32>)>::build("ops(x, y, z)", Target::SM_80, |k, (x, y, z)| {
             k.block([32]);
-            k.grid([1.into()]);
+            k.grid([1]);
             let rows = k.layout("(32,(2,3)):(6,(3,1))");
             let thread = k.tid_x();
             let (x, y) = (

@@ -71,7 +71,7 @@ fn operands_by_tiled_copies_of_the_product() {
     type Args = (In<f32>, In<f32>, Out<f32>);
     let kernel = Kernel::<Args>::build("retiled(a, b, c)", Target::SM_80, |k, (a, b, c)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let (a_lies, b_lies) = (k.layout("(16,8):(1,16)"), k.layout("(8,8):(8,1)"));
         let (a, b) = (k.tensor_with_layout(a, &a_lies), k.tensor_with_layout(b, &b_lies));
         let c = k.tensor_with_layout(c, &k.layout("(16,8):(8,1)"));

@@ -19,7 +19,7 @@ fn matrices_through_registers(atom: &str, threads: &str, values: &str, tensor: &
     type Args = (In<bf16>, Out<bf16>);
     let kernel = Kernel::<Args>::build("round(x, y)", Target::SM_80, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let layout = k.layout(tensor);
         let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
         let tile = k.shared_tensor::<bf16>(&layout);
@@ -63,7 +63,7 @@ fn stmatrix_stores_what_ldmatrix_loads() {
     type Args = (In<bf16>, Out<bf16>);
     let kernel = Kernel::<Args>::build("matrices(x, y)", Target::SM_90, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let layout = k.layout("(32,32):(1,32)");
         let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
         let tile = k.shared_tensor::<bf16>(SharedLayout::swizzled(layout, Swizzle::BYTES_64));
@@ -155,7 +155,7 @@ impl InShared {
     ) {
         let kernel = Kernel::<(In<T>, Out<T>)>::build("loads(x, y)", self.target, |k, (x, y)| {
             k.block([64]);
-            k.grid([1.into()]);
+            k.grid([1]);
             let layout = k.layout(self.layout);
             let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
             let tile = k.shared_tensor::<T>(SharedLayout::swizzled(layout, self.swizzle));
@@ -175,7 +175,7 @@ impl InShared {
     fn stores(&self, instructions: &[(&str, usize)]) {
         let kernel = Kernel::<(In<u16>, Out<u16>)>::build("stores(x, y)", self.target, |k, (x, y)| {
             k.block([64]);
-            k.grid([1.into()]);
+            k.grid([1]);
             let layout = k.layout(self.layout);
             let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
             let tile = k.shared_tensor::<u16>(SharedLayout::swizzled(layout, self.swizzle));

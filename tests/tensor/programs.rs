@@ -110,7 +110,7 @@ fn a_minimal_product_in_tf32() {
     let kernel =
         Kernel::<(In<f32>, In<f32>, Out<f32>)>::build("tf32(a, b, c)", Target::SM_80, |k, (a, b, c)| {
             k.block([32]);
-            k.grid([1.into()]);
+            k.grid([1]);
             let a = k.tensor_with_layout(a, &k.layout("(16,8):(1,16)"));
             let b = k.tensor_with_layout(b, &k.layout("(8,8):(8,1)"));
             let c = k.tensor_with_layout(c, &k.layout("(16,8):(8,1)"));
@@ -144,7 +144,7 @@ type Tiles<'k> = (Tensor<'k, Shared, f16, ptx::Read>, Tensor<'k, Shared, f16, pt
 fn one_warp(wait: impl for<'k> FnOnce(Builder<'k>, Pending<'k, Tiles<'k>>) -> Tiles<'k>) -> Kernel<Halves> {
     let kernel = Kernel::<Halves>::build("halves(a, b, c)", Target::SM_80, |k, (a, b, c)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let (a_lies, b_lies) = (k.layout("(16,16):(16,1)"), k.layout("(8,16):(16,1)"));
         let (a, b) = (k.tensor_with_layout(a, &a_lies), k.tensor_with_layout(b, &b_lies));
         let c = k.tensor_with_layout(c, &k.layout("(16,8):(8,1)"));
@@ -208,7 +208,7 @@ fn ranks_of_gemm() {
     // d (m, n) = a (m) · b (n) and (m, k) · (n, k), in the registers of one thread.
     let kernel = Kernel::<(Out<f32>,)>::build("ranks(d)", Target::SM_75, |k, (d,)| {
         k.block([1]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let mma = k.tiled_mma("UniversalFMA<f32>", "(1,1):(0,0)", ..);
         let (m, n, depth) = (3, 2, 4);
         let (a, b) = (k.fragment_of_shape::<f32>((m, depth)), k.fragment_of_shape::<f32>((n, depth)));

@@ -31,7 +31,7 @@ where
     type Args<T> = (In<T>, In<T>, In<T>, Out<f32>, Out<f32>);
     let kernel = Kernel::<Args<T>>::build("product", Target::SM_80, |k, (a, b, bt, ab, abt)| {
         k.block([32]);
-        k.grid([]);
+        k.grid([1]);
         let (m, n, depth) = (m as u32, n as u32, depth as u32);
         let a = Rt::<T, M, D>::load(k.global(a, row_major(m, depth)).tile(0, 0));
         let b = Rt::<T, D, N, Col>::load(k.global(b, row_major(depth, n)).tile(0, 0));
@@ -78,7 +78,7 @@ fn products_of_f16() {
 fn products_in_f16() {
     let kernel = Kernel::<(In<f16>, In<f16>, Out<f16>)>::build("half", Target::SM_80, |k, (a, b, d)| {
         k.block([32]);
-        k.grid([]);
+        k.grid([1]);
         let a = Rt::<f16, 1, 2>::load(k.global(a, row_major(16, 32)).tile(0, 0));
         let b = Rt::<f16, 2, 2, Col>::load(k.global(b, row_major(32, 32)).tile(0, 0));
         let sum = k.zeros::<Rt<f16, 1, 2>>().mma_ab(&a, &b);
@@ -104,7 +104,7 @@ fn elementwise<T: Coded, L: RegisterLayout>(target: Target) {
     type Args<T> = (In<T>, In<T>, Out<T>, Out<f32>, Out<bf16>, Out<f16>);
     let kernel = Kernel::<Args<T>>::build("elementwise", target, |k, (x, y, d, single, brain, half)| {
         k.block([32]);
-        k.grid([]);
+        k.grid([1]);
         let at = row_major(16, 32);
         let x = Rt::<T, 1, 2, L>::load(k.global(x, at).tile(0, 0));
         let y = Rt::<T, 1, 2, L>::load(k.global(y, at).tile(0, 0));

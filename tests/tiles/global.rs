@@ -28,7 +28,7 @@ fn load<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32, 
     let kernel =
         Kernel::<(In<T>, Out<u32>, u32, u32)>::build("load", Target::SM_80, |k, (a, words, m, n)| {
             k.block([32]);
-            k.grid([]);
+            k.grid([1]);
             let a = k.global(a, row_major(m, n.multiple_of(divisor)));
             dump(k, &Rt::<T, H, W, L>::load(a.tile(1, 1)), words);
         })
@@ -51,7 +51,7 @@ fn load<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32, 
 fn store<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32, cols: u32, divisor: u32) {
     let kernel = Kernel::<(In<T>, Out<T>, u32, u32)>::build("store", Target::SM_80, |k, (a, d, m, n)| {
         k.block([32]);
-        k.grid([]);
+        k.grid([1]);
         let layout = row_major(m, n.multiple_of(divisor));
         let tile = Rt::<T, H, W, L>::load(k.global(a, layout).tile(1, 1));
         k.global(d, layout).tile(1, 1).store(&tile);
@@ -121,7 +121,7 @@ fn strides() {
     fn check(layout: impl for<'k> Fn(Builder<'k>) -> GlLayout<'k>, element: impl Fn(u32, u32) -> bf16) {
         let kernel = Kernel::<(In<bf16>, Out<u32>)>::build("strides", Target::SM_80, |k, (a, words)| {
             k.block([32]);
-            k.grid([]);
+            k.grid([1]);
             dump(k, &Rt::<bf16, 1, 2>::load(k.global(a, layout(k)).tile(0, 0)), words);
         })
         .unwrap();

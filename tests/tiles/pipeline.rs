@@ -11,7 +11,7 @@ fn sum<const N: usize>(count: u32, known: bool) {
     type Args = (In<f32>, Out<f32>, u32);
     let kernel = Kernel::<Args>::build("sum", Target::SM_80, |k, (a, d, n)| {
         k.block([64]);
-        k.grid([]);
+        k.grid([1]);
         let a = k.global(a, row_major(16, 320));
         let (_, half) = k.warp_grid(1, 2);
         let total = k.pipeline::<(St<f32, 1, 2>,), N>().run(
@@ -60,7 +60,7 @@ fn every_depth_and_count() {
 fn again_and_again() {
     let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("again", Target::SM_80, |k, (a, d, rounds)| {
         k.block([64]);
-        k.grid([]);
+        k.grid([1]);
         let (a, d) = (k.global(a, row_major(16, 320)), k.global(d, row_major(16, 32)));
         let (_, half) = k.warp_grid(1, 2);
         k.for_(rounds, |_| {

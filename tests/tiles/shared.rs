@@ -23,7 +23,7 @@ fn fill<T: Coded, const H: usize, const W: usize, S: SharedSwizzle, L: RegisterL
 ) {
     let kernel = Kernel::<(In<T>, Out<u32>, u32, u32)>::build("fill", target, |k, (a, words, m, n)| {
         k.block([threads]);
-        k.grid([]);
+        k.grid([1]);
         let a = k.global(a, row_major(m, n.multiple_of(divisor)));
         let tile = k.shared_tile::<St<T, H, W, S>>().fill(a.tile(1, 1)).wait();
         k.if_(k.tid_x().lt(32), || dump(k, &tile.load::<L>(), words));
@@ -132,7 +132,7 @@ fn store_and_load() {
         let kernel =
             Kernel::<(In<T>, Out<u32>, Out<u32>)>::build("through", Target::SM_80, |k, (a, whole, part)| {
                 k.block([32]);
-                k.grid([]);
+                k.grid([1]);
                 let tile = Rt::<T, 2, 4, L>::load(k.global(a, row_major(32, 64)).tile(0, 0));
                 let tile = k.shared_tile::<St<T, 2, 4, S>>().store(&tile).wait();
                 dump(k, &tile.load::<M>(), whole);

@@ -41,7 +41,7 @@ fn a_tile_through_tensors() {
     type Args = (In<f32>, Out<f32>, u32, u32);
     let kernel = Kernel::<Args>::build("views(x, y, m, n)", Target::SM_80, |k, (x, y, m, n)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let x = k.global(x, row_major(m, n));
         let y = k.global(y, row_major(m, n));
         // The matrix as a tensor fills the tile as a tensor; the tile's own load reads it.
@@ -69,7 +69,7 @@ fn a_filled_tile_is_read_as_a_tensor() {
     type Args = (In<bf16>, Out<bf16>);
     let kernel = Kernel::<Args>::build("read(x, y)", Target::SM_80, |k, (x, y)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         let tile = k.shared_tile::<St<bf16, 2, 8>>().fill(k.global(x, row_major(32, 128)).tile(0, 0)).wait();
         let lane = k.tid_x();
         let y = k.tensor_with_layout(y, &k.layout("(32,(64,2)):(128,(1,64))")).slice((lane, ..));

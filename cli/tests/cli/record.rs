@@ -77,7 +77,7 @@ fn a_recorded_case_gives_the_same_result() {
 fn findings_name_the_rust_line() {
     let kernel = Kernel::<(Out<u32>,)>::build("past(y)", Target::SM_80, |k, (y,)| {
         k.block([32]);
-        k.grid([1.into()]);
+        k.grid([1]);
         y.at(k.tid_x()).store(k.tid_x());
     })
     .expect("it builds");

@@ -7,10 +7,11 @@ use std::ops::{Add, Div, Mul, Rem, Sub};
 
 use super::{
     Operands::{In, Known},
+    chain::Product,
     operands,
 };
 use crate::ptx::{
-    divisor::{gcd, lcm, power_of_two},
+    facts,
     fold::{Integer, Mode, Number, Numeric, exact},
     kernel::Builder,
     target::Features,
@@ -28,10 +29,9 @@ impl<'k, T: Number> Val<'k, T> {
         self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
     }
 
-    /// The value with what surely divides it, less what wrapping around may take from it.
-    fn with_divisor(self, divisor: u64) -> Self {
-        self.set_divisor(power_of_two(divisor));
-        self
+    /// Whether both are unsigned, or known not to be negative.
+    pub(in crate::ptx) fn is_natural(self, other: Self) -> bool {
+        T::PTX.starts_with('u') || T::EXACT && self.known().is_nonnegative() && other.known().is_nonnegative()
     }
 
     #[track_caller]
@@ -46,12 +46,20 @@ impl<'k, T: Number> Val<'k, T> {
             In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
             In(_) if T::EXACT && self.is_constant(T::ZERO) => other,
             In(k) if lacks_bf16_arithmetic::<T>(k) => self.mad(T::ONE, other),
-            In(k) => {
-                let divisor = gcd(self.divisor(), other.divisor());
-                self.binary(k, format_args!("add{}.{}", T::ROUND, T::PTX), other)
-                    .with_divisor(divisor)
+            In(k) if T::EXACT => match (self.as_constant(), other.as_constant()) {
+                (_, Some(addend)) => self.plus(k, addend),
+                (Some(addend), _) => other.plus(k, addend),
+                _ => {
+                    let known = self.known().add(other.known());
+                    k.integer::<T>(
+                        known,
+                        format_args!("add.{}", T::PTX),
+                        &[self.operand(k), other.operand(k)],
+                    )
                     .with_dim(|| Some(self.dim()? + other.dim()?))
-            }
+                }
+            },
+            In(k) => self.binary(k, format_args!("add{}.{}", T::ROUND, T::PTX), other),
         }
     }
 
@@ -61,10 +69,14 @@ impl<'k, T: Number> Val<'k, T> {
             Known(a, b) => a.fold_sub(b).into(),
             In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
             In(k) if lacks_bf16_arithmetic::<T>(k) => other.mad(T::ZERO.fold_sub(T::ONE), self),
-            In(k) => {
-                let divisor = gcd(self.divisor(), other.divisor());
-                self.binary(k, format_args!("sub{}.{}", T::ROUND, T::PTX), other).with_divisor(divisor)
-            }
+            In(k) if T::EXACT => match other.as_constant() {
+                Some(less) => self.plus(k, T::ZERO.fold_sub(less)),
+                None => {
+                    let known = self.known().sub(other.known());
+                    k.integer(known, format_args!("sub.{}", T::PTX), &[self.operand(k), other.operand(k)])
+                }
+            },
+            In(k) => self.binary(k, format_args!("sub{}.{}", T::ROUND, T::PTX), other),
         }
     }
 
@@ -78,12 +90,20 @@ impl<'k, T: Number> Val<'k, T> {
             In(k) if lacks_bf16_arithmetic::<T>(k) => {
                 self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO))
             }
-            In(k) => {
-                let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
-                self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other)
-                    .with_divisor(divisor)
+            In(k) if T::EXACT => match (self.as_constant(), other.as_constant()) {
+                (_, Some(factor)) => self.times(k, factor, Product::Multiplied),
+                (Some(factor), _) => other.times(k, factor, Product::Multiplied),
+                _ => {
+                    let known = self.known().mul(other.known());
+                    k.integer::<T>(
+                        known,
+                        format_args!("mul.lo.{}", T::PTX),
+                        &[self.operand(k), other.operand(k)],
+                    )
                     .with_dim(|| Some(self.dim()? * other.dim()?))
-            }
+                }
+            },
+            In(k) => self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other),
         }
     }
 
@@ -109,11 +129,23 @@ impl<'k, T: Number> Val<'k, T> {
 
     #[track_caller]
     fn emit_mad(self, k: Builder<'k>, factor: Self, addend: Self) -> Self {
-        let divisor = gcd(self.divisor().checked_mul(factor.divisor()).unwrap_or(1), addend.divisor());
-        let operands = [self.operand(k), factor.operand(k), addend.operand(k)];
-        k.result::<T>(format_args!("{}.{}", T::MAD, T::PTX), &operands)
-            .with_divisor(divisor)
-            .with_dim(|| Some(self.dim()? * factor.dim()? + addend.dim()?))
+        let (value, factor) = match factor.as_constant().filter(|_| T::EXACT) {
+            Some(constant) => {
+                let (value, factor) = self.without_factor(constant);
+                (value, factor.into())
+            }
+            None => (self, factor),
+        };
+        if T::EXACT && factor.is_constant(T::ZERO) {
+            return addend;
+        }
+        let operands = [value.operand(k), factor.operand(k), addend.operand(k)];
+        if !T::EXACT {
+            return k.result(format_args!("{}.{}", T::MAD, T::PTX), &operands);
+        }
+        let known = value.known().mul(factor.known()).add(addend.known());
+        k.integer::<T>(known, format_args!("mad.lo.{}", T::PTX), &operands)
+            .with_dim(|| Some(value.dim()? * factor.dim()? + addend.dim()?))
     }
 
     /// The lesser; for floats −0 is below +0, and a number wins over NaN.
@@ -122,7 +154,15 @@ impl<'k, T: Number> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_min(b).into(),
-            In(k) => self.binary(k, format_args!("min.{}", T::PTX), other),
+            In(_) if self.is_natural(other) && self.known().most() <= other.known().least() => self,
+            In(_) if self.is_natural(other) && other.known().most() <= self.known().least() => other,
+            In(k) => {
+                let result = self.binary(k, format_args!("min.{}", T::PTX), other);
+                if self.is_natural(other) {
+                    result.assume(self.known().min(other.known()));
+                }
+                result
+            }
         }
     }
 
@@ -132,7 +172,15 @@ impl<'k, T: Number> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_max(b).into(),
-            In(k) => self.binary(k, format_args!("max.{}", T::PTX), other),
+            In(_) if self.is_natural(other) && self.known().most() <= other.known().least() => other,
+            In(_) if self.is_natural(other) && other.known().most() <= self.known().least() => self,
+            In(k) => {
+                let result = self.binary(k, format_args!("max.{}", T::PTX), other);
+                if T::EXACT {
+                    result.assume(self.known().or_else(other.known()));
+                }
+                result
+            }
         }
     }
 }
@@ -144,9 +192,9 @@ pub trait Divide: Numeric {
 }
 
 /// An integer type that divides.
-pub trait Whole: Integer + Divide {}
+pub trait Whole: Integer + Divide + PartialOrd {}
 
-impl<T: Integer + Divide> Whole for T {}
+impl<T: Integer + Divide + PartialOrd> Whole for T {}
 
 macro_rules! quotients {
     ($($t:ty, $divide:expr;)*) => {$(
@@ -175,7 +223,51 @@ impl<'k, T: Whole> Val<'k, T> {
     #[track_caller]
     pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
         let divisor = divisor.into();
-        self.sum(divisor.difference(T::ONE.into())).quotient(divisor)
+        let result = self.rounded_up_quotient(divisor);
+        let registers = (result.reg(), self.reg(), divisor.as_constant());
+        if let ((Some((result, k)), Some((source, _)), Some(by)), true) =
+            (registers, self.is_natural(divisor))
+        {
+            let most = self.known().most().div_ceil(by.to_bits().max(1));
+            let mut body = k.body();
+            body.assume(result, facts::Known::at_most(most, 8 * T::BYTES));
+            body.set_ceil_div(result, source, by.to_bits().max(1));
+        }
+        result
+    }
+
+    /// [`ceil_div`](Self::ceil_div) in the fewest instructions that do not wrap around.
+    #[track_caller]
+    fn rounded_up_quotient(self, divisor: Self) -> Self {
+        let width = 8 * T::BYTES;
+        if let Known(a, b) = operands(self, divisor) {
+            let up = if a > T::ZERO { T::ONE } else { T::ZERO };
+            return a.fold_sub(up).fold_quotient(b).fold_add(up).into();
+        }
+        let (known, by) = (self.known(), divisor.known());
+        let natural = self.is_natural(divisor);
+        let largest = u64::MAX >> (64 - width + u32::from(T::SIGNED));
+        match divisor.as_constant().map(|by| by.to_bits()) {
+            Some(by) if natural && by > 0 && self.divisor().is_multiple_of(by) => self.quotient(divisor),
+            _ if natural
+                && known
+                    .most()
+                    .checked_add(by.most().saturating_sub(1))
+                    .is_some_and(|sum| sum <= largest) =>
+            {
+                self.sum(divisor.difference(T::ONE.into())).quotient(divisor)
+            }
+            // The sum shifted to the upper half of twice the width, where nothing is lost.
+            Some(by) if T::PTX == "u32" && by.is_power_of_two() => {
+                let up = 32 - by.trailing_zeros();
+                let wide = self.cast::<u32>();
+                wide.mad_wide(1u32 << up, (by - 1) << up).unpack().1.cast()
+            }
+            _ => {
+                let one: Self = if natural { self.min(T::ONE) } else { self.max(T::ZERO).min(T::ONE) };
+                self.difference(one).quotient(divisor).sum(one)
+            }
+        }
     }
 }
 
@@ -205,7 +297,13 @@ impl<'k, T: WideProduct> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_mul_hi(b).into(),
-            In(k) => self.binary(k, format_args!("mul.hi.{}", T::PTX), other),
+            In(k) => {
+                let result = self.binary(k, format_args!("mul.hi.{}", T::PTX), other);
+                if self.is_natural(other) {
+                    result.assume(self.known().mul_high(other.known()));
+                }
+                result
+            }
         }
     }
 }
@@ -241,9 +339,8 @@ impl<'k, T: Widen> Val<'k, T> {
             In(_) if other.is_constant(T::ONE) => self.cast(),
             In(_) if self.is_constant(T::ONE) => other.cast(),
             In(k) => {
-                let divisor = self.divisor().checked_mul(other.divisor()).unwrap_or(1);
-                k.result::<T::Wide>(format_args!("mul.wide.{}", T::PTX), &[self.operand(k), other.operand(k)])
-                    .with_divisor(divisor)
+                let operands = [self.operand(k), other.operand(k)];
+                k.integer::<T::Wide>(self.wide_product(other), format_args!("mul.wide.{}", T::PTX), &operands)
                     .with_dim(|| Some(self.dim()? * other.dim()?))
             }
         }
@@ -259,13 +356,18 @@ impl<'k, T: Widen> Val<'k, T> {
             In(_) if addend.is_constant(T::Wide::ZERO) => self.mul_wide(other),
             In(_) if self.is_constant(T::ZERO) || other.is_constant(T::ZERO) => addend,
             In(k) => {
-                let divisor = gcd(self.divisor().checked_mul(other.divisor()).unwrap_or(1), addend.divisor());
+                let known = self.wide_product(other).add(addend.known());
                 let operands = [self.operand(k), other.operand(k), addend.operand(k)];
-                k.result::<T::Wide>(format_args!("mad.wide.{}", T::PTX), &operands)
-                    .with_divisor(divisor)
+                k.integer::<T::Wide>(known, format_args!("mad.wide.{}", T::PTX), &operands)
                     .with_dim(|| Some(self.dim()? * other.dim()? + addend.dim()?))
             }
         }
+    }
+
+    /// What is known of the whole product.
+    fn wide_product(self, other: Self) -> facts::Known {
+        let [a, b] = [self, other].map(|value| value.known().resized(16 * T::BYTES, T::SIGNED));
+        a.mul(b)
     }
 }
 
@@ -275,6 +377,19 @@ impl<'k, T: Divide> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => a.fold_quotient(b).into(),
             In(_) if other.is_constant(T::ONE) => self,
+            In(k) if self.is_natural(other) => {
+                let operands = [self.operand(k), other.operand(k)];
+                let known = self.known().div(other.known());
+                let result: Self = k.integer(known, format_args!("div.{}", T::PTX), &operands);
+                if let Some((reg, _)) = result.reg() {
+                    let mut body = k.body();
+                    if let (Some((source, _)), Some(by)) = (self.reg(), other.as_constant()) {
+                        body.set_quotient(reg, source, by.to_bits().max(1));
+                    }
+                    body.assume_divided(self.source(), other.source(), Some(reg), None);
+                }
+                result
+            }
             In(k) => self.binary(k, format_args!("div{}.{}", T::ROUND, T::PTX), other),
         }
     }
@@ -286,6 +401,16 @@ impl<'k, T: Whole> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => a.fold_rem(b).into(),
             In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
+            In(_) if self.is_natural(other) && self.known().most() < other.known().least() => self,
+            In(k) if self.is_natural(other) => {
+                let operands = [self.operand(k), other.operand(k)];
+                let known = self.known().rem(other.known());
+                let result: Self = k.integer(known, format_args!("rem.{}", T::PTX), &operands);
+                if let Some((reg, _)) = result.reg() {
+                    k.body().assume_divided(self.source(), other.source(), None, Some(reg));
+                }
+                result
+            }
             In(k) => self.binary(k, format_args!("rem.{}", T::PTX), other),
         }
     }
@@ -294,9 +419,7 @@ impl<'k, T: Whole> Val<'k, T> {
     #[track_caller]
     pub fn round_up(self, unit: impl Into<Self>) -> Self {
         let unit = unit.into();
-        let rounded = self.ceil_div(unit).product(unit);
-        let divisor = lcm(rounded.divisor(), unit.divisor());
-        rounded.with_divisor(divisor)
+        self.ceil_div(unit).product(unit)
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
     operands,
 };
 use crate::ptx::{
+    facts,
     fold::Integer,
     types::{B32, B64, Scalar},
     val::Val,
@@ -54,7 +55,11 @@ impl<'k, T: WideBits> Val<'k, T> {
     fn count(self, ptx: &str, fold: impl Fn(u64) -> u32) -> Val<'k, u32> {
         match self.reg() {
             None => self.as_constant().map_or(0, |c| fold(c.to_bits())).into(),
-            Some((_, k)) => k.result(format_args!("{ptx}.{}", T::UNTYPED), &[self.operand(k)]),
+            Some((_, k)) => k.integer(
+                facts::Known::at_most((8 * T::BYTES).into(), 32),
+                format_args!("{ptx}.{}", T::UNTYPED),
+                &[self.operand(k)],
+            ),
         }
     }
 
@@ -167,11 +172,26 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
                 fold_extract(a, in_field::<T>(position), in_field::<T>(length)).into()
             }
             (_, In(k), _) | (.., Some(k)) => {
+                let known = self.extracted(position, length);
                 let [position, length] = [position, length].map(|amount| immediate::<T>(amount).operand(k));
                 let operands = [self.operand(k), position, length];
-                k.result(format_args!("bfe.{}", T::PTX), &operands)
+                k.integer(known, format_args!("bfe.{}", T::PTX), &operands)
             }
             (None, Known(..), None) => self,
+        }
+    }
+}
+
+impl<T: WideBits + Integer> Val<'_, T> {
+    /// What is known of bits extracted from this, if the host knows which.
+    fn extracted(self, position: Val<'_, u32>, length: Val<'_, u32>) -> facts::Known {
+        let width = 8 * T::BYTES;
+        match (position.as_constant(), length.as_constant()) {
+            (Some(position), Some(length)) if !T::SIGNED => {
+                let mask = facts::Known::constant(field(0, in_field::<T>(length)), width);
+                self.known().shr(in_field::<T>(position)).and(mask)
+            }
+            _ => facts::Known::nothing(width),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{
     operands,
 };
 use crate::ptx::{
+    facts,
     fold::{Float, Number, Numeric},
     kernel::Builder,
     operand::Operand,
@@ -49,7 +50,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    const fn suffix(self) -> &'static str {
+    pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Eq => "eq",
             Self::Ne => "ne",
@@ -83,6 +84,51 @@ impl Comparison {
         }
     }
 
+    /// The comparison that holds where this one does not.
+    pub(in crate::ptx) const fn opposite(self) -> Self {
+        match self {
+            Self::Eq => Self::Neu,
+            Self::Ne => Self::Equ,
+            Self::Lt => Self::Geu,
+            Self::Le => Self::Gtu,
+            Self::Gt => Self::Leu,
+            Self::Ge => Self::Ltu,
+            Self::Equ => Self::Ne,
+            Self::Neu => Self::Eq,
+            Self::Ltu => Self::Ge,
+            Self::Leu => Self::Gt,
+            Self::Gtu => Self::Le,
+            Self::Geu => Self::Lt,
+            Self::Num => Self::Nan,
+            Self::Nan => Self::Num,
+        }
+    }
+
+    /// The same comparison of numbers that are never NaN.
+    pub(in crate::ptx) const fn ordered(self) -> Self {
+        match self {
+            Self::Equ => Self::Eq,
+            Self::Neu => Self::Ne,
+            Self::Ltu => Self::Lt,
+            Self::Leu => Self::Le,
+            Self::Gtu => Self::Gt,
+            Self::Geu => Self::Ge,
+            _ => self,
+        }
+    }
+
+    /// The answer, if what is known of two natural numbers gives it.
+    fn known(self, a: facts::Known, b: facts::Known) -> Option<bool> {
+        let less = a.most() < b.least();
+        let greater = b.most() < a.least();
+        match self {
+            Self::Lt | Self::Ge if less || a.least() >= b.most() => Some(less == (self == Self::Lt)),
+            Self::Gt | Self::Le if greater || b.least() >= a.most() => Some(greater == (self == Self::Gt)),
+            Self::Eq | Self::Ne if less || greater => Some(self == Self::Ne),
+            _ => None,
+        }
+    }
+
     /// Whether it holds of numbers that stand in `order`, none if either is NaN.
     fn holds(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {
@@ -101,6 +147,23 @@ impl Comparison {
             Self::Num => true,
             Self::Nan => false,
         }
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Emits `setp` and remembers what the predicate says.
+    #[track_caller]
+    pub(super) fn compare(
+        self,
+        comparison: Comparison,
+        ptx: &'static str,
+        operands: [Operand<'static>; 2],
+    ) -> Val<'k, bool> {
+        let result = self.result(format_args!("setp.{}.{ptx}", comparison.suffix()), &operands);
+        if let Some((predicate, _)) = result.reg() {
+            self.body().set_compared(predicate, comparison, ptx, operands);
+        }
+        result
     }
 }
 
@@ -175,8 +238,12 @@ impl<'k, T: Number> Val<'k, T> {
                 self.upper_half(k).compare(comparison, other.upper_half(k))
             }
             In(k) => {
-                let mnemonic = format_args!("setp.{}.{}", comparison.suffix(), T::PTX);
-                k.result(mnemonic, &[self.operand(k), other.operand(k)])
+                if let Some(answer) =
+                    self.is_natural(other).then(|| comparison.known(self.known(), other.known())).flatten()
+                {
+                    return answer.into();
+                }
+                k.compare(comparison, T::PTX, [self.operand(k), other.operand(k)])
             }
         }
     }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::Half;
 use crate::ptx::{
-    divisor::gcd,
     fold::{self, Format, Integer, Numeric, Rounding},
     kernel::Builder,
     operand::Operand,
@@ -85,13 +84,16 @@ impl<'k, T: Numeric> Val<'k, T> {
             }
             _ => self.cvt(k, format_args!("{}", rounding.suffix())),
         };
-        if let (Format::Integer { bits: from, .. }, Format::Integer { bits: to, .. }) = (T::FORMAT, U::FORMAT)
-        {
-            let divisor = self.divisor();
-            // Wrapping keeps powers of two alone.
-            let kept =
-                if fits(T::FORMAT, U::FORMAT) { divisor } else { gcd(divisor, 1 << (from.min(to) - 1)) };
-            result.set_divisor(kept);
+        if let (Format::Integer { signed, .. }, Format::Integer { bits, .. }) = (T::FORMAT, U::FORMAT) {
+            let known = self.known();
+            let resized = known.resized(bits, signed);
+            result.assume(resized);
+            let same = resized.most() >= known.most() && (!signed || known.is_nonnegative());
+            if let (Some((reg, _)), Some((source, _)), true) =
+                (result.reg(), self.reg(), same && bits != known.width())
+            {
+                k.body().set_same(reg, source);
+            }
         }
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }

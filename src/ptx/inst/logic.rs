@@ -4,10 +4,11 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
 use super::{
     Operands::{In, Known},
+    chain::Product,
     operands,
 };
 use crate::ptx::{
-    divisor::{gcd, power_of_two},
+    facts::{self, divisor::power_of_two},
     types::{B16, B32, B64, Scalar},
     val::Val,
 };
@@ -41,90 +42,77 @@ bits! {
     B64, "b64", false;
 }
 
-/// All bits of the type set.
-fn ones<T: Bits>() -> T {
-    T::from_bits(u64::MAX)
-}
-
 impl<'k, T: Bits> Val<'k, T> {
     fn known_as(self, bits: T) -> bool {
         self.as_constant().is_some_and(|c| c.to_bits() == bits.to_bits())
     }
 
-    /// `operator` on both, unless one of them is its neutral element or its absorbing one.
     #[track_caller]
-    fn bitwise(
-        self,
-        operator: &str,
-        other: Self,
-        fold: fn(u64, u64) -> u64,
-        neutral: T,
-        absorbing: Option<T>,
-    ) -> Self {
+    fn conjunction(self, other: Self) -> Self {
+        let (a, b) = (self.known(), other.known());
         match operands(self, other) {
-            Known(a, b) => T::from_bits(fold(a.to_bits(), b.to_bits())).into(),
-            In(_) if other.known_as(neutral) => self,
-            In(_) if self.known_as(neutral) => other,
-            In(_) if absorbing.is_some_and(|a| self.known_as(a) || other.known_as(a)) => {
-                absorbing.unwrap_or(neutral).into()
-            }
+            Known(a, b) => T::from_bits(a.to_bits() & b.to_bits()).into(),
+            // A mask that keeps all bits that there may be.
+            In(_) if a.possible() & !b.certain() == 0 => self,
+            In(_) if b.possible() & !a.certain() == 0 => other,
+            In(k) => k
+                .integer::<T>(
+                    a.and(b),
+                    format_args!("and.{}", T::UNTYPED),
+                    &[self.operand(k), other.operand(k)],
+                )
+                .with_dim(|| {
+                    // Clearing the low bits rounds down.
+                    let (value, mask) = match other.as_constant() {
+                        Some(mask) => (self, mask),
+                        None => (other, self.as_constant()?),
+                    };
+                    let cleared = !mask.to_bits() & (u64::MAX >> (64 - 8 * T::BYTES));
+                    let unit = u32::try_from(cleared).ok()?.checked_add(1)?;
+                    if unit.is_power_of_two() { Some(value.dim()?.round_down(unit)) } else { None }
+                }),
+        }
+    }
+
+    #[track_caller]
+    fn disjunction(self, other: Self) -> Self {
+        let (a, b) = (self.known(), other.known());
+        match operands(self, other) {
+            Known(a, b) => T::from_bits(a.to_bits() | b.to_bits()).into(),
+            In(_) if b.possible() & !a.certain() == 0 => self,
+            In(_) if a.possible() & !b.certain() == 0 => other,
             In(k) => {
-                k.result(format_args!("{operator}.{}", T::UNTYPED), &[self.operand(k), other.operand(k)])
+                k.integer(a.or(b), format_args!("or.{}", T::UNTYPED), &[self.operand(k), other.operand(k)])
             }
         }
     }
 
     #[track_caller]
-    fn conjunction(self, other: Self) -> Self {
-        // The low zeros of either side stay zero; those of a mask are zeros of the result.
-        let zeros =
-            |v: &Self| v.as_constant().map_or(power_of_two(v.divisor()), |c| power_of_two(c.to_bits()));
-        let divisor = zeros(&self).max(zeros(&other));
-        let result = self.bitwise("and", other, |a, b| a & b, ones(), Some(T::from_bits(0)));
-        result.set_divisor(divisor.max(result.divisor()));
-        result.with_dim(|| {
-            // Clearing the low bits rounds down.
-            let (value, mask) = match other.as_constant() {
-                Some(mask) => (self, mask),
-                None => (other, self.as_constant()?),
-            };
-            let cleared = !mask.to_bits() & (u64::MAX >> (64 - 8 * T::BYTES));
-            let unit = u32::try_from(cleared).ok()?.checked_add(1)?;
-            if unit.is_power_of_two() { Some(value.dim()?.round_down(unit)) } else { None }
-        })
-    }
-
-    #[track_caller]
-    fn disjunction(self, other: Self) -> Self {
-        let divisor = power_of_two(gcd(self.divisor(), other.divisor()));
-        let result = self.bitwise("or", other, |a, b| a | b, T::from_bits(0), Some(ones()));
-        result.set_divisor(divisor.max(result.divisor()));
-        result
-    }
-
-    #[track_caller]
     fn exclusive(self, other: Self) -> Self {
-        let divisor = power_of_two(gcd(self.divisor(), other.divisor()));
-        let result = self.bitwise("xor", other, |a, b| a ^ b, T::from_bits(0), None);
-        result.set_divisor(divisor.max(result.divisor()));
-        result
+        let (a, b) = (self.known(), other.known());
+        match operands(self, other) {
+            Known(a, b) => T::from_bits(a.to_bits() ^ b.to_bits()).into(),
+            In(_) if b.as_constant() == Some(0) => self,
+            In(_) if a.as_constant() == Some(0) => other,
+            In(k) => {
+                k.integer(a.xor(b), format_args!("xor.{}", T::UNTYPED), &[self.operand(k), other.operand(k)])
+            }
+        }
     }
 
     /// Shifts left; amounts above the width give 0.
     #[track_caller]
     fn shift_left(self, amount: Val<'k, u32>) -> Self {
-        match operands(self, amount) {
-            Known(a, n) => T::from_bits(a.to_bits().checked_shl(n).unwrap_or(0)).into(),
-            In(_) if amount.known_as(0) => self,
-            In(_) if self.known_as(T::from_bits(0)) => self,
-            In(_) if amount.as_constant().is_some_and(|n| n >= 8 * T::BYTES) => T::from_bits(0).into(),
-            In(k) => {
-                let factor = amount.as_constant().map_or(1, |n| 1 << n);
-                let divisor = self.divisor().saturating_mul(factor);
-                let result: Self =
-                    k.result(format_args!("shl.{}", T::UNTYPED), &[self.operand(k), amount.operand(k)]);
-                result.set_divisor(divisor);
-                result
+        let width = 8 * T::BYTES;
+        match (operands(self, amount), amount.as_constant()) {
+            (Known(a, n), _) => T::from_bits(a.to_bits().checked_shl(n).unwrap_or(0)).into(),
+            (In(_), _) if self.known_as(T::from_bits(0)) => self,
+            (In(_), Some(n)) if n >= width => T::from_bits(0).into(),
+            (In(k), Some(n)) => self.times(k, T::from_bits(1 << n), Product::Shifted),
+            (In(k), None) => {
+                // The low zeros stay.
+                let known = facts::Known::multiple_of(power_of_two(self.divisor()), width);
+                k.integer(known, format_args!("shl.{}", T::UNTYPED), &[self.operand(k), amount.operand(k)])
             }
         }
     }
@@ -132,22 +120,19 @@ impl<'k, T: Bits> Val<'k, T> {
     /// Shifts right; amounts above the width give 0, or the sign everywhere for signed types.
     #[track_caller]
     fn shift_right(self, amount: Val<'k, u32>) -> Self {
-        match operands(self, amount) {
-            Known(a, n) => fold_shift_right(a, n).into(),
-            In(_) if amount.known_as(0) => self,
-            In(_) if self.known_as(T::from_bits(0)) => self,
-            In(_) if !T::ARITHMETIC && amount.as_constant().is_some_and(|n| n >= 8 * T::BYTES) => {
-                T::from_bits(0).into()
-            }
-            In(k) => {
-                let divisor = match amount.as_constant().and_then(|n| 1u64.checked_shl(n)) {
-                    Some(unit) if self.divisor().is_multiple_of(unit) => self.divisor() / unit,
-                    _ => 1,
+        match (operands(self, amount), amount.as_constant()) {
+            (Known(a, n), _) => fold_shift_right(a, n).into(),
+            (In(_), Some(0)) => self,
+            (In(_), _) if self.known_as(T::from_bits(0)) => self,
+            (In(_), Some(n)) if !T::ARITHMETIC && n >= 8 * T::BYTES => T::from_bits(0).into(),
+            (In(k), Some(n)) if !T::ARITHMETIC => self.right(k, n),
+            (In(k), _) => {
+                let known = match amount.as_constant() {
+                    Some(n) => self.known().shr_signed(n),
+                    None if T::ARITHMETIC => facts::Known::nothing(8 * T::BYTES),
+                    None => facts::Known::at_most(self.known().most(), 8 * T::BYTES),
                 };
-                let result: Self =
-                    k.result(format_args!("shr.{}", T::PTX), &[self.operand(k), amount.operand(k)]);
-                result.set_divisor(divisor);
-                result
+                k.integer(known, format_args!("shr.{}", T::PTX), &[self.operand(k), amount.operand(k)])
             }
         }
     }
@@ -170,7 +155,9 @@ impl<T: Bits> Not for Val<'_, T> {
     fn not(self) -> Self {
         match self.reg() {
             None => self.as_constant().map_or(self, |c| T::from_bits(!c.to_bits()).into()),
-            Some((_, k)) => k.result(format_args!("not.{}", T::UNTYPED), &[self.operand(k)]),
+            Some((_, k)) => {
+                k.integer(self.known().not(), format_args!("not.{}", T::UNTYPED), &[self.operand(k)])
+            }
         }
     }
 }

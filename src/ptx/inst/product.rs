@@ -70,6 +70,7 @@ impl<'k> Builder<'k> {
     ) {
         let mut registers = ArrayVec::<Val<'k, C>, MOST>::new();
         for c in c.iter() {
+            let c = if c.is_shared() { self.copy_of(*c) } else { *c };
             let reg = c.in_register(self);
             if !self.body().is_carried(reg) {
                 self.fail(BuildErrorKind::NotCarried { register: reg.to_string() });

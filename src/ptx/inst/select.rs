@@ -6,7 +6,13 @@ use super::{
     Operands::{In, Known},
     operands,
 };
-use crate::ptx::{fold::Number, operand::Operand, types::Scalar, val::Val};
+use crate::ptx::{
+    facts::{Compared, Condition},
+    fold::Number,
+    operand::Operand,
+    types::Scalar,
+    val::Val,
+};
 
 impl<'k> Val<'k, bool> {
     /// `yes` where this holds and `no` elsewhere.
@@ -22,10 +28,13 @@ impl<'k> Val<'k, bool> {
                     no
                 }
             }
-            Some((reg, k)) => k.result(
-                format_args!("selp.{}", selected::<T>()),
-                &[yes.operand(k), no.operand(k), Operand::Reg(reg)],
-            ),
+            Some((reg, k)) => {
+                let known = yes.known().or_else(no.known());
+                let operands = [yes.operand(k), no.operand(k), Operand::Reg(reg)];
+                let result: Val<'k, T> = k.result(format_args!("selp.{}", selected::<T>()), &operands);
+                result.assume(known);
+                result
+            }
         }
     }
 
@@ -38,10 +47,19 @@ impl<'k> Val<'k, bool> {
                 (Some(c), None) if !fold(c, false) => other,
                 (None, Some(c)) if fold(false, c) == fold(true, c) => fold(false, c).into(),
                 (None, Some(c)) if !fold(false, c) => self,
-                _ => k.result(
-                    format_args!("{operator}.pred"),
-                    &[Operand::Reg(self.in_register(k)), Operand::Reg(other.in_register(k))],
-                ),
+                _ => {
+                    let (a, b) = (self.in_register(k), other.in_register(k));
+                    let result: Self =
+                        k.result(format_args!("{operator}.pred"), &[Operand::Reg(a), Operand::Reg(b)]);
+                    if let Some((predicate, _)) = result.reg() {
+                        match operator {
+                            "and" => k.body().set_condition(predicate, Condition::And(a, b)),
+                            "or" => k.body().set_condition(predicate, Condition::Or(a, b)),
+                            _ => {}
+                        }
+                    }
+                    result
+                }
             },
         }
     }
@@ -73,7 +91,25 @@ impl Not for Val<'_, bool> {
     fn not(self) -> Self {
         match self.reg() {
             None => (self.as_constant() != Some(true)).into(),
-            Some((reg, k)) => k.result(format_args!("not.pred"), &[Operand::Reg(reg)]),
+            Some((reg, k)) => {
+                let condition = k.body().condition(reg);
+                match condition {
+                    Some(Condition::Not(p)) => Self::from_reg(p, k),
+                    Some(Condition::Compare(Compared { comparison, ptx, operands, .. })) => {
+                        self.bypassed();
+                        let opposite = comparison.opposite();
+                        let is_float = matches!(ptx.as_bytes()[0], b'f' | b'b');
+                        k.compare(if is_float { opposite } else { opposite.ordered() }, ptx, operands)
+                    }
+                    _ => {
+                        let result: Self = k.result(format_args!("not.pred"), &[Operand::Reg(reg)]);
+                        if let Some((predicate, _)) = result.reg() {
+                            k.body().set_condition(predicate, Condition::Not(reg));
+                        }
+                        result
+                    }
+                }
+            }
         }
     }
 }

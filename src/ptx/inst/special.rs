@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
+use crate::ptx::{facts::Known, kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 macro_rules! special_registers {
     ($($(#[$doc:meta])* $name:ident: $t:ty = $ptx:literal;)*) => {
@@ -13,7 +13,8 @@ macro_rules! special_registers {
                 #[track_caller]
                 pub fn $name(self) -> Val<'k, $t> {
                     self.body().require($ptx, Location::caller());
-                    let value = self.result(format_args!("mov.{}", <$t as Scalar>::MEM), &[Operand::Name($ptx)]);
+                    let known = self.known_of_special($ptx, 8 * <$t as Scalar>::BYTES);
+                    let value = self.integer(known, format_args!("mov.{}", <$t as Scalar>::MEM), &[Operand::Name($ptx)]);
                     if let Some((reg, _)) = value.reg() {
                         self.body().set_special(reg, $ptx);
                     }
@@ -22,6 +23,29 @@ macro_rules! special_registers {
             )*
         }
     };
+}
+
+impl Builder<'_> {
+    /// What is known of a special register: by the block's shape, and by the limits of any launch.
+    fn known_of_special(self, name: &str, width: u32) -> Known {
+        let body = self.body();
+        let (name, axis) = match name.as_bytes() {
+            [.., b'.', axis @ b'x'..=b'z'] => (&name[..name.len() - 2], usize::from(axis - b'x')),
+            _ => (name, 0),
+        };
+        let threads =
+            body.entry.block.or(body.entry.max_block).map_or([1024, 1024, 64][axis], |shape| shape[axis]);
+        let blocks = [i32::MAX as u32, 0xffff, 0xffff][axis];
+        match (name, body.entry.block) {
+            ("%ntid", Some(shape)) => Known::constant(shape[axis].into(), width),
+            ("%ntid", None) => Known::at_most(threads.into(), width),
+            ("%tid", _) => Known::at_most(threads.saturating_sub(1).into(), width),
+            ("%laneid", _) => Known::at_most(31, width),
+            ("%nctaid", _) => Known::at_most(blocks.into(), width),
+            ("%ctaid", _) => Known::at_most((blocks - 1).into(), width),
+            _ => Known::nothing(width),
+        }
+    }
 }
 
 special_registers! {

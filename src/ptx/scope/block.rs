@@ -38,7 +38,7 @@ impl<'k> Block<'k> {
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
         match self.k.cluster_shape() {
-            Some(_) => self.k.unchanging("%cluster_ctarank"),
+            Some(_) => self.k.cluster_ctarank(),
             None => 0.into(),
         }
     }
@@ -77,13 +77,13 @@ impl<'k> Builder<'k> {
     fn thread_index(self, [x, y, z]: [u32; 3]) -> Val<'k, u32> {
         let mut index = Val::from(0);
         if z > 1 {
-            index = self.unchanging("%tid.z");
+            index = self.tid_z();
         }
         if y > 1 {
-            index = index.mad(y, self.unchanging("%tid.y"));
+            index = index.mad(y, self.tid_y());
         }
         if x > 1 {
-            index = index.mad(x, self.unchanging("%tid.x"));
+            index = index.mad(x, self.tid_x());
         }
         if let Some((reg, _)) = index.reg() {
             self.body().uniform.set_thread_index(reg);

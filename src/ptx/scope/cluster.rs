@@ -45,12 +45,12 @@ impl<'k> Cluster<'k> {
         let (flat_y, flat_z) = (flat(1), flat(2));
         let mut rank = Val::from(0);
         if !flat_z {
-            rank = k.unchanging("%clusterid.z").mad(k.unchanging("%nclusterid.y"), 0);
+            rank = k.clusterid_z().mad(k.nclusterid_y(), 0);
         }
         if !flat_y {
-            rank = (rank + k.unchanging("%clusterid.y")).mad(k.unchanging("%nclusterid.x"), 0);
+            rank = (rank + k.clusterid_y()).mad(k.nclusterid_x(), 0);
         }
-        rank + k.unchanging("%clusterid.x")
+        rank + k.clusterid_x()
     }
 
     /// Returns the index of this thread in the cluster: over its block first, then over the blocks by rank.

@@ -28,7 +28,7 @@ impl<'k> Lane<'k> {
     #[doc(alias = "%laneid")]
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
-        self.k.unchanging("%laneid")
+        self.k.laneid()
     }
 
     /// Returns 0.

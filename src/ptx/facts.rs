@@ -1,0 +1,297 @@
+//! What is known of registers: where each is defined, how often it was written, what its value can be, and which
+//! instruction gave it.
+//!
+//! | file        | facts                                                                          |
+//! | ---         | ---                                                                            |
+//! | `integer`   | bits, divisors and an upper bound of one value, carried through instructions   |
+//! | `order`     | which value is less than which: grid rule, loop counters, branches             |
+//! | `condition` | what a predicate says of the values that it compares                           |
+//! | `numbering` | which instruction gave a value, so that none is emitted twice                  |
+//! | `chain`     | constant steps from another register, so that several are one instruction      |
+//!
+//! This file keeps them with the registers. An instruction that writes a register voids what was known of its value.
+
+mod chain;
+mod condition;
+pub(crate) mod divisor;
+mod integer;
+mod numbering;
+mod order;
+
+use std::panic::Location;
+
+use super::{
+    body::{Body, RegId},
+    dim::Dim,
+    error::BuildErrorKind,
+    operand::Operand,
+    types::RegClass,
+};
+use chain::Origin;
+pub(super) use chain::Step;
+pub(super) use condition::{Compared, Condition};
+pub(crate) use integer::Known;
+pub(super) use numbering::{Numbered, Numbering, is_commutative, is_pure};
+pub(crate) use order::Inside;
+pub(super) use order::Order;
+use order::TermId;
+
+/// What is known of a register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RegFacts {
+    /// Block of the text that defines it.
+    block: u32,
+    /// How often handles to it were made stale: [`Body::overwrite`].
+    writes: u32,
+    /// How many instructions have written it: an expression of its value is known by this number.
+    version: u32,
+    /// Whether several values are in it: it must not be overwritten in place any more.
+    shared: bool,
+    /// Whether it may be written anywhere in the text, as a fragment's words are: no expression of it is kept.
+    variable: bool,
+    /// What its value can be (integers only).
+    known: Known,
+    /// The number that its value is, if others may be the same.
+    term: Option<TermId>,
+    /// The register that it is a constant step from.
+    origin: Option<Origin>,
+    /// What it says, as a predicate.
+    condition: Option<u32>,
+    /// The line that gives it, if it is the single result of an instruction, and how many operands it is.
+    line: Option<u32>,
+    uses: u32,
+    /// Index in `Body::dims` of how a launch computes its value.
+    dim: Option<u32>,
+    /// The emitted loop that it belongs to: innermost where it was made, or the one that carries it.
+    in_loop: u32,
+    /// Kernel parameter whose buffer it points to the start of.
+    buffer: Option<usize>,
+    /// Special register that it was read from.
+    special: Option<&'static str>,
+}
+
+impl Body {
+    /// A fresh register, defined in the innermost open block.
+    pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
+        let block = *self.open_blocks.last().unwrap_or(&0);
+        let in_loop = *self.open_loops.last().unwrap_or(&0);
+        self.uniform.fresh(class);
+        let regs = &mut self.registers[class.index()];
+        regs.push(RegFacts {
+            block,
+            writes: 0,
+            version: 0,
+            shared: false,
+            variable: false,
+            known: Known::nothing(width(class)),
+            term: None,
+            origin: None,
+            condition: None,
+            line: None,
+            uses: 0,
+            dim: None,
+            buffer: None,
+            special: None,
+            in_loop,
+        });
+        RegId { class, index: regs.len() as u32 - 1, writes: 0 }
+    }
+
+    /// A fresh register, defined outside of the innermost open block, which is a branch.
+    pub(crate) fn fresh_outside(&mut self, class: RegClass) -> RegId {
+        let reg = self.fresh(class);
+        let outer = self.open_blocks.len().saturating_sub(2);
+        self.facts_mut(reg).block = self.open_blocks[outer];
+        self.uniform.define_outside(reg);
+        reg
+    }
+
+    fn facts(&self, reg: RegId) -> &RegFacts {
+        &self.registers[reg.class.index()][reg.index as usize]
+    }
+
+    fn facts_mut(&mut self, reg: RegId) -> &mut RegFacts {
+        &mut self.registers[reg.class.index()][reg.index as usize]
+    }
+
+    // ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Marks the register as overwritten: older handles to it are refused from now on.
+    pub(crate) fn overwrite(&mut self, reg: RegId) -> RegId {
+        self.written(reg);
+        let facts = self.facts_mut(reg);
+        facts.writes += 1;
+        RegId { writes: facts.writes, ..reg }
+    }
+
+    /// Forgets what was known of the register's value, as an instruction writes it.
+    pub(super) fn written(&mut self, reg: RegId) {
+        let facts = self.facts_mut(reg);
+        facts.version += 1;
+        facts.known = Known::nothing(width(reg.class));
+        (facts.term, facts.origin, facts.condition) = (None, None, None);
+        (facts.dim, facts.buffer, facts.special) = (None, None, None);
+    }
+
+    /// Records the line that gives a register, the next one.
+    pub(super) fn set_line(&mut self, reg: RegId) {
+        self.facts_mut(reg).line = Some(self.entry.marks.len() as u32);
+    }
+
+    /// Counts a register among the operands of a line.
+    pub(super) fn count_use(&mut self, reg: RegId) {
+        self.facts_mut(reg).uses += 1;
+    }
+
+    /// Says that the register may be written anywhere in the text, whatever loops it was made outside of: no
+    /// expression of it is computed once and used twice.
+    pub(crate) fn set_variable(&mut self, reg: RegId) {
+        self.facts_mut(reg).variable = true;
+        self.uniform.set_changes(reg);
+    }
+
+    /// Whether several values are in the register, so that one of them must leave it before it is overwritten.
+    pub(crate) fn is_shared(&self, reg: RegId) -> bool {
+        self.facts(reg).shared
+    }
+
+    // ── Where it is known ────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Whether the register's definition has run here and the handle to it is current.
+    pub(crate) fn is_current(&self, reg: RegId) -> bool {
+        let facts = self.facts(reg);
+        (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)
+            && self.open_blocks.contains(&facts.block)
+    }
+
+    /// Checks that the register's definition has run here and that the handle to it is current.
+    pub(super) fn check_use(&mut self, reg: RegId, at: &'static Location<'static>) {
+        let facts = self.facts(reg);
+        if facts.writes != reg.writes && reg.writes != RegId::IN_PLACE {
+            self.fail(BuildErrorKind::Overwritten { register: reg.to_string() }, at);
+        } else if !self.open_blocks.contains(&facts.block) {
+            self.fail(BuildErrorKind::NotDominated { register: reg.to_string() }, at);
+        }
+    }
+
+    /// Says that the innermost open loop carries the register, and may so overwrite it.
+    pub(crate) fn carry(&mut self, reg: RegId) {
+        self.facts_mut(reg).in_loop = *self.open_loops.last().unwrap_or(&0);
+    }
+
+    /// Whether the register belongs to the innermost open loop: overwriting any other would add up over its iterations.
+    pub(crate) fn is_carried(&self, reg: RegId) -> bool {
+        self.open_loops.last() == Some(&self.facts(reg).in_loop)
+    }
+
+    // ── Where it comes from ──────────────────────────────────────────────────────────────────────────────────────
+
+    /// How many registers of a class there are.
+    pub(crate) fn registers_of(&self, class: RegClass) -> u32 {
+        self.registers[class.index()].len() as u32
+    }
+
+    /// The register under its current name.
+    pub(crate) fn current(&self, reg: RegId) -> RegId {
+        RegId { writes: self.facts(reg).writes, ..reg }
+    }
+
+    /// Records how a launch computes the register's value.
+    pub(crate) fn set_dim(&mut self, reg: RegId, dim: Dim) {
+        self.facts_mut(reg).dim = Some(self.dims.len() as u32);
+        self.dims.push(dim);
+    }
+
+    /// How a launch computes the register's value, if it can.
+    pub(crate) fn dim(&self, reg: RegId) -> Option<Dim> {
+        self.facts(reg).dim.map(|index| self.dims[index as usize].clone())
+    }
+
+    /// The parameter that a register was loaded from.
+    pub(crate) fn parameter(&self, reg: RegId) -> Option<usize> {
+        match self.dims[self.facts(reg).dim? as usize] {
+            Dim::Param(parameter) => Some(parameter),
+            _ => None,
+        }
+    }
+
+    /// Records the parameter whose buffer a register points to the start of.
+    pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
+        self.facts_mut(reg).buffer = Some(parameter);
+    }
+
+    /// The parameter whose buffer a register points to the start of.
+    pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
+        self.facts(reg).buffer
+    }
+
+    /// Records which special register `reg` was read from.
+    pub(crate) fn set_special(&mut self, reg: RegId, name: &'static str) {
+        self.facts_mut(reg).special = Some(name);
+    }
+
+    /// The special register that `reg` was read from.
+    pub(crate) fn special(&self, reg: RegId) -> Option<&'static str> {
+        self.facts(reg).special
+    }
+
+    // ── What its value can be ────────────────────────────────────────────────────────────────────────────────────
+
+    /// What is known of the register's value.
+    pub(crate) fn known(&self, reg: RegId) -> Known {
+        self.facts(reg).known
+    }
+
+    /// What is known of an operand's value; a constant is one of `width` bits.
+    fn known_of(&self, operand: Operand<'_>, width: u32) -> Known {
+        match operand {
+            Operand::Reg(reg) => self.known(reg),
+            Operand::Imm(constant) => Known::constant(constant.bits(), width),
+            _ => Known::nothing(width),
+        }
+    }
+
+    /// Records what is known of the register's value until the open block is closed: what is assumed in a branch holds in
+    /// that branch.
+    pub(crate) fn assume(&mut self, reg: RegId, known: Known) {
+        let block = *self.open_blocks.last().unwrap_or(&0);
+        let facts = self.facts_mut(reg);
+        let (before, after) = (facts.known, facts.known.and_also(known));
+        if after == before || facts.variable {
+            return;
+        }
+        facts.known = after;
+        if facts.block != block {
+            self.assumed.push((block, reg, before));
+        }
+    }
+
+    /// Records what is known of the register's value wherever it is known.
+    pub(crate) fn set_known(&mut self, reg: RegId, known: Known) {
+        let facts = self.facts_mut(reg);
+        facts.known = facts.known.and_also(known);
+    }
+
+    /// Records a known divisor of the register's value.
+    pub(crate) fn set_divisor(&mut self, reg: RegId, divisor: u64) {
+        self.set_known(reg, Known::multiple_of(divisor, width(reg.class)));
+    }
+
+    /// Forgets what was assumed in a block.
+    pub(super) fn close_assumptions(&mut self, block: u32) {
+        while let Some((_, reg, known)) = self.assumed.pop_if(|(assumed_in, ..)| *assumed_in == block) {
+            self.facts_mut(reg).known = known;
+        }
+        self.order.close(block);
+    }
+}
+
+/// Bits of an integer register; of others nothing is known, whatever their width.
+pub(crate) const fn width(class: RegClass) -> u32 {
+    match class {
+        RegClass::Pred => 1,
+        RegClass::B16 | RegClass::Half => 16,
+        RegClass::B32 | RegClass::F32 => 32,
+        RegClass::B64 | RegClass::F64 | RegClass::B128 => 64,
+    }
+}

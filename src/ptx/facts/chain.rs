@@ -1,0 +1,93 @@
+//! Chains: a product, sum or shift by a constant of another such is one instruction on the first register.
+//!
+//! The instructions in between are emitted before it is known that a later one does without them. Those whose results
+//! nothing reads in the end are left out when the kernel is finished.
+
+use super::{Body, RegId, condition::Condition};
+use crate::ptx::body::Mark;
+
+/// A step by a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::ptx) enum Step {
+    /// `· factor`, modulo 2^width.
+    Times(u64),
+    /// `+ addend`, modulo 2^width.
+    Plus(u64),
+    /// `>> amount`, with zeros from above.
+    Right(u32),
+}
+
+/// The register that another is a step from, as it was then.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::ptx) struct Origin {
+    base: RegId,
+    version: u32,
+    step: Step,
+}
+
+impl Body {
+    /// Records that `reg` is a step from `base`.
+    pub(in crate::ptx) fn set_origin(&mut self, reg: RegId, base: RegId, step: Step) {
+        let facts = self.facts(base);
+        if !facts.variable {
+            let origin = Origin { base, version: facts.version, step };
+            self.facts_mut(reg).origin = Some(origin);
+        }
+    }
+
+    /// The register that `reg` is a step from, if it still has the value that it had then.
+    pub(in crate::ptx) fn origin(&self, reg: RegId) -> Option<(RegId, Step)> {
+        let Origin { base, version, step } = self.facts(reg).origin?;
+        (self.facts(base).version == version && self.is_current(base)).then_some((base, step))
+    }
+
+    /// Says that an instruction did without `reg`: the line that gives it is left out if nothing else reads it.
+    pub(in crate::ptx) fn bypass(&mut self, reg: RegId) {
+        self.bypassed.push(reg);
+    }
+
+    /// The registers that the line of a bypassed register reads.
+    fn operands_of(&self, reg: RegId) -> Vec<RegId> {
+        let facts = self.facts(reg);
+        let condition = facts.condition.map(|number| self.conditions[number as usize]);
+        let mut operands = Vec::from_iter(facts.origin.map(|origin| origin.base));
+        match condition {
+            Some(Condition::Not(p)) => operands.push(p),
+            Some(Condition::Compare(compared)) => {
+                compared.operands.iter().for_each(|o| o.for_each_register(&mut |reg| operands.push(reg)));
+            }
+            Some(Condition::And(..) | Condition::Or(..)) | None => {}
+        }
+        operands
+    }
+
+    /// Leaves out the lines of bypassed registers that nothing reads, and so of those that only such lines read.
+    pub(in crate::ptx) fn leave_out_bypassed(&mut self) {
+        let mut bypassed = std::mem::take(&mut self.bypassed);
+        bypassed.sort_unstable_by_key(|&reg| std::cmp::Reverse(self.facts(reg).line));
+        bypassed.dedup();
+        let mut left_out = Vec::new();
+        for reg in bypassed {
+            let Some(line) = self.facts(reg).line.filter(|_| self.facts(reg).uses == 0) else { continue };
+            left_out.push(line as usize);
+            for operand in self.operands_of(reg) {
+                self.facts_mut(operand).uses -= 1;
+            }
+        }
+        if left_out.is_empty() {
+            return;
+        }
+        self.entry.instructions -= left_out.len() as u32;
+        let (text, marks) = (std::mem::take(&mut self.entry.text), std::mem::take(&mut self.entry.marks));
+        let mut start = 0;
+        for (line, mark) in marks.into_iter().enumerate() {
+            if left_out.last() == Some(&line) {
+                left_out.pop();
+            } else {
+                self.entry.text.push_str(&text[start..mark.end]);
+                self.entry.marks.push(Mark { end: self.entry.text.len(), ..mark });
+            }
+            start = mark.end;
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Local value numbering: an instruction that gives what an earlier one gave is not emitted again.
+//!
+//! It applies to instructions whose single result depends on nothing but their operands, written where the earlier one
+//! has run. Operands are known by register and version, so that a register which was written since is another operand.
+//! A result that several values share is not overwritten in place any more ([`Body::is_shared`]): accumulators and loop
+//! state that are about to overwrite it move to a register of their own.
+
+use rustc_hash::FxHashMap;
+
+use super::{Body, RegId};
+use crate::ptx::{body::Mnemonic, operand::Operand, types::RegClass};
+
+/// Instructions whose result depends on their operands alone, by the first part of their mnemonic.
+const PURE: &[&str] = &[
+    "abs", "add", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos", "cvt",
+    "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "isspacep", "lg2", "lop3", "mad", "mad24", "max",
+    "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp",
+    "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "szext", "tanh", "testp", "xor",
+];
+
+/// Special registers that may change while a thread runs.
+const CHANGING: &[&str] = &["%clock", "%clock_hi", "%clock64", "%globaltimer", "%smid", "%warpid"];
+
+/// Whether an instruction's result depends on its operands alone: extended arithmetic also sets or takes the carry.
+pub(in crate::ptx) fn is_pure(mnemonic: &str) -> bool {
+    let root = mnemonic.split('.').next().unwrap_or_default();
+    PURE.binary_search(&root).is_ok() && !mnemonic.split('.').any(|part| part == "cc")
+        || root.starts_with('%') && !CHANGING.contains(&mnemonic)
+}
+
+/// Whether the first two operands may be exchanged. Not in f64, where a NaN result has the bits of a NaN operand.
+pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
+    let mut parts = mnemonic.split('.');
+    match parts.next() {
+        _ if mnemonic.ends_with(".f64") => false,
+        Some("add" | "and" | "fma" | "mad" | "mad24" | "max" | "min" | "mul" | "mul24" | "or" | "xor") => {
+            true
+        }
+        Some("setp") => matches!(parts.next(), Some("eq" | "ne")),
+        _ => false,
+    }
+}
+
+/// Most operands of an expression.
+const MOST: usize = 4;
+
+/// An instruction without its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Expression {
+    mnemonic: u32,
+    /// Kinds of the operands, four bits each, and above them the class of the result and whether the operands are halves.
+    kinds: u32,
+    operands: [u64; MOST],
+}
+
+/// Kinds of operands.
+const REGISTER: u32 = 1;
+const CONSTANT: u32 = 2;
+const NAME: u32 = 3;
+/// The operands are the halves of one.
+const HALVES: u32 = 1 << 20;
+
+impl Expression {
+    fn push(&mut self, count: &mut usize, kind: u32, operand: u64) -> Option<()> {
+        *self.operands.get_mut(*count)? = operand;
+        self.kinds |= kind << (4 * *count);
+        *count += 1;
+        Some(())
+    }
+}
+
+/// The expressions of a kernel so far, and the registers that their values are in.
+#[derive(Debug, Default)]
+pub(in crate::ptx) struct Numbering {
+    /// The latest register of each expression, and its version then.
+    values: FxHashMap<Expression, (RegId, u32)>,
+}
+
+/// An expression that was looked up.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::ptx) enum Numbered {
+    /// Its value is in a register already.
+    Known(RegId),
+    /// It is to be emitted and then recorded.
+    New(Unrecorded),
+    /// It is not numbered.
+    Not,
+}
+
+/// An expression whose value is not in a register yet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::ptx) struct Unrecorded(Expression);
+
+impl Body {
+    /// Looks up the expression of a pure instruction of class `class`.
+    pub(in crate::ptx) fn look_up(
+        &mut self,
+        mnemonic: Mnemonic,
+        class: RegClass,
+        operands: &[Operand<'_>],
+    ) -> Numbered {
+        let expression = mnemonic.pure.then(|| self.expression(mnemonic, class, operands)).flatten();
+        let Some(expression) = expression else { return Numbered::Not };
+        let known = self.numbering.values.get(&expression).copied();
+        let unchanged = known.filter(|&(reg, version)| {
+            let facts = self.facts(reg);
+            facts.version == version && !facts.variable && self.is_current(reg)
+        });
+        match unchanged {
+            Some((reg, _)) => {
+                self.facts_mut(reg).shared = true;
+                Numbered::Known(reg)
+            }
+            None => Numbered::New(Unrecorded(expression)),
+        }
+    }
+
+    /// Records the register that an expression's value was written to.
+    pub(in crate::ptx) fn record(&mut self, Unrecorded(expression): Unrecorded, reg: RegId) {
+        let version = self.facts(reg).version;
+        self.numbering.values.insert(expression, (reg, version));
+    }
+
+    fn expression(
+        &self,
+        mnemonic: Mnemonic,
+        class: RegClass,
+        operands: &[Operand<'_>],
+    ) -> Option<Expression> {
+        let kinds = (class.index() as u32) << 16;
+        let mut expression = Expression { mnemonic: mnemonic.number, kinds, operands: [0; MOST] };
+        let mut count = 0;
+        for operand in operands {
+            match *operand {
+                // A copy within a class is wanted as such.
+                Operand::Reg(reg) if mnemonic.moves && reg.class == class => return None,
+                Operand::Vector(halves) => {
+                    expression.kinds |= HALVES;
+                    for half in halves {
+                        let (kind, half) = self.plain(half)?;
+                        expression.push(&mut count, kind, half)?;
+                    }
+                }
+                ref operand => {
+                    let (kind, operand) = self.plain(operand)?;
+                    expression.push(&mut count, kind, operand)?;
+                }
+            }
+        }
+        let kind = |i: usize| expression.kinds >> (4 * i) & 15;
+        let ordered = (kind(0), expression.operands[0]) <= (kind(1), expression.operands[1]);
+        if mnemonic.commutative && !ordered {
+            let (first, second) = (kind(0), kind(1));
+            expression.kinds = expression.kinds & !0xff | second | first << 4;
+            expression.operands.swap(0, 1);
+        }
+        Some(expression)
+    }
+
+    fn plain(&self, operand: &Operand<'_>) -> Option<(u32, u64)> {
+        match *operand {
+            Operand::Reg(reg) => {
+                let facts = self.facts(reg);
+                let number = u64::from(reg.index) << 4 | reg.class.index() as u64;
+                (!facts.variable && reg.index < 1 << 28)
+                    .then_some((REGISTER, number << 32 | u64::from(facts.version)))
+            }
+            Operand::Imm(immediate) => Some((CONSTANT, immediate.bits())),
+            Operand::Name(name) => self.special_number(name).map(|number| (NAME, number.into())),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Steps by constants, each a chain's last: `x * 4 << 2` is one instruction on `x`.
+
+use crate::ptx::{
+    dim::Dim,
+    facts::{Known, Step},
+    kernel::Builder,
+    types::Scalar,
+    val::Val,
+};
+
+/// How a product by a constant is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Product {
+    /// As `mul.lo`.
+    Multiplied,
+    /// As `shl`, if the factor is a power of two.
+    Shifted,
+}
+
+impl<'k, T: Scalar> Val<'k, T> {
+    /// The value that this one is a constant step from.
+    fn origin(self) -> Option<(Self, Step)> {
+        let (reg, k) = self.reg()?;
+        let (base, step) = k.body().origin(reg)?;
+        Some((Self::from_reg(base, k), step))
+    }
+
+    fn with_origin(self, base: Self, step: Step) -> Self {
+        if let (Some((reg, k)), Some((base, _))) = (self.reg(), base.reg()) {
+            k.body().set_origin(reg, base, step);
+        }
+        self
+    }
+
+    /// Says that this value's register was done without.
+    pub(super) fn bypassed(self) {
+        if let Some((reg, k)) = self.reg() {
+            k.body().bypass(reg);
+        }
+    }
+
+    /// `self + addend`, modulo 2^width.
+    #[track_caller]
+    pub(super) fn plus(self, k: Builder<'k>, addend: T) -> Self {
+        if let Some((base, Step::Plus(before))) = self.origin() {
+            self.bypassed();
+            return base.plus(k, T::from_bits(before.wrapping_add(addend.to_bits())));
+        }
+        let (bits, width) = (addend.to_bits(), 8 * T::BYTES);
+        if bits == 0 {
+            return self;
+        }
+        let result: Self = if bits >> (width - 1) == 1 {
+            let less = T::from_bits(bits.wrapping_neg());
+            let known = self.known().sub(Known::constant(less.to_bits(), width));
+            k.integer(known, format_args!("sub.{}", T::PTX), &[self.operand(k), Val::from(less).operand(k)])
+        } else {
+            let known = self.known().add(Known::constant(bits, width));
+            k.integer::<T>(
+                known,
+                format_args!("add.{}", T::PTX),
+                &[self.operand(k), Val::from(addend).operand(k)],
+            )
+            .with_dim(|| Some(self.dim()? + Dim::Const(bits)))
+        };
+        result.with_origin(self, Step::Plus(bits))
+    }
+
+    /// `self · factor`, modulo 2^width.
+    #[track_caller]
+    pub(super) fn times(self, k: Builder<'k>, factor: T, written: Product) -> Self {
+        if let Some((base, Step::Times(before))) = self.origin() {
+            self.bypassed();
+            return base.times(k, T::from_bits(before.wrapping_mul(factor.to_bits())), written);
+        }
+        let (bits, width) = (factor.to_bits(), 8 * T::BYTES);
+        if bits <= 1 {
+            return if bits == 1 { self } else { T::from_bits(0).into() };
+        }
+        let known = self.known().mul(Known::constant(bits, width));
+        let result: Self = if written == Product::Shifted && bits.is_power_of_two() {
+            let amount = Val::from(bits.trailing_zeros());
+            k.integer(known, format_args!("shl.b{width}"), &[self.operand(k), amount.operand(k)])
+        } else {
+            let operands = [self.operand(k), Val::from(factor).operand(k)];
+            match written {
+                Product::Multiplied => k
+                    .integer::<T>(known, format_args!("mul.lo.{}", T::PTX), &operands)
+                    .with_dim(|| Some(self.dim()? * Dim::Const(bits))),
+                Product::Shifted => k.integer(known, format_args!("mul.lo.u{width}"), &operands),
+            }
+        };
+        result.with_origin(self, Step::Times(bits))
+    }
+
+    /// The value and the factor that `self · factor` is a product of, where this is a product by a constant itself.
+    pub(super) fn without_factor(self, factor: T) -> (Self, T) {
+        match self.origin() {
+            Some((base, Step::Times(before))) => {
+                self.bypassed();
+                (base, T::from_bits(before.wrapping_mul(factor.to_bits())))
+            }
+            _ => (self, factor),
+        }
+    }
+
+    /// `self >> amount` with zeros from above, for an amount from 1 to less than the width.
+    #[track_caller]
+    pub(super) fn right(self, k: Builder<'k>, amount: u32) -> Self {
+        let width = 8 * T::BYTES;
+        let known = self.known().shr(amount);
+        match self.origin() {
+            _ if known.as_constant().is_some() => {}
+            Some((base, Step::Right(before))) => {
+                self.bypassed();
+                return base.right(k, before + amount);
+            }
+            // A product that did not wrap around loses as many factors 2 as it is shifted.
+            Some((base, Step::Times(factor)))
+                if factor.trailing_zeros() >= amount
+                    && base
+                        .known()
+                        .most()
+                        .checked_mul(factor)
+                        .is_some_and(|most| most <= u64::MAX >> (64 - width)) =>
+            {
+                self.bypassed();
+                return base.times(k, T::from_bits(factor >> amount), Product::Shifted);
+            }
+            _ => {}
+        }
+        let result: Self = k.integer(
+            known,
+            format_args!("shr.{}", T::PTX),
+            &[self.operand(k), Val::from(amount).operand(k)],
+        );
+        if let (Some((reg, _)), Some((source, _))) = (result.reg(), self.reg()) {
+            k.body().set_quotient(reg, source, 1 << amount);
+        }
+        result.with_origin(self, Step::Right(amount))
+    }
+}
