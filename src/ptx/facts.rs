@@ -270,6 +270,14 @@ impl Body {
     pub(crate) fn set_known(&mut self, reg: RegId, known: Known) {
         let facts = self.facts_mut(reg);
         facts.known = facts.known.and_also(known);
+        // Also after the end of blocks in which more is assumed of it.
+        for (_, _, before) in self
+            .assumed
+            .iter_mut()
+            .filter(|(_, assumed, _)| (assumed.class, assumed.index) == (reg.class, reg.index))
+        {
+            *before = before.and_also(known);
+        }
     }
 
     /// Records a known divisor of the register's value.

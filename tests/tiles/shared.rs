@@ -65,7 +65,7 @@ fn copies_reach_past_an_edge() {
     let kernel =
         Kernel::<(In<bf16>, Out<u32>, u32)>::build("fill(a, words, n)", Target::SM_80, |k, (a, words, n)| {
             k.block([32]);
-            k.grid([]);
+            k.grid([1]);
             let a = k.global(a, row_major(rows, n).with_row_stride(pitch));
             let tile = k.shared_tile::<St<bf16, 2, 2>>().fill(a.tile(1, 1)).wait();
             dump(k, &tile.load::<Row>(), words);

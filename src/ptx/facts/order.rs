@@ -283,7 +283,7 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::Inside;
-    use crate::prelude::*;
+    use crate::ptx::{Builder, Kernel, Target, Val};
 
     fn build(write: impl for<'k> FnOnce(Builder<'k>, Val<'k, u32>, Val<'k, u32>)) {
         let kernel = Kernel::<(u32, u32)>::build("f(m, n)", Target::SM_80, |k, (m, n)| write(k, m, n));

@@ -116,7 +116,8 @@ impl Class {
             Self::Infinite => field == most && fraction == 0,
             Self::Number => field != most || fraction == 0,
             Self::NotANumber => field == most && fraction != 0,
-            Self::Normal => field != 0 && field != most,
+            // The manual calls zeros not normal; an H200 finds them so.
+            Self::Normal => (field != 0 || fraction == 0) && field != most,
             Self::Subnormal => field == 0 && fraction != 0,
         }
     }
