@@ -185,7 +185,7 @@ impl Known {
 
     /// The upper half of the product.
     pub(crate) fn mul_high(self, other: Self) -> Self {
-        let most = u128::from(self.most) * u128::from(other.most) >> self.width;
+        let most = (u128::from(self.most) * u128::from(other.most)) >> self.width;
         Self::at_most(most as u64, self.width)
     }
 

@@ -54,15 +54,14 @@ pub(crate) fn convert<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U
     U::from_bits(bits)
 }
 
-/// NaN in another float format. A bf16 is the upper half of its f32; sign and payload survive from f64, and to f64 from
-/// f32 and bf16; anything else gives the canonical NaN. (The manual leaves the payload open; this is what an H200 does.)
+/// NaN in another float format. A bf16 is the upper half of its f32; sign and payload survive from and to f64;
+/// anything else gives the canonical NaN. (The manual leaves the payload open; this is what an H200 does.)
 fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
     let digits = |f| if let Format::Float { significand, .. } = f { significand } else { 0 };
     let canonical = |digits: u32| Exact::Nan { negative: false, payload: u64::MAX << (64 - digits) };
     match (digits(from), digits(to)) {
         (7, 23) => value << 16,
-        (52, _) | (7 | 23, 52) => to.write(number, Rounding::Rz),
-        (_, 52) => to.write(canonical(23), Rounding::Rz),
+        (52, _) | (_, 52) => to.write(number, Rounding::Rz),
         (_, digits) => to.write(canonical(digits), Rounding::Rz),
     }
 }

@@ -259,8 +259,8 @@ fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
 fn quotient(a: Exact, b: Exact) -> Exact {
     let negative = is_negative(a) != is_negative(b);
     match (a, b) {
-        (_, Exact::Nan { .. }) => b,
         (Exact::Nan { .. }, _) => a,
+        (_, Exact::Nan { .. }) => b,
         (Exact::Infinite { .. }, Exact::Infinite { .. }) => INVALID,
         (Exact::Infinite { .. }, _) => Exact::Infinite { negative },
         (_, Exact::Infinite { .. }) => zero(negative),
