@@ -116,8 +116,8 @@ impl<'k> Builder<'k> {
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 
-    /// A tensor in the block's shared memory with nothing in it: it can be written, and read after what was written is
-    /// [`filled`](Tensor::filled).
+    /// A tensor in the block's shared memory with nothing in it: it can be written; waiting for what was written gives the view to read
+    /// ([`Pending::wait`](super::Pending::wait)).
     ///
     /// A layout in which two coordinates share an address is refused, as are one of more than 2²⁰ elements and a swizzle that would
     /// split elements.
