@@ -88,17 +88,11 @@ fn dtype(param: &ParamDecl) -> &'static str {
     }
 }
 
-/// A number. A float is recorded by its bits: JSON has no NaN, and decimal text would hide its sign and payload.
+/// A number. A float is recorded by its bits, as text: JSON has no NaN, and decimal text would hide its sign and payload.
 fn scalar(param: &ParamDecl, number: &Number) -> Json {
-    let dtype = match (number.integer, number.bytes) {
-        (Some(_), _) => dtype(param),
-        (None, 2) => "u16",
-        (None, 4) => "u32",
-        (None, _) => "u64",
-    };
-    let value = match number.integer.and_then(|n| i64::try_from(n).ok()) {
-        Some(n) => json!(n),
-        None => json!(number.bits),
+    let (dtype, value) = match number.integer {
+        Some(n) => (dtype(param), i64::try_from(n).map_or_else(|_| json!(number.bits), |n| json!(n))),
+        None => (param.element, json!(format!("{:#x}", number.bits))),
     };
     json!({"kind": "scalar", "dtype": dtype, "value": value})
 }

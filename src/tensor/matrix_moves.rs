@@ -4,6 +4,8 @@
 //! 2t + e, column g as its e-th half (transposed). One instruction moves 4, 2 or 1 of them; lane 8m + r passes the address of row r of
 //! matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
 
+use arrayvec::ArrayVec;
+
 use super::{
     element::TensorElement,
     fragment::Fragment,
@@ -55,6 +57,7 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
     while let Some(&(_, first)) = rest.first() {
         let count = [4, 2, 1].into_iter().find(|&count| is_affine(rest, count)).unwrap_or(1);
         let (group, after) = rest.split_at(count);
+        let group = &in_operand_order(group, transposed, ROWS * row);
         let step = |bit: usize| group.get(1 << bit).map_or(0, |(_, offset)| offset - first);
         let rows = Layout::with_stride(
             [ROWS, 1 + i64::from(count > 1), 1 + i64::from(count > 2)].into_iter().collect::<IntTuple>(),
@@ -88,6 +91,15 @@ fn move_group<'k, T: TensorElement>(
     match direction {
         Direction::Load => pointer.ldmatrix_words(trans, registers),
         Direction::Store => pointer.stmatrix_words(trans, registers),
+    }
+}
+
+/// The matrices of one instruction in the order of its registers. What is transposed is operand B of a product, whose registers for one
+/// column of the result are a pair along k, the rows in memory: in neighboring registers they need no moves before an `mma`.
+fn in_operand_order(group: &[(RegId, i64)], transposed: bool, rows: i64) -> ArrayVec<(RegId, i64), 4> {
+    match *group {
+        [a, b, c, d] if transposed && b.1 - a.1 != rows && c.1 - a.1 == rows => [a, c, b, d].into(),
+        _ => group.iter().copied().collect(),
     }
 }
 

@@ -47,8 +47,16 @@ impl DType {
         }
     }
 
-    /// The little-endian bytes of a JSON number; floating-point values may also be text, such as `"-inf"`.
+    /// The little-endian bytes of a JSON number; floating-point values may also be text, such as `"-inf"` or the bits `"0x7fc00000"`.
     pub(super) fn encode(self, value: &Json) -> Result<Vec<u8>, String> {
+        let bits = value.as_str().and_then(|text| text.strip_prefix("0x"));
+        if let Some(bits) = bits.and_then(|bits| u64::from_str_radix(bits, 16).ok()) {
+            let bytes = bits.to_le_bytes();
+            if bytes[self.bytes()..].iter().any(|&byte| byte != 0) {
+                return Err(format!("expected {} bytes, found {value}", self.bytes()));
+            }
+            return Ok(bytes[..self.bytes()].to_vec());
+        }
         let bytes = match self {
             DType::F16 => half::f16::from_f64(float(value)?).to_le_bytes().to_vec(),
             DType::Bf16 => half::bf16::from_f64(float(value)?).to_le_bytes().to_vec(),

@@ -96,7 +96,7 @@ fn a_name_prints_its_tables() {
             "",
         ]
     );
-    assert_eq!(text[12], "  0  0.0  1.0  2.0  3.0");
+    assert_eq!(text[12], "  0  T0V0  T1V0  T2V0  T3V0");
     let copy = lines(&["SM75_U32x1_LDSM_N"]);
     assert!(copy.contains(&"  source      ((8,4),128):((128,0),1)".to_owned()));
     assert!(copy.contains(&"   9: 4–7".to_owned()), "{copy:?}");
