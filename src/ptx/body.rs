@@ -71,7 +71,7 @@ pub(crate) struct Body {
     pub(super) open_loops: Vec<u32>,
     blocks: u32,
     /// What was known of registers before more was assumed in an open block, which is named first.
-    pub(super) assumed: Vec<(u32, RegId, Known)>,
+    pub(super) assumed: Vec<(u32, RegId, (Known, bool))>,
     pub(super) order: Order,
     pub(super) conditions: Vec<Condition>,
     pub(super) numbering: Numbering,

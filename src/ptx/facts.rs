@@ -51,6 +51,8 @@ pub(super) struct RegFacts {
     variable: bool,
     /// What its value can be (integers only).
     known: Known,
+    /// Whether some of that is assumed in an open block, so that what follows from it may not leave the block.
+    local: bool,
     /// The number that its value is, if others may be the same.
     term: Option<TermId>,
     /// The register that it is a constant step from.
@@ -84,6 +86,7 @@ impl Body {
             shared: false,
             variable: false,
             known: Known::nothing(width(class)),
+            local: false,
             term: None,
             origin: None,
             condition: None,
@@ -128,7 +131,7 @@ impl Body {
     pub(super) fn written(&mut self, reg: RegId) {
         let facts = self.facts_mut(reg);
         facts.version += 1;
-        facts.known = Known::nothing(width(reg.class));
+        (facts.known, facts.local) = (Known::nothing(width(reg.class)), false);
         (facts.term, facts.origin, facts.condition) = (None, None, None);
         (facts.dim, facts.buffer, facts.special) = (None, None, None);
     }
@@ -251,16 +254,38 @@ impl Body {
         }
     }
 
+    /// Whether what is known of the register's value is partly assumed in an open block.
+    pub(crate) fn is_local(&self, reg: RegId) -> bool {
+        self.facts(reg).local
+    }
+
+    /// Whether what is known of an operand is partly assumed in an open block.
+    pub(super) fn any_local(&self, operands: &[Operand<'_>]) -> bool {
+        let mut local = false;
+        operands.iter().for_each(|operand| operand.for_each_register(&mut |reg| local |= self.is_local(reg)));
+        local
+    }
+
     /// Records what is known of the register's value until the open block is closed: what is assumed in a branch holds in
     /// that branch.
     pub(crate) fn assume(&mut self, reg: RegId, known: Known) {
-        let block = *self.open_blocks.last().unwrap_or(&0);
-        let facts = self.facts_mut(reg);
-        let (before, after) = (facts.known, facts.known.and_also(known));
-        if after == before || facts.variable {
+        self.learn(reg, known, true);
+    }
+
+    /// Records what follows of the register's value: until the open block is closed if it follows from something `local`,
+    /// and wherever the register is known if not.
+    pub(crate) fn learn(&mut self, reg: RegId, known: Known, local: bool) {
+        if !local {
+            self.set_known(reg, known);
             return;
         }
-        facts.known = after;
+        let block = *self.open_blocks.last().unwrap_or(&0);
+        let facts = self.facts_mut(reg);
+        let (before, after) = ((facts.known, facts.local), facts.known.and_also(known));
+        if after == before.0 || facts.variable {
+            return;
+        }
+        (facts.known, facts.local) = (after, true);
         if facts.block != block {
             self.assumed.push((block, reg, before));
         }
@@ -270,12 +295,8 @@ impl Body {
     pub(crate) fn set_known(&mut self, reg: RegId, known: Known) {
         let facts = self.facts_mut(reg);
         facts.known = facts.known.and_also(known);
-        // Also after the end of blocks in which more is assumed of it.
-        for (_, _, before) in self
-            .assumed
-            .iter_mut()
-            .filter(|(_, assumed, _)| (assumed.class, assumed.index) == (reg.class, reg.index))
-        {
+        let same = |other: &RegId| other.class == reg.class && other.index == reg.index;
+        for (_, _, (before, _)) in self.assumed.iter_mut().filter(|(_, other, _)| same(other)) {
             *before = before.and_also(known);
         }
     }
@@ -287,8 +308,9 @@ impl Body {
 
     /// Forgets what was assumed in a block.
     pub(super) fn close_assumptions(&mut self, block: u32) {
-        while let Some((_, reg, known)) = self.assumed.pop_if(|(assumed_in, ..)| *assumed_in == block) {
-            self.facts_mut(reg).known = known;
+        while let Some((_, reg, before)) = self.assumed.pop_if(|(assumed_in, ..)| *assumed_in == block) {
+            let facts = self.facts_mut(reg);
+            (facts.known, facts.local) = before;
         }
         self.order.close(block);
     }

@@ -226,10 +226,15 @@ impl<'k> Builder<'k> {
         let i = Val::from_reg(counter, self);
         let unit = gcd(start.known().divisor(), step.known().divisor());
         if start.is_natural(end) {
-            i.assume(Known::multiple_of(unit, 8 * T::BYTES));
+            i.learn(Known::multiple_of(unit, 8 * T::BYTES), false);
+            // The counter is refused after the loop, so that the bound holds wherever it can be read.
+            i.learn(
+                Known::at_most(end.known().most().saturating_sub(1), 8 * T::BYTES),
+                start.is_local() || end.is_local(),
+            );
             self.body().assume_below(i.source(), end.source());
         } else {
-            i.assume(Known::multiple_of(power_of_two(unit), 8 * T::BYTES));
+            i.learn(Known::multiple_of(power_of_two(unit), 8 * T::BYTES), false);
         }
         state = body(i, state);
         slots.assign(self, &mut state);

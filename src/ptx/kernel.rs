@@ -124,11 +124,13 @@ impl<'k> Builder<'k> {
         mnemonic: fmt::Arguments<'_>,
         operands: &[Operand<'_>],
     ) -> Val<'k, T> {
-        if let Some(constant) = known.as_constant() {
+        // A constant may leave the block: it must not follow from what is assumed there.
+        let local = self.body().any_local(operands);
+        if let Some(constant) = known.as_constant().filter(|_| !local) {
             return T::from_bits(constant).into();
         }
         let result = self.result(mnemonic, operands);
-        result.assume(known);
+        result.learn(known, local);
         result
     }
 

@@ -73,7 +73,7 @@ impl<'k, T: Scalar> Val<'k, T> {
             Repr::Reg(reg, _) => reg,
             Repr::Const(value) => {
                 let moved: Self = k.result(format_args!("mov.{}", T::MEM), &[self.source()]);
-                moved.assume(Known::constant(value.to_bits(), width(T::CLASS)));
+                moved.learn(Known::constant(value.to_bits(), width(T::CLASS)), false);
                 moved.in_register(k)
             }
         }
@@ -121,10 +121,20 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Records what is known of this integer until the open block is closed.
-    pub(crate) fn assume(&self, known: Known) {
+    /// What is known of this integer wherever its register is, not only in an open block: what may be folded by.
+    pub(crate) fn settled(&self) -> Known {
+        if self.is_local() { Known::nothing(width(T::CLASS)) } else { self.known() }
+    }
+
+    /// Whether what is known of this integer is partly assumed in an open block.
+    pub(crate) fn is_local(&self) -> bool {
+        self.reg().is_some_and(|(reg, k)| k.body().is_local(reg))
+    }
+
+    /// Records what follows of this integer, from something assumed in an open block if `local`.
+    pub(crate) fn learn(&self, known: Known, local: bool) {
         if let Repr::Reg(reg, k) = self.0 {
-            k.body().assume(reg, known);
+            k.body().learn(reg, known, local);
         }
     }
 

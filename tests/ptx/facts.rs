@@ -73,6 +73,25 @@ fn bits_that_are_known_cost_nothing() {
     assert!(!compared.iter().any(|line| line.contains("setp") || line.contains("bra")), "{compared:#?}");
 }
 
+/// Where `n` is 1, `n + 1` is 2, but what leaves the branch is still refused.
+#[test]
+fn what_is_assumed_in_a_branch_does_not_leave_it() {
+    let refused = |escape: for<'k> fn(Val<'k, u32>) -> Val<'k, u32>| {
+        let built = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
+            let mut escaped = None;
+            k.if_(n.eq(1), || escaped = Some(escape(n)));
+            y.store(escaped.expect("set"));
+        });
+        matches!(built.expect_err("an escape").kind(), warpwright::ptx::BuildErrorKind::NotDominated { .. })
+    };
+    assert!(refused(|n| n + 1) && refused(|n| n & 7) && refused(|n| n.min(5)) && refused(|n| (n ^ 3) >> 1));
+    assert!(
+        refused(|n| n % 4)
+            && refused(|n| n.lt(4).select(7u32, n))
+            && refused(|n| n.cast::<u64>().cast::<u32>() * 3)
+    );
+}
+
 #[test]
 fn no_predicate_is_negated_for_a_branch() {
     let lines = instructions(|k, n, y| {

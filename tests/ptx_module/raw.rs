@@ -137,7 +137,7 @@ fn holes_and_bindings_must_match() {
 fn operands_must_have_run() {
     let kind = refused::<(u32,)>(|k, (x,)| {
         let mut escaped = None;
-        k.if_(x.gt(1u32), || escaped = Some(x + 1u32));
+        k.if_(x.eq(1u32), || escaped = Some(x + 1u32));
         k.raw("add.u32 {x}, {x}, 1;").input("x", escaped.expect("set")).emit();
     });
     assert!(matches!(kind, BuildErrorKind::NotDominated { .. }), "{kind}");

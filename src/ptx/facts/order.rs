@@ -165,12 +165,22 @@ impl Body {
 
     /// Records that `reg` has the same value as `source`, of another width.
     pub(in crate::ptx) fn set_same(&mut self, reg: RegId, source: RegId) {
-        self.set_term(reg, source, |_, term| term);
+        if self.follows_here(reg, source) {
+            self.set_term(reg, source, |_, term| term);
+        }
     }
 
     /// Records that `reg` is `⌈source / n⌉`.
     pub(in crate::ptx) fn set_ceil_div(&mut self, reg: RegId, source: RegId, n: u64) {
-        self.set_term(reg, source, |order, term| order.ceil_div(term, n));
+        if self.follows_here(reg, source) {
+            self.set_term(reg, source, |order, term| order.ceil_div(term, n));
+        }
+    }
+
+    /// Whether what follows of `reg` from facts about `source` holds wherever `reg` is known: a register of an outer block,
+    /// which an earlier instruction gave, outlives what is assumed in this one.
+    fn follows_here(&self, reg: RegId, source: RegId) -> bool {
+        !self.is_local(source) || self.open_blocks.last() == Some(&self.facts(reg).block)
     }
 
     /// Records that `reg` is `⌊source / n⌋`.
@@ -362,6 +372,18 @@ mod tests {
             );
             k.return_if(i.ge(n));
             assert!(i.is_below(&n));
+        });
+    }
+
+    /// `(n + 63) / 64` may wrap around, and is no `ceil_div` after the branch where it is one.
+    #[test]
+    fn what_an_outer_register_is_in_a_branch_it_need_not_be_after_it() {
+        build(|k, m, n| {
+            let blocks = (n + 63) / 64;
+            k.if_(n.lt(1000), || assert!(n.ceil_div(64).is_same(&blocks)));
+            k.if_(m.lt(blocks), || assert_eq!(m.tile_is_inside(64, n), Inside::Unknown));
+            let up = n.ceil_div(64);
+            k.if_(m.lt(up), || assert_eq!(m.tile_is_inside(64, n), Inside::First));
         });
     }
 

@@ -154,12 +154,12 @@ impl<'k, T: Number> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_min(b).into(),
-            In(_) if self.is_natural(other) && self.known().most() <= other.known().least() => self,
-            In(_) if self.is_natural(other) && other.known().most() <= self.known().least() => other,
+            In(_) if self.is_natural(other) && self.settled().most() <= other.settled().least() => self,
+            In(_) if self.is_natural(other) && other.settled().most() <= self.settled().least() => other,
             In(k) => {
                 let result = self.binary(k, format_args!("min.{}", T::PTX), other);
                 if self.is_natural(other) {
-                    result.assume(self.known().min(other.known()));
+                    result.learn(self.known().min(other.known()), self.is_local() || other.is_local());
                 }
                 result
             }
@@ -172,12 +172,12 @@ impl<'k, T: Number> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_max(b).into(),
-            In(_) if self.is_natural(other) && self.known().most() <= other.known().least() => other,
-            In(_) if self.is_natural(other) && other.known().most() <= self.known().least() => self,
+            In(_) if self.is_natural(other) && self.settled().most() <= other.settled().least() => other,
+            In(_) if self.is_natural(other) && other.settled().most() <= self.settled().least() => self,
             In(k) => {
                 let result = self.binary(k, format_args!("max.{}", T::PTX), other);
                 if T::EXACT {
-                    result.assume(self.known().or_else(other.known()));
+                    result.learn(self.known().or_else(other.known()), self.is_local() || other.is_local());
                 }
                 result
             }
@@ -228,9 +228,9 @@ impl<'k, T: Whole> Val<'k, T> {
         if let ((Some((result, k)), Some((source, _)), Some(by)), true) =
             (registers, self.is_natural(divisor))
         {
-            let most = self.known().most().div_ceil(by.to_bits().max(1));
+            let (most, local) = (self.known().most().div_ceil(by.to_bits().max(1)), self.is_local());
             let mut body = k.body();
-            body.assume(result, facts::Known::at_most(most, 8 * T::BYTES));
+            body.learn(result, facts::Known::at_most(most, 8 * T::BYTES), local);
             body.set_ceil_div(result, source, by.to_bits().max(1));
         }
         result
@@ -300,7 +300,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
             In(k) => {
                 let result = self.binary(k, format_args!("mul.hi.{}", T::PTX), other);
                 if self.is_natural(other) {
-                    result.assume(self.known().mul_high(other.known()));
+                    result.learn(self.known().mul_high(other.known()), self.is_local() || other.is_local());
                 }
                 result
             }
@@ -401,7 +401,7 @@ impl<'k, T: Whole> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => a.fold_rem(b).into(),
             In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
-            In(_) if self.is_natural(other) && self.known().most() < other.known().least() => self,
+            In(_) if self.is_natural(other) && self.settled().most() < other.settled().least() => self,
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
                 let known = self.known().rem(other.known());

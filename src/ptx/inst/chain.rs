@@ -119,7 +119,7 @@ impl<'k, T: Scalar> Val<'k, T> {
             Some((base, Step::Times(factor)))
                 if factor.trailing_zeros() >= amount
                     && base
-                        .known()
+                        .settled()
                         .most()
                         .checked_mul(factor)
                         .is_some_and(|most| most <= u64::MAX >> (64 - width)) =>

@@ -238,8 +238,10 @@ impl<'k, T: Number> Val<'k, T> {
                 self.upper_half(k).compare(comparison, other.upper_half(k))
             }
             In(k) => {
-                if let Some(answer) =
-                    self.is_natural(other).then(|| comparison.known(self.known(), other.known())).flatten()
+                if let Some(answer) = self
+                    .is_natural(other)
+                    .then(|| comparison.known(self.settled(), other.settled()))
+                    .flatten()
                 {
                     return answer.into();
                 }

@@ -87,7 +87,7 @@ impl<'k, T: Numeric> Val<'k, T> {
         if let (Format::Integer { signed, .. }, Format::Integer { bits, .. }) = (T::FORMAT, U::FORMAT) {
             let known = self.known();
             let resized = known.resized(bits, signed);
-            result.assume(resized);
+            result.learn(resized, self.is_local());
             let same = resized.most() >= known.most() && (!signed || known.is_nonnegative());
             if let (Some((reg, _)), Some((source, _)), true) =
                 (result.reg(), self.reg(), same && bits != known.width())

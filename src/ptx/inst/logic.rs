@@ -53,8 +53,8 @@ impl<'k, T: Bits> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => T::from_bits(a.to_bits() & b.to_bits()).into(),
             // A mask that keeps all bits that there may be.
-            In(_) if a.possible() & !b.certain() == 0 => self,
-            In(_) if b.possible() & !a.certain() == 0 => other,
+            In(_) if self.settled().possible() & !other.settled().certain() == 0 => self,
+            In(_) if other.settled().possible() & !self.settled().certain() == 0 => other,
             In(k) => k
                 .integer::<T>(
                     a.and(b),
@@ -79,8 +79,8 @@ impl<'k, T: Bits> Val<'k, T> {
         let (a, b) = (self.known(), other.known());
         match operands(self, other) {
             Known(a, b) => T::from_bits(a.to_bits() | b.to_bits()).into(),
-            In(_) if b.possible() & !a.certain() == 0 => self,
-            In(_) if a.possible() & !b.certain() == 0 => other,
+            In(_) if other.settled().possible() & !self.settled().certain() == 0 => self,
+            In(_) if self.settled().possible() & !other.settled().certain() == 0 => other,
             In(k) => {
                 k.integer(a.or(b), format_args!("or.{}", T::UNTYPED), &[self.operand(k), other.operand(k)])
             }
@@ -92,8 +92,8 @@ impl<'k, T: Bits> Val<'k, T> {
         let (a, b) = (self.known(), other.known());
         match operands(self, other) {
             Known(a, b) => T::from_bits(a.to_bits() ^ b.to_bits()).into(),
-            In(_) if b.as_constant() == Some(0) => self,
-            In(_) if a.as_constant() == Some(0) => other,
+            In(_) if other.settled().as_constant() == Some(0) => self,
+            In(_) if self.settled().as_constant() == Some(0) => other,
             In(k) => {
                 k.integer(a.xor(b), format_args!("xor.{}", T::UNTYPED), &[self.operand(k), other.operand(k)])
             }

@@ -32,7 +32,7 @@ impl<'k> Val<'k, bool> {
                 let known = yes.known().or_else(no.known());
                 let operands = [yes.operand(k), no.operand(k), Operand::Reg(reg)];
                 let result: Val<'k, T> = k.result(format_args!("selp.{}", selected::<T>()), &operands);
-                result.assume(known);
+                result.learn(known, yes.is_local() || no.is_local());
                 result
             }
         }
