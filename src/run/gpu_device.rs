@@ -94,6 +94,7 @@ impl Backend for GpuDevice {
     }
 
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError> {
+        #[allow(clippy::infallible_destructuring_match, reason = "with the simulator there are two kinds")]
         let slice = match store {
             Store::Cuda(slice) => slice,
             #[cfg(feature = "sim")]
