@@ -57,6 +57,7 @@ pub use ptr::{
 };
 pub use raw::{Append, IntoRaw, Raw, RawOperand};
 pub use scope::{Block, Cluster, Lane, Reducible, Scope, Warp, WarpGroup, Warps};
+pub(crate) use scope::{quotient, remainder};
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};
 pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, f16, f16x2};

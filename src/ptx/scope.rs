@@ -111,13 +111,13 @@ use by_own_methods;
 
 /// The quotient by a constant: a shift for a power of two.
 #[track_caller]
-fn quotient<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
+pub(crate) fn quotient<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value >> by.trailing_zeros() } else { value / by }
 }
 
 /// The remainder by a constant: a mask for a power of two.
 #[track_caller]
-fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
+pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value & (by - 1) } else { value % by }
 }
 

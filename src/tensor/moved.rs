@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     layout::{Layout, Tuple},
-    ptx::{Builder, Val},
+    ptx::{Builder, Val, quotient, remainder},
 };
 
 /// What moving a view's start adds.
@@ -108,12 +108,7 @@ pub(super) fn coordinate(times: Val<'_, u32>, by: u32) -> Val<'_, u32> {
 /// Quotient and remainder by a constant.
 #[track_caller]
 pub(crate) fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
-    let by = by as u32;
-    if by.is_power_of_two() {
-        (value >> by.trailing_zeros(), value & (by - 1))
-    } else {
-        (value / by, value % by)
-    }
+    (quotient(value, by as u32), remainder(value, by as u32))
 }
 
 /// Calls `visit` with each mode that a coordinate fixes by a register.

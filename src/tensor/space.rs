@@ -5,13 +5,6 @@ use crate::ptx::{Element, Global, Ptr, Shared, Space, Val};
 
 /// The state spaces of tensors: global and shared memory.
 pub trait TensorSpace: Space + Sized {
-    /// The tensor, if it is in global memory.
-    #[doc(hidden)]
-    fn as_global<'a, 'k, T: TensorElement, A>(
-        _: &'a Tensor<'k, Self, T, A>,
-    ) -> Option<&'a Tensor<'k, Global, T, A>> {
-        None
-    }
     /// The tensor, if it is in shared memory.
     #[doc(hidden)]
     fn as_shared<'a, 'k, T: TensorElement, A>(
@@ -23,7 +16,7 @@ pub trait TensorSpace: Space + Sized {
     #[doc(hidden)]
     #[track_caller]
     fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A>;
-    /// The pointer `times` steps of `elements` further on, of which there are less than `extent`.
+    /// The pointer `times` steps of `elements` further on.
     #[doc(hidden)]
     #[track_caller]
     fn at_steps<'k, T: Element, A>(
@@ -50,12 +43,6 @@ pub trait TensorSpace: Space + Sized {
 }
 
 impl TensorSpace for Global {
-    fn as_global<'a, 'k, T: TensorElement, A>(
-        tensor: &'a Tensor<'k, Self, T, A>,
-    ) -> Option<&'a Tensor<'k, Global, T, A>> {
-        Some(tensor)
-    }
-
     #[track_caller]
     fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A> {
         pointer.advance(bytes.cast())

@@ -5,7 +5,6 @@ use std::fmt;
 use arrayvec::ArrayVec;
 
 use crate::ptx::{
-    error::BuildErrorKind,
     kernel::Builder,
     operand::{Immediate, Operand},
     types::Scalar,
@@ -72,9 +71,7 @@ impl<'k> Builder<'k> {
         for c in c.iter() {
             let c = if c.is_shared() { self.copy_of(*c) } else { *c };
             let reg = c.in_register(self);
-            if !self.body().is_carried(reg) {
-                self.fail(BuildErrorKind::NotCarried { register: reg.to_string() });
-            }
+            self.check_carried(&[reg]);
             registers.push(Val::from_reg(reg, self));
         }
         self.product(mnemonic, &registers, a, b, &registers, addition);
