@@ -1,4 +1,4 @@
-//! How fast the simulator is: decoding, loops of one kind of instruction with and without checks, matrix products.
+//! How fast the simulator is: parsing, loops of one kind of instruction with and without checks, matrix products.
 //!
 //! Rates of loops are thread-instructions a second, those of products multiplications of two elements.
 
@@ -14,14 +14,28 @@ use warpwright::{
     sim::{Arg, Checks, Launch, Memory, Module, Sim},
 };
 
-fn decode(criterion: &mut Criterion) {
-    let text = matmul::<bf16>(Target::SM_80, 8).expect("the kernel is right").ptx();
-    let lines = text.lines().count();
-    let mut group = criterion.benchmark_group("decode");
-    group.throughput(Throughput::Elements(lines as u64));
-    group.bench_function(format!("matmul, {lines} lines"), |bencher| {
-        bencher.iter(|| Module::parse(black_box(&text)));
+fn parse(criterion: &mut Criterion) {
+    let kernel = matmul::<bf16>(Target::SM_80, 8).expect("the kernel is right").ptx();
+    let (head, body) = kernel.split_once(".visible").expect("a kernel");
+    let kernels = |n: u32| (0..n).map(|i| format!(".visible{}", body.replace("matmul", &format!("k{i}"))));
+    let module: String = std::iter::once(head.to_string()).chain(kernels(50)).collect();
+    let calls: String = (1..2000).rev().fold(String::new(), |text, i| {
+        let call = if i < 1999 { format!("call.uni f{};", i + 1) } else { String::new() };
+        text + &format!(
+            ".func f{i}() {{\n.reg .b32 %r;\nmov.u32 %r, 0;\nadd.u32 %r, %r, 1;\n{call}\nret;\n}}\n"
+        )
     });
+    let entries: String =
+        (0..1000).map(|i| format!(".visible .entry k{i}() {{ call.uni f1; ret; }}\n")).collect();
+    let functions = format!(".version 8.0\n.target sm_80\n.address_size 64\n{calls}{entries}");
+    let mut group = criterion.benchmark_group("parse");
+    for (name, text) in
+        [("one kernel", kernel.as_str()), ("50 kernels", &module), ("2,000 functions", &functions)]
+    {
+        Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |bencher| bencher.iter(|| Module::parse(black_box(text))));
+    }
     group.finish();
 }
 
@@ -93,5 +107,5 @@ fn products(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, decode, loops, products);
+criterion_group!(benches, parse, loops, products);
 criterion_main!(benches);

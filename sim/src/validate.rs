@@ -6,8 +6,13 @@
 mod features;
 mod target;
 
+use std::fmt::Display;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
 use crate::program::module::Module;
-use crate::text::ast::{Ast, Function, Instruction, Item, Operand, OperandKind, Statement};
+use crate::text::ast::{Ast, Function, Instruction, Item, Mnemonic, Operand, OperandKind, Statement};
 use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::validate::target::{Needs, Target, Version};
@@ -15,8 +20,8 @@ use crate::validate::target::{Needs, Target, Version};
 /// Every error in a text, in its order: unknown or malformed instructions, wrong operands, undefined and doubly defined
 /// names, features that the module's `.version` or `.target` lack. `file` is the name that the errors give the text.
 ///
-/// Valid here means what ptxas takes. Instructions that the simulator cannot run (textures, `tcgen05`, `multimem` …) count as
-/// unknown.
+/// Valid here means what ptxas takes. Operands and qualifiers of instructions that the simulator does not support (textures,
+/// `tcgen05`, `multimem` …) are not checked.
 ///
 /// ```
 /// let text = ".version 7.0\n.target sm_80\n.entry k() {\n    .reg .b32 %r<2>;\n    add.u32 %r1, %r2, 1;\n    ret;\n}";
@@ -40,6 +45,8 @@ struct Features<'t> {
     text: &'t str,
     version: Version,
     target: Target,
+    /// What instructions demand, by mnemonic and number of operands.
+    demands: FxHashMap<(*const Mnemonic, usize), Rc<[(Version, Needs)]>>,
     errors: Vec<ParseError>,
 }
 
@@ -60,7 +67,7 @@ impl<'t> Features<'t> {
             let message = format!("target `{name}` is known since version {since}; this is {version}");
             return vec![error(ast.target_pos, name.len(), message)];
         }
-        let mut features = Self { text, version, target, errors: vec![] };
+        let mut features = Self { text, version, target, demands: FxHashMap::default(), errors: vec![] };
         for item in &ast.items {
             match item {
                 Item::Function(function) => features.function(function),
@@ -77,7 +84,7 @@ impl<'t> Features<'t> {
         for directive in &function.directives {
             if let Some((version, needs)) = features::of_directive(&directive.name) {
                 let name = format!("`.{}`", directive.name);
-                self.demand(directive.pos, directive.name.len() + 1, &name, version, needs);
+                self.demand(directive.pos, directive.name.len() + 1, name, version, needs);
             }
         }
         self.body(function.body.as_deref().unwrap_or(&[]));
@@ -88,7 +95,7 @@ impl<'t> Features<'t> {
             match statement {
                 Statement::Instruction(i) => self.instruction(i),
                 Statement::Block(inner) => self.body(inner),
-                Statement::Registers(registers) if registers.ty == "b128" => {
+                Statement::Registers(registers) if *registers.ty == *"b128" => {
                     self.demand(registers.pos, 4, "a register of 128 bits", Version(8, 3), Needs::Sm(70));
                 }
                 _ => {}
@@ -98,15 +105,18 @@ impl<'t> Features<'t> {
 
     fn instruction(&mut self, i: &Instruction) {
         let mnemonic = i.mnemonic();
-        for (version, needs) in features::of_instruction(i) {
-            self.demand(i.pos, mnemonic.len(), &format!("`{mnemonic}`"), version, needs);
+        let key = (std::ptr::from_ref(&*i.mnemonic), i.operands.len());
+        let demands =
+            self.demands.entry(key).or_insert_with(|| features::of_instruction(i).collect()).clone();
+        for &(version, needs) in &*demands {
+            self.demand(i.pos, mnemonic.len(), format_args!("`{mnemonic}`"), version, needs);
         }
         for operand in &i.operands {
             self.operand(operand);
         }
         // PTX ISA, "shfl" and "vote" without `.sync`: removed for sm_70 and higher.
         let unsynchronised =
-            matches!(i.opcode.as_str(), "shfl" | "vote") && !i.modifiers.iter().any(|m| m == "sync");
+            matches!(i.opcode(), "shfl" | "vote") && !i.modifiers().iter().any(|m| m == "sync");
         if unsynchronised && self.target.sm >= 70 && self.version >= Version(6, 4) {
             let message =
                 format!("`{mnemonic}` needs `.sync` on sm_70 or higher; the target is {}", self.target);
@@ -115,14 +125,18 @@ impl<'t> Features<'t> {
     }
 
     fn operand(&mut self, operand: &Operand) {
-        let (OperandKind::Name(name) | OperandKind::Component(name, _)) = &operand.kind else { return };
+        let name = match &operand.kind {
+            OperandKind::Name(name) => name,
+            OperandKind::Component(parts) => &parts[0],
+            _ => return,
+        };
         if let Some((version, needs)) = features::of_register(name) {
-            self.demand(operand.pos, name.len(), &format!("`{name}`"), version, needs);
+            self.demand(operand.pos, name.len(), format_args!("`{name}`"), version, needs);
         }
     }
 
     /// One error at most for a place.
-    fn demand(&mut self, pos: Pos, len: usize, what: &str, version: Version, needs: Needs) {
+    fn demand(&mut self, pos: Pos, len: usize, what: impl Display, version: Version, needs: Needs) {
         let message = if self.version < version {
             format!("{what} needs version {version} of PTX; this is {}", self.version)
         } else if !needs.are_met_by(self.target) {

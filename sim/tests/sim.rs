@@ -11,6 +11,7 @@ mod sim {
     mod faults;
     mod forms;
     mod matmul;
+    mod modules;
     mod mutate;
     mod mutated;
     mod npy;

@@ -44,6 +44,10 @@ pub(crate) fn call(
                 format!("assertion failed: {message} ({file}:{line})"),
             ));
         }
+        Builtin::Missing => {
+            let message = format!("a call of `{}`, which has no body in this module", callee.name);
+            return Err(Fault::at(FindingKind::InvalidAddress, lane, message));
+        }
         Builtin::Malloc => 0,
         Builtin::Free => return Ok(()),
     };

@@ -1,5 +1,6 @@
 //! Analyses of decoded code, for the checkers.
 
 pub(crate) mod contract;
+pub(crate) mod cycles;
 pub(crate) mod products;
 pub(crate) mod watch;

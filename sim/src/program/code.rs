@@ -297,6 +297,8 @@ pub(crate) enum Builtin {
     Malloc,
     /// `free(pointer)`.
     Free,
+    /// A function without a body, which is an error when it is called.
+    Missing,
 }
 
 /// Everything an entry can reach, ready to run.

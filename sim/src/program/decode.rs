@@ -33,11 +33,14 @@ mod warp;
 mod wgmma;
 mod wmma;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use crate::program::code::Code;
+use rustc_hash::FxHashMap;
+
+use crate::program::code::{Code, ParamSlot};
+use crate::program::decode::builder::Checked;
 use crate::program::types::Type;
-use crate::text::ast::{Ast, Function, FunctionKind, Item, Linkage, Space, Statement, Variable};
+use crate::text::ast::{Ast, Function, FunctionKind, Init, Item, Linkage, Space, Statement, Variable};
 use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 
@@ -53,7 +56,7 @@ pub(crate) struct Symbols<'m> {
     /// Bits of a global or generic address.
     pub(crate) address_size: u32,
     pub(crate) variables: Vec<&'m Variable>,
-    pub(crate) names: HashMap<&'m str, Global>,
+    pub(crate) names: FxHashMap<&'m str, Global>,
     pub(crate) functions: Vec<&'m Function>,
 }
 
@@ -75,7 +78,7 @@ impl<'m> Symbols<'m> {
             text,
             address_size: ast.address_size,
             variables: vec![],
-            names: HashMap::new(),
+            names: FxHashMap::default(),
             functions: vec![],
         };
         for item in &ast.items {
@@ -98,12 +101,18 @@ impl<'m> Symbols<'m> {
 
     /// The index of a global or constant variable.
     pub(crate) fn index_of(&self, variable: &Variable) -> Option<u32> {
-        self.variables.iter().position(|v| std::ptr::eq(*v, variable)).map(|i| i as u32)
+        match self.names.get(&*variable.name) {
+            Some(&Global::Variable(i)) if std::ptr::eq(self.variables[i], variable) => Some(i as u32),
+            _ => self.variables.iter().position(|v| std::ptr::eq(*v, variable)).map(|i| i as u32),
+        }
     }
 
     /// The number of a function in the module.
     pub(crate) fn function_index(&self, function: &Function) -> u32 {
-        self.functions.iter().position(|f| std::ptr::eq(*f, function)).unwrap_or(0) as u32
+        match self.names.get(&*function.name) {
+            Some(&Global::Function(i)) => i as u32,
+            _ => 0,
+        }
     }
 
     /// Collects the global and constant variables declared inside functions.
@@ -194,13 +203,13 @@ pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Ty
 
 /// Whether the size of a variable is found elsewhere: in its definition, its initial value, or a call.
 fn may_be_open(variable: &Variable) -> bool {
-    let initialised = matches!(variable.init, Some(crate::text::ast::Init::List(_)));
+    let initialised = matches!(variable.init.as_deref(), Some(Init::List(_)));
     variable.linkage == Linkage::Extern || initialised || variable.space == Space::Param
 }
 
 fn extent_of_init(variable: &Variable) -> u64 {
-    match &variable.init {
-        Some(crate::text::ast::Init::List(items)) => items.len() as u64,
+    match variable.init.as_deref() {
+        Some(Init::List(items)) => items.len() as u64,
         _ => 0,
     }
 }
@@ -208,30 +217,58 @@ fn extent_of_init(variable: &Variable) -> u64 {
 /// Errors after which decoding a module is given up.
 pub(crate) const MAX_ERRORS: usize = 64;
 
-/// Decodes every entry, and every other function with a body, of a module. All errors of one function come together, and
-/// those of a function that several entries reach come once for each.
-pub(crate) fn decode(symbols: &Symbols<'_>) -> Result<Vec<Code>, Vec<ParseError>> {
-    let mut codes = vec![];
+/// Checks every function with a body, once each, and returns the parameters of the kernels in order.
+pub(crate) fn check<'m>(symbols: &'m Symbols<'m>) -> Result<Vec<Kernel<'m>>, Vec<ParseError>> {
     let mut errors = vec![];
-    let mut reached: HashSet<u32> = HashSet::new();
-    let of_kind =
-        |kind| symbols.functions.iter().filter(move |f: &&&Function| f.kind == kind && f.body.is_some());
-    for function in of_kind(FunctionKind::Entry) {
-        match builder::build(symbols, function) {
-            Ok(code) => {
-                reached.extend(code.callees.iter().map(|callee| callee.function));
-                codes.push(code);
-            }
-            Err(found) => errors.extend(found),
-        }
+    let mut kernels = vec![];
+    let mut checked = vec![];
+    for function in &symbols.functions {
+        let facts = match function.body {
+            Some(_) => builder::check(symbols, function),
+            None => Ok(Checked::default()),
+        };
+        checked.push(facts.unwrap_or_else(|found| {
+            errors.extend(found);
+            Checked::default()
+        }));
         if errors.len() >= MAX_ERRORS {
             return Err(errors);
         }
     }
-    for function in of_kind(FunctionKind::Func) {
-        if !reached.contains(&symbols.function_index(function)) {
-            errors.extend(builder::build(symbols, function).err().into_iter().flatten());
+    for (index, function) in symbols.functions.iter().enumerate() {
+        if function.kind == FunctionKind::Entry && function.body.is_some() && errors.is_empty() {
+            let (params, _) = builder::params(symbols, function).map_err(|error| vec![error])?;
+            kernels.push(Kernel { function, params });
+            if shared_of_all(&checked, index) > MAX_SHARED {
+                errors.extend(link(symbols, function).err());
+            }
         }
     }
-    if errors.is_empty() { Ok(codes) } else { Err(errors) }
+    if errors.is_empty() { Ok(kernels) } else { Err(errors) }
+}
+
+/// Bytes of static shared memory of everything that a function reaches.
+fn shared_of_all(checked: &[Checked], root: usize) -> u64 {
+    let mut seen = HashSet::from([root]);
+    let mut stack = vec![root];
+    let mut bytes = 0;
+    while let Some(at) = stack.pop() {
+        bytes += u64::from(checked[at].shared);
+        stack.extend(checked[at].callees.iter().map(|&to| to as usize).filter(|&to| seen.insert(to)));
+    }
+    bytes
+}
+
+/// A kernel of a checked module.
+pub(crate) struct Kernel<'m> {
+    pub(crate) function: &'m Function,
+    pub(crate) params: Vec<ParamSlot>,
+}
+
+/// Decodes a kernel of a checked module, and everything that it reaches.
+///
+/// # Errors
+/// If some of that is not supported.
+pub(crate) fn link(symbols: &Symbols<'_>, entry: &Function) -> Result<Code, ParseError> {
+    builder::link(symbols, entry).map_err(|mut errors| errors.swap_remove(0))
 }

@@ -1,11 +1,11 @@
 //! A module: parsed, decoded, and ready to launch.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use crate::program::code::{Code, Meta};
-use crate::program::decode::{Symbols, decode, size_of};
+use crate::program::code::{Code, Meta, ParamSlot};
+use crate::program::decode::{Symbols, check, link, size_of};
 use crate::program::spaces::FUNCTION_WINDOW;
 use crate::program::types::Type;
 use crate::report::SourceLocation;
@@ -14,7 +14,7 @@ use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::text::parser;
 
-/// A PTX module, validated and decoded. Cheap to clone.
+/// A PTX module, validated. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Module {
     inner: Arc<Inner>,
@@ -26,8 +26,17 @@ struct Inner {
     file: String,
     text: String,
     ast: Ast,
-    codes: Vec<Code>,
+    kernels: Vec<Kernel>,
     variables: Vec<GlobalVariable>,
+}
+
+#[derive(Debug)]
+struct Kernel {
+    /// Index of its function among the items.
+    item: usize,
+    params: Vec<ParamSlot>,
+    /// Decoded when it is first asked for: functions that several kernels call would otherwise take memory for each of them.
+    code: OnceLock<Result<Code, ParseError>>,
 }
 
 /// A `.global` or `.const` variable of a module.
@@ -97,12 +106,12 @@ impl Module {
     pub(crate) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
         let build = || {
             let ast = parser::parse(text)?;
-            let (codes, variables) = {
+            let (kernels, variables) = {
                 let symbols = Symbols::new(text, &ast).map_err(|error| vec![error])?;
-                (decode(&symbols)?, variables(&symbols).map_err(|error| vec![error])?)
+                (kernels(&symbols, &ast)?, variables(&symbols).map_err(|error| vec![error])?)
             };
             let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-            Ok(Inner { id, file: file.into(), text: text.into(), ast, codes, variables })
+            Ok(Inner { id, file: file.into(), text: text.into(), ast, kernels, variables })
         };
         build()
             .map(|inner| Self { inner: Arc::new(inner) })
@@ -122,17 +131,22 @@ impl Module {
 
     /// The names of the kernels, in the order of the text.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.inner.codes.iter().filter_map(|code| self.entry(&code.entry))
+        self.inner.kernels.iter().filter_map(|kernel| match &self.inner.ast.items[kernel.item] {
+            Item::Function(function) => Some(Entry { module: self, kernel, function }),
+            _ => None,
+        })
     }
 
     /// A kernel by name.
     pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
-        let code = self.inner.codes.iter().find(|code| &*code.entry == name)?;
-        let function = self.inner.ast.items.iter().find_map(|item| match item {
-            Item::Function(f) if f.name == name && f.body.is_some() => Some(f),
-            _ => None,
-        })?;
-        Some(Entry { code, function })
+        self.entries().find(|entry| entry.name() == name)
+    }
+
+    /// The decoded form of a kernel and of what it calls.
+    fn link(&self, entry: &Function) -> Result<Code, ParseError> {
+        let linked =
+            Symbols::new(&self.inner.text, &self.inner.ast).and_then(|symbols| link(&symbols, entry));
+        linked.map_err(|error| error.in_file(&self.inner.file))
     }
 
     /// The name that reports give the text.
@@ -164,7 +178,7 @@ impl Module {
     pub(crate) fn largest_shared(&self, entry: &str) -> Option<Pos> {
         let items = &self.inner.ast.items;
         let function = items.iter().find_map(|item| match item {
-            Item::Function(f) if f.name == entry => f.body.as_deref(),
+            Item::Function(f) if *f.name == *entry => f.body.as_deref(),
             _ => None,
         });
         let outer = items.iter().filter_map(|item| match item {
@@ -172,7 +186,7 @@ impl Module {
             _ => None,
         });
         let inner = function.unwrap_or(&[]).iter().filter_map(|statement| match statement {
-            Statement::Variable(variable) => Some(variable),
+            Statement::Variable(variable) => Some(&**variable),
             _ => None,
         });
         let bytes = |v: &&Variable| v.dims.iter().flatten().product::<u64>() * u64::from(v.vector);
@@ -195,7 +209,8 @@ impl Module {
 /// What a module says about one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'m> {
-    pub(crate) code: &'m Code,
+    module: &'m Module,
+    kernel: &'m Kernel,
     function: &'m Function,
 }
 
@@ -213,17 +228,22 @@ pub struct Param {
 impl<'m> Entry<'m> {
     /// The kernel's name.
     pub fn name(&self) -> &'m str {
-        &self.code.entry
+        &self.function.name
+    }
+
+    /// What a launch executes.
+    ///
+    /// # Errors
+    /// If the kernel, or something that it calls, contains an instruction that is not supported.
+    pub(crate) fn code(&self) -> Result<&'m Code, &'m ParseError> {
+        self.kernel.code.get_or_init(|| self.module.link(self.function)).as_ref()
     }
 
     /// The parameters in order.
     pub fn params(&self) -> Vec<Param> {
-        let param = |p: &crate::program::code::ParamSlot| Param {
-            name: p.name.to_string(),
-            ty: p.ty.to_string(),
-            size: p.size as usize,
-        };
-        self.code.params.iter().map(param).collect()
+        let param =
+            |p: &ParamSlot| Param { name: p.name.to_string(), ty: p.ty.to_string(), size: p.size as usize };
+        self.kernel.params.iter().map(param).collect()
     }
 
     /// The integers of a directive such as `maxntid`, `maxnreg`, `minnctapersm`, if the kernel has it.
@@ -243,9 +263,10 @@ impl<'m> Entry<'m> {
         self.directive("reqnctapercluster").map(extents)
     }
 
-    /// Bytes of statically declared shared memory that the kernel and what it calls use.
+    /// Bytes of statically declared shared memory that the kernel and what it calls use; 0 if they contain an instruction
+    /// that is not supported.
     pub fn static_shared_bytes(&self) -> usize {
-        self.code.static_shared as usize
+        self.code().map_or(0, |code| code.static_shared as usize)
     }
 
     /// Registers declared in the kernel's body, by type.
@@ -282,7 +303,7 @@ fn count_registers(body: &[Statement], counts: &mut BTreeMap<String, u64>) {
             Statement::Block(inner) => count_registers(inner, counts),
             Statement::Registers(registers) => {
                 let names = registers.names.iter().map(|(_, count)| u64::from(count.unwrap_or(1)));
-                *counts.entry(registers.ty.clone()).or_insert(0) +=
+                *counts.entry(registers.ty.to_string()).or_insert(0) +=
                     names.sum::<u64>() * u64::from(registers.vector);
             }
             _ => {}
@@ -294,10 +315,24 @@ fn collect_instructions(body: &[Statement], out: &mut Vec<(String, u32)>) {
     for statement in body {
         match statement {
             Statement::Block(inner) => collect_instructions(inner, out),
-            Statement::Instruction(i) => out.push((i.mnemonic(), i.pos.line)),
+            Statement::Instruction(i) => out.push((i.mnemonic().to_string(), i.pos.line)),
             _ => {}
         }
     }
+}
+
+fn kernels(symbols: &Symbols<'_>, ast: &Ast) -> Result<Vec<Kernel>, Vec<ParseError>> {
+    let functions = ast.items.iter().enumerate().filter_map(|(i, item)| match item {
+        Item::Function(function) => Some((std::ptr::from_ref(function), i)),
+        _ => None,
+    });
+    let items: HashMap<*const Function, usize> = functions.collect();
+    let kernel = |k: crate::program::decode::Kernel<'_>| Kernel {
+        item: items[&std::ptr::from_ref(k.function)],
+        params: k.params,
+        code: OnceLock::new(),
+    };
+    Ok(check(symbols)?.into_iter().map(kernel).collect())
 }
 
 /// Memory that a module's variables may take together.

@@ -1,6 +1,7 @@
 //! Why a launch failed.
 
 use crate::report::{Finding, FindingKind};
+use crate::text::error::ParseError;
 
 /// Why a launch did not run, or did not run to its end.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -49,6 +50,14 @@ pub enum SimError {
         kernel: String,
         /// What is wrong.
         reason: String,
+    },
+    /// The kernel, or something that it calls, contains an instruction that the simulator does not support.
+    #[error("kernel `{kernel}` cannot run: {}, line {}", .error.message(), .error.line())]
+    Unsupported {
+        /// The kernel.
+        kernel: String,
+        /// The instruction.
+        error: ParseError,
     },
     /// A finding of the kernel that stopped the run.
     #[error("{0}")]

@@ -172,9 +172,12 @@ impl<'a> Sim<'a> {
             let entries = module.entries().map(|e| format!("`{}`", e.name())).collect();
             return Err(SimError::UnknownEntry { name: entry.into(), entries });
         };
-        let separate = (self.contract == Contract::Never && !found.code.contractions.is_empty())
-            .then(|| found.code.uncontracted());
-        let code = separate.as_ref().unwrap_or(found.code);
+        let code = found
+            .code()
+            .map_err(|error| SimError::Unsupported { kernel: entry.into(), error: error.clone() })?;
+        let separate =
+            (self.contract == Contract::Never && !code.contractions.is_empty()).then(|| code.uncontracted());
+        let code = separate.as_ref().unwrap_or(code);
         let params = params(code, args)?;
         let cluster = launch.cluster.or(found.reqnctapercluster());
         check_shape(

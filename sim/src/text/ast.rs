@@ -3,7 +3,92 @@
 //! Printing a tree ([`std::fmt::Display`]) and parsing the result gives the same tree; positions do not take part
 //! in comparisons. Debug sections (`.section`, `@@DWARF`) are skipped by the parser and are not part of it.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 pub(crate) use crate::text::lexer::Pos;
+
+/// A name of the text; equal names of a module share their characters.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// Its characters.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&Name> for Arc<str> {
+    fn from(name: &Name) -> Self {
+        name.0.clone()
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// An integer constant: the range of both `i64` and `u64`.
+///
+/// Of less alignment than `i128`, which would make every operand half as large again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(Rust, packed(8))]
+pub struct Integer(i128);
+
+impl Integer {
+    /// Its value.
+    pub fn get(self) -> i128 {
+        self.0
+    }
+}
+
+impl From<i128> for Integer {
+    fn from(value: i128) -> Self {
+        Self(value)
+    }
+}
+
+impl fmt::Display for Integer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.get(), f)
+    }
+}
+
+impl fmt::Debug for Integer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.get(), f)
+    }
+}
 
 /// A whole module: header directives, then items in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,17 +177,17 @@ pub struct Variable {
     /// Elements per vector: 1, 2 or 4 (`.v2`, `.v4`).
     pub vector: u32,
     /// Element type, without its dot: `b8`, `f32` …
-    pub ty: String,
+    pub ty: Name,
     /// `.ptr [.space] [.align n]` of a kernel parameter.
-    pub pointer: Option<PointerAttribute>,
+    pub pointer: Option<Box<PointerAttribute>>,
     /// `.attribute(…)` words.
-    pub attributes: Vec<String>,
+    pub attributes: Box<[String]>,
     /// Name.
-    pub name: String,
+    pub name: Name,
     /// Array extents, outermost first; `None` for `[]`.
-    pub dims: Vec<Option<u64>>,
+    pub dims: Box<[Option<u64>]>,
     /// Initialiser.
-    pub init: Option<Init>,
+    pub init: Option<Box<Init>>,
     /// Where the name stands.
     pub pos: Pos,
 }
@@ -161,7 +246,7 @@ pub struct Function {
     /// Return parameters of a `.func`.
     pub returns: Vec<Variable>,
     /// Name.
-    pub name: String,
+    pub name: Name,
     /// Parameters.
     pub params: Vec<Variable>,
     /// `.reqntid 128, 1, 1`, `.maxnreg 64`, `.noreturn` …
@@ -185,47 +270,55 @@ pub struct Directive {
     pub pos: Pos,
 }
 
-/// An item of a body.
+/// An item of a body. What is rare is boxed: most items are instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// `name:`.
-    Label(String, Pos),
+    Label(Name, Pos),
     /// An instruction.
     Instruction(Instruction),
     /// `.reg .f32 %f<8>, x;`.
-    Registers(Registers),
+    Registers(Box<Registers>),
     /// A `.local`, `.shared`, `.param` … variable.
-    Variable(Variable),
+    Variable(Box<Variable>),
     /// `{ … }`.
     Block(Vec<Statement>),
     /// `.loc file line column …`.
-    Loc(Loc),
+    Loc(Box<Loc>),
     /// `.pragma "…";`.
     Pragma(Vec<String>),
     /// `label: .branchtargets a, b;` or `label: .calltargets f, g;`.
-    Targets {
-        /// Its label.
-        label: String,
-        /// Functions rather than labels.
-        calls: bool,
-        /// What it lists.
-        names: Vec<String>,
-        /// Where the label stands.
-        pos: Pos,
-    },
+    Targets(Box<Targets>),
     /// `label: .callprototype (…) _ (…);`.
-    Prototype {
-        /// Its label.
-        label: String,
-        /// Return parameters.
-        returns: Vec<Variable>,
-        /// Parameters.
-        params: Vec<Variable>,
-        /// `.noreturn` and the like.
-        directives: Vec<String>,
-        /// Where the label stands.
-        pos: Pos,
-    },
+    Prototype(Box<Prototype>),
+}
+
+/// A list of labels or functions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Targets {
+    /// Its label.
+    pub label: Name,
+    /// Functions rather than labels.
+    pub calls: bool,
+    /// What it lists.
+    pub names: Vec<Name>,
+    /// Where the label stands.
+    pub pos: Pos,
+}
+
+/// What an indirect call passes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prototype {
+    /// Its label.
+    pub label: Name,
+    /// Return parameters.
+    pub returns: Vec<Variable>,
+    /// Parameters.
+    pub params: Vec<Variable>,
+    /// `.noreturn` and the like.
+    pub directives: Vec<String>,
+    /// Where the label stands.
+    pub pos: Pos,
 }
 
 /// `.loc`.
@@ -238,7 +331,7 @@ pub struct Loc {
     /// Source column.
     pub column: u32,
     /// `function_name label [+ offset]`.
-    pub function: Option<(String, u64)>,
+    pub function: Option<(Name, u64)>,
     /// `inlined_at file line column`.
     pub inlined_at: Option<(u32, u32, u32)>,
 }
@@ -249,9 +342,9 @@ pub struct Registers {
     /// Elements per vector: 1, 2 or 4.
     pub vector: u32,
     /// Type, without its dot.
-    pub ty: String,
+    pub ty: Name,
     /// Names; with a count, `%r<4>` declares `%r0` … `%r3`.
-    pub names: Vec<(String, Option<u32>)>,
+    pub names: Vec<(Name, Option<u32>)>,
     /// Where it stands.
     pub pos: Pos,
 }
@@ -260,26 +353,48 @@ pub struct Registers {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instruction {
     /// `@%p` or `@!%p`.
-    pub guard: Option<Guard>,
-    /// The word before the first dot.
-    pub opcode: String,
-    /// The qualifiers, without their dots.
-    pub modifiers: Vec<String>,
+    pub guard: Option<Box<Guard>>,
+    /// What it is; shared by all instructions that are written alike.
+    pub mnemonic: Arc<Mnemonic>,
     /// The operands.
-    pub operands: Vec<Operand>,
+    pub operands: Box<[Operand]>,
     /// Where the opcode stands.
     pub pos: Pos,
 }
 
 impl Instruction {
+    /// The word before the first dot.
+    pub fn opcode(&self) -> &str {
+        &self.mnemonic.opcode
+    }
+
+    /// The qualifiers, without their dots.
+    pub fn modifiers(&self) -> &[String] {
+        &self.mnemonic.modifiers
+    }
+
     /// The full mnemonic: opcode and qualifiers with their dots.
-    pub fn mnemonic(&self) -> String {
-        let mut text = self.opcode.clone();
-        for modifier in &self.modifiers {
-            text.push('.');
-            text.push_str(modifier);
-        }
-        text
+    pub fn mnemonic(&self) -> &str {
+        &self.mnemonic.text
+    }
+}
+
+/// An opcode and its qualifiers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mnemonic {
+    /// The word before the first dot.
+    pub opcode: String,
+    /// The qualifiers, without their dots.
+    pub modifiers: Vec<String>,
+    /// Both, with dots.
+    text: String,
+}
+
+impl Mnemonic {
+    pub(crate) fn new(opcode: &str, modifiers: &[&str]) -> Self {
+        let text = std::iter::once(&opcode).chain(modifiers).copied().collect::<Vec<_>>().join(".");
+        let modifiers = modifiers.iter().map(|&word| word.into()).collect();
+        Self { opcode: opcode.into(), modifiers, text }
     }
 }
 
@@ -289,7 +404,7 @@ pub struct Guard {
     /// `@!`.
     pub negated: bool,
     /// The predicate register.
-    pub name: String,
+    pub name: Name,
     /// Where the name stands.
     pub pos: Pos,
 }
@@ -317,42 +432,42 @@ impl PartialEq for Length {
 
 impl Eq for Length {}
 
-/// The forms of an operand.
+/// The forms of an operand. What is rare is boxed: most operands are names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperandKind {
     /// A register, label, variable or function.
-    Name(String),
+    Name(Name),
     /// A component of a vector register or special register: `%tid.x`, or a byte selector: `%r1.b0`.
-    Component(String, String),
+    Component(Box<[Name; 2]>),
     /// An integer constant.
-    Int(i128),
+    Int(Integer),
     /// Bits of a single.
     Single(u32),
     /// Bits of a double.
     Double(u64),
     /// `name + bytes`.
-    Offset(String, i128),
+    Offset(Box<(Name, i128)>),
     /// `!p`.
     Not(Box<Operand>),
     /// `-r` of a register.
     Negative(Box<Operand>),
     /// `d | p`.
-    Pair(Box<Operand>, Box<Operand>),
+    Pair(Box<[Operand; 2]>),
     /// `{a, b, …}`.
-    Vector(Vec<Operand>),
+    Vector(Box<[Operand]>),
     /// `(a, b, …)`: the lists of a `call`.
-    Group(Vec<Operand>),
+    Group(Box<[Operand]>),
     /// `[base + offset]`, `[base, {coordinates}]`.
-    Address(Address),
+    Address(Box<Address>),
 }
 
 /// What stands between brackets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
     /// A register, a variable or a constant.
-    pub base: Box<Operand>,
+    pub base: Operand,
     /// Bytes added to it.
-    pub offset: i128,
+    pub offset: Integer,
     /// Further operands inside the brackets (tensor coordinates).
-    pub rest: Vec<Operand>,
+    pub rest: Box<[Operand]>,
 }

@@ -8,69 +8,86 @@ use crate::text::lexer::Pos;
 ///
 /// `Display` shows the message, `file:line:column`, the line of text and a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
+pub struct ParseError(Box<Inner>);
+
+/// Boxed, so that results without an error are small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
     message: String,
     file: String,
     line: u32,
     column: u32,
     len: u32,
     text: String,
+    unsupported: bool,
 }
 
 impl ParseError {
+    #[cold]
     pub(crate) fn new(source: &str, pos: Pos, len: u32, message: impl Into<String>) -> Self {
         let text = source.lines().nth(pos.line.saturating_sub(1) as usize).unwrap_or("");
-        Self {
+        Self(Box::new(Inner {
             message: message.into(),
             file: "kernel.ptx".into(),
             line: pos.line,
             column: pos.column,
             len: len.max(1),
             text: text.chars().take(400).collect(),
-        }
+            unsupported: false,
+        }))
+    }
+
+    /// Marks the error of an instruction that is PTX, but that the simulator does not execute.
+    pub(crate) fn of_unsupported(mut self) -> Self {
+        self.0.unsupported = true;
+        self
+    }
+
+    pub(crate) fn is_unsupported(&self) -> bool {
+        self.0.unsupported
     }
 
     pub(crate) fn in_file(mut self, file: &str) -> Self {
-        self.file = file.into();
+        self.0.file = file.into();
         self
     }
 
     /// 1-based line of the text.
     pub fn line(&self) -> u32 {
-        self.line
+        self.0.line
     }
 
     /// 1-based column, in characters.
     pub fn column(&self) -> u32 {
-        self.column
+        self.0.column
     }
 
     /// Characters of the text that it is about, at least 1.
     pub fn length(&self) -> u32 {
-        self.len
+        self.0.len
     }
 
     /// The line of the text, or the beginning of a very long one.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// What is wrong, in one line, without the place.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.message)?;
-        write!(f, "{}", Snippet { file: &self.file, pos: self.pos(), len: self.len, text: &self.text })
+        writeln!(f, "{}", self.0.message)?;
+        write!(f, "{}", Snippet { file: &self.0.file, pos: self.pos(), len: self.0.len, text: &self.0.text })
     }
 }
 
 impl ParseError {
     fn pos(&self) -> Pos {
-        Pos { line: self.line, column: self.column }
+        Pos { line: self.0.line, column: self.0.column }
     }
 }
 

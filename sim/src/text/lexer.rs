@@ -47,70 +47,104 @@ pub(crate) enum Kind<'s> {
 pub(crate) struct Token<'s> {
     pub(crate) kind: Kind<'s>,
     pub(crate) pos: Pos,
-    /// Length in characters, for the caret line.
-    pub(crate) len: u32,
     /// Byte offset of the first character.
     pub(crate) start: usize,
     /// Byte offset just past the last character.
     pub(crate) end: usize,
 }
 
-pub(crate) fn is_word(c: u8) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'%')
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut c = 0;
+    while c < 256 {
+        let byte = c as u8;
+        table[c] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%');
+        c += 1;
+    }
+    table
+};
+
+fn is_word(c: u8) -> bool {
+    WORD[usize::from(c)]
 }
 
-struct Lexer<'s> {
+/// Produces the tokens of a text one at a time, so that no list of them takes memory.
+pub(crate) struct Lexer<'s> {
     text: &'s str,
     bytes: &'s [u8],
     at: usize,
     line: u32,
     line_start: usize,
-    /// A place of this line and its column, so that a long line is counted through once.
-    counted: (usize, u32),
-    tokens: Vec<Token<'s>>,
-}
-
-/// All tokens of `text`, with a final [`Kind::End`].
-pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
-    let bytes = text.as_bytes();
-    let mut lexer = Lexer { text, bytes, at: 0, line: 1, line_start: 0, counted: (0, 1), tokens: Vec::new() };
-    while lexer.skip_blank()? {
-        let start = lexer.at;
-        let kind = lexer.token()?;
-        lexer.push(kind, start);
-    }
-    lexer.push(Kind::End, lexer.at);
-    Ok(lexer.tokens)
+    /// Bytes of this line so far that continue a character.
+    continuations: usize,
+    error: Option<ParseError>,
 }
 
 impl<'s> Lexer<'s> {
+    pub(crate) fn new(text: &'s str) -> Self {
+        let bytes = text.as_bytes();
+        Self { text, bytes, at: 0, line: 1, line_start: 0, continuations: 0, error: None }
+    }
+
+    /// The next token: [`Kind::End`] after the last one and after an error.
+    pub(crate) fn next_token(&mut self) -> Token<'s> {
+        match self.try_next() {
+            Ok(token) => token,
+            Err(error) => {
+                self.error = Some(error);
+                self.at = self.bytes.len();
+                self.end()
+            }
+        }
+    }
+
+    /// The error that ended the tokens early.
+    pub(crate) fn into_error(self) -> Option<ParseError> {
+        self.error
+    }
+
+    fn try_next(&mut self) -> Result<Token<'s>, ParseError> {
+        if !self.skip_blank()? {
+            return Ok(self.end());
+        }
+        let (pos, start) = (self.pos(), self.at);
+        let kind = self.token()?;
+        Ok(Token { kind, pos, start, end: self.at })
+    }
+
+    fn end(&self) -> Token<'s> {
+        Token { kind: Kind::End, pos: self.pos(), start: self.at, end: self.at }
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
+    fn pos(&self) -> Pos {
+        self.pos_of(self.at)
+    }
+
     fn pos_of(&self, start: usize) -> Pos {
-        let (place, column) = if start >= self.counted.0 { self.counted } else { (self.line_start, 1) };
-        let column = column + self.text[place..start].chars().count() as u32;
-        Pos { line: self.line, column }
+        Pos { line: self.line, column: (start - self.line_start - self.continuations) as u32 + 1 }
     }
 
-    fn push(&mut self, kind: Kind<'s>, start: usize) {
-        let pos = self.pos_of(start);
-        self.counted = (start, pos.column);
-        let len = self.text[start..self.at].chars().count().max(1) as u32;
-        self.tokens.push(Token { kind, pos, len, start, end: self.at });
+    /// Moves past one byte that may be part of a longer character.
+    fn skip_byte(&mut self) {
+        self.continuations += usize::from(self.bytes[self.at] & 0xc0 == 0x80);
+        self.at += 1;
     }
 
-    fn error(&self, start: usize, message: impl Into<String>) -> ParseError {
-        let len = self.text.get(start..self.at).map_or(1, |t| t.chars().count().max(1)) as u32;
-        ParseError::new(self.text, self.pos_of(start), len, message)
+    /// An error from `start`, at `pos`, to the current byte.
+    fn error(&self, pos: Pos, start: usize, message: impl Into<String>) -> ParseError {
+        let len = self.text.get(start..self.at).map_or(1, |t| t.chars().count()) as u32;
+        ParseError::new(self.text, pos, len, message)
     }
 
     fn newline(&mut self) {
         self.at += 1;
         self.line += 1;
         self.line_start = self.at;
-        self.counted = (self.at, 1);
+        self.continuations = 0;
     }
 
     /// Skips white space and comments; false at the end of the text.
@@ -122,7 +156,7 @@ impl<'s> Lexer<'s> {
                 (b' ' | b'\t' | b'\r' | 0x0c | 0x0b, _) => self.at += 1,
                 (b'/', b'/') => {
                     while self.at < self.bytes.len() && self.peek(0) != b'\n' {
-                        self.at += 1;
+                        self.skip_byte();
                     }
                 }
                 (b'/', b'*') => self.skip_block_comment()?,
@@ -132,7 +166,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn skip_block_comment(&mut self) -> Result<(), ParseError> {
-        let open = self.pos_of(self.at);
+        let open = self.pos();
         self.at += 2;
         while self.at < self.bytes.len() {
             match (self.peek(0), self.peek(1)) {
@@ -141,7 +175,7 @@ impl<'s> Lexer<'s> {
                     return Ok(());
                 }
                 (b'\n', _) => self.newline(),
-                _ => self.at += 1,
+                _ => self.skip_byte(),
             }
         }
         Err(ParseError::new(self.text, open, 2, "this comment is never closed"))
@@ -160,7 +194,7 @@ impl<'s> Lexer<'s> {
             }
             _ => {
                 let c = self.text[start..].chars().next().unwrap_or(' ');
-                self.at += c.len_utf8();
+                (0..c.len_utf8()).for_each(|_| self.skip_byte());
                 Ok(Kind::Punct(c))
             }
         }
@@ -190,17 +224,21 @@ impl<'s> Lexer<'s> {
     }
 
     fn string(&mut self, start: usize) -> Result<Kind<'s>, ParseError> {
+        let pos = self.pos();
         self.at += 1;
         let inner = self.at;
         loop {
             match self.peek(0) {
                 b'"' => break,
-                b'\\' if self.at + 1 < self.bytes.len() && self.peek(1) != b'\n' => self.at += 2,
-                b'\n' => return Err(self.error(start, "this string is never closed")),
-                _ if self.at >= self.bytes.len() => {
-                    return Err(self.error(start, "this string is never closed"));
+                b'\\' if self.at + 1 < self.bytes.len() && self.peek(1) != b'\n' => {
+                    self.skip_byte();
+                    self.skip_byte();
                 }
-                _ => self.at += 1,
+                b'\n' => return Err(self.error(pos, start, "this string is never closed")),
+                _ if self.at >= self.bytes.len() => {
+                    return Err(self.error(pos, start, "this string is never closed"));
+                }
+                _ => self.skip_byte(),
             }
         }
         let text = self.text.get(inner..self.at).unwrap_or("");
@@ -229,12 +267,16 @@ impl<'s> Lexer<'s> {
         if decimal && text.contains(['.', 'e', 'E']) {
             return match text.parse::<f64>() {
                 Ok(value) => Ok(Kind::Double(value.to_bits())),
-                Err(_) => Err(self.error(start, format!("`{text}` is not a number"))),
+                Err(_) => Err(self.error(self.pos_of(start), start, format!("`{text}` is not a number"))),
             };
         }
         match integer(text) {
             Some(value) => Ok(Kind::Int(value)),
-            None => Err(self.error(start, format!("`{text}` is not an integer constant of up to 64 bits"))),
+            None => Err(self.error(
+                self.pos_of(start),
+                start,
+                format!("`{text}` is not an integer constant of up to 64 bits"),
+            )),
         }
     }
 
@@ -250,7 +292,11 @@ impl<'s> Lexer<'s> {
             Ok(bits) if text.len() == want => Ok(Kind::Double(bits)),
             _ => {
                 let kind = if single { "0f" } else { "0d" };
-                Err(self.error(start, format!("`{kind}` requires exactly {want} hexadecimal digits")))
+                Err(self.error(
+                    self.pos_of(start),
+                    start,
+                    format!("`{kind}` requires exactly {want} hexadecimal digits"),
+                ))
             }
         }
     }
@@ -278,6 +324,15 @@ fn integer(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
+        let mut lexer = Lexer::new(text);
+        let mut tokens = vec![lexer.next_token()];
+        while tokens.last().is_some_and(|token| token.kind != Kind::End) {
+            tokens.push(lexer.next_token());
+        }
+        lexer.into_error().map_or(Ok(tokens), Err)
+    }
 
     fn kinds(text: &str) -> Vec<Kind<'_>> {
         lex(text).expect("lexes").into_iter().map(|t| t.kind).collect()
@@ -337,6 +392,13 @@ mod tests {
     fn comments_and_positions() {
         let tokens = lex("// a\n/* b\n c */ x").expect("lexes");
         assert_eq!((tokens[0].pos.line, tokens[0].pos.column), (3, 7));
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        let tokens = lex("/* äö */ \"é∀\" ∃ x // ü\n y").expect("lexes");
+        let columns: Vec<_> = tokens.iter().map(|t| (t.pos.line, t.pos.column)).collect();
+        assert_eq!(columns, [(1, 10), (1, 15), (1, 17), (2, 2), (2, 3)]);
     }
 
     #[test]

@@ -7,10 +7,13 @@ mod statement;
 mod variable;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use crate::text::ast::{Ast, Item, Linkage};
+use rustc_hash::FxHashMap;
+
+use crate::text::ast::{Ast, Item, Linkage, Mnemonic, Name, Operand};
 use crate::text::error::ParseError;
-use crate::text::lexer::{Kind, Pos, Token, lex};
+use crate::text::lexer::{Kind, Lexer, Pos, Token};
 
 /// How deep blocks, lists and expressions may nest.
 const MAX_DEPTH: u32 = 64;
@@ -20,25 +23,39 @@ const MAX_ERRORS: usize = 64;
 
 /// Parses a whole module; after an error it goes on with the next statement, so that others are found too.
 pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
-    let tokens = lex(text).map_err(|error| vec![error])?;
-    let mut parser = Parser { text, tokens, at: 0, depth: 0, files: HashSet::new(), errors: vec![] };
-    match parser.module() {
-        Ok(ast) if parser.errors.is_empty() => Ok(ast),
-        Ok(_) => Err(parser.errors),
-        Err(error) => {
-            parser.errors.push(error);
-            Err(parser.errors)
+    let mut parser = Parser::new(text);
+    let ast = parser.module();
+    let mut errors = parser.errors;
+    match (parser.lexer.into_error(), ast) {
+        (Some(error), _) => Err(vec![error]),
+        (None, Ok(ast)) if errors.is_empty() => Ok(ast),
+        (None, ast) => {
+            errors.extend(ast.err());
+            Err(errors)
         }
     }
 }
 
+/// Tokens known in advance, the one at hand included.
+const WINDOW: usize = 3;
+
 pub(crate) struct Parser<'s> {
     text: &'s str,
-    tokens: Vec<Token<'s>>,
-    at: usize,
+    lexer: Lexer<'s>,
+    window: [Token<'s>; WINDOW],
+    /// The token before the one at hand.
+    last: Token<'s>,
     depth: u32,
+    /// Inside a `call`.
+    in_call: bool,
     /// Numbers of the `.file` directives so far.
     files: HashSet<u32>,
+    names: FxHashMap<&'s str, Name>,
+    /// By the text from the opcode to the last qualifier.
+    mnemonics: FxHashMap<&'s str, Arc<Mnemonic>>,
+    /// The qualifiers and the operands of the instruction at hand, in lists that are used again.
+    words: Vec<&'s str>,
+    operands: Vec<Operand>,
     /// Errors after which parsing went on.
     errors: Vec<ParseError>,
 }
@@ -46,38 +63,73 @@ pub(crate) struct Parser<'s> {
 type Parsed<T> = Result<T, ParseError>;
 
 impl<'s> Parser<'s> {
+    fn new(text: &'s str) -> Self {
+        let mut lexer = Lexer::new(text);
+        let window: [Token<'s>; WINDOW] = std::array::from_fn(|_| lexer.next_token());
+        Self {
+            text,
+            lexer,
+            window,
+            last: window[0],
+            depth: 0,
+            in_call: false,
+            files: HashSet::new(),
+            names: FxHashMap::default(),
+            mnemonics: FxHashMap::default(),
+            words: vec![],
+            operands: vec![],
+            errors: vec![],
+        }
+    }
+
     fn token(&self) -> Token<'s> {
-        self.tokens[self.at.min(self.tokens.len() - 1)]
+        self.window[0]
+    }
+
+    fn advance(&mut self) {
+        let [at, next, after] = self.window;
+        self.last = at;
+        self.window = [next, after, self.lexer.next_token()];
+    }
+
+    /// The shared copy of a name.
+    fn name(&mut self, text: &'s str) -> Name {
+        self.names.entry(text).or_insert_with(|| Name::from(text)).clone()
     }
 
     fn peek(&self) -> Kind<'s> {
-        self.token().kind
+        self.window[0].kind
     }
 
+    /// The token `n` after the one at hand; `n` is less than [`WINDOW`].
     fn peek_ahead(&self, n: usize) -> Kind<'s> {
-        self.tokens[(self.at + n).min(self.tokens.len() - 1)].kind
+        self.window[n].kind
     }
 
     fn pos(&self) -> Pos {
-        self.token().pos
+        self.window[0].pos
     }
 
     fn next(&mut self) -> Token<'s> {
         let token = self.token();
-        self.at += 1;
+        self.advance();
         token
     }
 
-    fn eat(&mut self, c: char) -> bool {
-        let found = self.peek() == Kind::Punct(c);
-        self.at += usize::from(found);
+    /// Moves on if the token at hand is what was looked for.
+    fn advance_if(&mut self, found: bool) -> bool {
+        if found {
+            self.advance();
+        }
         found
     }
 
+    fn eat(&mut self, c: char) -> bool {
+        self.advance_if(self.peek() == Kind::Punct(c))
+    }
+
     fn eat_dot(&mut self, word: &str) -> bool {
-        let found = self.peek() == Kind::Dot(word);
-        self.at += usize::from(found);
-        found
+        self.advance_if(self.peek() == Kind::Dot(word))
     }
 
     fn expect(&mut self, c: char) -> Parsed<()> {
@@ -90,7 +142,12 @@ impl<'s> Parser<'s> {
     }
 
     fn error_at(&self, token: Token<'_>, message: impl Into<String>) -> ParseError {
-        ParseError::new(self.text, token.pos, token.len, message)
+        ParseError::new(self.text, token.pos, self.characters(token.start, token.end), message)
+    }
+
+    /// Characters between two byte offsets, at least 1.
+    fn characters(&self, start: usize, end: usize) -> u32 {
+        self.text.get(start..end).map_or(1, |text| text.chars().count().max(1)) as u32
     }
 
     /// "expected …, found …" at the current token.
@@ -106,20 +163,24 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn ident(&mut self, what: &str) -> Parsed<&'s str> {
+    fn word(&mut self, what: &str) -> Parsed<&'s str> {
         match self.peek() {
-            Kind::Ident(name) => {
-                self.at += 1;
-                Ok(name)
+            Kind::Ident(word) => {
+                self.advance();
+                Ok(word)
             }
             _ => Err(self.expected(what)),
         }
     }
 
+    fn ident(&mut self, what: &str) -> Parsed<Name> {
+        self.word(what).map(|word| self.name(word))
+    }
+
     fn dot(&mut self, what: &str) -> Parsed<&'s str> {
         match self.peek() {
             Kind::Dot(name) => {
-                self.at += 1;
+                self.advance();
                 Ok(name)
             }
             _ => Err(self.expected(what)),
@@ -129,7 +190,7 @@ impl<'s> Parser<'s> {
     fn string(&mut self, what: &str) -> Parsed<&'s str> {
         match self.peek() {
             Kind::Str(text) => {
-                self.at += 1;
+                self.advance();
                 Ok(text)
             }
             _ => Err(self.expected(what)),
@@ -139,7 +200,7 @@ impl<'s> Parser<'s> {
     fn number(&mut self, what: &str) -> Parsed<u64> {
         match self.peek() {
             Kind::Int(value) => {
-                self.at += 1;
+                self.advance();
                 Ok(value)
             }
             _ => Err(self.expected(what)),
@@ -199,7 +260,7 @@ impl<'s> Parser<'s> {
     fn skip_to_item(&mut self) {
         self.depth = 0;
         loop {
-            self.at += 1;
+            self.advance();
             match self.peek() {
                 Kind::End => return,
                 Kind::Dot(
@@ -216,10 +277,10 @@ impl<'s> Parser<'s> {
             match self.peek() {
                 Kind::End | Kind::Punct('}') => return,
                 Kind::Punct(';') => {
-                    self.at += 1;
+                    self.advance();
                     return;
                 }
-                _ => self.at += 1,
+                _ => self.advance(),
             }
         }
     }
@@ -240,9 +301,9 @@ impl<'s> Parser<'s> {
             return Err(self.expected("`.target` after `.version`"));
         }
         let pos = self.pos();
-        let mut target = vec![self.ident("a target such as `sm_80`")?.to_string()];
+        let mut target = vec![self.word("a target such as `sm_80`")?.to_string()];
         while self.eat(',') {
-            target.push(self.ident("a target option")?.to_string());
+            target.push(self.word("a target option")?.to_string());
         }
         Ok((target, pos))
     }
@@ -253,7 +314,7 @@ impl<'s> Parser<'s> {
             Kind::Dot("section") => self.skip_section(),
             Kind::Dot("file") => self.file().map(Some),
             Kind::Dot("pragma") => {
-                self.at += 1;
+                self.advance();
                 self.pragma().map(|names| Some(Item::Pragma(names)))
             }
             Kind::Dot("alias") => self.alias().map(Some),
@@ -271,7 +332,7 @@ impl<'s> Parser<'s> {
             Kind::Dot("common") => Linkage::Common,
             _ => Linkage::Local,
         };
-        self.at += usize::from(linkage != Linkage::Local);
+        self.advance_if(linkage != Linkage::Local);
         match self.peek() {
             Kind::Dot("entry" | "func") => self.function(linkage).map(Item::Function),
             Kind::Dot("global" | "const" | "shared" | "local") => {
@@ -288,7 +349,7 @@ impl<'s> Parser<'s> {
 
     /// `.file index "name" [, timestamp, size]`.
     fn file(&mut self) -> Parsed<Item> {
-        self.at += 1;
+        self.advance();
         let token = self.token();
         let index = self.small("a file number")?;
         if !self.files.insert(index) {
@@ -313,17 +374,17 @@ impl<'s> Parser<'s> {
     }
 
     fn alias(&mut self) -> Parsed<Item> {
-        self.at += 1;
-        let name = self.ident("a name")?.to_string();
+        self.advance();
+        let name = self.word("a name")?.to_string();
         self.expect(',')?;
-        let of = self.ident("a function")?.to_string();
+        let of = self.word("a function")?.to_string();
         self.expect(';')?;
         Ok(Item::Alias { name, of })
     }
 
     /// `.section .debug_info { … }`: debug information that means nothing to a run.
     fn skip_section(&mut self) -> Parsed<Option<Item>> {
-        self.at += 1;
+        self.advance();
         self.dot("a section name")?;
         let open = self.token();
         self.expect('{')?;
@@ -338,12 +399,12 @@ impl<'s> Parser<'s> {
     /// `@@DWARF …` of old compilers: to the end of the line.
     fn skip_dwarf_line(&mut self) -> Parsed<Option<Item>> {
         let line = self.pos().line;
-        self.at += 1;
+        self.advance();
         if !self.eat('@') {
             return Err(self.expected("`@@DWARF`"));
         }
         while self.peek() != Kind::End && self.pos().line == line {
-            self.at += 1;
+            self.advance();
         }
         Ok(None)
     }

@@ -239,17 +239,19 @@ impl Display for Statement {
             }
             Statement::Loc(loc) => write!(f, "{loc}"),
             Statement::Pragma(names) => write!(f, ".pragma {};", Quoted(names)),
-            Statement::Targets { label, calls, names, .. } => {
-                let word = if *calls { "calltargets" } else { "branchtargets" };
-                write!(f, "{label}: .{word} {};", names.join(", "))
+            Statement::Targets(targets) => {
+                let word = if targets.calls { "calltargets" } else { "branchtargets" };
+                write!(f, "{}: .{word} ", targets.label)?;
+                comma_separated(f, &targets.names, |f, name| write!(f, "{name}"))?;
+                f.write_str(";")
             }
-            Statement::Prototype { label, returns, params, directives, .. } => {
-                write!(f, "{label}: .callprototype ")?;
-                if !returns.is_empty() {
-                    write!(f, "{} ", Parameters(returns))?;
+            Statement::Prototype(prototype) => {
+                write!(f, "{}: .callprototype ", prototype.label)?;
+                if !prototype.returns.is_empty() {
+                    write!(f, "{} ", Parameters(&prototype.returns))?;
                 }
-                write!(f, "_ {}", Parameters(params))?;
-                directives.iter().try_for_each(|word| write!(f, " .{word}"))?;
+                write!(f, "_ {}", Parameters(&prototype.params))?;
+                prototype.directives.iter().try_for_each(|word| write!(f, " .{word}"))?;
                 f.write_str(";")
             }
         }
@@ -289,7 +291,7 @@ impl Display for Instruction {
         if let Some(guard) = &self.guard {
             write!(f, "@{}{} ", if guard.negated { "!" } else { "" }, guard.name)?;
         }
-        f.write_str(&self.mnemonic())?;
+        f.write_str(self.mnemonic())?;
         if !self.operands.is_empty() {
             f.write_str(" ")?;
         }
@@ -307,18 +309,18 @@ impl Display for Operand {
         };
         match &self.kind {
             OperandKind::Name(name) => f.write_str(name),
-            OperandKind::Component(name, part) => write!(f, "{name}.{part}"),
+            OperandKind::Component(parts) => write!(f, "{}.{}", parts[0], parts[1]),
             OperandKind::Int(value) => write!(f, "{value}"),
             OperandKind::Single(bits) => write!(f, "0f{bits:08X}"),
             OperandKind::Double(bits) => write!(f, "0d{bits:016X}"),
-            OperandKind::Offset(name, offset) => write!(f, "{name}+{offset}"),
+            OperandKind::Offset(sum) => write!(f, "{}+{}", sum.0, sum.1),
             OperandKind::Not(inner) => write!(f, "!{inner}"),
             OperandKind::Negative(inner) => write!(f, "-{inner}"),
-            OperandKind::Pair(a, b) => write!(f, "{a}|{b}"),
+            OperandKind::Pair(pair) => write!(f, "{}|{}", pair[0], pair[1]),
             OperandKind::Vector(items) => list(f, "{", items, "}"),
             OperandKind::Group(items) => list(f, "(", items, ")"),
             OperandKind::Address(address) => {
-                write!(f, "[{}{}", address.base, Signed(address.offset))?;
+                write!(f, "[{}{}", address.base, Signed(address.offset.get()))?;
                 address.rest.iter().try_for_each(|operand| write!(f, ", {operand}"))?;
                 f.write_str("]")
             }

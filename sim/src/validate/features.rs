@@ -183,8 +183,8 @@ pub(super) fn of_directive(name: &str) -> Option<(Version, Needs)> {
 
 fn matches(pattern: &str, i: &Instruction) -> bool {
     let mut words = pattern.split(' ');
-    let opcode = words.next().is_some_and(|opcodes| opcodes.split('|').any(|opcode| opcode == i.opcode));
-    let has = |word: &str| i.modifiers.iter().any(|m| m == word);
+    let opcode = words.next().is_some_and(|opcodes| opcodes.split('|').any(|opcode| opcode == i.opcode()));
+    let has = |word: &str| i.modifiers().iter().any(|m| m == word);
     opcode
         && words.all(|word| match (word.strip_prefix('!'), word.strip_prefix('#')) {
             (Some(forbidden), _) => !has(forbidden),

@@ -37,7 +37,7 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     pub(super) fn address(&mut self, address: &'m Address, space: Space) -> Decoded<(Addr, Space)> {
-        let offset = i64::try_from(address.offset).map_err(|_| {
+        let offset = i64::try_from(address.offset.get()).map_err(|_| {
             self.error_at(&address.base, format!("the offset {} is too large", address.offset))
         })?;
         if let Some((reg, ty)) = self.register_of(&address.base)? {
@@ -54,7 +54,7 @@ impl<'m> Cx<'_, '_, 'm> {
             // ptxas lets those of copies and matrices pass.
             if let (Base::R(_), Space::Global | Space::Generic, 64) =
                 (base, space, self.body.builder.symbols.address_size)
-                && !matches!(self.i.opcode.as_str(), "cp" | "ldmatrix" | "stmatrix" | "wmma")
+                && !matches!(self.i.opcode(), "cp" | "ldmatrix" | "stmatrix" | "wmma")
             {
                 return Err(self.error_at(
                     &address.base,
@@ -69,7 +69,7 @@ impl<'m> Cx<'_, '_, 'm> {
                 Err(self.error_at(&address.base, "only addresses in local space can be constants"))
             }
             OperandKind::Int(value) => {
-                let d = self.body.builder.preset_d(Value::Bits(*value as u64));
+                let d = self.body.builder.preset_d(Value::Bits(value.get() as u64));
                 Ok((Addr { base: Base::D(d), offset }, space))
             }
             OperandKind::Name(name) => self.symbol_address(&address.base, name, offset, space),
@@ -222,7 +222,7 @@ impl<'m> Cx<'_, '_, 'm> {
     ) -> Decoded<Option<Result<Reg, i64>>> {
         let (name, offset) = match &operand.kind {
             OperandKind::Name(name) => (name.as_str(), 0),
-            OperandKind::Offset(name, offset) => (name.as_str(), *offset as i64),
+            OperandKind::Offset(sum) => (sum.0.as_str(), sum.1 as i64),
             _ => return Ok(None),
         };
         let is_register = matches!(self.body.lookup(name), Some(Symbol::Register(..)));

@@ -10,14 +10,13 @@ use crate::text::ast::{Operand, OperandKind};
 
 impl Cx<'_, '_, '_> {
     pub(super) fn cp(&mut self) -> Decoded<Op> {
-        let unknown = self.error(format!("unknown instruction `{}`", self.i.mnemonic()));
         if self.m.eat("reduce") {
             self.want_word("async")?;
             self.want_word("bulk")?;
             return self.reduce_bulk();
         }
         if !self.m.eat("async") {
-            return Err(unknown);
+            return Err(self.unknown());
         }
         match self.m.peek() {
             Some("bulk") => {
@@ -47,7 +46,7 @@ impl Cx<'_, '_, '_> {
                 Ok(Op::Memory(Memory::CpAsyncWaitAll))
             }
             Some("ca" | "cg") => self.cp_async(),
-            _ => Err(unknown),
+            _ => Err(self.unknown()),
         }
     }
 
@@ -87,7 +86,7 @@ impl Cx<'_, '_, '_> {
         let mut copy = CpAsync { dst, src, bytes, src_bytes: None, ignore: None };
         match &rest[..] {
             [] => {}
-            [Operand { kind: OperandKind::Int(n), .. }] if !(0..=i128::from(bytes)).contains(n) => {
+            [Operand { kind: OperandKind::Int(n), .. }] if !(0..=i128::from(bytes)).contains(&n.get()) => {
                 return Err(self
                     .error_at(rest[0], format!("a copy of {bytes} bytes cannot take {n} from its source")));
             }

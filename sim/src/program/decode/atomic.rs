@@ -27,7 +27,7 @@ impl Cx<'_, '_, '_> {
         // `.scope` may also follow the space.
         let scope = before.or(self.scope());
         let Some(name) = self.m.next() else {
-            return Err(self.error(format!("`{}` requires an operation", self.i.opcode)));
+            return Err(self.error(format!("`{}` requires an operation", self.i.opcode())));
         };
         let noftz = self.m.eat("noftz");
         let caching = self.cache_hints(&[]);
@@ -84,7 +84,7 @@ impl Cx<'_, '_, '_> {
     }
 
     fn atom_destination(&mut self, count: usize, ty: Type) -> Decoded<Box<[Reg]>> {
-        if matches!(&self.operand(0).kind, OperandKind::Name(name) if name == "_") {
+        if matches!(&self.operand(0).kind, OperandKind::Name(name) if **name == *"_") {
             return Ok(Box::default());
         }
         self.destinations(0, count, ty, Fit::Exact)

@@ -28,7 +28,7 @@ impl Cx<'_, '_, '_> {
             ("sync", None) => (BarrierKind::Sync, aligned),
             ("arrive", None) => (BarrierKind::Arrive, aligned),
             ("red", Some(f @ ("popc" | "and" | "or"))) => return self.barrier_red(f, aligned),
-            _ => return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic()))),
+            _ => return Err(self.unknown()),
         };
         self.arity_of(if kind == BarrierKind::Arrive { 2 } else { 1 }, 2)?;
         let id = self.barrier_id(0)?;
@@ -55,7 +55,7 @@ impl Cx<'_, '_, '_> {
 
     fn barrier_id(&mut self, n: usize) -> Decoded<R> {
         match self.operand(n).kind {
-            OperandKind::Int(id) if !(0..16).contains(&id) => {
+            OperandKind::Int(id) if !(0..16).contains(&id.get()) => {
                 Err(self.error_at(self.operand(n), format!("barrier {id}: a block has barriers 0 to 15")))
             }
             _ => self.src_r(n, U32),
@@ -64,7 +64,7 @@ impl Cx<'_, '_, '_> {
 
     fn barrier_threads(&mut self, n: usize) -> Decoded<R> {
         match self.operand(n).kind {
-            OperandKind::Int(threads) if threads % 32 != 0 => {
+            OperandKind::Int(threads) if threads.get() % 32 != 0 => {
                 Err(self
                     .error_at(self.operand(n), format!("{threads} threads are not a whole number of warps")))
             }
@@ -112,7 +112,7 @@ impl Cx<'_, '_, '_> {
             _ => false,
         };
         if !known {
-            return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic())));
+            return Err(self.unknown());
         }
         while self.m.next().is_some() {}
         if words.contains(&"acquire") && words[1].starts_with("tensormap") {

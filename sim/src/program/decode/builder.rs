@@ -1,11 +1,13 @@
-//! Collects the code of one entry and of the functions it can reach.
+//! Collects the code of one entry and of the functions it can reach, or checks one function.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::program::analysis::watch;
 use crate::program::analysis::watch::Touches;
-use crate::program::analysis::{contract, products};
+use crate::program::analysis::{contract, cycles, products};
 use crate::program::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
     SourceLine, Space, Target, Value, Watched,
@@ -13,7 +15,7 @@ use crate::program::code::{
 use crate::program::decode::function::Body;
 use crate::program::decode::{Decoded, Global, MAX_SHARED, Symbols, size_of};
 use crate::program::types::Type;
-use crate::text::ast::{Function, FunctionKind, Init, Linkage, Space as Declared, Variable};
+use crate::text::ast::{Function, FunctionKind, Init, Linkage, Name, Space as Declared, Variable};
 use crate::text::error::ParseError;
 
 /// Local memory a thread may have (CUDA C++ Programming Guide, "Technical Specifications").
@@ -26,12 +28,15 @@ const MAX_PARAM: u64 = 32764;
 pub(super) struct Builder<'m> {
     pub(super) symbols: &'m Symbols<'m>,
     pub(super) code: Code,
-    presets: HashMap<(u8, Value), Reg>,
-    mnemonics: HashMap<String, u32>,
-    callees: HashMap<&'m str, u32>,
+    /// Collects code; a check only looks for errors, in one function.
+    pub(super) linking: bool,
+    presets: FxHashMap<(u8, Value), Reg>,
+    mnemonics: FxHashMap<&'m str, u32>,
+    callees: FxHashMap<&'m str, u32>,
+    tables_are_callees: bool,
     queue: VecDeque<(u32, &'m Function)>,
     /// Offsets of shared variables by address of their declaration.
-    shared: HashMap<*const Variable, u32>,
+    shared: FxHashMap<*const Variable, u32>,
     /// Which callees each callee calls; `u32::MAX` stands for an indirect call.
     pub(super) calls: Vec<Vec<u32>>,
     pub(super) current: u32,
@@ -42,10 +47,32 @@ pub(super) struct Builder<'m> {
     pub(super) errors: Vec<ParseError>,
 }
 
-/// Decodes `root` and everything it can reach; every error is found, not the first alone.
-pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<Code, Vec<ParseError>> {
-    let code = Code {
-        entry: Arc::from(root.name.as_str()),
+/// What a check learns about a function.
+#[derive(Default)]
+pub(super) struct Checked {
+    /// Bytes of the static shared memory that it uses itself.
+    pub(super) shared: u32,
+    /// The functions whose addresses it takes, or that it calls.
+    pub(super) callees: Vec<u32>,
+}
+
+/// Finds every error in one function, not the first alone.
+pub(super) fn check<'m>(
+    symbols: &'m Symbols<'m>,
+    function: &'m Function,
+) -> Result<Checked, Vec<ParseError>> {
+    let code = Builder::new(symbols, function, false).run(function)?;
+    Ok(Checked { shared: code.static_shared, callees: code.callees.iter().map(|c| c.function).collect() })
+}
+
+/// Decodes an entry and everything it can reach.
+pub(super) fn link<'m>(symbols: &'m Symbols<'m>, entry: &'m Function) -> Result<Code, Vec<ParseError>> {
+    Builder::new(symbols, entry, true).run(entry)
+}
+
+fn empty(entry: &str) -> Code {
+    Code {
+        entry: Arc::from(entry),
         instrs: vec![],
         meta: vec![],
         mnemonics: vec![],
@@ -68,87 +95,100 @@ pub(super) fn build<'m>(symbols: &'m Symbols<'m>, root: &'m Function) -> Result<
         watched: Watched::default(),
         product_registers: 0,
         contractions: vec![],
-    };
-    let mut builder = Builder {
-        symbols,
-        code,
-        presets: HashMap::new(),
-        mnemonics: HashMap::new(),
-        callees: HashMap::new(),
-        queue: VecDeque::new(),
-        shared: HashMap::new(),
-        calls: vec![],
-        current: u32::MAX,
-        touches: vec![],
-        names: HashMap::new(),
-        errors: vec![],
-    };
-    if let Err(error) = builder.decode(root) {
-        builder.errors.push(error);
     }
-    if !builder.errors.is_empty() {
-        return Err(builder.errors);
+}
+
+/// The parameters of an entry, and their bytes.
+pub(super) fn params(symbols: &Symbols<'_>, entry: &Function) -> Decoded<(Vec<ParamSlot>, u32)> {
+    let mut slots = vec![];
+    let mut offset = 0u64;
+    for param in &entry.params {
+        let (_, size, align) = size_of(symbols, param)?;
+        if param.space != Declared::Param {
+            let message = "a kernel takes its parameters in `.param`";
+            return Err(symbols.error(param.pos, param.name.len(), message));
+        }
+        offset = offset.next_multiple_of(u64::from(align));
+        let ty = if param.dims.is_empty() { param.ty.to_string() } else { format!("{}[{size}]", param.ty) };
+        slots.push(ParamSlot {
+            name: (&param.name).into(),
+            ty: ty.into(),
+            offset: offset as u32,
+            size: size as u32,
+        });
+        offset += size;
+        if offset > MAX_PARAM {
+            let message = format!("the parameters take more than {MAX_PARAM} bytes");
+            return Err(symbols.error(param.pos, param.name.len(), message));
+        }
     }
-    builder.mark_recursion();
-    builder.code.communicates = builder.code.instrs.iter().any(|i| i.op.properties().meets_blocks);
-    let smallest = |spaces: &[Space]| {
-        let elements = builder.code.instrs.iter().filter_map(|instr| instr.op.properties().element);
-        let there = elements.filter(|element| element.space.is_none_or(|space| spaces.contains(&space)));
-        there.map(|element| element.bytes).min().unwrap_or(4).min(4)
-    };
-    let shared = smallest(&[Space::Shared, Space::SharedCluster, Space::Generic]);
-    let global = smallest(&[Space::Global, Space::Generic]);
-    (builder.code.shared_unit, builder.code.global_unit) = (shared, global);
-    let starts = builder.starts();
-    contract::fuse(&mut builder.code, &mut builder.touches, &starts);
-    watch::mark(&mut builder.code, &builder.touches, &builder.names, &starts);
-    products::mark(&mut builder.code, &builder.touches);
-    for meta in &mut builder.code.meta {
-        meta.late = meta.look.as_ref().is_some_and(|look| look.is_late());
-    }
-    builder.code.operands = builder.touches.iter().map(Touches::registers).collect();
-    builder.code.register_names = builder.names;
-    Ok(builder.code)
+    Ok((slots, offset as u32))
 }
 
 impl<'m> Builder<'m> {
+    fn new(symbols: &'m Symbols<'m>, root: &'m Function, linking: bool) -> Self {
+        Self {
+            symbols,
+            code: empty(&root.name),
+            linking,
+            presets: FxHashMap::default(),
+            mnemonics: FxHashMap::default(),
+            callees: FxHashMap::default(),
+            tables_are_callees: false,
+            queue: VecDeque::new(),
+            shared: FxHashMap::default(),
+            calls: vec![],
+            current: u32::MAX,
+            touches: vec![],
+            names: HashMap::new(),
+            errors: vec![],
+        }
+    }
+
+    fn run(mut self, root: &'m Function) -> Result<Code, Vec<ParseError>> {
+        if let Err(error) = self.decode(root) {
+            self.errors.push(error);
+        }
+        match self.errors.is_empty() {
+            true if self.linking => Ok(self.analyzed()),
+            true => Ok(self.code),
+            false => Err(self.errors),
+        }
+    }
+
+    /// The complete code, with what the analyses of all of it find.
+    fn analyzed(mut self) -> Code {
+        self.mark_recursion();
+        let starts = self.starts();
+        let code = &mut self.code;
+        code.communicates = code.instrs.iter().any(|i| i.op.properties().meets_blocks);
+        let smallest = |spaces: &[Space]| {
+            let elements = code.instrs.iter().filter_map(|instr| instr.op.properties().element);
+            let there = elements.filter(|element| element.space.is_none_or(|space| spaces.contains(&space)));
+            there.map(|element| element.bytes).min().unwrap_or(4).min(4)
+        };
+        let shared = smallest(&[Space::Shared, Space::SharedCluster, Space::Generic]);
+        let global = smallest(&[Space::Global, Space::Generic]);
+        (code.shared_unit, code.global_unit) = (shared, global);
+        contract::fuse(code, &mut self.touches, &starts);
+        watch::mark(code, &self.touches, &self.names, &starts);
+        products::mark(code, &self.touches);
+        for meta in &mut code.meta {
+            meta.late = meta.look.as_ref().is_some_and(|look| look.is_late());
+        }
+        code.operands = self.touches.iter().map(Touches::registers).collect();
+        code.register_names = self.names;
+        self.code
+    }
+
     fn decode(&mut self, root: &'m Function) -> Decoded<()> {
         if root.kind == FunctionKind::Entry {
-            self.params(root)?;
+            (self.code.params, self.code.param_bytes) = params(self.symbols, root)?;
             (self.code.frame, self.code.used) = Body::decode(self, root, None)?;
         } else {
             self.callee(root)?;
         }
-        self.finish_queue()
-    }
-
-    fn params(&mut self, entry: &'m Function) -> Decoded<()> {
-        let mut offset = 0u64;
-        for param in &entry.params {
-            let (_, size, align) = size_of(self.symbols, param)?;
-            if param.space != Declared::Param {
-                return Err(self.symbols.error(
-                    param.pos,
-                    param.name.len(),
-                    "a kernel takes its parameters in `.param`",
-                ));
-            }
-            offset = offset.next_multiple_of(u64::from(align));
-            let ty = if param.dims.is_empty() { param.ty.clone() } else { format!("{}[{size}]", param.ty) };
-            self.code.params.push(ParamSlot {
-                name: Arc::from(param.name.as_str()),
-                ty: Arc::from(ty),
-                offset: offset as u32,
-                size: size as u32,
-            });
-            offset += size;
-            if offset > MAX_PARAM {
-                let message = format!("the parameters take more than {MAX_PARAM} bytes");
-                return Err(self.symbols.error(param.pos, param.name.len(), message));
-            }
-        }
-        self.code.param_bytes = offset as u32;
-        Ok(())
+        self.finish_queue(root)
     }
 
     /// The offset of a kernel parameter.
@@ -156,8 +196,11 @@ impl<'m> Builder<'m> {
         self.code.params.iter().find(|p| &*p.name == name).map(|p| p.offset)
     }
 
-    fn finish_queue(&mut self) -> Decoded<()> {
+    fn finish_queue(&mut self, root: &'m Function) -> Decoded<()> {
         while let Some((index, function)) = self.queue.pop_front() {
+            if !self.linking && !std::ptr::eq(function, root) {
+                continue;
+            }
             let before = self.code.slots;
             self.current = index;
             self.code.callees[index as usize].start = self.code.instrs.len() as u32;
@@ -182,24 +225,9 @@ impl<'m> Builder<'m> {
     fn mark_recursion(&mut self) {
         let n = self.code.callees.len();
         self.calls.resize(n, vec![]);
-        let everyone: Vec<u32> = (0..n as u32).collect();
-        for start in 0..n {
-            let mut seen = vec![false; n];
-            let mut stack = vec![start as u32];
-            let mut recursive = false;
-            while let Some(at) = stack.pop() {
-                let next = &self.calls[at as usize];
-                let next = if next.contains(&u32::MAX) { &everyone } else { next };
-                for &to in next {
-                    recursive |= to as usize == start;
-                    if !std::mem::replace(&mut seen[to as usize], true) {
-                        stack.push(to);
-                    }
-                }
-            }
-            if !recursive {
-                self.code.callees[start].saved = None;
-            }
+        let recursive = cycles::on_cycles(&self.calls);
+        for (callee, recursive) in self.code.callees.iter_mut().zip(recursive) {
+            callee.saved = callee.saved.filter(|_| recursive);
         }
     }
 
@@ -215,16 +243,13 @@ impl<'m> Builder<'m> {
             "__assertfail" => Some(Builtin::AssertFail),
             "malloc" => Some(Builtin::Malloc),
             "free" => Some(Builtin::Free),
-            name => {
-                let message = format!("function `{name}` has no body");
-                return Err(self.symbols.error(function.pos, name.len(), message));
-            }
+            _ => Some(Builtin::Missing),
         };
         let mut offset = 0;
         let params = self.places(&function.params, &mut offset)?;
         let returns = self.places(&function.returns, &mut offset)?;
         self.code.callees.push(Callee {
-            name: Arc::from(function.name.as_str()),
+            name: (&function.name).into(),
             function: self.symbols.function_index(function),
             start: 0,
             frame: offset,
@@ -244,6 +269,9 @@ impl<'m> Builder<'m> {
 
     /// Functions whose addresses are in initializers can be reached by any indirect call.
     pub(super) fn callees_in_tables(&mut self) -> Decoded<()> {
+        if !self.linking || std::mem::replace(&mut self.tables_are_callees, true) {
+            return Ok(());
+        }
         for variable in &self.symbols.variables {
             if let Some(init) = &variable.init {
                 self.callees_in(init)?;
@@ -366,14 +394,18 @@ impl<'m> Builder<'m> {
         self.touches.push(touches);
     }
 
-    pub(super) fn mnemonic(&mut self, text: String) -> u32 {
-        if let Some(&index) = self.mnemonics.get(&text) {
-            return index;
+    /// Keeps what a register is called.
+    pub(super) fn name(&mut self, register: Reg, name: &Name) {
+        if self.linking {
+            self.names.insert(register, name.into());
         }
-        let index = self.code.mnemonics.len() as u32;
-        self.code.mnemonics.push(Arc::from(text.as_str()));
-        self.mnemonics.insert(text, index);
-        index
+    }
+
+    pub(super) fn mnemonic(&mut self, text: &'m str) -> u32 {
+        *self.mnemonics.entry(text).or_insert_with(|| {
+            self.code.mnemonics.push(text.into());
+            self.code.mnemonics.len() as u32 - 1
+        })
     }
 
     pub(super) fn loc(&mut self, line: SourceLine) -> u32 {
@@ -413,7 +445,7 @@ impl<'m> Builder<'m> {
     pub(super) fn note_call(&mut self, target: &Target) {
         let to = match target {
             Target::Direct(index) => *index,
-            Target::Indirect(_) => u32::MAX,
+            Target::Indirect(_) => cycles::ANY,
         };
         if self.current == u32::MAX {
             return;

@@ -36,10 +36,6 @@ impl Reduction {
 }
 
 impl Cx<'_, '_, '_> {
-    fn no_such_bulk(&self) -> crate::text::error::ParseError {
-        self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
-    }
-
     /// What follows `cp.async.bulk`.
     pub(super) fn bulk(&mut self) -> Decoded<Op> {
         match self.m.peek() {
@@ -108,7 +104,7 @@ impl Cx<'_, '_, '_> {
         }
         let shared = |s: Space| s != Space::Global;
         if reduce.as_ref().is_some_and(|reduce| shared(to) && !reduce.fits_shared()) {
-            return Err(self.no_such_bulk());
+            return Err(self.unknown());
         }
         let sensible = match (to, from) {
             (Space::Global, from) => shared(from) && tail.group,
@@ -117,7 +113,7 @@ impl Cx<'_, '_, '_> {
             _ => false,
         };
         if !sensible || tail.mbarrier == tail.group || (tail.multicast && shared(from)) {
-            return Err(self.no_such_bulk());
+            return Err(self.unknown());
         }
         let count = 3 + usize::from(tail.mbarrier) + usize::from(tail.multicast) + usize::from(tail.policy);
         self.arity(count)?;
@@ -157,12 +153,12 @@ impl Cx<'_, '_, '_> {
         let sound = |ty: &Type| matches!(ty, Type::B32 | Type::B64 | Type::F32 | Type::F64 | Type::Int(_));
         let Some(ty) = ty.filter(sound).filter(|ty| ty.bits() >= 32 && ty.bytes() as usize * count <= 16)
         else {
-            return Err(self.no_such_bulk());
+            return Err(self.unknown());
         };
         let floats =
             reduce.is_some() && (ty.float().is_some() || (ty.bits() == 64 && !self.m.all().contains(&"add")));
         if floats {
-            return Err(self.no_such_bulk());
+            return Err(self.unknown());
         }
         self.arity(3)?;
         let (to, _) = self.addr(0, space)?;
@@ -201,7 +197,7 @@ impl Cx<'_, '_, '_> {
             ("add", Type::F32 | Type::F64) => ReduceFn::AddFloat(self.float_ty(ty)?),
             ("min", Type::F16 | Type::Bf16) if !noftz => ReduceFn::MinFloat(self.float_ty(ty)?),
             ("max", Type::F16 | Type::Bf16) if !noftz => ReduceFn::MaxFloat(self.float_ty(ty)?),
-            _ => return Err(self.no_such_bulk()),
+            _ => return Err(self.unknown()),
         };
         Ok(Reduction { f, bytes: ty.bytes() as u8 })
     }
@@ -223,13 +219,13 @@ impl Cx<'_, '_, '_> {
         let from = self.want("a state space", space)?;
         let load = to != Space::Global;
         if load != (from == Space::Global) || (reduce && load) {
-            return Err(self.no_such_bulk());
+            return Err(self.unknown());
         }
         let reduce = if reduce { Some(self.tensor_reduce()?) } else { None };
         self.m.eat("tile");
         let tail = self.tail();
         if (load && !tail.mbarrier) || (!load && !tail.group) || tail.mbarrier == tail.group {
-            return Err(self.no_such_bulk());
+            return Err(self.unknown());
         }
         let count = 2 + usize::from(tail.mbarrier) + usize::from(tail.multicast) + usize::from(tail.policy);
         self.arity(count)?;

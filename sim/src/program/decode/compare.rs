@@ -219,7 +219,9 @@ impl Cx<'_, '_, '_> {
         elements
             .iter()
             .map(|operand| match &operand.kind {
-                OperandKind::Name(name) if name == "_" => Err(self.error_at(operand, "`_` is not a source")),
+                OperandKind::Name(name) if **name == *"_" => {
+                    Err(self.error_at(operand, "`_` is not a source"))
+                }
                 _ => self.src_as(operand, ty, fit),
             })
             .collect()

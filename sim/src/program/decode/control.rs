@@ -94,7 +94,7 @@ impl<'m> Cx<'_, '_, 'm> {
     /// `prefetch…`, `discard…`, `applypriority…`: hints to caches that a simulator does not have.
     pub(super) fn prefetch(&mut self) -> Decoded<Control> {
         let words = self.m.all().to_vec();
-        let forms: &[&[&str]] = match self.i.opcode.as_str() {
+        let forms: &[&[&str]] = match self.i.opcode() {
             "prefetch" => &[
                 &["L1"],
                 &["L2"],
@@ -114,10 +114,10 @@ impl<'m> Cx<'_, '_, 'm> {
         };
         let known = forms.contains(&&words[..]);
         if !known {
-            return Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic())));
+            return Err(self.unknown());
         }
         while self.m.next().is_some() {}
-        let sized = !self.i.opcode.starts_with("prefetch");
+        let sized = !self.i.opcode().starts_with("prefetch");
         self.arity(if sized { 2 } else { 1 })?;
         if sized && self.constant(1, "a size")? != 128 {
             return Err(self.error_at(self.operand(1), "the size is 128"));
@@ -203,7 +203,7 @@ impl<'m> Cx<'_, '_, 'm> {
             }
             match (&item.kind, results) {
                 (OperandKind::Int(value), false) => {
-                    let d = self.body.builder.preset_d(Value::Bits(*value as u64));
+                    let d = self.body.builder.preset_d(Value::Bits(value.get() as u64));
                     places.push(Place::Register(Reg::D(d)));
                 }
                 (OperandKind::Name(name), false) => match self.symbol(item, name, 0, false)? {

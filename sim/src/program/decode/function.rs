@@ -1,15 +1,13 @@
 //! The body of a function, statement by statement.
 
-use std::sync::Arc;
-
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Control, Guard, Instr, Meta, Op, P, Place, Reg, SourceLine};
 use crate::program::decode::builder::Builder;
 use crate::program::decode::instruction::Cx;
-use crate::program::decode::scope::{Scope, Symbol, labels};
+use crate::program::decode::scope::{Register, Scope, Symbol, labels};
 use crate::program::decode::{Decoded, MAX_ERRORS, size_of};
 use crate::program::types::Type;
-use crate::text::ast::{Function, Space, Statement, Variable};
+use crate::text::ast::{Function, Name, Prototype, Space, Statement, Variable};
 use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 
@@ -68,7 +66,7 @@ impl<'b, 'm> Body<'b, 'm> {
                 Some(&Place::Frame { offset, size }) => Symbol::Frame { variable: param, offset, size },
                 Some(&Place::Register(reg)) => {
                     let ty = Type::parse(&param.ty).unwrap_or(Type::B32);
-                    self.scopes[0].slots.insert(param.name.clone(), vec![reg]);
+                    self.scopes[0].registers.insert(param.name.clone(), Register::new(reg, ty, 1));
                     Symbol::Register(ty, 1)
                 }
             };
@@ -79,7 +77,7 @@ impl<'b, 'm> Body<'b, 'm> {
 
     /// Falling off the end returns.
     fn close(&mut self, function: &'m Function) {
-        let mnemonic = self.builder.mnemonic("ret".into());
+        let mnemonic = self.builder.mnemonic("ret");
         let meta = Meta {
             line: function.pos.line,
             column: function.pos.column,
@@ -102,10 +100,9 @@ impl<'b, 'm> Body<'b, 'm> {
         }
         for statement in statements {
             let declared = match statement {
-                Statement::Targets { label, names, pos, .. } => {
-                    self.declare(label, Symbol::Targets(names), *pos)
-                }
-                Statement::Prototype { label, returns, params, pos, .. } => {
+                Statement::Targets(list) => self.declare(&list.label, Symbol::Targets(&list.names), list.pos),
+                Statement::Prototype(prototype) => {
+                    let Prototype { label, returns, params, pos, .. } = &**prototype;
                     self.declare(label, Symbol::Prototype { returns, params }, *pos)
                 }
                 _ => Ok(()),
@@ -118,9 +115,10 @@ impl<'b, 'm> Body<'b, 'm> {
         })
     }
 
-    /// Keeps an error and goes on, unless there are too many.
+    /// Keeps an error and goes on, unless there are too many. What is not supported is an error only for the kernels that reach it.
     fn note(&mut self, outcome: Decoded<()>) -> Decoded<()> {
         match outcome {
+            Err(error) if error.is_unsupported() && !self.builder.linking => Ok(()),
             Err(error) if self.builder.errors.len() + 1 < MAX_ERRORS => {
                 self.builder.errors.push(error);
                 Ok(())
@@ -160,7 +158,7 @@ impl<'b, 'm> Body<'b, 'm> {
                     self.builder.loc(SourceLine { file: loc.file, line: loc.line, column: loc.column });
                 Ok(())
             }
-            Statement::Pragma(_) | Statement::Targets { .. } | Statement::Prototype { .. } => Ok(()),
+            Statement::Pragma(_) | Statement::Targets(_) | Statement::Prototype(_) => Ok(()),
         }
     }
 
@@ -186,18 +184,21 @@ impl<'b, 'm> Body<'b, 'm> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// The slots of a register with `vector` components.
-    pub(super) fn slots(&mut self, name: &str, ty: Type, vector: u32) -> Vec<Reg> {
-        let depth = self.scopes.iter().rposition(|scope| scope.get(name).is_some()).unwrap_or(0);
-        if let Some(slots) = self.scopes[depth].slots.get(name) {
-            return slots.clone();
+    /// The register that a name stands for, which gets its slots when it is first used.
+    pub(super) fn register(&mut self, name: &Name) -> Option<Register> {
+        for scope in self.scopes.iter_mut().rev() {
+            if let Some(&register) = scope.registers.get(name) {
+                return Some(register);
+            }
+            let Some(symbol) = scope.get(name) else { continue };
+            let Symbol::Register(ty, vector) = symbol else { return None };
+            let slots: Vec<Reg> = (0..vector).map(|_| self.builder.new_register(ty)).collect();
+            slots.iter().for_each(|&slot| self.builder.name(slot, name));
+            let register = Register::new(slots[0], ty, vector);
+            scope.registers.insert(name.clone(), register);
+            return Some(register);
         }
-        let slots: Vec<Reg> = (0..vector).map(|_| self.builder.new_register(ty)).collect();
-        for &slot in &slots {
-            self.builder.names.insert(slot, Arc::from(name));
-        }
-        self.scopes[depth].slots.insert(name.to_string(), slots.clone());
-        slots
+        None
     }
 
     /// The carry flag of this function.

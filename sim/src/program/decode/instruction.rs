@@ -37,7 +37,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         let mut cx = Cx {
             body,
             i,
-            m: Modifiers::new(&i.opcode, &i.modifiers),
+            m: Modifiers::new(i.opcode(), i.modifiers()),
             uses: vec![],
             sinks: vec![],
             defs: vec![],
@@ -47,6 +47,9 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
         let op = cx.op()?;
         if let Some(word) = cx.m.peek() {
             return Err(cx.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
+        }
+        if !cx.body.builder.linking {
+            return Ok(());
         }
         let mnemonic = cx.body.builder.mnemonic(i.mnemonic());
         let look =
@@ -85,7 +88,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
     }
 
     fn op(&mut self) -> Decoded<Op> {
-        let name = self.i.opcode.as_str();
+        let name = self.i.opcode();
         let alu = |alu: Decoded<Alu>| alu.map(Op::Alu);
         let control = |control: Decoded<Control>| control.map(Op::Control);
         match name {
@@ -142,14 +145,35 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             "getctarank" => alu(self.getctarank()),
             "setmaxnreg" => control(self.setmaxnreg()),
             "griddepcontrol" => control(self.griddepcontrol()),
-            _ => Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic()))),
+            "tcgen05"
+            | "multimem"
+            | "tex"
+            | "tld4"
+            | "txq"
+            | "suld"
+            | "sust"
+            | "sured"
+            | "suq"
+            | "istypep"
+            | "clusterlaunchcontrol" => Err(self.unsupported()),
+            _ => Err(self.unknown()),
         }
+    }
+
+    /// The error of what is PTX, but is not executed; only kernels that reach it cannot be launched.
+    pub(super) fn unsupported(&self) -> ParseError {
+        self.error(format!("`{}` is not supported", self.i.mnemonic())).of_unsupported()
     }
 
     /// An error at the opcode.
     pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
         let len = self.i.mnemonic().chars().count() as u32;
         self.body.error(self.i.pos, len, message)
+    }
+
+    /// The error of a form that does not exist.
+    pub(super) fn unknown(&self) -> ParseError {
+        self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
     }
 
     /// An error at an operand.
@@ -190,8 +214,8 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             }
             match self.m.next() {
                 Some(word) => words.push(word),
-                None if self.i.modifiers.is_empty() => {
-                    return Err(self.error(format!("`{}` requires a type", self.i.opcode)));
+                None if self.i.modifiers().is_empty() => {
+                    return Err(self.error(format!("`{}` requires a type", self.i.opcode())));
                 }
                 None => return Err(self.unknown_word(words.last().unwrap_or(&""))),
             }
@@ -214,7 +238,7 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
 
     /// The error of a type the instruction does not exist for.
     pub(super) fn no_such_type(&self, ty: Type) -> ParseError {
-        self.error(format!("there is no `{}` on {ty}", self.i.opcode))
+        self.error(format!("there is no `{}` on {ty}", self.i.opcode()))
     }
 
     /// A required qualifier that `f` knows.

@@ -22,7 +22,7 @@ impl Cx<'_, '_, '_> {
         let transposed = self.m.eat("trans");
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if !matches!(space, Space::Generic | Space::Shared) {
-            return Err(self.error(format!("`{}` works in shared space", self.i.opcode)));
+            return Err(self.error(format!("`{}` works in shared space", self.i.opcode())));
         }
         self.want_word("b16")?;
         self.arity(2)?;

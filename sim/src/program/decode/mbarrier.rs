@@ -12,10 +12,6 @@ use crate::text::ast::OperandKind;
 const U32: Type = Type::Int(Int::U32);
 
 impl Cx<'_, '_, '_> {
-    fn no_such_mbarrier(&self) -> crate::text::error::ParseError {
-        self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
-    }
-
     /// Qualifiers after the operation: `.sem.scope.space.b64`.
     fn mbarrier_tail(&mut self) -> Decoded<Space> {
         self.m.eat_any(&["acquire", "release", "relaxed"]);
@@ -76,7 +72,7 @@ impl Cx<'_, '_, '_> {
                 }
                 (1, MbarrierFn::Test { d, phase })
             }
-            _ => return Err(self.no_such_mbarrier()),
+            _ => return Err(self.unknown()),
         };
         if space == Space::SharedCluster && matches!(f, MbarrierFn::Arrive(Arrive { state: Some(_), .. })) {
             let message = "an mbarrier of the cluster gives no state: `_` goes here";
@@ -94,7 +90,7 @@ impl Cx<'_, '_, '_> {
         self.arity_of(at + 1 + rest, at + 2)?;
         let state: Option<D> = match (at, self.i.operands.first().map(|o| &o.kind)) {
             (0, _) => None,
-            (_, Some(OperandKind::Name(name))) if name == "_" => None,
+            (_, Some(OperandKind::Name(name))) if **name == *"_" => None,
             _ => Some(self.dst_d(0, Type::B64)?),
         };
         let operand = if self.count() == at + 2 { Some(self.src_r(at + 1, U32)?) } else { None };

@@ -6,7 +6,7 @@ use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Cx;
 use crate::program::decode::scope::Symbol;
 use crate::program::types::{Meaning, Type};
-use crate::text::ast::{Operand, OperandKind};
+use crate::text::ast::{Name, Operand, OperandKind};
 use crate::text::lexer::Pos;
 
 /// How wide a register may be for an instruction's type.
@@ -18,7 +18,7 @@ pub(super) enum Fit {
 }
 
 /// The components of vector registers.
-fn component(part: &str) -> Option<usize> {
+fn component(part: &str) -> Option<u32> {
     match part {
         "x" | "r" => Some(0),
         "y" | "g" => Some(1),
@@ -42,15 +42,15 @@ fn fits(fit: Fit, want: Type, register: Type) -> bool {
 
 impl Cx<'_, '_, '_> {
     /// The register of a name, if it is one.
-    pub(super) fn register(&mut self, name: &str, pos: Pos) -> Decoded<Option<(Reg, Type)>> {
-        match self.body.lookup(name) {
-            Some(Symbol::Register(ty, 1)) => Ok(Some((self.body.slots(name, ty, 1)[0], ty))),
-            Some(Symbol::Register(..)) => Err(self.body.error(
+    pub(super) fn register(&mut self, name: &Name, pos: Pos) -> Decoded<Option<(Reg, Type)>> {
+        match self.body.register(name) {
+            Some(register) if register.vector == 1 => Ok(Some((register.slot(0), register.ty))),
+            Some(_) => Err(self.body.error(
                 pos,
                 name.len() as u32,
                 format!("`{name}` is a vector; name one component"),
             )),
-            _ => Ok(None),
+            None => Ok(None),
         }
     }
 
@@ -58,15 +58,16 @@ impl Cx<'_, '_, '_> {
     pub(super) fn register_of(&mut self, operand: &Operand) -> Decoded<Option<(Reg, Type)>> {
         match &operand.kind {
             OperandKind::Name(name) => self.register(name, operand.pos),
-            OperandKind::Component(name, part) => match self.body.lookup(name) {
-                Some(Symbol::Register(ty, vector)) if vector > 1 => {
-                    let index = component(part).filter(|&i| i < vector as usize);
-                    let index =
-                        index.ok_or_else(|| self.error_at(operand, format!("`{name}` has no `.{part}`")))?;
-                    Ok(Some((self.body.slots(name, ty, vector)[index], ty)))
-                }
-                _ => Ok(None),
-            },
+            OperandKind::Component(parts) => {
+                let [name, part] = &**parts;
+                let Some(register) = self.body.register(name).filter(|register| register.vector > 1) else {
+                    return Ok(None);
+                };
+                let index = component(part).filter(|&i| i < register.vector);
+                let index =
+                    index.ok_or_else(|| self.error_at(operand, format!("`{name}` has no `.{part}`")))?;
+                Ok(Some((register.slot(index), register.ty)))
+            }
             _ => Ok(None),
         }
     }
@@ -74,14 +75,14 @@ impl Cx<'_, '_, '_> {
     /// The components of a vector operand: `{a, b}` or a vector register.
     pub(super) fn elements(&mut self, operand: &Operand) -> Decoded<Vec<Operand>> {
         match &operand.kind {
-            OperandKind::Vector(items) => Ok(items.clone()),
+            OperandKind::Vector(items) => Ok(items.to_vec()),
             OperandKind::Name(name) => match self.body.lookup(name) {
                 Some(Symbol::Register(_, vector)) if vector > 1 => Ok(["x", "y", "z", "w"]
                     [..vector as usize]
                     .iter()
                     .map(|part| Operand {
-                        kind: OperandKind::Component(name.clone(), (*part).to_string()),
-                        ..operand.clone()
+                        kind: OperandKind::Component(Box::new([name.clone(), Name::from(*part)])),
+                        ..*operand
                     })
                     .collect()),
                 _ => Ok(vec![operand.clone()]),
@@ -116,7 +117,7 @@ impl Cx<'_, '_, '_> {
     /// A destination.
     pub(super) fn dst_as(&mut self, operand: &Operand, ty: Type, fit: Fit) -> Decoded<Reg> {
         if let OperandKind::Name(name) = &operand.kind
-            && name == "_"
+            && **name == *"_"
         {
             return Ok(self.body.builder.new_register(ty));
         }
@@ -132,19 +133,24 @@ impl Cx<'_, '_, '_> {
 
     fn not_a_register(&self, operand: &Operand) -> crate::text::error::ParseError {
         match &operand.kind {
-            OperandKind::Name(name) | OperandKind::Component(name, _)
-                if self.body.lookup(name).is_none() && self.body.builder.global(name).is_none() =>
-            {
+            OperandKind::Name(name) if self.is_undeclared(name) => {
                 self.error_at(operand, format!("`{name}` is not declared"))
+            }
+            OperandKind::Component(parts) if self.is_undeclared(&parts[0]) => {
+                self.error_at(operand, format!("`{}` is not declared", parts[0]))
             }
             _ => self.error_at(operand, format!("expected a register, found `{operand}`")),
         }
     }
 
+    fn is_undeclared(&self, name: &str) -> bool {
+        self.body.lookup(name).is_none() && self.body.builder.global(name).is_none()
+    }
+
     /// A source: a register, a constant or a special register.
     pub(super) fn src_as(&mut self, operand: &Operand, ty: Type, fit: Fit) -> Decoded<Reg> {
         match &operand.kind {
-            OperandKind::Int(value) => self.int_constant(operand, *value, ty),
+            OperandKind::Int(value) => self.int_constant(operand, value.get(), ty),
             OperandKind::Single(bits) => {
                 self.float_constant(operand, f64::from(f32::from_bits(*bits)), Some(*bits), ty)
             }
@@ -156,7 +162,7 @@ impl Cx<'_, '_, '_> {
                 }
                 Some((_, found)) => Err(self.mismatch(operand, ty, found)),
                 None => match self.special(operand)? {
-                    Some(_) if !matches!(self.i.opcode.as_str(), "mov" | "cvt") => {
+                    Some(_) if !matches!(self.i.opcode(), "mov" | "cvt") => {
                         let message = format!("`{operand}` is a special register; `mov` it to another first");
                         Err(self.error_at(operand, message))
                     }
@@ -213,7 +219,7 @@ impl Cx<'_, '_, '_> {
     /// The position or the length of a bit field: constants are bytes.
     pub(super) fn bit_count(&mut self, n: usize) -> Decoded<R> {
         match self.operand(n).kind {
-            OperandKind::Int(value) if !(0..256).contains(&value) => {
+            OperandKind::Int(value) if !(0..256).contains(&value.get()) => {
                 Err(self.error_at(self.operand(n), format!("{value} is not in 0 … 255")))
             }
             _ => self.src_r(n, Type::Int(Int::U32)),
@@ -286,7 +292,7 @@ impl Cx<'_, '_, '_> {
     /// `d` or `d|p`.
     pub(super) fn pair<'o>(&self, operand: &'o Operand) -> (&'o Operand, Option<&'o Operand>) {
         match &operand.kind {
-            OperandKind::Pair(d, p) => (d, Some(p)),
+            OperandKind::Pair(pair) => (&pair[0], Some(&pair[1])),
             _ => (operand, None),
         }
     }
@@ -302,7 +308,7 @@ impl Cx<'_, '_, '_> {
     /// A constant operand.
     pub(super) fn constant(&self, n: usize, what: &str) -> Decoded<i128> {
         match self.operand(n).kind {
-            OperandKind::Int(value) => Ok(value),
+            OperandKind::Int(value) => Ok(value.get()),
             _ => Err(self.error_at(self.operand(n), format!("{what} is an integer constant"))),
         }
     }

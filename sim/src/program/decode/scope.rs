@@ -1,11 +1,11 @@
 //! Names inside a function: registers, variables, labels, and the blocks they are visible in.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
-use crate::program::code::Reg;
+use crate::program::code::{D, P, R, Reg};
 use crate::program::decode::{Decoded, Symbols};
 use crate::program::types::Type;
-use crate::text::ast::{Registers, Statement, Variable};
+use crate::text::ast::{Name, Registers, Statement, Variable};
 use crate::text::lexer::Pos;
 
 /// What a name inside a function stands for.
@@ -25,7 +25,7 @@ pub(super) enum Symbol<'m> {
     KernelParam(u32),
     Label(u32),
     /// `.branchtargets`, `.calltargets`.
-    Targets(&'m [String]),
+    Targets(&'m [Name]),
     /// `.callprototype`.
     Prototype {
         returns: &'m [Variable],
@@ -36,11 +36,37 @@ pub(super) enum Symbol<'m> {
 /// The names of one block.
 #[derive(Default)]
 pub(super) struct Scope<'m> {
-    names: HashMap<&'m str, Symbol<'m>>,
+    names: FxHashMap<&'m str, Symbol<'m>>,
     /// `%r<12>`: prefix → type, components, count.
-    ranges: HashMap<&'m str, (Type, u32, u32)>,
-    /// Slots of the registers used so far, by name.
-    pub(super) slots: HashMap<String, Vec<Reg>>,
+    ranges: FxHashMap<&'m str, (Type, u32, u32)>,
+    /// The registers used so far.
+    pub(super) registers: FxHashMap<Name, Register>,
+}
+
+/// A register with a slot.
+#[derive(Clone, Copy)]
+pub(super) struct Register {
+    /// The slot of the first component, which the others follow.
+    first: Reg,
+    pub(super) ty: Type,
+    /// Components.
+    pub(super) vector: u32,
+}
+
+impl Register {
+    pub(super) fn new(first: Reg, ty: Type, vector: u32) -> Self {
+        Self { first, ty, vector }
+    }
+
+    /// The slot of a component.
+    pub(super) fn slot(self, component: u32) -> Reg {
+        match self.first {
+            Reg::R(R(i)) => Reg::R(R(i + component)),
+            Reg::D(D(i)) => Reg::D(D(i + component)),
+            Reg::P(P(i)) => Reg::P(P(i + component)),
+            Reg::Q(D(i)) => Reg::Q(D(i + 2 * component)),
+        }
+    }
 }
 
 impl<'m> Scope<'m> {
@@ -85,6 +111,9 @@ impl<'m> Scope<'m> {
     pub(super) fn get(&self, name: &str) -> Option<Symbol<'m>> {
         if let Some(&symbol) = self.names.get(name) {
             return Some(symbol);
+        }
+        if self.ranges.is_empty() {
+            return None;
         }
         let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
         (1..=digits).find_map(|n| {

@@ -92,7 +92,7 @@ impl Cx<'_, '_, '_> {
     pub(super) fn special(&mut self, operand: &Operand) -> Decoded<Option<(Reg, Type)>> {
         let (name, part) = match &operand.kind {
             OperandKind::Name(name) => (name.as_str(), None),
-            OperandKind::Component(name, part) => (name.as_str(), Some(part.as_str())),
+            OperandKind::Component(parts) => (parts[0].as_str(), Some(parts[1].as_str())),
             _ => return Ok(None),
         };
         if clock(name).is_some() && part.is_none() {

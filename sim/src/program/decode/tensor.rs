@@ -90,10 +90,6 @@ fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
 }
 
 impl Cx<'_, '_, '_> {
-    fn unknown(&self) -> crate::text::error::ParseError {
-        self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
-    }
-
     /// `mma[.sp].sync.aligned.shape.row.col[.satfinite].dtype.atype.btype.ctype[.op.popc] d, a, b, c[, e, f]`.
     pub(super) fn mma(&mut self) -> Decoded<Tensor> {
         let sparse = self.m.eat_any(&["sp", "sp::ordered_metadata"]);

@@ -15,7 +15,7 @@ impl Cx<'_, '_, '_> {
         match self.m.next() {
             Some("replace") => self.map_replace(),
             Some("cp_fenceproxy") => self.map_copy(),
-            _ => Err(self.error(format!("unknown instruction `{}`", self.i.mnemonic()))),
+            _ => Err(self.unknown()),
         }
     }
 

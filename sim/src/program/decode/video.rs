@@ -41,8 +41,9 @@ fn part_of(word: &str) -> Option<Part> {
 /// An operand's register and what selects parts of it.
 fn selected(operand: &Operand) -> (Operand, Option<&str>) {
     match &operand.kind {
-        OperandKind::Component(name, part) => {
-            (Operand { kind: OperandKind::Name(name.clone()), ..operand.clone() }, Some(part))
+        OperandKind::Component(parts) => {
+            let [name, part] = &**parts;
+            (Operand { kind: OperandKind::Name(name.clone()), ..*operand }, Some(part))
         }
         _ => (operand.clone(), None),
     }
@@ -97,8 +98,7 @@ impl Cx<'_, '_, '_> {
                 })?;
                 if f == "shl" { VideoOp::ShiftLeft(beyond) } else { VideoOp::ShiftRight(beyond) }
             }
-            _ => plain_op(f)
-                .ok_or_else(|| self.error(format!("unknown instruction `{}`", self.i.mnemonic())))?,
+            _ => plain_op(f).ok_or_else(|| self.unknown())?,
         };
         let then: Option<fn(R) -> VideoThen> = self.m.take(|word| {
             Some(match word {
@@ -167,8 +167,7 @@ impl Cx<'_, '_, '_> {
         let op = match f {
             "set" => self.video_compare()?,
             "avrg" => VideoOp::Average,
-            _ => plain_op(f)
-                .ok_or_else(|| self.error(format!("unknown instruction `{}`", self.i.mnemonic())))?,
+            _ => plain_op(f).ok_or_else(|| self.unknown())?,
         };
         let accumulate = self.m.eat("add");
         self.arity(4)?;

@@ -9,10 +9,6 @@ use crate::program::decode::tensor::{extents, numbers};
 use crate::program::types::Type;
 
 impl Cx<'_, '_, '_> {
-    fn no_such_wgmma(&self) -> crate::text::error::ParseError {
-        self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
-    }
-
     pub(super) fn wgmma(&mut self) -> Decoded<Op> {
         let word = self.m.next().unwrap_or("");
         if word == "mma_async" {
@@ -20,7 +16,7 @@ impl Cx<'_, '_, '_> {
         }
         let groups = usize::from(word == "wait_group");
         if !matches!(word, "fence" | "commit_group" | "wait_group") {
-            return Err(self.no_such_wgmma());
+            return Err(self.unknown());
         }
         self.want_word("sync")?;
         self.want_word("aligned")?;
@@ -47,10 +43,10 @@ impl Cx<'_, '_, '_> {
         let bit_op: Option<BitOp> = self.bit_op();
         let (Some(extents), Some(numbers)) = (extents(shape), numbers([d, a, b, d], satfinite, bit_op))
         else {
-            return Err(self.no_such_wgmma());
+            return Err(self.unknown());
         };
         if sparse || !known(&extents, &numbers) {
-            return Err(self.no_such_wgmma());
+            return Err(self.unknown());
         }
         let Extents { n, k, .. } = extents;
         let k = if matches!(numbers, Numbers::Bits(_)) { k / 32 } else { k };

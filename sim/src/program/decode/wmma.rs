@@ -50,10 +50,6 @@ fn sum_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
 }
 
 impl Cx<'_, '_, '_> {
-    fn no_such_wmma(&self) -> crate::text::error::ParseError {
-        self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
-    }
-
     pub(super) fn wmma(&mut self) -> Decoded<Tensor> {
         match self.m.next() {
             Some("load") => {
@@ -61,7 +57,7 @@ impl Cx<'_, '_, '_> {
                     Some("a") => Matrix::A,
                     Some("b") => Matrix::B,
                     Some("c") => Matrix::C,
-                    _ => return Err(self.no_such_wmma()),
+                    _ => return Err(self.unknown()),
                 };
                 self.wmma_access(matrix, true).map(Tensor::WmmaLoad)
             }
@@ -70,7 +66,7 @@ impl Cx<'_, '_, '_> {
                 self.wmma_access(Matrix::C, false).map(Tensor::WmmaStore)
             }
             Some("mma") => self.wmma_mma(),
-            _ => Err(self.no_such_wmma()),
+            _ => Err(self.unknown()),
         }
     }
 
@@ -86,10 +82,10 @@ impl Cx<'_, '_, '_> {
         let shape = self.m.next().unwrap_or("");
         let space = self.m.take(space_of).unwrap_or(Space::Generic);
         if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
-            return Err(self.no_such_wmma());
+            return Err(self.unknown());
         }
         let ty = self.m.next().unwrap_or("");
-        let Some(Extents { m, n, k }) = extents(shape) else { return Err(self.no_such_wmma()) };
+        let Some(Extents { m, n, k }) = extents(shape) else { return Err(self.unknown()) };
         // Single bits come in words.
         let k = if ty == "b1" { k / 32 } else { k };
         let (rows, columns) = match matrix {
@@ -103,7 +99,7 @@ impl Cx<'_, '_, '_> {
             _ => factor_registers(ty, rows * columns),
         };
         let Some((count, register, bits)) = registers.filter(|_| known) else {
-            return Err(self.no_such_wmma());
+            return Err(self.unknown());
         };
         self.arity_of(2, 3)?;
         let (vector, address) = if load { (0, 1) } else { (1, 0) };
@@ -129,7 +125,7 @@ impl Cx<'_, '_, '_> {
         self.want_word("aligned")?;
         for _ in 0..2 {
             if !self.m.eat_any(&["row", "col"]) {
-                return Err(self.no_such_wmma());
+                return Err(self.unknown());
             }
         }
         let shape = self.m.next().unwrap_or("");
@@ -145,16 +141,16 @@ impl Cx<'_, '_, '_> {
         let types = match words[..] {
             [d, c] => [d, "f16", "f16", c],
             [d, a, b, c] => [d, a, b, c],
-            _ => return Err(self.no_such_wmma()),
+            _ => return Err(self.unknown()),
         };
         let half_saturates = satfinite && accumulator(types[0]).is_some() && float_of(types[1]).is_some();
         let Some(numbers) = numbers(types, satfinite && !half_saturates, bit_op) else {
-            return Err(self.no_such_wmma());
+            return Err(self.unknown());
         };
         let known =
             shapes(types[1]).contains(&shape) && (small_int(types[1]).is_some() || types[1] == types[2]);
         let (Some(mut extents), true, false) = (extents(shape), known, half_saturates) else {
-            return Err(self.no_such_wmma());
+            return Err(self.unknown());
         };
         if matches!(numbers, Numbers::Bits(_)) {
             extents.k /= 32;
@@ -164,12 +160,12 @@ impl Cx<'_, '_, '_> {
         let (Some((d_count, d_type, _)), Some((c_count, c_type, _))) =
             (sum_registers(types[0], m * n), sum_registers(types[3], m * n))
         else {
-            return Err(self.no_such_wmma());
+            return Err(self.unknown());
         };
         let (Some((a_count, a_type, _)), Some((b_count, b_type, _))) =
             (factor_registers(types[1], m * k), factor_registers(types[2], k * n))
         else {
-            return Err(self.no_such_wmma());
+            return Err(self.unknown());
         };
         let d = self.destinations(0, d_count, d_type, Fit::Exact)?;
         let a = self.sources(1, a_count, a_type, Fit::Exact)?;

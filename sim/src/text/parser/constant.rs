@@ -93,16 +93,18 @@ impl Parser<'_> {
 
     /// Takes the operator at hand if it is one of `level`.
     fn operator(&mut self, level: &[&'static str]) -> Option<&'static str> {
-        let (first, second) = match (self.peek(), self.peek_ahead(1)) {
-            (Kind::Punct(a), Kind::Punct(b)) => (a, b),
-            (Kind::Punct(a), _) => (a, ' '),
-            _ => return None,
+        let Kind::Punct(first) = self.peek() else { return None };
+        let second = if let Kind::Punct(c) = self.peek_ahead(1) { c } else { ' ' };
+        let joined = match (first, second) {
+            ('<' | '>', '=') | ('=' | '!', '=') => true,
+            ('<' | '>' | '&' | '|', second) => first == second,
+            _ => false,
         };
-        let pair: String = [first, second].iter().collect();
-        let joined = matches!(&*pair, "<<" | ">>" | "<=" | ">=" | "==" | "!=" | "&&" | "||");
-        let text = if joined { pair.as_str() } else { &pair[..first.len_utf8()] };
-        let found = level.iter().find(|op| **op == text)?;
-        self.at += found.len();
+        let found = *level.iter().find(|operator| {
+            let mut characters = operator.chars();
+            characters.next() == Some(first) && characters.next() == joined.then_some(second)
+        })?;
+        found.chars().for_each(|_| self.advance());
         Some(found)
     }
 
@@ -110,7 +112,7 @@ impl Parser<'_> {
         let token = self.token();
         match token.kind {
             Kind::Punct(sign @ ('-' | '+' | '!' | '~')) => {
-                self.at += 1;
+                self.advance();
                 if let (Kind::Single(_), '-' | '+') = (self.peek(), sign) {
                     return Err(self.error_at(token, "the bits of a constant in `0f` form hold its sign"));
                 }
@@ -125,19 +127,19 @@ impl Parser<'_> {
             }
             Kind::Punct('(') => self.parenthesised(),
             Kind::Int(value) => {
-                self.at += 1;
+                self.advance();
                 Ok(Constant::Int(i128::from(value)))
             }
             Kind::Single(bits) => {
-                self.at += 1;
+                self.advance();
                 Ok(Constant::Single(bits))
             }
             Kind::Double(bits) => {
-                self.at += 1;
+                self.advance();
                 Ok(Constant::Double(bits))
             }
             Kind::Ident("WARP_SZ") => {
-                self.at += 1;
+                self.advance();
                 Ok(Constant::Int(32))
             }
             _ => Err(self.expected("a constant")),
@@ -152,7 +154,7 @@ impl Parser<'_> {
             _ => None,
         };
         if let Some(signed) = cast {
-            self.at += 1;
+            self.advance();
             self.expect(')')?;
             let token = self.token();
             return match self.nested(|p| p.unary())? {

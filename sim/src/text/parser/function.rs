@@ -14,7 +14,7 @@ impl Parser<'_> {
             _ => vec![],
         };
         let pos = self.pos();
-        let name = self.ident("a function name")?.to_string();
+        let name = self.ident("a function name")?;
         let params = if self.peek() == Kind::Punct('(') { self.parameters()? } else { vec![] };
         let directives = self.directives()?;
         let body = if self.eat(';') { None } else { Some(self.body()?) };

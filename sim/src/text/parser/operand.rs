@@ -13,7 +13,7 @@ impl Parser<'_> {
         }
         let second = self.single()?;
         let (pos, len) = (first.pos, first.len);
-        Ok(Operand { kind: OperandKind::Pair(Box::new(first), Box::new(second)), pos, len })
+        Ok(Operand { kind: OperandKind::Pair(Box::new([first, second])), pos, len })
     }
 
     /// An operand without `|`.
@@ -21,19 +21,19 @@ impl Parser<'_> {
         let token = self.token();
         let kind = match token.kind {
             Kind::Punct('{') => OperandKind::Vector(self.nested(|p| p.list('{', '}'))?),
-            Kind::Punct('[') => OperandKind::Address(self.nested(|p| p.address())?),
+            Kind::Punct('[') => OperandKind::Address(Box::new(self.nested(|p| p.address())?)),
             Kind::Punct('(') if self.is_group() => OperandKind::Group(self.nested(|p| p.list('(', ')'))?),
             Kind::Punct('!') if self.name_follows() => {
-                self.at += 1;
-                OperandKind::Not(Box::new(self.name()?))
+                self.advance();
+                OperandKind::Not(Box::new(self.named()?))
             }
             Kind::Punct('-') if self.name_follows() => {
-                self.at += 1;
-                OperandKind::Negative(Box::new(self.name()?))
+                self.advance();
+                OperandKind::Negative(Box::new(self.named()?))
             }
             Kind::Ident(word) if word != "WARP_SZ" => return self.name_with_offset(),
             _ => match self.constant()? {
-                Constant::Int(value) => OperandKind::Int(value),
+                Constant::Int(value) => OperandKind::Int(value.into()),
                 Constant::Single(bits) => OperandKind::Single(bits),
                 Constant::Double(bits) => OperandKind::Double(bits),
             },
@@ -56,14 +56,7 @@ impl Parser<'_> {
 
     /// Whether the `(` at hand comes right after the function of a `call`.
     fn in_call_list(&self) -> bool {
-        let before = |n: usize| self.at.checked_sub(n).map(|i| self.tokens[i].kind);
-        if before(1) != Some(Kind::Punct(',')) {
-            return false;
-        }
-        (1..=64)
-            .map_while(before)
-            .take_while(|k| !matches!(k, Kind::Punct(';' | '{' | '}')))
-            .any(|k| k == Kind::Ident("call"))
+        self.in_call && self.last.kind == Kind::Punct(',')
     }
 
     fn name_follows(&self) -> bool {
@@ -72,23 +65,19 @@ impl Parser<'_> {
 
     /// The operand that began at `token` and ends before the token at hand.
     fn spanned(&self, token: Token<'_>, kind: OperandKind) -> Operand {
-        let last = self.tokens[self.at.saturating_sub(1).min(self.tokens.len() - 1)];
-        let len = if last.pos.line == token.pos.line && last.end > token.start {
-            self.text.get(token.start..last.end).map_or(1, |t| t.chars().count()) as u32
-        } else {
-            token.len
-        };
-        Operand { kind, pos: token.pos, len: Length(len) }
+        let one_line = self.last.pos.line == token.pos.line && self.last.end > token.start;
+        let end = if one_line { self.last.end } else { token.end };
+        Operand { kind, pos: token.pos, len: Length(self.characters(token.start, end)) }
     }
 
     /// A name, or one component of it.
-    fn name(&mut self) -> Parsed<Operand> {
+    fn named(&mut self) -> Parsed<Operand> {
         let token = self.token();
-        let name = self.ident("a name")?.to_string();
+        let name = self.ident("a name")?;
         let kind = match self.peek() {
             Kind::Dot(part) => {
-                self.at += 1;
-                OperandKind::Component(name, part.to_string())
+                self.advance();
+                OperandKind::Component(Box::new([name, self.name(part)]))
             }
             _ => OperandKind::Name(name),
         };
@@ -97,27 +86,28 @@ impl Parser<'_> {
 
     fn name_with_offset(&mut self) -> Parsed<Operand> {
         let token = self.token();
-        let operand = self.name()?;
+        let operand = self.named()?;
         match (&operand.kind, self.peek()) {
             (OperandKind::Name(name), Kind::Punct('+')) => {
-                let offset = self.signed_sum()?;
-                Ok(self.spanned(token, OperandKind::Offset(name.clone(), offset)))
+                let name = name.clone();
+                let sum = OperandKind::Offset(Box::new((name, self.signed_sum()?)));
+                Ok(self.spanned(token, sum))
             }
             _ => Ok(operand),
         }
     }
 
-    fn list(&mut self, open: char, close: char) -> Parsed<Vec<Operand>> {
+    fn list(&mut self, open: char, close: char) -> Parsed<Box<[Operand]>> {
         self.expect(open)?;
         let mut items = vec![];
         if self.eat(close) {
-            return Ok(items);
+            return Ok(items.into());
         }
         loop {
             items.push(self.operand()?);
             if !self.eat(',') {
                 self.expect(close)?;
-                return Ok(items);
+                return Ok(items.into());
             }
         }
     }
@@ -128,7 +118,7 @@ impl Parser<'_> {
         let token = self.token();
         let (base, offset) = match token.kind {
             Kind::Ident(word) if word != "WARP_SZ" => {
-                let base = self.name()?;
+                let base = self.named()?;
                 let offset = match self.peek() {
                     Kind::Punct('+') => self.signed_sum()?,
                     _ => 0,
@@ -137,7 +127,7 @@ impl Parser<'_> {
             }
             _ => {
                 let value = self.integer("an address")?;
-                (self.spanned(token, OperandKind::Int(value)), 0)
+                (self.spanned(token, OperandKind::Int(value.into())), 0)
             }
         };
         let mut rest = vec![];
@@ -145,6 +135,6 @@ impl Parser<'_> {
             rest.push(self.operand()?);
         }
         self.expect(']')?;
-        Ok(Address { base: Box::new(base), offset, rest })
+        Ok(Address { base, offset: offset.into(), rest: rest.into() })
     }
 }

@@ -1,6 +1,10 @@
 //! The statements of a body.
 
-use crate::text::ast::{Guard, Instruction, Linkage, Loc, Registers, Statement, Variable};
+use std::sync::Arc;
+
+use crate::text::ast::{
+    Guard, Instruction, Linkage, Loc, Mnemonic, Prototype, Registers, Statement, Targets, Variable,
+};
 use crate::text::lexer::Kind;
 use crate::text::parser::{Parsed, Parser};
 
@@ -23,6 +27,7 @@ impl Parser<'_> {
                 }
             }
         }
+        statements.shrink_to_fit();
         Ok(statements)
     }
 
@@ -31,10 +36,10 @@ impl Parser<'_> {
             (Kind::Punct('{'), _) => out.push(Statement::Block(self.nested(|p| p.block())?)),
             (Kind::Ident(_), Kind::Punct(':')) => out.push(self.label()?),
             (Kind::Ident(_) | Kind::Punct('@'), _) => out.push(Statement::Instruction(self.instruction()?)),
-            (Kind::Dot("reg"), _) => out.push(Statement::Registers(self.registers()?)),
-            (Kind::Dot("loc"), _) => out.push(Statement::Loc(self.loc()?)),
+            (Kind::Dot("reg"), _) => out.push(Statement::Registers(Box::new(self.registers()?))),
+            (Kind::Dot("loc"), _) => out.push(Statement::Loc(Box::new(self.loc()?))),
             (Kind::Dot("pragma"), _) => {
-                self.at += 1;
+                self.advance();
                 out.push(Statement::Pragma(self.pragma()?));
             }
             (Kind::Dot("section"), _) => {
@@ -50,19 +55,19 @@ impl Parser<'_> {
     /// One declaration, possibly of several names: `.param .b32 a, b;`.
     fn variables(&mut self, out: &mut Vec<Statement>) -> Parsed<()> {
         let first = self.variable(Linkage::Local)?;
-        let head = Variable { dims: vec![], init: None, ..first.clone() };
-        out.push(Statement::Variable(first));
+        let head = Variable { dims: Box::default(), init: None, ..first.clone() };
+        out.push(Statement::Variable(Box::new(first)));
         while self.eat(',') {
             let pos = self.pos();
-            let name = self.ident("a name")?.to_string();
-            out.push(Statement::Variable(Variable { name, pos, ..head.clone() }));
+            let name = self.ident("a name")?;
+            out.push(Statement::Variable(Box::new(Variable { name, pos, ..head.clone() })));
         }
         self.expect(';')
     }
 
     fn registers(&mut self) -> Parsed<Registers> {
         let pos = self.pos();
-        self.at += 1;
+        self.advance();
         let mut vector = 1;
         let mut ty = self.dot("a register type")?;
         if let "v2" | "v4" = ty {
@@ -71,7 +76,7 @@ impl Parser<'_> {
         }
         let mut names = vec![];
         loop {
-            let name = self.ident("a register name")?.to_string();
+            let name = self.ident("a register name")?;
             let count = if self.eat('<') {
                 let count = self.small("a register count")?;
                 self.expect('>')?;
@@ -85,36 +90,37 @@ impl Parser<'_> {
             }
         }
         self.expect(';')?;
-        Ok(Registers { vector, ty: ty.to_string(), names, pos })
+        Ok(Registers { vector, ty: self.name(ty), names, pos })
     }
 
     /// `name:`, or a list of targets or a prototype with a name.
     fn label(&mut self) -> Parsed<Statement> {
         let pos = self.pos();
-        let label = self.ident("a label")?.to_string();
+        let label = self.ident("a label")?;
         self.expect(':')?;
         match self.peek() {
             Kind::Dot(word @ ("branchtargets" | "calltargets")) => {
-                self.at += 1;
-                let mut names = vec![self.ident("a name")?.to_string()];
+                self.advance();
+                let mut names = vec![self.ident("a name")?];
                 while self.eat(',') {
-                    names.push(self.ident("a name")?.to_string());
+                    names.push(self.ident("a name")?);
                 }
                 self.expect(';')?;
-                Ok(Statement::Targets { label, calls: word == "calltargets", names, pos })
+                let calls = word == "calltargets";
+                Ok(Statement::Targets(Box::new(Targets { label, calls, names, pos })))
             }
             Kind::Dot("callprototype") => {
-                self.at += 1;
+                self.advance();
                 let returns = if self.peek() == Kind::Punct('(') { self.parameters()? } else { vec![] };
-                self.ident("`_`")?;
+                self.word("`_`")?;
                 let params = if self.peek() == Kind::Punct('(') { self.parameters()? } else { vec![] };
                 let mut directives = vec![];
                 while let Kind::Dot(word) = self.peek() {
-                    self.at += 1;
+                    self.advance();
                     directives.push(word.to_string());
                 }
                 self.expect(';')?;
-                Ok(Statement::Prototype { label, returns, params, directives, pos })
+                Ok(Statement::Prototype(Box::new(Prototype { label, returns, params, directives, pos })))
             }
             _ => Ok(Statement::Label(label, pos)),
         }
@@ -122,7 +128,7 @@ impl Parser<'_> {
 
     /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`.
     pub(super) fn loc(&mut self) -> Parsed<Loc> {
-        self.at += 1;
+        self.advance();
         let mut loc = Loc {
             file: self.small("a file number")?,
             line: self.small("a line")?,
@@ -131,9 +137,9 @@ impl Parser<'_> {
             inlined_at: None,
         };
         while self.eat(',') {
-            match self.ident("`function_name` or `inlined_at`")? {
+            match self.word("`function_name` or `inlined_at`")? {
                 "function_name" => {
-                    let label = self.ident("a label")?.to_string();
+                    let label = self.ident("a label")?;
                     let offset = if self.eat('+') { self.number("an offset")? } else { 0 };
                     loc.function = Some((label, offset));
                 }
@@ -151,18 +157,15 @@ impl Parser<'_> {
         let guard = if self.eat('@') {
             let negated = self.eat('!');
             let pos = self.pos();
-            Some(Guard { negated, name: self.ident("a predicate register")?.to_string(), pos })
+            Some(Box::new(Guard { negated, name: self.ident("a predicate register")?, pos }))
         } else {
             None
         };
         let pos = self.pos();
-        let opcode = self.ident("an instruction")?.to_string();
-        let mut modifiers = vec![];
-        while let Kind::Dot(word) = self.peek() {
-            self.at += 1;
-            modifiers.push(word.to_string());
-        }
-        let mut operands = vec![];
+        let mnemonic = self.mnemonic()?;
+        self.in_call = mnemonic.opcode == "call";
+        let mut operands = std::mem::take(&mut self.operands);
+        operands.clear();
         if !self.eat(';') {
             loop {
                 operands.push(self.operand()?);
@@ -174,6 +177,22 @@ impl Parser<'_> {
                 }
             }
         }
-        Ok(Instruction { guard, opcode, modifiers, operands, pos })
+        let exact = operands.drain(..).collect();
+        self.operands = operands;
+        Ok(Instruction { guard, mnemonic, operands: exact, pos })
+    }
+
+    fn mnemonic(&mut self) -> Parsed<Arc<Mnemonic>> {
+        let start = self.token().start;
+        let opcode = self.word("an instruction")?;
+        self.words.clear();
+        while let Kind::Dot(word) = self.peek() {
+            self.advance();
+            self.words.push(word);
+        }
+        let text = &self.text[start..self.last.end];
+        let words = &self.words;
+        let shared = self.mnemonics.entry(text).or_insert_with(|| Arc::new(Mnemonic::new(opcode, words)));
+        Ok(shared.clone())
     }
 }

@@ -23,24 +23,26 @@ impl Parser<'_> {
             space,
             align: None,
             vector: 1,
-            ty: String::new(),
+            ty: self.name(""),
             pointer: None,
-            attributes: vec![],
-            name: String::new(),
-            dims: vec![],
+            attributes: Box::default(),
+            name: self.name(""),
+            dims: Box::default(),
             init: None,
             pos: self.pos(),
         };
         self.type_of(&mut variable)?;
         variable.pos = self.pos();
-        variable.name = self.ident("a name")?.to_string();
+        variable.name = self.ident("a name")?;
+        let mut dims = vec![];
         while self.eat('[') {
             let dim = if self.peek() == Kind::Punct(']') { None } else { Some(self.extent()?) };
-            variable.dims.push(dim);
+            dims.push(dim);
             self.expect(']')?;
         }
+        variable.dims = dims.into();
         if self.eat('=') {
-            variable.init = Some(self.init()?);
+            variable.init = Some(Box::new(self.init()?));
         }
         Ok(variable)
     }
@@ -51,28 +53,28 @@ impl Parser<'_> {
             let token = self.token();
             match token.kind {
                 Kind::Dot("align") if variable.pointer.is_none() => {
-                    self.at += 1;
+                    self.advance();
                     variable.align = Some(self.alignment()?);
                 }
                 Kind::Dot("attribute") => {
-                    self.at += 1;
-                    variable.attributes = self.attributes()?;
+                    self.advance();
+                    variable.attributes = self.attributes()?.into();
                 }
                 Kind::Dot("ptr") if variable.pointer.is_none() => {
-                    self.at += 1;
-                    variable.pointer = Some(self.pointer()?);
+                    self.advance();
+                    variable.pointer = Some(Box::new(self.pointer()?));
                 }
                 Kind::Dot("v2") => {
-                    self.at += 1;
+                    self.advance();
                     variable.vector = 2;
                 }
                 Kind::Dot("v4") => {
-                    self.at += 1;
+                    self.advance();
                     variable.vector = 4;
                 }
                 Kind::Dot(word) if variable.ty.is_empty() => {
-                    self.at += 1;
-                    variable.ty = word.to_string();
+                    self.advance();
+                    variable.ty = self.name(word);
                 }
                 Kind::Ident(_) if !variable.ty.is_empty() => return Ok(()),
                 _ if variable.ty.is_empty() => return Err(self.expected("a type")),
@@ -93,7 +95,7 @@ impl Parser<'_> {
     fn pointer(&mut self) -> Parsed<PointerAttribute> {
         let space = match self.peek() {
             Kind::Dot(word @ ("global" | "const" | "shared" | "local")) => {
-                self.at += 1;
+                self.advance();
                 Some(word.to_string())
             }
             _ => None,
@@ -136,7 +138,8 @@ impl Parser<'_> {
             Kind::Ident("WARP_SZ") => Ok(self.init_constant()?),
             Kind::Ident(_) => self.init_address(None),
             Kind::Int(mask) if self.is_masked_address() => {
-                self.at += 2;
+                self.advance();
+                self.advance();
                 let init = self.init_address(Some(mask))?;
                 self.expect(')')?;
                 Ok(init)
@@ -172,10 +175,10 @@ impl Parser<'_> {
     }
 
     fn init_address(&mut self, mask: Option<u64>) -> Parsed<Init> {
-        let mut name = self.ident("a name")?;
+        let mut name = self.word("a name")?;
         let generic = name == "generic" && self.eat('(');
         if generic {
-            name = self.ident("a variable")?;
+            name = self.word("a variable")?;
             self.expect(')')?;
         }
         let offset = match self.peek() {

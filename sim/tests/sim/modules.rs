@@ -1,0 +1,88 @@
+//! Modules of several functions: what each kernel reaches, and what one of them cannot run.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use super::support::{one_block, parse};
+use warpwright_sim::{FindingKind, Memory, Module, Report, Sim, SimError, validate};
+
+const HEAD: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n";
+
+fn launch(module: &Module, entry: &str) -> Result<Report, SimError> {
+    Sim::new().launch(module, entry, &one_block(1), &[], &mut Memory::new())
+}
+
+#[test]
+fn an_instruction_that_is_not_supported_stops_only_the_kernels_that_reach_it() {
+    let text = format!(
+        "{HEAD}.func relinquish() {{ tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; ret; }}
+        .visible .entry uses() {{ call.uni relinquish; ret; }}
+        .visible .entry is_clean() {{ ret; }}"
+    );
+    let module = parse(&text);
+    assert_eq!(module.entries().map(|entry| entry.name()).collect::<Vec<_>>(), ["uses", "is_clean"]);
+    launch(&module, "is_clean").expect("reaches nothing").assert_clean();
+    let error = launch(&module, "uses").expect_err("reaches tcgen05").to_string();
+    let mnemonic = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned";
+    assert_eq!(error, format!("kernel `uses` cannot run: `{mnemonic}` is not supported, line 4"));
+    assert_eq!(validate("kernel.ptx", &text), []);
+}
+
+#[test]
+fn a_missing_body_is_an_error_only_of_a_call() {
+    let text = format!(
+        "{HEAD}.extern .func (.param .b32 r) elsewhere(.param .b32 a);
+        .visible .entry k(.param .u32 n) {{
+            .reg .b32 %r<2>; .reg .pred %p;
+            ld.param.u32 %r0, [n];
+            setp.eq.u32 %p, %r0, 0;
+            @%p bra DONE;
+            {{ .param .b32 a; st.param.b32 [a], %r0; .param .b32 r; call.uni (r), elsewhere, (a); }}
+            DONE: ret;
+        }}"
+    );
+    let module = parse(&text);
+    let run = |n: u32| Sim::new().launch(&module, "k", &one_block(1), &[n.into()], &mut Memory::new());
+    run(0).expect("no call").assert_clean();
+    let error = run(1).expect_err("a call");
+    assert_eq!(error.kind(), Some(FindingKind::InvalidAddress));
+    let finding = error.finding().expect("a finding");
+    assert_eq!(finding.message, "a call of `elsewhere`, which has no body in this module");
+    assert_eq!(finding.site.line, 10);
+}
+
+#[test]
+fn shared_memory_of_callees_counts() {
+    let variables =
+        |n: usize| (0..n).fold(String::new(), |text, i| text + &format!(".shared .b8 s{i}[65536];\n"));
+    let function = |i: usize| format!(".func f{i}() {{ .reg .b32 %r; mov.u32 %r, s{i}; ret; }}\n");
+    let module = |calls: usize| {
+        let functions: String = (0..4).map(function).collect();
+        let calls: String = (0..calls).map(|i| format!("call.uni f{i};\n")).collect();
+        Module::parse(&format!("{HEAD}{}{functions}.visible .entry k() {{ {calls} ret; }}", variables(4)))
+    };
+    assert_eq!(module(3).expect("fits").entry("k").expect("k").static_shared_bytes(), 3 << 16);
+    let error = module(4).expect_err("too much");
+    assert_eq!(error.message(), "262144 bytes of shared memory; a block has 232448");
+}
+
+#[test]
+fn functions_are_checked_once_however_many_kernels_call_them() {
+    const FUNCTIONS: usize = 300;
+    let mut text = HEAD.to_string();
+    for i in (0..FUNCTIONS).rev() {
+        let call = if i + 1 < FUNCTIONS { format!("call.uni f{};", i + 1) } else { String::new() };
+        let adds = "add.u32 %r, %r, 1;\n".repeat(30);
+        write!(text, ".func f{i}() {{ .reg .b32 %r; mov.u32 %r, 0; {adds} {call} ret; }}\n")
+            .expect("a string");
+    }
+    for i in 0..1000 {
+        write!(text, ".visible .entry k{i}() {{ call.uni f0; ret; }}\n").expect("a string");
+    }
+    let start = Instant::now();
+    let module = parse(&text);
+    let counts = launch(&module, "k999").expect("runs").counts;
+    assert_eq!(counts.warp_instructions, 2 + 32 * FUNCTIONS as u64 + 299);
+    // Each function for each kernel would be ten million instructions.
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+}
