@@ -7,11 +7,11 @@
 use crate::check::global::Value;
 use crate::check::shared::{Copier, NewBytes};
 use crate::check::undefined;
-use crate::lanes::{Lanes64, lanes};
+use crate::lanes::{Lanes32, Lanes64, lanes};
 use crate::machine::Cx;
 use crate::machine::local::Local;
 use crate::machine::warp::Warp;
-use crate::program::code::{Access, Reg, Space};
+use crate::program::code::{Access, R, Reg, Space};
 use crate::report::fault::Outcome;
 use crate::shadow::global::Manner;
 use crate::shadow::place::Place;
@@ -32,13 +32,14 @@ impl Cx<'_> {
     ) -> Outcome<()> {
         let bytes = access.size();
         self.count_shared(all, bytes, m, false);
-        let partial = self.partial(rank, all, access, d, m);
+        let partial = self.partial(rank, all, bytes, d, m);
         if access.strong {
-            self.check_strong_load(rank, all, bytes as usize, m & !partial, access.synchronizes)?;
+            let unfollowed = m & !partial.unwrap_or(0);
+            self.check_strong_load(rank, all, bytes as usize, unfollowed, access.synchronizes)?;
         } else {
             self.check_load(rank, all, bytes as usize, m, partial, "a load")?;
         }
-        if partial != 0 {
+        if let Some(partial @ 1..) = partial {
             let written = &self.ctas[rank].shared.written;
             undefined::load(self.here(), undefined, written, access, d, all, partial);
         }
@@ -80,9 +81,24 @@ impl Cx<'_> {
     }
 
     /// Lanes load rows of matrices, 16 bytes each, from the block's shared memory.
-    pub(crate) fn before_row_load(&mut self, all: &Lanes64, m: u32) -> Outcome<()> {
+    /// The registers `d` get eight rows each; `place` gives the words of eight rows to the lanes.
+    pub(crate) fn before_row_load(
+        &mut self,
+        undefined: &mut Undefined,
+        d: &[R],
+        all: &Lanes64,
+        m: u32,
+        place: impl Fn(&Lanes32) -> Lanes32,
+    ) -> Outcome<()> {
         self.count_shared(all, 16, m, false);
-        self.check_load(self.at, all, 16, m, 0, "a row of ldmatrix")
+        let d: Vec<Reg> = d.iter().map(|&reg| Reg::R(reg)).collect();
+        let partial = self.partial(self.at, all, 16, &d, m);
+        self.check_load(self.at, all, 16, m, partial, "a row of ldmatrix")?;
+        if let Some(1..) = partial {
+            let written = &self.ctas[self.at].shared.written;
+            undefined::load_matrices(self.here(), undefined, written, &d, all, place);
+        }
+        Ok(())
     }
 
     /// Lanes store rows of matrices, 16 bytes each, to the block's shared memory.

@@ -56,43 +56,37 @@ impl Cx<'_> {
         }
     }
 
-    /// The lanes of a load that read something undefined, but perhaps as the padding of a structure, or as it was stored.
+    /// The lanes of a load that read something undefined, if its uses can be followed: `None` if there is nothing undefined
+    /// about, or nobody asks.
     #[inline(always)]
-    pub(super) fn partial(&self, rank: usize, all: &Lanes64, access: &Access, d: &[Reg], m: u32) -> u32 {
-        if self.ctas[rank].shared.written.is_sound() && !access.may_be_padding() {
-            return 0;
+    pub(super) fn partial(&self, rank: usize, all: &Lanes64, bytes: u64, d: &[Reg], m: u32) -> Option<u32> {
+        let written = &self.ctas[rank].shared.written;
+        if !self.checks(Checks::UNDEFINED) || written.surely(all, bytes as usize) {
+            return None;
         }
-        self.find_partial(rank, all, access, d, m)
+        Some(self.find_partial(rank, all, bytes, d, m))
     }
 
-    fn find_partial(&self, rank: usize, all: &Lanes64, access: &Access, d: &[Reg], m: u32) -> u32 {
+    fn find_partial(&self, rank: usize, all: &Lanes64, bytes: u64, d: &[Reg], m: u32) -> u32 {
         let written = &self.ctas[rank].shared.written;
-        let bytes = access.size();
-        if !self.checks(Checks::UNDEFINED) || written.surely(all, bytes as usize) {
-            return 0;
-        }
         let is_defined = |address: u64| {
             (0..bytes).step_by(8).all(|i| written.undefined(0, address + i, bytes.min(8)).0 == 0)
         };
-        let is_padding =
-            |address: u64| access.may_be_padding() && written.touched(0, access.structure(address));
-        let is_stored = |address: u64| written.is_stored(address..address + bytes);
-        let is_partial = |address: u64| !is_defined(address) && (is_padding(address) || is_stored(address));
-        let partial = mask_of(|lane| m >> lane & 1 == 1 && is_partial(all[lane]));
+        let partial = mask_of(|lane| m >> lane & 1 == 1 && !is_defined(all[lane]));
         // What goes elsewhere than to registers is not followed.
         let followed = || d.iter().any(|&reg| self.machine.code.watched.number(reg).is_some());
         if partial != 0 && followed() { partial } else { 0 }
     }
 
     /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load, and
-    /// what is undefined in the lanes of `partial` to its uses.
+    /// what is undefined in the lanes of [`partial`](Self::partial) to its uses.
     pub(super) fn check_load(
         &mut self,
         rank: usize,
         all: &Lanes64,
         bytes: usize,
         m: u32,
-        partial: u32,
+        partial: Option<u32>,
         what: &str,
     ) -> Outcome<()> {
         self.visit(rank, m.trailing_zeros() as usize)?;
@@ -107,11 +101,10 @@ impl Cx<'_> {
                 }
             }
         }
-        if self.checks(Checks::UNINITIALIZED_SHARED) {
+        if let Some(partial) = partial
+            && self.checks(Checks::UNINITIALIZED_SHARED)
+        {
             let shared = &self.ctas[rank].shared;
-            if shared.written.surely(all, bytes) {
-                return Ok(());
-            }
             let bad = lanes(m & !partial)
                 .filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit)
                 .find_map(|lane| shared.initialised(all[lane] as usize, bytes, lane, what).err());

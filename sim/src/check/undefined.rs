@@ -3,7 +3,8 @@
 mod flow;
 mod follow;
 mod memory;
+mod sums;
 
 pub(crate) use follow::follow;
 pub(crate) use follow::{misuse, origin, sentence, shuffle};
-pub(crate) use memory::{leave, load, of_local, store};
+pub(crate) use memory::{leave, load, load_matrices, of_local, store};

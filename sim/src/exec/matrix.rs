@@ -37,7 +37,8 @@ pub(crate) fn load<const CHECKED: bool>(
     let all = rows(cx, warp, access, "a row of ldmatrix")?;
     if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
-        cx.before_row_load(&all, used)?;
+        let place = |words: &Lanes32| if access.transposed { transpose(words) } else { *words };
+        cx.before_row_load(&mut warp.undefined, &access.regs, &all, used, place)?;
     }
     let shared = &cx.cta().shared;
     for (i, &reg) in access.regs.iter().enumerate() {

@@ -92,11 +92,6 @@ impl Written {
         }
     }
 
-    /// Whether all of some bytes were written.
-    pub(crate) fn is_stored(&self, mut bytes: Range<u64>) -> bool {
-        bytes.all(|address| self.has(address))
-    }
-
     fn has(&self, address: u64) -> bool {
         self.bytes.get((address >> 2) as usize).is_some_and(|word| word >> (address & 3) & 1 == 1)
     }

@@ -2,10 +2,11 @@
 
 use crate::alu::exchange::shuffled;
 use crate::check::undefined::flow;
-use crate::lanes::lanes;
+use crate::check::undefined::sums::undefined_sums;
+use crate::lanes::{FULL, lanes};
 use crate::machine::Cx;
 use crate::machine::warp::Warp;
-use crate::program::code::{Code, Memory, Op, Reg, Shfl, Tensor, Watch};
+use crate::program::code::{Code, Memory, Mma, Op, Reg, Shfl, Tensor, Watch};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::undefined::{Origin, Taint, Undefined};
@@ -44,6 +45,10 @@ fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Read
     fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sinks, read.sinks));
     match op {
         Op::Memory(Memory::St(..) | Memory::StR(..)) => warp.undefined.storing = read.sources,
+        Op::Tensor(tensor) if let Tensor::Mma(mma) = &**tensor => {
+            product(cx, warp, watch, mma);
+            return fault.map_or(Ok(()), |fault| tell(cx, fault));
+        }
         // The old accumulators are read where `scale-d` is true.
         Op::Tensor(tensor) if let Tensor::Wgmma(wgmma) = &**tensor => {
             let kept = wgmma.keep.map_or(u32::MAX, |(p, negated)| warp.regs.predicate(p, negated));
@@ -53,6 +58,22 @@ fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Read
     }
     warp.undefined.define(&watch.writes, mask);
     fault.map_or(Ok(()), |fault| tell(cx, fault))
+}
+
+/// Marks the sums of `mma` that have something undefined in their row of A, column of B or old sum.
+fn product(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, op: &Mma) {
+    let watched = &cx.machine.code.watched;
+    let undefined = &warp.undefined;
+    let first = lanes(FULL).find_map(|lane| Some((lane, undefined.first(&watch.sources, lane)?.1)));
+    let Some((lane, taint)) = first else { return };
+    let origin = origin(&taint, Where { warp: cx.warp, lane, pc: cx.pc });
+    let origin = Some(Origin { padding: false, ..origin });
+    let of = |reg: Reg| watched.number(reg).map_or([0; 32], |number| undefined.bits(number, FULL));
+    let sums = undefined_sums(op, of);
+    for (&reg, bits) in op.d.iter().zip(&sums) {
+        let Some(register) = watched.number(reg) else { continue };
+        lanes(FULL).for_each(|lane| warp.undefined.set(register, lane, Taint { bits: bits[lane], origin }));
+    }
 }
 
 /// Notes a finding. An uninitialized read of shared memory may be explained by a race later.

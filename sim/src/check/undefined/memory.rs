@@ -1,10 +1,10 @@
 //! Undefined values in memory: loaded, stored, and leaving the block.
 
 use crate::shadow::undefined::Partial;
-use crate::shadow::written::low_bytes;
+use crate::shadow::written::{Written, low_bytes};
 
 use crate::check::undefined::follow::{misuse, origin, tell};
-use crate::lanes::{Lanes64, lanes};
+use crate::lanes::{Lanes32, Lanes64, lanes};
 use crate::machine::Cx;
 use crate::machine::warp::Warp;
 use crate::program::code::{Access, Code, Reg};
@@ -24,15 +24,42 @@ pub(crate) fn load<M: Partial>(
     m: u32,
 ) {
     for lane in lanes(m) {
-        let padding = memory.touched(lane, access.structure(all[lane]));
+        // In shared memory compilers copy padding in some ways only.
+        let may_be_padding = M::KIND != FindingKind::UninitializedSharedRead || access.may_be_padding();
+        let padding = may_be_padding && memory.touched(lane, access.structure(all[lane]));
         let unwritten = Origin { kind: M::KIND, at: Where { lane, ..at }, padding };
         for (i, &reg) in (0..).zip(d) {
             let Some(register) = code.watched.number(reg) else { continue };
             let (bits, origin) = element(memory, lane, all[lane] + u64::from(access.bytes) * i, access);
+            let partly = bits & low_bytes(access.bytes.into()) != low_bytes(access.bytes.into());
+            let was_stored = origin.is_some();
             let mut origin = origin.unwrap_or(unwritten);
             // Bit fields are set one by one, in words that were not written before.
-            origin.padding |= bits & low_bytes(access.bytes.into()) != low_bytes(access.bytes.into());
+            origin.padding |= partly && (may_be_padding || was_stored);
             undefined.set(register, lane, Taint { bits, origin: Some(origin) });
+        }
+    }
+}
+
+/// `ldmatrix` of rows that are not wholly defined: eight for each register, whose words `place` gives to the lanes.
+#[cold]
+pub(crate) fn load_matrices(
+    (code, at): (&Code, Where),
+    undefined: &mut Undefined,
+    memory: &Written,
+    d: &[Reg],
+    rows: &Lanes64,
+    place: impl Fn(&Lanes32) -> Lanes32,
+) {
+    let unwritten = Origin { kind: Written::KIND, at, padding: false };
+    for (rows, &reg) in rows.chunks_exact(8).zip(d) {
+        let Some(register) = code.watched.number(reg) else { continue };
+        let words: Vec<(u64, Option<Origin>)> =
+            (0..32).map(|i| memory.undefined(0, rows[i / 4] + 4 * (i as u64 % 4), 4)).collect();
+        let origin = words.iter().find_map(|(_, origin)| *origin).unwrap_or(unwritten);
+        let bits = place(&std::array::from_fn(|i| words[i].0 as u32));
+        for lane in 0..32 {
+            undefined.set(register, lane, Taint { bits: bits[lane].into(), origin: Some(origin) });
         }
     }
 }

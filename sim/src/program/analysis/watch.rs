@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::program::code::{
-    Access, Code, Control, D, Guard, Memory, Op, P, R, Reg, Slots, Space, WarpOp, Watch, Watched,
+    Access, Code, Control, D, Guard, Memory, Op, P, R, Reg, Slots, Space, Tensor, WarpOp, Watch, Watched,
     WatchedRegister,
 };
 
@@ -51,6 +51,7 @@ pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Ar
     spread(code, touches, &mut unwritten);
     let mut watched = unwritten.clone();
     watched.extend(loaded(code, touches, partial_at_first(code)));
+    watched.extend(matrices(code, touches));
     watched.extend(passed(code, touches));
     spread(code, touches, &mut watched);
     if stores_to_shared(code, touches, &watched) {
@@ -113,14 +114,30 @@ fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec
     loads.flat_map(|(_, touches)| touches.writes.iter().copied()).collect()
 }
 
-/// Loads of what may never have been written: from local memory, or of what may be padding in shared memory.
+/// Registers loaded by `ldmatrix`.
+fn matrices<'c>(code: &'c Code, touches: &'c [Touches]) -> impl Iterator<Item = Reg> + 'c {
+    let is_load = |op: &Op| matches!(op, Op::Memory(Memory::LdMatrix(_)));
+    let loads = code.instrs.iter().zip(touches).filter(move |(instr, _)| is_load(&instr.op));
+    loads.flat_map(|(_, touches)| touches.writes.iter().copied())
+}
+
+/// Whether the results are as undefined as what goes in.
+fn passes_on(op: &Op) -> bool {
+    match op {
+        Op::Alu(_) | Op::Warp(WarpOp::Shfl(_)) => true,
+        Op::Tensor(tensor) => matches!(**tensor, Tensor::Mma(_)),
+        _ => false,
+    }
+}
+
+/// Loads of what may never have been written: from local or shared memory.
 fn partial_at_first(code: &Code) -> impl Fn(&Access) -> bool {
     let local = code.frame > 0 || code.callees.iter().any(|callee| callee.frame > 0);
     let shared = code.static_shared > 0 || code.uses_dynamic_shared;
     move |access| match access.space {
         Space::Local => true,
-        Space::Generic => local || (shared && access.may_be_padding()),
-        Space::Shared | Space::SharedCluster => access.may_be_padding(),
+        Space::Generic => local || shared,
+        Space::Shared | Space::SharedCluster => true,
         _ => false,
     }
 }
@@ -165,7 +182,7 @@ fn spread(code: &Code, touches: &[Touches], watched: &mut BTreeSet<Reg>) {
         for (at, touches) in touches.iter().enumerate() {
             let guard = guard_of(code, at);
             let tainted = touches.sources.iter().chain(&guard).any(|reg| watched.contains(reg));
-            if tainted && matches!(code.instrs[at].op, Op::Alu(_) | Op::Warp(WarpOp::Shfl(_))) {
+            if tainted && passes_on(&code.instrs[at].op) {
                 watched.extend(&touches.writes);
             }
         }

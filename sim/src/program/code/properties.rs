@@ -53,6 +53,8 @@ pub(crate) enum Passes<'o> {
     Arguments(&'o [Place]),
     /// The accumulators of a product.
     Accumulators(&'o [super::R]),
+    /// The operands of a product.
+    Fragments([&'o [Reg]; 3]),
 }
 
 impl Passes<'_> {
@@ -63,6 +65,7 @@ impl Passes<'_> {
             Passes::Everything => true,
             Passes::Register(one) => one == reg,
             Passes::Arguments(places) => places.contains(&Place::Register(reg)),
+            Passes::Fragments(operands) => operands.iter().any(|regs| regs.contains(&reg)),
             Passes::Accumulators(words) => matches!(reg, Reg::R(r) if words.contains(&r)),
         }
     }

@@ -179,7 +179,8 @@ impl Tensor {
                 ..is
             },
             Tensor::Wgmma(wgmma) => Properties { passes: Passes::Accumulators(&wgmma.d), ..is },
-            Tensor::Mma(_) | Tensor::QuadPair(_) | Tensor::Wmma(_) => is,
+            Tensor::Mma(mma) => Properties { passes: Passes::Fragments([&mma.a, &mma.b, &mma.c]), ..is },
+            Tensor::QuadPair(_) | Tensor::Wmma(_) => is,
         }
     }
 }

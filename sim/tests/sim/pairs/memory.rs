@@ -47,8 +47,25 @@ pub(super) const PAIRS: &[Pair] = &[
         UninitializedSharedRead,
         64,
         "@%p2 st.shared.u32 [%r2], %r0; bar.sync 0;
-         ld.shared.u32 %r9, [%r2]; // HERE",
-        "st.shared.u32 [%r2], %r0; bar.sync 0; ld.shared.u32 %r9, [%r2];",
+         ld.shared.u32 %r9, [%r2]; // HERE
+         st.global.u32 [%rd3], %r9;",
+        "@%p2 st.shared.u32 [%r2], %r0; bar.sync 0; ld.shared.u32 %r9, [%r2]; @%p2 st.global.u32 [%rd3], %r9;",
+    ),
+    pair(
+        "a row of a product with something that nobody wrote",
+        UninitializedSharedRead,
+        32,
+        // Row 7 of A is missing, and with it row 7 of D: the sums of lanes 28 to 31.
+        "setp.lt.u32 %p4, %r0, 7; mad.lo.u32 %r9, %r0, 16, %r5; mov.u32 %r10, 0;
+         @%p4 st.shared.v4.u32 [%r9], {%r10, %r10, %r10, %r10}; bar.warp.sync -1; and.b32 %r9, %r0, 7; mad.lo.u32 %r9, %r9, 16, %r5;
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r9]; // HERE
+         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r11, %r10}, {%r10}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};
+         add.f32 %f0, %f0, %f1; st.global.f32 [%rd3], %f0;",
+        "setp.lt.u32 %p4, %r0, 7; mad.lo.u32 %r9, %r0, 16, %r5; mov.u32 %r10, 0;
+         @%p4 st.shared.v4.u32 [%r9], {%r10, %r10, %r10, %r10}; bar.warp.sync -1; and.b32 %r9, %r0, 7; mad.lo.u32 %r9, %r9, 16, %r5;
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r9];
+         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r11, %r10}, {%r10}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};
+         st.global.f32 [%rd3], %f2; setp.lt.u32 %p5, %r0, 28; @%p5 st.global.f32 [%rd3], %f0;",
     ),
     pair(
         "a local array read before it is filled",
