@@ -52,7 +52,7 @@ fn a_finding_names_kind_line_and_both_sides() {
     );
     assert!(run.err.contains("--> kernel.ptx:54:2"), "{}", run.err);
     assert!(
-        run.err.contains("^^^^^^^^^^^^^ kernel padded_sum, block (0, 0, 0), thread (18, 0, 0)"),
+        run.err.contains("^^^^^^^^^^^^^ kernel padded_sum, block (0, 0, 0), thread (24, 0, 0)"),
         "{}",
         run.err
     );

@@ -11,7 +11,8 @@ use crate::lanes::{Lanes32, Lanes64, lanes};
 use crate::machine::Cx;
 use crate::machine::local::Local;
 use crate::machine::warp::Warp;
-use crate::program::code::{Access, R, Reg, Space};
+use crate::program::code::{Access, R, Reg, Space, Wgmma};
+use crate::report::Checks;
 use crate::report::fault::Outcome;
 use crate::shadow::global::Manner;
 use crate::shadow::place::Place;
@@ -32,14 +33,15 @@ impl Cx<'_> {
     ) -> Outcome<()> {
         let bytes = access.size();
         self.count_shared(all, bytes, m, false);
-        let partial = self.partial(rank, all, bytes, d, m);
+        let partial = self.partial(rank, all, bytes, m);
+        let followed = partial != 0 && d.iter().any(|&reg| self.machine.code.watched.number(reg).is_some());
+        let unfollowed = if followed { 0 } else { partial };
         if access.strong {
-            let unfollowed = m & !partial.unwrap_or(0);
-            self.check_strong_load(rank, all, bytes as usize, unfollowed, access.synchronizes)?;
+            self.check_strong_load(rank, all, bytes as usize, m, unfollowed, access.synchronizes)?;
         } else {
-            self.check_load(rank, all, bytes as usize, m, partial, "a load")?;
+            self.check_load(rank, all, bytes as usize, m, unfollowed, "a load")?;
         }
-        if let Some(partial @ 1..) = partial {
+        if followed {
             let written = &self.ctas[rank].shared.written;
             undefined::load(self.here(), undefined, written, access, d, all, partial);
         }
@@ -91,12 +93,10 @@ impl Cx<'_> {
         place: impl Fn(&Lanes32) -> Lanes32,
     ) -> Outcome<()> {
         self.count_shared(all, 16, m, false);
-        let d: Vec<Reg> = d.iter().map(|&reg| Reg::R(reg)).collect();
-        let partial = self.partial(self.at, all, 16, &d, m);
-        self.check_load(self.at, all, 16, m, partial, "a row of ldmatrix")?;
-        if let Some(1..) = partial {
+        self.check_load(self.at, all, 16, m, 0, "a row of ldmatrix")?;
+        if self.partial(self.at, all, 16, m) != 0 {
             let written = &self.ctas[self.at].shared.written;
-            undefined::load_matrices(self.here(), undefined, written, &d, all, place);
+            undefined::load_matrices(self.here(), undefined, written, d, all, place);
         }
         Ok(())
     }
@@ -105,6 +105,34 @@ impl Cx<'_> {
     pub(crate) fn before_row_store(&mut self, all: &Lanes64, m: u32, new: NewBytes<'_>) -> Outcome<()> {
         self.count_shared(all, 16, m, true);
         self.check_store(self.at, all, 16, m, AccessKind::Write, new)
+    }
+
+    /// They have stored the registers `values`: what was undefined is undefined there.
+    pub(crate) fn after_row_store(
+        &mut self,
+        undefined: &Undefined,
+        values: &[R],
+        all: &Lanes64,
+        place: impl Fn(&Lanes32) -> Lanes32,
+    ) {
+        if undefined.storing != 0 {
+            let at = self.here();
+            let written = &mut self.ctas[self.at].shared.written;
+            undefined::store_matrices(at, undefined, written, values, all, place);
+        }
+    }
+
+    /// The tensor cores read undefined rows of A or columns of B from shared memory, the first undefined byte at `address`.
+    pub(crate) fn before_undefined_product(
+        &mut self,
+        warp: &mut Warp,
+        op: &Wgmma,
+        (rows, columns): (&[bool], &[bool]),
+        address: u64,
+    ) {
+        if self.machine.checks.contains(Checks::UNINITIALIZED_SHARED) {
+            undefined::shared_operands(self, warp, op, (rows, columns), address);
+        }
     }
 
     /// Lanes update shared or global memory atomically; each is announced as well.
@@ -125,7 +153,8 @@ impl Cx<'_> {
         bytes: usize,
         lane: usize,
     ) -> Outcome<()> {
-        self.check_strong_load(rank, all, bytes, 1 << lane, access.synchronizes)?;
+        let partial = self.partial(rank, all, bytes as u64, 1 << lane);
+        self.check_strong_load(rank, all, bytes, 1 << lane, partial, access.synchronizes)?;
         self.check_store(rank, all, bytes, 1 << lane, AccessKind::Atomic, &|_, _| 0)
     }
 

@@ -5,8 +5,8 @@ use crate::lanes::{FULL, Lanes64, lanes, mask_of};
 use crate::machine::Cx;
 use crate::machine::Shared;
 use crate::machine::mbarrier::in_phase;
+use crate::program::code::Access;
 use crate::program::code::properties::Agent;
-use crate::program::code::{Access, Reg};
 use crate::report::Checks;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
@@ -56,37 +56,33 @@ impl Cx<'_> {
         }
     }
 
-    /// The lanes of a load that read something undefined, if its uses can be followed: `None` if there is nothing undefined
-    /// about, or nobody asks.
+    /// The lanes of a load that read something undefined.
     #[inline(always)]
-    pub(super) fn partial(&self, rank: usize, all: &Lanes64, bytes: u64, d: &[Reg], m: u32) -> Option<u32> {
+    pub(super) fn partial(&self, rank: usize, all: &Lanes64, bytes: u64, m: u32) -> u32 {
         let written = &self.ctas[rank].shared.written;
         if !self.checks(Checks::UNDEFINED) || written.surely(all, bytes as usize) {
-            return None;
+            return 0;
         }
-        Some(self.find_partial(rank, all, bytes, d, m))
+        self.find_partial(rank, all, bytes, m)
     }
 
-    fn find_partial(&self, rank: usize, all: &Lanes64, bytes: u64, d: &[Reg], m: u32) -> u32 {
+    fn find_partial(&self, rank: usize, all: &Lanes64, bytes: u64, m: u32) -> u32 {
         let written = &self.ctas[rank].shared.written;
         let is_defined = |address: u64| {
             (0..bytes).step_by(8).all(|i| written.undefined(0, address + i, bytes.min(8)).0 == 0)
         };
-        let partial = mask_of(|lane| m >> lane & 1 == 1 && !is_defined(all[lane]));
-        // What goes elsewhere than to registers is not followed.
-        let followed = || d.iter().any(|&reg| self.machine.code.watched.number(reg).is_some());
-        if partial != 0 && followed() { partial } else { 0 }
+        mask_of(|lane| m >> lane & 1 == 1 && !is_defined(all[lane]))
     }
 
-    /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load, and
-    /// what is undefined in the lanes of [`partial`](Self::partial) to its uses.
+    /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load. Undefined
+    /// bytes are reported in the lanes of `unfollowed`, whose values go elsewhere than to registers.
     pub(super) fn check_load(
         &mut self,
         rank: usize,
         all: &Lanes64,
         bytes: usize,
         m: u32,
-        partial: Option<u32>,
+        unfollowed: u32,
         what: &str,
     ) -> Outcome<()> {
         self.visit(rank, m.trailing_zeros() as usize)?;
@@ -101,11 +97,9 @@ impl Cx<'_> {
                 }
             }
         }
-        if let Some(partial) = partial
-            && self.checks(Checks::UNINITIALIZED_SHARED)
-        {
+        if unfollowed != 0 && self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[rank].shared;
-            let bad = lanes(m & !partial)
+            let bad = lanes(unfollowed)
                 .filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit)
                 .find_map(|lane| shared.initialised(all[lane] as usize, bytes, lane, what).err());
             return bad.map_or(Ok(()), |fault| self.postpone(fault));
@@ -113,19 +107,21 @@ impl Cx<'_> {
         Ok(())
     }
 
-    /// A volatile, relaxed or acquiring load: it races with nothing, and may learn what others released.
+    /// A volatile, relaxed or acquiring load: it races with nothing, and may learn what others released. Undefined bytes are
+    /// reported in the lanes of `unfollowed`.
     pub(super) fn check_strong_load(
         &mut self,
         rank: usize,
         all: &Lanes64,
         bytes: usize,
         m: u32,
+        unfollowed: u32,
         synchronizes: bool,
     ) -> Outcome<()> {
         self.visit(rank, m.trailing_zeros() as usize)?;
         self.check_strong(synchronizes);
         if self.checks(Checks::UNINITIALIZED_SHARED) {
-            for lane in lanes(m) {
+            for lane in lanes(unfollowed) {
                 if let Err(fault) =
                     self.ctas[rank].shared.initialised(all[lane] as usize, bytes, lane, "a load")
                 {
@@ -287,7 +283,8 @@ impl Cx<'_> {
         if let Some(writer) = self.unfenced(place, bytes) {
             self.note(self.missing_fence(place, writer, lane, "reads"))?;
         }
-        if self.checks(Checks::UNINITIALIZED_SHARED) {
+        // What products read is followed to the sums.
+        if !product && self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[place.rank].shared;
             if let Err(fault) = shared.initialised(place.offset, bytes, lane, "an asynchronous operation") {
                 self.postpone(fault)?;
@@ -421,7 +418,7 @@ fn unwritten(
             Fault::at(FindingKind::UninitializedSharedRead, lane, message)
         }
         Some(origin) => {
-            Fault::at(origin.kind, lane, undefined::sentence(origin.kind, &reads)).with(Some(origin.at))
+            Fault::at(origin.kind, lane, undefined::sentence(&origin, &reads)).with(Some(origin.at))
         }
     }
 }

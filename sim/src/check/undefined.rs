@@ -6,5 +6,5 @@ mod memory;
 mod sums;
 
 pub(crate) use follow::follow;
-pub(crate) use follow::{misuse, origin, sentence, shuffle};
-pub(crate) use memory::{leave, load, load_matrices, of_local, store};
+pub(crate) use follow::{misuse, origin, sentence, shared_operands, shuffle, tell};
+pub(crate) use memory::{leave, load, load_matrices, of_local, store, store_matrices};

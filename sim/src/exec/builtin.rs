@@ -30,7 +30,7 @@ pub(crate) fn call(
             if let Some(fault) =
                 undefined.and_then(|taint| undefined::misuse(cx, lane, &taint, "what is printed"))
             {
-                cx.note(fault)?;
+                undefined::tell(cx, fault)?;
             }
             0
         }

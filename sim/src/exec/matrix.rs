@@ -79,6 +79,10 @@ pub(crate) fn store<const CHECKED: bool>(
         shared.words[start..start + 4].copy_from_slice(row);
         shared.written.mark(address, 16);
     }
+    if CHECKED {
+        let place = |words: &Lanes32| if access.transposed { transpose(words) } else { *words };
+        cx.after_row_store(&warp.undefined, &access.regs, &all, place);
+    }
     Ok(())
 }
 

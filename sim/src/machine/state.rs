@@ -305,7 +305,9 @@ impl<'a> Cx<'a> {
             return Err(fault);
         }
         // One instruction may be wrong a million times.
-        let told = |(old, _, at): &(Box<Fault>, usize, u32)| *at == pc && old.kind == fault.kind;
+        let site = |fault: &Fault, pc: u32| fault.site.map_or(pc, |site| site.pc);
+        let at = site(&fault, pc);
+        let told = |(old, _, pc): &(Box<Fault>, usize, u32)| site(old, *pc) == at && old.kind == fault.kind;
         if !self.noted.iter().any(told) {
             self.noted.push((fault, warp, pc));
         }

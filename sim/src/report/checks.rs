@@ -4,7 +4,7 @@ bitflags::bitflags! {
     /// What is watched beyond the rules that are always enforced (bounds, alignment, masks, deadlock).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Checks: u32 {
-        /// Reads of shared memory that no thread of the block has written; of what may be padding, its uses.
+        /// Uses of what was loaded from shared memory that no thread of the cluster has written, and of what was computed from it.
         const UNINITIALIZED_SHARED = 1;
         /// Threads that end while others of their block wait at a barrier for all.
         const BARRIERS = 1 << 1;

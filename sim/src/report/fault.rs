@@ -25,6 +25,8 @@ pub(crate) struct Fault {
     pub(crate) message: String,
     /// The first lane at fault, if it is a lane's doing.
     pub(crate) lane: Option<usize>,
+    /// Where it is reported, if not at the executing instruction.
+    pub(crate) site: Option<Where>,
     /// The other side, where there are two.
     pub(crate) other: Option<Where>,
     /// The other side in another cluster.
@@ -33,11 +35,17 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(kind: FindingKind, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: None, other: None, elsewhere: None })
+        Box::new(Self { kind, message: message.into(), lane: None, site: None, other: None, elsewhere: None })
     }
 
     pub(crate) fn at(kind: FindingKind, lane: usize, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), lane: Some(lane), other: None, elsewhere: None })
+        Box::new(Self { lane: Some(lane), ..*Self::new(kind, message) })
+    }
+
+    /// Reported at another instruction than the executing one.
+    pub(crate) fn reported_at(mut self: Box<Self>, site: Where) -> Box<Self> {
+        self.site = Some(site);
+        self
     }
 
     /// With another side.

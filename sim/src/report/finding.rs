@@ -53,7 +53,8 @@ kinds! {
     ReadOnly = "read_only", Checks::empty();
     /// An address in no space the instruction may access.
     InvalidAddress = "invalid_address", Checks::empty();
-    /// A read of shared memory that was never written, or a use of it where it may be padding.
+    /// A use of what was loaded from shared memory that no thread wrote, or of what was computed from it. The first side is
+    /// the load, the other side the use.
     UninitializedSharedRead = "uninitialized_shared_read", Checks::UNINITIALIZED_SHARED;
     /// A use of a register that was never written, or of what was computed from it.
     UninitializedRegister = "uninitialized_register", Checks::UNINITIALIZED_REGISTERS;

@@ -370,10 +370,14 @@ impl<'a> Unit<'a> {
     }
 
     fn finding(&self, module: &Module, warp: usize, (fault, pc): &Faulted) -> Box<Finding> {
+        let (warp, pc, lane) = match fault.site {
+            Some(site) => (site.warp, site.pc, Some(site.lane)),
+            None => (warp, *pc, fault.lane),
+        };
         Box::new(Finding {
             kind: fault.kind,
             message: fault.message.clone(),
-            site: self.site(module, warp, *pc, fault.lane),
+            site: self.site(module, warp, pc, lane),
             other: match (fault.other, fault.elsewhere) {
                 (Some(other), _) => {
                     let lane = (other.warp < self.warps.len()).then_some(other.lane);

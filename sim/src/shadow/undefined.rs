@@ -19,6 +19,8 @@ pub(crate) struct Origin {
     pub(crate) kind: FindingKind,
     /// The first instruction that read the uninitialized value.
     pub(crate) at: Where,
+    /// The address that it read, if that was in memory.
+    pub(crate) address: Option<u64>,
     /// It may be the padding of a structure, moved but not computed with.
     pub(crate) padding: bool,
 }

@@ -140,15 +140,26 @@ fn uninitialised_shared_memory() {
     let body = |stored: u32| {
         format!(
             ".shared .align 8 .b8 s[256]; mov.u32 %r1, s; mad.lo.u32 %r1, %r0, 4, %r1;
-             setp.lt.u32 %p0, %r0, {stored}; @%p0 st.shared.u32 [%r1], %r0; bar.sync 0; ld.shared.u32 %r2, [%r1];"
+             setp.lt.u32 %p0, %r0, {stored}; @%p0 st.shared.u32 [%r1], %r0; bar.sync 0; ld.shared.u32 %r2, [%r1];
+             st.global.u32 [%rd0], %r2;"
         )
     };
     let fault = finding(&body(40), 64);
     assert_eq!((fault.kind, fault.site.thread), (FindingKind::UninitializedSharedRead, Some([40, 0, 0])));
+    assert_eq!(
+        fault.message,
+        "uninitialized shared memory: `%r2` comes from 0xa0, which no thread has written"
+    );
+    let used = fault.other.as_ref().map(|site| (site.mnemonic.as_str(), site.line - fault.site.line));
+    assert_eq!((fault.site.mnemonic.as_str(), used), ("ld.shared.u32", Some(("st.global.u32", 1))));
     clean(&body(64), 64);
     // A byte at a time counts too.
     assert_eq!(
-        finding(".shared .b8 s[4]; st.shared.u8 [s], %r0; ld.shared.u16 %h0, [s];", 1).kind,
+        finding(
+            ".shared .b8 s[4]; st.shared.u8 [s], %r0; ld.shared.u16 %h0, [s]; st.global.u16 [%rd3], %h0;",
+            1
+        )
+        .kind,
         FindingKind::UninitializedSharedRead
     );
     clean(".shared .b8 s[4]; st.shared.u8 [s], %r0; st.shared.u8 [s+1], %r0; ld.shared.u16 %h0, [s];", 1);

@@ -74,9 +74,9 @@ fn nothing_is_counted_when_nobody_asks() {
     assert!(report.counts.warp_instructions > 0);
 }
 
-/// Two reads of what nobody wrote, a use of a third, and a store outside every buffer.
+/// Uses of three uninitialized values, and a store outside every buffer.
 const THREE: &str = "ld.shared.u32 %r3, [s]; ld.shared.u32 %r4, [s+64]; ld.local.u32 %r5, [a];
-    st.global.u32 [%rd1], %r5; st.global.u32 [%rd1+100000000], %r0; add.u32 %r3, %r0, 1;";
+    st.global.u32 [%rd1], %r3; st.global.u32 [%rd1], %r4; st.global.u32 [%rd1], %r5; st.global.u32 [%rd1+100000000], %r0; add.u32 %r3, %r0, 1;";
 
 #[test]
 fn a_run_goes_on_until_something_ends_it() {
@@ -125,6 +125,7 @@ fn one_seed_is_one_order() {
 fn an_unclean_report_says_so() {
     let sim = Sim::new().keep_going(1);
     let (_, report) =
-        run_on(&sim, &text("ld.shared.u32 %r3, [s];"), &one_block(32), &[0], 1).expect("it runs");
+        run_on(&sim, &text("ld.shared.u32 %r3, [s]; st.global.u32 [%rd1], %r3;"), &one_block(32), &[0], 1)
+            .expect("it runs");
     report.assert_clean();
 }

@@ -2,11 +2,11 @@
 
 use crate::alu::exchange::shuffled;
 use crate::check::undefined::flow;
-use crate::check::undefined::sums::undefined_sums;
+use crate::check::undefined::sums::{self, Operands};
 use crate::lanes::{FULL, lanes};
 use crate::machine::Cx;
 use crate::machine::warp::Warp;
-use crate::program::code::{Code, Memory, Mma, Op, Reg, Shfl, Tensor, Watch};
+use crate::program::code::{Code, Memory, Op, Reg, Shfl, Tensor, Watch, Wgmma};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::undefined::{Origin, Taint, Undefined};
@@ -45,35 +45,54 @@ fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Read
     fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sinks, read.sinks));
     match op {
         Op::Memory(Memory::St(..) | Memory::StR(..)) => warp.undefined.storing = read.sources,
-        Op::Tensor(tensor) if let Tensor::Mma(mma) = &**tensor => {
-            product(cx, warp, watch, mma);
-            return fault.map_or(Ok(()), |fault| tell(cx, fault));
-        }
-        // The old accumulators are read where `scale-d` is true.
-        Op::Tensor(tensor) if let Tensor::Wgmma(wgmma) = &**tensor => {
-            let kept = wgmma.keep.map_or(u32::MAX, |(p, negated)| warp.regs.predicate(p, negated));
-            fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sources, read.sources & kept));
-        }
-        _ => {}
+        Op::Memory(Memory::StMatrix(_)) if read.sources != 0 => warp.undefined.storing = mask,
+        Op::Tensor(tensor) if mask != 0 => product(cx, warp, watch, tensor),
+        _ => warp.undefined.define(&watch.writes, mask),
     }
-    warp.undefined.define(&watch.writes, mask);
     fault.map_or(Ok(()), |fault| tell(cx, fault))
 }
 
-/// Marks the sums of `mma` that have something undefined in their row of A, column of B or old sum.
-fn product(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, op: &Mma) {
-    let watched = &cx.machine.code.watched;
+/// Marks the sums of a product that depend on something undefined in registers.
+fn product(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tensor) {
     let undefined = &warp.undefined;
-    let first = lanes(FULL).find_map(|lane| Some((lane, undefined.first(&watch.sources, lane)?.1)));
-    let Some((lane, taint)) = first else { return };
-    let origin = origin(&taint, Where { warp: cx.warp, lane, pc: cx.pc });
-    let origin = Some(Origin { padding: false, ..origin });
+    let Some((lane, (_, taint))) =
+        lanes(FULL).find_map(|lane| Some((lane, undefined.first(&watch.sources, lane)?)))
+    else {
+        return warp.undefined.define(&watch.writes, FULL);
+    };
+    let origin = Origin { padding: false, ..origin(&taint, Where { warp: cx.warp, lane, pc: cx.pc }) };
+    let watched = &cx.machine.code.watched;
     let of = |reg: Reg| watched.number(reg).map_or([0; 32], |number| undefined.bits(number, FULL));
-    let sums = undefined_sums(op, of);
-    for (&reg, bits) in op.d.iter().zip(&sums) {
-        let Some(register) = watched.number(reg) else { continue };
-        lanes(FULL).for_each(|lane| warp.undefined.set(register, lane, Taint { bits: bits[lane], origin }));
-    }
+    let operands = match tensor {
+        Tensor::Mma(mma) => Operands::of_mma(mma, of),
+        Tensor::Wgmma(wgmma) => {
+            let kept = wgmma.keep.is_none_or(|(p, negated)| warp.regs.predicate(p, negated) & 1 == 1);
+            Operands::of_wgmma(wgmma, kept, of)
+        }
+        _ => return warp.undefined.define(&watch.writes, FULL),
+    };
+    sums::mark(watched, &mut warp.undefined, &operands, origin);
+}
+
+/// Marks the sums of `wgmma` that depend on undefined rows of A and columns of B in shared memory, in addition to those in
+/// registers.
+#[cold]
+pub(crate) fn shared_operands(
+    cx: &Cx<'_>,
+    warp: &mut Warp,
+    op: &Wgmma,
+    (rows, columns): (&[bool], &[bool]),
+    address: u64,
+) {
+    let watched = &cx.machine.code.watched;
+    let undefined = &mut warp.undefined;
+    let of = |reg: Reg| watched.number(reg).map_or([0; 32], |number| undefined.bits(number, FULL));
+    let mut operands = Operands::of_wgmma(op, true, of);
+    operands.add(rows, columns);
+    let at = Where { warp: cx.warp, lane: 0, pc: cx.pc };
+    let kind = FindingKind::UninitializedSharedRead;
+    let origin = Origin { kind, at, address: Some(address), padding: false };
+    sums::mark(watched, undefined, &operands, origin);
 }
 
 /// Notes a finding. An uninitialized read of shared memory may be explained by a race later.
@@ -94,21 +113,29 @@ fn used(cx: &Cx<'_>, undefined: &mut Undefined, registers: &[u32], mask: u32) ->
 
 /// The finding of using something undefined, if its kind is looked for.
 pub(crate) fn misuse(cx: &Cx<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
-    let Origin { kind, at, .. } = origin(taint, Where { warp: cx.warp, lane, pc: cx.pc });
+    let here = Where { warp: cx.warp, lane, pc: cx.pc };
+    let origin = origin(taint, here);
+    let Origin { kind, at, .. } = origin;
     if !cx.machine.checks.contains(kind.check()) {
         return None;
     }
-    Some(Fault::at(kind, lane, sentence(kind, what)).with((at.pc != cx.pc).then_some(at)))
+    let fault = Fault::at(kind, lane, sentence(&origin, what));
+    Some(match kind {
+        // Shared memory is read before others have written it: the read is where to look first.
+        FindingKind::UninitializedSharedRead => fault.reported_at(at).with(Some(here)),
+        _ => fault.with((at.pc != cx.pc).then_some(at)),
+    })
 }
 
 /// What is wrong with something that is used.
-pub(crate) fn sentence(kind: FindingKind, used: &str) -> String {
-    match kind {
+pub(crate) fn sentence(origin: &Origin, used: &str) -> String {
+    match origin.kind {
         FindingKind::UninitializedLocalRead => {
             format!("uninitialized local memory: {used} comes from bytes that the thread has not written")
         }
         FindingKind::UninitializedSharedRead => {
-            format!("uninitialized shared memory: {used} comes from bytes that no thread has written")
+            let address = origin.address.map_or("an address".into(), |address| format!("{address:#x}"));
+            format!("uninitialized shared memory: {used} comes from {address}, which no thread has written")
         }
         _ => format!(
             "uninitialized register: {used} holds a value that was never written, or computed from one"
@@ -118,7 +145,7 @@ pub(crate) fn sentence(kind: FindingKind, used: &str) -> String {
 
 /// Where a taint comes from; a register that was never written is met first by the instruction `at`.
 pub(crate) fn origin(taint: &Taint, at: Where) -> Origin {
-    let here = Origin { kind: FindingKind::UninitializedRegister, at, padding: false };
+    let here = Origin { kind: FindingKind::UninitializedRegister, at, address: None, padding: false };
     taint.origin.unwrap_or(here)
 }
 

@@ -4,10 +4,10 @@ use crate::shadow::undefined::Partial;
 use crate::shadow::written::{Written, low_bytes};
 
 use crate::check::undefined::follow::{misuse, origin, tell};
-use crate::lanes::{Lanes32, Lanes64, lanes};
+use crate::lanes::{FULL, Lanes32, Lanes64, lanes};
 use crate::machine::Cx;
 use crate::machine::warp::Warp;
-use crate::program::code::{Access, Code, Reg};
+use crate::program::code::{Access, Code, R, Reg};
 use crate::report::FindingKind;
 use crate::report::fault::{Outcome, Where};
 use crate::shadow::undefined::{Origin, Taint, Undefined};
@@ -27,15 +27,17 @@ pub(crate) fn load<M: Partial>(
         // In shared memory compilers copy padding in some ways only.
         let may_be_padding = M::KIND != FindingKind::UninitializedSharedRead || access.may_be_padding();
         let padding = may_be_padding && memory.touched(lane, access.structure(all[lane]));
-        let unwritten = Origin { kind: M::KIND, at: Where { lane, ..at }, padding };
         for (i, &reg) in (0..).zip(d) {
             let Some(register) = code.watched.number(reg) else { continue };
-            let (bits, origin) = element(memory, lane, all[lane] + u64::from(access.bytes) * i, access);
+            let address = all[lane] + u64::from(access.bytes) * i;
+            let (bits, origin) = element(memory, lane, address, access);
+            let address = Some(address + u64::from(bits.trailing_zeros()) / 8);
+            let unwritten = Origin { kind: M::KIND, at: Where { lane, ..at }, address, padding };
             let partly = bits & low_bytes(access.bytes.into()) != low_bytes(access.bytes.into());
-            let was_stored = origin.is_some();
             let mut origin = origin.unwrap_or(unwritten);
             // Bit fields are set one by one, in words that were not written before.
-            origin.padding |= partly && (may_be_padding || was_stored);
+            origin.padding |=
+                partly && (may_be_padding || origin.kind != FindingKind::UninitializedSharedRead);
             undefined.set(register, lane, Taint { bits, origin: Some(origin) });
         }
     }
@@ -47,19 +49,47 @@ pub(crate) fn load_matrices(
     (code, at): (&Code, Where),
     undefined: &mut Undefined,
     memory: &Written,
-    d: &[Reg],
+    d: &[R],
     rows: &Lanes64,
     place: impl Fn(&Lanes32) -> Lanes32,
 ) {
-    let unwritten = Origin { kind: Written::KIND, at, padding: false };
-    for (rows, &reg) in rows.chunks_exact(8).zip(d) {
-        let Some(register) = code.watched.number(reg) else { continue };
-        let words: Vec<(u64, Option<Origin>)> =
-            (0..32).map(|i| memory.undefined(0, rows[i / 4] + 4 * (i as u64 % 4), 4)).collect();
-        let origin = words.iter().find_map(|(_, origin)| *origin).unwrap_or(unwritten);
-        let bits = place(&std::array::from_fn(|i| words[i].0 as u32));
+    for (matrix, (rows, &reg)) in rows.chunks_exact(8).zip(d).enumerate() {
+        let Some(register) = code.watched.number(Reg::R(reg)) else { continue };
+        let word = |i: usize| rows[i / 4] + 4 * (i as u64 % 4);
+        let words: [_; 32] = std::array::from_fn(|i| memory.undefined(0, word(i), 4));
+        let first = words.iter().position(|(bits, _)| *bits != 0).unwrap_or(0);
+        let origin = words[first].1.unwrap_or_else(|| {
+            let at = Where { lane: 8 * matrix + first / 4, ..at };
+            Origin { kind: Written::KIND, at, address: Some(word(first)), padding: false }
+        });
+        let bits = place(&words.map(|(bits, _)| bits as u32));
         for lane in 0..32 {
             undefined.set(register, lane, Taint { bits: bits[lane].into(), origin: Some(origin) });
+        }
+    }
+}
+
+/// After `stmatrix`, which gives the words of the lanes to eight rows for each register: what was undefined is so there.
+#[cold]
+pub(crate) fn store_matrices(
+    (code, at): (&Code, Where),
+    undefined: &Undefined,
+    memory: &mut Written,
+    values: &[R],
+    rows: &Lanes64,
+    place: impl Fn(&Lanes32) -> Lanes32,
+) {
+    for (rows, &reg) in rows.chunks_exact(8).zip(values) {
+        let Some(register) = code.watched.number(Reg::R(reg)) else { continue };
+        let Some((lane, taint)) =
+            (0..32).map(|lane| (lane, undefined.get(register, lane))).find(|(_, taint)| taint.bits != 0)
+        else {
+            continue;
+        };
+        let origin = origin(&taint, Where { lane, ..at });
+        let words = place(&undefined.bits(register, FULL).map(|bits| bits as u32));
+        for (i, &bits) in words.iter().enumerate() {
+            memory.undefine(0, (rows[i / 4] + 4 * (i as u64 % 4), 4), bits.into(), origin);
         }
     }
 }
@@ -80,7 +110,8 @@ fn element<M: Partial>(memory: &M, lane: usize, address: u64, access: &Access) -
 pub(crate) fn of_local(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64, bytes: u64) -> Taint {
     let (bits, origin) = warp.local.undefined(lane, address, bytes);
     let at = Where { warp: cx.warp, lane, pc: cx.pc };
-    let unwritten = Origin { kind: FindingKind::UninitializedLocalRead, at, padding: false };
+    let address = Some(address);
+    let unwritten = Origin { kind: FindingKind::UninitializedLocalRead, at, address, padding: false };
     Taint { bits, origin: Some(origin.unwrap_or(unwritten)) }
 }
 

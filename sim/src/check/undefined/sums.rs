@@ -1,46 +1,108 @@
-//! Undefined values in the products of `mma`.
+//! Undefined values in matrix products: of D a row is undefined with its row of A, a column with its column of B, an element
+//! with its element of C.
 
 use crate::lanes::Lanes64;
-use crate::program::code::{Mma, Reg};
+use crate::program::code::{Extents, Mma, Reg, Watched, Wgmma, WgmmaA};
+use crate::shadow::undefined::{Origin, Taint, Undefined};
 
-/// What is undefined of the registers of D, given what is of those of A, B and C: an element is as a whole, if something in
-/// its row of A, its column of B or its place in C is.
-pub(super) fn undefined_sums(op: &Mma, of: impl Fn(Reg) -> Lanes64) -> Vec<Lanes64> {
-    let (m, n) = (op.extents.m, op.extents.n);
-    // Element i of a lane in C and D (PTX ISA, "Matrix Fragments for mma.…").
-    let place =
-        |lane: usize, i: usize| (lane / 4 + 8 * (i / 2 % 2)) * n + 2 * (lane % 4) + i % 2 + 8 * (i / 4);
-    let mut rows = vec![false; m];
-    let mut columns = vec![false; n];
-    // A lane's registers of A lie in rows lane / 4 and, every other one of them, lane / 4 + 8.
-    for (i, &reg) in op.a.iter().enumerate() {
-        let bits = of(reg);
-        (0..32).for_each(|lane| rows[lane / 4 + 8 * (i % (m / 8))] |= bits[lane] != 0);
+/// What is undefined of the operands of a product, element by element of D.
+pub(super) struct Operands {
+    n: usize,
+    rows: Vec<bool>,
+    columns: Vec<bool>,
+    /// Of C, row by row.
+    sums: Vec<bool>,
+    /// The registers of D, and the bits of an element of it.
+    d: Vec<Reg>,
+    d_bits: u32,
+}
+
+impl Operands {
+    fn new(extents: Extents, d: Vec<Reg>, d_bits: u32) -> Self {
+        let Extents { m, n, .. } = extents;
+        Self { n, rows: vec![false; m], columns: vec![false; n], sums: vec![false; m * n], d, d_bits }
     }
-    for &reg in op.b.iter() {
-        let bits = of(reg);
-        (0..32).for_each(|lane| columns[lane / 4] |= bits[lane] != 0);
+
+    /// Those of `mma`, whose registers have the undefined bits that `of` gives.
+    pub(super) fn of_mma(op: &Mma, of: impl Fn(Reg) -> Lanes64) -> Self {
+        let (c_bits, d_bits) = op.numbers.sum_bits();
+        let mut operands = Self::new(op.extents, op.d.to_vec(), d_bits);
+        operands.add_a(op.a.iter().map(|&reg| of(reg)));
+        for bits in op.b.iter().map(|&reg| of(reg)) {
+            (0..32).for_each(|lane| operands.columns[lane / 4] |= bits[lane] != 0);
+        }
+        operands.add_c(c_bits, op.c.iter().map(|&reg| of(reg)));
+        operands
     }
-    let (c_bits, d_bits) = op.numbers.sum_bits();
-    // Elements of C and D in a register.
-    let (of_c, of_d) = ((32 / c_bits).max(1) as usize, (32 / d_bits).max(1) as usize);
-    let mut undefined = vec![false; m * n];
-    for (place, undefined) in undefined.iter_mut().enumerate() {
-        *undefined = rows[place / n] || columns[place % n];
+
+    /// Those of `wgmma` in registers; the old D only if it is `kept`.
+    pub(super) fn of_wgmma(op: &Wgmma, kept: bool, of: impl Fn(Reg) -> Lanes64) -> Self {
+        let (_, d_bits) = op.numbers.sum_bits();
+        let d = op.d.iter().map(|&reg| Reg::R(reg)).collect();
+        let mut operands = Self::new(op.extents, d, d_bits);
+        if let WgmmaA::Registers(a) = &op.a {
+            operands.add_a(a.iter().map(|&reg| of(Reg::R(reg))));
+        }
+        if kept {
+            operands.add_c(d_bits, op.d.iter().map(|&reg| of(Reg::R(reg))));
+        }
+        operands
     }
-    for (i, &reg) in op.c.iter().enumerate() {
-        let bits = of(reg);
-        for (lane, part) in (0..32).flat_map(|lane| (0..of_c).map(move |part| (lane, part))) {
-            let element = if of_c == 2 { bits[lane] >> (16 * part) & 0xffff } else { bits[lane] };
-            undefined[place(lane, of_c * i + part)] |= element != 0;
+
+    /// Adds rows of A and columns of B in shared memory.
+    pub(super) fn add(&mut self, rows: &[bool], columns: &[bool]) {
+        self.rows.iter_mut().zip(rows).for_each(|(row, new)| *row |= new);
+        self.columns.iter_mut().zip(columns).for_each(|(column, new)| *column |= new);
+    }
+
+    /// A lane's registers of A are in rows lane / 4 and, of 16 rows every other register, lane / 4 + 8.
+    fn add_a(&mut self, registers: impl Iterator<Item = Lanes64>) {
+        let groups = self.rows.len() / 8;
+        for (i, bits) in registers.enumerate() {
+            (0..32).for_each(|lane| self.rows[lane / 4 + 8 * (i % groups)] |= bits[lane] != 0);
         }
     }
-    let width = u64::MAX >> (64 - d_bits);
-    let word = |i: usize, lane: usize| {
-        (0..of_d).fold(0, |word, part| {
-            let whole = undefined[place(lane, of_d * i + part)];
-            word | if whole { width << (d_bits as usize * part) } else { 0 }
+
+    fn add_c(&mut self, c_bits: u32, registers: impl Iterator<Item = Lanes64>) {
+        let per = elements(c_bits);
+        for (i, bits) in registers.enumerate() {
+            for (lane, part) in (0..32).flat_map(|lane| (0..per).map(move |part| (lane, part))) {
+                let element = if per == 2 { bits[lane] >> (16 * part) & 0xffff } else { bits[lane] };
+                self.sums[place(lane, per * i + part, self.n)] |= element != 0;
+            }
+        }
+    }
+
+    /// The undefined bits of a register of D: all bits of an element, or none.
+    fn of_d(&self, register: usize) -> Lanes64 {
+        let per = elements(self.d_bits);
+        let element = u64::MAX >> (64 - self.d_bits);
+        std::array::from_fn(|lane| {
+            (0..per).fold(0, |bits, part| {
+                let at = place(lane, per * register + part, self.n);
+                let undefined = self.rows[at / self.n] || self.columns[at % self.n] || self.sums[at];
+                bits | if undefined { element << (16 * part) } else { 0 }
+            })
         })
-    };
-    (0..op.d.len()).map(|i| std::array::from_fn(|lane| word(i, lane))).collect()
+    }
+}
+
+/// Elements of C or D in a register.
+fn elements(bits: u32) -> usize {
+    (32 / bits).max(1) as usize
+}
+
+/// The position in C and D, row by row, of element `i` of a lane (PTX ISA, "Matrix Fragments for mma.…").
+fn place(lane: usize, i: usize, n: usize) -> usize {
+    (lane / 4 + 8 * (i / 2 % 2)) * n + 2 * (lane % 4) + i % 2 + 8 * (i / 4)
+}
+
+/// Marks what is undefined of the registers of D.
+pub(super) fn mark(watched: &Watched, undefined: &mut Undefined, operands: &Operands, origin: Origin) {
+    for (i, &reg) in operands.d.iter().enumerate() {
+        let Some(register) = watched.number(reg) else { continue };
+        for (lane, bits) in operands.of_d(i).into_iter().enumerate() {
+            undefined.set(register, lane, Taint { bits, origin: Some(origin) });
+        }
+    }
 }

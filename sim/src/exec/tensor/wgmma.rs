@@ -14,6 +14,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::clocks::WARPGROUP;
 use crate::shadow::place::Place;
+use crate::shadow::undefined::Partial;
 
 /// Rows of one warp.
 const ROWS: usize = 16;
@@ -41,20 +42,41 @@ impl Source {
         })
     }
 
-    /// The addresses of its 16-byte units.
-    fn units(&self) -> impl Iterator<Item = usize> {
+    /// The first row of each of its 16-byte units, and its address.
+    fn units(&self) -> impl Iterator<Item = (usize, usize)> {
         let per_unit = 128 / self.bits as usize;
         let (outer, inner) = if self.mn_major { (self.k, self.rows) } else { (self.rows, self.k) };
         (0..outer).flat_map(move |o| (0..inner).step_by(per_unit).map(move |i| (o, i))).map(move |(o, i)| {
             let (row, k) = if self.mn_major { (i, o) } else { (o, i) };
-            self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major)
+            (row, self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major))
         })
+    }
+
+    /// The rows with something undefined, and the address of an undefined byte, if there is one.
+    fn undefined(&self, shared: &Shared) -> (Vec<bool>, Option<u64>) {
+        let mut rows = vec![false; self.rows];
+        let mut first = None;
+        let written = &shared.written;
+        for (row, address) in self.units() {
+            if address + 16 > shared.bytes as usize || written.surely(&[address as u64; 32], 16) {
+                continue;
+            }
+            for byte in 0..16 {
+                let at = (address + byte) as u64;
+                if written.undefined(0, at, 1).0 != 0 {
+                    let along = if self.mn_major { 8 * byte / self.bits as usize } else { 0 };
+                    rows[row + along] = true;
+                    first = first.or(Some(at));
+                }
+            }
+        }
+        (rows, first)
     }
 
     /// Announces everything that will be read.
     fn announce(&self, cx: &mut Cx<'_>, warp: &Warp) -> Outcome<()> {
         let limit = cx.ctas[warp.cta].shared.bytes as usize;
-        for address in self.units() {
+        for (_, address) in self.units() {
             if address + 16 <= limit {
                 let place = Place { rank: warp.cta, offset: address };
                 cx.before_engine_read(place, 16, 0, true)?;
@@ -102,6 +124,12 @@ pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op:
     if CHECKED {
         for source in a_source.iter().chain([&b_source]) {
             source.announce(cx, warp)?;
+        }
+        let shared = &cx.ctas[warp.cta].shared;
+        let (columns, in_b) = b_source.undefined(shared);
+        let (rows, in_a) = a_source.as_ref().map_or((vec![], None), |source| source.undefined(shared));
+        if let Some(address) = in_a.or(in_b) {
+            cx.before_undefined_product(warp, op, (&rows, &columns), address);
         }
     }
     let shared = &cx.ctas[warp.cta].shared;

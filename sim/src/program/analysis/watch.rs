@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::program::code::properties::Passes;
 use crate::program::code::{
     Access, Code, Control, D, Guard, Memory, Op, P, R, Reg, Slots, Space, Tensor, WarpOp, Watch, Watched,
     WatchedRegister,
@@ -114,20 +115,15 @@ fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec
     loads.flat_map(|(_, touches)| touches.writes.iter().copied()).collect()
 }
 
-/// Registers loaded by `ldmatrix`.
+/// Registers loaded by `ldmatrix`, and the sums of products of what is in shared memory.
 fn matrices<'c>(code: &'c Code, touches: &'c [Touches]) -> impl Iterator<Item = Reg> + 'c {
-    let is_load = |op: &Op| matches!(op, Op::Memory(Memory::LdMatrix(_)));
+    let is_load = |op: &Op| match op {
+        Op::Memory(Memory::LdMatrix(_)) => true,
+        Op::Tensor(tensor) => matches!(**tensor, Tensor::Wgmma(_)),
+        _ => false,
+    };
     let loads = code.instrs.iter().zip(touches).filter(move |(instr, _)| is_load(&instr.op));
     loads.flat_map(|(_, touches)| touches.writes.iter().copied())
-}
-
-/// Whether the results are as undefined as what goes in.
-fn passes_on(op: &Op) -> bool {
-    match op {
-        Op::Alu(_) | Op::Warp(WarpOp::Shfl(_)) => true,
-        Op::Tensor(tensor) => matches!(**tensor, Tensor::Mma(_)),
-        _ => false,
-    }
 }
 
 /// Loads of what may never have been written: from local or shared memory.
@@ -181,8 +177,9 @@ fn spread(code: &Code, touches: &[Touches], watched: &mut BTreeSet<Reg>) {
         let before = watched.len();
         for (at, touches) in touches.iter().enumerate() {
             let guard = guard_of(code, at);
-            let tainted = touches.sources.iter().chain(&guard).any(|reg| watched.contains(reg));
-            if tainted && passes_on(&code.instrs[at].op) {
+            let mut read = touches.sources.iter().chain(&guard);
+            let tainted = read.any(|reg| watched.contains(reg));
+            if tainted && !matches!(code.instrs[at].op.properties().passes, Passes::Nothing) {
                 watched.extend(&touches.writes);
             }
         }

@@ -300,7 +300,7 @@ impl Memory {
             | Memory::BulkCommit
             | Memory::BulkWait(_) => is(Async),
             Memory::LdMatrix(_) => is(Load),
-            Memory::StMatrix(_) => is(Store),
+            Memory::StMatrix(_) => Properties { passes: Passes::Everything, ..is(Store) },
             Memory::FrameAddress { .. } | Memory::Isspacep { .. } => is(Move),
             Memory::Alloca { .. } | Memory::StackSave(_) | Memory::StackRestore(_) => is(Other),
         }

@@ -51,10 +51,10 @@ pub(crate) enum Passes<'o> {
     Register(Reg),
     /// The arguments of a call.
     Arguments(&'o [Place]),
-    /// The accumulators of a product.
-    Accumulators(&'o [super::R]),
     /// The operands of a product.
     Fragments([&'o [Reg]; 3]),
+    /// The operands of an asynchronous product that are in registers.
+    Words([&'o [super::R]; 2]),
 }
 
 impl Passes<'_> {
@@ -66,7 +66,9 @@ impl Passes<'_> {
             Passes::Register(one) => one == reg,
             Passes::Arguments(places) => places.contains(&Place::Register(reg)),
             Passes::Fragments(operands) => operands.iter().any(|regs| regs.contains(&reg)),
-            Passes::Accumulators(words) => matches!(reg, Reg::R(r) if words.contains(&r)),
+            Passes::Words(operands) => {
+                matches!(reg, Reg::R(r) if operands.iter().any(|words| words.contains(&r)))
+            }
         }
     }
 }

@@ -178,7 +178,10 @@ impl Tensor {
                 element: Some(Element { space: None, bytes: (access.bits / 8).clamp(1, 4) as u8 }),
                 ..is
             },
-            Tensor::Wgmma(wgmma) => Properties { passes: Passes::Accumulators(&wgmma.d), ..is },
+            Tensor::Wgmma(wgmma) => {
+                let a: &[R] = if let WgmmaA::Registers(a) = &wgmma.a { a } else { &[] };
+                Properties { passes: Passes::Words([a, &wgmma.d]), ..is }
+            }
             Tensor::Mma(mma) => Properties { passes: Passes::Fragments([&mma.a, &mma.b, &mma.c]), ..is },
             Tensor::QuadPair(_) | Tensor::Wmma(_) => is,
         }

@@ -33,7 +33,7 @@ macro_rules! product {
              ",
             $sums,
             "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f4, %f5, %f6, %f7}, {%r9, %r9}, {%r9}, {%f0, %f1, %f2, %f3}; // HERE
-             st.global.f32 [%rd3], %f4;"
+             st.global.f32 [%rd3], %f7;"
         )
     };
 }
@@ -51,6 +51,35 @@ macro_rules! async_product {
             $add,
             ", 1, 1, 0, 0; // HERE
              wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; st.global.f32 [%rd3], %f0;"
+        )
+    };
+}
+
+/// Shared memory of which half is written: the first 16 words.
+macro_rules! half {
+    ($body:literal) => {
+        concat!("@%p1 st.shared.u32 [%r2], %r0; bar.sync 0; ", $body)
+    };
+}
+
+/// An asynchronous product of two tiles in shared memory without one 16-byte unit: of A unit i is half of row i, of B half of
+/// column i.
+macro_rules! async_tiles {
+    ($missing_of_a:literal, $missing_of_b:literal, $body:literal) => {
+        concat!(
+            "mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 16, %r5; setp.ne.u32 %p4, %r0, ",
+            $missing_of_a,
+            "; setp.ne.u32 %p5, %r0, ",
+            $missing_of_b,
+            "; @%p4 st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9}; @%p5 st.shared.v4.u32 [%r10+2048], {%r9, %r9, %r9, %r9};
+             fence.proxy.async.shared::cta; bar.sync 0;
+             shr.u32 %r11, %r5, 4; cvt.u64.u32 %rd10, %r11; or.b64 %rd10, %rd10, 0x0000000800400000; add.s64 %rd11, %rd10, 128;
+             mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000; mov.f32 %f3, 0f00000000;
+             wgmma.fence.sync.aligned;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd11, 1, 1, 1, 0, 0; // HERE
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; and.b32 %r12, %r0, 3;
+             ",
+            $body
         )
     };
 }
@@ -171,10 +200,10 @@ pub(super) const PAIRS: &[Pair] = &[
         32,
         "@%p1 mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 12, %r2;
          st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9}; // HERE
-         bar.sync 0; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r11, %r12, %r13, %r14}, [%r10];",
+         bar.sync 0; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r11, %r12, %r13, %r14}, [%r10]; st.global.u32 [%rd3], %r14;",
         "@%p1 mov.u32 %r9, 0; mad.lo.u32 %r10, %r0, 12, %r2; st.shared.v4.u32 [%r10], {%r9, %r9, %r9, %r9};
          bar.sync 0; and.b32 %r11, %r0, 7; mad.lo.u32 %r11, %r11, 16, %r5;
-         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r11];",
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r11]; st.global.u32 [%rd3], %r11;",
     ),
     pair(
         "the padding of a shared structure taken for a member",
@@ -252,5 +281,113 @@ pub(super) const PAIRS: &[Pair] = &[
          ld.param.b32 %a0, [q]; setp.eq.u32 %p, %a0, 0; @%p mov.u32 %a1, 7; @%p bra E; sub.u32 %a2, %a0, 1;
          { .param .b32 q1; .param .b32 v1; st.param.b32 [q1], %a2; call.uni (v1), f, (q1); ld.param.b32 %a1, [v1]; }
          E: st.param.b32 [v], %a1;",
+    ),
+    pair(
+        "a key past the end that is compared",
+        UninitializedSharedRead,
+        32,
+        half!(
+            "ld.shared.u32 %r9, [%r2+4]; // HERE
+             setp.lt.u32 %p4, %r9, %r0;
+             @%p4 st.global.u32 [%rd3], %r0;"
+        ),
+        // A merge loads the next key of both lists; at the end of one it takes the other's, whatever the comparison says.
+        half!(
+            "ld.shared.u32 %r9, [%r2+4]; setp.lt.u32 %p4, %r9, %r0; setp.lt.u32 %p5, %r0, 15; and.pred %p4, %p4, %p5;
+             selp.b32 %r10, %r9, %r0, %p4; @%p4 st.global.u32 [%rd3], %r10;"
+        ),
+    ),
+    pair(
+        "a value for the next turn of a loop, which there is not",
+        UninitializedSharedRead,
+        32,
+        half!(
+            "mov.u32 %r11, 0; mov.u32 %r12, 0; ld.shared.u32 %r9, [s];
+             L: add.u32 %r12, %r12, %r9; mad.lo.u32 %r10, %r11, 4, %r5;
+             ld.shared.u32 %r9, [%r10+4]; // HERE
+             add.u32 %r11, %r11, 1; setp.le.u32 %p4, %r11, 16; @%p4 bra L; st.global.u32 [%rd3], %r12;"
+        ),
+        half!(
+            "mov.u32 %r11, 0; mov.u32 %r12, 0; ld.shared.u32 %r9, [s];
+             L: add.u32 %r12, %r12, %r9; mad.lo.u32 %r10, %r11, 4, %r5; ld.shared.u32 %r9, [%r10+4];
+             add.u32 %r11, %r11, 1; setp.lt.u32 %p4, %r11, 16; @%p4 bra L; st.global.u32 [%rd3], %r12;"
+        ),
+    ),
+    pair(
+        "an address from shared memory that is not filled",
+        UninitializedSharedRead,
+        32,
+        half!(
+            "ld.volatile.shared.u32 %r9, [%r2+64]; // HERE
+             mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd1, %rd5;
+             ld.global.u32 %r10, [%rd5];"
+        ),
+        half!("ld.volatile.shared.u32 %r9, [%r2+64]; mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd1, %rd5;"),
+    ),
+    pair(
+        "an aggregate of a tile that is not full",
+        UninitializedSharedRead,
+        32,
+        half!(
+            "ld.shared.u32 %r9, [%r2]; // HERE
+             redux.sync.add.u32 %r10, %r9, -1;"
+        ),
+        half!("ld.shared.u32 %r9, [%r2]; @!%p1 mov.u32 %r9, 0; redux.sync.add.u32 %r10, %r9, -1; st.global.u32 [%rd3], %r10;"),
+    ),
+    pair(
+        "a column of a product with something that is not written",
+        UninitializedSharedRead,
+        32,
+        // Column 7 of B is missing, and with it column 7 of D: the second sums of every fourth lane.
+        "setp.lt.u32 %p4, %r0, 7; mad.lo.u32 %r9, %r0, 16, %r5; mov.u32 %r10, 0; mov.f32 %f4, 0f00000000;
+         @%p4 st.shared.v4.u32 [%r9], {%r10, %r10, %r10, %r10}; bar.warp.sync -1; and.b32 %r9, %r0, 7; mad.lo.u32 %r9, %r9, 16, %r5;
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r9]; // HERE
+         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r10, %r10}, {%r11}, {%f4, %f4, %f4, %f4};
+         st.global.f32 [%rd3], %f3;",
+        "setp.lt.u32 %p4, %r0, 7; mad.lo.u32 %r9, %r0, 16, %r5; mov.u32 %r10, 0; mov.f32 %f4, 0f00000000;
+         @%p4 st.shared.v4.u32 [%r9], {%r10, %r10, %r10, %r10}; bar.warp.sync -1; and.b32 %r9, %r0, 7; mad.lo.u32 %r9, %r9, 16, %r5;
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r9];
+         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r10, %r10}, {%r11}, {%f4, %f4, %f4, %f4};
+         st.global.f32 [%rd3], %f0; st.global.f32 [%rd3], %f2; and.b32 %r12, %r0, 3; setp.ne.u32 %p5, %r12, 3;
+         @%p5 st.global.f32 [%rd3], %f1;",
+    ),
+    pair(
+        "a row of an asynchronous product that is not written",
+        UninitializedSharedRead,
+        128,
+        async_tiles!("15", "-1", "st.global.f32 [%rd3], %f2;"),
+        // The last row of the first warp: the last sums of four lanes.
+        async_tiles!(
+            "15",
+            "-1",
+            "st.global.f32 [%rd3], %f0; sub.u32 %r13, %r0, 28; setp.ge.u32 %p6, %r13, 4; @%p6 st.global.f32 [%rd3], %f2;"
+        ),
+    ),
+    pair(
+        "a column of an asynchronous product that is not written",
+        UninitializedSharedRead,
+        128,
+        async_tiles!("-1", "3", "st.global.f32 [%rd3], %f1;"),
+        async_tiles!(
+            "-1",
+            "3",
+            "st.global.f32 [%rd3], %f2; setp.ne.u32 %p6, %r12, 1; @%p6 st.global.f32 [%rd3], %f3;"
+        ),
+    ),
+    pair(
+        "a matrix stored with rows that were not loaded",
+        UninitializedSharedRead,
+        32,
+        "setp.lt.u32 %p4, %r0, 7; mad.lo.u32 %r9, %r0, 16, %r5; mov.u32 %r10, 0;
+         @%p4 st.shared.v4.u32 [%r9], {%r10, %r10, %r10, %r10}; bar.warp.sync -1; and.b32 %r9, %r0, 7; mad.lo.u32 %r9, %r9, 16, %r5;
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r9]; // HERE
+         stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r9+1024], {%r11}; bar.warp.sync -1;
+         mad.lo.u32 %r9, %r0, 4, %r5; ld.shared.u32 %r12, [%r9+1024]; shr.u32 %r12, %r12, 16; st.global.u32 [%rd3], %r12;",
+        // Transposed, the last row is the upper half of every fourth word.
+        "setp.lt.u32 %p4, %r0, 7; mad.lo.u32 %r9, %r0, 16, %r5; mov.u32 %r10, 0;
+         @%p4 st.shared.v4.u32 [%r9], {%r10, %r10, %r10, %r10}; bar.warp.sync -1; and.b32 %r9, %r0, 7; mad.lo.u32 %r9, %r9, 16, %r5;
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r9];
+         stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r9+1024], {%r11}; bar.warp.sync -1;
+         mad.lo.u32 %r9, %r0, 4, %r5; ld.shared.u32 %r12, [%r9+1024]; and.b32 %r13, %r12, 65535; st.global.u32 [%rd3], %r13;",
     ),
 ];
