@@ -33,6 +33,7 @@ mod space;
 mod tiled;
 mod tiled_copy;
 mod tiled_mma;
+mod walk;
 
 pub use construct::SharedLayout;
 pub(crate) use copy::copy_issued;

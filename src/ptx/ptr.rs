@@ -30,9 +30,8 @@ pub trait AddressType: Scalar {
 
 impl AddressType for u32 {
     #[track_caller]
-    fn element<'k>(k: Builder<'k>, base: Val<'k, u32>, index: Val<'k, u32>, bytes: u32) -> Val<'k, u32> {
-        let operands = [index.operand(k), Val::from(bytes).operand(k), base.operand(k)];
-        k.result(format_args!("mad.lo.u32"), &operands)
+    fn element<'k>(_: Builder<'k>, base: Val<'k, u32>, index: Val<'k, u32>, bytes: u32) -> Val<'k, u32> {
+        index.mad(bytes, base)
     }
 }
 

@@ -18,8 +18,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let size = u64::from(T::SIZE);
         let mut align = gcd(self.start_alignment(), offset.elements.unsigned_abs() * size);
         for (axis, &coord) in self.axes.iter().zip(&offset.line) {
-            if let (Some(stride), true) = (axis.stride, coord != 0) {
-                align = gcd(align, stride.divisor().saturating_mul(coord.unsigned_abs() * size));
+            if coord != 0 {
+                align = gcd(align, axis.stride.divisor().saturating_mul(coord.unsigned_abs() * size));
             }
         }
         align as u32
@@ -27,7 +27,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Known alignment of the view's start, up to 16 bytes.
     fn start_alignment(&self) -> u64 {
-        let align = gcd(u64::from(self.pointer.align()), 16);
+        let size = u64::from(T::SIZE);
+        let align = self.axes.iter().fold(gcd(u64::from(self.pointer.align()), 16), |align, axis| {
+            gcd(align, axis.at.divisor().saturating_mul(axis.stride.divisor()).saturating_mul(size))
+        });
         if !self.is_swizzled() {
             return align;
         }
@@ -49,8 +52,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let dynamic = |step: &Step| {
             let strides = self.axes.iter().enumerate().filter(|(axis, _)| step.component(1 + axis) != 0);
             strides
-                .filter_map(|(_, axis)| axis.stride)
-                .fold(0, |align, stride| gcd(align, stride.divisor() * size))
+                .filter(|(_, axis)| axis.has_dynamic_stride())
+                .fold(0, |align, (_, axis)| gcd(align, axis.stride.divisor() * size))
         };
         let adjacent = col.component(0) == 1 && dynamic(col) == 0;
         let rows = gcd(row.component(0).unsigned_abs() * size, dynamic(row));
@@ -95,29 +98,18 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Pointer to the element at an offset.
     #[track_caller]
     pub(super) fn pointer_at(&self, offset: &Offset) -> Ptr<'k, T, S, A> {
-        let bytes = offset.elements * i64::from(T::SIZE);
-        if self.is_swizzled() {
-            return self.swizzled(bytes);
-        }
-        let mut pointer = self.pointer;
-        for (axis, &coord) in self.axes.iter().zip(&offset.line) {
-            if let (Some(stride), true) = (axis.stride, coord != 0) {
-                pointer = S::at_strides(pointer, coord, stride);
-            }
-        }
-        pointer.byte_offset(bytes)
+        self.walk().pointer_at(offset)
     }
 
     /// The swizzled address of `bytes` from the view's start: a part in registers, computed once, and a constant.
     #[track_caller]
-    fn swizzled(&self, bytes: i64) -> Ptr<'k, T, S, A> {
+    pub(super) fn swizzled(&self, bytes: i64) -> Ptr<'k, T, S, A> {
         let (swizzle, inner) = (self.swizzle, self.inner);
         if let Some(inner) = inner.as_constant() {
             return self.pointer.byte_offset(swizzle.apply(i64::from(inner) + bytes));
         }
-        if let Some(split) =
-            i64::try_from(self.inner_bits).ok().and_then(|bits| swizzle.split_offset(bits, bytes))
-        {
+        let bits = inner.known().possible() & (swizzle.period() as u64 - 1);
+        if let Some(split) = swizzle.split_offset(bits as i64, bytes) {
             let pointer = self.permuted(permuted(inner, swizzle) ^ split.xor as u32, split.xor);
             return pointer.byte_offset(split.add);
         }

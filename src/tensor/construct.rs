@@ -94,7 +94,7 @@ impl<'k> Builder<'k> {
             at: 0.into(),
             tile: None,
             extent: Some(extent),
-            stride: stride.as_constant().is_none().then_some(stride),
+            stride,
         });
         let modes = std::iter::zip(extents, strides).enumerate().map(|(axis, (extent, stride))| {
             let extent = extent.as_constant().map_or(run_time_extent(R), i64::from).max(1);

@@ -5,11 +5,11 @@ use std::panic::Location;
 use super::{
     element::TensorElement,
     matrix_moves::{Direction, move_matrices},
-    moves::{Widths, plan},
+    moves::{Move, Widths, plan},
     predicate::{Predicates, both},
-    sides::{Destination, Side, Source},
+    sides::{Data, Destination, Side, SideWalk, Source},
 };
-use crate::ptx::{Builder, CpAsyncCache, Features};
+use crate::ptx::{Builder, CpAsyncCache, Features, RegId, Val};
 
 /// Most elements that one call moves: beyond, a tensor was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
@@ -117,7 +117,8 @@ pub(super) fn transfer<'k, T: TensorElement>(
         && predicates.is_none()
         && matches!((&dst, &src), (Side::Shared(_), Side::Global(_)));
     let widths = Widths { element: T::SIZE, per_word: T::PER_WORD, widest: how.widest.max(T::SIZE), partial };
-    let mut moves = plan(&dst.places(), &src.places(), widths);
+    let places = dst.places();
+    let mut moves = plan(&places, &src.places(), widths);
     if let Some(predicates) = predicates {
         moves = moves.into_iter().flat_map(|step| predicates.split(step)).collect();
     }
@@ -134,6 +135,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
         return false;
     }
     let mut asynchronous = false;
+    let (mut to, mut from) = (dst.walk(), src.walk());
     let mut loaded = Vec::with_capacity(moves.len());
     for step in moves {
         let mut condition = dst.contains(&step);
@@ -141,12 +143,12 @@ pub(super) fn transfer<'k, T: TensorElement>(
             condition = both(condition, predicates.of(&step));
         }
         let bytes = step.elements.len() as u32 * T::SIZE;
-        if let (Some(cache), Side::Shared(to), Side::Global(from), 4..) =
-            (how.asynchronous, &dst, &src, bytes)
+        if let (Some(cache), SideWalk::Shared(to), (SideWalk::Global(from), Side::Global(src_view)), 4..) =
+            (how.asynchronous, &mut to, (&mut from, &src), bytes)
         {
             asynchronous = true;
             let (to, pointer) = (to.pointer_to(step.elements[0]), from.pointer_to(step.elements[0]));
-            let valid = from.valid_bytes(&step.elements);
+            let valid = src_view.valid_bytes(&step.elements);
             let inside = both(src.contains(&step), condition);
             let valid = if inside.as_constant() == Some(true) { valid } else { inside.select(valid, 0) };
             to.copy_async_bytes(pointer, bytes, cache, valid);
@@ -165,13 +167,67 @@ pub(super) fn transfer<'k, T: TensorElement>(
             // Directly into the fragment's own registers.
             Some(words) => {
                 let exists = if keep { both(exists, condition) } else { exists };
-                src.read(&step, exists, keep, Some(words));
+                from.read(&step, exists, keep, Some(words));
             }
-            None => loaded.push((src.read(&step, both(exists, condition), false, None), condition, step)),
+            None => loaded.push((from.read(&step, both(exists, condition), false, None), condition, step)),
         }
     }
+    if predicates.is_none() && !how.exactly && loaded.len() > 1 {
+        loaded = joined(loaded, plan(&places, &places, Widths { partial: false, ..widths }), k);
+    }
     for (data, condition, step) in loaded {
-        dst.write(&step, condition, data);
+        to.write(&step, condition, data);
     }
     asynchronous
+}
+
+/// What was loaded, on its way to the destination.
+type Loaded<'k, T> = (Data<'k, T>, Val<'k, bool>, Move);
+
+/// Parts that were loaded one by one as the accesses that the destination alone allows: elements that a row of global memory has at any
+/// address fill whole registers, and a vector in shared memory.
+#[track_caller]
+fn joined<'k, T: TensorElement>(
+    loaded: Vec<Loaded<'k, T>>,
+    accesses: Vec<Move>,
+    k: Builder<'k>,
+) -> Vec<Loaded<'k, T>> {
+    let mut part_of: Vec<Option<usize>> =
+        vec![None; accesses.iter().map(|access| access.elements.len()).sum()];
+    for (part, (.., step)) in loaded.iter().enumerate() {
+        step.elements.iter().for_each(|&element| part_of[element as usize] = Some(part));
+    }
+    let mut loaded: Vec<Option<Loaded<'k, T>>> = loaded.into_iter().map(Some).collect();
+    let mut joined = Vec::with_capacity(loaded.len());
+    for access in accesses {
+        let mut parts: Vec<_> = access.elements.iter().map(|&element| part_of[element as usize]).collect();
+        parts.dedup();
+        let own: Vec<_> = parts.into_iter().filter_map(|part| loaded[part?].take()).collect();
+        let in_order = own.iter().flat_map(|(.., step)| &step.elements).eq(&access.elements);
+        if in_order && own.len() > 1 && access.elements.len().is_multiple_of(T::PER_WORD) {
+            let condition = own[0].1;
+            let words = words_of(own.into_iter().map(|(data, ..)| data), k);
+            joined.push((Data::Registers(words), condition, access));
+        } else {
+            joined.extend(own);
+        }
+    }
+    joined
+}
+
+/// The words that elements and words make up in order.
+#[track_caller]
+fn words_of<'k, T: TensorElement>(parts: impl Iterator<Item = Data<'k, T>>, k: Builder<'k>) -> Vec<RegId> {
+    let (mut words, mut elements) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Data::Registers(registers) => words.extend(registers),
+            Data::Element(value) => elements.push(value),
+        }
+        if elements.len() == T::PER_WORD {
+            words.push(k.word::<T>(&elements));
+            elements.clear();
+        }
+    }
+    words
 }

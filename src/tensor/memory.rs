@@ -32,16 +32,24 @@ pub(super) struct Axis<'k> {
     pub(super) at: Val<'k, u32>,
     /// Number of coordinates; `None` if the view is known to be inside.
     pub(super) extent: Option<Val<'k, u32>>,
-    /// Elements from one coordinate to the next, where only the launch knows.
-    pub(super) stride: Option<Val<'k, u32>>,
+    /// Elements from one coordinate to the next.
+    pub(super) stride: Val<'k, u32>,
     /// First coordinate of a tile that is inside or outside as a whole, of which the view is a part.
     pub(super) tile: Option<Val<'k, u32>>,
 }
 
+impl Axis<'_> {
+    /// Whether only the launch knows the stride.
+    pub(super) fn has_dynamic_stride(&self) -> bool {
+        self.stride.as_constant().is_none()
+    }
+}
+
 /// Elements `T` in global or shared memory, seen through a layout.
 ///
-/// The layout is known to the host; extents and strides of a matrix may be registers. The start of the view is in the pointer,
-/// so that static parts fold into constant offsets. Cloning gives another view of the same memory.
+/// The layout is known to the host; extents and strides of a matrix may be registers. The start of the view is in the coordinates of
+/// its axes, which an access multiplies by their strides, or in the pointer if it has no axes; static parts fold into constant offsets.
+/// Cloning gives another view of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Layout<Step>,
@@ -51,8 +59,6 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) swizzle: Swizzle,
     /// Bytes that are added before the swizzle; without a swizzle they are in the pointer.
     pub(super) inner: Val<'k, u32>,
-    /// Bits that may be set in `inner`.
-    pub(super) inner_bits: u64,
     /// Whether tiles must divide the tensor: its layout has a fixed number of elements.
     pub(super) divided_whole: bool,
     /// Set in one lane's part of a warp's view, whose start the lane has not been added to.
@@ -71,7 +77,6 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
             offset: self.offset.clone(),
             swizzle: self.swizzle,
             inner: self.inner,
-            inner_bits: self.inner_bits,
             divided_whole: self.divided_whole,
             lanes: self.lanes.clone(),
             shared_view: self.shared_view.clone(),
@@ -105,7 +110,6 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             offset: Step::default(),
             swizzle,
             inner: 0.into(),
-            inner_bits: 0,
             divided_whole: true,
             lanes: None,
             shared_view: None,
@@ -150,7 +154,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Which axes have strides that only the launch knows.
     fn dynamic(&self) -> [bool; MAX_AXES] {
-        std::array::from_fn(|axis| self.axes.get(axis).is_some_and(|axis| axis.stride.is_some()))
+        std::array::from_fn(|axis| self.axes.get(axis).is_some_and(|axis| axis.has_dynamic_stride()))
     }
 
     /// The offsets of the view's first `count` elements.
@@ -292,11 +296,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
         }
         let edges: Vec<bool> = self.axes.iter().map(|axis| axis.extent.is_some()).collect();
         visitor.unchanged(&format!(
-            "{} + {} with inner offset {:?} of bits {:x} and edges {edges:?}",
+            "{} + {} with inner offset {:?} and edges {edges:?}",
             self.layout,
             self.offset,
-            self.inner.as_constant(),
-            self.inner_bits
+            self.inner.as_constant()
         ));
         self.shared_view = None;
     }

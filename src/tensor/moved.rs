@@ -12,19 +12,12 @@ use crate::{
 };
 
 /// What moving a view's start adds.
+#[derive(Default)]
 pub(super) struct Moved<'k> {
     /// Steps along constant strides: how many, in a register, of how many elements.
     pub(super) elements: Vec<(Val<'k, u32>, i64)>,
     /// Coordinates along each axis.
     pub(super) coords: [Option<Val<'k, u32>>; MAX_AXES],
-    /// Bits that may be set in the elements together, if each digit has bits of its own.
-    pub(super) bits: Option<u64>,
-}
-
-impl Default for Moved<'_> {
-    fn default() -> Self {
-        Self { elements: Vec::new(), coords: [None; MAX_AXES], bits: Some(0) }
-    }
 }
 
 impl<'k> Moved<'k> {
@@ -42,7 +35,7 @@ impl<'k> Moved<'k> {
                 rest = quotient;
                 remainder
             };
-            self.step(step, digit, *extent);
+            self.step(step, digit);
         }
     }
 
@@ -72,18 +65,11 @@ impl<'k> Moved<'k> {
         }
     }
 
-    /// Adds `times` steps, of which there are less than `extent`.
+    /// Adds `times` steps.
     #[track_caller]
-    fn step(&mut self, step: &Step, times: Val<'k, u32>, extent: i64) {
+    fn step(&mut self, step: &Step, times: Val<'k, u32>) {
         let elements = step.component(0);
         if elements != 0 {
-            // Powers of two keep digits apart.
-            let bits = (elements > 0 && extent.is_positive() && (extent as u64).is_power_of_two())
-                .then(|| (extent as u64 - 1).wrapping_mul(elements as u64));
-            let apart = |(all, bits): (u64, u64)| {
-                ((elements as u64).is_power_of_two() && all & bits == 0).then_some(all | bits)
-            };
-            self.bits = self.bits.zip(bits).and_then(apart);
             self.elements.push((times, elements));
         }
         for (axis, sum) in self.coords.iter_mut().enumerate() {

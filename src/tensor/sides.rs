@@ -9,6 +9,7 @@ use super::{
     pending::Pending,
     predicate::zero,
     space::TensorSpace,
+    walk::Walk,
 };
 use crate::ptx::{Builder, Global, Read, ReadWrite, Readable, RegId, Scalar, Shared, Val, Writable};
 
@@ -162,30 +163,49 @@ impl<'k, T: TensorElement> Side<'k, T> {
         }
     }
 
+    /// Begins to access elements in order.
+    #[track_caller]
+    pub(super) fn walk(&self) -> SideWalk<'_, 'k, T> {
+        match self {
+            Self::Global(tensor) => SideWalk::Global(tensor.walk()),
+            Self::Shared(tensor) => SideWalk::Shared(tensor.walk()),
+            Self::Registers(fragment) => SideWalk::Registers(fragment),
+        }
+    }
+}
+
+/// A side whose elements are accessed in order.
+pub(super) enum SideWalk<'a, 'k, T> {
+    Global(Walk<'a, 'k, Global, T, ReadWrite>),
+    Shared(Walk<'a, 'k, Shared, T, ReadWrite>),
+    Registers(&'a Fragment<'k, T>),
+}
+
+impl<'k, T: TensorElement> SideWalk<'_, 'k, T> {
     /// Reads into the given registers, or fresh ones. Where `condition` does not hold, the result is 0, or registers keep their
     /// values if `keep` is set.
     #[track_caller]
     pub(super) fn read(
-        &self,
+        &mut self,
         step: &Move,
         condition: Val<'k, bool>,
         keep: bool,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
         match self {
-            Self::Global(tensor) => tensor.read(step, condition, keep, into),
-            Self::Shared(tensor) => tensor.read(step, condition, keep, into),
+            Self::Global(walk) => walk.read(step, condition, keep, into),
+            Self::Shared(walk) => walk.read(step, condition, keep, into),
             Self::Registers(fragment) => read_registers(fragment, step, condition, into),
         }
     }
 
     #[track_caller]
-    pub(super) fn write(&self, step: &Move, condition: Val<'k, bool>, data: Data<'k, T>) {
+    pub(super) fn write(&mut self, step: &Move, condition: Val<'k, bool>, data: Data<'k, T>) {
         match self {
-            Self::Global(tensor) => tensor.write(step, condition, data),
-            Self::Shared(tensor) => tensor.write(step, condition, data),
-            Self::Registers(fragment) => {
-                if let Data::Element(value) = data {
+            Self::Global(walk) => walk.write(step, condition, data),
+            Self::Shared(walk) => walk.write(step, condition, data),
+            Self::Registers(fragment) => match data {
+                Data::Element(value) => {
                     let element = step.elements[0];
                     let value = match condition.as_constant() {
                         Some(true) => value,
@@ -194,7 +214,13 @@ impl<'k, T: TensorElement> Side<'k, T> {
                     };
                     fragment.set(element, value);
                 }
-            }
+                Data::Registers(words) => {
+                    let own = whole_registers(fragment, step).unwrap_or_default();
+                    own.into_iter()
+                        .zip(words)
+                        .for_each(|(to, from)| fragment.kernel().move_register(to, from));
+                }
+            },
         }
     }
 }
@@ -221,17 +247,19 @@ impl<'k, S: TensorSpace, T: TensorElement> Tensor<'k, S, T, ReadWrite> {
         };
         offsets.into_iter().zip(next).map(place).collect()
     }
+}
 
+impl<'k, S: TensorSpace, T: TensorElement> Walk<'_, 'k, S, T, ReadWrite> {
     #[track_caller]
     fn read(
-        &self,
+        &mut self,
         step: &Move,
         condition: Val<'k, bool>,
         keep: bool,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
-        let k = self.kernel();
         let pointer = self.pointer_to(step.elements[0]);
+        let k = pointer.kernel();
         let bytes = step.elements.len() as u32 * T::SIZE;
         if bytes < T::Word::BYTES {
             return Data::Element(pointer.load_if(condition, zero::<T>()));
@@ -246,10 +274,10 @@ impl<'k, S: TensorSpace, T: TensorElement> Tensor<'k, S, T, ReadWrite> {
     }
 
     #[track_caller]
-    fn write(&self, step: &Move, condition: Val<'k, bool>, data: Data<'k, T>) {
+    fn write(&mut self, step: &Move, condition: Val<'k, bool>, data: Data<'k, T>) {
         let pointer = self.pointer_to(step.elements[0]);
         match data {
-            Data::Element(value) => self.kernel().when(condition, || pointer.store(value)),
+            Data::Element(value) => pointer.kernel().when(condition, || pointer.store(value)),
             Data::Registers(words) => pointer.store_words(&words, condition),
         }
     }

@@ -194,8 +194,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Moves the view's start by what is in registers.
     #[track_caller]
     pub(super) fn advance(&mut self, moved: Moved<'k>) {
-        let size = u64::from(T::SIZE);
-        if self.is_swizzled() {
+        if !self.axes.is_empty() {
+            for (axis, by) in self.axes.iter_mut().zip(moved.coords) {
+                axis.at = by.map_or(axis.at, |by| axis.at + by);
+            }
+        } else if self.is_swizzled() {
             // Whole periods of the swizzle pass it by.
             let period = self.swizzle.period() / i64::from(T::SIZE);
             let (periods, rest): (Vec<_>, Vec<_>) =
@@ -206,24 +209,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             for &(times, elements) in &rest {
                 self.inner = self.inner + times * (elements as u32 * T::SIZE);
             }
-            if !rest.is_empty() {
-                self.inner_bits =
-                    match moved.bits.map(|bits| bits.wrapping_mul(size) & (self.swizzle.period() as u64 - 1))
-                    {
-                        Some(bits) if bits & self.inner_bits == 0 => bits | self.inner_bits,
-                        _ => u64::MAX,
-                    };
-            }
         } else {
             for (times, elements) in moved.elements {
                 self.pointer = S::at_steps(self.pointer, times, elements);
-            }
-        }
-        for (axis, by) in self.axes.iter_mut().zip(moved.coords) {
-            let Some(by) = by else { continue };
-            axis.at = axis.at + by;
-            if let Some(stride) = axis.stride {
-                self.pointer = S::at_products(self.pointer, by, stride);
             }
         }
     }

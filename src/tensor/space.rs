@@ -105,7 +105,11 @@ impl TensorSpace for Shared {
         times: Val<'k, u32>,
         elements: i64,
     ) -> Ptr<'k, T, Self, A> {
-        pointer.at(times * elements as u32)
+        // Negative steps wrap around, as addresses of 32 bits do.
+        match u32::try_from(elements * i64::from(T::SIZE)) {
+            Ok(bytes) => pointer.advance_by_product(times, bytes),
+            Err(_) => pointer.at(times * elements as u32),
+        }
     }
 
     #[track_caller]

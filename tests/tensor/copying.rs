@@ -5,7 +5,7 @@ use warpwright::{
     layout::{Layout, Swizzle},
     prelude::*,
     run::Device,
-    tensor::{SharedLayout, axpby, copy, copy_if, copy_tiled, fill, sum, transform},
+    tensor::{SharedLayout, TensorElement, axpby, copy, copy_if, copy_tiled, fill, sum, transform},
 };
 
 use crate::devices::all;
@@ -107,7 +107,7 @@ fn copies_to_shared_memory_are_asynchronous_where_they_can_be() {
         (Target::SM_80, plain.clone().into(), 2, "cp.async.ca", 4),
         (Target::SM_80, "(32,32):(33,1)".parse::<Layout>().unwrap().into(), 4, "cp.async.ca", 8),
         (Target::SM_75, chunks, 4, "st.shared.v4", 2),
-        (Target::SM_75, plain.into(), 1, "st.shared.b32", 8),
+        (Target::SM_75, plain.into(), 1, "st.shared.v4", 2),
     ];
     for (target, layout, multiple, instruction, times) in cases {
         let kernel = through_shared::<f32>(target, layout, multiple).unwrap();
@@ -124,9 +124,23 @@ fn copies_to_shared_memory_are_asynchronous_where_they_can_be() {
 }
 
 #[test]
-fn halves_too_small_for_asynchronous_copies_go_through_registers() {
-    let kernel = through_shared::<bf16>(Target::SM_80, Layout::row_major((32, 32)).unwrap(), 1).unwrap();
-    assert_eq!((count(&kernel, "cp.async"), count(&kernel, "ld.global")), (0, 8));
+fn elements_too_small_for_asynchronous_copies_are_stored_together() {
+    fn check<T: TensorElement + PartialEq>(store: &str, element: impl Fn(usize) -> T) {
+        let kernel = through_shared::<T>(Target::SM_80, Layout::row_major((32, 32)).unwrap(), 1).unwrap();
+        let counts = ["cp.async", "ld.global", store, "st.shared"].map(|name| count(&kernel, name));
+        assert_eq!(counts, [0, 8, 2, 2], "{store}");
+        for device in all() {
+            for (m, n) in [(32, 32), (33, 65), (5, 99)] {
+                let x: Vec<T> = (0..m * n).map(&element).collect();
+                let (from, mut to) = (device.upload(&x).unwrap(), device.output::<T>(m * n).unwrap());
+                device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
+                assert_eq!(device.download(&to).unwrap(), x, "{m}×{n}, {store}");
+            }
+        }
+    }
+    check("st.shared.v2.b32", |i| bf16::from_bits(i as u16));
+    check("st.shared.b32", |i| i as u8);
+    check("st.shared.b32", |i| i as i8);
 }
 
 fn refusal<A>(built: Result<Kernel<A>, BuildError>) -> String {

@@ -122,6 +122,25 @@ impl<'k> Builder<'k> {
         }
     }
 
+    /// A fresh word of as many elements as it has, lowest bits first.
+    #[track_caller]
+    pub(crate) fn word<T: Element>(self, elements: &[Val<'k, T::Reg>]) -> RegId {
+        let registers: Words = elements.iter().map(|value| Operand::Reg(value.in_register(self))).collect();
+        let permuted = |a: Operand<'static>, b: Operand<'static>, selected: u32| {
+            let selected = Val::<u32>::from(selected).operand(self);
+            self.result::<u32>(format_args!("prmt.b32"), &[a, b, selected])
+        };
+        let word: Val<'k, u32> = match *registers {
+            // The low bytes of pairs, and the pairs.
+            [a, b, c, d] => {
+                let (low, high) = (permuted(a, b, 0x0040), permuted(c, d, 0x0040));
+                permuted(low.operand(self), high.operand(self), 0x5410)
+            }
+            _ => self.result(format_args!("mov.b32"), &[Operand::Vector(&registers)]),
+        };
+        word.in_register(self)
+    }
+
     /// `d = a · b + c` on words: each operand in braces, or bare where the instruction is of one thread.
     #[track_caller]
     pub(crate) fn product_of_words(
