@@ -9,3 +9,4 @@ pub(crate) mod products;
 pub(crate) mod remote;
 pub(crate) mod shared;
 pub(crate) mod undefined;
+mod volatile;

@@ -8,4 +8,5 @@ pub(crate) mod products;
 pub(crate) mod races;
 pub(crate) mod undefined;
 pub(crate) mod visits;
+pub(crate) mod volatile;
 pub(crate) mod written;

@@ -36,6 +36,9 @@ impl Cx<'_> {
         let partial = self.partial(rank, all, bytes, m);
         let followed = partial != 0 && d.iter().any(|&reg| self.machine.code.watched.number(reg).is_some());
         let unfollowed = if followed { 0 } else { partial };
+        if access.is_volatile() {
+            self.check_volatile_load(rank, all, bytes as usize, m)?;
+        }
         if access.strong {
             self.check_strong_load(rank, all, bytes as usize, m, unfollowed, access.synchronizes)?;
         } else {
@@ -60,6 +63,9 @@ impl Cx<'_> {
     ) -> Outcome<()> {
         let bytes = access.size();
         self.count_shared(all, bytes, m, true);
+        if access.is_volatile() {
+            self.check_volatile_store(rank, all, bytes as usize, m)?;
+        }
         let kind = self.kind_of(access);
         self.check_store(rank, all, bytes as usize, m, kind, new)
     }

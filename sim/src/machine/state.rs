@@ -17,10 +17,12 @@ use crate::report::Checks;
 use crate::report::fault::Elsewhere;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::report::{Counts, Site};
+use crate::shadow::clocks::Clocks;
 use crate::shadow::counted::CountedCopies;
-use crate::shadow::global::{GlobalRaces, Order, OwnWrites};
+use crate::shadow::global::{GlobalRaces, Inside, Order, OwnWrites};
 use crate::shadow::races::Races;
 use crate::shadow::visits::End;
+use crate::shadow::volatile::VolatileReads;
 use crate::shadow::written::Written;
 
 /// A launch: everything that stays the same while it runs.
@@ -267,6 +269,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) warp: usize,
     pub(crate) pc: u32,
     pub(crate) races: Races,
+    pub(crate) volatile_reads: VolatileReads,
     pub(crate) counted: CountedCopies,
     pub(crate) mbarriers: HashMap<(usize, usize), Passing>,
     /// The first read of uninitialized shared memory, with its warp and instruction.
@@ -281,6 +284,16 @@ impl<'a> Cx<'a> {
     /// The executing instruction, of the warp's first lane, and the code that it is part of.
     pub(crate) fn here(&self) -> (&'a Code, Where) {
         (self.machine.code, Where { warp: self.warp, lane: 0, pc: self.pc })
+    }
+
+    /// The executing warp in its cluster, to those that order clusters.
+    pub(crate) fn inside(&self) -> Inside<'_> {
+        Inside { warp: self.warp, clocks: self.clocks() }
+    }
+
+    /// What orders the warps of the cluster, where races in shared memory are looked for.
+    pub(crate) fn clocks(&self) -> Option<&Clocks> {
+        self.machine.checks.contains(Checks::SHARED_RACES).then_some(&self.races.clocks)
     }
 
     /// The order of clusters that take turns, where races in global memory are looked for.

@@ -28,6 +28,8 @@ bitflags::bitflags! {
         const LEAKED_GROUPS = 1 << 10;
         /// Addresses converted to a state space that does not contain them.
         const ADDRESS_CONVERSIONS = 1 << 11;
+        /// Volatile accesses of shared memory by lanes of a warp that rely on lockstep; only together with `SHARED_RACES`.
+        const VOLATILE_RACES = 1 << 12;
     }
 }
 

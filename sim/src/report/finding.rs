@@ -60,6 +60,8 @@ kinds! {
     UninitializedRegister = "uninitialized_register", Checks::UNINITIALIZED_REGISTERS;
     /// Two accesses of shared memory, at least one a write, with no order between them.
     SharedRace = "shared_race", Checks::SHARED_RACES;
+    /// Volatile accesses of a word of shared memory by two lanes of a warp, one a store, with nothing to order them.
+    VolatileRace = "volatile_race", Checks::VOLATILE_RACES;
     /// A load from shared memory to which an asynchronous copy is in flight.
     AsyncCopyUnwaited = "async_copy_unwaited", Checks::SHARED_RACES;
     /// An asynchronous operation and an access of the same shared memory with no order between them.

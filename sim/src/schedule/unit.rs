@@ -22,6 +22,7 @@ use crate::shadow::counted::CountedCopies;
 use crate::shadow::global::OwnWrites;
 use crate::shadow::races::Races;
 use crate::shadow::visits::End;
+use crate::shadow::volatile::VolatileReads;
 
 /// Instructions of a turn spent looking that count as one of those rounds.
 const LOOK: u64 = 64;
@@ -85,6 +86,7 @@ impl<'a> Unit<'a> {
             warp: 0,
             pc: 0,
             races: Races::default(),
+            volatile_reads: VolatileReads::default(),
             counted: CountedCopies::default(),
             mbarriers: HashMap::new(),
             postponed: None,
@@ -123,6 +125,7 @@ impl<'a> Unit<'a> {
         self.idle_rounds = 0;
         self.noticed();
         self.cx.mbarriers.clear();
+        self.cx.volatile_reads.clear();
         self.cx.counted.clear();
         self.cx.postponed = None;
         if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {

@@ -141,6 +141,16 @@ impl Clocks {
         group / self.block_groups * self.block_warps + group % self.block_groups * WARPGROUP
     }
 
+    /// Warps of the cluster.
+    pub(crate) fn warps(&self) -> usize {
+        self.warps
+    }
+
+    /// The time up to which the accesses of `other` are ordered before what `warp` does now.
+    pub(crate) fn known(&self, warp: usize, other: usize) -> Time {
+        self.known[warp * self.agents + other]
+    }
+
     pub(crate) fn agents(&self) -> usize {
         self.agents
     }
@@ -157,7 +167,7 @@ impl Clocks {
 
     /// Whether an access of `other` at `time` is ordered before what `warp` does now.
     pub(crate) fn knows(&self, warp: usize, other: usize, time: Time) -> bool {
-        time < self.known[warp * self.agents + other]
+        time < self.known(warp, other)
     }
 
     /// Whether what lane `from` of the warp did at `time` is ordered before what lane `to` does now.

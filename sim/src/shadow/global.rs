@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::program::code::Code;
+use crate::shadow::clocks::Clocks;
 
-pub(crate) use crate::shadow::global::order::Order;
+pub(crate) use crate::shadow::global::order::{Inside, Order};
 pub(crate) use crate::shadow::global::own_writes::OwnWrites;
 
 /// Units whose cells are made together, when one of them is accessed first.
@@ -55,7 +56,7 @@ impl Accessor {
         (self.0 >> (PC_BITS + WARP_BITS + HASH_BITS)).wrapping_sub(1)
     }
 
-    fn pc(self) -> u32 {
+    pub(crate) fn pc(self) -> u32 {
         (self.0 >> (WARP_BITS + HASH_BITS) & LAST_PC) as u32
     }
 
@@ -83,18 +84,26 @@ impl Accessor {
     }
 }
 
-/// Side by side, each least (inverted) and greatest: writer; writer by value; reader of what others wrote.
-/// In turns, each with its time: last plain writer; last strong writer, and whether its value is known; last reader.
-#[derive(Debug, Default)]
-struct Cell([AtomicU64; 6]);
+/// The cells of some units. Side by side, each least (inverted) and greatest: writer; writer by value; reader of what others wrote.
+/// In turns, each with its time: last plain writer; last strong writer, and whether its value is known; last reader; last strong
+/// writer of another cluster than the last one.
+type Page = Box<[AtomicU64]>;
 
-type Page = Box<[Cell]>;
+/// Words of the cell of a unit.
+const SIDE_BY_SIDE: usize = 6;
+const IN_TURNS: usize = 8;
+
+/// The cell of a unit that clusters access side by side.
+#[derive(Clone, Copy, Debug)]
+struct Extremes<'p>(&'p [AtomicU64; SIDE_BY_SIDE]);
 
 /// Who accessed global memory during a launch.
 #[derive(Debug)]
 pub(crate) struct GlobalRaces {
     /// Logarithm of the bytes of a unit.
     shift: u32,
+    /// Words of a cell.
+    cell: usize,
     /// By allocation, then by page.
     shadows: Vec<Box<[OnceLock<Page>]>>,
     pub(crate) order: Option<Mutex<Order>>,
@@ -126,7 +135,8 @@ impl GlobalRaces {
             (0..count).map(|_| OnceLock::new()).collect()
         });
         let order = code.communicates.then(|| Mutex::new(Order::new(clusters as usize)));
-        Some(Self { shift, shadows: shadows.collect(), order })
+        let cell = if order.is_some() { IN_TURNS } else { SIDE_BY_SIDE };
+        Some(Self { shift, cell, shadows: shadows.collect(), order })
     }
 
     /// What is known of the order of clusters that take turns.
@@ -145,6 +155,7 @@ impl GlobalRaces {
         bytes: u64,
         who: Accessor,
         manner: Manner,
+        clocks: Option<&Clocks>,
         value: impl Fn(u64) -> u32,
     ) -> Option<Accessor> {
         let slot = ((address >> REGION_BITS) as usize).wrapping_sub(1);
@@ -153,8 +164,8 @@ impl GlobalRaces {
         let mut found = None;
         for unit in offset >> self.shift..(offset + bytes).div_ceil(1 << self.shift) {
             let page = shadow.get(unit as usize / PAGE)?;
-            let page = page.get_or_init(|| (0..PAGE).map(|_| Cell::default()).collect());
-            let cell = &page[unit as usize % PAGE];
+            let page = page.get_or_init(|| (0..PAGE * self.cell).map(|_| AtomicU64::new(0)).collect());
+            let cell = &page[unit as usize % PAGE * self.cell..];
             let who = match manner {
                 Manner::Read => who,
                 _ => {
@@ -165,11 +176,11 @@ impl GlobalRaces {
             match order {
                 None if manner != Manner::Read => {
                     written.mark(slot, unit as usize);
-                    cell.wrote(who);
+                    Extremes(cell.first_chunk()?).wrote(who);
                 }
                 None if written.has(slot, unit as usize) => {}
-                None => cell.note(4, who),
-                Some(order) => found = found.or(order.access(&cell.0, who, manner)),
+                None => Extremes(cell.first_chunk()?).note(4, who),
+                Some(order) => found = found.or(order.access(cell.first_chunk()?, who, manner, clocks)),
             }
         }
         found
@@ -181,8 +192,9 @@ impl GlobalRaces {
         let mut found = vec![];
         for (slot, shadow) in self.shadows.iter().enumerate() {
             for (number, page) in shadow.iter().enumerate() {
-                for (at, cell) in page.get().into_iter().flatten().enumerate() {
-                    let Some((one, other, writes)) = cell.race() else { continue };
+                let cells = page.get().into_iter().flat_map(|page| page.as_chunks().0);
+                for (at, cell) in cells.enumerate() {
+                    let Some((one, other, writes)) = Extremes(cell).race() else { continue };
                     if seen.insert((one.pc(), other.pc())) {
                         let unit = (number * PAGE + at) as u64;
                         let address = ((slot as u64 + 1) << REGION_BITS) + (unit << self.shift);
@@ -195,7 +207,7 @@ impl GlobalRaces {
     }
 }
 
-impl Cell {
+impl Extremes<'_> {
     #[inline(always)]
     fn wrote(&self, who: Accessor) {
         self.note(0, who);

@@ -161,7 +161,8 @@ impl Races {
         self.unit
     }
 
-    fn units(&self, start: usize, bytes: usize) -> std::ops::Range<usize> {
+    /// The units of some bytes.
+    pub(crate) fn units(&self, start: usize, bytes: usize) -> std::ops::Range<usize> {
         start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
     }
 
@@ -321,6 +322,20 @@ impl Races {
         };
         let both_write = kind == AccessKind::Write && earlier == AccessKind::Write;
         Some(Conflict { other: write.access(earlier), byte: unit * self.unit, both_write })
+    }
+
+    /// The last write of a unit, if it was a strong one of another lane of the warp that nothing orders before what `lane` does.
+    pub(crate) fn unordered_strong_write(
+        &self,
+        rank: usize,
+        unit: usize,
+        warp: usize,
+        lane: usize,
+    ) -> Option<Access> {
+        let write = self.shadows[rank].units.get(unit)?.write;
+        let ordered =
+            || self.clocks.ended() || self.clocks.lanes_know(warp, write.lane(), lane, write.time());
+        (write.flag() && write.warp() == warp && !ordered()).then(|| write.access(AccessKind::Atomic))
     }
 
     /// The conflict with an earlier read, if nothing orders it; `last` is the last one.

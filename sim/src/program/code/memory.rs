@@ -84,6 +84,11 @@ impl Access {
         u64::from(self.bytes) * u64::from(self.count)
     }
 
+    /// Whether it is `.volatile`: strong, but no synchronization is intended.
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.strong && !self.synchronizes && !self.relaxed
+    }
+
     /// Whether what a load finds next to written bytes may be the padding of a structure. Compilers copy that too: from
     /// generic addresses, if they do not optimise, or as vectors.
     pub(crate) fn may_be_padding(&self) -> bool {

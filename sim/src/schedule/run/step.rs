@@ -233,7 +233,7 @@ pub(super) fn control(
             if *scope > FenceScope::Block
                 && let Some(mut order) = cx.order()
             {
-                order.fence(cx.unit);
+                order.fence(cx.unit, cx.inside());
             }
             Ok(Step::Next)
         }

@@ -1,23 +1,69 @@
 //! What clusters that communicate know of each other: happens-before through fences and strong accesses.
 //!
-//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its address what its cluster did before its
-//! last fence; a strong read of that address acquires it, `ld.relaxed` only with the next fence. Inside a cluster
-//! everything counts as ordered: its own barriers are the business of others.
+//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its address what its warp's last fence was behind: what the
+//! warp itself did before, and what other warps of the cluster did that a barrier orders before the write. A strong read of that
+//! address acquires it for the whole cluster, `ld.relaxed` only with the next fence.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::shadow::clocks::Clocks;
 use crate::shadow::global::{Accessor, Manner};
 
-/// Times at which accesses are made; every release advances it.
+/// Times of all clusters; every fence advances it.
 type Time = u64;
 
-/// For each cluster the time before which its accesses are known.
+/// Times of the clocks of one cluster.
+type OwnTime = u32;
+
+/// Bits of an own time.
+const OWN_BITS: u32 = 28;
+
+/// A warp of a cluster, and the clocks that order the warps of the cluster, if races in shared memory are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside<'c> {
+    pub(crate) warp: usize,
+    pub(crate) clocks: Option<&'c Clocks>,
+}
+
+/// What is known of one cluster.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// The time of its last fence.
+    time: Time,
+    /// The own time before which the accesses of all warps are known.
+    rest: OwnTime,
+    /// Warps of which more is known.
+    more: Vec<(usize, OwnTime)>,
+}
+
+impl Known {
+    fn of_warp(&self, warp: usize) -> OwnTime {
+        let more = self.more.iter().find(|(of, _)| *of == warp);
+        more.map_or(self.rest, |&(_, time)| time)
+    }
+
+    fn learn(&mut self, other: &Known) {
+        self.time = self.time.max(other.time);
+        for &(warp, time) in &other.more {
+            if time > self.of_warp(warp) {
+                self.more.retain(|(of, _)| *of != warp);
+                self.more.push((warp, time));
+            }
+        }
+        if other.rest > self.rest {
+            self.rest = other.rest;
+            self.more.retain(|(_, time)| *time > other.rest);
+        }
+    }
+}
+
+/// What is known of each cluster.
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
     /// Known of all clusters.
     floor: Time,
-    of: HashMap<u32, Time>,
+    of: HashMap<u32, Known>,
 }
 
 /// Clusters that are kept apart; of more, only the latest time is kept, as if of all.
@@ -26,21 +72,40 @@ const MAX_KNOWN: usize = 1 << 12;
 impl Knowledge {
     fn learn(&mut self, other: &Knowledge) {
         self.floor = self.floor.max(other.floor);
-        for (&cluster, &time) in &other.of {
-            self.learn_of(cluster, time);
+        for (&cluster, known) in &other.of {
+            self.learn_of(cluster, known);
         }
     }
 
-    fn learn_of(&mut self, cluster: u32, time: Time) {
+    fn learn_of(&mut self, cluster: u32, known: &Known) {
         if self.of.len() >= MAX_KNOWN {
-            self.floor = self.of.drain().map(|(_, time)| time).fold(self.floor, Time::max);
+            self.floor = self.of.drain().map(|(_, known)| known.time).fold(self.floor, Time::max);
         }
-        let known = self.of.entry(cluster).or_insert(0);
-        *known = (*known).max(time);
+        self.of.entry(cluster).or_default().learn(known);
     }
 
-    fn covers(&self, cluster: u32, time: Time) -> bool {
-        time < self.floor || self.of.get(&cluster).is_some_and(|&known| time < known)
+    fn covers(&self, other: Accessor, stamp: Stamp) -> bool {
+        let known = || self.of.get(&(other.cluster() as u32));
+        stamp.time() < self.floor || known().is_some_and(|known| stamp.own() < known.of_warp(other.warp()))
+    }
+
+    /// Whether anything of a cluster is known.
+    fn includes(&self, cluster: u64) -> bool {
+        self.floor > 0 || self.of.contains_key(&(cluster as u32))
+    }
+}
+
+/// When an access was made.
+#[derive(Clone, Copy, Debug)]
+struct Stamp(u64);
+
+impl Stamp {
+    fn time(self) -> Time {
+        self.0 >> OWN_BITS
+    }
+
+    fn own(self) -> OwnTime {
+        (self.0 & ((1 << OWN_BITS) - 1)) as OwnTime
     }
 }
 
@@ -49,8 +114,35 @@ struct Agent {
     known: Knowledge,
     /// Read by relaxed loads since the last fence, which acquires it.
     heard: Knowledge,
-    /// Before its last fence.
-    fenced: Time,
+    /// The last fence of each warp, both times.
+    fenced: Vec<(Time, OwnTime)>,
+}
+
+impl Agent {
+    /// What a strong write of a warp releases.
+    fn released(&self, inside: Inside<'_>) -> Option<Known> {
+        let time = self.fenced.iter().map(|(time, _)| *time).max()?;
+        let Some(clocks) = inside.clocks else {
+            let rest = self.fenced.iter().map(|(_, own)| *own).max()?;
+            return Some(Known { time, rest, more: vec![] });
+        };
+        let fenced = |warp: usize| self.fenced.get(warp).map_or(0, |(_, own)| *own);
+        let mine = fenced(inside.warp);
+        let released = |warp: usize| {
+            if warp == inside.warp {
+                return mine;
+            }
+            // Either of the two has executed a fence.
+            let known = clocks.known(inside.warp, warp);
+            let theirs = fenced(warp);
+            known.min(mine).max(if theirs <= known { theirs } else { 0 })
+        };
+        let warps = clocks.warps();
+        let rest = (0..warps).map(released).min()?;
+        let more = (0..warps).map(|warp| (warp, released(warp))).filter(|(_, own)| *own > rest);
+        let more: Vec<_> = more.collect();
+        (rest > 0 || !more.is_empty()).then_some(Known { time, rest, more })
+    }
 }
 
 /// What a strong access does at its address.
@@ -76,21 +168,39 @@ impl Order {
     }
 
     /// A fence for the whole device.
-    pub(crate) fn fence(&mut self, cluster: u64) {
-        self.release(cluster);
+    pub(crate) fn fence(&mut self, cluster: u64, inside: Inside<'_>) {
+        self.release(cluster, inside);
         let agent = &mut self.agents[cluster as usize];
         let heard = std::mem::take(&mut agent.heard);
         agent.known.learn(&heard);
     }
 
-    /// What its cluster did so far goes with its next strong writes.
-    fn release(&mut self, cluster: u64) {
+    /// What the warp did so far goes with the next strong writes.
+    fn release(&mut self, cluster: u64, inside: Inside<'_>) {
         self.now += 1;
-        self.agents[cluster as usize].fenced = self.now;
+        let own = self.own(inside.clocks);
+        let fenced = &mut self.agents[cluster as usize].fenced;
+        if fenced.len() <= inside.warp {
+            fenced.resize(inside.warp + 1, (0, 0));
+        }
+        fenced[inside.warp] = (self.now, own);
+    }
+
+    /// The own time of a cluster: that of its clocks.
+    fn own(&self, clocks: Option<&Clocks>) -> OwnTime {
+        clocks.map_or_else(|| self.now.min((1 << OWN_BITS) - 1) as OwnTime, Clocks::now)
     }
 
     /// A strong access of an address.
-    pub(crate) fn strong(&mut self, cluster: u64, address: u64, reads: Reads, writes: bool, release: bool) {
+    pub(crate) fn strong(
+        &mut self,
+        cluster: u64,
+        inside: Inside<'_>,
+        address: u64,
+        reads: Reads,
+        writes: bool,
+        release: bool,
+    ) {
         if let Some(released) = self.released.get(&address) {
             let agent = &mut self.agents[cluster as usize];
             match reads {
@@ -101,21 +211,29 @@ impl Order {
         }
         if writes {
             if release {
-                self.release(cluster);
+                self.release(cluster, inside);
             }
             let agent = &self.agents[cluster as usize];
             let released = self.released.entry(address).or_default();
             released.learn(&agent.known);
-            released.learn_of(cluster as u32, agent.fenced);
+            if let Some(known) = agent.released(inside) {
+                released.learn_of(cluster as u32, &known);
+            }
         }
     }
 
     /// Notes an access in its cell, and returns whom it races with.
-    pub(crate) fn access(&self, cell: &[AtomicU64; 6], who: Accessor, manner: Manner) -> Option<Accessor> {
+    pub(crate) fn access(
+        &self,
+        cell: &[AtomicU64; 8],
+        who: Accessor,
+        manner: Manner,
+        clocks: Option<&Clocks>,
+    ) -> Option<Accessor> {
         let known = &self.agents[who.cluster() as usize].known;
         let last = |at: usize| (Accessor(cell[at].load(Relaxed)), cell[at + 1].load(Relaxed));
-        let foreign = |(other, time): (Accessor, Time)| {
-            let unordered = other.cluster() != who.cluster() && !known.covers(other.cluster() as u32, time);
+        let foreign = |(other, stamp): (Accessor, u64)| {
+            let unordered = other.cluster() != who.cluster() && !known.covers(other, Stamp(stamp));
             (other.0 != 0 && unordered).then_some(other)
         };
         let ((plain, wrote), (strong, stored), reader) = (last(0), last(2), last(4));
@@ -123,23 +241,35 @@ impl Order {
         let differs = |other: &Accessor| !who.same_value(*other);
         let valued = stored & 1 == 1;
         let plain = || foreign((plain, wrote));
-        let strong = || foreign((strong, stored >> 1));
+        let last_strong = || foreign((strong, stored >> 1));
+        // What a strong write wrote may be read late, but hardly the result of atomics of a cluster that was waited for.
+        let awaited = || {
+            let [last, earlier] = [(strong, stored), last(6)].map(|(other, stored)| {
+                let is_awaited = stored & 1 == 0 && known.includes(other.cluster());
+                foreign((other, stored >> 1)).filter(|_| is_awaited)
+            });
+            last.or(earlier)
+        };
         let found = match manner {
-            // What a strong write wrote may be read late.
-            Manner::Read => plain(),
+            Manner::Read => plain().or_else(awaited),
             Manner::Write => plain()
                 .filter(differs)
-                .or_else(|| strong().filter(|other| !valued || differs(other)))
+                .or_else(|| last_strong().filter(|other| !valued || differs(other)))
                 .or_else(|| foreign(reader)),
             Manner::Strong => plain().filter(differs),
             Manner::Atomic => plain(),
-            Manner::Narrow => plain().or_else(strong).or_else(|| foreign(reader)),
+            Manner::Narrow => plain().or_else(last_strong).or_else(|| foreign(reader)),
         };
+        let stamp = self.now << OWN_BITS | Time::from(self.own(clocks));
         let (at, time) = match manner {
-            Manner::Write | Manner::Narrow => (0, self.now),
-            Manner::Strong | Manner::Atomic => (2, self.now << 1 | u64::from(manner == Manner::Strong)),
-            Manner::Read => (4, self.now),
+            Manner::Write | Manner::Narrow => (0, stamp),
+            Manner::Strong | Manner::Atomic => (2, stamp << 1 | u64::from(manner == Manner::Strong)),
+            Manner::Read => (4, stamp),
         };
+        if at == 2 && strong.cluster() != who.cluster() {
+            cell[6].store(strong.0, Relaxed);
+            cell[7].store(stored, Relaxed);
+        }
         cell[at].store(who.0, Relaxed);
         cell[at + 1].store(time, Relaxed);
         found
@@ -150,7 +280,9 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn order() -> (Order, [AtomicU64; 6]) {
+    const ONE: Inside<'_> = Inside { warp: 0, clocks: None };
+
+    fn order() -> (Order, [AtomicU64; 8]) {
         (Order::new(3), Default::default())
     }
 
@@ -161,66 +293,96 @@ mod tests {
     #[test]
     fn a_flag_without_a_fence_orders_nothing() {
         let (mut order, cell) = order();
-        assert_eq!(order.access(&cell, who(0), Manner::Write), None);
-        order.strong(0, 64, Reads::Yes, true, false);
-        order.strong(1, 64, Reads::Yes, false, false);
-        assert_eq!(order.access(&cell, who(1), Manner::Read), Some(who(0)));
+        assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
+        order.strong(0, ONE, 64, Reads::Yes, true, false);
+        order.strong(1, ONE, 64, Reads::Yes, false, false);
+        assert_eq!(order.access(&cell, who(1), Manner::Read, None), Some(who(0)));
     }
 
     #[test]
     fn a_flag_behind_a_fence_orders_those_who_read_it() {
         let (mut order, cell) = order();
-        assert_eq!(order.access(&cell, who(0), Manner::Write), None);
-        order.fence(0);
-        order.strong(0, 64, Reads::No, true, false);
-        order.strong(1, 64, Reads::Yes, false, false);
-        assert_eq!(order.access(&cell, who(1), Manner::Read), None);
-        order.strong(2, 68, Reads::Yes, false, false);
-        assert_eq!(order.access(&cell, who(2), Manner::Read), Some(who(0)));
+        assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
+        order.fence(0, ONE);
+        order.strong(0, ONE, 64, Reads::No, true, false);
+        order.strong(1, ONE, 64, Reads::Yes, false, false);
+        assert_eq!(order.access(&cell, who(1), Manner::Read, None), None);
+        order.strong(2, ONE, 68, Reads::Yes, false, false);
+        assert_eq!(order.access(&cell, who(2), Manner::Read, None), Some(who(0)));
     }
 
     #[test]
     fn knowledge_is_passed_on() {
         let (mut order, cell) = order();
-        assert_eq!(order.access(&cell, who(0), Manner::Write), None);
-        order.strong(0, 64, Reads::No, true, true);
-        order.strong(1, 64, Reads::Yes, false, false);
-        order.strong(1, 68, Reads::No, true, true);
-        order.strong(2, 68, Reads::Yes, false, false);
-        assert_eq!(order.access(&cell, who(2), Manner::Write), None);
+        assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
+        order.strong(0, ONE, 64, Reads::No, true, true);
+        order.strong(1, ONE, 64, Reads::Yes, false, false);
+        order.strong(1, ONE, 68, Reads::No, true, true);
+        order.strong(2, ONE, 68, Reads::Yes, false, false);
+        assert_eq!(order.access(&cell, who(2), Manner::Write, None), None);
     }
 
     #[test]
     fn atomics_do_not_race_with_each_other() {
         let (order, cell) = order();
-        assert_eq!(order.access(&cell, who(0), Manner::Atomic), None);
-        assert_eq!(order.access(&cell, who(1), Manner::Atomic), None);
-        assert_eq!(order.access(&cell, who(2), Manner::Write), Some(who(1)));
+        assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
+        assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), None);
+        assert_eq!(order.access(&cell, who(2), Manner::Write, None), Some(who(1)));
     }
 
     #[test]
     fn an_atomic_does_not_hide_the_plain_write_before_it() {
         let (order, cell) = order();
-        assert_eq!(order.access(&cell, who(0), Manner::Write), None);
-        assert_eq!(order.access(&cell, who(0), Manner::Atomic), None);
-        assert_eq!(order.access(&cell, who(1), Manner::Atomic), Some(who(0)));
+        assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
+        assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
+        assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), Some(who(0)));
     }
 
     #[test]
     fn a_relaxed_load_acquires_with_the_next_fence() {
         let (mut order, cell) = order();
-        assert_eq!(order.access(&cell, who(0), Manner::Write), None);
-        order.strong(0, 64, Reads::No, true, true);
-        order.strong(1, 64, Reads::Relaxed, false, false);
-        assert_eq!(order.access(&cell, who(1), Manner::Read), Some(who(0)));
-        order.fence(1);
-        assert_eq!(order.access(&cell, who(1), Manner::Read), None);
+        assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
+        order.strong(0, ONE, 64, Reads::No, true, true);
+        order.strong(1, ONE, 64, Reads::Relaxed, false, false);
+        assert_eq!(order.access(&cell, who(1), Manner::Read, None), Some(who(0)));
+        order.fence(1, ONE);
+        assert_eq!(order.access(&cell, who(1), Manner::Read, None), None);
     }
 
     #[test]
     fn an_atomic_of_a_block_is_none_for_others() {
         let (order, cell) = order();
-        assert_eq!(order.access(&cell, who(0), Manner::Narrow), None);
-        assert_eq!(order.access(&cell, who(1), Manner::Atomic), Some(who(0)));
+        assert_eq!(order.access(&cell, who(0), Manner::Narrow, None), None);
+        assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), Some(who(0)));
+    }
+
+    #[test]
+    fn a_fence_of_one_warp_releases_another_only_after_a_barrier() {
+        let warp = |cluster, warp| Accessor::new(cluster, 7, warp);
+        for barrier in [false, true] {
+            let (mut order, cell) = order();
+            let mut clocks = Clocks::new(1, 2, false);
+            clocks.start();
+            assert_eq!(order.access(&cell, warp(0, 1), Manner::Atomic, Some(&clocks)), None);
+            if barrier {
+                let mut object = vec![];
+                clocks.release(1, &mut object);
+                clocks.acquire(0, &object);
+            }
+            clocks.fence(0);
+            order.fence(0, Inside { warp: 0, clocks: Some(&clocks) });
+            order.strong(0, Inside { warp: 0, clocks: Some(&clocks) }, 64, Reads::Yes, true, false);
+            order.strong(1, ONE, 64, Reads::Yes, true, false);
+            let found = order.access(&cell, warp(1, 0), Manner::Read, None);
+            assert_eq!(found, (!barrier).then_some(warp(0, 1)));
+        }
+    }
+
+    #[test]
+    fn a_read_beside_atomics_of_others_is_meant_if_nothing_was_waited_for() {
+        let (order, cell) = order();
+        assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
+        assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), None);
+        assert_eq!(order.access(&cell, who(1), Manner::Read, None), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Races in shared and global memory, and the proxies.
 
 use super::{Pair, blocks, pair};
-use warpwright_sim::FindingKind::{AsyncProxyRace, GlobalRace, MissingProxyFence, SharedRace};
+use warpwright_sim::FindingKind::{AsyncProxyRace, GlobalRace, MissingProxyFence, SharedRace, VolatileRace};
 
 pub(super) const PAIRS: &[Pair] = &[
     pair(
@@ -222,6 +222,73 @@ pub(super) const PAIRS: &[Pair] = &[
         "@!%p3 bra W; st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
               W: ld.relaxed.gpu.global.u32 %r9, [%rd0+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
               fence.acq_rel.gpu; ld.global.u32 %r10, [%rd0]; E:",
+    ),
+    blocks(
+        "additions that the arrival of their block does not wait for",
+        GlobalRace,
+        (3, 64),
+        "add.s64 %rd5, %rd0, 64; mul.wide.u32 %rd6, %r0, 4; add.s64 %rd5, %rd5, %rd6;
+         red.global.add.u32 [%rd5], 1; // HERE
+         @!%p0 bra W; membar.gl; atom.global.inc.u32 %r9, [%rd0], 2; st.shared.u32 [%r5], %r9;
+         W: bar.sync 0; ld.shared.u32 %r9, [%r5]; setp.ne.u32 %p4, %r9, 2; @%p4 bra E; membar.gl;
+         ld.global.u32 %r10, [%rd5]; // HERE
+         st.global.u32 [%rd0+1024], %r10; E:",
+        "add.s64 %rd5, %rd0, 64; mul.wide.u32 %rd6, %r0, 4; add.s64 %rd5, %rd5, %rd6; red.global.add.u32 [%rd5], 1;
+         bar.sync 0; @!%p0 bra W; membar.gl; atom.global.inc.u32 %r9, [%rd0], 2; st.shared.u32 [%r5], %r9;
+         W: bar.sync 0; ld.shared.u32 %r9, [%r5]; setp.ne.u32 %p4, %r9, 2; @%p4 bra E; membar.gl;
+         ld.global.u32 %r10, [%rd5]; st.global.u32 [%rd0+1024], %r10; E:",
+    ),
+    blocks(
+        "stores that the arrival of their block does not wait for",
+        GlobalRace,
+        (3, 64),
+        "add.s64 %rd5, %rd3, 64;
+         st.global.u32 [%rd5], 1; // HERE
+         @!%p0 bra W; membar.gl; atom.global.inc.u32 %r9, [%rd0], 2; st.shared.u32 [%r5], %r9;
+         W: bar.sync 0; ld.shared.u32 %r9, [%r5]; setp.ne.u32 %p4, %r9, 2; @%p4 bra E; membar.gl;
+         mul.wide.u32 %rd6, %r0, 4; add.s64 %rd6, %rd6, %rd0; ld.global.u32 %r10, [%rd6+64]; // HERE
+         ld.global.u32 %r10, [%rd6+320]; // HERE
+         E:",
+        // Each thread has a fence of its own before the barrier; another twin has it after the barrier, in one thread.
+        "add.s64 %rd5, %rd3, 64; st.global.u32 [%rd5], 1; membar.gl; bar.sync 0;
+         @!%p0 bra W; atom.global.inc.u32 %r9, [%rd0], 2; st.shared.u32 [%r5], %r9;
+         W: bar.sync 0; ld.shared.u32 %r9, [%r5]; setp.ne.u32 %p4, %r9, 2; @%p4 bra E; membar.gl;
+         mul.wide.u32 %rd6, %r0, 4; add.s64 %rd6, %rd6, %rd0; ld.global.u32 %r10, [%rd6+64]; ld.global.u32 %r10, [%rd6+320]; E:",
+    ),
+    blocks(
+        "a sum that is read before all blocks have added to it",
+        GlobalRace,
+        (3, 32),
+        "@!%p0 bra E; membar.gl; atom.global.add.u32 %r9, [%rd0], 1;
+         red.global.add.u32 [%rd0+64], 1; // HERE
+         L: ld.volatile.global.u32 %r9, [%rd0]; setp.lt.u32 %p4, %r9, 3; @%p4 bra L;
+         ld.global.u32 %r10, [%rd0+64]; // HERE
+         E:",
+        // The first guess of a loop may be any value.
+        "@!%p0 bra E; membar.gl; atom.global.add.u32 %r9, [%rd0], 1;
+         L: ld.volatile.global.u32 %r9, [%rd0]; setp.lt.u32 %p4, %r9, 3; @%p4 bra L; ld.global.u32 %r10, [%rd0+64];
+         M: mov.u32 %r11, %r10; add.u32 %r12, %r10, 1; atom.global.cas.b32 %r10, [%rd0+64], %r11, %r12;
+         setp.ne.u32 %p4, %r10, %r11; @%p4 bra M; E:",
+    ),
+    pair(
+        "a sum of a warp that relies on lockstep",
+        VolatileRace,
+        32,
+        "st.volatile.shared.u32 [%r2], %r0; // HERE
+         ld.volatile.shared.u32 %r9, [%r3]; // HERE
+         add.u32 %r9, %r9, %r0;",
+        "st.volatile.shared.u32 [%r2], %r0; bar.warp.sync -1; ld.volatile.shared.u32 %r9, [%r3]; add.u32 %r9, %r9, %r0;",
+    ),
+    pair(
+        "an exchange in a warp that relies on lockstep",
+        VolatileRace,
+        32,
+        "st.shared.u32 [%r2], %r0; bar.sync 0;
+         ld.volatile.shared.u32 %r9, [%r3]; // HERE
+         st.volatile.shared.u32 [%r2], %r9; // HERE
+         ",
+        "st.shared.u32 [%r2], %r0; bar.sync 0; ld.volatile.shared.u32 %r9, [%r3]; bar.warp.sync -1;
+         st.volatile.shared.u32 [%r2], %r9; ld.volatile.shared.u32 %r10, [%r2];",
     ),
     pair(
         "a bulk store of what no proxy fence lets it see",
