@@ -141,7 +141,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Lanes update shared or global memory atomically; each is announced as well.
+    /// Lanes update shared or global memory atomically; those of each block or allocation are announced as well.
     pub(crate) fn before_atomics(&mut self, shared: bool, all: &Lanes64, bytes: u64, m: u32) {
         if shared {
             self.count_shared(all, bytes, m, true);
@@ -150,31 +150,30 @@ impl Cx<'_> {
         }
     }
 
-    /// A lane updates the shared memory of block `rank` atomically.
-    pub(crate) fn before_shared_atomic(
+    /// Lanes update the shared memory of block `rank` atomically.
+    pub(crate) fn before_shared_atomics(
         &mut self,
         rank: usize,
         access: &Access,
         all: &Lanes64,
-        bytes: usize,
-        lane: usize,
+        m: u32,
     ) -> Outcome<()> {
-        let partial = self.partial(rank, all, bytes as u64, 1 << lane);
-        self.check_strong_load(rank, all, bytes, 1 << lane, partial, access.synchronizes)?;
-        self.check_store(rank, all, bytes, 1 << lane, AccessKind::Atomic, &|_, _| 0)
+        let bytes = access.size();
+        let partial = self.partial(rank, all, bytes, m);
+        self.check_strong_load(rank, all, bytes as usize, m, partial, access.synchronizes)?;
+        self.check_store(rank, all, bytes as usize, m, AccessKind::Atomic, &|_, _| 0)
     }
 
-    /// A lane updates global memory atomically, and returns the old value if it `reads`.
-    pub(crate) fn before_global_atomic(
+    /// Lanes update an allocation of global memory atomically, and return the old values if they `read`.
+    pub(crate) fn before_global_atomics(
         &mut self,
         access: &Access,
-        address: u64,
-        bytes: u64,
-        lane: usize,
-        reads: bool,
+        all: &Lanes64,
+        m: u32,
+        read: bool,
     ) -> Outcome<()> {
         self.check_strong(access.synchronizes);
-        self.check_global_atomic(access, address, bytes, lane, reads)
+        self.check_global_atomics(access, all, m, read)
     }
 
     /// Lanes load from one allocation of global memory, of `constant` ones.

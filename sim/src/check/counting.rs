@@ -125,6 +125,19 @@ fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
         }
     }
     const NONE: u64 = u64::MAX;
+    if bytes <= 4 {
+        let mut served = [NONE; 32];
+        let conflict = lanes(m).any(|lane| {
+            let word = all[lane] >> 2;
+            let bank = &mut served[word as usize % 32];
+            let free = *bank == NONE || *bank == word;
+            *bank = word;
+            !free
+        });
+        if !conflict {
+            return 1;
+        }
+    }
     let mut left = [0; 32];
     let mut count = 0;
     let words = bytes.div_ceil(4);
@@ -173,13 +186,22 @@ fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     count
 }
 
-#[cold]
+/// The same for addresses in any order.
 fn sorted_sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
-    let touched = lanes(m).flat_map(|lane| all[lane] / SECTOR..=(all[lane] + bytes - 1) / SECTOR);
-    let mut touched: Vec<u64> = touched.collect();
-    touched.sort_unstable();
-    touched.dedup();
-    touched.len() as u64
+    // Accesses are aligned and of at most 32 bytes, so that each touches one sector; other ones touch two.
+    let mut touched = [0; 64];
+    let mut count = 0;
+    for lane in lanes(m) {
+        for sector in all[lane] / SECTOR..=(all[lane] + bytes - 1) / SECTOR {
+            if count == 0 || touched[count - 1] != sector {
+                touched[count] = sector;
+                count += 1;
+            }
+        }
+    }
+    touched[..count].sort_unstable();
+    let distinct = touched[..count].windows(2).filter(|pair| pair[0] != pair[1]).count();
+    (distinct + usize::from(count > 0)) as u64
 }
 
 #[cfg(test)]

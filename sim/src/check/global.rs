@@ -6,7 +6,7 @@ use crate::machine::{Cx, Machine};
 use crate::program::code::{Access, Addr, Code, Memory as MemoryOp, Op};
 use crate::program::module::Module;
 use crate::report::fault::{Fault, Outcome};
-use crate::report::{Checks, Finding, FindingKind};
+use crate::report::{Finding, FindingKind};
 use crate::shadow::global::order::Reads;
 use crate::shadow::global::{Accessor, Manner};
 
@@ -84,23 +84,31 @@ impl Cx<'_> {
         self.check_global(all, bytes, m, Manner::Strong, &value)
     }
 
-    /// An atomic of one lane.
-    pub(super) fn check_global_atomic(
+    /// Atomics of the lanes of `m`.
+    pub(super) fn check_global_atomics(
         &mut self,
         access: &Access,
-        address: u64,
-        bytes: u64,
-        lane: usize,
-        reads: bool,
+        all: &Lanes64,
+        m: u32,
+        read: bool,
     ) -> Outcome<()> {
+        let bytes = access.size();
         if !access.meets_blocks {
-            return self.check_global(&[address; 32], bytes, 1 << lane, Manner::Narrow, &|_, _| 0);
+            return self.check_global(all, bytes, m, Manner::Narrow, &|_, _| 0);
         }
-        if let Some(mut order) = self.order() {
-            let reads = if reads { Reads::Yes } else { Reads::No };
-            order.strong(self.unit, self.inside(), address, reads, true, access.synchronizes);
+        let (Some(global), Some(mut order)) = (&self.machine.global, self.order()) else {
+            return self.check_global(all, bytes, m, Manner::Atomic, &|_, _| 0);
+        };
+        let (who, inside) = (Accessor::new(self.unit, self.pc, self.warp), self.inside());
+        let reads = if read { Reads::Yes } else { Reads::No };
+        let mut found = None;
+        for lane in lanes(m) {
+            order.strong(self.unit, inside, all[lane], reads, true, access.synchronizes);
+            let other = global.access(&order, all[lane], bytes, who, Manner::Atomic, inside.clocks, |_| 0);
+            found = found.or(other.map(|other| (lane, other)));
         }
-        self.check_global(&[address; 32], bytes, 1 << lane, Manner::Atomic, &|_, _| 0)
+        drop(order);
+        self.global_race(found, all, Manner::Atomic)
     }
 
     /// An access whose order is that of its instruction.
@@ -114,30 +122,39 @@ impl Cx<'_> {
     ) -> Outcome<()> {
         let Some(global) = &self.machine.global else { return Ok(()) };
         let who = Accessor::new(self.unit, self.pc, self.warp);
-        let mut order = global.order();
-        let clocks = self.machine.checks.contains(Checks::SHARED_RACES).then_some(&self.races.clocks);
+        let Some(order) = global.order() else {
+            match manner {
+                Manner::Read => global.read(&mut self.written, all, bytes, m, who),
+                _ => global.write(&mut self.written, all, bytes, m, who, value),
+            }
+            return Ok(());
+        };
+        let clocks = self.clocks();
         let mut found = None;
         for lane in lanes(m) {
-            let value = |byte| value(lane, byte);
             let other =
-                global.access(&mut order, &mut self.written, all[lane], bytes, who, manner, clocks, value);
+                global.access(&order, all[lane], bytes, who, manner, clocks, |byte| value(lane, byte));
             found = found.or(other.map(|other| (lane, other)));
         }
         drop(order);
-        match found {
-            None => Ok(()),
-            Some((_, other))
-                if manner == Manner::Read && is_update(self.machine.code, other.pc()) && self.is_seed() =>
-            {
-                Ok(())
-            }
-            Some((lane, other)) => {
-                let message = message(all[lane], self.machine.memory, manner != Manner::Read);
-                let mut fault = Fault::at(FindingKind::GlobalRace, lane, message);
-                fault.elsewhere = Some(other.place());
-                self.note(fault)
-            }
+        self.global_race(found, all, manner)
+    }
+
+    /// A race of a lane with another cluster, if one was found.
+    fn global_race(
+        &mut self,
+        found: Option<(usize, Accessor)>,
+        all: &Lanes64,
+        manner: Manner,
+    ) -> Outcome<()> {
+        let Some((lane, other)) = found.filter(|_| self.examines()) else { return Ok(()) };
+        if manner == Manner::Read && is_update(self.machine.code, other.pc()) && self.is_seed() {
+            return Ok(());
         }
+        let message = message(all[lane], self.machine.memory, manner != Manner::Read);
+        let mut fault = Fault::at(FindingKind::GlobalRace, lane, message);
+        fault.elsewhere = Some(other.place());
+        self.note(fault)
     }
 
     /// Whether the executing load reads what a later atomic of the kernel updates at the same address: as the first guess of a

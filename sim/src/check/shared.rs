@@ -92,7 +92,9 @@ impl Cx<'_> {
             let words = bytes == 4 && m == FULL && self.races.by_words();
             let left = if words { self.races.read_words(rank, all, warp, pc) } else { m };
             for lane in lanes(left).filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit) {
-                if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc) {
+                if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc)
+                    && self.examines()
+                {
                     self.note(self.conflict(conflict, AccessKind::Read, lane, false))?;
                 }
             }
@@ -181,6 +183,7 @@ impl Cx<'_> {
             }
             let access = races::Access { warp, lane, pc, kind };
             if let Some(conflict) = self.races.write(rank, start, bytes, access)
+                && self.examines()
                 && !self.harmless(&conflict, rank, (all, bytes), lane, new)
             {
                 self.note(self.conflict(conflict, kind, lane, false))?;
@@ -276,11 +279,15 @@ impl Cx<'_> {
         if self.checks(Checks::SHARED_RACES) {
             let reader = if product { self.races.clocks.tensor_cores(self.warp) } else { self.warp };
             let range = (place.rank, place.offset, bytes);
-            if let Some(conflict) = self.races.async_read(range, reader, self.warp, lane, self.pc) {
+            if let Some(conflict) = self.races.async_read(range, reader, self.warp, lane, self.pc)
+                && self.examines()
+            {
                 return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
             }
         }
-        if let Some(writer) = self.unfenced(place, bytes) {
+        if let Some(writer) = self.unfenced(place, bytes)
+            && self.examines()
+        {
             self.note(self.missing_fence(place, writer, lane, "reads"))?;
         }
         // What products read is followed to the sums.
@@ -301,16 +308,18 @@ impl Cx<'_> {
             match self.races.write(place.rank, place.offset, bytes, access) {
                 // Reductions are atomic towards each other.
                 Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => {}
-                Some(conflict) => {
+                Some(conflict) if self.examines() => {
                     let fault = self.conflict(conflict, AccessKind::Copy, lane, by != Copier::Thread);
                     return self.note(fault);
                 }
-                None => {}
+                _ => {}
             }
         }
         match unfenced {
-            Some(writer) => self.note(self.missing_fence(place, writer, lane, "overwrites")),
-            None => Ok(()),
+            Some(writer) if self.examines() => {
+                self.note(self.missing_fence(place, writer, lane, "overwrites"))
+            }
+            _ => Ok(()),
         }
     }
 

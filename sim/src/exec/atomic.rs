@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::arith::minmax::{Extremum, MinMaxMode, minmax};
 use crate::arith::{Float, Int, Round, float};
-use crate::exec::global::{Doing, reach};
+use crate::exec::global::{Doing, common, reach};
 use crate::exec::memory::{aligned, safe_addresses};
+use crate::exec::shared::offsets;
 use crate::lanes::{Lanes64, lanes};
-use crate::machine::Cx;
 use crate::machine::warp::Warp;
+use crate::machine::{Cx, Shared};
 use crate::program::code::{Atom, AtomFn, D, Reg, Space};
 use crate::program::spaces::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use crate::report::FindingKind;
@@ -96,10 +97,79 @@ pub(crate) fn execute<const CHECKED: bool>(
         };
         cx.before_atomics(shared, &all, total, m);
     }
+    if let Some(done) = together::<CHECKED>(cx, warp, atom, &all, m) {
+        return done;
+    }
     for lane in lanes(m) {
         one::<CHECKED>(cx, warp, atom, &all, lane)?;
     }
     Ok(())
+}
+
+/// Single elements of one allocation or of the own block's shared memory, which are announced once; `None` if they are not.
+fn together<const CHECKED: bool>(
+    cx: &mut Cx<'_>,
+    warp: &mut Warp,
+    atom: &Atom,
+    all: &Lanes64,
+    m: u32,
+) -> Option<Outcome<()>> {
+    let bytes = u64::from(atom.access.bytes);
+    if atom.access.count != 1 {
+        return None;
+    }
+    match atom.access.space {
+        Space::Shared => {
+            let mut all = *all;
+            offsets(cx, &mut all);
+            cx.cta().shared.within(&all, bytes, "an atomic").ok()?;
+            if CHECKED && let Err(fault) = cx.before_shared_atomics(cx.at, &atom.access, &all, m) {
+                return Some(Err(fault));
+            }
+            let Shared { words, written, .. } = &mut cx.ctas[cx.at].shared;
+            for lane in lanes(m) {
+                written.mark(all[lane], bytes);
+                exchange_lane(warp, atom, lane, all[lane], false, words, &mut cx.events);
+            }
+        }
+        Space::Global | Space::Generic => {
+            let allocation = common(cx.machine, all, bytes).filter(|allocation| !allocation.read_only)?;
+            if CHECKED && let Err(fault) = cx.before_global_atomics(&atom.access, all, m, !atom.d.is_empty())
+            {
+                return Some(Err(fault));
+            }
+            let mut words = &allocation.words[..];
+            for lane in lanes(m) {
+                let offset = all[lane] - allocation.start;
+                exchange_lane(warp, atom, lane, offset, flushes(atom), &mut words, &mut cx.events);
+            }
+        }
+        _ => return None,
+    }
+    Some(Ok(()))
+}
+
+/// One lane's update of its only element.
+fn exchange_lane(
+    warp: &mut Warp,
+    atom: &Atom,
+    lane: usize,
+    offset: u64,
+    flush: bool,
+    words: &mut impl Words,
+    events: &mut u64,
+) {
+    let operands =
+        Operands { b: value(warp, atom.b[0], lane), c: atom.c.map_or(0, |c| value(warp, c, lane)) };
+    let old = exchange(atom, offset, flush, &operands, words, events);
+    if let Some(&d) = atom.d.first() {
+        set(warp, d, lane, old);
+    }
+}
+
+/// f32 additions in global memory flush subnormals, those in shared memory do not (PTX ISA, "atom").
+fn flushes(atom: &Atom) -> bool {
+    matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. })
 }
 
 fn one<const CHECKED: bool>(
@@ -145,7 +215,7 @@ fn exchange(
     offset: u64,
     flush: bool,
     o: &Operands,
-    words: &mut dyn Words,
+    words: &mut impl Words,
     events: &mut u64,
 ) -> u128 {
     let bytes = u64::from(atom.access.bytes);
@@ -216,7 +286,7 @@ fn in_shared<const CHECKED: bool>(
     all[lane] = address;
     cta.shared.within(&all, total, "an atomic").map_err(|fault| on_lane(fault, lane))?;
     if CHECKED {
-        cx.before_shared_atomic(rank, &atom.access, &all, total as usize, lane)?;
+        cx.before_shared_atomics(rank, &atom.access, &all, 1 << lane)?;
     }
     let shared = &mut cx.ctas[rank].shared;
     shared.written.mark(address + offset, atom.access.bytes.into());
@@ -228,7 +298,6 @@ fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
     fault
 }
 
-/// f32 additions in global memory flush subnormals, those in shared memory do not (PTX ISA, "atom").
 fn in_global<const CHECKED: bool>(
     cx: &mut Cx<'_>,
     atom: &Atom,
@@ -239,10 +308,9 @@ fn in_global<const CHECKED: bool>(
     o: &Operands,
 ) -> Outcome<u128> {
     let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
-    let flush = matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. });
     if CHECKED && offset == 0 {
-        cx.before_global_atomic(&atom.access, address, total, lane, !atom.d.is_empty())?;
+        cx.before_global_atomics(&atom.access, &[address; 32], 1 << lane, !atom.d.is_empty())?;
     }
     let mut words = &allocation.words[..];
-    Ok(exchange(atom, address - allocation.start + offset, flush, o, &mut words, &mut cx.events))
+    Ok(exchange(atom, address - allocation.start + offset, flushes(atom), o, &mut words, &mut cx.events))
 }

@@ -32,7 +32,7 @@ impl Doing {
 
 /// The one allocation that all lanes access, if it is one; `None` sends each lane its own way.
 #[inline(always)]
-fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) -> Option<&'a Allocation> {
+pub(crate) fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) -> Option<&'a Allocation> {
     let (mut low, mut high) = (u64::MAX, 0);
     for &address in all {
         low = low.min(address);

@@ -22,6 +22,8 @@ pub(crate) struct BarrierState {
     expected: u32,
     pub(crate) generation: u64,
     reduction: Reduction,
+    /// The warps of the block that have arrived in this phase.
+    pub(crate) warps: u32,
     /// What those who arrived in this phase have done and know.
     pub(crate) released: Knowledge,
     /// Completed phases with threads that have not looked yet.
@@ -33,12 +35,21 @@ pub(crate) struct BarrierState {
 struct Finished {
     phase: u64,
     reduction: Reduction,
+    warps: u32,
     released: Knowledge,
 }
 
 impl Default for BarrierState {
     fn default() -> Self {
-        Self { arrived: 0, expected: 0, generation: 0, reduction: EMPTY, released: vec![], finished: vec![] }
+        Self {
+            arrived: 0,
+            expected: 0,
+            generation: 0,
+            reduction: EMPTY,
+            warps: 0,
+            released: vec![],
+            finished: vec![],
+        }
     }
 }
 
@@ -84,7 +95,8 @@ impl BarrierState {
         let for_all = (self.expected == 0).then_some(self.arrived);
         let (phase, reduction) = (self.generation, self.reduction);
         let released = std::mem::take(&mut self.released);
-        self.finished.push(Finished { phase, reduction, released });
+        let warps = std::mem::take(&mut self.warps);
+        self.finished.push(Finished { phase, reduction, warps, released });
         // No thread still waits for a phase this old: it would have blocked the later ones.
         if self.finished.len() > 64 {
             self.finished.remove(0);
@@ -100,6 +112,11 @@ impl BarrierState {
     pub(crate) fn result(&self, phase: u64) -> (Reduction, &[Time]) {
         let finished = self.finished.iter().find(|f| f.phase == phase);
         finished.map_or((EMPTY, &[]), |f| (f.reduction, &f.released))
+    }
+
+    /// The warps that arrived in the phase that was completed last, and what they know.
+    pub(crate) fn last_completed(&mut self) -> Option<(u32, &mut Knowledge)> {
+        self.finished.last_mut().map(|finished| (finished.warps, &mut finished.released))
     }
 
     /// Threads that have arrived, and the number that is waited for (0 for all).

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::MutexGuard;
 
+use rustc_hash::FxHashMap;
+
 use crate::arith::mma::TensorArch;
 use crate::machine::barrier::{BarrierState, ClusterBarrier};
 use crate::machine::bulk::BulkCopies;
@@ -13,9 +15,9 @@ use crate::machine::wgmma::{Scratch, WgmmaGroups};
 use crate::program::code::{Code, Special, Value};
 use crate::program::module::Module;
 use crate::program::spaces::{FUNCTION_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_BITS, SHARED_WINDOW};
-use crate::report::Checks;
 use crate::report::fault::Elsewhere;
 use crate::report::fault::{Fault, Outcome, Where};
+use crate::report::{Checks, FindingKind};
 use crate::report::{Counts, Site};
 use crate::shadow::clocks::Clocks;
 use crate::shadow::counted::CountedCopies;
@@ -205,6 +207,30 @@ impl Machine<'_> {
     }
 }
 
+/// Reports of one instruction of a cluster that are examined.
+const MOST_REPORTS: u32 = 100;
+
+/// What was reported of one instruction.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    count: u32,
+    /// With the instruction on the other side.
+    kinds: Vec<(FindingKind, Option<u32>)>,
+}
+
+impl Reports {
+    /// Counts a report; whether it is the first of its kind.
+    fn add(&mut self, fault: &Fault) -> bool {
+        self.count = self.count.saturating_add(1);
+        let kind = (fault.kind, fault.other.map(|other| other.pc));
+        let first = !self.kinds.contains(&kind);
+        if first {
+            self.kinds.push(kind);
+        }
+        first
+    }
+}
+
 /// One block's shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -257,6 +283,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) profile: Vec<Counts>,
     /// Findings after which the run goes on, with warp and instruction.
     pub(crate) noted: Vec<(Box<Fault>, usize, u32)>,
+    /// What was reported of each instruction of this cluster.
+    pub(crate) reports: FxHashMap<u32, Reports>,
     /// The cluster's number in the grid.
     pub(crate) unit: u64,
     /// What it wrote of global memory, where that matters.
@@ -317,13 +345,15 @@ impl<'a> Cx<'a> {
         if self.machine.keep_going == 0 {
             return Err(fault);
         }
-        // One instruction may be wrong a million times.
-        let site = |fault: &Fault, pc: u32| fault.site.map_or(pc, |site| site.pc);
-        let at = site(&fault, pc);
-        let told = |(old, _, pc): &(Box<Fault>, usize, u32)| site(old, *pc) == at && old.kind == fault.kind;
-        if !self.noted.iter().any(told) {
+        let at = fault.site.map_or(pc, |site| site.pc);
+        if self.reports.entry(at).or_default().add(&fault) {
             self.noted.push((fault, warp, pc));
         }
         Ok(())
+    }
+
+    /// Whether a violation by the executing instruction is worth a fault: one instruction may be wrong a million times.
+    pub(crate) fn examines(&self) -> bool {
+        self.reports.get(&self.pc).is_none_or(|reports| reports.count < MOST_REPORTS)
     }
 }

@@ -4,6 +4,8 @@ mod stuck;
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
+
 use crate::exec::bulk;
 use crate::machine::barrier::ClusterBarrier;
 use crate::machine::bulk::BulkCopies;
@@ -80,6 +82,7 @@ impl<'a> Unit<'a> {
             cluster_barrier: ClusterBarrier::default(),
             profile: vec![],
             noted: vec![],
+            reports: FxHashMap::default(),
             scratch: Scratch::default(),
             bulk: BulkCopies::default(),
             events: 0,
@@ -116,6 +119,7 @@ impl<'a> Unit<'a> {
         self.cx.unit = index;
         self.cx.written.clear();
         self.cx.noted.clear();
+        self.cx.reports.clear();
         self.random = machine.seed.map(|seed| Random::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         self.findings.clear();
         self.cx.printed.clear();

@@ -251,6 +251,12 @@ impl Clocks {
         }
     }
 
+    /// Warps that have released to `object` wait: what it holds of them is up to date.
+    pub(crate) fn complete(&mut self, warps: impl Iterator<Item = usize>, object: &mut [Time]) {
+        self.tick();
+        warps.for_each(|warp| object[warp] = self.now);
+    }
+
     /// Adds to `object` all that the warp has done and knows.
     pub(crate) fn release(&mut self, warp: usize, object: &mut Knowledge) {
         object.resize(self.agents, 0);

@@ -3,25 +3,28 @@
 //! Of every unit of memory (the smallest piece that the kernel accesses) a shadow cell remembers who wrote and read it.
 //!
 //! Clusters that run side by side have nothing to order them, so that any write and another access by two of them
-//! race, unless all write one value and read only what they wrote themselves. Cells then hold the least and the greatest
-//! writer, value and reader, which are the same in whatever order they came; they are looked at when the launch has
-//! ended. Clusters that communicate take turns, and cells hold the last plain and the last strong writer and the last
+//! race, unless all write one value and read only what they wrote themselves; that is looked at when the launch has ended
+//! ([`side_by_side`]). Clusters that communicate take turns, and cells hold the last plain and the last strong writer and the last
 //! reader, which [`Order`] knows to be ordered before the next access or not.
 
 pub(crate) mod order;
 mod own_writes;
+mod side_by_side;
 
 use crate::program::spaces::REGION_BITS;
 use crate::report::fault::Elsewhere;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::lanes::{Lanes64, lanes};
 use crate::program::code::Code;
 use crate::shadow::clocks::Clocks;
 
 pub(crate) use crate::shadow::global::order::{Inside, Order};
 pub(crate) use crate::shadow::global::own_writes::OwnWrites;
+use crate::shadow::global::side_by_side::{Page, Pages};
 
 /// Units whose cells are made together, when one of them is accessed first.
 const PAGE: usize = 1 << 10;
@@ -84,28 +87,23 @@ impl Accessor {
     }
 }
 
-/// The cells of some units. Side by side, each least (inverted) and greatest: writer; writer by value; reader of what others wrote.
-/// In turns, each with its time: last plain writer; last strong writer, and whether its value is known; last reader; last strong
-/// writer of another cluster than the last one.
-type Page = Box<[AtomicU64]>;
+/// Of clusters that take turns, each with its time: last plain writer; last strong writer, and whether its value is known; last
+/// reader; last strong writer of another cluster than the last one.
+#[derive(Debug, Default)]
+struct Cell([AtomicU64; 8]);
 
-/// Words of the cell of a unit.
-const SIDE_BY_SIDE: usize = 6;
-const IN_TURNS: usize = 8;
-
-/// The cell of a unit that clusters access side by side.
-#[derive(Clone, Copy, Debug)]
-struct Extremes<'p>(&'p [AtomicU64; SIDE_BY_SIDE]);
+/// Pages of cells, which are made when one of them is accessed first.
+type Cells = Box<[OnceLock<Box<[Cell]>>]>;
 
 /// Who accessed global memory during a launch.
 #[derive(Debug)]
 pub(crate) struct GlobalRaces {
     /// Logarithm of the bytes of a unit.
     shift: u32,
-    /// Words of a cell.
-    cell: usize,
-    /// By allocation, then by page.
-    shadows: Vec<Box<[OnceLock<Page>]>>,
+    /// By allocation, of clusters that take turns.
+    cells: Vec<Cells>,
+    /// By allocation, of clusters that run side by side.
+    pages: Vec<Pages>,
     pub(crate) order: Option<Mutex<Order>>,
 }
 
@@ -129,14 +127,16 @@ impl GlobalRaces {
             return None;
         }
         let shift = u32::from(code.global_unit).trailing_zeros();
-        let pages = |bytes: u64| (bytes >> shift).div_ceil(PAGE as u64) as usize + 1;
-        let shadows = allocations.map(|bytes| {
-            let count = if bytes == 0 { 0 } else { pages(bytes) };
-            (0..count).map(|_| OnceLock::new()).collect()
-        });
-        let order = code.communicates.then(|| Mutex::new(Order::new(clusters as usize)));
-        let cell = if order.is_some() { IN_TURNS } else { SIDE_BY_SIDE };
-        Some(Self { shift, cell, shadows: shadows.collect(), order })
+        let counts: Vec<usize> = allocations
+            .map(|bytes| if bytes == 0 { 0 } else { (bytes >> shift).div_ceil(PAGE as u64) as usize + 1 })
+            .collect();
+        if code.communicates {
+            let order = Some(Mutex::new(Order::new(clusters as usize)));
+            let cells = counts.iter().map(|&count| (0..count).map(|_| OnceLock::new()).collect()).collect();
+            return Some(Self { shift, cells, pages: vec![], order });
+        }
+        let pages = counts.iter().map(|&count| (0..count).map(|_| Page::default()).collect()).collect();
+        Some(Self { shift, cells: vec![], pages, order: None })
     }
 
     /// What is known of the order of clusters that take turns.
@@ -144,13 +144,72 @@ impl GlobalRaces {
         Some(self.order.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes an access of `bytes` bytes by one lane, `value` giving the word that begins at a byte of it. Returns
-    /// whom it races with, where that is known at once.
+    /// The slot of the allocation at an address, and the units of some bytes.
+    #[inline(always)]
+    fn units(&self, address: u64, bytes: u64) -> (usize, Range<usize>) {
+        let slot = ((address >> REGION_BITS) as usize).wrapping_sub(1);
+        let offset = address & ((1 << REGION_BITS) - 1);
+        let end = (offset + bytes).div_ceil(1 << self.shift);
+        (slot, (offset >> self.shift) as usize..end as usize)
+    }
+
+    /// The accessor of a unit that writes the word at the unit's place in its value.
+    #[inline(always)]
+    fn writer(&self, who: Accessor, unit: usize, first: usize, value: impl Fn(u64) -> u32) -> Accessor {
+        let bits = 8u32 << self.shift;
+        who.writing(value(((unit - first) as u64) << self.shift) & u32::MAX >> (32 - bits))
+    }
+
+    /// Notes reads of `bytes` bytes by the lanes of a cluster that runs beside others.
+    pub(crate) fn read(&self, written: &mut OwnWrites, all: &Lanes64, bytes: u64, m: u32, who: Accessor) {
+        let mut note = |run: Range<u64>| {
+            let (slot, units) = self.units(run.start, run.end - run.start);
+            if let Some(pages) = self.pages.get(slot) {
+                side_by_side::read(pages, written, slot, units, who);
+            }
+        };
+        // Neighboring lanes mostly read neighboring bytes, or the same ones.
+        let mut run = 0..0;
+        for lane in lanes(m) {
+            let address = all[lane];
+            if (run.start..=run.end).contains(&address) && run.end != 0 {
+                run.end = run.end.max(address + bytes);
+                continue;
+            }
+            if !run.is_empty() {
+                note(run);
+            }
+            run = address..address + bytes;
+        }
+        note(run);
+    }
+
+    /// Notes writes by the lanes of a cluster that runs beside others; `value` gives the word that begins at a byte of a lane's value.
+    pub(crate) fn write(
+        &self,
+        written: &mut OwnWrites,
+        all: &Lanes64,
+        bytes: u64,
+        m: u32,
+        who: Accessor,
+        value: &dyn Fn(usize, u64) -> u32,
+    ) {
+        for lane in lanes(m) {
+            let (slot, units) = self.units(all[lane], bytes);
+            let Some(pages) = self.pages.get(slot) else { continue };
+            for unit in units.clone() {
+                let who = self.writer(who, unit, units.start, |byte| value(lane, byte));
+                side_by_side::write(pages, written, slot, unit, who);
+            }
+        }
+    }
+
+    /// Notes an access of `bytes` bytes by one lane of a cluster that takes turns, `value` giving the word that begins at a byte
+    /// of it. Returns whom it races with.
     #[inline]
     pub(crate) fn access(
         &self,
-        order: &mut Option<MutexGuard<'_, Order>>,
-        written: &mut OwnWrites,
+        order: &Order,
         address: u64,
         bytes: u64,
         who: Accessor,
@@ -158,30 +217,17 @@ impl GlobalRaces {
         clocks: Option<&Clocks>,
         value: impl Fn(u64) -> u32,
     ) -> Option<Accessor> {
-        let slot = ((address >> REGION_BITS) as usize).wrapping_sub(1);
-        let shadow = self.shadows.get(slot)?;
-        let offset = address & ((1 << REGION_BITS) - 1);
+        let (slot, units) = self.units(address, bytes);
+        let cells = self.cells.get(slot)?;
         let mut found = None;
-        for unit in offset >> self.shift..(offset + bytes).div_ceil(1 << self.shift) {
-            let page = shadow.get(unit as usize / PAGE)?;
-            let page = page.get_or_init(|| (0..PAGE * self.cell).map(|_| AtomicU64::new(0)).collect());
-            let cell = &page[unit as usize % PAGE * self.cell..];
+        for unit in units.clone() {
+            let page = cells.get(unit / PAGE)?;
+            let page = page.get_or_init(|| (0..PAGE).map(|_| Cell::default()).collect());
             let who = match manner {
                 Manner::Read => who,
-                _ => {
-                    let bits = 8u32 << self.shift;
-                    who.writing(value((unit << self.shift).saturating_sub(offset)) & u32::MAX >> (32 - bits))
-                }
+                _ => self.writer(who, unit, units.start, &value),
             };
-            match order {
-                None if manner != Manner::Read => {
-                    written.mark(slot, unit as usize);
-                    Extremes(cell.first_chunk()?).wrote(who);
-                }
-                None if written.has(slot, unit as usize) => {}
-                None => Extremes(cell.first_chunk()?).note(4, who),
-                Some(order) => found = found.or(order.access(cell.first_chunk()?, who, manner, clocks)),
-            }
+            found = found.or(order.access(&page[unit % PAGE].0, who, manner, clocks));
         }
         found
     }
@@ -190,11 +236,9 @@ impl GlobalRaces {
     pub(crate) fn races(&self) -> Vec<(u64, Accessor, Accessor, bool)> {
         let mut seen = HashSet::new();
         let mut found = vec![];
-        for (slot, shadow) in self.shadows.iter().enumerate() {
-            for (number, page) in shadow.iter().enumerate() {
-                let cells = page.get().into_iter().flat_map(|page| page.as_chunks().0);
-                for (at, cell) in cells.enumerate() {
-                    let Some((one, other, writes)) = Extremes(cell).race() else { continue };
+        for (slot, pages) in self.pages.iter().enumerate() {
+            for (number, page) in pages.iter().enumerate() {
+                for (at, one, other, writes) in page.races() {
                     if seen.insert((one.pc(), other.pc())) {
                         let unit = (number * PAGE + at) as u64;
                         let address = ((slot as u64 + 1) << REGION_BITS) + (unit << self.shift);
@@ -204,46 +248,5 @@ impl GlobalRaces {
             }
         }
         found
-    }
-}
-
-impl Extremes<'_> {
-    #[inline(always)]
-    fn wrote(&self, who: Accessor) {
-        self.note(0, who);
-        self.note(2, who.by_value());
-    }
-
-    /// Keeps the least and the greatest.
-    #[inline(always)]
-    fn note(&self, at: usize, who: Accessor) {
-        for (cell, key) in [(&self.0[at], !who.0), (&self.0[at + 1], who.0)] {
-            if cell.load(Relaxed) < key {
-                cell.fetch_max(key, Relaxed);
-            }
-        }
-    }
-
-    /// The least and the greatest, if anybody was noted.
-    fn extremes(&self, at: usize) -> Option<[Accessor; 2]> {
-        let [inverted, most] = [at, at + 1].map(|at| self.0[at].load(Relaxed));
-        (most != 0).then_some([Accessor(!inverted), Accessor(most)])
-    }
-
-    /// Two accessors of two clusters, the later cluster first, of which one or both write, and whether both do.
-    fn race(&self) -> Option<(Accessor, Accessor, bool)> {
-        let [first, last] = self.extremes(0)?;
-        let [low, high] = self.extremes(2)?.map(Accessor::by_cluster);
-        // Where two values were written by two clusters, they are among these.
-        let pairs = [(last, first), (high, low), (last, low), (last, high), (first, low), (first, high)];
-        let writers = pairs.into_iter().find(|(a, b)| a.cluster() != b.cluster() && !a.same_value(*b));
-        let readers = || {
-            let readers = self.extremes(4)?;
-            let pairs = readers.into_iter().flat_map(|reader| [(reader, last), (reader, first)]);
-            pairs.into_iter().find(|(reader, writer)| reader.cluster() != writer.cluster())
-        };
-        let writes = writers.is_some();
-        let (one, other) = writers.or_else(readers)?;
-        Some(if one.cluster() > other.cluster() { (one, other, writes) } else { (other, one, writes) })
     }
 }

@@ -121,6 +121,20 @@ pub(crate) struct Races {
 
 const NONE: Record = Record(0);
 
+/// Notes a read of what other lanes have read since it was written; `synced` is when the warp's lanes last synchronised.
+#[inline(always)]
+fn note_another(units: &mut [Unit], reads: &mut [Record], unit: usize, mine: Record, synced: Time) {
+    let count = units.len();
+    let read = units[unit].read;
+    if !read.flag() {
+        reads[read.warp() * count + unit] = read;
+    }
+    let slot = &mut reads[mine.warp() * count + unit];
+    let several = slot.time() >= synced && (slot.flag() || slot.lane() != mine.lane());
+    *slot = mine.flagged(several);
+    units[unit].read = mine.flagged(true);
+}
+
 impl Races {
     /// Starts over for a cluster of one launch: `blocks` blocks with `warps` warps and `bytes` bytes each.
     pub(crate) fn start(
@@ -166,22 +180,25 @@ impl Races {
         start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
     }
 
-    /// Notes the reads of one word by each lane that are plainly ordered, and returns the other lanes. Units are words.
+    /// Notes the reads of one word by each lane that are plainly ordered after the writes, and returns the other lanes. Units are
+    /// words.
     #[inline(always)]
     pub(crate) fn read_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);
         let (floor, oldest) = (self.clocks.floor(warp), self.clocks.oldest());
-        let units = &mut self.shadows[rank].units[..];
+        let synced = self.clocks.lanes_synced(warp);
+        let Shadow { units, reads, .. } = &mut self.shadows[rank];
         let mut left = 0;
         for lane in 0..32 {
             let mine = base.of_lane(lane);
             let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
             let Unit { write, read } = *slot;
-            let alone = (read.same_thread(mine) && !read.flag()) || read.time() < oldest;
-            if alone && (write.time() < floor || write.same_thread(mine)) {
+            if write.time() >= floor && !write.same_thread(mine) {
+                left |= 1 << lane;
+            } else if (read.same_thread(mine) && !read.flag()) || read.time() < oldest {
                 slot.read = mine;
             } else {
-                left |= 1 << lane;
+                note_another(units, reads, (all[lane] >> 2) as usize, mine, synced);
             }
         }
         left
@@ -250,17 +267,9 @@ impl Races {
 
     /// Notes a read of what other lanes have read since it was written.
     fn another_read(&mut self, rank: usize, unit: usize, mine: Record) {
-        let shadow = &mut self.shadows[rank];
-        let units = shadow.units.len();
-        let Unit { read, .. } = shadow.units[unit];
-        if !read.flag() {
-            shadow.reads[read.warp() * units + unit] = read;
-        }
-        let slot = &mut shadow.reads[mine.warp() * units + unit];
-        let several = slot.time() >= self.clocks.lanes_synced(mine.warp())
-            && (slot.flag() || slot.lane() != mine.lane());
-        *slot = mine.flagged(several);
-        shadow.units[unit].read = mine.flagged(true);
+        let synced = self.clocks.lanes_synced(mine.warp());
+        let Shadow { units, reads, .. } = &mut self.shadows[rank];
+        note_another(units, reads, unit, mine, synced);
     }
 
     /// A write, or an atomic update. It is noted even if it conflicts.

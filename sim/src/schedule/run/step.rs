@@ -333,11 +333,22 @@ pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
         cta.barriers.iter_mut().enumerate().filter_map(|(id, barrier)| Some((id, barrier.check(cta.live)?)));
     let completed: Vec<(usize, u32)> = completed.collect();
     for (id, arrived) in completed {
-        ended_before(cx, warp.cta, id, arrived)?;
+        barrier_completed(cx, warp.cta, id, arrived)?;
     }
     let live = cx.ctas.iter().map(|cta| cta.live).sum();
     cx.cluster_barrier.check(live);
     if warp.live == 0 { cx.warp_ends() } else { Ok(()) }
+}
+
+/// A barrier for all threads of a block has completed: what they did before is known to be before now.
+fn barrier_completed(cx: &mut Cx<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
+    if cx.racing() {
+        let warps = cx.machine.threads().div_ceil(32) as usize;
+        if let Some((there, released)) = cx.ctas[cta].barriers[id].last_completed() {
+            cx.races.clocks.complete(lanes(there).map(|warp| cta * warps + warp), released);
+        }
+    }
+    ended_before(cx, cta, id, arrived)
 }
 
 /// Notes the threads that ended before a barrier for all: hardware counts them as arrived.
@@ -396,9 +407,11 @@ fn barrier_step(
         cx.races.clocks.release(cx.warp, released);
     }
     let cta = &mut cx.ctas[warp.cta];
-    let (phase, completed) = cta.barriers[id as usize].arrive(threads, expected, cta.live, votes)?;
+    let barrier_state = &mut cta.barriers[id as usize];
+    barrier_state.warps |= 1 << warp.index;
+    let (phase, completed) = barrier_state.arrive(threads, expected, cta.live, votes)?;
     if let Some(arrived) = completed {
-        ended_before(cx, warp.cta, id as usize, arrived)?;
+        barrier_completed(cx, warp.cta, id as usize, arrived)?;
     }
     if barrier.kind == BarrierKind::Arrive {
         return Ok(Step::Next);

@@ -4,8 +4,9 @@
 //! warp itself did before, and what other warps of the cluster did that a barrier orders before the write. A strong read of that
 //! address acquires it for the whole cluster, `ld.relaxed` only with the next fence.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustc_hash::FxHashMap;
 
 use crate::shadow::clocks::Clocks;
 use crate::shadow::global::{Accessor, Manner};
@@ -63,7 +64,7 @@ impl Known {
 struct Knowledge {
     /// Known of all clusters.
     floor: Time,
-    of: HashMap<u32, Known>,
+    of: FxHashMap<u32, Known>,
 }
 
 /// Clusters that are kept apart; of more, only the latest time is kept, as if of all.
@@ -82,6 +83,10 @@ impl Knowledge {
             self.floor = self.of.drain().map(|(_, known)| known.time).fold(self.floor, Time::max);
         }
         self.of.entry(cluster).or_default().learn(known);
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.floor == 0 && self.of.is_empty()
     }
 
     fn covers(&self, other: Accessor, stamp: Stamp) -> bool {
@@ -159,12 +164,13 @@ pub(crate) enum Reads {
 pub(crate) struct Order {
     now: Time,
     agents: Vec<Agent>,
-    released: HashMap<u64, Knowledge>,
+    /// By address; where no fence came before there is nothing to know.
+    released: FxHashMap<u64, Knowledge>,
 }
 
 impl Order {
     pub(crate) fn new(clusters: usize) -> Self {
-        Self { now: 1, agents: vec![Agent::default(); clusters], released: HashMap::new() }
+        Self { now: 1, agents: vec![Agent::default(); clusters], released: FxHashMap::default() }
     }
 
     /// A fence for the whole device.
@@ -201,7 +207,10 @@ impl Order {
         writes: bool,
         release: bool,
     ) {
-        if let Some(released) = self.released.get(&address) {
+        if reads != Reads::No
+            && !self.released.is_empty()
+            && let Some(released) = self.released.get(&address)
+        {
             let agent = &mut self.agents[cluster as usize];
             match reads {
                 Reads::No => {}
@@ -214,6 +223,9 @@ impl Order {
                 self.release(cluster, inside);
             }
             let agent = &self.agents[cluster as usize];
+            if agent.fenced.is_empty() && agent.known.is_nothing() {
+                return;
+            }
             let released = self.released.entry(address).or_default();
             released.learn(&agent.known);
             if let Some(known) = agent.released(inside) {

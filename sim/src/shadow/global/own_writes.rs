@@ -1,6 +1,6 @@
 //! What a cluster wrote of global memory itself. It may read that back although others write the same values.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::shadow::global::PAGE;
 
@@ -10,7 +10,7 @@ type Key = (usize, usize);
 /// Units that the running cluster has written, as bits by page.
 #[derive(Debug, Default)]
 pub(crate) struct OwnWrites {
-    pages: HashMap<Key, usize>,
+    pages: FxHashMap<Key, usize>,
     bits: Vec<[u64; PAGE / 64]>,
     /// The page looked for last, and where its bits are.
     last: Option<(Key, Option<usize>)>,
@@ -38,6 +38,12 @@ impl OwnWrites {
             }
         };
         self.bits[at][unit % PAGE / 64] |= 1 << (unit % 64);
+    }
+
+    /// Whether something of a unit's page was written.
+    #[inline]
+    pub(crate) fn has_page(&mut self, slot: usize, unit: usize) -> bool {
+        !self.bits.is_empty() && self.find((slot, unit / PAGE)).is_some()
     }
 
     #[inline]
