@@ -171,8 +171,9 @@ impl<A> Kernel<A> {
     /// let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
     ///     k.block([128]);
     ///     k.grid([n.tiles(128)]);
+    ///     let (x, y) = (k.slice(x, n), k.slice(y, n));
     ///     let i = k.ctaid_x() * 128 + k.tid_x();
-    ///     k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+    ///     y.at(i).store(x.at(i).load() * 2.0);
     /// })?;
     /// # let dir = std::env::temp_dir().join(format!("warpwright-doc-{}", std::process::id()));
     /// let files = kernel.export(&dir)?;

@@ -10,8 +10,9 @@
 //! let double = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
 //!     k.block([128]);
 //!     k.grid([n.tiles(128)]);
+//!     let (x, y) = (k.slice(x, n), k.slice(y, n));
 //!     let i = k.ctaid_x() * 128 + k.tid_x();
-//!     k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+//!     y.at(i).store(x.at(i).load() * 2.0);
 //! })?;
 //! println!("{}", double.ptx());
 //!
@@ -53,8 +54,8 @@
 //!
 //! # What it does not do
 //!
-//! It does not optimise, allocate registers or schedule: ptxas does. It does not compile Rust code to PTX. It does not
-//! check on a GPU that a kernel stays inside its buffers; the simulator does.
+//! It does not optimise, allocate registers or schedule: ptxas does. It does not compile Rust code to PTX. It finds
+//! races and uninitialized reads in the simulator, not on a GPU.
 //!
 //! # Features
 //!
@@ -93,8 +94,9 @@ pub use warpwright_sim as sim;
 pub mod prelude {
     pub use crate::{
         ptx::{
-            Block, BuildError, Builder, Cluster, Global, In, InOut, IntoDim, Kernel, Lane, Out, Ptr, Scope,
-            Shared, Steps, Target, Val, Var, Warp, WarpGroup, Warps, bf16, bf16x2, f16, f16x2,
+            Block, BuildError, Builder, CheckedPtr, Cluster, Global, In, InOut, IntoDim, Kernel, Lane, Out,
+            Ptr, Scope, Shared, Slice, Steps, Target, Val, Var, Warp, WarpGroup, Warps, bf16, bf16x2, f16,
+            f16x2,
         },
         tiles::{Col, Gl, GlTile, Row, Rt, St, col_major, row_major},
     };

@@ -10,8 +10,9 @@
 //! let double = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
 //!     k.block([128]);
 //!     k.grid([n.tiles(128)]);
+//!     let (x, y) = (k.slice(x, n), k.slice(y, n));
 //!     let i = k.ctaid_x() * 128 + k.tid_x();
-//!     k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+//!     y.at(i).store(x.at(i).load() * 2.0);
 //! })?;
 //!
 //! let device = Simulator::new();
@@ -25,10 +26,16 @@
 //! An application with its own cudarc buffers and streams loads a kernel with `Gpu::load` and launches the `Loaded` kernel on
 //! them (feature `cuda`).
 //!
-//! # What a launch does not check
+//! # What a launch checks
 //!
-//! That a kernel stays inside its buffers. The simulator finds every access that does not; a GPU reports some of them as
-//! an illegal address and lets others change its memory. Run a new kernel in the simulator first.
+//! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access what their extents say, and nothing else; a launch checks that
+//! each buffer is long enough for its views, that numbers are the multiples that the kernel requires, and that no buffer which the
+//! kernel writes overlaps another. So launching a kernel is safe, on a GPU too. A kernel whose
+//! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0 also relies on what the author of its `unsafe` code
+//! vouched for.
+//!
+//! Races, reads of uninitialized shared memory and shared memory out of bounds stay within the kernel's own results; the simulator
+//! finds them. Run a new kernel there first.
 #![forbid(unsafe_code)]
 
 mod argument;

@@ -7,11 +7,13 @@ mod require;
 
 mod run {
     mod choice;
+    mod hostile;
     mod kernels;
     mod launch;
     mod matmul;
     mod matmul_example;
     mod sizes;
+    mod wide;
 
     #[cfg(feature = "cuda")]
     mod cuda;

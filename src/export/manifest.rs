@@ -71,6 +71,8 @@ pub struct KernelManifest {
     pub cluster: Option<[u32; 3]>,
     /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule.
     pub grid: Option<[String; 3]>,
+    /// Accesses, views and raw lines that only the kernel's author vouches for; with 0, the kernel cannot leave its buffers.
+    pub unsafe_accesses: u32,
     /// Shared memory per block.
     pub shared_bytes: SharedBytes,
     /// Declared local memory per thread, in bytes.
@@ -207,6 +209,7 @@ impl KernelManifest {
             max_registers: entry.max_registers,
             cluster: entry.cluster,
             grid: entry.grid.as_ref().map(|grid| grid.each_ref().map(|dim| dim.expression(&names))),
+            unsafe_accesses: entry.unsafe_accesses,
             shared_bytes: SharedBytes {
                 fixed: entry.static_shared_bytes,
                 dynamic: entry.dynamic_shared_bytes,

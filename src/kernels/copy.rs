@@ -42,7 +42,8 @@ pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs
         copy(&held, &from);
         copy(&to, &held);
 
+        let (x, y) = (k.slice(x, n), k.slice(y, n));
         let at = whole + thread;
-        k.if_(block.eq(0) & at.lt(n), || y.at(at).store(x.at(at).load()));
+        k.if_(block.eq(0), || y.at(at).store(x.at(at).load()));
     })
 }

@@ -4,8 +4,9 @@ use std::iter::{successors, zip};
 
 use crate::{
     layout::Swizzle,
-    ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Scalar, Target, Val, Write},
+    ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::{SharedLayout, TensorElement, copy},
+    tiles::row_major,
 };
 
 /// `(x, y, m, n)`: x m×n, y n×m, both row-major.
@@ -101,33 +102,27 @@ fn narrow<'k, T: TensorElement>(
     let (top, left) = (k.ctaid_x() * TILE, k.ctaid_y() * TILE);
     let (lane, group) = (k.tid_x() % TILE, k.tid_x() / TILE);
 
+    let (x, y) = (k.global(x, row_major(m, n)), k.global(y, row_major(n, m)));
     // Row 0 of the tile is row `top − sector` of x. Rows before the first wrap around to numbers past the last.
     let (row, col) = (top + group - sector, left + lane);
-    let (inside, step) = (col.lt(n), n * AT_ONCE);
-    let indices = successors(Some(row * n + col), |&index| Some(index + step));
-    let held: Vec<_> = zip(0..passes, indices)
-        .map(|(pass, index)| {
-            let inside = (row + pass * AT_ONCE).lt(m) & inside;
-            x.at(index).load_if(inside, T::Reg::from_bits(0))
-        })
-        .collect();
+    let held: Vec<_> = (0..passes).map(|pass| x.at(row + pass * AT_ONCE, col).load()).collect();
     let slot = tile.at(group * pitch + lane);
     for (pass, value) in zip(0.., held) {
         slot.at(pass * AT_ONCE * pitch).store(value);
     }
     k.sync_threads();
 
-    let col = left + group;
+    let (row, col) = (top + lane, left + group);
     let (last, step) = ((lane + sector) * pitch + group, m * AT_ONCE);
+    // Where the tile's rows of y begin, modulo 2^32: sectors divide that.
     let starts = successors(Some(col * m + top), |&start| Some(start + step));
     let held: Vec<_> = zip(0..TILE / AT_ONCE, starts)
         .map(|(pass, start)| {
             let before = start % sector;
-            (start, before, tile.at(last - before * pitch).at(pass * AT_ONCE).load())
+            (before, tile.at(last - before * pitch).at(pass * AT_ONCE).load())
         })
         .collect();
-    for (pass, (start, before, value)) in zip(0.., held) {
-        let inside = (top + lane - before).lt(m) & (col + pass * AT_ONCE).lt(n);
-        k.when(inside, || y.at(start + lane - before).store(value));
+    for (pass, (before, value)) in zip(0.., held) {
+        y.at(col + pass * AT_ONCE, row - before).store(value);
     }
 }

@@ -50,6 +50,8 @@ pub struct Entry {
     pub promises: Vec<Promise>,
     /// What the kernel's views access of its buffers; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
+    /// Accesses, views and raw lines that an `unsafe` call vouches for: with 0, the kernel cannot leave its buffers.
+    pub unsafe_accesses: u32,
     /// Bytes of statically declared shared memory.
     pub static_shared_bytes: u32,
     /// Bytes of dynamic shared memory that a launch must ask for.
@@ -114,6 +116,7 @@ impl Entry {
             grid: None,
             promises: Vec::new(),
             extents: Vec::new(),
+            unsafe_accesses: 0,
             static_shared_bytes: 0,
             dynamic_shared_bytes: 0,
             local_bytes: 0,

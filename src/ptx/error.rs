@@ -102,6 +102,44 @@ pub enum BuildErrorKind {
         /// Known alignment of the address.
         known: u32,
     },
+    /// A view that a launch cannot check, as it begins elsewhere than a buffer parameter.
+    #[error(
+        "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
+         check: make the view of the parameter, or vouch for the pointer with `unsafe {{ pointer.assume_valid() }}`"
+    )]
+    UncheckedPointer {
+        /// What makes the view.
+        view: &'static str,
+    },
+    /// A view that a launch cannot check, as its extents or strides are computed.
+    #[error(
+        "expected extents and strides of `{view}` made of constants and integer parameters, found a computed register, which a launch \
+         cannot check: pass the number as a parameter, or vouch for the pointer with `unsafe {{ pointer.assume_valid() }}`"
+    )]
+    UncheckedExtent {
+        /// What makes the view.
+        view: &'static str,
+    },
+    /// A divisor that no launch can check.
+    #[error(
+        "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: say it of the \
+         parameter, or vouch for the value with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
+    )]
+    UnknownMultiple {
+        /// The divisor.
+        divisor: u32,
+    },
+    /// A vector access that the end of its view may cut.
+    #[error(
+        "expected index and length known to be multiples of {elements} for a vector of {elements} elements, found multiples of {known}: \
+         say `n.multiple_of({elements})`, which a launch checks, or take a slice of `n & !{}`", elements - 1
+    )]
+    CutVector {
+        /// Elements of the vector.
+        elements: usize,
+        /// What is known to divide both.
+        known: u64,
+    },
     /// More shared memory than a block of the target may have.
     #[error("{bytes} bytes of shared memory wanted, but a block on {target} has at most {most}")]
     TooMuchShared {

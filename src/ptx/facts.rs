@@ -218,6 +218,17 @@ impl Body {
         }
     }
 
+    /// The register that an integer parameter was loaded into at the kernel's start.
+    pub(crate) fn parameter_register(&self, parameter: usize) -> Option<RegId> {
+        [RegClass::B32, RegClass::B64].into_iter().find_map(|class| {
+            let registers = (0..self.registers_of(class)).map(|index| RegId { class, index, writes: 0 });
+            registers.into_iter().find(|&reg| {
+                let facts = self.facts(reg);
+                self.parameter(reg) == Some(parameter) && (facts.block, facts.writes) == (0, 0)
+            })
+        })
+    }
+
     /// Records the parameter whose buffer a register points to the start of.
     pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
         self.facts_mut(reg).buffer = Some(parameter);

@@ -1,5 +1,6 @@
 //! The instructions as methods and operators, one file a chapter of the manual.
 
+mod access;
 mod address;
 mod approx;
 mod arithmetic;
@@ -19,7 +20,6 @@ mod memory;
 mod order;
 mod pack;
 mod permute;
-mod predicated;
 mod product;
 mod select;
 mod sign;

@@ -15,12 +15,14 @@ use super::{
     error::{BuildError, BuildErrorKind},
     extent::{Extent, ExtentMode},
     facts::Known,
+    index::Index,
     operand::Operand,
-    params::Params,
+    params::{Params, sealed::Once},
+    ptr::{Global, Ptr},
     render,
     scope::{Block, Cluster, Scope},
     target::Target,
-    types::{RegClass, Scalar},
+    types::{Element, RegClass, Scalar},
     val::Val,
 };
 
@@ -280,17 +282,49 @@ impl<'k> Builder<'k> {
         self.body().entry.description = text.into();
     }
 
-    /// Records what a view accesses of a parameter's buffer, if a launch can compute it.
-    pub(crate) fn promise_extent(self, extent: Extent) {
-        let known = |mode: &ExtentMode| mode.size.is_known() && mode.stride.is_known();
+    /// Records what a view accesses of the buffer that `pointer` is the start of, for launches to check. A view that they could not
+    /// check is refused, unless its author vouches for it.
+    #[track_caller]
+    pub(crate) fn promise_extent<T: Element, A>(
+        self,
+        view: &'static str,
+        pointer: Ptr<'k, T, Global, A>,
+        modes: Vec<ExtentMode>,
+    ) {
+        if pointer.is_assumed_valid() {
+            return;
+        }
+        let Some(parameter) = pointer.parameter() else {
+            self.fail(BuildErrorKind::UncheckedPointer { view });
+            return;
+        };
+        if !modes.iter().all(|mode| mode.size.is_known() && mode.stride.is_known()) {
+            self.fail(BuildErrorKind::UncheckedExtent { view });
+            return;
+        }
+        let extent = Extent { parameter, element_bytes: T::SIZE, modes };
         let mut body = self.body();
-        if extent.modes.iter().all(known) && !body.entry.extents.contains(&extent) {
+        if !body.entry.extents.contains(&extent) {
             body.entry.extents.push(extent);
         }
     }
 
-    /// Records that `divisor` divides the value of `reg`, and so what is known; an assumption to check at launch if it is a
-    /// parameter.
+    /// Counts an access that only its author vouches for.
+    pub(crate) fn count_unsafe_access(self) {
+        self.body().entry.unsafe_accesses += 1;
+    }
+
+    /// The value of an integer parameter, as the kernel loaded it at its start; 0 if it is not one.
+    pub(crate) fn parameter_value(self, parameter: usize) -> Index<'k> {
+        let register = self.body().parameter_register(parameter);
+        match register {
+            Some(reg) if reg.class == RegClass::B32 => Index::U32(Val::from_reg(reg, self)),
+            Some(reg) => Index::U64(Val::from_reg(reg, self)),
+            None => Index::U32(0.into()),
+        }
+    }
+
+    /// Records that `divisor` divides the value of the parameter in `reg`, and so what is `known`; a launch checks it.
     #[track_caller]
     pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, known: Known) {
         let mut body = self.body();
@@ -299,7 +333,11 @@ impl<'k> Builder<'k> {
                 body.set_known(reg, known);
                 body.entry.promises.push(Promise { parameter, divisor });
             }
-            None => body.assume(reg, known),
+            None if body.known(reg).divisor().is_multiple_of(divisor.into()) => {}
+            None => {
+                drop(body);
+                self.fail(BuildErrorKind::UnknownMultiple { divisor });
+            }
         }
     }
 }
@@ -333,8 +371,9 @@ impl<A: Params> Kernel<A> {
     /// let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
     ///     k.block([128]);
     ///     k.grid([n.tiles(128)]);
+    ///     let (x, y) = (k.slice(x, n), k.slice(y, n));
     ///     let i = k.ctaid_x() * 128 + k.tid_x();
-    ///     k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+    ///     y.at(i).store(x.at(i).load() * 2.0);
     /// })?;
     /// println!("{}", kernel.ptx());
     /// # Ok::<(), warpwright::ptx::BuildError>(())
@@ -352,7 +391,7 @@ impl<A: Params> Kernel<A> {
         if let Some(kind) = problem {
             k.body().fail(kind, at);
         }
-        let handles = k.located(at, || A::handles(k));
+        let handles = k.located(at, || A::handles(k, Once));
         k.blank();
         write(k, handles);
         k.body().instruction(format_args!("ret"), &[], at);

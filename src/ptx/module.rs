@@ -12,8 +12,10 @@ use super::{entry::Entry, kernel::Kernel, render, target::Target};
 /// use warpwright::{prelude::*, ptx::{Module, Variable}};
 ///
 /// let total = Variable::global("total", &[0u32]);
-/// let reset = Kernel::<()>::build("reset", Target::SM_80, |k, ()| k.address_of(&total).store(0))?;
-/// let read = Kernel::<(Out<u32>,)>::build("read(y)", Target::SM_80, |k, (y,)| y.store(k.address_of(&total).load()))?;
+/// let reset = Kernel::<()>::build("reset", Target::SM_80, |k, ()| k.variable(&total).at(0).store(0))?;
+/// let read = Kernel::<(Out<u32>,)>::build("read(y)", Target::SM_80, |k, (y,)| {
+///     k.slice(y, 1).at(0).store(k.variable(&total).at(0).load());
+/// })?;
 ///
 /// let mut module = Module::new(Target::SM_80);
 /// module.add(&reset)?.add(&read)?;

@@ -54,18 +54,28 @@ pub struct ParamDecl {
     pub element_bytes: u32,
 }
 
+pub(super) mod sealed {
+    /// Keeps the parameters to those of this file: launches check no others.
+    pub trait Sealed {}
+
+    /// Keeps handles to what [`Kernel::build`](crate::ptx::Kernel::build) hands out: one for each parameter, of its own kind.
+    #[derive(Debug)]
+    pub struct Once;
+}
+
 /// A type that may stand in a kernel's parameter tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), and numbers such as `u32` or `f32`"
 )]
-pub trait Param: 'static {
+pub trait Param: sealed::Sealed + 'static {
     /// What the kernel's body is handed for it.
     type Handle<'k>;
     /// The declaration, named after its place.
     fn declaration(index: usize) -> ParamDecl;
     /// Loads parameter `index` of the kernel.
-    fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k>;
+    #[doc(hidden)]
+    fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k>;
 }
 
 /// A tuple of parameters.
@@ -73,13 +83,14 @@ pub trait Param: 'static {
     message = "`{Self}` cannot be a kernel's parameters",
     note = "write a tuple of up to 12 parameters, such as `(In<f32>, Out<f32>, u32)`"
 )]
-pub trait Params: 'static {
+pub trait Params: sealed::Sealed + 'static {
     /// What the kernel's body is handed.
     type Handles<'k>;
     /// The declarations, in order.
     fn declarations() -> Vec<ParamDecl>;
     /// Loads all parameters.
-    fn handles<'k>(k: Builder<'k>) -> Self::Handles<'k>;
+    #[doc(hidden)]
+    fn handles<'k>(k: Builder<'k>, _: sealed::Once) -> Self::Handles<'k>;
 }
 
 fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
@@ -94,6 +105,7 @@ fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
 
 macro_rules! buffers {
     ($($marker:ident, $access:ident;)*) => {$(
+        impl<T: Element> sealed::Sealed for $marker<T> {}
         impl<T: Element> Param for $marker<T> {
             type Handle<'k> = Ptr<'k, T, Global, $access>;
 
@@ -103,13 +115,14 @@ macro_rules! buffers {
                 ParamDecl { name, kind, element: T::NAME, ptx: "u64", bytes: 8, element_bytes: T::SIZE }
             }
 
-            fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {
+            fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
                 let generic = load::<u64>(k, index);
                 let global = k.result::<u64>(format_args!("cvta.to.global.u64"), &[generic.operand(k)]);
                 if let Some((reg, _)) = global.reg() {
                     k.body().set_buffer(reg, index);
                 }
-                Ptr::new(k, global, BUFFER_ALIGN)
+                let pointer = Ptr::new(k, global, BUFFER_ALIGN);
+                if matches!(ParamKind::$marker, ParamKind::In) { pointer.never_written() } else { pointer }
             }
         }
     )*};
@@ -123,6 +136,7 @@ buffers! {
 
 macro_rules! scalars {
     ($($t:ty)*) => {$(
+        impl sealed::Sealed for $t {}
         impl Param for $t {
             type Handle<'k> = Val<'k, $t>;
 
@@ -132,7 +146,7 @@ macro_rules! scalars {
                 ParamDecl { name, kind: ParamKind::Scalar, element: stringify!($t), ptx, bytes, element_bytes: bytes }
             }
 
-            fn handle<'k>(k: Builder<'k>, index: usize) -> Self::Handle<'k> {
+            fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
                 load::<$t>(k, index)
             }
         }
@@ -143,6 +157,7 @@ scalars! { u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 }
 
 macro_rules! tuples {
     ($($p:ident)*) => {
+        impl<$($p: Param),*> sealed::Sealed for ($($p,)*) {}
         impl<$($p: Param),*> Params for ($($p,)*) {
             type Handles<'k> = ($($p::Handle<'k>,)*);
 
@@ -151,15 +166,16 @@ macro_rules! tuples {
                 names.iter().enumerate().map(|(i, declare)| declare(i)).collect()
             }
 
-            fn handles<'k>(k: Builder<'k>) -> Self::Handles<'k> {
+            fn handles<'k>(k: Builder<'k>, _: sealed::Once) -> Self::Handles<'k> {
                 let mut indices = 0..;
                 let mut next = || indices.next().unwrap_or_default();
-                ($($p::handle(k, next()),)*)
+                ($($p::handle(k, next(), sealed::Once),)*)
             }
         }
     };
 }
 
+impl sealed::Sealed for () {}
 impl Params for () {
     type Handles<'k> = ();
 
@@ -167,7 +183,7 @@ impl Params for () {
         Vec::new()
     }
 
-    fn handles(_: Builder<'_>) {}
+    fn handles(_: Builder<'_>, _: sealed::Once) {}
 }
 
 tuples! { A }

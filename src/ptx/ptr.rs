@@ -12,13 +12,27 @@ use super::{
     val::Val,
 };
 
+mod sealed {
+    /// Keeps the spaces to those of this file: what is safe depends on them.
+    pub trait Sealed {}
+}
+
 /// A state space of PTX (PTX ISA, "State Spaces").
-pub trait Space: 'static {
+pub trait Space: sealed::Sealed + 'static {
     /// Type of an address: 32 bits in shared memory, 64 elsewhere.
     type Address: Scalar + AddressType;
     /// Suffix of `ld` and `st`: `".global"`, or nothing for generic addresses.
     const PTX: &'static str;
+    /// Whether an access to any address stays in memory of the block or stops the kernel.
+    const CONFINED: bool;
 }
+
+/// A space in which every access is safe: shared and local memory. An access out of bounds reaches memory of the same block
+/// or cluster, or stops the kernel; the simulator finds it.
+pub trait SafeSpace: Space {}
+
+impl SafeSpace for Shared {}
+impl SafeSpace for Local {}
 
 /// An integer type that addresses are made of: `u32` or `u64`.
 pub trait AddressType: Scalar {
@@ -44,14 +58,16 @@ impl AddressType for u64 {
 }
 
 macro_rules! spaces {
-    ($($(#[$doc:meta])* $name:ident, $address:ty, $ptx:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $address:ty, $ptx:literal, $confined:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub enum $name {}
 
+        impl sealed::Sealed for $name {}
         impl Space for $name {
             type Address = $address;
             const PTX: &'static str = $ptx;
+            const CONFINED: bool = $confined;
         }
     )*};
 }
@@ -59,18 +75,18 @@ macro_rules! spaces {
 spaces! {
     /// Device memory.
     #[doc(alias = ".global")]
-    Global, u64, ".global";
+    Global, u64, ".global", false;
     /// Memory of one block.
     #[doc(alias = ".shared")]
-    Shared, u32, ".shared";
+    Shared, u32, ".shared", true;
     /// Memory of one thread.
     #[doc(alias = ".local")]
-    Local, u64, ".local";
+    Local, u64, ".local", true;
     /// Constant memory.
     #[doc(alias = ".const")]
-    Const, u64, ".const";
+    Const, u64, ".const", false;
     /// Any of them: the address says which.
-    Generic, u64, "";
+    Generic, u64, "", false;
 }
 
 /// What may be done through a pointer.
@@ -110,6 +126,10 @@ impl Writable for ReadWrite {}
 ///
 /// The address is a base plus a constant offset; the alignment that is known of it decides how wide a vector
 /// access may be.
+///
+/// Accesses to shared and local memory are safe. Those to global and constant memory and to generic addresses are `unsafe`,
+/// since nothing keeps an address inside its buffer: [`Builder::slice`], `k.global` and `k.tensor` make views whose accesses
+/// are safe.
 pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
     k: Builder<'k>,
     base: Val<'k, S::Address>,
@@ -117,6 +137,10 @@ pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
     offset: i64,
     /// What surely divides the base, in bytes.
     align: u64,
+    /// Whether no thread writes the memory: it belongs to an `In` parameter.
+    never_written: bool,
+    /// Whether the author vouches for the extents of views that begin here.
+    assumed_valid: bool,
     kind: PhantomData<fn() -> (T, A)>,
 }
 
@@ -136,7 +160,29 @@ impl<T: Element, S: Space, A> fmt::Debug for Ptr<'_, T, S, A> {
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     pub(crate) fn new(k: Builder<'k>, base: Val<'k, S::Address>, align: u32) -> Self {
-        Self { k, base, offset: 0, align: align.into(), kind: PhantomData }
+        let align = align.into();
+        Self { k, base, offset: 0, align, never_written: false, assumed_valid: false, kind: PhantomData }
+    }
+
+    /// The same address with another element type or access.
+    fn retyped<U, B>(self) -> Ptr<'k, U, S, B> {
+        let Self { k, base, offset, align, never_written, assumed_valid, kind: _ } = self;
+        Ptr { k, base, offset, align, never_written, assumed_valid, kind: PhantomData }
+    }
+
+    /// Says that the memory belongs to an `In` parameter.
+    pub(super) fn never_written(self) -> Self {
+        Self { never_written: true, ..self }
+    }
+
+    /// Whether no thread writes the memory while the kernel runs.
+    pub(crate) fn is_never_written(&self) -> bool {
+        self.never_written
+    }
+
+    /// Whether the author vouches for the extents of views that begin here.
+    pub(super) fn is_assumed_valid(&self) -> bool {
+        self.assumed_valid
     }
 
     /// The kernel that the pointer belongs to.
@@ -164,9 +210,14 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
             None => {
                 let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
                 let base = S::Address::element(self.k, self.base, index, T::SIZE);
-                Self { base, align, ..self }
+                self.moved(base, align)
             }
         }
+    }
+
+    /// The pointer with another base.
+    fn moved(self, base: Val<'k, S::Address>, align: u64) -> Self {
+        Self { base, align, assumed_valid: false, ..self }
     }
 
     /// Pointer `bytes` further on: an instruction, or none if the number is a constant.
@@ -179,7 +230,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
                 let align = gcd(self.align, bytes.divisor());
                 let operands = [self.base.operand(self.k), bytes.operand(self.k)];
                 let base = self.k.result(format_args!("add.{}", S::Address::PTX), &operands);
-                Self { base, align, ..self }
+                self.moved(base, align)
             }
         }
     }
@@ -202,7 +253,11 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// Pointer `bytes` further on, by a constant: no instruction.
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
-        Self { offset: self.offset + bytes, ..self }
+        Self {
+            offset: self.offset.wrapping_add(bytes),
+            assumed_valid: self.assumed_valid && bytes == 0,
+            ..self
+        }
     }
 
     /// The same address, said to be aligned to `align` bytes: the caller's word, for what the operands do not show.
@@ -215,12 +270,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 
     /// The same address as a pointer to another element type.
     pub fn cast<U: Element>(self) -> Ptr<'k, U, S, A> {
-        Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
+        self.retyped()
     }
 
     /// The same address with other rights: for tensors, whose types say when memory may be read.
     pub(crate) fn assume_access<B>(self) -> Ptr<'k, T, S, B> {
-        Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
+        self.retyped()
     }
 
     /// Shows the register of the address to a visitor of loop state. It takes in the constant part, and of the alignment only 16 bytes
@@ -251,7 +306,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// The address as an operand.
     #[track_caller]
     pub(crate) fn operand(self) -> Operand<'static> {
-        Operand::Address { base: AddressBase::Reg(self.base.in_register(self.k)), offset: self.offset }
+        // An offset in an operand has 32 bits with a sign (PTX ISA, "Addresses as Operands").
+        let (base, offset) = match i32::try_from(self.offset) {
+            Ok(_) => (self.base, self.offset),
+            Err(_) => (self.address(), 0),
+        };
+        Operand::Address { base: AddressBase::Reg(base.in_register(self.k)), offset }
     }
 
     /// Refuses an access of `bytes` if the address may not be aligned to it.
@@ -264,17 +324,17 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     }
 }
 
-impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
+impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
     /// Pointer to element `index`, where 32 bits may not hold the index.
     #[track_caller]
     pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
         let index = index.into();
         match index.as_constant() {
-            Some(index) => self.byte_offset(index as i64 * i64::from(T::SIZE)),
+            Some(index) => self.byte_offset((index as i64).wrapping_mul(i64::from(T::SIZE))),
             None => {
                 let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
                 let bytes = Val::from(u64::from(T::SIZE));
-                Self { base: index.mad(bytes, self.base), align, ..self }
+                self.moved(index.mad(bytes, self.base), align)
             }
         }
     }
@@ -286,6 +346,22 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     where
         A: Readable,
     {
-        Ptr { k: self.k, base: self.base, offset: self.offset, align: self.align, kind: PhantomData }
+        self.retyped()
+    }
+}
+
+impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
+    /// Vouches for the views that begin at this address, which need not be a buffer parameter then, nor their extents numbers that
+    /// a launch can compute.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, all elements of every view made of the result must be in one allocation that is live, and that no other
+    /// thread writes if the pointer is an `In` parameter's.
+    #[must_use]
+    #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
+    pub unsafe fn assume_valid(self) -> Self {
+        self.k.count_unsafe_access();
+        Self { assumed_valid: true, ..self }
     }
 }

@@ -172,15 +172,24 @@ impl<'k> Builder<'k> {
     /// use warpwright::prelude::*;
     ///
     /// let kernel = Kernel::<(Out<u32>, u64)>::build("f(y, x)", Target::SM_80, |k, (y, x)| {
-    ///     let (lo, hi) = k.raw("mov.b64 {{lo}, {hi}}, {x};").out::<u32>("lo").out::<u32>("hi").input("x", x).emit();
-    ///     let dot = k.raw("dp4a.u32.u32 {d}, {a}, {b}, 1;").out::<u32>("d").input("a", lo).input("b", hi).emit();
-    ///     y.store(dot);
+    ///     // SAFETY: the lines access no memory.
+    ///     let (split, dot) = unsafe { (k.raw("mov.b64 {{lo}, {hi}}, {x};"), k.raw("dp4a.u32.u32 {d}, {a}, {b}, 1;")) };
+    ///     let (lo, hi) = split.out::<u32>("lo").out::<u32>("hi").input("x", x).emit();
+    ///     let dot = dot.out::<u32>("d").input("a", lo).input("b", hi).emit();
+    ///     k.slice(y, 1).at(0).store(dot);
     /// })?;
     /// assert!(kernel.ptx().contains("dp4a.u32.u32 %r2, %r0, %r1, 1; // raw"));
     /// # Ok::<(), warpwright::ptx::BuildError>(())
     /// ```
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the line must access only memory that is inside allocations that are live, and must write no memory of `In`
+    /// parameters and no register but those bound with [`Raw::out`].
     #[track_caller]
-    pub fn raw(self, template: &str) -> Raw<'k> {
+    #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
+    pub unsafe fn raw(self, template: &str) -> Raw<'k> {
+        self.count_unsafe_access();
         Raw {
             k: self,
             at: Location::caller(),

@@ -103,7 +103,7 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
 /// A type that memory can hold; [`Element::Reg`] is what a load of one gives.
 ///
 /// 8-bit integers live in 32-bit registers: `ld.u8` extends, `st.u8` truncates.
-pub trait Element: Copy + Debug + PartialEq + Send + Sync + 'static {
+pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Type of the register that a load gives.
     type Reg: Scalar;
     /// Type suffix of `ld` and `st`: `"u8"`.
@@ -122,6 +122,8 @@ pub trait Element: Copy + Debug + PartialEq + Send + Sync + 'static {
 
 mod sealed {
     pub trait Sealed {}
+    impl Sealed for u8 {}
+    impl Sealed for i8 {}
 }
 
 macro_rules! scalars {

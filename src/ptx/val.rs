@@ -158,7 +158,6 @@ impl<'k, T: Scalar> Val<'k, T> {
 
     /// Whether this integer is known to be less than `other`, both as unsigned numbers: by their bounds, the grid rule,
     /// a loop that counts up to `other`, or a comparison that guards the code being written.
-    #[allow(dead_code, reason = "a query for tensors")]
     pub(crate) fn is_below(&self, other: &Self) -> bool {
         match self.kernel().or(other.kernel()) {
             Some(k) => k.body().is_below(self.source(), other.source()),
@@ -193,27 +192,31 @@ impl<'k, T: Scalar> Val<'k, T> {
         Known::multiple_of(if natural { divisor } else { power_of_two(divisor) }, before.width())
     }
 
-    /// Assumes that `divisor` divides this integer, until the end of the branch or loop in which it is assumed. No launch
-    /// checks it.
-    #[track_caller]
-    #[must_use]
-    pub fn assume_multiple_of(self, divisor: u32) -> Self {
-        if let Repr::Reg(reg, k) = self.0 {
-            let known = self.multiple(divisor);
-            k.body().assume(reg, known);
-        }
-        self
-    }
-
-    /// Promises that `divisor` divides this integer, wherever the kernel is launched.
+    /// Requires that `divisor` divides this integer, a kernel parameter: every launch checks it. The widths of vector accesses
+    /// follow from it, and which predicates are needed.
     ///
-    /// For a kernel parameter the precondition is stored with the kernel and checked at every launch, also if it is stated in
-    /// a branch: use [`assume_multiple_of`](Self::assume_multiple_of) for what holds in the branch only. For any other
-    /// register it is that. The widths of vector accesses follow from it.
+    /// Rejected when the kernel is built: a computed register that is not known to be such a multiple, which no launch can check;
+    /// [`assume_multiple_of`](Self::assume_multiple_of) takes its author's word.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
             k.promise_multiple(reg, divisor.max(1), self.multiple(divisor));
+        }
+        self
+    }
+
+    /// Takes it that `divisor` divides this integer, until the end of the branch or loop in which it is said.
+    ///
+    /// # Safety
+    ///
+    /// It must: predicates that keep accesses inside their buffers are left out where a divisor makes them needless.
+    #[track_caller]
+    #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
+    pub unsafe fn assume_multiple_of(self, divisor: u32) -> Self {
+        if let Repr::Reg(reg, k) = self.0 {
+            k.count_unsafe_access();
+            let known = self.multiple(divisor);
+            k.body().assume(reg, known);
         }
         self
     }

@@ -38,7 +38,7 @@ impl VariableSpace for Const {
     const MAX_BYTES: u64 = MAX_CONSTANT_BYTES;
 }
 
-/// An array that a module declares once and its kernels reach by [`Builder::address_of`] (PTX ISA, "Variable Declarations").
+/// An array that a module declares once and its kernels reach by [`Builder::variable`] (PTX ISA, "Variable Declarations").
 ///
 /// Global variables keep what kernels write from one launch to the next, for as long as the module is loaded.
 ///
@@ -47,7 +47,7 @@ impl VariableSpace for Const {
 ///
 /// let weights = Variable::constant("weights", &[0.25f32, 0.5, 0.25]);
 /// let kernel = Kernel::<(Out<f32>,)>::build("first(y)", Target::SM_80, |k, (y,)| {
-///     y.store(k.address_of(&weights).at(1).load());
+///     k.slice(y, 1).at(0).store(k.variable(&weights).at(1).load());
 /// })?;
 /// assert!(kernel.ptx().contains(".const .align 4 .f32 weights[3] = {0f3E800000, 0f3F000000, 0f3E800000};"));
 /// # Ok::<(), warpwright::ptx::BuildError>(())

@@ -91,7 +91,8 @@ macro_rules! buffers {
             where
                 Self: 'a,
             {
-                let elements = self.len();
+                // Of the kernel's type, whatever the buffer's.
+                let elements = self.len() * size_of::<U>() / T::SIZE as usize;
                 to.args.$how(self);
                 to.see_buffer(elements);
             }

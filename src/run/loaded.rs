@@ -72,7 +72,7 @@ impl<A: Params> Loaded<A> {
     /// Queues the kernel on `stream` and returns immediately. The grid is given by the kernel's own rule; an empty grid queues
     /// nothing.
     ///
-    /// What a launch does not check is said in [`run`](crate::run).
+    /// [`run`](crate::run) says what a launch checks.
     ///
     /// # Errors
     /// If an argument violates an assumption of the kernel (divisibility, alignment), if the kernel has no grid rule or block

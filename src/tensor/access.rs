@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     layout::Swizzle,
-    ptx::{Global, Ptr, Val, divisor::gcd},
+    ptx::{CheckedPtr, Global, Ptr, Val, divisor::gcd},
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
@@ -79,14 +79,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.axes.iter().any(|axis| axis.extent.is_some())
     }
 
-    /// Pointer to element (`row`, `col`) of a matrix, whether or not it is within its extents.
+    /// Element (`row`, `col`) of a matrix, with the condition under which it is within its extents.
     #[track_caller]
-    pub(crate) fn pointer_at_coord(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> Ptr<'k, T, S, A> {
+    pub(crate) fn at_coord(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> CheckedPtr<'k, T, S, A> {
         let mut view = self.clone();
         for (mode, at) in self.layout.modes().zip([row, col]) {
             view.add_coordinate(&mode, at);
         }
-        view.pointer_to(0)
+        let offset = view.offset_of(0);
+        view.pointer_at(&offset).checked(view.contains(&offset))
     }
 
     /// Pointer to element number `element` of the view.

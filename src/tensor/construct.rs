@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     layout::{Codomain, ComposedLayout, DYNAMIC_EXTENT, Layout, Swizzle, Tuple, coord_of_index},
-    ptx::{Builder, Element, Extent, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
+    ptx::{Builder, Dim, Element, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
 /// Stands for an extent that only the launch knows, in a tensor of so many modes: their product stays within 64 bits. Coordinates
@@ -72,8 +72,10 @@ fn nothing() -> Layout<Step> {
 
 impl<'k> Builder<'k> {
     /// A tensor in global memory: `k.tensor(a, [m, k], [1, m])` is column-major. Extents and strides are integers or registers;
-    /// a stride that the host knows costs no instruction. If `pointer` is a parameter and the sizes are constants and
-    /// parameters, a launch checks that the buffer holds the tensor.
+    /// a stride that the host knows costs no instruction. A launch checks that the buffer contains the tensor.
+    ///
+    /// Rejected when the kernel is built: a pointer that is not a buffer parameter, and extents or strides that a launch cannot
+    /// compute, unless `unsafe` code vouches for the pointer ([`Ptr::assume_valid`]).
     ///
     /// Offsets along axes of known stride are computed in 32 bits.
     #[doc(alias = "make_tensor")]
@@ -85,11 +87,9 @@ impl<'k> Builder<'k> {
         strides: [Val<'k, u32>; R],
     ) -> Tensor<'k, Global, T, A> {
         const { assert!(R <= MAX_AXES, "a tensor has at most five modes of dynamic extent") };
-        if let Some(parameter) = pointer.parameter() {
-            let modes = std::iter::zip(extents, strides)
-                .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
-            self.promise_extent(Extent { parameter, element_bytes: T::SIZE, modes: modes.collect() });
-        }
+        let modes = std::iter::zip(extents, strides)
+            .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
+        self.promise_extent("tensor", pointer, modes.collect());
         let axes = std::iter::zip(extents, strides).map(|(extent, stride)| Axis {
             at: 0.into(),
             tile: None,
@@ -108,11 +108,17 @@ impl<'k> Builder<'k> {
 
     /// A tensor in global memory whose layout the host knows. Tiles must divide it: nothing is predicated.
     #[doc(alias = "make_tensor")]
+    #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(
         self,
         pointer: Ptr<'k, T, Global, A>,
         layout: &Layout,
     ) -> Tensor<'k, Global, T, A> {
+        let size = u64::try_from(layout.cosize()).map_or(Dim::Unknown, Dim::Const);
+        self.promise_extent("tensor_with_layout", pointer, vec![ExtentMode { size, stride: Dim::Const(1) }]);
+        if layout.stride().leaves().any(|&stride| stride < 0) {
+            self.refuse(format!("the tensor {layout} has elements before its start"));
+        }
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 

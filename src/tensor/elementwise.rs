@@ -74,7 +74,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> ReadElements<'k, T> for 
     fn element(&self, index: i64) -> Val<'k, T::Reg> {
         let view = self.resolved();
         let offset = view.offset_of(index);
-        view.pointer_at(&offset).load_if(view.contains(&offset), zero::<T>())
+        view.pointer_at(&offset).checked(view.contains(&offset)).load_or(zero::<T>())
     }
 }
 
@@ -83,8 +83,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Writable> WriteElements<'k, T> for
     fn put(&self, index: i64, value: Val<'k, T::Reg>) {
         let view = self.resolved();
         let offset = view.offset_of(index);
-        let (pointer, inside) = (view.pointer_at(&offset), view.contains(&offset));
-        self.kernel().when(inside, || pointer.store(value));
+        view.pointer_at(&offset).checked(view.contains(&offset)).store(value);
     }
 }
 

@@ -262,7 +262,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'_, 'k, S, T, ReadWrite> {
         let k = pointer.kernel();
         let bytes = step.elements.len() as u32 * T::SIZE;
         if bytes < T::Word::BYTES {
-            return Data::Element(pointer.load_if(condition, zero::<T>()));
+            return Data::Element(pointer.checked(condition).load_or(zero::<T>()));
         }
         let words =
             into.unwrap_or_else(|| (0..bytes / T::Word::BYTES).map(|_| k.fresh(T::Word::CLASS)).collect());
@@ -277,7 +277,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'_, 'k, S, T, ReadWrite> {
     fn write(&mut self, step: &Move, condition: Val<'k, bool>, data: Data<'k, T>) {
         let pointer = self.pointer_to(step.elements[0]);
         match data {
-            Data::Element(value) => pointer.kernel().when(condition, || pointer.store(value)),
+            Data::Element(value) => pointer.checked(condition).store(value),
             Data::Registers(words) => pointer.store_words(&words, condition),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    ptx::{Builder, Global, Ptr, Val},
+    ptx::{Builder, CheckedPtr, Global, Ptr, Val},
     tensor::{Tensor, TensorElement},
 };
 
@@ -80,8 +80,9 @@ impl<T: TensorElement, A> fmt::Debug for GlTile<'_, T, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// A matrix at `pointer`: `k.global(a, row_major(m, n))`. If that is a parameter, and the sizes are constants and
-    /// parameters, a launch checks that the buffer is large enough for the matrix.
+    /// A matrix in a buffer parameter: `k.global(a, row_major(m, n))`. A launch checks that the buffer is large enough for it.
+    ///
+    /// Rejected when the kernel is built: what [`tensor`](Self::tensor) rejects.
     #[track_caller]
     pub fn global<T: TensorElement, A>(
         self,
@@ -105,14 +106,14 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tensor.clone()
     }
 
-    /// Pointer to element (`row`, `col`), whether or not it is within the matrix.
+    /// Element (`row`, `col`); accesses to it happen only if it is within the matrix.
     #[track_caller]
-    pub fn element(
+    pub fn at(
         &self,
         row: impl Into<Val<'k, u32>>,
         col: impl Into<Val<'k, u32>>,
-    ) -> Ptr<'k, T, Global, A> {
-        self.tensor.pointer_at_coord(row.into(), col.into())
+    ) -> CheckedPtr<'k, T, Global, A> {
+        self.tensor.at_coord(row.into(), col.into())
     }
 }
 

@@ -19,6 +19,10 @@ impl Token {
     pub(super) fn is_word(&self, wanted: &str) -> bool {
         self.word() == Some(wanted)
     }
+
+    pub(super) fn is_mark(&self, wanted: char) -> bool {
+        *self == Self::Mark(wanted)
+    }
 }
 
 /// A token and the line that it is on, from 1.

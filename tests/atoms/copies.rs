@@ -1,4 +1,5 @@
 //! Copy atoms, executed: what every lane gets is what the atom's layouts say.
+#![allow(unsafe_code, reason = "copies that are cut by a number of bytes")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -51,6 +52,7 @@ fn load<const N: usize>(transposed: bool) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("load(x, y)", Target::SM_75, |k, (x, y)| {
         k.block([32]);
         k.grid([1]);
+        let (x, y) = (k.slice(x, 32 * (N as u32 + 1)), k.slice(y, 32 * N as u32));
         let (lane, tile) = (k.tid_x(), k.shared_aligned::<u32>(32 * N as u32, 16));
         for i in 0..N as u32 {
             tile.at(lane + 32 * i).store(x.at(lane + 32 * (i + 1)).load());
@@ -70,6 +72,7 @@ fn store<const N: usize>(transposed: bool) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("store(x, y)", Target::SM_90, |k, (x, y)| {
         k.block([32]);
         k.grid([1]);
+        let (x, y) = (k.slice(x, 32 * (N as u32 + 1)), k.slice(y, 32 * N as u32));
         let (lane, tile) = (k.tid_x(), k.shared_aligned::<u32>(32 * N as u32, 16));
         let values: [Val<'_, u32>; N] =
             std::array::from_fn(|i| x.at(lane * N as u32 + (32 + i as u32)).load());
@@ -127,7 +130,7 @@ fn registers_are_exchanged_as_the_layouts_say() {
         let kernel = Kernel::<Words>::build("exchange(x, y)", Target::SM_75, |k, (x, y)| {
             k.block([32]);
             k.grid([1]);
-            let lane = k.tid_x();
+            let (x, y, lane) = (k.slice(x, 64), k.slice(y, 64), k.tid_x());
             let row = [x.at(lane * 2).load(), x.at(lane * 2 + 1).load()];
             for (i, word) in (0u32..).zip(k.transpose_2x2(row, lane_bit)) {
                 y.at(lane * 2 + i).store(word);
@@ -138,7 +141,7 @@ fn registers_are_exchanged_as_the_layouts_say() {
     let moved = Kernel::<(In<f16x2>, Out<f16x2>)>::build("transposed(x, y)", Target::SM_75, |k, (x, y)| {
         k.block([32]);
         k.grid([1]);
-        y.at(k.tid_x()).store(k.movmatrix(x.at(k.tid_x()).load()));
+        k.slice(y, 32).at(k.tid_x()).store(k.movmatrix(k.slice(x, 32).at(k.tid_x()).load()));
     });
     let moved = moved.unwrap_or_else(|why| panic!("{why}"));
     for atom in copy_atoms() {
@@ -176,10 +179,10 @@ fn fill<const BYTES: u32>(valid: u32) -> Kernel<Words> {
         for i in 0..4 {
             tile.at(i).store(0xFFFF_FFFFu32);
         }
-        tile.copy_async_zero_fill::<BYTES>(x, valid);
+        unsafe { tile.copy_async_zero_fill::<BYTES>(x, valid) };
         k.cp_async_wait_all();
         for i in 0..4 {
-            y.at(i).store(tile.at(i).load());
+            k.slice(y, 4).at(i).store(tile.at(i).load());
         }
     });
     kernel.unwrap_or_else(|why| panic!("{why}"))

@@ -139,7 +139,7 @@ fn sums_in_place_run_in_a_loop() {
             k.mma_in_place(atom, &mut sums, &[Val::from(2.0f64)], &[Val::from(3.0f64)]);
             sums
         });
-        d.at(k.tid_x()).store(sums[0]);
+        k.slice(d, 32).at(k.tid_x()).store(sums[0]);
     });
     let kernel = kernel.unwrap_or_else(|why| panic!("{why}"));
     let device = Simulator::new();

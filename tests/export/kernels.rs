@@ -1,4 +1,5 @@
 //! Kernels that cover the features of a header.
+#![allow(unsafe_code, reason = "a kernel of plain pointers, whose manifest counts them")]
 
 use warpwright::{
     prelude::*,
@@ -17,8 +18,8 @@ pub(super) fn scale() -> Kernel<(In<f32>, Out<f32>, u32, f32)> {
             let slow = k.shared::<f32>(16 << 10);
             let i = k.ctaid_x() * 128 + k.tid_x();
             k.if_(i.lt(n), || {
-                slow.at(k.tid_x()).store(x.at(i).load());
-                y.at(i).store(slow.at(k.tid_x()).load() * by);
+                slow.at(k.tid_x()).store(unsafe { x.at(i).load() });
+                unsafe { y.at(i).store(slow.at(k.tid_x()).load() * by) };
             });
         },
     )
@@ -84,7 +85,7 @@ pub(super) fn module() -> Module {
         Kernel::<(u32,)>::build(name, Target::SM_80, |k, (x,)| {
             k.block([32]);
             k.grid([Dim::Const(1)]);
-            k.address_of(&state).at(k.tid_x() & 3u32).store(x);
+            k.variable(&state).at(k.tid_x() & 3u32).store(x);
         })
         .expect("it builds")
     };

@@ -39,6 +39,7 @@ fn everything_a_launch_needs() {
                 "max_registers": null,
                 "cluster": null,
                 "grid": ["(n + 127) / 128", "(n + 31) / 32", "2"],
+                "unsafe_accesses": 2,
                 "shared_bytes": {"static": 0, "dynamic": 65536},
                 "local_bytes": 0,
                 "registers": value["kernels"][0]["registers"],

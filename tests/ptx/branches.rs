@@ -1,4 +1,5 @@
 //! Branches that give state, and what is assumed in them.
+#![allow(unsafe_code, reason = "plain pointers to results")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -14,10 +15,10 @@ fn branches_give_what_the_one_that_runs_gives() {
         k.grid([1]);
         let t = block.thread();
         let (a, b) = k.if_else_with(t.lt(n), || (t * 2, Val::from(7u32)), || (Val::from(5u32), t + n));
-        y.at(t).store(a * 1000 + b);
+        unsafe { y.at(t).store(a * 1000 + b) };
         // Carried on through a loop, and exchanged.
         let (a, b) = k.fold(2, (a, b), |_, (a, b)| k.if_else_with(t.lt(32), || (b, a), || (a, b + 1)));
-        y.at(t + 64).store(a * 1000 + b);
+        unsafe { y.at(t + 64).store(a * 1000 + b) };
         let known = k.if_else_with(true, || Val::from(1u32), || t);
         assert_eq!(known.as_constant(), Some(1), "a constant condition writes one branch");
     })
@@ -63,7 +64,7 @@ fn branches_of_different_shapes() {
 #[test]
 fn a_divisor_assumed_in_a_branch_is_no_precondition_of_the_launch() {
     let kernel = Kernel::<(u32,)>::build("f(n)", Target::SM_80, |k, (n,)| {
-        k.if_((n & 7).eq(0), || assert!(n.assume_multiple_of(8).is_multiple_of(8)));
+        k.if_((n & 7).eq(0), || assert!(unsafe { n.assume_multiple_of(8) }.is_multiple_of(8)));
         assert!(!n.is_multiple_of(2));
     })
     .unwrap_or_else(|e| panic!("{e}"));
@@ -78,7 +79,7 @@ fn a_handle_to_a_register_that_is_written_in_place_is_refused() {
         let old = tile.registers()[0];
         let fragment = tile.into_fragment();
         fragment.set(0, 2.0);
-        y.store(old);
+        unsafe { y.store(old) };
     });
     let error = kernel.unwrap_err();
     assert!(matches!(error.kind(), BuildErrorKind::Overwritten { .. }), "{error}");
@@ -87,7 +88,7 @@ fn a_handle_to_a_register_that_is_written_in_place_is_refused() {
     let kernel = Kernel::<(Out<f32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
         let fragment = k.filled::<Rt<f32, 1, 1>>(1.0).into_fragment();
         fragment.set(0, 2.0);
-        y.store(fragment.get(0));
+        unsafe { y.store(fragment.get(0)) };
     });
     kernel.unwrap_or_else(|e| panic!("{e}"));
 }

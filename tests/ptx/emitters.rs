@@ -1,5 +1,5 @@
 //! Every typed emitter, called once: what it writes is in the table, ptxas takes it, and no row is without an emitter.
-
+#![allow(unsafe_code, reason = "emits every access, raw ones too")]
 #![allow(
     clippy::eq_op,
     clippy::type_complexity,
@@ -377,10 +377,10 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
             Load::Acquire(MemoryScope::Sys),
         ] {
             let _: (_, [_; 4], [_; 2], _) = (
-                u.at(i).load_with(how),
-                f.load_vector_with(how),
-                d.load_vector_with(how),
-                bytes.load_with(how),
+                unsafe { u.at(i).load_with(how) },
+                unsafe { f.load_vector_with(how) },
+                unsafe { d.load_vector_with(how) },
+                unsafe { bytes.load_with(how) },
             );
         }
         for how in [
@@ -394,12 +394,12 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
             Store::Relaxed(MemoryScope::Cluster),
             Store::Release(MemoryScope::Sys),
         ] {
-            u.at(i).store_with(how, i);
-            f.store_vector_with(how, [Val::from(1.0); 4]);
-            d.store_vector_with(how, [Val::from(1.0); 2]);
+            unsafe { u.at(i).store_with(how, i) };
+            unsafe { f.store_vector_with(how, [Val::from(1.0); 4]) };
+            unsafe { d.store_vector_with(how, [Val::from(1.0); 2]) };
         }
-        h.store_vector([Val::from(f16::ONE); 4]);
-        bytes.at(i).store(i);
+        unsafe { h.store_vector([Val::from(f16::ONE); 4]) };
+        unsafe { bytes.at(i).store(i) };
         let shared = k.shared::<u32>(64);
         let generic = shared.generic();
         let _ = (
@@ -408,15 +408,15 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
             generic.is_in::<Local>(),
             generic.is_in::<Const>(),
         );
-        generic.to_space::<Shared>().store(1);
-        u.generic().to_space::<Global>().store(generic.load());
+        unsafe { generic.to_space::<Shared>() }.store(1);
+        unsafe { u.generic().to_space::<Global>().store(generic.load()) };
         for into in [Prefetch::L1, Prefetch::L2, Prefetch::L2EvictLast, Prefetch::L2EvictNormal] {
-            u.prefetch(into);
+            unsafe { u.prefetch(into) };
         }
         shared.atomic().add(1);
         for order in [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel] {
             for scope in [MemoryScope::Cta, MemoryScope::Cluster, MemoryScope::Gpu, MemoryScope::Sys] {
-                let a = u.atomic().order(order).scope(scope);
+                let a = unsafe { u.atomic() }.order(order).scope(scope);
                 let _ = (
                     a.add(1),
                     a.min(1),
@@ -429,29 +429,29 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
                     a.exchange(1),
                     a.compare_exchange(0, 1),
                 );
-                f.atomic().order(order).scope(scope).exchange(1.0);
-                h.atomic().order(order).scope(scope).add(f16::ONE);
-                bb.atomic().order(order).scope(scope).add(bb.load());
+                unsafe { f.atomic() }.order(order).scope(scope).exchange(1.0);
+                unsafe { h.atomic() }.order(order).scope(scope).add(f16::ONE);
+                unsafe { bb.atomic() }.order(order).scope(scope).add(unsafe { bb.load() });
             }
         }
         let _ = (
-            f.atomic().add(1.0),
-            d.atomic().add(1.0),
-            hh.atomic().add(hh.load()),
-            b.atomic().add(bf16::ONE),
-            l.atomic().add(1),
-            s.atomic().add(1),
+            unsafe { f.atomic() }.add(1.0),
+            unsafe { d.atomic() }.add(1.0),
+            unsafe { hh.atomic() }.add(unsafe { hh.load() }),
+            unsafe { b.atomic() }.add(bf16::ONE),
+            unsafe { l.atomic() }.add(1),
+            unsafe { s.atomic() }.add(1),
         );
         let _ = (
-            l.atomic().max(-1),
-            s.atomic().min(-1),
-            l.atomic().xor(1),
-            h.atomic().compare_exchange(f16::ONE, f16::ONE),
-            d.atomic().exchange(1.0),
+            unsafe { l.atomic() }.max(-1),
+            unsafe { s.atomic() }.min(-1),
+            unsafe { l.atomic() }.xor(1),
+            unsafe { h.atomic() }.compare_exchange(f16::ONE, f16::ONE),
+            unsafe { d.atomic() }.exchange(1.0),
         );
         for order in [Order::Relaxed, Order::Release] {
             for scope in [MemoryScope::Cta, MemoryScope::Cluster, MemoryScope::Gpu, MemoryScope::Sys] {
-                let a = u.reduction().order(order).scope(scope);
+                let a = unsafe { u.reduction() }.order(order).scope(scope);
                 a.add(1);
                 a.min(1);
                 a.max(1);
@@ -460,14 +460,17 @@ fn memory() -> Result<Kernel<Buffers>, BuildError> {
                 a.xor(1);
                 a.inc(5);
                 a.dec(5);
-                bb.reduction().order(order).scope(scope).add(bb.load());
-                h.reduction().order(order).scope(scope).add(f16::ONE);
+                unsafe { bb.reduction() }.order(order).scope(scope).add(unsafe { bb.load() });
+                unsafe { h.reduction() }.order(order).scope(scope).add(f16::ONE);
             }
         }
-        f.reduction().add_vector([Val::from(1.0); 4]);
-        f.reduction().order(Order::Relaxed).scope(MemoryScope::Gpu).add_vector([Val::from(1.0); 2]);
-        h.reduction().add_vector([Val::from(f16::ONE); 8]);
-        bb.reduction().add_vector([bb.load(); 4]);
+        unsafe { f.reduction() }.add_vector([Val::from(1.0); 4]);
+        unsafe { f.reduction() }
+            .order(Order::Relaxed)
+            .scope(MemoryScope::Gpu)
+            .add_vector([Val::from(1.0); 2]);
+        unsafe { h.reduction() }.add_vector([Val::from(f16::ONE); 8]);
+        unsafe { bb.reduction() }.add_vector([unsafe { bb.load() }; 4]);
     })
 }
 
@@ -477,8 +480,8 @@ fn matrices() -> Result<Kernel<(InOut<f16x2>, InOut<bf16x2>)>, BuildError> {
         k.max_registers(64);
         k.cluster([2]).sync();
         let shared = k.shared_aligned::<f16x2>(1024, 16);
-        shared.copy_async::<16>(global);
-        shared.copy_async::<4>(global);
+        shared.copy_async::<16>(unsafe { global.when(true) });
+        shared.copy_async::<4>(unsafe { global.when(true) });
         k.cp_async_commit_group();
         k.cp_async_wait_group(0);
         k.cp_async_wait_all();
@@ -487,7 +490,7 @@ fn matrices() -> Result<Kernel<(InOut<f16x2>, InOut<bf16x2>)>, BuildError> {
         let f = [Val::from(0.0f32); 4];
         let _ = (k.mma_m16n8k16(a, [a1, a2], f), k.mma_m16n8k16(a, [a1, a2], [a1, a2]));
         let _ = (k.mma_m16n8k8([a1, a2], [a0], f), k.mma_m16n8k8([a1, a2], [a0], [a1, a2]));
-        let b = brains.load();
+        let b = unsafe { brains.load() };
         let _ = (k.mma_m16n8k16([b; 4], [b; 2], f), k.mma_m16n8k8([b; 2], [b], f));
         shared.stmatrix(a);
         shared.stmatrix_trans([a1, a2]);

@@ -1,4 +1,5 @@
 //! What is known of values: instructions that it makes needless are left out, and results stay the same.
+#![allow(unsafe_code, reason = "plain pointers to results")]
 
 use proptest::prelude::*;
 use warpwright::{
@@ -32,7 +33,7 @@ fn results(
         k.grid([1]);
         let mut at = 0;
         write(k, n, &mut |value| {
-            y.at(at).store(value);
+            unsafe { y.at(at).store(value) };
             at += 1;
         });
     });
@@ -44,18 +45,18 @@ fn results(
 
 #[test]
 fn chains_of_constants_are_one_instruction() {
-    let lines = instructions(|_, n, y| y.store(n * 4 * 16 * 64));
+    let lines = instructions(|_, n, y| unsafe { y.store(n * 4 * 16 * 64) });
     assert!(lines.len() == 2 && lines[0].ends_with(", 4096;"), "{lines:#?}");
-    assert_eq!(instructions(|_, n, y| y.store((n + 3) + 5)).len(), 2);
-    assert_eq!(instructions(|_, n, y| y.store((n + 3) - 3)).len(), 1);
-    assert_eq!(instructions(|_, n, y| y.store(n << 3 << 2)).len(), 2);
-    assert_eq!(instructions(|_, n, y| y.store(n >> 3 >> 2)).len(), 2);
+    assert_eq!(instructions(|_, n, y| unsafe { y.store((n + 3) + 5) }).len(), 2);
+    assert_eq!(instructions(|_, n, y| unsafe { y.store((n + 3) - 3) }).len(), 1);
+    assert_eq!(instructions(|_, n, y| unsafe { y.store(n << 3 << 2) }).len(), 2);
+    assert_eq!(instructions(|_, n, y| unsafe { y.store(n >> 3 >> 2) }).len(), 2);
     // The product in between is stored too.
     assert_eq!(
         instructions(|_, n, y| {
             let four = n * 4;
-            y.store(four);
-            y.at(1).store(four * 16);
+            unsafe { y.store(four) };
+            unsafe { y.at(1).store(four * 16) };
         })
         .len(),
         4
@@ -65,11 +66,17 @@ fn chains_of_constants_are_one_instruction() {
 #[test]
 fn bits_that_are_known_cost_nothing() {
     let stored = |lines: Vec<String>| lines.last().expect("a store").rsplit(' ').next().map(String::from);
-    assert_eq!(stored(instructions(|k, _, y| y.store(((k.tid_x() & 3) * 16) >> 6))).as_deref(), Some("0;"));
-    assert_eq!(stored(instructions(|k, _, y| y.store((k.tid_x() * 4 + 3) & 3))).as_deref(), Some("3;"));
-    let masked = instructions(|k, _, y| y.store(k.tid_x() & 127));
+    assert_eq!(
+        stored(instructions(|k, _, y| unsafe { y.store(((k.tid_x() & 3) * 16) >> 6) })).as_deref(),
+        Some("0;")
+    );
+    assert_eq!(
+        stored(instructions(|k, _, y| unsafe { y.store((k.tid_x() * 4 + 3) & 3) })).as_deref(),
+        Some("3;")
+    );
+    let masked = instructions(|k, _, y| unsafe { y.store(k.tid_x() & 127) });
     assert_eq!(masked.len(), 2, "{masked:#?}");
-    let compared = instructions(|k, _, y| k.if_(k.tid_x().lt(128u32), || y.store(1)));
+    let compared = instructions(|k, _, y| k.if_(k.tid_x().lt(128u32), || unsafe { y.store(1) }));
     assert!(!compared.iter().any(|line| line.contains("setp") || line.contains("bra")), "{compared:#?}");
 }
 
@@ -80,7 +87,7 @@ fn what_is_assumed_in_a_branch_does_not_leave_it() {
         let built = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
             let mut escaped = None;
             k.if_(n.eq(1), || escaped = Some(escape(n)));
-            y.store(escaped.expect("set"));
+            unsafe { y.store(escaped.expect("set")) };
         });
         matches!(built.expect_err("an escape").kind(), warpwright::ptx::BuildErrorKind::NotDominated { .. })
     };
@@ -97,8 +104,8 @@ fn no_predicate_is_negated_for_a_branch() {
     let lines = instructions(|k, n, y| {
         let i = k.var(0u32);
         k.while_(|| i.get().lt(n), |_| i.update(|i| i + 1));
-        k.if_(!(n.lt(3) & n.gt(1)), || y.store(i.get()));
-        k.when(!n.eq(4), || y.at(1).store(5));
+        k.if_(!(n.lt(3) & n.gt(1)), || unsafe { y.store(i.get()) });
+        k.when(!n.eq(4), || unsafe { y.at(1).store(5) });
     });
     assert!(!lines.iter().any(|line| line.starts_with("not")), "{lines:#?}");
     assert_eq!(lines.iter().filter(|line| line.starts_with("setp")).count(), 4, "{lines:#?}");
@@ -171,7 +178,7 @@ fn loops_near_the_largest_number_end() {
 #[test]
 fn steps_cost_nothing_where_they_are_safe() {
     let count = |steps: &dyn for<'k> Fn(Val<'k, u32>) -> Steps<'k, u32>| {
-        instructions(|k, n, y| k.for_(steps(n), |i| y.at(i).store(i))).len()
+        instructions(|k, n, y| k.for_(steps(n), |i| unsafe { y.at(i).store(i) })).len()
     };
     let by_ones = count(&|n| n.into());
     assert_eq!(count(&|n| Steps::new(0, n.multiple_of(4)).by(4)), by_ones);
@@ -184,7 +191,7 @@ fn grid_rules_take_parameters_as_they_are() {
         Kernel::<(Out<u32>, u32, u32)>::build("f(y, rows, cols)", Target::SM_80, |k, (y, rows, cols)| {
             k.block([1]);
             k.grid((rows, cols.tiles(64)));
-            y.at(k.ctaid_x() + k.ctaid_y() * rows).store(1);
+            unsafe { y.at(k.ctaid_x() + k.ctaid_y() * rows).store(1) };
         });
     let kernel = kernel.expect("the kernel is right");
     let device = Simulator::new();
@@ -353,10 +360,10 @@ proptest! {
                 values.push(next);
             }
             for (row, &value) in values.iter().enumerate() {
-                y.at(k.tid_x()).at(64 * row as u32).store(value);
+                unsafe { y.at(k.tid_x()).at(64 * row as u32).store(value) };
                 for divisor in [2, 3, 4, 5, 8, 12, 64] {
                     if value.is_multiple_of(divisor) {
-                        k.if_((value % k.var(divisor).get()).ne(0), || y.at(k.tid_x()).store(0xbad));
+                        k.if_((value % k.var(divisor).get()).ne(0), || unsafe { y.at(k.tid_x()).store(0xbad) });
                     }
                 }
             }

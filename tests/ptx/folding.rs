@@ -1,5 +1,6 @@
 //! Folding never changes a value: constants give what an H200 was recorded to give, and what the simulator gives for
 //! the instruction that would have been written otherwise, with any of its operands constant and the others not.
+#![allow(unsafe_code, reason = "one pointer walks over all results")]
 
 mod conversions;
 mod floats;
@@ -112,7 +113,7 @@ fn chosen<T: Copy>(mask: u32, registers: [T; 4], constants: [T; 4]) -> [T; 4] {
 fn available(target: Target) -> Vec<&'static Operation> {
     let exists = |operation: &&Operation| {
         let kernel = Kernel::<(In<u64>,)>::build("operation", target, |_, (x,)| {
-            let word = x.load();
+            let word = unsafe { x.load() };
             let _ = (operation.apply)([word; 4]);
         });
         kernel.is_ok()
@@ -128,13 +129,13 @@ fn simulate(target: Target, operations: &[&Operation], registers: &[Bits], const
         k.block([THREADS as u32]);
         k.grid([1]);
         let lane = k.tid_x();
-        let words: [Val<'_, u64>; 4] = std::array::from_fn(|i| x.at(lane * 4).at(i as u32).load());
+        let words: [Val<'_, u64>; 4] = std::array::from_fn(|i| unsafe { x.at(lane * 4).at(i as u32).load() });
         let mut out = out.at(lane);
         for operation in operations {
             for (constants, mask) in
                 constants.iter().flat_map(|c| operation.masks().map(move |mask| (c, mask)))
             {
-                out.store((operation.apply)(chosen(mask, words, constants.map(Val::from))));
+                unsafe { out.store((operation.apply)(chosen(mask, words, constants.map(Val::from)))) };
                 out = out.at(THREADS as u32);
             }
         }

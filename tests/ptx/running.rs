@@ -1,4 +1,5 @@
 //! What does not fold, run in the simulator: carry chains, shuffles, votes, reductions, atomics, address spaces.
+#![allow(unsafe_code, reason = "generic addresses")]
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -17,10 +18,10 @@ fn run(
         k.block([32]);
         k.grid([1]);
         let lane = k.laneid();
-        let mut out = out.at(lane);
+        let (out, mut at) = (k.slice(out, 32 * rows), lane);
         write(k, lane, &mut |value| {
-            out.store(value);
-            out = out.at(32);
+            out.at(at).store(value);
+            at = at + 32;
         });
     })
     .unwrap_or_else(|e| panic!("{e}"));
@@ -91,7 +92,7 @@ fn atomics_add_up_through_generic_addresses_too() {
         k.if_(lane.lt(4), || shared.at(lane).store(0));
         k.sync_threads();
         shared.atomic().order(Order::AcqRel).scope(MemoryScope::Cta).add(lane);
-        shared.byte_offset(4).generic().reduction().max(lane);
+        unsafe { shared.byte_offset(4).generic().reduction() }.max(lane);
         shared.byte_offset(8).atomic().or(lane);
         shared.byte_offset(12).atomic().inc(9);
         k.sync_threads();

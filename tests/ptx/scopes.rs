@@ -1,4 +1,5 @@
 //! Scopes as values: ranks, sizes, barriers, work for one warp.
+#![allow(unsafe_code, reason = "plain pointers to results")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -18,7 +19,7 @@ fn each_thread<const N: usize>(
         k.grid([1]);
         assert_eq!(block.size(), threads);
         let value = write(k, block);
-        y.at(block.thread()).store(value);
+        unsafe { y.at(block.thread()).store(value) };
     })
     .unwrap_or_else(|e| panic!("{e}"));
     let device = Simulator::new();
@@ -108,18 +109,18 @@ macro_rules! check_reductions {
             let block = k.block([$threads]);
             k.grid([1]);
             let at = |row: u32| block.thread() + row * block.size();
-            let x = x.at(block.thread()).load();
+            let x = unsafe { x.at(block.thread()).load() };
             let scope = $scope(k);
             let results =
                 [scope.sum(x), scope.max(x), scope.min(x), scope.inclusive_scan(x), scope.exclusive_scan(x)];
             for (row, result) in (0..).zip(results) {
-                y.at(at(row)).store(result);
+                unsafe { y.at(at(row)).store(result) };
             }
             // The second iteration must not overtake the first one's reads.
             k.for_(2, |i| {
                 let scaled = k.var(x);
                 k.if_(i.eq(0), || scaled.set(<$t>::from($from(1))));
-                y.at(at(5)).store(scope.sum(scaled.get()));
+                unsafe { y.at(at(5)).store(scope.sum(scaled.get())) };
             });
         })
         .unwrap_or_else(|e| panic!("{e}"));
@@ -222,7 +223,7 @@ fn warps_of_a_block_reduce_and_scan() {
 fn a_block_of_parts_of_warps_does_not_reduce() {
     let kernel = Kernel::<(Out<u32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
         let block = k.block([80]);
-        y.at(block.thread()).store(block.sum(block.thread()));
+        unsafe { y.at(block.thread()).store(block.sum(block.thread())) };
     });
     let error = kernel.unwrap_err();
     assert!(error.to_string().contains("a multiple of 32 threads"), "{error}");
@@ -234,10 +235,10 @@ fn sums_of_negative_zeros_and_extremes_beside_nan() {
         let kernel = Kernel::<(In<f32>, Out<f32>)>::build("f(x, y)", Target::SM_80, |k, (x, y)| {
             let block = k.block([96]);
             k.grid([1]);
-            let x = x.at(block.thread()).load();
-            y.at(block.thread()).store(block.sum(x));
-            y.at(block.thread() + 96).store(block.max(x));
-            y.at(block.thread() + 192).store(block.min(x));
+            let x = unsafe { x.at(block.thread()).load() };
+            unsafe { y.at(block.thread()).store(block.sum(x)) };
+            unsafe { y.at(block.thread() + 96).store(block.max(x)) };
+            unsafe { y.at(block.thread() + 192).store(block.min(x)) };
         })
         .unwrap_or_else(|e| panic!("{e}"));
         let device = Simulator::new();
@@ -267,17 +268,21 @@ fn lanes_exchange_values_of_any_type() {
             k.grid([1]);
             let (warp, t) = (k.warp(), block.thread());
             let big = t.cast::<u64>() * 0x1_0000_0003u64;
-            wide.at(t).store(warp.shfl_bfly(big, 5));
-            wide.at(t + 64).store(warp.broadcast(big, 7));
-            wide.at(t + 128).store(block.broadcast(big, 40));
+            unsafe { wide.at(t).store(warp.shfl_bfly(big, 5)) };
+            unsafe { wide.at(t + 64).store(warp.broadcast(big, 7)) };
+            unsafe { wide.at(t + 128).store(block.broadcast(big, 40)) };
             let half = t.cast::<u16>() * 257u16;
-            narrow.at(t).store(warp.shfl_up(half, 1).cast::<u32>());
-            narrow.at(t + 64).store(warp.shfl_down((t & 3).eq(1), 2).select(1, 0));
-            narrow.at(t + 128).store(warp.ballot((t & 1).eq(1)));
-            narrow.at(t + 192).store(warp.count(t.lt(40)));
-            narrow.at(t + 256).store(block.count(t.lt(40)));
-            narrow.at(t + 320).store(warp.all(t.lt(40)).select(1, 0) + warp.any(t.ge(40)).select(2, 0));
-            narrow.at(t + 384).store(block.all(t.lt(64)).select(1, 0) + block.any(t.ge(64)).select(2, 0));
+            unsafe { narrow.at(t).store(warp.shfl_up(half, 1).cast::<u32>()) };
+            unsafe { narrow.at(t + 64).store(warp.shfl_down((t & 3).eq(1), 2).select(1, 0)) };
+            unsafe { narrow.at(t + 128).store(warp.ballot((t & 1).eq(1))) };
+            unsafe { narrow.at(t + 192).store(warp.count(t.lt(40))) };
+            unsafe { narrow.at(t + 256).store(block.count(t.lt(40))) };
+            unsafe {
+                narrow.at(t + 320).store(warp.all(t.lt(40)).select(1, 0) + warp.any(t.ge(40)).select(2, 0))
+            };
+            unsafe {
+                narrow.at(t + 384).store(block.all(t.lt(64)).select(1, 0) + block.any(t.ge(64)).select(2, 0))
+            };
         })
         .unwrap_or_else(|e| panic!("{e}"));
     let device = Simulator::new();
@@ -315,7 +320,7 @@ fn lanes_exchange_values_of_any_type() {
 fn results_of_collectives_are_uniform() {
     let kernel = Kernel::<(In<f32>,)>::build("f(x)", Target::SM_80, |k, (x,)| {
         let block = k.block([128]);
-        let x = x.at(block.thread()).load();
+        let x = unsafe { x.at(block.thread()).load() };
         let levels = [
             (k.warp().sum(x).uniformity(), Uniformity::WARP),
             (k.warp().max(block.thread()).uniformity(), Uniformity::WARP),

@@ -1,4 +1,5 @@
 //! What is known of a register's uniformity, and collectives that not all of their threads reach.
+#![allow(unsafe_code, reason = "plain pointers to results")]
 
 use std::cell::Cell;
 
@@ -8,16 +9,11 @@ use warpwright::{
     ptx::{BuildErrorKind, ConditionKind, FULL_MASK, Uniformity},
 };
 
-type Args = (In<u32>, InOut<u32>, u32);
+type Args = (InOut<u32>, InOut<u32>, u32);
 
 /// Builds a kernel of 128 threads.
 fn build(
-    write: impl for<'k> FnOnce(
-        Builder<'k>,
-        Ptr<'k, u32, Global, warpwright::ptx::Read>,
-        Ptr<'k, u32, Global>,
-        Val<'k, u32>,
-    ),
+    write: impl for<'k> FnOnce(Builder<'k>, Ptr<'k, u32, Global>, Ptr<'k, u32, Global>, Val<'k, u32>),
 ) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("f(x, y, n)", Target::SM_90, |k, (x, y, n)| {
         k.block([128]);
@@ -86,7 +82,7 @@ fn levels_follow_from_operands() {
             (t.le(63).uniformity(), Threads(64)),
             (t.lt(n).uniformity(), Uniformity::NONE),
             (t.eq(64).uniformity(), Uniformity::NONE),
-            (x.load().uniformity(), Uniformity::NONE),
+            (unsafe { x.load() }.uniformity(), Uniformity::NONE),
             (k.shfl_idx(t, 0).uniformity(), Uniformity::WARP),
             (k.shfl_idx(n, t & 31).uniformity(), Grid),
             (k.shfl_idx(t, t & 31).uniformity(), Uniformity::NONE),
@@ -216,7 +212,7 @@ fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
         k.loop_(|l| {
             line.set(line!() + 1);
             k.sync_threads();
-            l.break_if(x.load().eq(0));
+            l.break_if(unsafe { x.load() }.eq(0));
         });
     });
     refused(kernel, line.get(), (ConditionKind::Break, line.get() + 1), Uniformity::Block);
@@ -226,14 +222,14 @@ fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
         k.loop_(|l| {
             k.sync_threads();
             l.break_if(n.eq(0));
-            l.continue_if(x.load().eq(0));
+            l.continue_if(unsafe { x.load() }.eq(0));
         });
     }));
     let kernel = build(|k, x, _, n| {
         k.loop_(|l| {
             l.break_if(n.eq(0));
             line.set(line!() + 1);
-            l.continue_if(x.load().eq(0));
+            l.continue_if(unsafe { x.load() }.eq(0));
             k.sync_threads();
         });
     });
@@ -267,7 +263,7 @@ fn a_loop_carries_what_is_as_uniform_as_it_came_in() {
     // What comes back differs from lane to lane, but nothing relied on it.
     accepted(build(|k, _, y, n| {
         let sum = k.fold(n, Val::from(0u32), |i, sum| sum + i + k.laneid());
-        y.store(sum);
+        unsafe { y.store(sum) };
     }));
 }
 
@@ -337,7 +333,7 @@ fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
         k.for_(n, |_| {
             line.set(line!() + 1);
             k.if_(go_on.get().ne(0), || k.sync_threads());
-            go_on.set(x.load());
+            go_on.set(unsafe { x.load() });
         });
     });
     let varies_at = refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::Block);
@@ -350,7 +346,7 @@ fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
                 line.set(line!() + 1);
                 k.if_(go_on.get().ne(0), || k.sync_threads());
             });
-            go_on.set(x.load());
+            go_on.set(unsafe { x.load() });
         });
     });
     refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::Block);
@@ -362,7 +358,7 @@ fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
             || go_on.get().ne(0),
             |_| {
                 k.sync_threads();
-                go_on.set(x.load());
+                go_on.set(unsafe { x.load() });
             },
         );
     });
@@ -372,7 +368,7 @@ fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
 #[test]
 fn what_is_assumed_holds_until_the_branch_ends() {
     accepted(build(|k, x, _, n| {
-        let loaded = x.load();
+        let loaded = unsafe { x.load() };
         let block = k.this_block();
         k.if_(n.eq(1), || {
             k.if_(loaded.ne(0).assume_uniform(block), || block.sync());
@@ -397,15 +393,15 @@ fn matrix_instructions_and_raw_lines_take_the_whole_warp() {
     let kernel = build(|k, _, _, _| {
         k.if_(k.laneid().lt(16), || {
             line.set(line!() + 1);
-            k.raw("wgmma.fence.sync.aligned;").emit();
+            unsafe { k.raw("wgmma.fence.sync.aligned;") }.emit();
         });
     });
     refused(kernel, line.get(), (ConditionKind::If, line.get() - 2), Uniformity::WARP_GROUP);
     accepted(build(|k, _, _, _| {
         let v = k.var(0u32);
-        k.raw("mov.u32 {v}, %laneid;").input("v", v).emit();
+        unsafe { k.raw("mov.u32 {v}, %laneid;") }.input("v", v).emit();
         assert_eq!(v.get().uniformity(), Uniformity::NONE);
-        let out = k.raw("mov.u32 {d}, 7;").out::<u32>("d").emit();
+        let out = unsafe { k.raw("mov.u32 {d}, 7;") }.out::<u32>("d").emit();
         assert_eq!(out.uniformity(), Uniformity::NONE);
     }));
 }

@@ -16,7 +16,7 @@ fn kernel(name: &str, write: impl for<'k> FnOnce(Builder<'k>)) -> Kernel<()> {
 #[test]
 fn kernels_share_declarations_and_version() {
     let table = Variable::constant("table", &[1.0f32, 2.0]);
-    let show = |k: Builder<'_>| k.print("{}\n", k.address_of(&table).load());
+    let show = |k: Builder<'_>| k.print("{}\n", k.variable(&table).at(0).load());
     let [a, b] = ["a", "b"].map(|name| kernel(name, show));
     let c = kernel("c", |k| {
         k.shared::<u32>(4);

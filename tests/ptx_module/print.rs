@@ -1,4 +1,5 @@
 //! Printing: the C format, the argument buffer, and what is refused. The simulator's and the GPU's tests read what comes out.
+#![allow(unsafe_code, reason = "the text alone")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -21,7 +22,7 @@ fn c_format(ptx: &str) -> (Vec<u8>, String) {
 fn a_print_as_it_is_written() {
     let ptx = built::<(In<f32>,)>("show(x)", |k, (x,)| {
         let i = k.tid_x();
-        k.print("x[{}] = {}\n", (i, x.at(i).load()));
+        k.print("x[{}] = {}\n", (i, unsafe { x.at(i).load() }));
     });
     let body = &ptx[ptx.find("// print").expect("a comment")..];
     assert_eq!(

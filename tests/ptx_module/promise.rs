@@ -1,4 +1,5 @@
 //! Promised divisors: where they hold.
+#![allow(unsafe_code, reason = "the alignment of pointers")]
 
 use warpwright::{prelude::*, ptx::BuildErrorKind};
 
@@ -9,17 +10,17 @@ fn a_promise_about_a_register_holds_in_its_branch() {
     built::<(InOut<f32>, u32)>("f(p, n)", |k, (p, n)| {
         let i = n * k.tid_x();
         k.if_(i.lt(8), || {
-            let by_four = i.multiple_of(4);
-            k.if_(i.lt(4), || p.at(by_four).store_vector(p.at(i).load_vector::<4>()));
-            p.at(i).store_vector(p.at(i).load_vector::<4>());
+            let by_four = unsafe { i.assume_multiple_of(4) };
+            k.if_(i.lt(4), || unsafe { p.at(by_four).store_vector(p.at(i).load_vector::<4>()) });
+            unsafe { p.at(i).store_vector(p.at(i).load_vector::<4>()) };
         });
     });
     let after = refused::<(InOut<f32>, u32)>(|k, (p, n)| {
         let i = n * k.tid_x();
         k.if_(i.lt(8), || {
-            i.multiple_of(4);
+            unsafe { i.assume_multiple_of(4) };
         });
-        p.at(i).load_vector::<4>();
+        unsafe { p.at(i).load_vector::<4>() };
     });
     assert!(matches!(after, BuildErrorKind::Misaligned { .. }), "{after}");
 }
@@ -30,6 +31,17 @@ fn a_promise_about_a_parameter_holds_everywhere() {
         k.if_(n.lt(8), || {
             n.multiple_of(4);
         });
-        p.at(n).store_vector(p.at(n).load_vector::<4>());
+        unsafe { p.at(n).store_vector(p.at(n).load_vector::<4>()) };
+    });
+}
+
+#[test]
+fn a_computed_register_is_not_believed() {
+    let refused = refused::<(InOut<f32>, u32)>(|k, (_, n)| {
+        (n * k.tid_x()).multiple_of(4);
+    });
+    assert!(matches!(refused, BuildErrorKind::UnknownMultiple { divisor: 4 }), "{refused}");
+    built::<(InOut<f32>, u32)>("f(p, n)", |k, (_, n)| {
+        (n * 12u32 + (k.tid_x() << 2u32)).multiple_of(4);
     });
 }

@@ -1,4 +1,5 @@
 //! Raw lines: what they become, and what is refused.
+#![allow(unsafe_code, reason = "raw lines")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -11,26 +12,29 @@ use super::built::{built, lines, refused};
 #[test]
 fn every_kind_of_operand() {
     let ptx = built::<(InOut<u32>, u32, f32, f16)>("f(p, n, x, h)", |k, (p, n, x, h)| {
-        let loaded = k.raw("ld.global.u32 {d}, {p};").out::<u32>("d").input("p", p.at(3)).emit();
-        let (sum, carry) = k
-            .raw("{ add.cc.u32 {s}, {a}, {b};\n addc.u32 {c}, 0, 0; }")
+        let loaded = unsafe { k.raw("ld.global.u32 {d}, {p};") }.out::<u32>("d").input("p", p.at(3)).emit();
+        let (sum, carry) = unsafe { k.raw("{ add.cc.u32 {s}, {a}, {b};\n addc.u32 {c}, 0, 0; }") }
             .out::<u32>("s")
             .out::<u32>("c")
             .input("a", loaded)
             .input("b", 7u32)
             .emit();
         let count = k.var::<u32>(0u32);
-        k.raw("@{p} add.u32 {v}, {v}, {by};")
+        unsafe { k.raw("@{p} add.u32 {v}, {v}, {by};") }
             .input("p", n.lt(sum))
             .input("v", count)
             .input("by", carry)
             .emit();
-        let halves: [Val<'_, f16>; 2] = k.raw("mov.b32 {h}, {x};").out_vector("h").input("x", x).emit();
-        k.raw("mul.f16x2 {x}, {x}, {x}; // square")
-            .input("x", k.raw("mov.b32 {d}, {h};").out::<f16x2>("d").input("h", [halves[0], h]).emit())
+        let halves: [Val<'_, f16>; 2] =
+            unsafe { k.raw("mov.b32 {h}, {x};") }.out_vector("h").input("x", x).emit();
+        unsafe { k.raw("mul.f16x2 {x}, {x}, {x}; // square") }
+            .input(
+                "x",
+                unsafe { k.raw("mov.b32 {d}, {h};") }.out::<f16x2>("d").input("h", [halves[0], h]).emit(),
+            )
             .emit();
-        p.store(count.get());
-        k.raw("membar.gl;").emit();
+        unsafe { p.store(count.get()) };
+        unsafe { k.raw("membar.gl;") }.emit();
     });
     assert_eq!(
         lines(&ptx, &["// raw"]),
@@ -50,7 +54,7 @@ fn every_kind_of_operand() {
 #[test]
 fn a_guard_guards_the_one_instruction() {
     let ptx = built::<(Out<u32>, u32)>("guarded(p, n)", |k, (p, n)| {
-        k.when(n.gt(3u32), || k.raw("st.global.u32 {p}, {x};").input("p", p).input("x", n).emit());
+        k.when(n.gt(3u32), || unsafe { k.raw("st.global.u32 {p}, {x};") }.input("p", p).input("x", n).emit());
     });
     assert_eq!(lines(&ptx, &["// raw"]), ["@%p0 st.global.u32 [%rd1], %r0; // raw"]);
 }
@@ -59,7 +63,7 @@ fn a_guard_guards_the_one_instruction() {
 fn instructions_are_counted() {
     let count = |raw: &str| {
         let kernel = Kernel::<()>::build("count", Target::SM_80, |k, ()| {
-            k.raw(raw).emit();
+            unsafe { k.raw(raw) }.emit();
         });
         kernel.expect("it builds").entry().instructions - 1 // `ret`
     };
@@ -72,7 +76,7 @@ fn instructions_are_counted() {
 fn known_instructions_set_version_and_are_checked() {
     let version = |target, raw: &str| {
         Kernel::<(u32,)>::build("f(x)", target, |k, (x,)| {
-            k.raw(raw).input("x", x).emit();
+            unsafe { k.raw(raw) }.input("x", x).emit();
         })
         .map(|kernel| kernel.entry().version)
     };
@@ -94,7 +98,7 @@ fn known_instructions_set_version_and_are_checked() {
 fn the_caller_says_what_the_rest_needs() {
     let build = |target| {
         Kernel::<()>::build("f", target, |k, ()| {
-            k.raw("griddepcontrol.wait;").needs(Version::new(7, 9), Features::HOPPER).emit();
+            unsafe { k.raw("griddepcontrol.wait;") }.needs(Version::new(7, 9), Features::HOPPER).emit();
         })
     };
     assert_eq!(build(Target::SM_90).expect("it builds").entry().version, Version::new(7, 9));
@@ -115,22 +119,22 @@ fn problem(write: impl for<'k> FnOnce(Builder<'k>, Val<'k, u32>)) -> String {
 #[test]
 fn holes_and_bindings_must_match() {
     assert_eq!(
-        problem(|k, x| k.raw("add.u32 {d}, {d}, 1;").input("x", x).emit()),
+        problem(|k, x| unsafe { k.raw("add.u32 {d}, {d}, 1;") }.input("x", x).emit()),
         "nothing is bound to the hole `{d}`"
     );
-    assert_eq!(problem(|k, x| k.raw("membar.gl;").input("x", x).emit()), "it has no hole `{x}`");
+    assert_eq!(problem(|k, x| unsafe { k.raw("membar.gl;") }.input("x", x).emit()), "it has no hole `{x}`");
     assert_eq!(
-        problem(|k, x| k.raw("prefetch.global.L1 [{x}];").input("x", x).input("x", x).emit()),
+        problem(|k, x| unsafe { k.raw("prefetch.global.L1 [{x}];") }.input("x", x).input("x", x).emit()),
         "`x` is bound twice"
     );
     assert_eq!(
-        problem(|k, x| k.raw("add.u32 {x}, {x}, 1").input("x", x).emit()),
+        problem(|k, x| unsafe { k.raw("add.u32 {x}, {x}, 1") }.input("x", x).emit()),
         "it does not end a statement: `;` is missing"
     );
     let guarded = "under a guard it must be one instruction without a guard of its own";
-    assert_eq!(problem(|k, x| k.when(x.eq(1u32), || k.raw("ret; ret;").emit())), guarded);
-    assert_eq!(problem(|k, x| k.when(x.eq(1u32), || k.raw("@%p0 ret;").emit())), guarded);
-    assert!(problem(|k, _| k.raw("ret; // \u{b5}").emit()).contains("ASCII"));
+    assert_eq!(problem(|k, x| k.when(x.eq(1u32), || unsafe { k.raw("ret; ret;") }.emit())), guarded);
+    assert_eq!(problem(|k, x| k.when(x.eq(1u32), || unsafe { k.raw("@%p0 ret;") }.emit())), guarded);
+    assert!(problem(|k, _| unsafe { k.raw("ret; // \u{b5}") }.emit()).contains("ASCII"));
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn operands_must_have_run() {
     let kind = refused::<(u32,)>(|k, (x,)| {
         let mut escaped = None;
         k.if_(x.eq(1u32), || escaped = Some(x + 1u32));
-        k.raw("add.u32 {x}, {x}, 1;").input("x", escaped.expect("set")).emit();
+        unsafe { k.raw("add.u32 {x}, {x}, 1;") }.input("x", escaped.expect("set")).emit();
     });
     assert!(matches!(kind, BuildErrorKind::NotDominated { .. }), "{kind}");
 }

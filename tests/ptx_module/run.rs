@@ -1,4 +1,5 @@
 //! What raw lines, variables and prints do, in the simulator.
+#![allow(unsafe_code, reason = "raw lines")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -24,16 +25,20 @@ fn run<A, const N: usize>(kernel: &Kernel<A>, threads: u32, args: &[sim::Arg]) -
 #[test]
 fn raw_lines_compute() {
     let kernel = Kernel::<(Out<u32>, u32, u64)>::build("f(p, x, wide)", Target::SM_80, |k, (p, x, wide)| {
-        let (lo, hi) =
-            k.raw("mov.b64 {{lo}, {hi}}, {x};").out::<u32>("lo").out::<u32>("hi").input("x", wide).emit();
-        let clamped = k
-            .raw("{ .reg .pred big;\n  setp.gt.u32 big, {x}, {most};\n  selp.u32 {d}, {most}, {x}, big; }")
-            .out::<u32>("d")
-            .input("x", x)
-            .input("most", 100u32)
+        let (lo, hi) = unsafe { k.raw("mov.b64 {{lo}, {hi}}, {x};") }
+            .out::<u32>("lo")
+            .out::<u32>("hi")
+            .input("x", wide)
             .emit();
+        let clamped = unsafe {
+            k.raw("{ .reg .pred big;\n  setp.gt.u32 big, {x}, {most};\n  selp.u32 {d}, {most}, {x}, big; }")
+        }
+        .out::<u32>("d")
+        .input("x", x)
+        .input("most", 100u32)
+        .emit();
         for (i, value) in [lo, hi, clamped].into_iter().enumerate() {
-            p.at(i as u32).store(value);
+            unsafe { p.at(i as u32).store(value) };
         }
     })
     .expect("it builds");
@@ -49,10 +54,10 @@ fn variables_hold_what_they_say() {
     let kernel = Kernel::<(Out<f32>,)>::build("f(p)", Target::SM_80, |k, (p,)| {
         let lane = k.tid_x();
         let scratch = k.local_array::<f32>(8);
-        scratch.at(lane).store(k.address_of(&table).at(lane).load());
-        let half = k.address_of(&halves).at(lane & 1u32).load().cast::<f32>();
-        let zero = k.address_of(&zeros).at(lane).load().cast::<f32>();
-        p.at(lane).store(scratch.at(lane).load() * half + zero);
+        scratch.at(lane).store(k.variable(&table).at(lane).load());
+        let half = k.variable(&halves).at(lane & 1u32).load().cast::<f32>();
+        let zero = k.variable(&zeros).at(lane).load().cast::<f32>();
+        unsafe { p.at(lane).store(scratch.at(lane).load() * half + zero) };
     })
     .expect("it builds");
     let (words, _) = run::<_, 4>(&kernel, 4, &[]);

@@ -1,4 +1,5 @@
 //! Module variables and local arrays.
+#![allow(unsafe_code, reason = "addresses of variables")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -22,7 +23,7 @@ fn initial_values_of_every_type() {
         k.address_of(&Variable::global("bits", &[B64(0xab)]));
         k.address_of(&Variable::<f32, _>::zeroed("zeros", 1 << 20).aligned(256));
         let floats: Ptr<'_, f32, Const, Read> = k.address_of(&Variable::constant("floats", &[0.5, -0.0]));
-        y.store(floats.at(1).load());
+        unsafe { y.store(floats.at(1).load()) };
     });
     assert_eq!(
         lines(&ptx, &[".const .align", "};", "zeros["]),
@@ -60,8 +61,8 @@ fn globals_are_written_and_read_as_vectors_where_aligned() {
     let counters = Variable::global("counters", &[0u32; 8]).aligned(16);
     let ptx = built::<(u32,)>("count(n)", |k, (n,)| {
         let p = k.address_of(&counters);
-        p.at(4).store_vector([n, n, n, n]);
-        p.store(p.at(4).load_vector::<4>()[0]);
+        unsafe { p.at(4).store_vector([n, n, n, n]) };
+        unsafe { p.store(p.at(4).load_vector::<4>()[0]) };
     });
     assert_eq!(
         lines(&ptx, &["counters;", "v4"]),
@@ -80,7 +81,7 @@ fn local_arrays_are_the_threads_own() {
         let b = k.local_array::<f64>(4);
         a.at(i).store(1.0);
         b.at(i).store(2.0);
-        y.store(a.at(i + 1u32).load());
+        unsafe { y.store(a.at(i + 1u32).load()) };
     })
     .expect("it builds");
     assert_eq!(kernel.entry().local_bytes, 16 + 32);

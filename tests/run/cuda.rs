@@ -1,4 +1,5 @@
 //! Typed launches on the stand-in driver, each in its own process. Its kernel is `kernel(x, y, n)`: y[i] = 2·x[i].
+#![allow(unsafe_code, reason = "the text alone")]
 
 use super::{
     kernels::{Double, double, double_eights},
@@ -97,10 +98,10 @@ const BAD_LINE: u32 = line!() + 6;
 
 fn bad() -> Result<Kernel<Double>, warpwright::ptx::BuildError> {
     Kernel::<Double>::build("kernel(x, y, n)", Target::SM_80, |k, (x, y, _)| {
-        let x = x.load();
+        let x = unsafe { x.load() };
         k.comment("BAD");
         let product = x * x;
-        y.store(product);
+        unsafe { y.store(product) };
     })
 }
 

@@ -9,8 +9,9 @@ pub(super) fn double(target: Target) -> Result<Kernel<Double>, BuildError> {
     Kernel::<Double>::build("kernel(x, y, n)", target, |k, (x, y, n)| {
         k.block([32]);
         k.grid([n.tiles(32)]);
+        let (x, y) = (k.slice(x, n), k.slice(y, n));
         let i = k.ctaid_x() * 32 + k.tid_x();
-        k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+        y.at(i).store(x.at(i).load() * 2.0);
     })
 }
 
@@ -20,7 +21,8 @@ pub(super) fn double_eights() -> Result<Kernel<Double>, BuildError> {
         k.block([32]);
         k.grid([n.tiles(32)]);
         let n = n.multiple_of(8);
+        let (x, y) = (k.slice(x, n), k.slice(y, n));
         let i = k.ctaid_x() * 32 + k.tid_x();
-        k.if_(i.lt(n), || y.at(i).store(x.at(i).load() * 2.0));
+        y.at(i).store(x.at(i).load() * 2.0);
     })
 }

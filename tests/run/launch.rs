@@ -1,4 +1,5 @@
 //! Launches in the simulator, and launches rejected before they reach a device.
+#![allow(unsafe_code, reason = "an access out of bounds")]
 
 use super::kernels::{double, double_eights};
 use pretty_assertions::assert_eq;
@@ -45,7 +46,7 @@ fn a_kernel_runs_on_the_grid_of_its_rule() {
 fn a_grid_of_the_callers() {
     let kernel = Kernel::<(Out<u32>,)>::build("ids(y)", Target::SM_80, |k, (y,)| {
         k.block([1]);
-        y.at(k.ctaid_x()).store(k.ctaid_x() + 1);
+        k.slice(y, 4).at(k.ctaid_x()).store(k.ctaid_x() + 1);
     });
     let kernel = kernel.expect("it builds");
     let device = Simulator::new();
@@ -184,7 +185,7 @@ fn a_stray_access_names_the_rust_line() {
     let stray = Kernel::<(Out<u32>,)>::build("stray(y)", Target::SM_80, |k, (y,)| {
         k.block([1]);
         k.grid([Dim::Const(1)]);
-        y.at(7).store(1);
+        unsafe { y.at(7).store(1) };
     });
     let device = Simulator::new();
     let mut y = device.zeros(4).expect("room");
@@ -203,12 +204,12 @@ proptest! {
         let kernel = Kernel::<Numbers>::build("numbers", Target::SM_80, |k, (ya, yb, yc, yd, ye, yf, a, b, c, d, e, f)| {
             k.block([1]);
             k.grid([Dim::Const(1)]);
-            ya.store(a);
-            yb.store(b);
-            yc.store(c);
-            yd.store(d);
-            ye.store(e);
-            yf.store(f);
+            k.slice(ya, 1).at(0).store(a);
+            k.slice(yb, 1).at(0).store(b);
+            k.slice(yc, 1).at(0).store(c);
+            k.slice(yd, 1).at(0).store(d);
+            k.slice(ye, 1).at(0).store(e);
+            k.slice(yf, 1).at(0).store(f);
         });
         let device = Simulator::new();
         let mut ya = device.zeros(1).expect("room");

@@ -15,7 +15,8 @@ fn add_one() -> Kernel<(In<bf16>, Out<bf16>, u32)> {
             k.block([64]);
             k.grid([n.tiles(64)]);
             let i = k.ctaid_x() * 64 + k.tid_x();
-            k.if_(i.lt(n), || y.at(i).store((x.at(i).load().cast::<f32>() + 1.0).cast::<bf16>()));
+            let (x, y) = (k.slice(x, n), k.slice(y, n));
+            y.at(i).store((x.at(i).load().cast::<f32>() + 1.0).cast::<bf16>());
         });
     kernel.expect("it builds")
 }

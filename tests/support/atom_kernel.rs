@@ -4,7 +4,7 @@
 use warpwright::{
     atoms::{Metadata, MmaAtom, MmaOperand, MmaType, Scale},
     prelude::*,
-    ptx::{Element, Readable, RegClass, Scalar},
+    ptx::{Element, IntoDim, Readable, RegClass, Scalar},
 };
 
 /// A, B, C, three further words for each lane (metadata, scales of A, scales of B), D, and how many blocks there are.
@@ -50,12 +50,14 @@ pub(crate) fn kernel<F: Word, C: Word, D: Word>(
             k.grid([blocks.tiles(1)]);
             let lane = k.ctaid_x() * 32 + k.tid_x();
             let count = |operand| atom.registers(operand);
+            let length = |count: u32| blocks.into_dim() * (32 * count);
+            let words = |operand| length(count(operand));
             let (a, b, c) = (
-                load(a, lane, count(MmaOperand::A)),
-                load(b, lane, count(MmaOperand::B)),
-                load(c, lane, count(MmaOperand::C)),
+                load(k.slice(a, words(MmaOperand::A)), lane, count(MmaOperand::A)),
+                load(k.slice(b, words(MmaOperand::B)), lane, count(MmaOperand::B)),
+                load(k.slice(c, words(MmaOperand::C)), lane, count(MmaOperand::C)),
             );
-            let e = load(e, lane, 3);
+            let e = load(k.slice(e, length(3)), lane, 3);
             let metadata = Metadata { bits: e[0], selector };
             let scales = [e[1], e[2]].map(|bits| Scale { bits, byte: 0, thread: 0 });
             let sums: Vec<Val<'_, D>> = match (atom.sparsity(), atom.block_scale()) {
@@ -64,6 +66,7 @@ pub(crate) fn kernel<F: Word, C: Word, D: Word>(
                 (None, Some(_)) => k.mma_scaled(atom, &a, &b, &c, scales),
                 (Some(_), Some(_)) => k.mma_sparse_scaled(atom, &a, &b, &c, metadata, scales),
             };
+            let d = k.slice(d, words(MmaOperand::D));
             for (i, sum) in (0u32..).zip(&sums) {
                 d.at(lane * count(MmaOperand::D) + i).store(*sum);
             }
@@ -72,7 +75,7 @@ pub(crate) fn kernel<F: Word, C: Word, D: Word>(
 }
 
 fn load<'k, T: Word>(
-    from: Ptr<'k, T, Global, impl Readable>,
+    from: Slice<'k, T, Global, impl Readable>,
     lane: Val<'k, u32>,
     count: u32,
 ) -> Vec<Val<'k, T>> {

@@ -31,7 +31,7 @@ fn rows(values: u32, pitch: u32) -> Kernel<OneToOne<f32>> {
 #[test]
 fn width_follows_layout_and_alignment() {
     let widths = |kernel: &Kernel<OneToOne<f32>>| {
-        [".v4", ".v2", ".b32"].map(|width| count(kernel, &format!("ld.global{width}")))
+        [".v4", ".v2", ".b32"].map(|width| count(kernel, &format!("ld.global.nc{width}")))
     };
     assert_eq!(widths(&rows(8, 8)), [2, 0, 0]);
     assert_eq!(widths(&rows(8, 12)), [2, 0, 0]);
@@ -65,7 +65,7 @@ fn halves_move_in_whole_registers() {
         copy(&y.slice((k.tid_x(), ..)), &held);
     });
     let kernel = kernel.unwrap();
-    assert_eq!((count(&kernel, "ld.global.v4.b32"), count(&kernel, "ld.global.b16")), (1, 1));
+    assert_eq!((count(&kernel, "ld.global.nc.v4.b32"), count(&kernel, "ld.global.nc.b16")), (1, 1));
     let x: Vec<bf16> = (0..512).map(|i| bf16::from_f32((i % 256) as f32)).collect();
     for device in all() {
         let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<bf16>(512).unwrap());
@@ -231,7 +231,7 @@ fn predicates_by_element_and_by_vector() {
         let x = numbers(256);
         for (layout, wide) in [("8:1", 0), ("(4,2):(0,1)", 2)] {
             let kernel = build(layout, "chosen(x, y)");
-            assert_eq!(count(&kernel, "ld.global.v4"), wide);
+            assert_eq!(count(&kernel, "ld.global.nc.v4"), wide);
             let (from, mut to) = (device.upload(&x).unwrap(), device.zeros::<f32>(256).unwrap());
             device.launch(&kernel, (&from, &mut to)).unwrap();
             let found = device.download(&to).unwrap();
@@ -262,7 +262,7 @@ fn elementwise() {
             transform(&held, &held, |value| value * value);
             let ones = k.fragment_of_shape::<f32>(6);
             fill(&ones, 1.0);
-            z.at(thread).store(sum(&held) + sum(&ones));
+            k.slice(z, 32).at(thread).store(sum(&held) + sum(&ones));
         });
     for device in all() {
         let (x, y) = (numbers(192), numbers(192));

@@ -14,7 +14,7 @@ use super::support::{count, counts, numbers};
 #[test]
 fn copies_of_any_length() -> Result<(), Box<dyn std::error::Error>> {
     let kernel = copy_elements::<f32>(Target::SM_80)?;
-    assert_eq!(count(&kernel, "ld.global.v4"), 4);
+    assert_eq!(count(&kernel, "ld.global.nc.v4"), 4);
     assert_eq!(count(&kernel, "st.global.v4"), 4);
     for device in all() {
         for n in [1, 3, 4, 1023, 4096, 5003, 9000] {

@@ -50,7 +50,7 @@ fn products_on_fused_multiply_adds() -> Result<(), Box<dyn std::error::Error>> {
         everywhere(&kernel, size, Order::Columns)?;
     }
     let kernel = simt::matmul(Target::SM_75, simt::Copies::Vectors)?;
-    assert_eq!(count(&kernel, "ld.global.v4"), 4);
+    assert_eq!(count(&kernel, "ld.global.nc.v4"), 4);
     assert_eq!(count(&kernel, "st.shared.v4"), 2);
     for size in SIZES {
         everywhere(&kernel, size, Order::Columns)?;
@@ -229,7 +229,7 @@ fn ranks_of_gemm() {
         let rows = k.tensor_with_layout(d, &k.layout("(6,2):(1,6)"));
         copy(&rows.slice((.., 0)), &outer);
         copy(&rows.slice((.., 1)), &inner);
-        d.at(12).store(one.get(0));
+        k.slice(d, 13).at(12).store(one.get(0));
     });
     for device in all() {
         let mut d = device.output::<f32>(13).unwrap();

@@ -17,9 +17,9 @@ pub(super) fn dump<'k, T: Coded, const H: usize, const W: usize, L: RegisterLayo
     words: Ptr<'k, u32, Global, warpwright::ptx::Write>,
 ) {
     let count = tile.registers().len() as u32;
-    let mine = words.at(k.laneid() * count);
-    for (i, register) in tile.registers().iter().enumerate() {
-        mine.at(i as u32).store(register.bits::<u32>());
+    let (words, first) = (k.slice(words, 32 * count), k.laneid() * count);
+    for (i, register) in (0u32..).zip(tile.registers()) {
+        words.at(first + i).store(register.bits::<u32>());
     }
 }
 

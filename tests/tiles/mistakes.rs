@@ -88,7 +88,7 @@ fn an_overwritten_register_is_not_read() {
         let sum = k.zeros::<Rt<f32, 1, 1>>();
         let before = sum.registers()[0];
         let _sum = sum.mma_ab(&a, &b);
-        y.store(before);
+        k.slice(y, 1).at(0).store(before);
     });
     assert!(matches!(kind, BuildErrorKind::Overwritten { .. }), "{kind}");
 }

@@ -1,4 +1,5 @@
 //! Cases recorded from Rust, run by `warpwright sim`.
+#![allow(unsafe_code, reason = "plain pointers to results")]
 
 use std::{fs, path::Path};
 
@@ -21,8 +22,8 @@ fn kernel() -> Kernel<Args> {
         k.grid([n.tiles(32)]);
         let i = k.ctaid_x() * 32 + k.tid_x();
         k.if_(i.lt(n), || {
-            y.at(i).store(x.at(i).load().cast::<f32>() * by);
-            counts.at(i).store(counts.at(i).load() + step);
+            unsafe { y.at(i).store(x.at(i).load().cast::<f32>() * by) };
+            unsafe { counts.at(i).store(counts.at(i).load() + step) };
         });
     })
     .expect("it builds")
@@ -78,7 +79,7 @@ fn findings_name_the_rust_line() {
     let kernel = Kernel::<(Out<u32>,)>::build("past(y)", Target::SM_80, |k, (y,)| {
         k.block([32]);
         k.grid([1]);
-        y.at(k.tid_x()).store(k.tid_x());
+        unsafe { y.at(k.tid_x()).store(k.tid_x()) };
     })
     .expect("it builds");
     let device = Simulator::new();

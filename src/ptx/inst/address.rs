@@ -1,6 +1,9 @@
 //! Addresses: `prefetch`, `isspacep`, `cvta`.
 
+use std::panic::Location;
+
 use crate::ptx::{
+    checked::CheckedPtr,
     ptr::{Access, Const, Generic, Global, Local, Ptr, Readable, Shared, Space},
     types::Element,
     val::Val,
@@ -37,11 +40,26 @@ impl Prefetchable for Global {}
 impl Prefetchable for Local {}
 impl Prefetchable for Generic {}
 
-impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
-    /// Brings the line that holds the element into a cache.
+impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
+    /// Brings the line that contains the element into a cache, if the element is inside.
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
-        self.kernel().emit(format_args!("prefetch{}{}", S::PTX, into.suffix()), &[self.operand()]);
+        let (k, address) = (self.kernel(), self.pointer.operand());
+        let mnemonic = format_args!("prefetch{}{}", S::PTX, into.suffix());
+        k.located(Location::caller(), || k.when(self.inside, || k.emit(mnemonic, &[address])));
+    }
+}
+
+impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
+    /// Brings the line that contains the element into a cache.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the element must be inside an allocation that is live.
+    #[track_caller]
+    #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
+    pub unsafe fn prefetch(self, into: Prefetch) {
+        self.accessed().prefetch(into);
     }
 }
 
@@ -106,11 +124,17 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
         k.result(format_args!("isspacep{}", S::PTX), &[self.address().operand(k)])
     }
 
-    /// The same place as an address in space `S`, which it must lie in.
+    /// The same address in space `S`.
+    ///
+    /// # Safety
+    ///
+    /// The address must be in space `S`: the conversion of any other is undefined.
     #[doc(alias = "cvta.to")]
     #[track_caller]
-    pub fn to_space<S: Window>(self) -> Ptr<'k, T, S, A> {
+    #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
+    pub unsafe fn to_space<S: Window>(self) -> Ptr<'k, T, S, A> {
         let k = self.kernel();
+        k.count_unsafe_access();
         let address = k.result(format_args!("cvta.to{}.u64", S::PTX), &[self.address().operand(k)]);
         Ptr::new(k, S::narrow(address), self.align())
     }

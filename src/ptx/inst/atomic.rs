@@ -1,9 +1,12 @@
 //! Atomic operations: `atom` with the old value as its result, `red` without.
 
+use std::panic::Location;
+
 use super::order::{MemoryScope, Order};
 use crate::ptx::{
+    checked::CheckedPtr,
     operand::Operand,
-    ptr::{Generic, Global, Ptr, ReadWrite, Shared, Space},
+    ptr::{Generic, Global, ReadWrite, Shared, Space},
     types::{Element, Scalar, bf16, bf16x2, f16, f16x2},
     val::Val,
 };
@@ -89,33 +92,32 @@ impl Ordering {
     }
 }
 
-/// Atomic operations on one element, each of which gives the value from before: [`Ptr::atomic`].
+/// Atomic operations on one element, each of which gives the value from before: [`CheckedPtr::atomic`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
-    at: Ptr<'k, T, S, ReadWrite>,
+    at: CheckedPtr<'k, T, S, ReadWrite>,
     ordering: Ordering,
 }
 
-/// Atomic operations on one element without a result: [`Ptr::reduction`].
+/// Atomic operations on one element without a result: [`CheckedPtr::reduction`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {
-    at: Ptr<'k, T, S, ReadWrite>,
+    at: CheckedPtr<'k, T, S, ReadWrite>,
     ordering: Ordering,
 }
 
-impl<'k, T: Element, S: AtomicSpace> Ptr<'k, T, S, ReadWrite> {
-    /// Atomic operations on the element, relaxed and seen by the block in shared memory, by the device elsewhere, unless
-    /// said otherwise:
-    /// `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
+impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
+    /// Atomic operations on the element if it is inside, relaxed and seen by the block in shared memory, by the device
+    /// elsewhere, unless said otherwise; outside,
+    /// the result is 0: `counter.at(0).atomic().add(1)`.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Atomic operations on the element that give no result, with the same defaults:
-    /// `sum.reduction().add(x)`.
+    /// Atomic operations without a result on the element if it is inside, with the same defaults: `sum.at(0).reduction().add(x)`.
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }
@@ -146,12 +148,20 @@ ordering! { Reduction }
 impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
     #[track_caller]
     fn emit(self, operation: std::fmt::Arguments<'_>, operands: &[Val<'k, T::Reg>]) -> Val<'k, T::Reg> {
-        let k = self.at.kernel();
+        let (k, inside) = (self.at.kernel(), self.at.inside);
+        let zero = T::Reg::from_bits(0);
+        let old = match inside.as_constant() {
+            Some(false) => return zero.into(),
+            Some(true) => Val::from_reg(k.fresh(T::Reg::CLASS), k),
+            None => k.copy_of(zero),
+        };
         let (order, scope) = self.ordering.suffixes();
-        let mut all = arrayvec::ArrayVec::<Operand<'_>, 3>::new();
-        all.push(self.at.operand());
+        let mut all = arrayvec::ArrayVec::<Operand<'_>, 4>::new();
+        all.extend([old.operand(k), self.at.pointer.operand()]);
         all.extend(operands.iter().map(|value| value.operand(k)));
-        k.result(format_args!("atom{order}{scope}{}{operation}", S::PTX), &all)
+        let mnemonic = format_args!("atom{order}{scope}{}{operation}", S::PTX);
+        k.located(Location::caller(), || k.when(inside, || k.emit(mnemonic, &all)));
+        old
     }
 
     /// Stores `value`. Elements of 32 or 64 bits.
@@ -178,12 +188,16 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
 impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
     #[track_caller]
     fn emit(self, operation: std::fmt::Arguments<'_>, operands: &[Val<'k, T::Reg>]) {
-        let k = self.at.kernel();
+        let (k, inside) = (self.at.kernel(), self.at.inside);
+        if inside.as_constant() == Some(false) {
+            return;
+        }
         let (order, scope) = self.ordering.suffixes();
         let mut all = arrayvec::ArrayVec::<Operand<'_>, 2>::new();
-        all.push(self.at.operand());
+        all.push(self.at.pointer.operand());
         all.extend(operands.iter().map(|value| value.operand(k)));
-        k.emit(format_args!("red{order}{scope}{}{operation}", S::PTX), &all);
+        let mnemonic = format_args!("red{order}{scope}{}{operation}", S::PTX);
+        k.located(Location::caller(), || k.when(inside, || k.emit(mnemonic, &all)));
     }
 }
 
@@ -255,12 +269,13 @@ impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {
-        self.at.check_aligned(N as u32 * T::SIZE);
+        self.at.check_vector(N);
         let k = self.at.kernel();
         let registers = values.map(|value| Operand::Reg(value.in_register(k)));
         let (order, scope) = self.ordering.suffixes();
         let (operation, element) = T::ADD.rsplit_once('.').unwrap_or((T::ADD, ""));
         let mnemonic = format_args!("red{order}{scope}.global{operation}.v{N}.{element}");
-        k.emit(mnemonic, &[self.at.operand(), Operand::Vector(&registers)]);
+        let operands = [self.at.pointer.operand(), Operand::Vector(&registers)];
+        k.located(Location::caller(), || k.when(self.at.inside, || k.emit(mnemonic, &operands)));
     }
 }

@@ -1,6 +1,7 @@
 //! `cp.async`: copies from global to shared memory that complete later (PTX ISA, "Asynchronous copy").
 
 use crate::ptx::{
+    checked::CheckedPtr,
     kernel::Builder,
     operand::{Immediate, Operand},
     ptr::{Global, Ptr, Readable, Shared, Writable},
@@ -9,29 +10,43 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Begins to copy `BYTES` (4, 8 or 16) from global memory to here. Both addresses must be known to be aligned to so many.
+    /// Begins to copy `BYTES` (4, 8 or 16) from a view of global memory to here; zeros where the elements are outside, and then
+    /// nothing is read. Both addresses must be known to be aligned to that many bytes, and the elements to be inside or outside
+    /// together, as for [`CheckedPtr::load_vector`].
     ///
     /// The data arrive only at a [`Builder::cp_async_wait_group`] of this thread after a [`Builder::cp_async_commit_group`], and other
     /// threads see them after a barrier that follows. 16 bytes bypass L1 (`.cg`); fewer go through it (`.ca`).
     #[doc(alias = "cp.async")]
     #[track_caller]
-    pub fn copy_async<const BYTES: u32>(self, from: Ptr<'k, T, Global, impl Readable>) {
-        self.cp_async::<BYTES, _>(from, BYTES.into());
+    pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
+        from.check_vector((BYTES / T::SIZE).max(1) as usize);
+        self.emit_copy_async::<BYTES, _>(from.pointer(), from.inside().select(BYTES, 0));
     }
 
     /// [`copy_async`](Self::copy_async) of only the first `valid` bytes; the rest of the `BYTES` become zero. With 0 nothing is read.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the first `valid` bytes must be inside an allocation that is live.
     #[doc(alias = "cp.async")]
     #[track_caller]
-    pub fn copy_async_zero_fill<const BYTES: u32>(
+    #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
+    pub unsafe fn copy_async_zero_fill<const BYTES: u32>(
         self,
         from: Ptr<'k, T, Global, impl Readable>,
         valid: impl Into<Val<'k, u32>>,
     ) {
-        self.cp_async::<BYTES, _>(from, valid.into());
+        self.kernel().count_unsafe_access();
+        self.emit_copy_async::<BYTES, _>(from, valid.into());
     }
 
+    /// Emits the copy of the first `valid` bytes, which the caller has shown to be inside.
     #[track_caller]
-    fn cp_async<const BYTES: u32, R: Readable>(self, from: Ptr<'k, T, Global, R>, valid: Val<'k, u32>) {
+    fn emit_copy_async<const BYTES: u32, R: Readable>(
+        self,
+        from: Ptr<'k, T, Global, R>,
+        valid: Val<'k, u32>,
+    ) {
         const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
         self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, valid);
     }

@@ -1,9 +1,12 @@
 //! Memory: `ld`, `st`, scalar and vector, with cache operators and memory ordering.
 
+use std::panic::Location;
+
 use super::order::MemoryScope;
 use crate::ptx::{
+    checked::CheckedPtr,
     operand::Operand,
-    ptr::{Ptr, Readable, Space, Writable},
+    ptr::{Readable, Space, Writable},
     types::{Element, Scalar},
     val::Val,
 };
@@ -11,7 +14,7 @@ use crate::ptx::{
 /// How a load uses the caches, or how it is ordered (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Load {
-    /// Cached at all levels.
+    /// Cached at all levels; for memory of an `In` parameter, [`Nc`](Self::Nc).
     #[default]
     Default,
     /// Cached at all levels, said explicitly.
@@ -90,8 +93,10 @@ impl Store {
     }
 }
 
-impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Loads the element.
+impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
+    /// Loads the element; 0 where it is outside.
+    ///
+    /// Memory of an `In` parameter is read through the read-only cache, `ld.global.nc`.
     #[doc(alias = "ld")]
     #[track_caller]
     pub fn load(self) -> Val<'k, T::Reg>
@@ -101,17 +106,29 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.load_with(Load::Default)
     }
 
-    /// Loads the element with a cache operator or an ordering.
+    /// [`load`](Self::load) with another value than 0 for where the element is outside.
+    #[track_caller]
+    pub fn load_or(self, otherwise: T::Reg) -> Val<'k, T::Reg>
+    where
+        A: Readable,
+    {
+        let [value] = self.load_values(Load::Default, otherwise);
+        value
+    }
+
+    /// [`load`](Self::load) with a cache operator or an ordering.
     #[track_caller]
     pub fn load_with(self, how: Load) -> Val<'k, T::Reg>
     where
         A: Readable,
     {
-        let (order, scope, cache) = how.suffixes();
-        self.kernel().result(format_args!("ld{order}{scope}{}{cache}.{}", S::PTX, T::MEM), &[self.operand()])
+        let [value] = self.load_values(how, T::Reg::from_bits(0));
+        value
     }
 
-    /// Loads `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
+    /// Loads `N` adjacent elements, 2 or 4, with one instruction; zeros where they are outside. The address must be known to
+    /// be aligned to all of them, and the elements to be inside or outside together: for a slice, index and length must be
+    /// known multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
@@ -121,6 +138,17 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.load_vector_with(Load::Default)
     }
 
+    /// [`load_vector`](Self::load_vector) with another value than 0 for where the elements are outside.
+    #[track_caller]
+    pub fn load_vector_or<const N: usize>(self, otherwise: T::Reg) -> [Val<'k, T::Reg>; N]
+    where
+        A: Readable,
+    {
+        const { assert!(N == 2 || N == 4, "a vector load takes 2 or 4 elements") };
+        self.check_vector(N);
+        self.load_values(Load::Default, otherwise)
+    }
+
     /// [`load_vector`](Self::load_vector) with a cache operator or an ordering.
     #[track_caller]
     pub fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
@@ -128,19 +156,30 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         A: Readable,
     {
         const { assert!(N == 2 || N == 4, "a vector load takes 2 or 4 elements") };
-        self.check_aligned(N as u32 * T::SIZE);
-        let k = self.kernel();
-        let values = std::array::from_fn(|_| Val::from_reg(k.fresh(T::Reg::CLASS), k));
-        let registers = values.map(|v: Val<'k, T::Reg>| v.operand(k));
+        self.check_vector(N);
+        self.load_values(how, T::Reg::from_bits(0))
+    }
+
+    #[track_caller]
+    fn load_values<const N: usize>(self, how: Load, otherwise: T::Reg) -> [Val<'k, T::Reg>; N] {
+        let (k, at) = (self.kernel(), Location::caller());
+        let known = self.inside.as_constant();
+        if known == Some(false) {
+            return [otherwise.into(); N];
+        }
+        let values: [Val<'k, T::Reg>; N] = match known {
+            Some(_) => std::array::from_fn(|_| Val::from_reg(k.fresh(T::Reg::CLASS), k)),
+            None => k.located(at, || std::array::from_fn(|_| k.copy_of(otherwise))),
+        };
+        let (registers, address) = (values.map(|value| value.operand(k)), self.pointer.operand());
+        let how = if how == Load::Default && self.pointer.is_never_written() { Load::Nc } else { how };
         let (order, scope, cache) = how.suffixes();
-        let mnemonic = format_args!("ld{order}{scope}{}{cache}.v{N}.{}", S::PTX, T::MEM);
-        k.emit(mnemonic, &[Operand::Vector(&registers), self.operand()]);
+        let mnemonic = format_args!("ld{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
+        k.located(at, || k.when(self.inside, || k.emit(mnemonic, &[one_or_vector(&registers), address])));
         values
     }
-}
 
-impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Stores the element.
+    /// Stores the element if it is inside.
     #[doc(alias = "st")]
     #[track_caller]
     pub fn store(self, value: impl Into<Val<'k, T::Reg>>)
@@ -150,19 +189,17 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.store_with(Store::Default, value);
     }
 
-    /// Stores the element with a cache operator or an ordering.
+    /// [`store`](Self::store) with a cache operator or an ordering.
     #[track_caller]
     pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
     where
         A: Writable,
     {
-        let (order, scope, cache) = how.suffixes();
-        let k = self.kernel();
-        let value = value.into().operand(k);
-        k.emit(format_args!("st{order}{scope}{}{cache}.{}", S::PTX, T::MEM), &[self.operand(), value]);
+        self.store_values(how, [value.into()]);
     }
 
-    /// Stores `N` neighbouring elements, 2 or 4, with one instruction. The address must be known to be aligned to all of them.
+    /// Stores `N` adjacent elements, 2 or 4, with one instruction if they are inside; alignment and bounds as for
+    /// [`load_vector`](Self::load_vector).
     #[doc(alias = "st.v4")]
     #[track_caller]
     pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N])
@@ -179,11 +216,36 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         A: Writable,
     {
         const { assert!(N == 2 || N == 4, "a vector store takes 2 or 4 elements") };
-        self.check_aligned(N as u32 * T::SIZE);
-        let k = self.kernel();
-        let registers = values.map(|v| v.operand(k));
+        self.check_vector(N);
+        self.store_values(how, values);
+    }
+
+    #[track_caller]
+    fn store_values<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N]) {
+        let (k, at) = (self.kernel(), Location::caller());
+        if self.inside.as_constant() == Some(false) {
+            return;
+        }
+        let registers = k.located(at, || values.map(|value| value.operand(k)));
+        let address = self.pointer.operand();
         let (order, scope, cache) = how.suffixes();
-        let mnemonic = format_args!("st{order}{scope}{}{cache}.v{N}.{}", S::PTX, T::MEM);
-        k.emit(mnemonic, &[self.operand(), Operand::Vector(&registers)]);
+        let mnemonic = format_args!("st{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
+        k.located(at, || k.when(self.inside, || k.emit(mnemonic, &[address, one_or_vector(&registers)])));
+    }
+}
+
+/// `.v2`, `.v4`, or nothing for one element.
+fn vector(count: usize) -> &'static str {
+    match count {
+        1 => "",
+        2 => ".v2",
+        _ => ".v4",
+    }
+}
+
+fn one_or_vector<'o>(registers: &'o [Operand<'static>]) -> Operand<'o> {
+    match registers {
+        [one] => *one,
+        several => Operand::Vector(several),
     }
 }

@@ -162,11 +162,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     pub(crate) fn load_words(self, words: &[RegId], condition: Val<'k, bool>) {
         let k = self.kernel();
         let (address, bytes) = (self.operand(), word_bytes(words));
+        let cache = if self.is_never_written() { ".nc" } else { "" };
         self.check_aligned(bytes * words.len() as u32);
         k.located(Location::caller(), || {
             k.when(condition, || {
                 let registers = k.words(words);
-                let mnemonic = format_args!("ld{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
+                let mnemonic = format_args!("ld{}{cache}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
                 k.emit(mnemonic, &[one_or_vector(&registers), address]);
             });
         });

@@ -176,7 +176,7 @@ impl<'k, W: Numeric + Element<Reg = W>, S: Scope<'k>> Partials<'k, W, S> {
     /// The scope's values, one a lane; `otherwise` in lanes beyond.
     fn load(&self, otherwise: W) -> Val<'k, W> {
         let lane = self.scope.kernel().lane().rank();
-        self.values.at(lane).load_if(lane.lt(self.warps), otherwise)
+        self.values.at(lane).when(lane.lt(self.warps)).load_or(otherwise)
     }
 }
 

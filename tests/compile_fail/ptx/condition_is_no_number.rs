@@ -2,7 +2,7 @@
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {
-        k.if_(n, || y.store(1.0));
+        k.if_(n, || k.slice(y, 1).at(0).store(1.0));
         let _ = x;
     });
 }

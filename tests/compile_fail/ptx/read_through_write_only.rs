@@ -2,8 +2,7 @@
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {
-        let value = y.at(n).load();
-        x.at(value);
-        let _ = k;
+        k.slice(y, n).at(0).load();
+        let _ = x;
     });
 }

@@ -1,0 +1,164 @@
+//! Indices and lengths of slices: 32 or 64 bits, widened where they meet, so that nothing wraps around.
+
+use super::{
+    dim::{Dim, IntoDim},
+    kernel::Builder,
+    ptr::{Ptr, Space},
+    types::Element,
+    val::Val,
+};
+
+/// An index or a length, in 32 or 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub enum Index<'k> {
+    /// 32 bits.
+    U32(Val<'k, u32>),
+    /// 64 bits.
+    U64(Val<'k, u64>),
+}
+
+/// What indexes a slice: `u32`, `u64`, `usize` and `i32` constants, `Val<u32>` and `Val<u64>`. A negative constant is out of
+/// bounds.
+pub trait IntoIndex<'k> {
+    /// The index.
+    fn into_index(self) -> Index<'k>;
+}
+
+impl<'k> IntoIndex<'k> for Index<'k> {
+    fn into_index(self) -> Index<'k> {
+        self
+    }
+}
+
+impl<'k> IntoIndex<'k> for Val<'k, u32> {
+    fn into_index(self) -> Index<'k> {
+        Index::U32(self)
+    }
+}
+
+impl<'k> IntoIndex<'k> for Val<'k, u64> {
+    fn into_index(self) -> Index<'k> {
+        Index::U64(self)
+    }
+}
+
+macro_rules! constants {
+    ($($t:ty)*) => {$(
+        impl<'k> IntoIndex<'k> for $t {
+            fn into_index(self) -> Index<'k> {
+                let index = u64::try_from(self).unwrap_or(u64::MAX);
+                u32::try_from(index).map_or(Index::U64(index.into()), |index| Index::U32(index.into()))
+            }
+        }
+    )*};
+}
+
+constants! { u32 u64 usize i32 }
+
+impl<'k> Index<'k> {
+    /// In 64 bits.
+    #[track_caller]
+    pub(super) fn wide(self) -> Val<'k, u64> {
+        match self {
+            Self::U32(index) => index.cast(),
+            Self::U64(index) => index,
+        }
+    }
+
+    /// A known divisor.
+    pub(super) fn divisor(self) -> u64 {
+        match self {
+            Self::U32(index) => index.divisor(),
+            Self::U64(index) => index.divisor(),
+        }
+    }
+
+    /// `self < end`: a constant if it is known.
+    #[track_caller]
+    pub(super) fn is_below(self, end: Self) -> Val<'k, bool> {
+        match (self, end) {
+            (Self::U32(index), Self::U32(end)) if index.is_below(&end) => true.into(),
+            (Self::U32(index), Self::U32(end)) => index.lt(end),
+            _ => self.wide().lt(end.wide()),
+        }
+    }
+
+    /// The lesser of both.
+    #[track_caller]
+    pub(super) fn min(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::U32(a), Self::U32(b)) => Self::U32(a.min(b)),
+            _ => Self::U64(self.wide().min(other.wide())),
+        }
+    }
+
+    /// `self − other`, where `other` is not above `self`.
+    #[track_caller]
+    pub(super) fn minus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::U32(a), Self::U32(b)) => Self::U32(a - b),
+            _ => Self::U64(self.wide() - other.wide()),
+        }
+    }
+
+    /// Pointer to this element.
+    #[track_caller]
+    pub(super) fn element_of<T: Element, S: Space, A>(self, start: Ptr<'k, T, S, A>) -> Ptr<'k, T, S, A>
+    where
+        S: Space<Address = u64>,
+    {
+        match self {
+            Self::U32(index) => start.at(index),
+            Self::U64(index) => start.at_wide(index),
+        }
+    }
+}
+
+/// The length of a view: how a launch computes it, and its value in the kernel.
+///
+/// Constants, `Val<u32>` and `Val<u64>`, and a [`Dim`] such as `m.into_dim() * n`, which the kernel computes in 64 bits.
+pub trait IntoLength<'k> {
+    /// Both.
+    #[doc(hidden)]
+    #[track_caller]
+    fn into_length(self, k: Builder<'k>) -> (Dim, Index<'k>);
+}
+
+macro_rules! lengths {
+    ($($t:ty)*) => {$(
+        impl<'k> IntoLength<'k> for $t {
+            fn into_length(self, _: Builder<'k>) -> (Dim, Index<'k>) {
+                (self.into_dim(), self.into_index())
+            }
+        }
+    )*};
+}
+
+lengths! { u32 u64 usize i32 Val<'k, u32> Val<'k, u64> }
+
+impl<'k> IntoLength<'k> for Dim {
+    #[track_caller]
+    fn into_length(self, k: Builder<'k>) -> (Dim, Index<'k>) {
+        let value = value(&self, k);
+        (self, value)
+    }
+}
+
+/// The value of a launch's number in the kernel; 0 for one that no launch can compute.
+#[track_caller]
+fn value<'k>(dim: &Dim, k: Builder<'k>) -> Index<'k> {
+    let wide = |dim: &Dim| value(dim, k).wide();
+    match dim {
+        Dim::Const(n) => (*n).into_index(),
+        Dim::Param(index) => k.parameter_value(*index),
+        Dim::CeilDiv(a, n) => Index::U64(wide(a).ceil_div(u64::from(*n))),
+        Dim::RoundDown(a, n) => Index::U64(wide(a) / u64::from(*n) * u64::from(*n)),
+        Dim::Sum(a, b) => Index::U64(wide(a) + wide(b)),
+        Dim::Product(a, b) => match (value(a, k), value(b, k)) {
+            (Index::U32(a), Index::U32(b)) => Index::U64(a.mul_wide(b)),
+            (a, b) => Index::U64(a.wide() * b.wide()),
+        },
+        Dim::U32(a) => value(a, k),
+        Dim::Unknown => Index::U32(0.into()),
+    }
+}

@@ -1,0 +1,180 @@
+//! Accesses through plain pointers: safe where an address cannot leave the block, `unsafe` elsewhere.
+#![allow(unsafe_code, reason = "declares the unsafe accesses; nothing unsafe is done here")]
+
+use super::{
+    atomic::{Atomic, AtomicSpace, Reduction},
+    memory::{Load, Store},
+};
+use crate::ptx::{
+    checked::CheckedPtr,
+    ptr::{Const, Generic, Global, Ptr, ReadWrite, Readable, SafeSpace, Space, Writable},
+    types::Element,
+    val::Val,
+};
+
+/// Ends the documentation of every `unsafe` access.
+macro_rules! safety {
+    () => {
+        "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one allocation that is live, and writable if they are \
+         written. No other thread may write memory that an `In` parameter points to. \
+         [`Builder::slice`](crate::ptx::Builder::slice) needs no such promise."
+    };
+}
+
+/// The accesses of a pointer; `unsafe` with the end of its documentation, or nothing.
+macro_rules! accesses {
+    ($space:ident $(: $unsafe:tt $safety:expr)?) => {
+        /// The pointer with a condition: accesses happen where it holds, and a load gives 0 elsewhere.
+        $(#[doc = $safety])?
+        #[track_caller]
+        pub $($unsafe)? fn when(self, condition: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, $space, A> {
+            self.accessed().when(condition)
+        }
+
+        /// Loads the element.
+        $(#[doc = $safety])?
+        #[doc(alias = "ld")]
+        #[track_caller]
+        pub $($unsafe)? fn load(self) -> Val<'k, T::Reg>
+        where
+            A: Readable,
+        {
+            self.accessed().load()
+        }
+
+        /// Loads the element with a cache operator or an ordering.
+        $(#[doc = $safety])?
+        #[track_caller]
+        pub $($unsafe)? fn load_with(self, how: Load) -> Val<'k, T::Reg>
+        where
+            A: Readable,
+        {
+            self.accessed().load_with(how)
+        }
+
+        /// Loads `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to all of
+        /// them.
+        $(#[doc = $safety])?
+        #[doc(alias = "ld.v4")]
+        #[track_caller]
+        pub $($unsafe)? fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
+        where
+            A: Readable,
+        {
+            self.accessed().load_vector()
+        }
+
+        /// [`load_vector`](Self::load_vector) with a cache operator or an ordering.
+        $(#[doc = $safety])?
+        #[track_caller]
+        pub $($unsafe)? fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
+        where
+            A: Readable,
+        {
+            self.accessed().load_vector_with(how)
+        }
+
+        /// Stores the element.
+        $(#[doc = $safety])?
+        #[doc(alias = "st")]
+        #[track_caller]
+        pub $($unsafe)? fn store(self, value: impl Into<Val<'k, T::Reg>>)
+        where
+            A: Writable,
+        {
+            self.accessed().store(value);
+        }
+
+        /// Stores the element with a cache operator or an ordering.
+        $(#[doc = $safety])?
+        #[track_caller]
+        pub $($unsafe)? fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
+        where
+            A: Writable,
+        {
+            self.accessed().store_with(how, value);
+        }
+
+        /// Stores `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to all of
+        /// them.
+        $(#[doc = $safety])?
+        #[doc(alias = "st.v4")]
+        #[track_caller]
+        pub $($unsafe)? fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N])
+        where
+            A: Writable,
+        {
+            self.accessed().store_vector(values);
+        }
+
+        /// [`store_vector`](Self::store_vector) with a cache operator or an ordering.
+        $(#[doc = $safety])?
+        #[track_caller]
+        pub $($unsafe)? fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
+        where
+            A: Writable,
+        {
+            self.accessed().store_vector_with(how, values);
+        }
+    };
+}
+
+/// The atomic operations of a pointer, likewise.
+macro_rules! atomics {
+    ($space:ident $(: $unsafe:tt $safety:expr)?) => {
+        /// Atomic operations on the element, relaxed and seen by the block in shared memory, by the device elsewhere, unless said otherwise:
+        /// `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
+        $(#[doc = $safety])?
+        #[doc(alias = "atom")]
+        #[track_caller]
+        pub $($unsafe)? fn atomic(self) -> Atomic<'k, T, $space> {
+            self.accessed().atomic()
+        }
+
+        /// Atomic operations on the element that give no result, relaxed and seen by the block in shared memory, by the device elsewhere, unless said otherwise:
+        /// `sum.reduction().add(x)`.
+        $(#[doc = $safety])?
+        #[doc(alias = "red")]
+        #[track_caller]
+        pub $($unsafe)? fn reduction(self) -> Reduction<'k, T, $space> {
+            self.accessed().reduction()
+        }
+    };
+}
+
+impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
+    /// The pointer for accesses that are safe in its space, or that an `unsafe` call vouches for, which is counted.
+    #[track_caller]
+    pub(super) fn accessed(self) -> CheckedPtr<'k, T, S, A> {
+        if !S::CONFINED {
+            self.kernel().count_unsafe_access();
+        }
+        self.checked(true)
+    }
+}
+
+impl<'k, T: Element, S: SafeSpace, A> Ptr<'k, T, S, A> {
+    accesses! { S }
+}
+
+impl<'k, T: Element, S: SafeSpace + AtomicSpace> Ptr<'k, T, S, ReadWrite> {
+    atomics! { S }
+}
+
+macro_rules! unsafe_spaces {
+    ($($space:ident)*) => {$(
+        impl<'k, T: Element, A> Ptr<'k, T, $space, A> {
+            accesses! { $space: unsafe safety!() }
+        }
+    )*};
+}
+
+unsafe_spaces! { Global Const Generic }
+
+impl<'k, T: Element> Ptr<'k, T, Global, ReadWrite> {
+    atomics! { Global: unsafe safety!() }
+}
+
+impl<'k, T: Element> Ptr<'k, T, Generic, ReadWrite> {
+    atomics! { Generic: unsafe safety!() }
+}

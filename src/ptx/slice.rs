@@ -1,0 +1,123 @@
+//! Slices: one-dimensional views of buffers, whose accesses stay inside.
+
+use std::fmt;
+
+use super::{
+    checked::CheckedPtr,
+    dim::Dim,
+    divisor::gcd,
+    extent::ExtentMode,
+    index::{Index, IntoIndex, IntoLength},
+    kernel::Builder,
+    ptr::{Global, Ptr, ReadWrite, Space},
+    types::Element,
+    val::Val,
+    variable::{Variable, VariableSpace},
+};
+
+/// A number of adjacent elements in global or constant memory: `k.slice(x, n)`.
+///
+/// Accesses past the end do nothing: a load gives 0, a store or an atomic operation leaves memory as it is. The instruction is
+/// predicated, so no branch is needed. An index that is known to be inside needs no predicate. Indices have 32 or 64 bits and are
+/// compared and scaled without wrapping around.
+///
+/// ```
+/// use warpwright::prelude::*;
+///
+/// let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
+///     k.block([128]);
+///     k.grid([n.tiles(128)]);
+///     let (x, y) = (k.slice(x, n), k.slice(y, n));
+///     let i = k.ctaid_x() * 128 + k.tid_x();
+///     y.at(i).store(x.at(i).load() * 2.0);
+/// })?;
+/// assert_eq!(kernel.entry().unsafe_accesses, 0);
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+pub struct Slice<'k, T, S: Space = Global, A = ReadWrite> {
+    start: Ptr<'k, T, S, A>,
+    len: Index<'k>,
+}
+
+impl<T, S: Space, A> Clone for Slice<'_, T, S, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, S: Space, A> Copy for Slice<'_, T, S, A> {}
+
+impl<T: Element, S: Space, A> fmt::Debug for Slice<'_, T, S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} elements from {:?}", self.len, self.start)
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// The first `len` elements of a buffer parameter. A launch checks that the buffer has them.
+    ///
+    /// `len` is a constant, an integer parameter, or a sum or product of such; [`Dim`](super::Dim) products such as
+    /// `m.into_dim() * n` are computed in 64 bits.
+    ///
+    /// Rejected when the kernel is built: a pointer that is not a buffer parameter, and a length that a launch cannot
+    /// compute. A part of a slice is made by [`Slice::first`] and [`Slice::skip`], which take any register.
+    #[track_caller]
+    pub fn slice<T: Element, A>(
+        self,
+        buffer: Ptr<'k, T, Global, A>,
+        len: impl IntoLength<'k>,
+    ) -> Slice<'k, T, Global, A> {
+        let (dim, len) = len.into_length(self);
+        self.promise_extent("slice", buffer, [ExtentMode { size: dim, stride: Dim::Const(1) }].into());
+        Slice { start: buffer, len }
+    }
+
+    /// The elements of a module variable, which is declared in the kernel's module.
+    ///
+    /// Two variables of one name in a module must be declared alike.
+    #[track_caller]
+    pub fn variable<T: Element, S: VariableSpace<Address = u64>>(
+        self,
+        variable: &Variable<T, S>,
+    ) -> Slice<'k, T, S, S::Access> {
+        Slice { start: self.address_of(variable), len: variable.count().into_index() }
+    }
+}
+
+impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
+    /// Number of elements.
+    #[track_caller]
+    #[allow(clippy::len_without_is_empty, reason = "the length is a value of the kernel")]
+    pub fn len(self) -> Val<'k, u64> {
+        self.len.wide()
+    }
+
+    /// Element `index`; accesses to it happen only if the slice has it.
+    #[track_caller]
+    pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
+        let index = index.into_index();
+        let inside = index.is_below(self.len);
+        let together = gcd(index.divisor(), self.len.divisor());
+        CheckedPtr { pointer: index.element_of(self.start), inside, together }
+    }
+
+    /// The first `count` elements, or all if there are fewer.
+    #[must_use]
+    #[track_caller]
+    pub fn first(self, count: impl IntoIndex<'k>) -> Self {
+        Self { len: self.len.min(count.into_index()), ..self }
+    }
+
+    /// The elements from number `count` on; none if there are no more than `count`.
+    #[must_use]
+    #[track_caller]
+    pub fn skip(self, count: impl IntoIndex<'k>) -> Self {
+        let count = count.into_index();
+        Self { start: count.element_of(self.start), len: self.len.minus(self.len.min(count)) }
+    }
+
+    /// The address of the first element.
+    pub fn pointer(self) -> Ptr<'k, T, S, A> {
+        self.start
+    }
+}

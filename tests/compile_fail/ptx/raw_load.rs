@@ -1,0 +1,8 @@
+// Nothing keeps an address inside its buffer: a plain pointer to global memory is read in `unsafe` code only.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {
+        let value = x.at(k.tid_x()).load();
+        k.slice(y, n).at(k.tid_x()).store(value);
+    });
+}

@@ -1,0 +1,237 @@
+//! Hostile programs: views with sizes, offsets and indices that try to leave the buffer or to wrap around. The simulator stops
+//! at any access outside of an allocation, so a launch that ends without an error wrote only where it may; a model tells what.
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use warpwright::{
+    prelude::*,
+    ptx::{Index, IntoIndex},
+    run::{Device, RunError, Simulator},
+};
+
+/// A number in a kernel: a constant or a register, of 32 or 64 bits.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    value: u64,
+    register: bool,
+}
+
+fn number() -> impl Strategy<Value = Number> {
+    let edges = vec![
+        0,
+        u64::from(u32::MAX),
+        1 << 30,
+        1 << 31,
+        1 << 32,
+        (1 << 32) + 1,
+        1 << 61,
+        1 << 62,
+        1 << 63,
+        u64::MAX - 1,
+        u64::MAX,
+    ];
+    (prop_oneof![3 => 0..24_u64, 1 => proptest::sample::select(edges)], any::<bool>())
+        .prop_map(|(value, register)| Number { value, register })
+}
+
+impl Number {
+    /// The number in the kernel; registers come out of a table.
+    fn index<'k>(self, table: Slice<'k, u64, Global, warpwright::ptx::Read>, at: u32) -> Index<'k> {
+        let wide = table.at(at).load();
+        match (self.register, u32::try_from(self.value)) {
+            (true, Ok(_)) => wide.cast::<u32>().into_index(),
+            (true, Err(_)) => wide.into_index(),
+            (false, _) => self.value.into_index(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Access {
+    Store,
+    Add,
+    Exchange,
+    LoadOr,
+    Vector,
+}
+
+/// One access to element `index` of `skip(skip).first(first)`.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    access: Access,
+    skip: Number,
+    first: Number,
+    index: Number,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    use Access::{Add, Exchange, LoadOr, Store, Vector};
+    (proptest::sample::select(vec![Store, Add, Exchange, LoadOr, Vector]), number(), number(), number())
+        .prop_map(|(access, skip, first, index)| Step { access, skip, first, index })
+}
+
+impl Step {
+    /// The element of the buffer that it reaches.
+    fn reaches(&self, len: u64) -> Option<usize> {
+        let start = self.skip.value.min(len);
+        let count = (len - start).min(self.first.value);
+        (self.index.value < count).then(|| (start + self.index.value) as usize)
+    }
+}
+
+type Args = (In<u64>, InOut<u32>, Out<u32>, u32);
+
+fn kernel(steps: &[Step], constant: Option<u32>) -> Kernel<Args> {
+    let table_len = 3 * steps.len() as u32;
+    let built = Kernel::<Args>::build("hostile(t, y, old, n)", Target::SM_80, |k, (table, y, old, n)| {
+        k.block([1]);
+        k.grid([n.tiles(u32::MAX)]);
+        let (table, old) = (k.slice(table, table_len), k.slice(old, steps.len()));
+        let len: Val<'_, u32> = constant.map_or(n, Val::from);
+        let y = k.slice(y, len);
+        for (i, step) in (0..).zip(steps) {
+            let view = y.skip(step.skip.index(table, 3 * i)).first(step.first.index(table, 3 * i + 1));
+            let at = view.at(step.index.index(table, 3 * i + 2));
+            match step.access {
+                Access::Store => at.store(1000 + i),
+                Access::Add => at.reduction().add(1 + i),
+                Access::Exchange => old.at(i).store(at.atomic().exchange(2000 + i)),
+                Access::LoadOr => old.at(i).store(at.load_or(77)),
+                // Pairs of the whole buffer, whose length must be even for it.
+                Access::Vector => {
+                    let pair = step.index.index(table, 3 * i + 2);
+                    let even = match pair {
+                        Index::U32(pair) => (pair & !1u32).into_index(),
+                        Index::U64(pair) => (pair & !1u64).into_index(),
+                    };
+                    let pairs = k.slice(y.pointer(), len & !1u32);
+                    pairs.at(even).store_vector([Val::from(3000 + i); 2]);
+                }
+            }
+        }
+    });
+    built.expect("it builds")
+}
+
+/// What is in the buffer and in the old values afterwards.
+fn model(steps: &[Step], len: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut y: Vec<u32> = (0..len as u32).collect();
+    let mut old = vec![0; steps.len()];
+    for (i, step) in steps.iter().enumerate() {
+        let (number, reached) = (i as u32, step.reaches(len as u64));
+        match (step.access, reached) {
+            (Access::Store, Some(at)) => y[at] = 1000 + number,
+            (Access::Add, Some(at)) => y[at] = y[at].wrapping_add(1 + number),
+            (Access::Exchange, Some(at)) => old[i] = std::mem::replace(&mut y[at], 2000 + number),
+            (Access::LoadOr, at) => old[i] = at.map_or(77, |at| y[at]),
+            (Access::Vector, _) => {
+                let pair = step.index.value & !1;
+                if pair < (len & !1) as u64 {
+                    y[pair as usize..][..2].fill(3000 + number);
+                }
+            }
+            (_, None) => {}
+        }
+    }
+    (y, old)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn slices_stay_inside(steps in prop::collection::vec(step(), 1..12), len in 1..20_u32, constant: bool) {
+        let kernel = kernel(&steps, constant.then_some(len));
+        prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
+        let device = Simulator::new();
+        let table: Vec<u64> = steps.iter().flat_map(|s| [s.skip.value, s.first.value, s.index.value]).collect();
+        let table = device.upload(&table).unwrap();
+        let mut y = device.upload(&(0..len).collect::<Vec<_>>()).unwrap();
+        let mut old = device.zeros(steps.len()).unwrap();
+        let launched = device.launch(&kernel, (&table, &mut y, &mut old, len));
+        prop_assert!(launched.is_ok(), "{}", launched.unwrap_err());
+        let (want, want_old) = model(&steps, len as usize);
+        prop_assert_eq!(device.download(&y).unwrap(), want);
+        prop_assert_eq!(device.download(&old).unwrap(), want_old);
+    }
+
+    /// A matrix of any sizes and pitch, in a buffer of any length: a launch runs if and only if the buffer contains it, and elements
+    /// outside are not there.
+    #[test]
+    fn matrices_stay_inside(
+        rows in prop_oneof![3 => 0..6_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)],
+        cols in prop_oneof![3 => 0..6_u32, 1 => Just(1 << 31)],
+        pitch in prop_oneof![3 => 0..9_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)],
+        len in 0..40_usize,
+        at in prop::array::uniform2(prop_oneof![4 => 0..7_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)]),
+    ) {
+        type Args = (InOut<u8>, u32, u32, u32, u32, u32);
+        let kernel = Kernel::<Args>::build("at(y, m, n, p, i, j)", Target::SM_80, |k, (y, m, n, p, i, j)| {
+            k.block([1]);
+            k.grid([m.tiles(u32::MAX)]);
+            let at = k.global(y, row_major(m, n).with_row_stride(p)).at(i, j);
+            at.store(at.load() + 1);
+        });
+        let kernel = kernel.unwrap();
+        prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
+        let device = Simulator::new();
+        let mut y = device.zeros::<u8>(len).unwrap();
+        let [r, c, p] = [rows, cols, pitch].map(u128::from);
+        let needed = if r == 0 || c == 0 { 0 } else { (r - 1) * p + c };
+        let launched = device.launch(&kernel, (&mut y, rows, cols, pitch, at[0], at[1]));
+        if needed > len as u128 {
+            let short = matches!(launched, Err(RunError::TooShort { .. } | RunError::ExtentOverflow { .. }));
+            prop_assert!(short, "{needed} of {len}: {launched:?}");
+            return Ok(());
+        }
+        prop_assert!(launched.is_ok(), "{}", launched.unwrap_err());
+        let mut want = vec![0; len];
+        if at[0] < rows && at[1] < cols {
+            want[(at[0] * pitch + at[1]) as usize] = 1;
+        }
+        prop_assert_eq!(device.download(&y).unwrap(), want);
+    }
+}
+
+/// Views that no launch can check do not build.
+#[test]
+fn views_that_no_launch_can_check_are_refused() {
+    assert_eq!(
+        build(|k, y, n| {
+            k.slice(y.at(1), n);
+        }),
+        "expected a buffer parameter (`In`, `Out` or `InOut`) for `slice`, found a computed pointer, whose extents a launch cannot check: make the view of the parameter, or vouch for the pointer with `unsafe { pointer.assume_valid() }`"
+    );
+    assert_eq!(
+        build(|k, y, n| {
+            k.slice(y, n * k.tid_x());
+        }),
+        "expected extents and strides of `slice` made of constants and integer parameters, found a computed register, which a launch cannot check: pass the number as a parameter, or vouch for the pointer with `unsafe { pointer.assume_valid() }`"
+    );
+    assert_eq!(
+        build(|k, y, n| {
+            k.global(y, row_major(n, 4).with_row_stride(n - 1u32));
+        }),
+        "expected extents and strides of `tensor` made of constants and integer parameters, found a computed register, which a launch cannot check: pass the number as a parameter, or vouch for the pointer with `unsafe { pointer.assume_valid() }`"
+    );
+    assert_eq!(
+        build(|k, y, n| {
+            k.tensor(y.byte_offset(16), [n], [1.into()]);
+        }),
+        "expected a buffer parameter (`In`, `Out` or `InOut`) for `tensor`, found a computed pointer, whose extents a launch cannot check: make the view of the parameter, or vouch for the pointer with `unsafe { pointer.assume_valid() }`"
+    );
+    assert_eq!(
+        build(|k, y, n| {
+            k.slice(y, n).at(k.tid_x() << 2u32).load_vector::<4>();
+        }),
+        "expected index and length known to be multiples of 4 for a vector of 4 elements, found multiples of 1: say `n.multiple_of(4)`, which a launch checks, or take a slice of `n & !3`"
+    );
+}
+
+/// What a kernel is refused for.
+fn build(write: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global>, Val<'k, u32>)) -> String {
+    let built =
+        Kernel::<(InOut<f32>, u32)>::build("refused(y, n)", Target::SM_80, |k, (y, n)| write(k, y, n));
+    let error = built.expect_err("it must be refused").to_string();
+    error.split_once("kernel `refused`: ").expect("the kernel's name").1.to_string()
+}
