@@ -12,6 +12,8 @@ pub struct Extent {
     pub element_bytes: u32,
     /// The modes of the view. A view of no modes has one element.
     pub modes: Vec<ExtentMode>,
+    /// Most coordinates of a mode for which the kernel's own computations hold.
+    pub most: u64,
 }
 
 /// One mode of an [`Extent`].
@@ -36,6 +38,11 @@ impl Extent {
             last = last.zip(reach).and_then(|(last, reach)| last.checked_add(reach));
         }
         if empty { Some(0) } else { last?.checked_add(1) }
+    }
+
+    /// The coordinates of the first mode that has more of them than the kernel can count; those of `None` are fine.
+    pub fn exceeds(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
+        self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }
 
     /// [`elements`](Self::elements) in bytes.

@@ -290,6 +290,7 @@ impl<'k> Builder<'k> {
         view: &'static str,
         pointer: Ptr<'k, T, Global, A>,
         modes: Vec<ExtentMode>,
+        most: u64,
     ) {
         if pointer.is_assumed_valid() {
             return;
@@ -302,7 +303,7 @@ impl<'k> Builder<'k> {
             self.fail(BuildErrorKind::UncheckedExtent { view });
             return;
         }
-        let extent = Extent { parameter, element_bytes: T::SIZE, modes };
+        let extent = Extent { parameter, element_bytes: T::SIZE, modes, most };
         let mut body = self.body();
         if !body.entry.extents.contains(&extent) {
             body.entry.extents.push(extent);

@@ -68,7 +68,12 @@ impl<'k> Builder<'k> {
         len: impl IntoLength<'k>,
     ) -> Slice<'k, T, Global, A> {
         let (dim, len) = len.into_length(self);
-        self.promise_extent("slice", buffer, [ExtentMode { size: dim, stride: Dim::Const(1) }].into());
+        self.promise_extent(
+            "slice",
+            buffer,
+            [ExtentMode { size: dim, stride: Dim::Const(1) }].into(),
+            u64::MAX,
+        );
         Slice { start: buffer, len }
     }
 

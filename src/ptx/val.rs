@@ -237,6 +237,12 @@ impl<'k> Val<'k, u32> {
         }
     }
 
+    /// Whether `self + other` is known to fit in 32 bits: by their bounds, or because no bit can be set in both.
+    pub(crate) fn sum_fits(&self, other: &Self) -> bool {
+        let (a, b) = (self.known(), other.known());
+        a.most() + b.most() <= u32::MAX.into() || a.possible() & b.possible() == 0
+    }
+
     /// Whether `self · by` is known to fit in 32 bits: by its bound, or because it is less than a number of 32 bits.
     pub(crate) fn product_fits(self, by: u32) -> bool {
         self.known().most().saturating_mul(by.into()) <= u32::MAX.into()

@@ -66,6 +66,20 @@ pub enum RunError {
         /// The parameter name.
         parameter: String,
     },
+    /// A view has more coordinates along a mode than the kernel can count.
+    #[error(
+        "kernel `{kernel}`: parameter `{parameter}`: expected at most {expected} coordinates along a mode, found {found}"
+    )]
+    TooManyCoordinates {
+        /// The kernel name.
+        kernel: String,
+        /// The parameter name.
+        parameter: String,
+        /// The number of coordinates that the kernel can count.
+        expected: u64,
+        /// The number of coordinates.
+        found: u64,
+    },
     /// A buffer that the kernel writes overlaps another buffer.
     #[error(
         "kernel `{kernel}`: parameters `{first}` and `{second}`: expected buffers that do not overlap, found shared bytes"

@@ -124,6 +124,9 @@ fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
         let Some(bytes) = extent.bytes(&|i| integer(args, i)) else {
             return Err(RunError::ExtentOverflow { kernel, parameter });
         };
+        if let Some(found) = extent.exceeds(&|i| integer(args, i)) {
+            return Err(RunError::TooManyCoordinates { kernel, parameter, expected: extent.most, found });
+        }
         let expected = bytes.div_ceil(element_bytes(entry, extent.parameter));
         if *found < expected {
             return Err(RunError::TooShort { kernel, parameter, expected, found: *found });

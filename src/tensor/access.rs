@@ -3,6 +3,7 @@
 use super::{
     element::TensorElement,
     memory::{Step, Tensor},
+    moved::saturating_sum,
     offset::Offset,
     predicate::both,
     space::TensorSpace,
@@ -146,7 +147,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             let Some(extent) = axis.extent else { continue };
             // Coordinates past 32 bits are past every extent.
             let Ok(coord) = u32::try_from(coord) else { return false.into() };
-            let at = axis.tile.unwrap_or_else(|| axis.at + coord);
+            let at = axis.tile.unwrap_or_else(|| saturating_sum(axis.at, coord.into()));
             inside = both(inside, at.lt(extent));
         }
         inside

@@ -6,7 +6,7 @@
 use super::{
     element::TensorElement,
     index::{Index, Indices},
-    memory::{Step, Tensor, elements_of},
+    memory::{Axis, Step, Tensor, elements_of},
     space::TensorSpace,
 };
 use crate::{
@@ -14,11 +14,11 @@ use crate::{
     ptx::Val,
 };
 
-/// First and last offset in elements.
-fn reach(layout: &Layout<Step>) -> (i64, i64) {
+/// First and last offset of a component: 0 counts elements, 1 + a coordinates along axis a.
+pub(super) fn reach(layout: &Layout<Step>, component: usize) -> (i64, i64) {
     let leaves = layout.shape().leaves().zip(layout.stride().leaves());
     leaves.fold((0, 0), |(first, last), (&extent, step)| {
-        let far = (extent - 1).saturating_mul(step.component(0));
+        let far = (extent - 1).saturating_mul(step.component(component));
         (first.saturating_add(far.min(0)), last.saturating_add(far.max(0)))
     })
 }
@@ -38,12 +38,44 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// [`check_view`](Self::check_view) of a mode.
     #[track_caller]
     pub(super) fn check_part(&self, mode: &Layout<Step>, view: &Layout<Step>) {
-        let ((first, last), (from, to)) = (reach(mode), reach(view));
-        if self.divided_whole && (from < first || to > last) {
+        for component in self.bounded() {
+            let ((first, last), (from, to)) = (reach(mode, component), reach(view, component));
+            if from < first || to > last {
+                self.kernel().refuse(format!(
+                    "a tile does not divide the tensor: {} reaches from element {from} to {to}, but {} from {first} to {last}; edges \
+                     are predicated of tensors made by `k.tensor`",
+                    shown(view),
+                    shown(mode)
+                ));
+            }
+        }
+    }
+
+    /// The components of steps along which no access is compared with an edge, so that no view may reach beyond this one: elements of a
+    /// tensor of constant layout, coordinates of a tile that is inside or outside as a whole.
+    fn bounded(&self) -> impl Iterator<Item = usize> {
+        let elements = self.divided_whole.then_some(0);
+        let settled = |axis: &Axis<'_>| axis.extent.is_none() || axis.tile.is_some();
+        elements
+            .into_iter()
+            .chain((1..).zip(&self.axes).filter(move |(_, axis)| settled(axis)).map(|(at, _)| at))
+    }
+
+    /// Whether steps of a mode are along a component that is not compared with an edge.
+    fn is_bounded(&self, mode: &Layout<Step>) -> bool {
+        self.bounded().any(|component| mode.stride().leaves().any(|step| step.component(component) != 0))
+    }
+
+    /// Refuses an index that may be past the end of a mode, where no access is compared with an edge: it would leave the buffer. What
+    /// leaves a tensor in shared memory stays in the block, for the simulator to find.
+    #[track_caller]
+    pub(super) fn check_index(&self, mode: &Layout<Step>, index: Val<'k, u32>) {
+        let (most, extent) = (index.known().most(), mode.size());
+        let is_inside = i64::try_from(most).is_ok_and(|most| most < extent);
+        if !is_inside && S::as_shared(self).is_none() && self.is_bounded(mode) {
             self.kernel().refuse(format!(
-                "a tile does not divide the tensor: {} reaches from element {from} to {to}, but {} from {first} to {last}; edges \
-                 are predicated of tensors made by `k.tensor`",
-                shown(view),
+                "expected an index known to be less than {extent}, found one of at most {most}: nothing compares it with the edge of \
+                 {}. Mask or compare it, give the grid or the loop a constant bound, or make the tensor with `k.tensor`",
                 shown(mode)
             ));
         }
@@ -62,17 +94,31 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Refuses a constant coordinate past the tensor's end.
+    /// Refuses a constant coordinate past the end, where no access is compared with an edge.
     #[track_caller]
     pub(super) fn check_coord(&self, coord: &Indices<'k>) {
-        if let (true, Some((index, extent))) = (self.divided_whole, outside(self.shape(), coord)) {
+        if let Some((index, extent)) = self.outside(&self.layout, coord) {
             self.kernel()
                 .refuse(format!("coordinate {index} in a mode of {extent}: the tensor has {}", self.shape()));
         }
     }
+
+    /// The first constant of a coordinate that lies outside of its mode, and the mode's extent.
+    fn outside(&self, layout: &Layout<Step>, coord: &Indices<'k>) -> Option<(i64, i64)> {
+        match coord {
+            Tuple::Leaf(Index::Constant(index)) => {
+                let is_outside = !(0..layout.size()).contains(index) && self.is_bounded(layout);
+                is_outside.then(|| (*index, layout.size()))
+            }
+            Tuple::Leaf(_) => None,
+            Tuple::Node(places) => {
+                layout.modes().zip(places).find_map(|(mode, place)| self.outside(&mode, place))
+            }
+        }
+    }
 }
 
-/// The first constant of a coordinate that lies outside of its mode, and the mode's extent.
+/// The first constant of a coordinate that lies outside of its mode of a fragment's shape, and the mode's extent.
 pub(super) fn outside(shape: &IntTuple, coord: &Indices<'_>) -> Option<(i64, i64)> {
     match coord {
         Tuple::Leaf(Index::Constant(index)) => {

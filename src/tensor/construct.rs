@@ -17,6 +17,13 @@ fn run_time_extent(modes: usize) -> i64 {
     DYNAMIC_EXTENT.min(1 << (62 / modes.max(1)))
 }
 
+/// Most elements of a tile along a mode whose extent only the launch knows.
+pub(super) const MOST_TILE: u32 = 1 << 16;
+
+/// Most coordinates of a global tensor along a mode: a launch refuses more. Coordinates have 32 bits, and the last tile of them is
+/// kept past every edge.
+pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
+
 /// Most elements of a shared tensor: no block has as many bytes.
 const MOST_SHARED: i64 = 1 << 20;
 
@@ -77,7 +84,7 @@ impl<'k> Builder<'k> {
     /// Rejected when the kernel is built: a pointer that is not a buffer parameter, and extents or strides that a launch cannot
     /// compute, unless `unsafe` code vouches for the pointer ([`Ptr::assume_valid`]).
     ///
-    /// Offsets along axes of known stride are computed in 32 bits.
+    /// Coordinates have 32 bits, offsets 64: a launch refuses more than 2³² − 2¹⁶ coordinates along a mode.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor<T: TensorElement, A, const R: usize>(
@@ -89,7 +96,7 @@ impl<'k> Builder<'k> {
         const { assert!(R <= MAX_AXES, "a tensor has at most five modes of dynamic extent") };
         let modes = std::iter::zip(extents, strides)
             .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
-        self.promise_extent("tensor", pointer, modes.collect());
+        self.promise_extent("tensor", pointer, modes.collect(), MOST_COORDINATES.into());
         let axes = std::iter::zip(extents, strides).map(|(extent, stride)| Axis {
             at: 0.into(),
             tile: None,
@@ -106,7 +113,9 @@ impl<'k> Builder<'k> {
         Tensor { axes, divided_whole: false, ..Tensor::of(pointer, Layout::concat(modes), Swizzle::NONE) }
     }
 
-    /// A tensor in global memory whose layout the host knows. Tiles must divide it: nothing is predicated.
+    /// A tensor in global memory whose layout the host knows. Nothing is predicated: tiles must divide it, and an index in a
+    /// register must be known to be less than its mode's extent, by the block's shape, the grid, a loop's count, a mask or a
+    /// comparison around it. What is not is refused when the kernel is built.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(
@@ -115,7 +124,8 @@ impl<'k> Builder<'k> {
         layout: &Layout,
     ) -> Tensor<'k, Global, T, A> {
         let size = u64::try_from(layout.cosize()).map_or(Dim::Unknown, Dim::Const);
-        self.promise_extent("tensor_with_layout", pointer, vec![ExtentMode { size, stride: Dim::Const(1) }]);
+        let modes = vec![ExtentMode { size, stride: Dim::Const(1) }];
+        self.promise_extent("tensor_with_layout", pointer, modes, u64::MAX);
         if layout.stride().leaves().any(|&stride| stride < 0) {
             self.refuse(format!("the tensor {layout} has elements before its start"));
         }

@@ -43,6 +43,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Moves the view's start by the value of `mode` at `index`.
     #[track_caller]
     pub(super) fn add_coordinate(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {
+        self.check_index(mode, index);
         if let Some(index) = index.as_constant() {
             self.offset.step(&mode.index(index.into()), 1);
             return;

@@ -293,13 +293,19 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
         }
         for axis in &mut self.axes {
             visitor.shared(&mut axis.at);
+            if let Some(tile) = &mut axis.tile {
+                visitor.shared(tile);
+            }
         }
-        let edges: Vec<bool> = self.axes.iter().map(|axis| axis.extent.is_some()).collect();
+        let edges: Vec<_> =
+            self.axes.iter().map(|axis| (axis.extent, axis.stride, axis.tile.is_some())).collect();
         visitor.unchanged(&format!(
-            "{} + {} with inner offset {:?} and edges {edges:?}",
+            "{} + {} with {}, inner offset {:?}, edges {edges:?} and {:?}",
             self.layout,
             self.offset,
-            self.inner.as_constant()
+            self.swizzle,
+            self.inner.as_constant(),
+            self.lanes
         ));
         self.shared_view = None;
     }

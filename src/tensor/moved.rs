@@ -1,6 +1,7 @@
 //! What registers add to the start of a view.
 
 use super::{
+    construct::MOST_TILE,
     index::{Index, Indices},
     local::Digit,
     memory::Step,
@@ -75,20 +76,38 @@ impl<'k> Moved<'k> {
         for (axis, sum) in self.coords.iter_mut().enumerate() {
             let by = step.component(1 + axis);
             if by != 0 {
-                let add = coordinate(times, by as u32);
-                *sum = Some(sum.map_or(add, |sum| sum + add));
+                let add = coordinate(times, by);
+                *sum = Some(sum.map_or(add, |sum| saturating_sum(sum, add)));
             }
         }
     }
 }
 
 /// `times · by`, at most the largest multiple of `by`: a tile past 2³² is past the edge, and must not wrap around to the first.
+///
+/// That multiple is past every edge too, as a launch refuses extents above [`MOST_COORDINATES`](super::construct::MOST_COORDINATES). Refused when the kernel is built:
+/// a factor for which it might not be.
 #[track_caller]
-pub(super) fn coordinate(times: Val<'_, u32>, by: u32) -> Val<'_, u32> {
-    if times.product_fits(by) {
-        return times * by;
+pub(super) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
+    let factor = u32::try_from(by).unwrap_or(0);
+    if factor != 0 && times.product_fits(factor) {
+        return times * factor;
     }
-    times.min(u32::MAX / by.max(1)) * by
+    if !(1..=MOST_TILE).contains(&factor) {
+        if let Some(k) = times.kernel() {
+            k.refuse(format!(
+                "expected an index with a known bound, or steps of 1 to {MOST_TILE} coordinates, found an unknown index of steps of {by}"
+            ));
+        }
+        return 0.into();
+    }
+    times.min(u32::MAX / factor) * factor
+}
+
+/// `a + b`, at most 2³² − 1: a coordinate past 2³² is past the edge.
+#[track_caller]
+pub(super) fn saturating_sum<'k>(a: Val<'k, u32>, b: Val<'k, u32>) -> Val<'k, u32> {
+    if a.sum_fits(&b) { a + b } else { a.min(!b) + b }
 }
 
 /// Quotient and remainder by a constant.

@@ -3,12 +3,14 @@
 use std::rc::Rc;
 
 use super::{
+    bounds::reach,
+    construct::MOST_TILE,
     element::TensorElement,
     error::TensorError,
     index::{Index, Indices, constants},
     local::{Digit, rest_of, thread_digits, thread_divide},
     memory::{Step, Tensor},
-    moved::{Moved, coordinate, divide, walk},
+    moved::{Moved, coordinate, divide, saturating_sum, walk},
     partition::{tile_slicer, without_threads},
     space::TensorSpace,
 };
@@ -34,7 +36,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 let mut view = self.with_layout(layout);
                 view.offset.step(&offset, 1);
                 let mut moved = Moved::default();
-                walk(&self.layout, coord, &mut |mode, index| moved.add(&mode, index));
+                walk(&self.layout, coord, &mut |mode, index| {
+                    self.check_index(&mode, index);
+                    moved.add(&mode, index);
+                });
                 view.advance(moved);
                 view
             }
@@ -62,19 +67,21 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let slicer = tile_slicer(modes, Tuple::Leaf(Slot::Keep));
         let tile_places = slicer.modes()[0].map(|_| Index::All);
         let mut view = tiled.sliced(&Indices::from(vec![tile_places, Indices::from(places.clone())]));
-        view.settle_edges(&self.layout, &tiler, &Indices::from(places));
+        view.settle_edges(self, &tiler, &Indices::from(places));
         view
     }
 
-    /// Refuses a tile that is longer than what stands for an extent that only the launch knows: it would have no next tile.
+    /// Refuses a tile that is longer than a tile of an extent that only the launch knows may be, or than what stands for the extent:
+    /// it would have no next tile.
     #[track_caller]
     fn check_tile(&self, tiler: &Tiler) {
         for (axis, facts) in self.axes.iter().enumerate() {
             let unknown = facts.extent.is_some_and(|extent| extent.as_constant().is_none());
+            let most = self.size_of(axis).min(MOST_TILE.into());
             if let (true, Some(Tuple::Leaf(Tile::Extent(tile)))) = (unknown, tiler.mode(axis))
-                && *tile > self.size_of(axis)
+                && *tile > most
             {
-                let (modes, most) = (self.rank(), self.size_of(axis));
+                let modes = self.rank();
                 self.kernel().refuse(format!(
                     "a tile of {tile} along mode {axis}, whose extent the launch decides: at most {most} in a tensor of {modes} modes"
                 ));
@@ -82,30 +89,38 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Drops the edges of axes along which the tile is known to be inside, and compares a tile that divides an axis as a whole.
+    /// Drops the edges of axes along which this tile of `whole` is known to be inside, and compares a tile that divides an axis as a
+    /// whole. The tile must be all of the view along the axis.
     #[track_caller]
-    fn settle_edges(&mut self, whole: &Layout<Step>, tiler: &Tiler, coord: &Indices<'k>) {
-        for (mode, step) in whole.stride().modes().iter().enumerate() {
+    fn settle_edges(&mut self, whole: &Self, tiler: &Tiler, coord: &Indices<'k>) {
+        for (mode, step) in whole.layout.stride().modes().iter().enumerate() {
             let (Some(Tuple::Leaf(Tile::Extent(tile))), Tuple::Leaf(step)) = (tiler.mode(mode), step) else {
                 continue;
             };
             let (tile, index) = (*tile as u32, coord.mode(mode).and_then(Tuple::as_leaf));
-            for (axis, facts) in self.axes.iter_mut().enumerate() {
-                let Some(extent) = facts.extent.filter(|_| step.component(1 + axis) == 1) else { continue };
-                let index = match index {
-                    Some(Index::Value(index)) => *index,
-                    Some(Index::Constant(index)) => u32::try_from(*index).unwrap_or(u32::MAX).into(),
-                    _ => continue,
-                };
+            let index = match index {
+                Some(Index::Value(index)) => *index,
+                Some(Index::Constant(index)) => u32::try_from(*index).unwrap_or(u32::MAX).into(),
+                _ => continue,
+            };
+            for axis in (0..self.axes.len()).filter(|axis| step.component(1 + axis) == 1) {
+                let is_all = reach(&self.layout, 1 + axis) == (0, i64::from(tile) - 1);
+                let before = (whole.axes[axis].at.as_constant(), whole.offset.component(1 + axis));
+                let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
+                let facts = &mut self.axes[axis];
+                let Some(extent) = facts.extent else { continue };
                 // A mode of one tile has no step to the next: its index moves nothing but the coordinate.
                 if extent.as_constant().is_some_and(|extent| extent <= tile) {
-                    facts.at = facts.at + coordinate(index, tile);
+                    facts.at = saturating_sum(facts.at, coordinate(index, tile.into()));
                 }
-                if index.tile_is_inside(tile, extent) == Inside::Whole {
+                let start = saturating_sum(facts.at, start.into());
+                if !is_all {
+                    continue;
+                }
+                if before == (Some(0), 0) && index.tile_is_inside(tile, extent) == Inside::Whole {
                     facts.extent = None;
-                } else if facts.tile.is_none() && extent.is_multiple_of(tile) {
-                    let start = u32::try_from(self.offset.component(1 + axis));
-                    facts.tile = Some(start.map_or(u32::MAX.into(), |start| facts.at + start));
+                } else if facts.tile.is_none() && extent.is_multiple_of(tile) && start.is_multiple_of(tile) {
+                    facts.tile = Some(start);
                 }
             }
         }
@@ -196,7 +211,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     pub(super) fn advance(&mut self, moved: Moved<'k>) {
         if !self.axes.is_empty() {
             for (axis, by) in self.axes.iter_mut().zip(moved.coords) {
-                axis.at = by.map_or(axis.at, |by| axis.at + by);
+                axis.at = by.map_or(axis.at, |by| saturating_sum(axis.at, by));
             }
         } else if self.is_swizzled() {
             // Whole periods of the swizzle pass it by.

@@ -5,8 +5,9 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use warpwright::{
     prelude::*,
-    ptx::{Index, IntoIndex},
+    ptx::{self, Index, IntoIndex},
     run::{Device, RunError, Simulator},
+    tensor::fill,
 };
 
 /// A number in a kernel: a constant or a register, of 32 or 64 bits.
@@ -179,6 +180,11 @@ proptest! {
         let [r, c, p] = [rows, cols, pitch].map(u128::from);
         let needed = if r == 0 || c == 0 { 0 } else { (r - 1) * p + c };
         let launched = device.launch(&kernel, (&mut y, rows, cols, pitch, at[0], at[1]));
+        if rows > u32::MAX - (1 << 16) {
+            let refused = matches!(launched, Err(RunError::TooManyCoordinates { .. } | RunError::ExtentOverflow { .. }));
+            prop_assert!(refused, "{launched:?}");
+            return Ok(());
+        }
         if needed > len as u128 {
             let short = matches!(launched, Err(RunError::TooShort { .. } | RunError::ExtentOverflow { .. }));
             prop_assert!(short, "{needed} of {len}: {launched:?}");
@@ -191,6 +197,127 @@ proptest! {
         }
         prop_assert_eq!(device.download(&y).unwrap(), want);
     }
+}
+
+/// A step from a view of two modes to another.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// A tile at an index.
+    Tile([u32; 2], [Number; 2]),
+    /// A thread's part, for `rows` × `cols` threads.
+    Part([u32; 2]),
+    /// The view from one end to the other.
+    Transpose,
+}
+
+fn cut() -> impl Strategy<Value = Cut> {
+    let index = || {
+        (
+            0..5_u64,
+            prop_oneof![3 => Just(0), 1 => Just(u64::from(u32::MAX) - 4), 1 => Just(1 << 28)],
+            any::<bool>(),
+        )
+    };
+    let index = || index().prop_map(|(low, high, register)| Number { value: low + high, register });
+    let tile = || prop::array::uniform2(prop::sample::select(vec![1_u32, 2, 3, 4, 6, 8]));
+    prop_oneof![
+        4 => (tile(), prop::array::uniform2(index())).prop_map(|(tile, at)| Cut::Tile(tile, at)),
+        2 => prop::array::uniform2(1..5_u32).prop_map(Cut::Part),
+        1 => Just(Cut::Transpose),
+    ]
+}
+
+/// How the extents of a matrix are given.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    Constant,
+    Parameter,
+    MultipleOf4,
+    Layout,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Tiles of tiles and parts of threads of any tensor, at any index: what builds fills nothing outside of the buffer.
+    #[test]
+    fn views_of_tensors_stay_inside(
+        extents in prop::array::uniform2(1..13_u32),
+        given in prop::sample::select(vec![Given::Constant, Given::Parameter, Given::MultipleOf4, Given::Layout]),
+        cuts in prop::collection::vec(cut(), 1..4),
+        threads in 1..9_u32,
+    ) {
+        type Args = (In<u32>, InOut<u32>, u32, u32);
+        let [m, n] = match given {
+            Given::MultipleOf4 => extents.map(|extent| extent.next_multiple_of(4)),
+            _ => extents,
+        };
+        let kernel = Kernel::<Args>::build("views(t, y, m, n)", Target::SM_80, |k, (table, y, rows, cols)| {
+            k.block([threads]);
+            k.grid([rows.tiles(u32::MAX)]);
+            let [constant_m, constant_n]: [Val<'_, u32>; 2] = [m, n].map(Val::from);
+            let mut view = match given {
+                Given::Constant => k.tensor(y, [constant_m, constant_n], [constant_n, 1.into()]),
+                Given::Parameter => k.tensor(y, [rows, cols], [cols, 1.into()]),
+                Given::MultipleOf4 => {
+                    let (rows, cols) = (rows.multiple_of(4), cols.multiple_of(4));
+                    k.tensor(y, [rows, cols], [cols, 1.into()])
+                }
+                Given::Layout => k.tensor_with_layout(y, &k.layout(&format!("({m},{n}):({n},1)"))),
+            };
+            let table = k.slice(table, 2 * cuts.len());
+            for (i, cut) in (0_u32..).zip(&cuts) {
+                view = match *cut {
+                    Cut::Tile([rows, cols], at) => {
+                        let place = |side: usize| {
+                            let value = table.at(2 * i + side as u32).load();
+                            if at[side].register { value } else { (at[side].value as u32).into() }
+                        };
+                        view.local_tile((rows, cols), (place(0), place(1)))
+                    }
+                    Cut::Part([rows, cols]) => {
+                        view.local_partition(&k.layout(&format!("({rows},{cols}):({cols},1)")), k.tid_x())
+                    }
+                    Cut::Transpose => view.transpose(),
+                };
+            }
+            fill(&view, 7);
+        });
+        // What may leave the buffer does not build.
+        let Ok(kernel) = kernel else { return Ok(()) };
+        prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
+        let at = cuts.iter().flat_map(|cut| match cut {
+            Cut::Tile(_, at) => at.map(|number| number.value as u32),
+            _ => [0; 2],
+        });
+        let device = Simulator::new();
+        let table = device.upload(&at.collect::<Vec<_>>()).unwrap();
+        let mut y = device.upload(&vec![0_u32; (m * n) as usize]).unwrap();
+        let launched = device.launch(&kernel, (&table, &mut y, m, n));
+        prop_assert!(launched.is_ok(), "{}", launched.unwrap_err());
+    }
+}
+
+/// A view carried through a loop takes its edges along: the tile that is compared is that of the iteration.
+#[test]
+fn a_carried_view_is_compared_with_its_own_edge() {
+    type Args = (InOut<u32>, u32, u32);
+    let kernel = Kernel::<Args>::build("carried(y, n, first)", Target::SM_80, |k, (y, n, first)| {
+        k.block([1]);
+        k.grid([n.tiles(u32::MAX)]);
+        let y = k.tensor(y, [n.multiple_of(4)], [1.into()]);
+        let first = y.local_tile((4,), (first,));
+        k.fold(ptx::steps(6u32), first, |i, tile| {
+            fill(&tile, i + 1);
+            y.local_tile((4,), (i + n / 4 - 2,))
+        });
+    });
+    let kernel = kernel.expect("it builds");
+    let device = Simulator::new();
+    let mut y = device.upload(&[0_u32; 16]).unwrap();
+    device.launch(&kernel, (&mut y, 16, 0)).expect("nothing past the end is written");
+    let tile = |value: u32| [value; 4];
+    assert_eq!(device.download(&y).unwrap(), [tile(1), tile(0), tile(2), tile(3)].concat());
 }
 
 /// Views that no launch can check do not build.

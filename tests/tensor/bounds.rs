@@ -142,3 +142,62 @@ fn inputs_are_summed_and_outputs_filled() {
     let expect: Vec<f32> = x.chunks(4).flat_map(|row| [row.iter().sum(); 4]).collect();
     assert_eq!(device.download(&to).unwrap(), expect);
 }
+
+/// What an index in a register does to a tensor whose accesses are not compared with an edge: refused, unless it is known to be inside.
+#[test]
+fn indices_that_may_be_past_the_end() {
+    type Args = (InOut<f32>, u32);
+    let refused = |cut: for<'k> fn(Builder<'k>, Ptr<'k, f32, Global, ReadWrite>, Val<'k, u32>)| {
+        let built = Kernel::<Args>::build("refused(x, n)", Target::SM_80, |k, (x, n)| {
+            k.block([64]);
+            k.grid([8]);
+            cut(k, x, n);
+        });
+        built.err().map(|error| error.to_string())
+    };
+    let past = [
+        refused(|k, x, n| drop(k.tensor_with_layout(x, &k.layout("(8,4):(4,1)")).slice((n, ..)))),
+        refused(|k, x, _| drop(k.tensor_with_layout(x, &k.layout("(32,4):(4,1)")).slice((k.tid_x(), ..)))),
+        refused(|k, x, _| {
+            drop(k.tensor_with_layout(x, &k.layout("(28,4):(4,1)")).local_tile((4, 4), (k.ctaid_x(), 0)))
+        }),
+        refused(|k, x, _| {
+            drop(k.tensor_with_layout(x, &k.layout("32:1")).local_partition(&k.layout("32:1"), k.tid_x()));
+        }),
+        // The tile is inside, so nothing is compared: not what is past the tile either.
+        refused(|k, x, n| drop(row_of(k, x, n).slice((n, ..)))),
+        refused(|k, x, n| drop(row_of(k, x, n).slice((16, ..)))),
+        refused(|k, x, n| drop(row_of(k, x, n).local_partition(&k.layout("(16,2):(2,1)"), k.tid_x()))),
+        refused(|k, x, n| drop(row_of(k, x, n).local_tile((12, 4), (1, 0)))),
+    ];
+    for (case, error) in past.into_iter().enumerate() {
+        let error = error.unwrap_or_else(|| panic!("case {case} is not refused"));
+        assert!(
+            ["known to be less", "in a mode of", "does not divide"].iter().any(|part| error.contains(part)),
+            "{error}"
+        );
+    }
+    let inside = [
+        refused(|k, x, n| drop(k.tensor_with_layout(x, &k.layout("(8,4):(4,1)")).slice((n & 7, ..)))),
+        refused(|k, x, n| {
+            let rows = k.tensor_with_layout(x, &k.layout("(8,4):(4,1)"));
+            k.if_(n.lt(8), || drop(rows.slice((n, ..))));
+        }),
+        refused(|k, x, _| drop(k.tensor_with_layout(x, &k.layout("(64,4):(4,1)")).slice((k.tid_x(), ..)))),
+        refused(|k, x, _| {
+            drop(k.tensor_with_layout(x, &k.layout("(32,4):(4,1)")).local_tile((4, 4), (k.ctaid_x(), 0)))
+        }),
+        refused(|k, x, n| drop(row_of(k, x, n).slice((n & 15, ..)))),
+        refused(|k, x, n| drop(k.tensor(x, [n, 4.into()], [4.into(), 1.into()]).slice((n, ..)))),
+    ];
+    assert_eq!(inside, [const { None }; 6]);
+}
+
+/// A tile of 16 rows that is known to be inside.
+fn row_of<'k>(
+    k: Builder<'k>,
+    x: Ptr<'k, f32, Global, ReadWrite>,
+    _: Val<'k, u32>,
+) -> Tensor<'k, Global, f32, ReadWrite> {
+    k.tensor(x, [128.into(), 4.into()], [4.into(), 1.into()]).local_tile((16, 4), (k.ctaid_x(), 0))
+}
