@@ -23,6 +23,11 @@ pub(super) fn reach(layout: &Layout<Step>, component: usize) -> (i64, i64) {
     })
 }
 
+/// Whether an index is known to be less than `end`.
+fn is_below(index: Val<'_, u32>, end: i64) -> bool {
+    u32::try_from(end).map_or(end > 0, |end| index.is_below(&end.into()))
+}
+
 /// The layout in elements, for errors.
 fn shown(layout: &Layout<Step>) -> String {
     elements_of(layout).map_or_else(|error| error.to_string(), |plain| plain.to_string())
@@ -71,8 +76,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(super) fn check_index(&self, mode: &Layout<Step>, index: Val<'k, u32>) {
         let (most, extent) = (index.known().most(), mode.size());
-        let is_inside = i64::try_from(most).is_ok_and(|most| most < extent);
-        if !is_inside && S::as_shared(self).is_none() && self.is_bounded(mode) {
+        if !is_below(index, extent) && S::as_shared(self).is_none() && self.is_bounded(mode) {
             self.kernel().refuse(format!(
                 "expected an index known to be less than {extent}, found one of at most {most}: nothing compares it with the edge of \
                  {}. Mask or compare it, give the grid or the loop a constant bound, or make the tensor with `k.tensor`",
@@ -91,6 +95,19 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let along_x = index.special().filter(|&name| name == "%tid.x").and(k.block_shape());
         if let Some([found, ..]) = along_x.filter(|shape| i64::from(shape[0]) < threads) {
             k.refuse(format!("parts for {threads} threads in a block that has {found} along x"));
+        }
+    }
+
+    /// Refuses a thread that may not be there, where its part is not compared with an edge; `parts` is by thread.
+    #[track_caller]
+    pub(super) fn check_thread_exists(&self, index: Val<'k, u32>, threads: i64, parts: &Layout<Step>) {
+        let most = index.known().most();
+        if !is_below(index, threads) && S::as_shared(self).is_none() && self.is_bounded(parts) {
+            self.kernel().refuse(format!(
+                "expected a thread index known to be less than {threads}, found one of at most {most}: nothing compares its part with \
+                 the edge of {}. Use as many threads as the block has, or compare the index",
+                shown(&self.layout)
+            ));
         }
     }
 

@@ -145,6 +145,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let mut view = self.relaid(rest_of(&divided));
         let mut moved = Moved::default();
         if let Ok(modes) = divided.mode(0) {
+            self.check_thread_exists(index, all, &modes);
             for (mode, digits) in modes.modes().zip(thread_digits(threads)) {
                 moved.add_digits(k, &mode, &digits.0, index, all);
             }
@@ -176,6 +177,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 return self.clone();
             }
         };
+        self.check_thread_exists(index, threads, &by_thread);
         let mut view = self.with_layout(rest);
         let mut moved = Moved::default();
         let mut lanes = None;

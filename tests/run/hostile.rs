@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use warpwright::{
     prelude::*,
-    ptx::{self, Index, IntoIndex},
+    ptx::{Index, IntoIndex},
     run::{Device, RunError, Simulator},
     tensor::fill,
 };
@@ -307,7 +307,7 @@ fn a_carried_view_is_compared_with_its_own_edge() {
         k.grid([n.tiles(u32::MAX)]);
         let y = k.tensor(y, [n.multiple_of(4)], [1.into()]);
         let first = y.local_tile((4,), (first,));
-        k.fold(ptx::steps(6u32), first, |i, tile| {
+        k.fold(6u32, first, |i, tile| {
             fill(&tile, i + 1);
             y.local_tile((4,), (i + n / 4 - 2,))
         });
