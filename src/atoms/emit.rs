@@ -41,7 +41,7 @@ impl<'k> Builder<'k> {
     ///     k.grid([1]);
     ///     let one = Val::from(1.0f32.to_bits());
     ///     let sums: Vec<Val<f32>> = k.mma(atom, &[one; 4], &[one; 2], &[Val::from(0.5f32); 4]);
-    ///     d.at(k.tid_x()).store(sums[0]);
+    ///     k.slice(d, 32).at(k.tid_x()).store(sums[0]);
     /// })?;
     /// let device = warpwright::run::first();
     /// # use warpwright::run::Device;

@@ -160,6 +160,16 @@ pub enum BuildErrorKind {
         /// The most there may be.
         most: u64,
     },
+    /// A shape that was declared before, as another: what follows from it is in the text already.
+    #[error("expected {what} to be declared once, found {found} after {before}")]
+    Redeclared {
+        /// Which shape.
+        what: &'static str,
+        /// The shape declared before.
+        before: String,
+        /// The shape declared now.
+        found: String,
+    },
     /// A loop's state does not come back in the shape it went in, or two branches give different shapes.
     #[error(
         "expected {want} registers of state, as many as entered the loop or as the first branch gives, found {found}: a `Vec` or an `Option` must keep its length"

@@ -206,7 +206,18 @@ impl<'k> Builder<'k> {
         if total == 0 || total > 1024 || N > 3 {
             self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
         }
+        let before = self.body().entry.block;
+        self.check_redeclared("the block", before.as_ref(), &shape);
         let mut body = self.body();
+        if let Some(most) = body.entry.max_block.filter(|most| (0..3).any(|axis| shape[axis] > most[axis])) {
+            drop(body);
+            self.fail(BuildErrorKind::Redeclared {
+                what: "the block",
+                before: format!("at most {most:?}"),
+                found: format!("{shape:?}"),
+            });
+            body = self.body();
+        }
         body.entry.block = Some(shape);
         body.uniform.declare_block(shape);
         drop(body);
@@ -230,8 +241,12 @@ impl<'k> Builder<'k> {
 
     /// At most so many threads in a block: `.maxntid`.
     #[doc(alias = ".maxntid")]
+    #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
-        self.body().entry.max_block = Some(fill(threads, 1));
+        let shape = fill(threads, 1);
+        let before = self.body().entry.max_block;
+        self.check_redeclared("the largest block", before.as_ref(), &shape);
+        self.body().entry.max_block = Some(shape);
     }
 
     /// At least so many blocks should fit on a multiprocessor, `.minnctapersm`: ptxas uses fewer registers then. It counts
@@ -256,6 +271,8 @@ impl<'k> Builder<'k> {
         if total == 0 || total > 8 || N > 3 {
             self.fail(BuildErrorKind::BadShape { what: "blocks of a cluster", found: total, most: 8 });
         }
+        let before = self.body().entry.cluster;
+        self.check_redeclared("the cluster", before.as_ref(), &shape);
         let mut body = self.body();
         body.require(".reqnctapercluster", Location::caller());
         body.entry.cluster = Some(shape);
@@ -272,9 +289,25 @@ impl<'k> Builder<'k> {
             self.fail(BuildErrorKind::NotAParameter { what: "the grid rule" });
             return;
         };
+        let before = self.body().entry.grid.clone();
+        self.check_redeclared("the grid rule", before.as_ref(), &grid);
         let mut body = self.body();
         body.set_grid_order(&grid);
         body.entry.grid = Some(grid);
+    }
+
+    /// Refuses a shape that was declared as another: accesses may have been left unpredicated because of it.
+    #[track_caller]
+    fn check_redeclared<T: PartialEq + fmt::Debug>(
+        self,
+        what: &'static str,
+        before: Option<&[T; 3]>,
+        found: &[T; 3],
+    ) {
+        if let Some(before) = before.filter(|before| *before != found) {
+            let (before, found) = (format!("{before:?}"), format!("{found:?}"));
+            self.fail(BuildErrorKind::Redeclared { what, before, found });
+        }
     }
 
     /// What the kernel does, in a line or two: goes to the head of the PTX and to the C header.

@@ -41,6 +41,7 @@ impl<'k> Builder<'k> {
     ///
     /// let kernel = Kernel::<(In<f32>,)>::build("show(x)", Target::SM_80, |k, (x,)| {
     ///     let i = k.tid_x();
+    ///     let x = k.slice(x, 32);
     ///     k.print("x[{}] = {:.3}\n", (i, x.at(i).load()));
     /// })?;
     /// assert!(kernel.ptx().contains(r#"// "x[%u] = %.3f\n""#));

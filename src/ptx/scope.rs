@@ -160,8 +160,10 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// use warpwright::prelude::*;
     ///
     /// // A number per block decides whether the block works: the loads are not known to give the same value.
-    /// let kernel = Kernel::<(In<u32>, InOut<f32>)>::build("f(wanted, x)", Target::SM_80, |k, (wanted, x)| {
+    /// let kernel = Kernel::<(In<u32>, InOut<f32>, u32)>::build("f(wanted, x, blocks)", Target::SM_80, |k, (wanted, x, blocks)| {
     ///     let block = k.block([128]);
+    ///     k.grid([blocks]);
+    ///     let (wanted, x) = (k.slice(wanted, blocks), k.slice(x, blocks.into_dim() * 128));
     ///     let work = wanted.at(k.ctaid_x()).load().ne(0).assume_uniform(block);
     ///     k.if_(work, || {
     ///         block.sync();

@@ -98,7 +98,7 @@ pub trait Device: Backend + fmt::Debug {
     /// let fill = Kernel::<(Out<f32>,)>::build("fill(y)", Target::SM_80, |k, (y,)| {
     ///     k.block([32]);
     ///     k.grid([1]);
-    ///     y.at(k.tid_x()).store(0.5);
+    ///     k.slice(y, 32).at(k.tid_x()).store(0.5);
     /// })?;
     /// let device = Simulator::new();
     /// let mut y = device.output::<f32>(32)?;

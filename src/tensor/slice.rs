@@ -90,7 +90,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// Drops the edges of axes along which this tile of `whole` is known to be inside, and compares a tile that divides an axis as a
-    /// whole. The tile must be all of the view along the axis.
+    /// whole. Only the tile's mode may run along the axis, and from its first coordinate: then the index alone says where the tile is.
     #[track_caller]
     fn settle_edges(&mut self, whole: &Self, tiler: &Tiler, coord: &Indices<'k>) {
         for (mode, step) in whole.layout.stride().modes().iter().enumerate() {
@@ -104,8 +104,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 _ => continue,
             };
             for axis in (0..self.axes.len()).filter(|axis| step.component(1 + axis) == 1) {
-                let is_all = reach(&self.layout, 1 + axis) == (0, i64::from(tile) - 1);
-                let before = (whole.axes[axis].at.as_constant(), whole.offset.component(1 + axis));
+                let begins =
+                    (whole.axes[axis].at.as_constant(), whole.offset.component(1 + axis)) == (Some(0), 0);
+                let mut others = whole.layout.modes().enumerate().filter(|(other, _)| *other != mode);
+                let is_alone = others.all(|(_, other)| reach(&other, 1 + axis) == (0, 0));
                 let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
                 let facts = &mut self.axes[axis];
                 let Some(extent) = facts.extent else { continue };
@@ -114,10 +116,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                     facts.at = saturating_sum(facts.at, coordinate(index, tile.into()));
                 }
                 let start = saturating_sum(facts.at, start.into());
-                if !is_all {
+                if !is_alone {
                     continue;
                 }
-                if before == (Some(0), 0) && index.tile_is_inside(tile, extent) == Inside::Whole {
+                if begins && index.tile_is_inside(tile, extent) == Inside::Whole {
                     facts.extent = None;
                 } else if facts.tile.is_none() && extent.is_multiple_of(tile) && start.is_multiple_of(tile) {
                     facts.tile = Some(start);

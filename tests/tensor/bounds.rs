@@ -193,6 +193,24 @@ fn indices_that_may_be_past_the_end() {
     assert_eq!(inside, [const { None }; 6]);
 }
 
+/// A tile whose rest runs along the same axis: the index of the one does not tell that the other is inside.
+#[test]
+fn two_modes_along_an_axis() {
+    let kernel = Kernel::<(InOut<f32>, u32)>::build("two(x, n)", Target::SM_80, |k, (x, n)| {
+        k.block([1]);
+        k.grid([4]);
+        let x = k.tensor(x, [128.into()], [1.into()]).local_tile((16,), (..,));
+        fill(&x.local_tile((4, 1), (k.ctaid_x(), n)), 1.0);
+    });
+    let device = Simulator::new();
+    let mut x = device.upload(&[0.0_f32; 128]).unwrap();
+    let kernel = kernel.unwrap();
+    device.launch(&kernel, (&mut x, 9)).expect("rest 9 of 8 is outside");
+    assert_eq!(device.download(&x).unwrap(), [0.0; 128]);
+    device.launch(&kernel, (&mut x, 7)).expect("rest 7 of 8 is inside");
+    assert_eq!(device.download(&x).unwrap(), [[0.0; 112].as_slice(), &[1.0; 16]].concat());
+}
+
 /// A tile of 16 rows that is known to be inside.
 fn row_of<'k>(
     k: Builder<'k>,

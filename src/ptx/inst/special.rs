@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use crate::ptx::{facts::Known, kernel::Builder, operand::Operand, types::Scalar, val::Val};
+use crate::ptx::{dim::Dim, facts::Known, kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 macro_rules! special_registers {
     ($($(#[$doc:meta])* $name:ident: $t:ty = $ptx:literal;)*) => {
@@ -26,7 +26,7 @@ macro_rules! special_registers {
 }
 
 impl Builder<'_> {
-    /// What is known of a special register: by the block's shape, and by the limits of any launch.
+    /// What is known of a special register: by the shapes of block and grid, and by the limits of any launch.
     fn known_of_special(self, name: &str, width: u32) -> Known {
         let body = self.body();
         let (name, axis) = match name.as_bytes() {
@@ -36,13 +36,19 @@ impl Builder<'_> {
         let threads =
             body.entry.block.or(body.entry.max_block).map_or([1024, 1024, 64][axis], |shape| shape[axis]);
         let blocks = [i32::MAX as u32, 0xffff, 0xffff][axis];
+        let declared = body.entry.grid.as_ref().and_then(|grid| match grid[axis] {
+            Dim::Const(n) => Some(n),
+            _ => None,
+        });
         match (name, body.entry.block) {
             ("%ntid", Some(shape)) => Known::constant(shape[axis].into(), width),
             ("%ntid", None) => Known::at_most(threads.into(), width),
             ("%tid", _) => Known::at_most(threads.saturating_sub(1).into(), width),
             ("%laneid", _) => Known::at_most(31, width),
             ("%nctaid", _) => Known::at_most(blocks.into(), width),
-            ("%ctaid", _) => Known::at_most((blocks - 1).into(), width),
+            ("%ctaid", _) => {
+                Known::at_most(declared.map_or((blocks - 1).into(), |n| n.saturating_sub(1)), width)
+            }
             _ => Known::nothing(width),
         }
     }

@@ -123,7 +123,7 @@ impl<'k> Builder<'k> {
     ///     let shared = k.shared::<u32>(32);
     ///     k.when_warp(0, |warp| shared.at(warp.thread()).store(warp.thread() * 2));
     ///     block.sync();
-    ///     y.at(block.thread()).store(shared.at(k.lane().rank()).load());
+    ///     k.slice(y, 128).at(block.thread()).store(shared.at(k.lane().rank()).load());
     /// })?;
     /// # Ok::<(), warpwright::ptx::BuildError>(())
     /// ```
