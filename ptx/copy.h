@@ -124,6 +124,10 @@ static inline uint64_t copy_f32_x_bytes(const copy_f32_args *args) {
     stride[0] = 1;
     extent = warpwright_extent(1, size, stride, 4);
     if (extent > bytes) bytes = extent;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 4);
+    if (extent > bytes) bytes = extent;
     return bytes;
 }
 
@@ -131,6 +135,10 @@ static inline uint64_t copy_f32_x_bytes(const copy_f32_args *args) {
 static inline uint64_t copy_f32_y_bytes(const copy_f32_args *args) {
     uint64_t size[1], stride[1], extent, bytes = 0;
     size[0] = warpwright_u32(warpwright_round_down(args->n, 4));
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 4);
+    if (extent > bytes) bytes = extent;
+    size[0] = args->n;
     stride[0] = 1;
     extent = warpwright_extent(1, size, stride, 4);
     if (extent > bytes) bytes = extent;

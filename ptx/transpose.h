@@ -118,6 +118,30 @@ typedef struct transpose_f32_args {
     uint32_t n;
 } transpose_f32_args;
 
+/* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t transpose_f32_x_bytes(const transpose_f32_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->n;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 4);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t transpose_f32_y_bytes(const transpose_f32_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = args->m;
+    size[1] = args->m;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 4);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
 /* The number of blocks in x, y and z. */
 static inline void transpose_f32_grid(const transpose_f32_args *args, uint64_t grid[3]) {
     grid[0] = warpwright_ceil_div(warpwright_add(args->m, 7), 64);
@@ -129,6 +153,10 @@ static inline void transpose_f32_grid(const transpose_f32_args *args, uint64_t g
 static inline const char *transpose_f32_check(const transpose_f32_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->x.bytes < transpose_f32_x_bytes(args))
+        return "x: expected a buffer of at least transpose_f32_x_bytes(args) bytes";
+    if (args->y.bytes < transpose_f32_y_bytes(args))
+        return "y: expected a buffer of at least transpose_f32_y_bytes(args) bytes";
     if (warpwright_overlap(args->x, args->y))
         return "x, y: expected buffers that do not overlap";
     {

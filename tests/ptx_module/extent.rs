@@ -7,7 +7,7 @@ use warpwright::ptx::{Dim, Extent, ExtentMode};
 fn extent(modes: &[(u64, u64)]) -> Extent {
     let modes =
         modes.iter().map(|&(size, stride)| ExtentMode { size: Dim::Const(size), stride: Dim::Const(stride) });
-    Extent { parameter: 0, element_bytes: 4, modes: modes.collect() }
+    Extent { parameter: 0, element_bytes: 4, modes: modes.collect(), most: u64::MAX }
 }
 
 #[test]
