@@ -4,6 +4,7 @@
 mod npz;
 
 mod sim {
+    mod blackwell;
     mod contract;
     mod corpus;
     mod descriptors;

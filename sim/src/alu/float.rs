@@ -57,7 +57,8 @@ pub(crate) fn execute(regs: &mut Regs, m: u32, op: &FloatOp) {
     for lane in lanes(m) {
         let (a, b, c) = (a[lane], b[lane], c[lane]);
         out[lane] = if op.pair {
-            one(op, a & 0xffff, b & 0xffff, c & 0xffff) | one(op, a >> 16, b >> 16, c >> 16) << 16
+            let (mask, bits) = (op.ty.mask(), op.ty.bits());
+            one(op, a & mask, b & mask, c & mask) | one(op, a >> bits, b >> bits, c >> bits) << bits
         } else {
             one(op, a, b, c)
         };

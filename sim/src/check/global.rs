@@ -147,7 +147,8 @@ impl Cx<'_> {
         all: &Lanes64,
         manner: Manner,
     ) -> Outcome<()> {
-        let Some((lane, other)) = found.filter(|_| self.examines()) else { return Ok(()) };
+        let news = |(_, other): &(usize, Accessor)| self.is_news(FindingKind::GlobalRace, Some(other.pc()));
+        let Some((lane, other)) = found.filter(news) else { return Ok(()) };
         if manner == Manner::Read && is_update(self.machine.code, other.pc()) && self.is_seed() {
             return Ok(());
         }

@@ -92,10 +92,8 @@ impl Cx<'_> {
             let words = bytes == 4 && m == FULL && self.races.by_words();
             let left = if words { self.races.read_words(rank, all, warp, pc) } else { m };
             for lane in lanes(left).filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit) {
-                if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc)
-                    && self.examines()
-                {
-                    self.note(self.conflict(conflict, AccessKind::Read, lane, false))?;
+                if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc) {
+                    self.report(conflict, AccessKind::Read, lane, false)?;
                 }
             }
         }
@@ -183,10 +181,9 @@ impl Cx<'_> {
             }
             let access = races::Access { warp, lane, pc, kind };
             if let Some(conflict) = self.races.write(rank, start, bytes, access)
-                && self.examines()
                 && !self.harmless(&conflict, rank, (all, bytes), lane, new)
             {
-                self.note(self.conflict(conflict, kind, lane, false))?;
+                self.report(conflict, kind, lane, false)?;
             }
         }
         Ok(())
@@ -258,14 +255,22 @@ impl Cx<'_> {
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
-    #[cold]
-    fn missing_fence(&self, place: Place, writer: races::Access, lane: usize, does: &str) -> Box<Fault> {
+    fn report_missing_fence(
+        &mut self,
+        place: Place,
+        writer: races::Access,
+        lane: usize,
+        does: &str,
+    ) -> Outcome<()> {
+        if !self.is_news(FindingKind::MissingProxyFence, Some(writer.pc)) {
+            return Ok(());
+        }
         let message = format!(
             "missing proxy fence: an asynchronous operation {does} shared address {:#x}, written by ordinary \
              instructions, with no fence.proxy.async between",
             place.offset
         );
-        Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(writer))
+        self.note(Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(writer)))
     }
 
     /// A read by an asynchronous operation, which goes on until it is waited for; a product's is its warpgroup's.
@@ -279,16 +284,12 @@ impl Cx<'_> {
         if self.checks(Checks::SHARED_RACES) {
             let reader = if product { self.races.clocks.tensor_cores(self.warp) } else { self.warp };
             let range = (place.rank, place.offset, bytes);
-            if let Some(conflict) = self.races.async_read(range, reader, self.warp, lane, self.pc)
-                && self.examines()
-            {
-                return self.note(self.conflict(conflict, AccessKind::AsyncRead, lane, true));
+            if let Some(conflict) = self.races.async_read(range, reader, self.warp, lane, self.pc) {
+                return self.report(conflict, AccessKind::AsyncRead, lane, true);
             }
         }
-        if let Some(writer) = self.unfenced(place, bytes)
-            && self.examines()
-        {
-            self.note(self.missing_fence(place, writer, lane, "reads"))?;
+        if let Some(writer) = self.unfenced(place, bytes) {
+            self.report_missing_fence(place, writer, lane, "reads")?;
         }
         // What products read is followed to the sums.
         if !product && self.checks(Checks::UNINITIALIZED_SHARED) {
@@ -308,18 +309,13 @@ impl Cx<'_> {
             match self.races.write(place.rank, place.offset, bytes, access) {
                 // Reductions are atomic towards each other.
                 Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => {}
-                Some(conflict) if self.examines() => {
-                    let fault = self.conflict(conflict, AccessKind::Copy, lane, by != Copier::Thread);
-                    return self.note(fault);
-                }
-                _ => {}
+                Some(conflict) => return self.report(conflict, AccessKind::Copy, lane, by != Copier::Thread),
+                None => {}
             }
         }
         match unfenced {
-            Some(writer) if self.examines() => {
-                self.note(self.missing_fence(place, writer, lane, "overwrites"))
-            }
-            _ => Ok(()),
+            Some(writer) => self.report_missing_fence(place, writer, lane, "overwrites"),
+            None => Ok(()),
         }
     }
 
@@ -347,8 +343,9 @@ impl Cx<'_> {
         self.machine.code.instrs[pc as usize].op.properties().reduces
     }
 
+    /// Reports a conflict of an access of `kind`; `bulk` ones are made by an asynchronous engine.
     #[cold]
-    fn conflict(&self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Box<Fault> {
+    fn report(&mut self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Outcome<()> {
         let other = conflict.other;
         let engine = other.warp == self.races.clocks.engine();
         let unwaited = (other.kind == AccessKind::Copy || engine || other.warp == self.races.clocks.copier())
@@ -363,6 +360,9 @@ impl Cx<'_> {
             _ if bulk || engine || self.agent(other.pc) == Agent::Engine => FindingKind::AsyncProxyRace,
             _ => FindingKind::SharedRace,
         };
+        if !self.is_news(kind_of, Some(other.pc)) {
+            return Ok(());
+        }
         let verb = |kind: AccessKind| match kind {
             AccessKind::Read => "a load",
             AccessKind::Write => "a store",
@@ -395,7 +395,7 @@ impl Cx<'_> {
                 }
             ),
         };
-        Fault::at(kind_of, lane, message).with(self.place_of(other))
+        self.note(Fault::at(kind_of, lane, message).with(self.place_of(other)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! shfl, vote, match, redux, elect, activemask, movmatrix.
 
 use crate::alu::exchange::shuffled;
+use crate::arith::Float;
+use crate::arith::minmax::{MinMaxMode, minmax};
 use crate::exec::matrix;
 use crate::lanes::{Lanes32, Lanes64, lanes, mask_of};
 use crate::machine::warp::Warp;
@@ -42,7 +44,8 @@ pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Out
         }
         WarpOp::Redux { f, d, a, .. } => {
             let values = *warp.regs.r(*a);
-            let result = lanes(m).map(|lane| values[lane]).reduce(|x, y| reduce(*f, x, y)).unwrap_or(0);
+            let values = lanes(m).map(|lane| prepared(*f, values[lane]));
+            let result = values.reduce(|x, y| reduce(*f, x, y)).unwrap_or(0);
             warp.regs.put_r(*d, m, &[result; 32]);
         }
         WarpOp::ActiveMask(d) => warp.regs.put_r(*d, m, &[m; 32]),
@@ -118,8 +121,20 @@ pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: b
     Ok(())
 }
 
+/// What a lane contributes.
+fn prepared(f: Redux, x: u32) -> u32 {
+    match f {
+        Redux::Float { .. } if Float::F32.is_nan(x.into()) => Float::F32.canonical_nan() as u32,
+        Redux::Float { abs: true, .. } => x & !(1 << 31),
+        _ => x,
+    }
+}
+
 fn reduce(f: Redux, x: u32, y: u32) -> u32 {
     match f {
+        Redux::Float { which, nan, .. } => {
+            minmax(Float::F32, which, MinMaxMode { nan, ..MinMaxMode::default() }, x.into(), y.into()) as u32
+        }
         Redux::Add => x.wrapping_add(y),
         Redux::MinU => x.min(y),
         Redux::MinS => (x as i32).min(y as i32) as u32,

@@ -207,27 +207,16 @@ impl Machine<'_> {
     }
 }
 
-/// Reports of one instruction of a cluster that are examined.
-const MOST_REPORTS: u32 = 100;
+/// Reports of one instruction of a cluster.
+const MOST_REPORTS: usize = 100;
 
-/// What was reported of one instruction.
+/// What was reported of one instruction: kinds, with the instruction on the other side.
 #[derive(Debug, Default)]
-pub(crate) struct Reports {
-    count: u32,
-    /// With the instruction on the other side.
-    kinds: Vec<(FindingKind, Option<u32>)>,
-}
+pub(crate) struct Reports(Vec<(FindingKind, Option<u32>)>);
 
 impl Reports {
-    /// Counts a report; whether it is the first of its kind.
-    fn add(&mut self, fault: &Fault) -> bool {
-        self.count = self.count.saturating_add(1);
-        let kind = (fault.kind, fault.other.map(|other| other.pc));
-        let first = !self.kinds.contains(&kind);
-        if first {
-            self.kinds.push(kind);
-        }
-        first
+    fn is_news(&self, kind: FindingKind, other: Option<u32>) -> bool {
+        self.0.len() < MOST_REPORTS && !self.0.contains(&(kind, other))
     }
 }
 
@@ -346,14 +335,17 @@ impl<'a> Cx<'a> {
             return Err(fault);
         }
         let at = fault.site.map_or(pc, |site| site.pc);
-        if self.reports.entry(at).or_default().add(&fault) {
+        let other = fault.other.map(|other| other.pc).or(fault.elsewhere.map(|other| other.pc));
+        let reports = self.reports.entry(at).or_default();
+        if reports.is_news(fault.kind, other) {
+            reports.0.push((fault.kind, other));
             self.noted.push((fault, warp, pc));
         }
         Ok(())
     }
 
-    /// Whether a violation by the executing instruction is worth a fault: one instruction may be wrong a million times.
-    pub(crate) fn examines(&self) -> bool {
-        self.reports.get(&self.pc).is_none_or(|reports| reports.count < MOST_REPORTS)
+    /// Whether a violation by the executing instruction is worth a message: one instruction may be wrong a million times.
+    pub(crate) fn is_news(&self, kind: FindingKind, other: Option<u32>) -> bool {
+        self.reports.get(&self.pc).is_none_or(|reports| reports.is_news(kind, other))
     }
 }

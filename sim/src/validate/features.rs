@@ -6,7 +6,7 @@
 
 use crate::text::ast::Instruction;
 use crate::validate::target::Needs;
-use crate::validate::target::Needs::{Only, Sm, Specific};
+use crate::validate::target::Needs::{Family, Only, Sm, Specific};
 use crate::validate::target::Version;
 
 type Row = (&'static str, Version, Needs);
@@ -115,6 +115,7 @@ const ROWS: &[Row] = &[
     ("setmaxnreg",                                         v(8, 0), Specific(90)),
     // Warps
     ("redux",                                              v(7, 0), Sm(80)),
+    ("redux f32",                                          v(8, 6), Family(100)),
     ("elect",                                              v(8, 0), Sm(90)),
     // Matrices
     ("ldmatrix",                                           v(6, 5), Sm(75)),

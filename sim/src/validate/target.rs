@@ -117,6 +117,8 @@ pub(super) enum Needs {
     Sm(u32),
     /// This architecture or a later one, in a variant with `a` or `f`.
     Specific(u32),
+    /// This architecture or one of its family, in a variant with `a` or `f`.
+    Family(u32),
     /// This architecture with `a`, and no other.
     Only(u32),
 }
@@ -126,6 +128,9 @@ impl Needs {
         match self {
             Needs::Sm(sm) => target.sm >= sm,
             Needs::Specific(sm) => target.sm >= sm && target.kind != Kind::Portable,
+            Needs::Family(sm) => {
+                target.sm / 10 == sm / 10 && target.sm >= sm && target.kind != Kind::Portable
+            }
             Needs::Only(sm) => target.sm == sm && target.kind == Kind::Specific,
         }
     }
@@ -136,6 +141,7 @@ impl fmt::Display for Needs {
         match self {
             Needs::Sm(sm) => write!(f, "sm_{sm} or higher"),
             Needs::Specific(sm) => write!(f, "sm_{sm}a or a later one with `a` or `f`"),
+            Needs::Family(sm) => write!(f, "sm_{sm}a or a later one of its family with `a` or `f`"),
             Needs::Only(sm) => write!(f, "sm_{sm}a"),
         }
     }

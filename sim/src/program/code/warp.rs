@@ -1,5 +1,6 @@
 //! Instructions that exchange values between the lanes of a warp.
 
+use crate::arith::minmax::Extremum;
 use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{P, R, Reg};
 use crate::report::InstructionClass;
@@ -71,6 +72,12 @@ pub(crate) enum Redux {
     And,
     Or,
     Xor,
+    /// Of f32, by magnitude, and NaN if one is.
+    Float {
+        which: Extremum,
+        abs: bool,
+        nan: bool,
+    },
 }
 
 impl WarpOp {

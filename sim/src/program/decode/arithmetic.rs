@@ -41,6 +41,9 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     pub(super) fn arithmetic(&mut self, name: &str) -> Decoded<Alu> {
+        if self.m.all().contains(&"f32x2") {
+            return self.float_pairs(name);
+        }
         let (words, ty) = self.words()?;
         if words.has("cc") || name.ends_with('c') {
             return self.carry(name, &words, ty);
@@ -346,6 +349,41 @@ impl<'m> Cx<'_, '_, 'm> {
             ("min" | "max", _) => self.float_minmax(name, words, ty),
             _ => Err(self.no_such_type(ty)),
         }
+    }
+
+    /// `add`, `sub`, `mul`, `fma` of two singles in a `.b64` register.
+    fn float_pairs(&mut self, name: &str) -> Decoded<Alu> {
+        let mut words = vec![];
+        while !self.m.eat("f32x2") {
+            words.extend(self.m.next());
+        }
+        let words = Words(words);
+        let (f, sources) = match name {
+            "add" => (FloatFn::Add, 2),
+            "sub" => (FloatFn::Sub, 2),
+            "mul" => (FloatFn::Mul, 2),
+            "fma" => (FloatFn::Fma, 3),
+            _ => return Err(self.unknown()),
+        };
+        self.allow_one_rounding(&words, &["rn", "rz", "rm", "rp", "ftz"])?;
+        if name == "fma" && words.round().is_none() {
+            return Err(self.error("`fma.f32x2` requires a rounding such as `.rn`"));
+        }
+        self.arity(sources + 1)?;
+        for operand in &self.i.operands {
+            if !matches!(self.register_of(operand)?, Some((_, Type::B64))) {
+                return Err(self.error_at(operand, format!("expected a .b64 register, found `{operand}`")));
+            }
+        }
+        let d = self.dst(0, Type::B64)?;
+        let (a, b) = (self.src(1, Type::B64)?, self.src(2, Type::B64)?);
+        let c = if sources > 2 { self.src(3, Type::B64)? } else { a };
+        let round = words.round().unwrap_or(Round::Rn);
+        let ftz = words.has("ftz");
+        // ptxas 13.0 fuses pairs even if they name a rounding.
+        self.contractible = round == Round::Rn;
+        let pairs = FloatOp { f, ty: Float::F32, pair: true, round, ftz, sat: false, d, a, b, c };
+        Ok(Alu::Float(Box::new(pairs)))
     }
 
     fn float_minmax(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {

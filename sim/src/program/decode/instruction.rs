@@ -22,6 +22,9 @@ pub(super) struct Cx<'c, 'b, 'm> {
     pub(super) contractible: bool,
 }
 
+/// How the qualifiers of forms begin that are not executed.
+const UNSUPPORTED: [&str; 3] = ["kind::", "cta_group::", "im2col"];
+
 /// The generic address that an instruction converts to a space of its own.
 fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {
     match *op {
@@ -89,6 +92,9 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
 
     fn op(&mut self) -> Decoded<Op> {
         let name = self.i.opcode();
+        if self.m.all().iter().any(|word| UNSUPPORTED.iter().any(|start| word.starts_with(start))) {
+            return Err(self.unsupported());
+        }
         let alu = |alu: Decoded<Alu>| alu.map(Op::Alu);
         let control = |control: Decoded<Control>| control.map(Op::Control);
         match name {

@@ -1,6 +1,7 @@
 //! shfl, vote, match, redux, activemask, elect.
 
 use crate::arith::Int;
+use crate::arith::minmax::Extremum;
 use crate::program::code::{P, R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Cx;
@@ -85,12 +86,16 @@ impl Cx<'_, '_, '_> {
         Ok(WarpOp::Match { all, d, p, a, mask })
     }
 
-    /// `redux.sync.op.{u32,s32,b32} d, a, mask`.
+    /// `redux.sync.op.{u32,s32,b32} d, a, mask`, `redux.sync.op[.abs][.NaN].f32 d, a, mask`.
     pub(super) fn redux(&mut self) -> Decoded<WarpOp> {
         self.want_word("sync")?;
         let op = self.m.next().unwrap_or("");
-        let ty = self.want_type()?;
+        let (words, ty) = self.words()?;
+        self.allow(&words.0, if ty == Type::F32 { &["abs", "NaN"] } else { &[] })?;
+        let float = |which| Redux::Float { which, abs: words.has("abs"), nan: words.has("NaN") };
         let f = match (op, ty) {
+            ("min", Type::F32) => float(Extremum::Min),
+            ("max", Type::F32) => float(Extremum::Max),
             ("add", Type::Int(Int::U32 | Int::S32)) => Redux::Add,
             ("min", Type::Int(Int::U32)) => Redux::MinU,
             ("min", Type::Int(Int::S32)) => Redux::MinS,

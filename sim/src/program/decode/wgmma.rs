@@ -45,7 +45,10 @@ impl Cx<'_, '_, '_> {
         else {
             return Err(self.unknown());
         };
-        if sparse || !known(&extents, &numbers) {
+        if sparse {
+            return Err(self.unsupported());
+        }
+        if !known(&extents, &numbers) {
             return Err(self.unknown());
         }
         let Extents { n, k, .. } = extents;
