@@ -50,6 +50,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "WHO", default_value = "ptxas")]
     contract: ContractName,
 
+    /// Size of the device heap, from which `malloc` of a kernel allocates
+    #[arg(long, value_name = "BYTES")]
+    heap: Option<u64>,
+
     /// Maximum number of warp instructions of a block (with its cluster)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
@@ -194,6 +198,9 @@ impl Args {
             .keep_going(MOST_FINDINGS);
         if let Some(seed) = self.seed {
             sim = sim.seed(seed);
+        }
+        if let Some(bytes) = self.heap {
+            sim = sim.heap(bytes);
         }
         if let Some(steps) = self.steps {
             sim = sim.step_limit(steps);

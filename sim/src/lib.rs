@@ -58,6 +58,7 @@ mod shadow;
 mod text;
 mod validate;
 
+pub use machine::heap::Leak;
 pub use machine::memory::{Memory, MemoryError};
 pub use machine::options::{Arch, Arg, Contract};
 pub use machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};

@@ -5,6 +5,8 @@ mod counts;
 pub(crate) mod fault;
 mod finding;
 
+use crate::machine::heap::Leak;
+
 pub use crate::report::checks::Checks;
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
@@ -23,6 +25,9 @@ pub struct Report {
     pub lines: Vec<LineCounts>,
     /// The products and sums of the kernel, and of what it calls, that are rounded once: see [`Contract`](super::Contract).
     pub contractions: Vec<Contraction>,
+    /// Blocks of the device heap that the launch allocated and did not free, by the line of the call. This is not a finding: a later
+    /// launch may free them.
+    pub leaks: Vec<Leak>,
     /// The findings that were found. Empty unless the launch went on after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)): otherwise the first is an error.
     pub findings: Vec<Finding>,

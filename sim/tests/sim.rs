@@ -11,6 +11,7 @@ mod sim {
     mod execution;
     mod faults;
     mod forms;
+    mod heap;
     mod matmul;
     mod modules;
     mod mutate;

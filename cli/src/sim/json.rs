@@ -19,6 +19,7 @@ pub(super) struct Document<'r> {
     /// One entry per executed instruction, in text order.
     lines: Vec<Line<'r>>,
     contractions: Vec<Contracted>,
+    leaks: Vec<Leaked>,
     findings: Vec<Found<'r>>,
     printed: &'r [String],
 }
@@ -71,6 +72,14 @@ struct Source<'r> {
     column: u32,
 }
 
+/// Blocks of the device heap that were not freed, by the line of the call of `malloc`.
+#[derive(Serialize)]
+struct Leaked {
+    line: u32,
+    blocks: u64,
+    bytes: u64,
+}
+
 /// Lines of a `mul` and an `add` or `sub` that were executed as one `fma`.
 #[derive(Serialize)]
 struct Contracted {
@@ -112,6 +121,11 @@ impl<'r> Document<'r> {
                 .contractions
                 .iter()
                 .map(|c| Contracted { product: c.product, sum: c.sum })
+                .collect(),
+            leaks: report
+                .leaks
+                .iter()
+                .map(|leak| Leaked { line: leak.line, blocks: leak.blocks, bytes: leak.bytes })
                 .collect(),
             findings: report.findings.iter().map(found).collect(),
             printed: &report.printed,

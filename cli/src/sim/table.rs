@@ -56,6 +56,13 @@ fn summary(out: &mut String, kernel: &str, report: &Report) -> fmt::Result {
             first.sum
         )?;
     }
+    for leak in &report.leaks {
+        writeln!(
+            out,
+            "heap          {} blocks of {} bytes in all, allocated in line {}, were not freed",
+            leak.blocks, leak.bytes, leak.line
+        )?;
+    }
     writeln!(out, "tensor cores  {} flop", counts.tensor_flops)?;
     writeln!(out, "classes       {}", classes(report))
 }

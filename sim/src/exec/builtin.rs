@@ -3,6 +3,7 @@
 use crate::check::undefined;
 use crate::exec::memory::generic_byte;
 use crate::machine::Cx;
+use crate::machine::heap::BadFree;
 use crate::machine::warp::Warp;
 use crate::program::code::{Builtin, Call, Callee, Place};
 use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW};
@@ -48,13 +49,45 @@ pub(crate) fn call(
             let message = format!("a call of `{}`, which has no body in this module", callee.name);
             return Err(Fault::at(FindingKind::InvalidAddress, lane, message));
         }
-        Builtin::Malloc => 0,
-        Builtin::Free => return Ok(()),
+        Builtin::Malloc => malloc(cx, argument(warp, 0)),
+        Builtin::Free => return free(cx, lane, argument(warp, 0)),
     };
     if let (Some(&to), Some(_)) = (call.returns.first(), callee.returns.first()) {
         write_place(warp, lane, to, result);
     }
     Ok(())
+}
+
+/// The address of a new block of the device heap, or null.
+fn malloc(cx: &mut Cx<'_>, bytes: u64) -> u64 {
+    let machine = cx.machine;
+    let line = machine.code.meta[cx.pc as usize].line;
+    let block = machine.memory.heap().and_then(|heap| heap.allocate(bytes, line));
+    if let (Some(start), Some(global)) = (block, &machine.global) {
+        global.forget(start, bytes);
+    }
+    cx.events += 1;
+    block.unwrap_or(0)
+}
+
+fn free(cx: &mut Cx<'_>, lane: usize, address: u64) -> Outcome<()> {
+    cx.events += 1;
+    let freed = match cx.machine.memory.heap() {
+        _ if address == 0 => return Ok(()),
+        Some(heap) => heap.free(address),
+        None => Err(BadFree::Foreign),
+    };
+    let Err(bad) = freed else { return Ok(()) };
+    let what = match bad {
+        BadFree::Twice(block) => {
+            format!("the start of a block of {} bytes that was freed before", block.size)
+        }
+        BadFree::Inside(block) => {
+            format!("inside of the block of {} bytes at {:#x}", block.size, block.start)
+        }
+        BadFree::Foreign => "which `malloc` did not return".into(),
+    };
+    cx.note(Fault::at(FindingKind::InvalidFree, lane, format!("invalid free: {address:#x}, {what}")))
 }
 
 /// Up to 8 bytes of a place of the current activation.

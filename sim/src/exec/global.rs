@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::exec::memory::{aligned, read, safe_addresses, write};
 use crate::lanes::{Lanes64, lanes};
+use crate::machine::heap::Block;
 use crate::machine::memory::{Allocation, Found, same_region};
 use crate::machine::view::View;
 use crate::machine::warp::Warp;
@@ -68,6 +69,10 @@ pub(crate) fn reach<'a>(
             }
             Ok(allocation)
         }
+        Found::Heap(allocation, heap) => match heap.check(address, bytes) {
+            Ok(()) => Ok(allocation),
+            Err(block) => Err(outside_blocks(lane, address, bytes, doing, block)),
+        },
         found => Err(out_of_bounds(lane, address, bytes, doing, &found)),
     }
 }
@@ -91,12 +96,28 @@ fn out_of_bounds(lane: usize, address: u64, bytes: u64, doing: Doing, found: &Fo
         Found::Freed(size) => format!(
             "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, in a buffer of {size} bytes that was freed"
         ),
-        Found::Nothing => {
+        Found::Heap(..) | Found::Nothing => {
             format!(
                 "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, which is in no buffer"
             )
         }
     };
+    Fault::at(FindingKind::GlobalOutOfBounds, lane, message)
+}
+
+/// An access to the device heap that is not in a live block; `block` is the one that it is in or behind.
+#[cold]
+fn outside_blocks(lane: usize, address: u64, bytes: u64, doing: Doing, block: Option<Block>) -> Box<Fault> {
+    let place = match block {
+        Some(Block { start, size, live, .. }) => {
+            let freed = if live { "" } else { " that was freed" };
+            let offset = address - start;
+            format!("offset {offset} of the device heap's block of {size} bytes at {start:#x}{freed}")
+        }
+        None => "which is in no block of the device heap".into(),
+    };
+    let message =
+        format!("global memory out of bounds: {} of {bytes} bytes at {address:#x}, {place}", doing.verb());
     Fault::at(FindingKind::GlobalOutOfBounds, lane, message)
 }
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::machine::heap::{Heap, SPREAD};
 use crate::program::module::Module;
 
 /// Why a host access to device memory failed.
@@ -77,12 +78,16 @@ pub(crate) struct Allocation {
 #[derive(Debug)]
 enum Slot {
     Live(Allocation),
+    /// The region of the device heap.
+    Heap(Allocation),
     Freed(u64),
 }
 
 /// What an address belongs to.
 pub(crate) enum Found<'a> {
     Live(&'a Allocation),
+    /// In the region of the device heap, whose blocks the heap knows.
+    Heap(&'a Allocation, &'a Heap),
     /// Freed, with the bytes it had.
     Freed(u64),
     Nothing,
@@ -96,6 +101,7 @@ pub struct Memory {
     slots: Vec<Slot>,
     /// First slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
+    heap: Option<Heap>,
 }
 
 impl Memory {
@@ -159,7 +165,7 @@ impl Memory {
         let (start, size) = match self.find(address) {
             Found::Live(allocation) => (allocation.start, allocation.size),
             Found::Freed(size) => return Err(MemoryError::Freed { address, size }),
-            Found::Nothing => return Err(MemoryError::Unknown { address }),
+            Found::Heap(..) | Found::Nothing => return Err(MemoryError::Unknown { address }),
         };
         if start != address {
             return Err(MemoryError::NotTheStart { address, start });
@@ -235,10 +241,31 @@ impl Memory {
         addresses
     }
 
+    /// The device heap, of `bytes` bytes if there was none. The host cannot access it.
+    pub(crate) fn begin_heap(&mut self, bytes: u64) {
+        if self.heap.is_none() {
+            let reserve = |memory: &mut Self, spread: u64| {
+                let region = bytes.saturating_mul(spread).min(1 << REGION_BITS);
+                Some((memory.alloc_named(region, None, false).ok()?, region))
+            };
+            let (start, region) = SPREAD.iter().find_map(|&spread| reserve(self, spread)).unwrap_or((0, 0));
+            if let Some(Slot::Live(allocation)) = self.slots.pop_if(|_| start != 0) {
+                self.slots.push(Slot::Heap(allocation));
+            }
+            self.heap = Some(Heap::new(start..start + region, bytes));
+        }
+        self.heap.iter().for_each(Heap::begin);
+    }
+
+    /// The device heap, if a kernel that calls `malloc` or `free` was launched.
+    pub(crate) fn heap(&self) -> Option<&Heap> {
+        self.heap.as_ref()
+    }
+
     /// Bytes of each allocation that kernels may write, in the order of their addresses; 0 for others.
     pub(crate) fn writable(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
-            Slot::Live(allocation) if !allocation.read_only => allocation.size,
+            Slot::Live(allocation) | Slot::Heap(allocation) if !allocation.read_only => allocation.size,
             _ => 0,
         })
     }
@@ -257,6 +284,7 @@ impl Memory {
                     )
                 }
             },
+            Found::Heap(..) => format!("{address:#x} in the device heap"),
             _ => format!("{address:#x}"),
         }
     }
@@ -268,6 +296,9 @@ impl Memory {
         }
         match self.slots.get(slot_of(address)) {
             Some(Slot::Live(allocation)) => Found::Live(allocation),
+            Some(Slot::Heap(allocation)) => {
+                self.heap.as_ref().map_or(Found::Nothing, |heap| Found::Heap(allocation, heap))
+            }
             Some(Slot::Freed(size)) => Found::Freed(*size),
             None => Found::Nothing,
         }
@@ -278,7 +309,7 @@ impl Memory {
             Found::Live(a) if address - a.start <= a.size && bytes <= a.size - (address - a.start) => Ok(a),
             Found::Live(a) => Err(MemoryError::OutOfBounds { address, bytes, start: a.start, size: a.size }),
             Found::Freed(size) => Err(MemoryError::Freed { address, size }),
-            Found::Nothing => Err(MemoryError::Unknown { address }),
+            Found::Heap(..) | Found::Nothing => Err(MemoryError::Unknown { address }),
         }
     }
 }

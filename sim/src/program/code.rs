@@ -293,7 +293,7 @@ pub(crate) enum Builtin {
     Vprintf,
     /// `__assertfail(message, file, line, function, size)`.
     AssertFail,
-    /// `malloc(bytes)`: always refuses with a null pointer.
+    /// `malloc(bytes)`: a block of the device heap, or a null pointer.
     Malloc,
     /// `free(pointer)`.
     Free,
@@ -328,6 +328,8 @@ pub(crate) struct Code {
     pub(crate) param_bytes: u32,
     /// Blocks talk to each other through global memory, so they take turns in a fixed order.
     pub(crate) communicates: bool,
+    /// `malloc` or `free` may be called.
+    pub(crate) uses_heap: bool,
     /// The registers that each instruction writes, then reads; and what registers are called.
     pub(crate) operands: Vec<Box<[Reg]>>,
     pub(crate) register_names: HashMap<Reg, Arc<str>>,

@@ -41,6 +41,8 @@ macro_rules! kinds {
 kinds! {
     /// An access to global memory outside every buffer, or in a freed one.
     GlobalOutOfBounds = "global_out_of_bounds", Checks::empty();
+    /// A `free` of an address that `malloc` did not return, or of a block that was freed before.
+    InvalidFree = "invalid_free", Checks::empty();
     /// An access to shared memory past the block's own.
     SharedOutOfBounds = "shared_out_of_bounds", Checks::empty();
     /// An access to local memory past the thread's own, or a stack overflow.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::check::counting::complete;
 use crate::check::global::races_between_blocks;
+use crate::machine::heap::Heap;
 use crate::machine::{MULTIPROCESSORS, Machine};
 use crate::program::code::Code;
 use crate::program::code::properties::Class;
@@ -99,6 +100,7 @@ impl Results {
             counts,
             lines: lines.map(|(pc, counts)| line_counts(machine.code, module, pc, *counts)).collect(),
             contractions: contractions(machine.code),
+            leaks: machine.memory.heap().filter(|_| machine.code.uses_heap).map_or(vec![], Heap::leaks),
             findings,
             stopped,
         })

@@ -40,6 +40,7 @@ pub struct Sim<'a> {
     arch: Arch,
     checks: Checks,
     contract: Contract,
+    heap: u64,
     step_limit: u64,
     keep_going: usize,
     seed: Option<u64>,
@@ -55,11 +56,12 @@ impl Default for Sim<'_> {
 
 impl std::fmt::Debug for Sim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { arch, checks, contract, step_limit, keep_going, seed, progress: _, trace: _ } = self;
+        let Self { arch, checks, contract, heap, step_limit, keep_going, seed, progress: _, trace: _ } = self;
         f.debug_struct("Sim")
             .field("arch", arch)
             .field("checks", checks)
             .field("contract", contract)
+            .field("heap", heap)
             .field("step_limit", step_limit)
             .field("keep_going", keep_going)
             .field("seed", seed)
@@ -69,6 +71,9 @@ impl std::fmt::Debug for Sim<'_> {
 
 /// Warp instructions a block may execute unless told otherwise.
 const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
+
+/// Bytes of the device heap unless told otherwise, as in CUDA.
+const DEFAULT_HEAP: u64 = 8 << 20;
 
 /// Bytes that cooperative groups meet in, of which they use the second word.
 const WORKSPACE: usize = 32;
@@ -83,6 +88,7 @@ impl<'a> Sim<'a> {
             arch: Arch::default(),
             checks: Checks::all(),
             contract: Contract::default(),
+            heap: DEFAULT_HEAP,
             step_limit: DEFAULT_STEP_LIMIT,
             keep_going: 0,
             seed: None,
@@ -109,6 +115,15 @@ impl<'a> Sim<'a> {
     #[must_use]
     pub fn contract(mut self, contract: Contract) -> Self {
         self.contract = contract;
+        self
+    }
+
+    /// Sets the size of the device heap in bytes: what kernels can allocate by `malloc`, headers of 16 bytes included. As in CUDA, it
+    /// is fixed by the first launch on a [`Memory`] of a kernel that calls `malloc` or `free`. The default is 8 MiB.
+    #[doc(alias = "cudaLimitMallocHeapSize")]
+    #[must_use]
+    pub fn heap(mut self, bytes: u64) -> Self {
+        self.heap = bytes;
         self
     }
 
@@ -207,6 +222,9 @@ impl<'a> Sim<'a> {
             };
         }
         let variables = memory.load(module);
+        if code.uses_heap {
+            memory.begin_heap(self.heap);
+        }
         let workspace = if code.meets_grid() { memory.alloc(WORKSPACE) } else { 0 };
         let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
         let clusters = blocks(launch.grid) / blocks(cluster.unwrap_or([1; 3]));

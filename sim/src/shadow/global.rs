@@ -15,7 +15,7 @@ use crate::program::spaces::REGION_BITS;
 use crate::report::fault::Elsewhere;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::lanes::{Lanes64, lanes};
@@ -230,6 +230,17 @@ impl GlobalRaces {
             found = found.or(order.access(&page[unit % PAGE].0, who, manner, clocks));
         }
         found
+    }
+
+    /// Some bytes belong to another block of the device heap from now on; kernels that allocate blocks run in turns.
+    pub(crate) fn forget(&self, address: u64, bytes: u64) {
+        let (slot, units) = self.units(address, bytes);
+        let Some(cells) = self.cells.get(slot) else { return };
+        for unit in units {
+            if let Some(page) = cells.get(unit / PAGE).and_then(OnceLock::get) {
+                page[unit % PAGE].0.iter().for_each(|word| word.store(0, Relaxed));
+            }
+        }
     }
 
     /// The races among clusters that ran side by side, one for each pair of instructions.

@@ -3,6 +3,7 @@
 
 mod clusters;
 mod copies;
+mod heap;
 mod lanes;
 mod memory;
 mod pipelines;
@@ -66,7 +67,8 @@ setp.eq.u32 %p0, %r0, 0; setp.lt.u32 %p1, %r0, 16; setp.lt.u32 %p2, %r0, 32; set
 
 /// What a module has beside the kernel.
 const OUTSIDE: &str =
-    ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+    ".extern .func (.param .b64 r) malloc(.param .b64 n); .extern .func free(.param .b64 p);
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
 .global .b8 text[5] = {119, 114, 111, 110, 0};
 ";
 
@@ -162,6 +164,7 @@ fn all() -> impl Iterator<Item = &'static Pair> {
         memory::PAIRS,
         undefined::PAIRS,
         copies::PAIRS,
+        heap::PAIRS,
         pipelines::PAIRS,
         clusters::PAIRS,
         lanes::PAIRS,

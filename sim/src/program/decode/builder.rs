@@ -90,6 +90,7 @@ fn empty(entry: &str) -> Code {
         params: vec![],
         param_bytes: 0,
         communicates: false,
+        uses_heap: false,
         operands: vec![],
         register_names: HashMap::new(),
         watched: Watched::default(),
@@ -161,7 +162,10 @@ impl<'m> Builder<'m> {
         self.mark_recursion();
         let starts = self.starts();
         let code = &mut self.code;
-        code.communicates = code.instrs.iter().any(|i| i.op.properties().meets_blocks);
+        let is_heap = |callee: &Callee| matches!(callee.builtin, Some(Builtin::Malloc | Builtin::Free));
+        code.uses_heap = code.callees.iter().any(is_heap);
+        // Which block gets which address must not depend on the machine.
+        code.communicates = code.uses_heap || code.instrs.iter().any(|i| i.op.properties().meets_blocks);
         let smallest = |spaces: &[Space]| {
             let elements = code.instrs.iter().filter_map(|instr| instr.op.properties().element);
             let there = elements.filter(|element| element.space.is_none_or(|space| spaces.contains(&space)));

@@ -1,0 +1,206 @@
+//! The device heap, which `malloc` and `free` of kernels manage (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation").
+//!
+//! Blocks are far apart and reused as late as possible, so that overruns and uses after `free` meet memory that is in no block.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The alignment of blocks.
+const ALIGN: u64 = 16;
+
+/// Bytes of a block's header.
+const HEADER: u64 = 16;
+
+/// Bytes of unused addresses after a block: as many as it has, within these bounds.
+const LEAST_GAP: u64 = 256;
+const MOST_GAP: u64 = 1 << 16;
+
+/// The region of a heap is larger than the heap by this factor, if the host has addresses for it.
+pub(crate) const SPREAD: [u64; 3] = [16, 4, 1];
+
+/// A block that `malloc` returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Its address.
+    pub(crate) start: u64,
+    /// Bytes asked for, and set apart.
+    pub(crate) size: u64,
+    extent: u64,
+    pub(crate) live: bool,
+    /// The launch, and the line of its call of `malloc`.
+    launch: u64,
+    line: u32,
+}
+
+/// Why an address cannot be freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadFree {
+    /// The block was freed before.
+    Twice(Block),
+    /// It is inside of a block.
+    Inside(Block),
+    /// It is in no block.
+    Foreign,
+}
+
+/// The blocks that a launch did not free, of one call of `malloc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leak {
+    /// The line of the call in the PTX text.
+    pub line: u32,
+    /// How many.
+    pub blocks: u64,
+    /// Their bytes, as asked for.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Blocks {
+    /// By address, freed ones too until their bytes are reused.
+    by_start: BTreeMap<u64, Block>,
+    /// Freed blocks, the longest freed first.
+    freed: VecDeque<u64>,
+    /// Bytes of live blocks with their headers.
+    used: u64,
+    /// Where nothing was allocated so far.
+    fresh: u64,
+    launch: u64,
+}
+
+/// The heap of a device.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    region: std::ops::Range<u64>,
+    capacity: u64,
+    blocks: Mutex<Blocks>,
+}
+
+impl Heap {
+    /// A heap of `capacity` bytes in a region of addresses.
+    pub(crate) fn new(region: std::ops::Range<u64>, capacity: u64) -> Self {
+        let blocks = Blocks { fresh: region.start + LEAST_GAP, ..Blocks::default() };
+        Self { region, capacity, blocks: Mutex::new(blocks) }
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A launch begins.
+    pub(crate) fn begin(&self) {
+        self.blocks().launch += 1;
+    }
+
+    /// A block of `size` bytes for the call in a line; `None` if the heap is full.
+    pub(crate) fn allocate(&self, size: u64, line: u32) -> Option<u64> {
+        let extent = size.max(1).checked_next_multiple_of(ALIGN)?;
+        let mut blocks = self.blocks();
+        let used = blocks.used.checked_add(extent)?.checked_add(HEADER)?;
+        if used > self.capacity {
+            return None;
+        }
+        let (start, extent) = blocks.place(extent, self.region.end)?;
+        let launch = blocks.launch;
+        blocks.by_start.insert(start, Block { start, size, extent, live: true, launch, line });
+        blocks.used += extent + HEADER;
+        Some(start)
+    }
+
+    /// Frees the block at an address.
+    pub(crate) fn free(&self, address: u64) -> Result<(), BadFree> {
+        let mut blocks = self.blocks();
+        match blocks.around(address) {
+            Some(block) if block.start == address && block.live => {
+                blocks.by_start.insert(address, Block { live: false, ..block });
+                blocks.freed.push_back(address);
+                blocks.used -= block.extent + HEADER;
+                Ok(())
+            }
+            Some(block) if block.start == address => Err(BadFree::Twice(block)),
+            Some(block) if address < block.start + block.size => Err(BadFree::Inside(block)),
+            _ => Err(BadFree::Foreign),
+        }
+    }
+
+    /// Whether some bytes are in one live block; else the block in front of them that they are in or next to, if there is one.
+    pub(crate) fn check(&self, address: u64, bytes: u64) -> Result<(), Option<Block>> {
+        match self.blocks().around(address) {
+            Some(block) if block.live && address.saturating_add(bytes) <= block.start + block.size => Ok(()),
+            Some(block) => Err(Some(block).filter(|block| address < block.start + block.extent + MOST_GAP)),
+            None => Err(None),
+        }
+    }
+
+    /// What the launch has allocated and not freed, by line.
+    pub(crate) fn leaks(&self) -> Vec<Leak> {
+        let blocks = self.blocks();
+        let mut lines: BTreeMap<u32, Leak> = BTreeMap::new();
+        for block in blocks.by_start.values().filter(|block| block.live && block.launch == blocks.launch) {
+            let leak = lines.entry(block.line).or_insert(Leak { line: block.line, blocks: 0, bytes: 0 });
+            leak.blocks += 1;
+            leak.bytes += block.size;
+        }
+        lines.into_values().collect()
+    }
+}
+
+impl Blocks {
+    /// The block at or before an address.
+    fn around(&self, address: u64) -> Option<Block> {
+        self.by_start.range(..=address).next_back().map(|(_, block)| *block)
+    }
+
+    /// Addresses for a block of `extent` bytes: new ones, or those of the block that was freed first. Returns their extent too.
+    fn place(&mut self, extent: u64, end: u64) -> Option<(u64, u64)> {
+        let next = self.fresh + extent + extent.clamp(LEAST_GAP, MOST_GAP);
+        if next <= end {
+            return Some((std::mem::replace(&mut self.fresh, next), extent));
+        }
+        let extent_of = |start: &u64| self.by_start.get(start).map_or(0, |block| block.extent);
+        let found = self.freed.iter().position(|start| extent_of(start) >= extent)?;
+        let start = self.freed.remove(found)?;
+        let extent = self.by_start.get(&start)?.extent;
+        Some((start, extent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_apart_and_reused_late() {
+        let heap = Heap::new(4096..4096 + 2048, 1024);
+        let first = heap.allocate(20, 1).expect("there is room");
+        assert_eq!(first % ALIGN, 0);
+        assert_eq!(heap.check(first + 16, 4), Ok(()));
+        assert!(heap.check(first + 17, 4).is_err());
+        assert_eq!(heap.free(first), Ok(()));
+        let others: Vec<u64> = (0..4).map_while(|_| heap.allocate(20, 2)).collect();
+        assert!(!others.contains(&first));
+        assert!(matches!(heap.free(first), Err(BadFree::Twice(_))));
+        // No addresses are left: those of the freed block are used again.
+        let mut more = vec![];
+        while let Some(block) = heap.allocate(20, 3) {
+            more.push(block);
+        }
+        assert!(more.contains(&first));
+        assert_eq!(heap.leaks().len(), 2);
+    }
+
+    #[test]
+    fn a_full_heap_refuses_and_takes_back() {
+        let heap = Heap::new(4096..4096 + (1 << 20), 1024);
+        assert_eq!(heap.allocate(1 << 40, 1), None);
+        assert_eq!(heap.allocate(u64::MAX, 1), None);
+        let all: Vec<u64> = (0..100).map_while(|_| heap.allocate(112, 1)).collect();
+        assert_eq!(all.len(), 8);
+        assert_eq!(
+            heap.free(all[3] + 1),
+            Err(BadFree::Inside(heap.check(all[3], 113).unwrap_err().unwrap()))
+        );
+        assert_eq!(heap.free(4096), Err(BadFree::Foreign));
+        assert_eq!(heap.free(all[3]), Ok(()));
+        assert!(heap.allocate(112, 1).is_some());
+    }
+}
