@@ -20,6 +20,7 @@ mod sim {
     mod pairs;
     mod report;
     mod robust;
+    mod sparse;
     mod store_async;
     mod support;
     mod syntax;

@@ -98,7 +98,7 @@ fn flops(tensor: &Tensor) -> u64 {
     let (extents, numbers, sparse) = match tensor {
         Tensor::Mma(op) => (op.extents, op.numbers, op.sparse.is_some()),
         Tensor::Wmma(op) => (op.extents, op.numbers, false),
-        Tensor::Wgmma(op) => (op.extents, op.numbers, false),
+        Tensor::Wgmma(op) => (op.extents, op.numbers, op.sparse.is_some()),
         // Four products of 8×8×4.
         Tensor::QuadPair(_) => return 4 * 2 * 8 * 8 * 4,
         Tensor::WmmaLoad(_) | Tensor::WmmaStore(_) => return 0,
@@ -111,7 +111,7 @@ fn flops(tensor: &Tensor) -> u64 {
 fn operand_bytes(op: &Wgmma) -> u64 {
     let (a_bits, b_bits) = op.numbers.bits();
     let (m, n, k) = (op.extents.m, op.extents.n, op.extents.k);
-    let a = if matches!(op.a, WgmmaA::Shared(_)) { m * k * a_bits as usize } else { 0 };
+    let a = if matches!(op.a, WgmmaA::Shared(_)) { m * op.stored_k() * a_bits as usize } else { 0 };
     ((a + n * k * b_bits as usize) / 8) as u64
 }
 

@@ -139,6 +139,7 @@ const ROWS: &[Row] = &[
     ("wmma b1 and",                                        v(7, 1), Sm(80)),
     ("wgmma",                                              v(8, 0), Only(90)),
     ("wgmma sp",                                           v(8, 2), Only(90)),
+    ("wgmma s8 u8",                                        v(8, 4), Only(90)),
 ];
 
 /// Special registers by the beginning of their names.

@@ -34,7 +34,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()>
     }
     product::convert_c(&op.numbers, &mut scratch.c);
     let k_of = match &op.sparse {
-        Some(sparse) => Some(sparse::k_of(regs.r(sparse.metadata), sparse.selector, op)?),
+        Some(sparse) => Some(sparse::k_of(regs, *sparse, op.extents, &op.numbers)?),
         None => None,
     };
     product::multiply(scratch, &op.numbers, op.extents, arch, Instruction::Mma, k_of.as_deref());

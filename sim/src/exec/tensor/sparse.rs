@@ -1,17 +1,17 @@
 //! Which elements of B a sparse A meets (PTX ISA, "Sparse matrix storage").
 
 use crate::arith::Float;
-use crate::lanes::Lanes32;
-use crate::program::code::{Mma, Numbers};
+use crate::machine::registers::Regs;
+use crate::program::code::{Extents, Numbers, Sparse};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
 /// For each element of A, row by row, its k.
-pub(super) fn k_of(metadata: &Lanes32, selector: u32, op: &Mma) -> Outcome<Vec<u16>> {
-    let (m, k) = (op.extents.m, op.extents.k);
-    let selector = selector as usize;
-    let (bits, _) = op.numbers.bits();
-    let tf32 = matches!(op.numbers, Numbers::Float { ab: (Float::Tf32, _), .. });
+pub(super) fn k_of(regs: &Regs, sparse: Sparse, extents: Extents, numbers: &Numbers) -> Outcome<Vec<u16>> {
+    let Extents { m, k, .. } = extents;
+    let (metadata, selector) = (regs.r(sparse.metadata), sparse.selector as usize);
+    let (bits, _) = numbers.bits();
+    let tf32 = matches!(numbers, Numbers::Float { ab: (Float::Tf32, _), .. });
     let per_row = match bits {
         _ if tf32 => 2 * k,
         4 => k / 2,

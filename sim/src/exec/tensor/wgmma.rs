@@ -5,7 +5,7 @@
 
 use crate::arith::mma::Instruction;
 use crate::exec::tensor::descriptor::Descriptor;
-use crate::exec::tensor::{fragment, product};
+use crate::exec::tensor::{fragment, product, sparse};
 use crate::lanes::FULL;
 use crate::machine::warp::Warp;
 use crate::machine::{Cx, Shared};
@@ -36,6 +36,7 @@ impl Source {
         let k = op.extents.k;
         Ok(if a {
             let first = ROWS * (warp.index as usize % WARPGROUP);
+            let k = op.stored_k();
             Self { descriptor, first, rows: ROWS, k, bits: a_bits, mn_major: op.transposed.0 }
         } else {
             Self { descriptor, first: 0, rows: op.extents.n, k, bits: b_bits, mn_major: op.transposed.1 }
@@ -113,7 +114,7 @@ impl Source {
 }
 
 pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wgmma) -> Outcome<()> {
-    let (n, k) = (op.extents.n, op.extents.k);
+    let (n, k, stored_k) = (op.extents.n, op.extents.k, op.stored_k());
     let (a_bits, _) = op.numbers.bits();
     let (_, d_bits) = op.numbers.sum_bits();
     let a_source = match op.a {
@@ -134,13 +135,13 @@ pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op:
     }
     let shared = &cx.ctas[warp.cta].shared;
     let scratch = &mut cx.scratch;
-    scratch.a.resize(ROWS * k, 0);
+    scratch.a.resize(ROWS * stored_k, 0);
     scratch.b.resize(n * k, 0);
     scratch.c.clear();
     scratch.c.resize(ROWS * n, 0);
     if let WgmmaA::Registers(regs) = &op.a {
         for (i, &reg) in regs.iter().enumerate() {
-            fragment::put_a(warp.regs.r(reg), i, (ROWS, k), a_bits, &mut scratch.a);
+            fragment::put_a(warp.regs.r(reg), i, (ROWS, stored_k), a_bits, &mut scratch.a);
         }
     }
     if let Some(source) = a_source {
@@ -162,7 +163,12 @@ pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op:
             flip(&mut scratch.b, b.sign_bit());
         }
     }
-    product::multiply(scratch, &op.numbers, op.extents, cx.machine.tensor, Instruction::Wgmma, None);
+    let k_of = match op.sparse {
+        Some(sparse) => Some(sparse::k_of(&warp.regs, sparse, op.extents, &op.numbers)?),
+        None => None,
+    };
+    let arch = cx.machine.tensor;
+    product::multiply(scratch, &op.numbers, op.extents, arch, Instruction::Wgmma, k_of.as_deref());
     for (i, &reg) in op.d.iter().enumerate() {
         let out = fragment::get_d(&scratch.c, i, n, d_bits);
         warp.regs.put_r(reg, FULL, &out);

@@ -158,6 +158,7 @@ pub(crate) struct Wgmma {
     /// M is that of one warp: 16 of the warpgroup's 64 rows.
     pub(crate) extents: Extents,
     pub(crate) numbers: Numbers,
+    pub(crate) sparse: Option<Sparse>,
     pub(crate) d: Box<[R]>,
     pub(crate) a: WgmmaA,
     pub(crate) b: D,
@@ -166,6 +167,13 @@ pub(crate) struct Wgmma {
     pub(crate) negate: (bool, bool),
     /// A and B are MN-major in shared memory.
     pub(crate) transposed: (bool, bool),
+}
+
+impl Wgmma {
+    /// Elements of a row of A that are stored: half of them if A is sparse.
+    pub(crate) fn stored_k(&self) -> usize {
+        if self.sparse.is_some() { self.extents.k / 2 } else { self.extents.k }
+    }
 }
 
 impl Tensor {

@@ -133,7 +133,7 @@ impl Cx<'_, '_, '_> {
         let a = self.fragment(1, extents.m * stored_k, a_bits, factor_type(&numbers), false)?;
         let b = self.fragment(2, extents.n * extents.k, b_bits, factor_type(&numbers), false)?;
         let c = self.fragment(3, extents.m * extents.n, c_bits, sum_type(&numbers, c_bits), false)?;
-        let sparse = if sparse { Some(self.sparse(&extents, &numbers)?) } else { None };
+        let sparse = if sparse { Some(self.sparse(4, &extents, &numbers)?) } else { None };
         Ok(Tensor::Mma(Mma { extents, numbers, sparse, round, d, a, b, c }))
     }
 
@@ -179,20 +179,18 @@ impl Cx<'_, '_, '_> {
         Err(self.error_at(self.operand(n), "packed numbers are in registers of type .b32"))
     }
 
-    /// `e, f`: the metadata and which lanes hold it.
-    fn sparse(&mut self, extents: &Extents, numbers: &Numbers) -> Decoded<Sparse> {
-        let metadata = self.src_r(4, Type::B32)?;
+    /// The operands `n` and the next one: the metadata and which lanes hold it.
+    pub(super) fn sparse(&mut self, n: usize, extents: &Extents, numbers: &Numbers) -> Decoded<Sparse> {
+        let metadata = self.src_r(n, Type::B32)?;
         let limit = match (numbers.bits().0, extents.k) {
             (16, 16) | (32, 8) => 4,
             (16 | 8, 32) | (32, 16) | (4, 64) => 2,
             _ => 1,
         };
-        match self.constant(5, "the sparsity selector")? {
+        match self.constant(n + 1, "the sparsity selector")? {
             selector if (0..limit).contains(&selector) => Ok(Sparse { metadata, selector: selector as u32 }),
-            other => {
-                Err(self
-                    .error_at(self.operand(5), format!("the selector {other} is not in 0 … {}", limit - 1)))
-            }
+            other => Err(self
+                .error_at(self.operand(n + 1), format!("the selector {other} is not in 0 … {}", limit - 1))),
         }
     }
 

@@ -31,7 +31,8 @@ impl Cx<'_, '_, '_> {
         }))
     }
 
-    /// `wgmma.mma_async.sync.aligned.shape[.satfinite].dtype.atype.btype[.op.popc] d, a, b, scale-d[, scales and transposes]`.
+    /// `wgmma.mma_async[.sp].sync.aligned.shape[.satfinite].dtype.atype.btype[.op.popc] d, a, b[, e, f], scale-d[, scales and
+    /// transposes]`.
     fn mma_async(&mut self) -> Decoded<Tensor> {
         let sparse = self.m.eat("sp");
         self.want_word("sync")?;
@@ -45,10 +46,8 @@ impl Cx<'_, '_, '_> {
         else {
             return Err(self.unknown());
         };
-        if sparse {
-            return Err(self.unsupported());
-        }
-        if !known(&extents, &numbers) {
+        let stored_k = if sparse { extents.k / 2 } else { extents.k };
+        if !known(&Extents { k: stored_k, ..extents }, &numbers) || (sparse && bit_op.is_some()) {
             return Err(self.unknown());
         }
         let Extents { n, k, .. } = extents;
@@ -63,8 +62,9 @@ impl Cx<'_, '_, '_> {
         };
         let scales = if float { 2 } else { 0 };
         // Everything after the descriptors may be left out together.
-        if self.count() != 3 {
-            self.arity(4 + scales + transposes)?;
+        let metadata = if sparse { 2 } else { 0 };
+        if self.count() != 3 || sparse {
+            self.arity(4 + metadata + scales + transposes)?;
         }
         let d_bits = numbers.sum_bits().1;
         let ty = match numbers {
@@ -77,16 +77,19 @@ impl Cx<'_, '_, '_> {
         self.uses.extend_from_slice(&regs);
         let d = self.words_of(0, &regs)?;
         let a = if from_registers {
-            let count = 64 * k * numbers.bits().0 as usize / 32 / 128;
+            let count = 64 * stored_k * numbers.bits().0 as usize / 32 / 128;
             let regs = self.sources(1, count, Type::B32, Fit::Exact)?;
             WgmmaA::Registers(self.words_of(1, &regs)?)
         } else {
             WgmmaA::Shared(self.descriptor(1)?)
         };
         let b = self.descriptor(2)?;
-        let keep = if self.count() > 3 { Some(self.src_p(self.operand(3))?) } else { None };
+        let extents = Extents { m: 16, n, k };
+        let sparse = if sparse { Some(self.sparse(3, &extents, &numbers)?) } else { None };
+        let scale_d = 3 + metadata;
+        let keep = if self.count() > 3 { Some(self.src_p(self.operand(scale_d))?) } else { None };
         let mut immediates = vec![];
-        for n in 4..self.count() {
+        for n in scale_d + 1..self.count() {
             immediates.push(self.constant(n, "a scale or transpose")?);
         }
         let (given_scales, given_transposes) = immediates.split_at(scales.min(immediates.len()));
@@ -98,9 +101,8 @@ impl Cx<'_, '_, '_> {
         let negative = |i: usize| given_scales.get(i) == Some(&-1);
         let set = |i: usize| given_transposes.get(i) == Some(&1);
         let transposed = if from_registers { (false, set(0)) } else { (set(0), set(1)) };
-        let extents = Extents { m: 16, n, k };
         let negate = (negative(0), negative(1));
-        Ok(Tensor::Wgmma(Wgmma { extents, numbers, d, a, b, keep, negate, transposed }))
+        Ok(Tensor::Wgmma(Wgmma { extents, numbers, sparse, d, a, b, keep, negate, transposed }))
     }
 }
 
