@@ -30,6 +30,7 @@ mod predicate;
 mod sides;
 mod slice;
 mod space;
+mod step;
 mod tiled;
 mod tiled_copy;
 mod tiled_mma;

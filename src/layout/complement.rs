@@ -1,7 +1,7 @@
 //! Complements: the offsets that a layout leaves out.
 
 use super::construct::{Layout, Mode, flat_modes};
-use super::error::{LayoutError, ModePath};
+use super::error::LayoutError;
 use super::tuple::IntTuple;
 
 impl Layout {
@@ -37,19 +37,19 @@ impl Layout {
     pub(super) fn fill(&self, cotarget: &IntTuple) -> Result<Filling, LayoutError> {
         let expected = cotarget.check_extents()?;
         let filtered = self.filter();
-        let modes =
-            flat_modes(&filtered.shape, &filtered.stride).into_iter().zip(filtered.shape.leaf_paths());
-        let mut modes: Vec<(Mode, ModePath)> = modes.filter(|(mode, _)| mode.stride != 0).collect();
+        let modes = flat_modes(&filtered.shape, &filtered.stride).into_iter().zip(0..);
+        let mut modes: Vec<(Mode, usize)> = modes.filter(|(mode, _)| mode.stride != 0).collect();
         modes.sort_by_key(|(mode, _)| mode.stride.unsigned_abs());
 
         let overflow = || LayoutError::Overflow { what: format!("the complement of {filtered}") };
         let (mut hole, mut reached) = (None, 1);
         let mut gaps = Vec::with_capacity(modes.len() + 1);
-        for blamed @ (Mode { extent, stride }, mode) in &modes {
+        let path = |leaf: usize| filtered.shape.leaf_paths().swap_remove(leaf);
+        for blamed @ (Mode { extent, stride }, leaf) in &modes {
             let (extent, stride) = (*extent, stride.abs());
             let copies = stride / reached;
             if stride % reached != 0 {
-                let (layout, mode) = (filtered.to_string(), mode.clone());
+                let (layout, mode) = (filtered.to_string(), path(*leaf));
                 let fault = LayoutError::Complement { layout, mode, extent, stride, reached };
                 if copies == 0 {
                     return Err(fault);
@@ -67,8 +67,8 @@ impl Layout {
         let covered = layout.size().checked_mul(filtered.size()).ok_or_else(overflow)?;
         // Without a mode nothing can remain uncovered.
         let blamed = hole.as_ref().map(|(_, _, blamed)| *blamed).or(modes.last());
-        let uncovered = blamed.filter(|_| covered < expected).map(|(Mode { extent, stride }, mode)| {
-            let (layout, cotarget, mode) = (filtered.to_string(), cotarget.to_string(), mode.clone());
+        let uncovered = blamed.filter(|_| covered < expected).map(|(Mode { extent, stride }, leaf)| {
+            let (layout, cotarget, mode) = (filtered.to_string(), cotarget.to_string(), path(*leaf));
             LayoutError::Uncovered {
                 layout,
                 cotarget,

@@ -138,10 +138,12 @@ impl<D: Codomain> Layout<D> {
 
 /// Rejects a tiler that steps below index 0.
 pub(super) fn refuse_backwards(tiler: &Layout) -> Result<(), LayoutError> {
-    let mut modes = flat_modes(&tiler.shape, &tiler.stride).into_iter().zip(tiler.shape.leaf_paths());
-    match modes.find(|(mode, _)| mode.stride < 0 && mode.extent > 1) {
+    let mut modes = tiler.shape.leaves().zip(tiler.stride.leaves());
+    match modes.position(|(&extent, &stride)| stride < 0 && extent > 1) {
         None => Ok(()),
-        Some((Mode { extent, stride }, mode)) => {
+        Some(leaf) => {
+            let Mode { extent, stride } = flat_modes(&tiler.shape, &tiler.stride)[leaf];
+            let mode = tiler.shape.leaf_paths()[leaf].clone();
             Err(LayoutError::Backwards { tiler: tiler.to_string(), mode, extent, stride })
         }
     }

@@ -1,6 +1,6 @@
 //! Nested tuples: the shapes, strides, coordinates and tilers of layouts.
 
-use std::fmt;
+use std::{fmt, slice};
 
 use super::error::{LayoutError, ModePath, Trail};
 
@@ -74,7 +74,7 @@ impl<T> Tuple<T> {
 
     /// All leaves, from left to right.
     pub fn leaves(&self) -> Leaves<'_, T> {
-        Leaves { pending: vec![self] }
+        Leaves { modes: self.modes().iter(), outer: Vec::new() }
     }
 
     /// The path of each leaf, from left to right.
@@ -239,7 +239,9 @@ impl IntTuple {
 /// The leaves of a tuple from left to right; see [`Tuple::leaves`].
 #[derive(Debug, Clone)]
 pub struct Leaves<'a, T> {
-    pending: Vec<&'a Tuple<T>>,
+    modes: slice::Iter<'a, Tuple<T>>,
+    /// What follows the modes, from the outermost tuple inwards.
+    outer: Vec<slice::Iter<'a, Tuple<T>>>,
 }
 
 impl<'a, T> Iterator for Leaves<'a, T> {
@@ -247,9 +249,12 @@ impl<'a, T> Iterator for Leaves<'a, T> {
 
     fn next(&mut self) -> Option<&'a T> {
         loop {
-            match self.pending.pop()? {
-                Tuple::Leaf(value) => return Some(value),
-                Tuple::Node(modes) => self.pending.extend(modes.iter().rev()),
+            match self.modes.next() {
+                Some(Tuple::Leaf(value)) => return Some(value),
+                Some(Tuple::Node(modes)) => {
+                    self.outer.push(std::mem::replace(&mut self.modes, modes.iter()));
+                }
+                None => self.modes = self.outer.pop()?,
             }
         }
     }

@@ -105,8 +105,12 @@ pub(crate) struct Mnemonic {
     pub(super) moves: bool,
 }
 
-/// Column at which operands begin.
-const OPERAND_COLUMN: usize = 24;
+/// Registers of a class that most kernels get along with.
+const COMMON_REGISTERS: usize = 64;
+
+/// Column at which operands begin, and spaces up to there.
+const OPERAND_COLUMN: usize = COLUMN.len();
+const COLUMN: &str = "                        ";
 
 impl Body {
     pub(crate) fn new(entry: Entry) -> Self {
@@ -115,7 +119,7 @@ impl Body {
             entry,
             located: None,
             error: None,
-            registers: Default::default(),
+            registers: std::array::from_fn(|_| Vec::with_capacity(COMMON_REGISTERS)),
             dims: Vec::new(),
             open_blocks: vec![0],
             open_loops: vec![0],
@@ -317,7 +321,12 @@ impl Body {
     fn text_of(&mut self, mnemonic: fmt::Arguments<'_>) -> String {
         let mut text = std::mem::take(&mut self.mnemonic);
         text.clear();
-        let _ = text.write_fmt(mnemonic);
+        match mnemonic.as_str() {
+            Some(whole) => text.push_str(whole),
+            None => {
+                let _ = text.write_fmt(mnemonic);
+            }
+        }
         text
     }
 
@@ -345,13 +354,11 @@ impl Body {
         for (i, operand) in result.iter().chain(operands).enumerate() {
             if i == 0 {
                 let column = self.entry.text.len() - start;
-                self.entry
-                    .text
-                    .extend(std::iter::repeat_n(' ', OPERAND_COLUMN.saturating_sub(column).max(1)));
+                self.entry.text.push_str(&COLUMN[column.min(OPERAND_COLUMN - 1)..]);
             } else {
                 self.entry.text.push_str(", ");
             }
-            let _ = write!(self.entry.text, "{operand}");
+            operand.push_to(&mut self.entry.text);
         }
         self.entry.text.push(';');
         self.entry.instructions += 1;
@@ -364,7 +371,9 @@ impl Body {
         if let Some((reg, negated)) = self.guard {
             self.check_use(reg, at);
             self.count_use(reg);
-            let _ = write!(self.entry.text, "@{}{reg} ", if negated { "!" } else { "" });
+            self.entry.text.push_str(if negated { "@!" } else { "@" });
+            reg.push_to(&mut self.entry.text);
+            self.entry.text.push(' ');
         }
     }
 

@@ -77,33 +77,66 @@ impl Operand<'_> {
     }
 }
 
-impl fmt::Display for Operand<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Operand<'_> {
+    /// Writes the operand. Most of a kernel's text is registers, which need no formatting of `std`.
+    pub(crate) fn push_to(&self, text: &mut String) {
         match self {
-            Self::Reg(r) => write!(f, "{r}"),
-            Self::Imm(i) => write!(f, "{i:?}"),
-            Self::Name(n) => f.write_str(n),
-            Self::Pair(a, b) => write!(f, "{a}|{b}"),
+            Self::Reg(r) => r.push_to(text),
+            Self::Imm(i) => {
+                let _ = (i.write)(i.bits, text);
+            }
+            Self::Name(n) => text.push_str(n),
+            Self::Pair(a, b) => {
+                a.push_to(text);
+                text.push('|');
+                b.push_to(text);
+            }
             Self::Address { base, offset } => {
+                text.push('[');
                 match base {
-                    AddressBase::Reg(r) => write!(f, "[{r}")?,
-                    AddressBase::Name(n) => write!(f, "[{n}")?,
+                    AddressBase::Reg(r) => r.push_to(text),
+                    AddressBase::Name(n) => text.push_str(n),
                 }
                 if *offset != 0 {
-                    write!(f, "+{offset}")?;
+                    text.push_str(if *offset < 0 { "+-" } else { "+" });
+                    let _ = write_decimal(text, offset.unsigned_abs());
                 }
-                f.write_char(']')
+                text.push(']');
             }
             Self::Vector(items) => {
-                f.write_char('{')?;
+                text.push('{');
                 for (i, item) in items.iter().enumerate() {
                     if i > 0 {
-                        f.write_str(", ")?;
+                        text.push_str(", ");
                     }
-                    write!(f, "{item}")?;
+                    item.push_to(text);
                 }
-                f.write_char('}')
+                text.push('}');
             }
         }
+    }
+}
+
+impl RegId {
+    /// Writes the register's name.
+    pub(crate) fn push_to(self, text: &mut String) {
+        text.push_str(self.class.prefix());
+        let _ = write_decimal(text, self.index.into());
+    }
+}
+
+/// Writes a number in decimal digits.
+pub(crate) fn write_decimal<W: Write + ?Sized>(w: &mut W, number: u64) -> fmt::Result {
+    if number >= 10 {
+        write_decimal(w, number / 10)?;
+    }
+    w.write_char(char::from(b'0' + (number % 10) as u8))
+}
+
+impl fmt::Display for Operand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.push_to(&mut text);
+        f.write_str(&text)
     }
 }

@@ -8,6 +8,8 @@ use std::fmt::{self, Debug};
 
 pub use half::{bf16, f16};
 
+use super::operand::write_decimal;
+
 /// A class of registers: registers of one class share a name prefix, a width and one `.reg` declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegClass {
@@ -202,9 +204,9 @@ scalars! {
     bool,   "pred",   Pred,  "pred", 1,  true,  |v| v.into(),                               |b| b & 1 == 1,                        |v, w| write!(w, "{}", u8::from(v));
     u16,    "u16",    B16,   "u16",  2,  true,  |v| v.into(),                               |b| b as u16,                          |v, w| write!(w, "{v}");
     i16,    "s16",    B16,   "s16",  2,  true,  |v| (v as u16).into(),                      |b| b as i16,                          |v, w| write!(w, "{v}");
-    u32,    "u32",    B32,   "u32",  4,  true,  |v| v.into(),                               |b| b as u32,                          |v, w| write!(w, "{v}");
+    u32,    "u32",    B32,   "u32",  4,  true,  |v| v.into(),                               |b| b as u32,                          |v, w| write_decimal(w, v.into());
     i32,    "s32",    B32,   "s32",  4,  true,  |v| (v as u32).into(),                      |b| b as i32,                          |v, w| write!(w, "{v}");
-    u64,    "u64",    B64,   "u64",  8,  true,  |v| v,                                      |b| b,                                 |v, w| write!(w, "{v}");
+    u64,    "u64",    B64,   "u64",  8,  true,  |v| v,                                      |b| b,                                 |v, w| write_decimal(w, v);
     i64,    "s64",    B64,   "s64",  8,  true,  |v| v as u64,                               |b| b as i64,                          |v, w| write!(w, "{v}");
     B16,    "b16",    B16,   "b16",  2,  true,  |v| v.0.into(),                             |b| B16(b as u16),                     |v, w| write!(w, "{:#06x}", v.0);
     B32,    "b32",    B32,   "b32",  4,  true,  |v| v.0.into(),                             |b| B32(b as u32),                     |v, w| write!(w, "{:#010x}", v.0);

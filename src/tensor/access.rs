@@ -2,11 +2,12 @@
 
 use super::{
     element::TensorElement,
-    memory::{Step, Tensor},
+    memory::{Axis, Tensor},
     moved::saturating_sum,
     offset::Offset,
     predicate::both,
     space::TensorSpace,
+    step::Step,
 };
 use crate::{
     layout::Swizzle,
@@ -16,8 +17,13 @@ use crate::{
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Known alignment of an element's address, up to 16 bytes.
     pub(super) fn alignment(&self, offset: &Offset) -> u32 {
+        self.alignment_from(self.start_alignment(), offset)
+    }
+
+    /// [`alignment`](Self::alignment) with the view's start known to be aligned to `start` bytes.
+    pub(super) fn alignment_from(&self, start: u64, offset: &Offset) -> u32 {
         let size = u64::from(T::SIZE);
-        let mut align = gcd(self.start_alignment(), offset.elements.unsigned_abs() * size);
+        let mut align = gcd(start, offset.elements.unsigned_abs() * size);
         for (axis, &coord) in self.axes.iter().zip(&offset.line) {
             if coord != 0 {
                 align = gcd(align, axis.stride.divisor().saturating_mul(coord.unsigned_abs() * size));
@@ -27,7 +33,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// Known alignment of the view's start, up to 16 bytes.
-    fn start_alignment(&self) -> u64 {
+    pub(super) fn start_alignment(&self) -> u64 {
         let size = u64::from(T::SIZE);
         let align = self.axes.iter().fold(gcd(u64::from(self.pointer.align()), 16), |align, axis| {
             gcd(align, axis.at.divisor().saturating_mul(axis.stride.divisor()).saturating_mul(size))
@@ -91,29 +97,17 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view.pointer_at(&offset).checked(view.contains(&offset))
     }
 
-    /// Pointer to element number `element` of the view.
+    /// The swizzled address of `bytes` from the view's start: a part in registers, computed once in `start`, and a constant.
     #[track_caller]
-    pub(super) fn pointer_to(&self, element: i64) -> Ptr<'k, T, S, A> {
-        self.pointer_at(&self.offset_of(element))
-    }
-
-    /// Pointer to the element at an offset.
-    #[track_caller]
-    pub(super) fn pointer_at(&self, offset: &Offset) -> Ptr<'k, T, S, A> {
-        self.walk().pointer_at(offset)
-    }
-
-    /// The swizzled address of `bytes` from the view's start: a part in registers, computed once, and a constant.
-    #[track_caller]
-    pub(super) fn swizzled(&self, bytes: i64) -> Ptr<'k, T, S, A> {
+    pub(super) fn swizzled(&self, bytes: i64, start: &mut Option<Val<'k, u32>>) -> Ptr<'k, T, S, A> {
         let (swizzle, inner) = (self.swizzle, self.inner);
         if let Some(inner) = inner.as_constant() {
             return self.pointer.byte_offset(swizzle.apply(i64::from(inner) + bytes));
         }
         let bits = inner.known().possible() & (swizzle.period() as u64 - 1);
         if let Some(split) = swizzle.split_offset(bits as i64, bytes) {
-            let pointer = self.permuted(permuted(inner, swizzle) ^ split.xor as u32, split.xor);
-            return pointer.byte_offset(split.add);
+            let start = *start.get_or_insert_with(|| permuted(inner, swizzle));
+            return self.permuted(start ^ split.xor as u32, split.xor).byte_offset(split.add);
         }
         // The sum may carry: only what the swizzle neither reads nor changes stays a constant.
         let period = swizzle.period() - 1;
@@ -142,33 +136,32 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Whether the element at an offset is inside of the tensor.
     #[track_caller]
     pub(super) fn contains(&self, offset: &Offset) -> Val<'k, bool> {
-        let mut inside = Val::from(true);
-        for (axis, &coord) in self.axes.iter().zip(&offset.coords) {
-            let Some(extent) = axis.extent else { continue };
-            // Coordinates past 32 bits are past every extent.
-            let Ok(coord) = u32::try_from(coord) else { return false.into() };
-            let at = axis.tile.unwrap_or_else(|| saturating_sum(axis.at, coord.into()));
-            inside = both(inside, at.lt(extent));
-        }
-        inside
+        let axes = self.axes.iter().zip(&offset.coords);
+        axes.fold(true.into(), |inside, (axis, &coord)| both(inside, axis.contains(coord)))
+    }
+}
+
+impl<'k> Axis<'k> {
+    /// Whether the coordinate that is `coord` from the view's first is inside of the tensor.
+    #[track_caller]
+    pub(super) fn contains(&self, coord: i64) -> Val<'k, bool> {
+        let Some(extent) = self.extent else { return true.into() };
+        // Coordinates past 32 bits are past every extent.
+        let Ok(coord) = u32::try_from(coord) else { return false.into() };
+        self.tile.unwrap_or_else(|| saturating_sum(self.at, coord.into())).lt(extent)
     }
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
-    /// Bytes of adjacent elements that are inside along the axis that they run along, given that the first is.
+    /// Bytes of `count` adjacent elements that are inside along the axis that they run along, given that the first is.
     #[track_caller]
-    pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
-        let count = elements.len() as u32;
-        let first = self.offset_of(elements[0]);
-        let next = elements.get(1).map(|&next| self.offset_of(next));
+    pub(super) fn valid_bytes(&self, first: &Offset, next: Option<&Offset>, count: u32) -> Val<'k, u32> {
         let along = next.and_then(|next| {
             let mut axes = self.axes.iter().zip(first.coords).zip(next.coords);
             axes.find_map(|((axis, coord), next)| (coord != next).then_some((axis, coord)))
         });
         match along.and_then(|(axis, coord)| Some((axis, coord, axis.extent?))) {
-            Some((axis, coord, extent))
-                if !self.inside_together(&first, next.as_ref()).is_multiple_of(count) =>
-            {
+            Some((axis, coord, extent)) if !self.inside_together(first, next).is_multiple_of(count) => {
                 (extent - (axis.at + coord as u32)).min(count) * T::SIZE
             }
             _ => (count * T::SIZE).into(),

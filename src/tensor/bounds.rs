@@ -6,8 +6,9 @@
 use super::{
     element::TensorElement,
     index::{Index, Indices},
-    memory::{Axis, Step, Tensor, elements_of},
+    memory::{Axis, Tensor, elements_of},
     space::TensorSpace,
+    step::Step,
 };
 use crate::{
     layout::{IntTuple, Layout, Tuple},

@@ -3,8 +3,9 @@
 use super::{
     element::TensorElement,
     error::TensorError,
-    memory::{Axis, Step, Tensor},
+    memory::{Axis, Tensor},
     offset::MAX_AXES,
+    step::Step,
 };
 use crate::{
     layout::{Codomain, ComposedLayout, DYNAMIC_EXTENT, Layout, Swizzle, Tuple, coord_of_index},

@@ -112,13 +112,13 @@ pub(super) fn transfer<'k, T: TensorElement>(
         });
         return false;
     }
-    let (dst, src) = (dst.resolved(), src.resolved());
+    let (mut to, mut from) = (dst.walk(), src.walk());
     let partial = how.asynchronous.is_some()
         && predicates.is_none()
-        && matches!((&dst, &src), (Side::Shared(_), Side::Global(_)));
+        && matches!((&to, &from), (SideWalk::Shared(_), SideWalk::Global(_)));
     let widths = Widths { element: T::SIZE, per_word: T::PER_WORD, widest: how.widest.max(T::SIZE), partial };
-    let places = dst.places();
-    let mut moves = plan(&places, &src.places(), widths);
+    let places = to.places();
+    let mut moves = plan(&places, &from.places(), widths);
     if let Some(predicates) = predicates {
         moves = moves.into_iter().flat_map(|step| predicates.split(step)).collect();
     }
@@ -135,21 +135,21 @@ pub(super) fn transfer<'k, T: TensorElement>(
         return false;
     }
     let mut asynchronous = false;
-    let (mut to, mut from) = (dst.walk(), src.walk());
     let mut loaded = Vec::with_capacity(moves.len());
     for step in moves {
-        let mut condition = dst.contains(&step);
+        let mut condition = to.contains(&step);
+        let exists = from.contains(&step);
         if let Some(predicates) = predicates {
             condition = both(condition, predicates.of(&step));
         }
         let bytes = step.elements.len() as u32 * T::SIZE;
-        if let (Some(cache), SideWalk::Shared(to), (SideWalk::Global(from), Side::Global(src_view)), 4..) =
-            (how.asynchronous, &mut to, (&mut from, &src), bytes)
+        if let (Some(cache), SideWalk::Shared(to), SideWalk::Global(from), 4..) =
+            (how.asynchronous, &mut to, &mut from, bytes)
         {
             asynchronous = true;
             let (to, pointer) = (to.pointer_to(step.elements[0]), from.pointer_to(step.elements[0]));
-            let valid = src_view.valid_bytes(&step.elements);
-            let inside = both(src.contains(&step), condition);
+            let valid = from.valid_bytes(&step.elements);
+            let inside = both(exists, condition);
             let valid = if inside.as_constant() == Some(true) { valid } else { inside.select(valid, 0) };
             to.copy_async_bytes(pointer, bytes, cache, valid);
             continue;
@@ -161,9 +161,8 @@ pub(super) fn transfer<'k, T: TensorElement>(
             ));
             return false;
         }
-        let exists = src.contains(&step);
         let keep = predicates.is_some();
-        match dst.target_registers(&step) {
+        match to.target_registers(&step) {
             // Directly into the fragment's own registers.
             Some(words) => {
                 let exists = if keep { both(exists, condition) } else { exists };

@@ -4,9 +4,9 @@ use std::panic::Location;
 
 use super::{copy::copy, element::TensorElement, fragment::Fragment, memory::Tensor, tiled_mma::TiledMma};
 use crate::{
-    atoms::{Group, MmaOperand},
+    atoms::{Group, MmaAtom, MmaOperand},
     layout::{Layout, Slot, Tuple},
-    ptx::{Builder, Readable, Scalar, Shared},
+    ptx::{Builder, Readable, RegId, Scalar, Shared},
 };
 
 /// A factor of a product: a [`Fragment`], or a tensor in shared memory, of which one step of k after the other is loaded.
@@ -150,67 +150,77 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
         return;
     }
     k.located(Location::caller(), || {
+        check_atom::<D>(k, mma.atom());
+        let at = |i| -> Tuple<Slot> { vec![Slot::Keep, Slot::At(i)].into_iter().collect() };
+        let sums_of = |layout: &Layout, index: i64| -> Tuple<Slot> {
+            let (i, j) = (Slot::At(index % m), Slot::At(index / m));
+            match (layout.rank(), shape.values) {
+                (1, _) => keep(1),
+                (_, true) => vec![Slot::Keep, i, j].into_iter().collect(),
+                (_, false) => vec![i, j].into_iter().collect(),
+            }
+        };
+        let words = Words { k, atom: mma.atom() };
+        let d = words.of_slices(MmaOperand::D, d, m * n, |index| sums_of(d.layout(), index));
+        let c = words.of_slices(MmaOperand::C, c, m * n, |index| sums_of(c.layout(), index));
         for step in 0..depth {
-            let a = a.step(mma, MmaOperand::A, shape, step);
-            let b = b.step(mma, MmaOperand::B, shape, step);
-            for j in 0..n {
-                for i in 0..m {
-                    let i = if j % 2 == 1 { m - 1 - i } else { i };
-                    let sum = |layout: &Layout| -> Tuple<Slot> {
-                        match (layout.rank(), shape.values) {
-                            (1, _) => keep(1),
-                            (_, true) => vec![Slot::Keep, Slot::At(i), Slot::At(j)].into_iter().collect(),
-                            (_, false) => vec![Slot::At(i), Slot::At(j)].into_iter().collect(),
-                        }
-                    };
-                    let at = |i| -> Tuple<Slot> { vec![Slot::Keep, Slot::At(i)].into_iter().collect() };
-                    let (d, c) = (d.slice(sum(d.layout())), c.slice(sum(c.layout())));
-                    fma(k, mma, &d, &a.slice(at(i)), &b.slice(at(j)), &c);
+            let a = words.of_slices(MmaOperand::A, &a.step(mma, MmaOperand::A, shape, step), m, at);
+            let b = words.of_slices(MmaOperand::B, &b.step(mma, MmaOperand::B, shape, step), n, at);
+            let (Some(d), Some(a), Some(b), Some(c)) = (&d, &a, &b, &c) else { return };
+            for (j, b) in b.iter().enumerate() {
+                for i in 0..a.len() {
+                    let i = if j % 2 == 1 { a.len() - 1 - i } else { i };
+                    let sum = i + j * a.len();
+                    let bare = mma.atom().group() == Group::Thread;
+                    let operands = [&*d[sum], &*a[i], b, &*c[sum]];
+                    k.product_of_words(format_args!("{}", mma.atom().mnemonic()), bare, operands);
                 }
             }
         }
     });
 }
 
-/// One instruction.
+/// Refuses an atom that is not one instruction on fragments.
 #[track_caller]
-fn fma<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(
-    k: Builder<'k>,
-    mma: &TiledMma,
-    d: &Fragment<'k, D>,
-    a: &Fragment<'k, A>,
-    b: &Fragment<'k, B>,
-    c: &Fragment<'k, C>,
-) {
-    let atom = mma.atom();
+fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
     if !atom.is_emitted() || atom.sparsity().is_some() || atom.block_scale().is_some() {
         k.refuse(format!("{} is no instruction on the fragments of one product", atom.name()));
-        return;
-    }
-    if atom.group() == Group::Thread && D::SIZE < 4 {
+    } else if atom.group() == Group::Thread && D::SIZE < 4 {
         // Halves are packed two by two: one at a time goes through registers of its own.
         k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));
-        return;
     }
-    let operands = [
-        (MmaOperand::D, d.operand()),
-        (MmaOperand::A, a.operand()),
-        (MmaOperand::B, b.operand()),
-        (MmaOperand::C, c.operand()),
-    ];
-    let mut vectors = Vec::with_capacity(4);
-    for (operand, words) in operands {
-        let wanted = atom.registers(operand) as usize;
-        if words.len() != wanted {
-            k.refuse(format!(
-                "{} wants {wanted} registers of {operand:?}, but the fragment's values fill {}",
-                atom.name(),
-                words.len()
-            ));
-            return;
+}
+
+/// The words that an instruction takes of fragments.
+struct Words<'a, 'k> {
+    k: Builder<'k>,
+    atom: &'a MmaAtom,
+}
+
+impl<'k> Words<'_, 'k> {
+    /// The words of each of `count` slices; refused if they are not as many as the instruction has.
+    #[track_caller]
+    fn of_slices<T: TensorElement>(
+        &self,
+        operand: MmaOperand,
+        fragment: &Fragment<'k, T>,
+        count: i64,
+        slice: impl Fn(i64) -> Tuple<Slot>,
+    ) -> Option<Vec<Vec<RegId>>> {
+        let wanted = self.atom.registers(operand) as usize;
+        let mut all = Vec::with_capacity(count as usize);
+        for index in 0..count {
+            let words = fragment.slice(slice(index)).operand();
+            if words.len() != wanted {
+                self.k.refuse(format!(
+                    "{} wants {wanted} registers of {operand:?}, but the fragment's values fill {}",
+                    self.atom.name(),
+                    words.len()
+                ));
+                return None;
+            }
+            all.push(words);
         }
-        vectors.push(words);
+        Some(all)
     }
-    let operands = [&*vectors[0], &*vectors[1], &*vectors[2], &*vectors[3]];
-    k.product_of_words(format_args!("{}", atom.mnemonic()), atom.group() == Group::Thread, operands);
 }

@@ -5,12 +5,7 @@
 
 use std::rc::Rc;
 
-use super::{
-    element::TensorElement,
-    memory::{Step, Tensor},
-    moved::Moved,
-    space::TensorSpace,
-};
+use super::{element::TensorElement, memory::Tensor, moved::Moved, space::TensorSpace, step::Step};
 use crate::{
     layout::{Codomain, Layout, Tiler, TvLayout},
     ptx::Val,

@@ -7,14 +7,11 @@
 use arrayvec::ArrayVec;
 
 use super::{
-    element::TensorElement,
-    fragment::Fragment,
-    memory::{Step, Tensor},
-    offset::Offset,
+    element::TensorElement, fragment::Fragment, memory::Tensor, offset::Offset, step::Step, walk::Line,
 };
 use crate::{
     layout::{IntTuple, Layout, Tuple},
-    ptx::{Features, ReadWrite, RegId, Shared},
+    ptx::{Features, Ptr, ReadWrite, RegId, Shared},
 };
 
 /// Which of the two a copy is.
@@ -54,43 +51,56 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
     }
     let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
     let mut rest = all.as_slice();
+    // Most instructions address their rows by the same steps from the first one.
+    let mut last: Option<([(i64, i64); 3], Rows<'k, T>)> = None;
     while let Some(&(_, first)) = rest.first() {
         let count = [4, 2, 1].into_iter().find(|&count| is_affine(rest, count)).unwrap_or(1);
         let (group, after) = rest.split_at(count);
         let group = &in_operand_order(group, transposed, ROWS * row);
-        let step = |bit: usize| group.get(1 << bit).map_or(0, |(_, offset)| offset - first);
-        let rows = Layout::with_stride(
-            [ROWS, 1 + i64::from(count > 1), 1 + i64::from(count > 2)].into_iter().collect::<IntTuple>(),
-            [row, step(0), step(1)]
-                .into_iter()
-                .map(|elements| Tuple::Leaf(Step::along(0, elements)))
-                .collect(),
-        );
-        let Ok(rows) = rows else { return false };
-        let registers: Vec<RegId> = group.iter().map(|(register, _)| *register).collect();
-        move_group(direction, memory, &rows, first, transposed, &registers);
+        let step = |bit: usize| group.get(1 << bit).map_or((1, 0), |(_, offset)| (2, offset - first));
+        let steps = [(ROWS, row), step(0), step(1)];
+        let mut rows = match last.take().filter(|(of, _)| *of == steps) {
+            Some((_, rows)) => rows,
+            None => match Rows::new(memory, steps) {
+                Some(rows) => rows,
+                None => return false,
+            },
+        };
+        let pointer = rows.pointer_at(first);
+        let registers: ArrayVec<RegId, 4> = group.iter().map(|(register, _)| *register).collect();
+        let trans = if transposed { ".trans" } else { "" };
+        match direction {
+            Direction::Load => pointer.ldmatrix_words(trans, &registers),
+            Direction::Store => pointer.stmatrix_words(trans, &registers),
+        }
+        last = Some((steps, rows));
         rest = after;
     }
     true
 }
 
-#[track_caller]
-fn move_group<'k, T: TensorElement>(
-    direction: Direction,
-    memory: &Tensor<'k, Shared, T, ReadWrite>,
-    rows: &Layout<Step>,
-    first: i64,
-    transposed: bool,
-    registers: &[RegId],
-) {
-    let Some(lanes) = &memory.lanes else { return };
-    let mut start = Tensor { lanes: None, ..memory.clone() };
-    start.add_coordinate(rows, lanes.lane);
-    let pointer = start.pointer_at(&Offset { elements: first, ..Offset::default() });
-    let trans = if transposed { ".trans" } else { "" };
-    match direction {
-        Direction::Load => pointer.ldmatrix_words(trans, registers),
-        Direction::Store => pointer.stmatrix_words(trans, registers),
+/// The rows whose addresses the lanes pass to an instruction.
+struct Rows<'k, T> {
+    view: Tensor<'k, Shared, T, ReadWrite>,
+    line: Line<'k, T, Shared, ReadWrite>,
+}
+
+impl<'k, T: TensorElement> Rows<'k, T> {
+    /// Rows by the digits of the lane's number: extents and steps in elements.
+    #[track_caller]
+    fn new(memory: &Tensor<'k, Shared, T, ReadWrite>, digits: [(i64, i64); 3]) -> Option<Self> {
+        let shape: IntTuple = digits.iter().map(|(extent, _)| *extent).collect();
+        let strides = digits.iter().map(|(_, step)| Tuple::Leaf(Step::along(0, *step))).collect();
+        let rows = Layout::with_stride(shape, strides).ok()?;
+        let mut view = Tensor { lanes: None, ..memory.clone() };
+        view.add_coordinate(&rows, memory.lanes.as_ref()?.lane);
+        Some(Self { line: view.line(), view })
+    }
+
+    /// The lane's row of the matrices that begin at element `first` of the view.
+    #[track_caller]
+    fn pointer_at(&mut self, first: i64) -> Ptr<'k, T, Shared, ReadWrite> {
+        self.line.pointer_at(&self.view, &Offset { elements: first, ..Offset::default() })
     }
 }
 

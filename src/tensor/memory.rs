@@ -11,14 +11,12 @@ use super::{
     lanes::Lanes,
     offset::{MAX_AXES, Offset, offset_of, offsets},
     space::TensorSpace,
+    step::Step,
 };
 use crate::{
-    layout::{BasisVector, Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
+    layout::{Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
     ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, Space, State, Val, Visitor},
 };
-
-/// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a.
-pub(super) type Step = BasisVector;
 
 /// A layout's steps in elements alone.
 pub(super) fn elements_of(layout: &Layout<Step>) -> Result<Layout, LayoutError> {
@@ -70,11 +68,15 @@ pub struct Tensor<'k, S: Space, T, A> {
 impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
     /// The same view through another pointer to the same address.
     pub(super) fn through<B>(&self, pointer: Ptr<'k, T, S, B>) -> Tensor<'k, S, T, B> {
+        self.seen(pointer, self.layout.clone())
+    }
+
+    fn seen<B>(&self, pointer: Ptr<'k, T, S, B>, layout: Layout<Step>) -> Tensor<'k, S, T, B> {
         Tensor {
             pointer,
-            layout: self.layout.clone(),
+            layout,
             axes: self.axes.clone(),
-            offset: self.offset.clone(),
+            offset: self.offset,
             swizzle: self.swizzle,
             inner: self.inner,
             divided_whole: self.divided_whole,
@@ -85,7 +87,7 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
 
     /// The same memory seen through another layout.
     pub(super) fn with_layout(&self, layout: Layout<Step>) -> Self {
-        Self { layout, ..self.clone() }
+        self.seen(self.pointer, layout)
     }
 }
 

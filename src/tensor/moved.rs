@@ -4,8 +4,8 @@ use super::{
     construct::MOST_TILE,
     index::{Index, Indices},
     local::Digit,
-    memory::Step,
     offset::MAX_AXES,
+    step::Step,
 };
 use crate::{
     layout::{Layout, Tuple},

@@ -1,5 +1,7 @@
 //! Which elements move together: the widest vectors that both sides allow.
 
+use std::cmp::Ordering;
+
 use super::offset::Offset;
 
 /// Where an element is, as far as it decides how elements move; by element number of the view.
@@ -34,9 +36,14 @@ pub(super) struct Widths {
 pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     let mut order: Vec<usize> = (0..dst.len()).collect();
     let lead = if matches!(dst.first(), Some(Place::Memory { .. })) { dst } else { src };
-    order.sort_by_key(|&element| match lead[element] {
-        Place::Memory { offset, .. } => (offset.line, offset.elements, 0),
-        Place::Register { word, slot } => (Default::default(), word as i64, slot),
+    order.sort_by(|&a, &b| match (&lead[a], &lead[b]) {
+        (Place::Memory { offset: a, .. }, Place::Memory { offset: b, .. }) => {
+            a.in_memory().cmp(&b.in_memory())
+        }
+        (Place::Register { word: a, slot: first }, Place::Register { word: b, slot: second }) => {
+            (a, first).cmp(&(b, second))
+        }
+        _ => Ordering::Equal,
     });
     let mut moves = Vec::with_capacity(order.len());
     let mut at = 0;
@@ -60,8 +67,8 @@ pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
 
 /// Whether one access of `bytes` can move these elements of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
-    let first = side[run[0]];
-    let fits = |(position, &element): (usize, &usize)| match (first, side[element]) {
+    let first = &side[run[0]];
+    let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {
         (Place::Memory { offset, align, together }, Place::Memory { offset: other, .. }) => {
             offset.line == other.line
                 && other.elements == offset.elements + position as i64
@@ -71,8 +78,8 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
         (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
             let whole_words = run.len().is_multiple_of(widths.per_word);
-            let same = matches!(side[run[begins]], Place::Register { word: first, .. } if first == word);
-            whole_words && same && slot == position % widths.per_word
+            let same = matches!(&side[run[begins]], Place::Register { word: first, .. } if first == word);
+            whole_words && same && *slot == position % widths.per_word
         }
         _ => false,
     };

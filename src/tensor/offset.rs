@@ -1,6 +1,6 @@
 //! Offsets of a view's elements, all at once: what plans of copies are made from.
 
-use super::memory::Step;
+use super::step::Step;
 use crate::layout::{Codomain, Layout};
 
 /// Most axes of a tensor.
@@ -18,6 +18,11 @@ pub(super) struct Offset {
 }
 
 impl Offset {
+    /// What elements are ordered by in memory.
+    pub(super) fn in_memory(&self) -> ([i64; MAX_AXES], i64) {
+        (self.line, self.elements)
+    }
+
     fn of(step: &Step) -> Self {
         Self {
             line: [0; MAX_AXES],

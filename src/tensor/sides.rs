@@ -122,21 +122,30 @@ impl<'k, T: TensorElement> Side<'k, T> {
         }
     }
 
-    /// The side with the lane's own start added.
+    /// Begins to access elements in order.
     #[track_caller]
-    pub(super) fn resolved(self) -> Self {
+    pub(super) fn walk(self) -> SideWalk<'k, T> {
         match self {
-            Self::Global(tensor) => Self::Global(tensor.resolved()),
-            Self::Shared(tensor) => Self::Shared(tensor.resolved()),
-            Self::Registers(fragment) => Self::Registers(fragment),
+            Self::Global(tensor) => SideWalk::Global(Walk::new(tensor)),
+            Self::Shared(tensor) => SideWalk::Shared(Walk::new(tensor)),
+            Self::Registers(fragment) => SideWalk::Registers(fragment),
         }
     }
+}
 
+/// A side whose elements are accessed in order.
+pub(super) enum SideWalk<'k, T> {
+    Global(Walk<'k, Global, T>),
+    Shared(Walk<'k, Shared, T>),
+    Registers(Fragment<'k, T>),
+}
+
+impl<'k, T: TensorElement> SideWalk<'k, T> {
     /// Where each element is.
     pub(super) fn places(&self) -> Vec<Place> {
         match self {
-            Self::Global(tensor) => tensor.places(),
-            Self::Shared(tensor) => tensor.places(),
+            Self::Global(walk) => walk.places(),
+            Self::Shared(walk) => walk.places(),
             Self::Registers(fragment) => (0..fragment.size())
                 .map(|element| {
                     let (word, slot) = fragment.position(element);
@@ -148,9 +157,9 @@ impl<'k, T: TensorElement> Side<'k, T> {
 
     /// Whether the elements of a move, which are inside or outside together, are inside.
     #[track_caller]
-    pub(super) fn contains(&self, step: &Move) -> Val<'k, bool> {
+    pub(super) fn contains(&mut self, step: &Move) -> Val<'k, bool> {
         match self {
-            Self::Global(tensor) => tensor.contains(&tensor.offset_of(step.elements[0])),
+            Self::Global(walk) => walk.contains(step.elements[0]),
             Self::Shared(_) | Self::Registers(_) => true.into(),
         }
     }
@@ -163,25 +172,6 @@ impl<'k, T: TensorElement> Side<'k, T> {
         }
     }
 
-    /// Begins to access elements in order.
-    #[track_caller]
-    pub(super) fn walk(&self) -> SideWalk<'_, 'k, T> {
-        match self {
-            Self::Global(tensor) => SideWalk::Global(tensor.walk()),
-            Self::Shared(tensor) => SideWalk::Shared(tensor.walk()),
-            Self::Registers(fragment) => SideWalk::Registers(fragment),
-        }
-    }
-}
-
-/// A side whose elements are accessed in order.
-pub(super) enum SideWalk<'a, 'k, T> {
-    Global(Walk<'a, 'k, Global, T, ReadWrite>),
-    Shared(Walk<'a, 'k, Shared, T, ReadWrite>),
-    Registers(&'a Fragment<'k, T>),
-}
-
-impl<'k, T: TensorElement> SideWalk<'_, 'k, T> {
     /// Reads into the given registers, or fresh ones. Where `condition` does not hold, the result is 0, or registers keep their
     /// values if `keep` is set.
     #[track_caller]
@@ -225,31 +215,34 @@ impl<'k, T: TensorElement> SideWalk<'_, 'k, T> {
     }
 }
 
-impl<'k, S: TensorSpace, T: TensorElement> Tensor<'k, S, T, ReadWrite> {
+impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
     fn places(&self) -> Vec<Place> {
-        let offsets = self.offsets(self.size());
-        if !self.has_edges() {
-            let place = |offset| Place::Memory { offset, align: self.alignment(&offset), together: 16 };
-            return offsets.into_iter().map(place).collect();
+        let (view, offsets) = (&self.view, &self.offsets);
+        let start = view.start_alignment();
+        if !view.has_edges() {
+            let place = |offset: &Offset| Place::Memory {
+                offset: *offset,
+                align: view.alignment_from(start, offset),
+                together: 16,
+            };
+            return offsets.iter().map(place).collect();
         }
         // The element after each in memory tells along which axis a vector would run.
         let mut order: Vec<usize> = (0..offsets.len()).collect();
-        order.sort_unstable_by_key(|&element| (offsets[element].line, offsets[element].elements));
+        order.sort_unstable_by_key(|&element| offsets[element].in_memory());
         let mut next = vec![None; offsets.len()];
         for pair in order.windows(2) {
-            let (a, b) = (offsets[pair[0]], offsets[pair[1]]);
+            let (a, b) = (&offsets[pair[0]], &offsets[pair[1]]);
             next[pair[0]] = (a.line == b.line && b.elements == a.elements + 1).then_some(b);
         }
-        let place = |(offset, next): (Offset, Option<Offset>)| Place::Memory {
-            offset,
-            align: self.alignment(&offset),
-            together: self.inside_together(&offset, next.as_ref()),
+        let place = |(offset, next): (&Offset, Option<&Offset>)| Place::Memory {
+            offset: *offset,
+            align: view.alignment_from(start, offset),
+            together: view.inside_together(offset, next),
         };
-        offsets.into_iter().zip(next).map(place).collect()
+        offsets.iter().zip(next).map(place).collect()
     }
-}
 
-impl<'k, S: TensorSpace, T: TensorElement> Walk<'_, 'k, S, T, ReadWrite> {
     #[track_caller]
     fn read(
         &mut self,

@@ -9,10 +9,11 @@ use super::{
     error::TensorError,
     index::{Index, Indices, constants},
     local::{Digit, rest_of, thread_digits, thread_divide},
-    memory::{Step, Tensor},
+    memory::Tensor,
     moved::{Moved, coordinate, divide, saturating_sum, walk},
     partition::{tile_slicer, without_threads},
     space::TensorSpace,
+    step::Step,
 };
 use crate::{
     layout::{Codomain, Layout, Slot, Tile, Tiler, Tuple},

@@ -1,33 +1,57 @@
-//! Addresses of a view's elements in order, each from the one before.
+//! Accesses to a view's elements in order: offsets are computed once, and each address follows from the one before.
 
 use super::{
     element::TensorElement,
     memory::{Axis, Tensor},
     offset::{MAX_AXES, Offset},
+    predicate::both,
     space::TensorSpace,
 };
-use crate::ptx::{Ptr, Space};
+use crate::ptx::{Global, Ptr, ReadWrite, Space, Val};
 
-/// A pointer that moves along the axes of a view whose strides only the launch knows: from one row to the next it is one sum, not a
-/// product of the row's coordinate.
-pub(super) struct Walk<'a, 'k, S: Space, T, A> {
-    view: &'a Tensor<'k, S, T, A>,
+/// A view whose elements are accessed in order.
+pub(super) struct Walk<'k, S: Space, T> {
+    pub(super) view: Tensor<'k, S, T, ReadWrite>,
+    /// Of each element.
+    pub(super) offsets: Vec<Offset>,
+    line: Line<'k, T, S, ReadWrite>,
+    /// Axes and coordinates that were compared with the extent: many elements share a row or a column.
+    compared: Vec<(usize, i64, Val<'k, bool>)>,
+}
+
+/// A pointer that moves along the axes whose strides only the launch knows: from one row to the next it is one sum, not a product of
+/// the row's coordinate.
+pub(super) struct Line<'k, T, S: Space, A> {
     /// Pointer to coordinate 0 of the view, without its constant offset.
     start: Ptr<'k, T, S, A>,
     /// Pointer to these coordinates.
     pointer: Ptr<'k, T, S, A>,
-    line: [i64; MAX_AXES],
+    coords: [i64; MAX_AXES],
+    /// The swizzled offset of the view's start, once an access needed it.
+    swizzled: Option<Val<'k, u32>>,
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Begins at the start of the view, by multiplying the coordinates along its axes by their strides.
+    /// Pointer to element number `element` of the view.
     #[track_caller]
-    pub(super) fn walk(&self) -> Walk<'_, 'k, S, T, A> {
+    pub(super) fn pointer_to(&self, element: i64) -> Ptr<'k, T, S, A> {
+        self.pointer_at(&self.offset_of(element))
+    }
+
+    /// Pointer to the element at an offset.
+    #[track_caller]
+    pub(super) fn pointer_at(&self, offset: &Offset) -> Ptr<'k, T, S, A> {
+        self.line().pointer_at(self, offset)
+    }
+
+    /// The start of the view: the coordinates along its axes are multiplied by their strides.
+    #[track_caller]
+    pub(super) fn line(&self) -> Line<'k, T, S, A> {
         // What a thread adds along a dynamic axis, such as its row, is often the same in all iterations of a loop.
-        let (dynamic, constant): (Vec<_>, Vec<_>) =
-            self.axes.iter().partition(|axis| axis.has_dynamic_stride());
-        let start = dynamic.into_iter().chain(constant).fold(self.pointer, along);
-        Walk { view: self, start, pointer: start, line: [0; MAX_AXES] }
+        let dynamic = self.axes.iter().filter(|axis| axis.has_dynamic_stride());
+        let constant = self.axes.iter().filter(|axis| !axis.has_dynamic_stride());
+        let start = dynamic.chain(constant).fold(self.pointer, along);
+        Line { start, pointer: start, coords: [0; MAX_AXES], swizzled: None }
     }
 }
 
@@ -43,29 +67,70 @@ fn along<'k, S: TensorSpace, T: TensorElement, A>(
     }
 }
 
-impl<'k, S: TensorSpace, T: TensorElement, A> Walk<'_, 'k, S, T, A> {
-    /// Pointer to element number `element` of the view.
+impl<'k, S: TensorSpace, T: TensorElement, A> Line<'k, T, S, A> {
+    /// Pointer to the element at an offset of the view that this began with.
     #[track_caller]
-    pub(super) fn pointer_to(&mut self, element: i64) -> Ptr<'k, T, S, A> {
-        self.pointer_at(&self.view.offset_of(element))
-    }
-
-    /// Pointer to the element at an offset.
-    #[track_caller]
-    pub(super) fn pointer_at(&mut self, offset: &Offset) -> Ptr<'k, T, S, A> {
+    pub(super) fn pointer_at(&mut self, view: &Tensor<'k, S, T, A>, offset: &Offset) -> Ptr<'k, T, S, A> {
         let bytes = offset.elements * i64::from(T::SIZE);
-        if self.view.is_swizzled() {
-            return self.view.swizzled(bytes);
+        if view.is_swizzled() {
+            return view.swizzled(bytes, &mut self.swizzled);
         }
-        if self.line.iter().zip(offset.line).any(|(&from, to)| to < from) {
-            (self.pointer, self.line) = (self.start, [0; MAX_AXES]);
+        if self.coords.iter().zip(offset.line).any(|(&from, to)| to < from) {
+            (self.pointer, self.coords) = (self.start, [0; MAX_AXES]);
         }
-        for ((axis, from), to) in self.view.axes.iter().zip(self.line).zip(offset.line) {
+        for ((axis, from), to) in view.axes.iter().zip(self.coords).zip(offset.line) {
             if to != from {
                 self.pointer = S::at_strides(self.pointer, to - from, axis.stride);
             }
         }
-        self.line = offset.line;
+        self.coords = offset.line;
         self.pointer.byte_offset(bytes)
+    }
+}
+
+impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
+    /// Begins at the start of a view.
+    #[track_caller]
+    pub(super) fn new(view: Tensor<'k, S, T, ReadWrite>) -> Self {
+        let view = view.resolved();
+        Self { offsets: view.offsets(view.size()), line: view.line(), compared: Vec::new(), view }
+    }
+
+    pub(super) fn offset(&self, element: i64) -> &Offset {
+        &self.offsets[element as usize]
+    }
+
+    /// Pointer to element number `element` of the view.
+    #[track_caller]
+    pub(super) fn pointer_to(&mut self, element: i64) -> Ptr<'k, T, S, ReadWrite> {
+        self.line.pointer_at(&self.view, &self.offsets[element as usize])
+    }
+
+    /// Whether an element is inside of the tensor.
+    #[track_caller]
+    pub(super) fn contains(&mut self, element: i64) -> Val<'k, bool> {
+        let coords = self.offset(element).coords;
+        let axes = 0..self.view.axes.len();
+        axes.fold(true.into(), |inside, axis| both(inside, self.is_inside(axis, coords[axis])))
+    }
+
+    #[track_caller]
+    fn is_inside(&mut self, axis: usize, coord: i64) -> Val<'k, bool> {
+        let same = |(other, at, _): &&(usize, i64, Val<'k, bool>)| (*other, *at) == (axis, coord);
+        if let Some(&(.., inside)) = self.compared.iter().rev().find(same) {
+            return inside;
+        }
+        let inside = self.view.axes[axis].contains(coord);
+        self.compared.push((axis, coord, inside));
+        inside
+    }
+}
+
+impl<'k, T: TensorElement> Walk<'k, Global, T> {
+    /// Bytes of adjacent elements that are inside along the axis that they run along, given that the first is.
+    #[track_caller]
+    pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
+        let next = elements.get(1).map(|&next| self.offset(next));
+        self.view.valid_bytes(self.offset(elements[0]), next, elements.len() as u32)
     }
 }
