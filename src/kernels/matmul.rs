@@ -1,7 +1,10 @@
 //! Matrix product on tensor cores with `mma.sync`, for any sizes, sm_80 and later.
 
 use crate::{
-    ptx::{Accumulator, BuildError, HalfPair, In, Kernel, Out, Target},
+    ptx::{
+        BuildError, In, Kernel, Out, Target,
+        traits::{Accumulator, HalfPair},
+    },
     tensor::TensorElement,
     tiles::{Col, Row, Rt, St, row_major},
 };

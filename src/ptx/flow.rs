@@ -11,7 +11,7 @@ use super::{
         Condition, Known,
         divisor::{gcd, power_of_two},
     },
-    inst::Whole,
+    inst::IntegerDivision,
     kernel::Builder,
     operand::Operand,
     state::{Slots, State},
@@ -20,7 +20,7 @@ use super::{
 };
 
 /// An integer type that loops count in: `u32`, `i32`, `u64`, `i64`.
-pub trait Counter: Whole {
+pub trait Counter: IntegerDivision {
     /// The type's least number.
     const LEAST: Self;
     /// The type's largest number.

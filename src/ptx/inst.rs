@@ -28,14 +28,14 @@ mod sync;
 mod warp;
 mod words;
 
-pub use address::{Prefetch, Prefetchable, Window};
-pub use arithmetic::{Divide, Whole, WideProduct, Widen};
+pub use address::{GenericWindow, Prefetch, Prefetchable};
+pub use arithmetic::{Divide, IntegerDivision, WideProduct, Widen};
 pub use atomic::{Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Reduction};
-pub use bits::{Excess, Extend, WideBits};
+pub use bits::{Extend, ShiftMode, WideBits};
 pub use compare::{CompareEach, Comparison, UnitMask};
 pub use convert::ByteSized;
 pub(crate) use cp_async::CpAsyncCache;
-pub use extended::Word;
+pub use extended::ExtendedPrecision;
 pub use float::{Half, NanExtremum};
 pub use integer::{Narrow24, Packed};
 pub use logic::Bits;

@@ -8,7 +8,7 @@ mod value;
 
 use std::{fmt::Write, panic::Location};
 
-pub use value::{Print, PrintArgs, Shown};
+pub use value::{Print, PrintArgs, PrintValue};
 
 use super::{
     entry::Declaration,
@@ -51,7 +51,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "vprintf")]
     #[track_caller]
     pub fn print(self, format: &str, values: impl PrintArgs<'k>) {
-        let values = values.shown();
+        let values = values.print_value();
         match self.c_format(format, &values) {
             Err(kind) => self.fail(kind),
             Ok(c_format) => self.emit_print(format, &c_format, &values),
@@ -59,7 +59,7 @@ impl<'k> Builder<'k> {
     }
 
     /// The format as C has it, or what is wrong with the call.
-    fn c_format(self, format: &str, values: &[Shown<'k>]) -> Result<String, BuildErrorKind> {
+    fn c_format(self, format: &str, values: &[PrintValue<'k>]) -> Result<String, BuildErrorKind> {
         if self.body().is_guarded() {
             return Err(BuildErrorKind::Refused(
                 "a print inside a guard: use `if_` instead of `when`".into(),
@@ -95,7 +95,7 @@ impl<'k> Builder<'k> {
     }
 
     #[track_caller]
-    fn emit_print(self, format: &str, c_format: &str, values: &[Shown<'k>]) {
+    fn emit_print(self, format: &str, c_format: &str, values: &[PrintValue<'k>]) {
         self.comment(format_args!("print \"{}\"", format.escape_default()));
         let string = self.declare_string(c_format);
         let string = self.symbol_address::<u8, Global, Read>(&string, 1).address();
@@ -142,7 +142,7 @@ impl<'k> Builder<'k> {
 
     /// Writes the values one after the other, each at a multiple of its size, as C's variable arguments are passed.
     #[track_caller]
-    fn print_buffer(self, values: &[Shown<'k>]) -> Val<'k, u64> {
+    fn print_buffer(self, values: &[PrintValue<'k>]) -> Val<'k, u64> {
         let mut end = 0;
         let offsets: Vec<u32> = values
             .iter()

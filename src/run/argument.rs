@@ -1,6 +1,6 @@
 //! The values that may be passed for each kind of kernel parameter, checked by the compiler.
 
-use crate::ptx::{Element, In, InOut, Out, Param, Params, Scalar, bf16, f16};
+use crate::ptx::{Element, In, InOut, Out, Params, Scalar, bf16, f16, traits::Param};
 
 use super::buffer::{Buffer, Store};
 

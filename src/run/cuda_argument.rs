@@ -4,7 +4,7 @@ use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
 
 use crate::{
     gpu,
-    ptx::{B16, B32, B64, Element, In, InOut, Out, Param, Params, bf16, bf16x2, f16, f16x2},
+    ptx::{B16, B32, B64, Element, In, InOut, Out, Params, bf16, bf16x2, f16, f16x2, traits::Param},
 };
 
 use super::{argument::IntoNumber, plan::Seen};

@@ -19,7 +19,7 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// - the widest accesses, up to 16 bytes, that both layouts and what is known of the addresses' alignment allow;
 /// - from global to shared memory, `cp.async` where the target has it and an access has 4, 8 or 16 bytes;
 /// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) where one side is a thread's part of a product's operand
-///   ([`ThreadMma::partition`](super::ThreadMma::partition), also sliced along its rest modes), the other a fragment of its shape,
+///   ([`MmaThread::partition`](super::MmaThread::partition), also sliced along its rest modes), the other a fragment of its shape,
 ///   and the matrices' rows lie side by side and aligned for all threads: the widest that fits, plain or transposed. All lanes of
 ///   a warp must come to such a copy, as to the product itself;
 /// - elements past the edges of a tensor made by [`Builder::tensor`] are 0 when read and not written.

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::ptx::{B16, B32, B64, Element, Number, Scalar, Val, bf16, bf16x2, f16, f16x2};
+use crate::ptx::{B16, B32, B64, Element, Scalar, Val, bf16, bf16x2, f16, f16x2, traits::Number};
 
 /// An element type of tensors, fragments and tiles. In registers, elements of 8 or 16 bits share words of 32 bits, lowest bits
 /// first.

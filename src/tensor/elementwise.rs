@@ -6,7 +6,7 @@ use super::{
     copy::MOST_ELEMENTS, element::TensorElement, fragment::Fragment, memory::Tensor, predicate::zero,
     space::TensorSpace,
 };
-use crate::ptx::{Builder, Number, Readable, Scalar, Val, Writable};
+use crate::ptx::{Builder, Readable, Scalar, Val, Writable, traits::Number};
 
 /// Elements that can be told one by one, in the order of the view's shape.
 pub trait Elements<'k, T: TensorElement> {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` are the registers in the order of the copy
-/// ([`ThreadCopy::retile`](super::ThreadCopy::retile)), `src` what [`partition_s`](super::ThreadCopy::partition_s) gave. All lanes of the warp must come here.
+/// ([`CopyThread::retile`](super::CopyThread::retile)), `src` what [`partition_s`](super::CopyThread::partition_s) gave. All lanes of the warp must come here.
 #[doc(alias = "ldmatrix")]
 #[track_caller]
 pub fn load_matrices<'k, T: TensorElement, A: Readable>(
@@ -38,7 +38,7 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
 }
 
 /// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` are the registers in the order of the
-/// copy, `dst` what [`partition_d`](super::ThreadCopy::partition_d) gave. All lanes of the warp must come here.
+/// copy, `dst` what [`partition_d`](super::CopyThread::partition_d) gave. All lanes of the warp must come here.
 #[doc(alias = "stmatrix")]
 #[track_caller]
 pub fn store_matrices<'k, T: TensorElement, A: Writable>(

@@ -21,14 +21,14 @@ use crate::{
 
 /// A [`TiledCopy`] as the thread whose number is in a register sees it.
 #[derive(Clone, Debug)]
-pub struct ThreadCopy<'a, 'k> {
+pub struct CopyThread<'a, 'k> {
     copy: &'a TiledCopy,
     thread: Val<'k, u32>,
 }
 
 /// A [`TiledMma`] as the thread whose number is in a register sees it.
 #[derive(Clone, Debug)]
-pub struct ThreadMma<'a, 'k> {
+pub struct MmaThread<'a, 'k> {
     mma: &'a TiledMma,
     k: Builder<'k>,
     thread: Val<'k, u32>,
@@ -37,12 +37,12 @@ pub struct ThreadMma<'a, 'k> {
 impl TiledCopy {
     /// The view of thread `thread` of a kernel, numbered from 0 within the block.
     #[doc(alias = "get_slice")]
-    pub fn thread<'k>(&self, thread: Val<'k, u32>) -> ThreadCopy<'_, 'k> {
-        ThreadCopy { copy: self, thread }
+    pub fn thread<'k>(&self, thread: Val<'k, u32>) -> CopyThread<'_, 'k> {
+        CopyThread { copy: self, thread }
     }
 }
 
-impl<'k> ThreadCopy<'_, 'k> {
+impl<'k> CopyThread<'_, 'k> {
     fn digits(&self) -> Vec<(Vec<usize>, Vec<Digit>)> {
         vec![(vec![], vec![Digit { extent: self.copy.threads(), weight: 1 }])]
     }
@@ -135,12 +135,12 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 impl TiledMma {
     /// The view of thread `thread` of a kernel, numbered from 0 within the block.
     #[doc(alias = "get_slice")]
-    pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> ThreadMma<'_, 'k> {
-        ThreadMma { mma: self, k, thread }
+    pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> MmaThread<'_, 'k> {
+        MmaThread { mma: self, k, thread }
     }
 }
 
-impl<'a, 'k> ThreadMma<'a, 'k> {
+impl<'a, 'k> MmaThread<'a, 'k> {
     /// The tiled product.
     #[must_use]
     pub fn mma(&self) -> &'a TiledMma {

@@ -37,7 +37,7 @@ pub struct TiledCopy {
 
 /// One thread's view of a [`TiledCopy`].
 #[derive(Debug, Clone)]
-pub struct ThrCopy<'a> {
+pub struct CopyThreadLayout<'a> {
     copy: &'a TiledCopy,
     thread: i64,
 }
@@ -224,7 +224,7 @@ impl TiledCopy {
         Ok(tensor.zipped_divide(tiler)?)
     }
 
-    /// `(thread, value, (RestM, RestN, …))` of a source: what [`ThrCopy::partition_s`] slices.
+    /// `(thread, value, (RestM, RestN, …))` of a source: what [`CopyThreadLayout::partition_s`] slices.
     ///
     /// # Errors
     /// [`TensorError::Rank`], or as the algebra.
@@ -233,7 +233,7 @@ impl TiledCopy {
         self.thread_fragment(&self.tiled(tensor)?, &self.src)
     }
 
-    /// `(thread, value, (RestM, RestN, …))` of a destination: what [`ThrCopy::partition_d`] slices.
+    /// `(thread, value, (RestM, RestN, …))` of a destination: what [`CopyThreadLayout::partition_d`] slices.
     ///
     /// # Errors
     /// [`TensorError::Rank`], or as the algebra.
@@ -247,12 +247,12 @@ impl TiledCopy {
     /// # Errors
     /// [`TensorError::Thread`] if there is no such thread.
     #[doc(alias = "get_thread_slice")]
-    pub fn get_slice(&self, thread: i64) -> Result<ThrCopy<'_>, TensorError> {
+    pub fn get_slice(&self, thread: i64) -> Result<CopyThreadLayout<'_>, TensorError> {
         let threads = self.threads();
         if !(0..threads).contains(&thread) {
             return Err(TensorError::Thread { what: self.name(), thread, threads });
         }
-        Ok(ThrCopy { copy: self, thread })
+        Ok(CopyThreadLayout { copy: self, thread })
     }
 
     /// A fragment of registers in the order of this copy: `(copy values, rest …)`. No data move.
@@ -279,7 +279,7 @@ impl TiledCopy {
     }
 }
 
-impl ThrCopy<'_> {
+impl CopyThreadLayout<'_> {
     /// The thread.
     #[must_use]
     pub fn thread(&self) -> i64 {

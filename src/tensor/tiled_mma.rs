@@ -34,7 +34,7 @@ pub struct TiledMma {
 
 /// One thread's view of a [`TiledMma`].
 #[derive(Debug, Clone)]
-pub struct ThrMma<'a> {
+pub struct MmaThreadLayout<'a> {
     mma: &'a TiledMma,
     /// The thread's coordinate (V, M, N, K).
     coord: [i64; 4],
@@ -222,14 +222,14 @@ impl TiledMma {
     /// # Errors
     /// [`TensorError::Thread`] if there is no such thread.
     #[doc(alias = "get_thread_slice")]
-    pub fn get_slice(&self, thread: i64) -> Result<ThrMma<'_>, TensorError> {
+    pub fn get_slice(&self, thread: i64) -> Result<MmaThreadLayout<'_>, TensorError> {
         let threads = self.threads();
         if !(0..threads.max(self.thr_layout_vmnk.cosize())).contains(&thread) {
             return Err(TensorError::Thread { what: self.name(), thread, threads });
         }
         let digits = thread_digits(&self.thr_layout_vmnk);
         let coord = std::array::from_fn(|mode| digits[mode].of(thread));
-        Ok(ThrMma { mma: self, coord })
+        Ok(MmaThreadLayout { mma: self, coord })
     }
 
     /// The shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols`.
@@ -252,7 +252,7 @@ fn tiler_size(tiler: &Tiler) -> i64 {
     }
 }
 
-impl ThrMma<'_> {
+impl MmaThreadLayout<'_> {
     /// The thread's coordinate: V within an instruction, and the instruction's place along M, N and K.
     #[must_use]
     pub fn coord(&self) -> [i64; 4] {

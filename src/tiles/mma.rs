@@ -5,7 +5,10 @@ use super::{
     rt::Rt,
 };
 use crate::{
-    ptx::{Accumulator, HalfPair, RegId},
+    ptx::{
+        RegId,
+        traits::{Accumulator, HalfPair},
+    },
     tensor::TensorElement,
 };
 

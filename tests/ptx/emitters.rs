@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use warpwright::atoms::mma_atoms;
 use warpwright::ptx::{
-    B16, B32, B64, B128, BuildError, Builder, Class, Comparison, Const, Excess, FULL_MASK, Global, In, InOut,
-    Kernel, Load, Local, MemoryScope, Mode, Order, Permute, Prefetch, Rounding, Shared, Shuffle, Store,
+    B16, B32, B64, B128, BuildError, Builder, Class, Comparison, Const, FULL_MASK, Global, In, InOut, Kernel,
+    Load, Local, MemoryScope, Mode, Order, Permute, Prefetch, Rounding, Shared, ShiftMode, Shuffle, Store,
     Target, Val, bf16, bf16x2, f16, f16x2, lop3_table,
     table::{self, Pattern},
 };
@@ -87,9 +87,9 @@ fn integers(v: Values<'_>) {
         v.ul.insert_bits(v.ul, 3, v.u),
     );
     let _ = (
-        v.s.extend_from(v.u, Excess::Clamp),
-        v.u.extend_from(v.u, Excess::Wrap),
-        Val::bit_mask(v.u, v.u, Excess::Clamp),
+        v.s.extend_from(v.u, ShiftMode::Clamp),
+        v.u.extend_from(v.u, ShiftMode::Wrap),
+        Val::bit_mask(v.u, v.u, ShiftMode::Clamp),
     );
     let _ = (v.u.dp4a(v.s, v.s), v.s.dp2a_lo(v.u, v.s), v.u.dp2a_hi(v.u, v.u), v.u.cnot());
     let [a, b] = v.k.add_words([v.u, v.u], [v.u, v.u]);
@@ -227,7 +227,7 @@ fn logic(v: Values<'_>) {
         v.u.lop3_or(v.u, v.u, majority, v.p),
         v.u.lop3_and(v.u, v.u, majority, true),
     );
-    let _ = (v.u.funnel_left(v.u, v.u, Excess::Wrap), v.u.funnel_right(v.u, 3, Excess::Clamp));
+    let _ = (v.u.funnel_left(v.u, v.u, ShiftMode::Wrap), v.u.funnel_right(v.u, 3, ShiftMode::Clamp));
     let _ = (v.u.permute(v.u, 0x3210), v.u.permute_with(v.u, v.u, Permute::Rc16));
 }
 

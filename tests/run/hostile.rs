@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use warpwright::{
     prelude::*,
-    ptx::{Index, IntoIndex},
+    ptx::{Index, traits::IntoIndex},
     run::{Device, RunError, Simulator},
     tensor::fill,
 };

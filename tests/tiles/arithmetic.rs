@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    ptx::{Accumulator, HalfPair},
+    ptx::traits::{Accumulator, HalfPair},
     run::Device,
     tensor::TensorElement,
     tiles::RegisterLayout,

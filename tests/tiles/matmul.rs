@@ -3,7 +3,7 @@
 use warpwright::{
     kernels::{MatmulArgs, matmul, pitch_divisor},
     prelude::*,
-    ptx::{Accumulator, HalfPair},
+    ptx::traits::{Accumulator, HalfPair},
     run::{AnyDevice, Device},
     tensor::TensorElement,
 };

@@ -64,7 +64,7 @@ impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
 }
 
 /// A state space that a generic address may lie in.
-pub trait Window: Space {
+pub trait GenericWindow: Space {
     /// The 64-bit address in the space that a generic one stands for.
     #[doc(hidden)]
     #[track_caller]
@@ -77,7 +77,7 @@ pub trait Window: Space {
 
 macro_rules! windows {
     ($($space:ident)*) => {$(
-        impl Window for $space {
+        impl GenericWindow for $space {
             #[track_caller]
             fn narrow(address: Val<'_, u64>) -> Val<'_, u64> {
                 address
@@ -92,7 +92,7 @@ macro_rules! windows {
 
 windows! { Global Local Const }
 
-impl Window for Shared {
+impl GenericWindow for Shared {
     #[track_caller]
     fn narrow(address: Val<'_, u64>) -> Val<'_, u32> {
         address.cast()
@@ -103,7 +103,7 @@ impl Window for Shared {
     }
 }
 
-impl<'k, T: Element, S: Window, A: Access> Ptr<'k, T, S, A> {
+impl<'k, T: Element, S: GenericWindow, A: Access> Ptr<'k, T, S, A> {
     /// The same place as a generic address, of which any kind of access finds the space by itself.
     #[doc(alias = "cvta")]
     #[track_caller]
@@ -119,7 +119,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
     /// Whether the address lies in space `S`.
     #[doc(alias = "isspacep")]
     #[track_caller]
-    pub fn is_in<S: Window>(self) -> Val<'k, bool> {
+    pub fn is_in<S: GenericWindow>(self) -> Val<'k, bool> {
         let k = self.kernel();
         k.result(format_args!("isspacep{}", S::PTX), &[self.address().operand(k)])
     }
@@ -132,7 +132,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
     #[doc(alias = "cvta.to")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
-    pub unsafe fn to_space<S: Window>(self) -> Ptr<'k, T, S, A> {
+    pub unsafe fn to_space<S: GenericWindow>(self) -> Ptr<'k, T, S, A> {
         let k = self.kernel();
         k.count_unsafe_access();
         let address = k.result(format_args!("cvta.to{}.u64", S::PTX), &[self.address().operand(k)]);

@@ -192,9 +192,9 @@ pub trait Divide: Numeric {
 }
 
 /// An integer type that divides.
-pub trait Whole: Integer + Divide + PartialOrd {}
+pub trait IntegerDivision: Integer + Divide + PartialOrd {}
 
-impl<T: Integer + Divide + PartialOrd> Whole for T {}
+impl<T: Integer + Divide + PartialOrd> IntegerDivision for T {}
 
 macro_rules! quotients {
     ($($t:ty, $divide:expr;)*) => {$(
@@ -218,7 +218,7 @@ quotients! {
     f64, |a, b| exact::div(a, b, Mode::RN);
 }
 
-impl<'k, T: Whole> Val<'k, T> {
+impl<'k, T: IntegerDivision> Val<'k, T> {
     /// `⌈self / divisor⌉` for a divisor above 0.
     #[track_caller]
     pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
@@ -395,7 +395,7 @@ impl<'k, T: Divide> Val<'k, T> {
     }
 }
 
-impl<'k, T: Whole> Val<'k, T> {
+impl<'k, T: IntegerDivision> Val<'k, T> {
     #[track_caller]
     fn remainder(self, other: Self) -> Self {
         match operands(self, other) {
@@ -441,7 +441,7 @@ operators! {
     Sub, sub, Number,  difference;
     Mul, mul, Number,  product;
     Div, div, Divide,  quotient;
-    Rem, rem, Whole,   remainder;
+    Rem, rem, IntegerDivision,   remainder;
 }
 
 /// `constant + value` and the like: the constant stands on the left.

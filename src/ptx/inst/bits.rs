@@ -24,7 +24,7 @@ impl WideBits for B64 {}
 
 /// What an amount above the width does to a shift and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Excess {
+pub enum ShiftMode {
     /// It counts as the width.
     #[doc(alias = ".clamp")]
     Clamp,
@@ -33,7 +33,7 @@ pub enum Excess {
     Wrap,
 }
 
-impl Excess {
+impl ShiftMode {
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Clamp => ".clamp",
@@ -221,13 +221,13 @@ impl<'k, T: Extend> Val<'k, T> {
     /// The low `bits` bits as a number: sign-extended for `i32`, zero-extended for `u32`.
     #[doc(alias = "szext")]
     #[track_caller]
-    pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, excess: Excess) -> Self {
+    pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {
         let bits = bits.into();
         match operands(self, bits) {
-            Known(a, n) => fold_extract(a, 0, excess.of(n)).into(),
+            Known(a, n) => fold_extract(a, 0, mode.of(n)).into(),
             In(k) => {
                 let operands = [self.operand(k), bits.operand(k)];
-                k.result(format_args!("szext{}.{}", excess.suffix(), T::PTX), &operands)
+                k.result(format_args!("szext{}.{}", mode.suffix(), T::PTX), &operands)
             }
         }
     }
@@ -237,11 +237,11 @@ impl<'k> Val<'k, u32> {
     /// `length` ones from bit `position` on.
     #[doc(alias = "bmsk")]
     #[track_caller]
-    pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, excess: Excess) -> Self {
+    pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, mode: ShiftMode) -> Self {
         let (position, length) = (position.into(), length.into());
         match operands(position, length) {
-            Known(p, n) => (field(excess.of(p), excess.of(n)) as u32).into(),
-            In(k) => position.binary(k, format_args!("bmsk{}.b32", excess.suffix()), length),
+            Known(p, n) => (field(mode.of(p), mode.of(n)) as u32).into(),
+            In(k) => position.binary(k, format_args!("bmsk{}.b32", mode.suffix()), length),
         }
     }
 

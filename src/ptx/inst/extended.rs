@@ -3,10 +3,10 @@
 use crate::ptx::{fold::Integer, kernel::Builder, operand::Operand, val::Val};
 
 /// A word of multi-word numbers: `u32`, `u64`.
-pub trait Word: Integer {}
+pub trait ExtendedPrecision: Integer {}
 
-impl Word for u32 {}
-impl Word for u64 {}
+impl ExtendedPrecision for u32 {}
+impl ExtendedPrecision for u64 {}
 
 /// Extended-precision sums: numbers of `N` words, low word first. The carry stays inside.
 impl<'k> Builder<'k> {
@@ -14,7 +14,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "add.cc")]
     #[doc(alias = "addc")]
     #[track_caller]
-    pub fn add_words<T: Word, const N: usize>(
+    pub fn add_words<T: ExtendedPrecision, const N: usize>(
         self,
         a: [Val<'k, T>; N],
         b: [Val<'k, T>; N],
@@ -26,7 +26,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "sub.cc")]
     #[doc(alias = "subc")]
     #[track_caller]
-    pub fn sub_words<T: Word, const N: usize>(
+    pub fn sub_words<T: ExtendedPrecision, const N: usize>(
         self,
         a: [Val<'k, T>; N],
         b: [Val<'k, T>; N],
@@ -35,7 +35,7 @@ impl<'k> Builder<'k> {
     }
 
     #[track_caller]
-    fn carry_chain<T: Word, const N: usize>(
+    fn carry_chain<T: ExtendedPrecision, const N: usize>(
         self,
         operation: &str,
         a: [Val<'k, T>; N],
@@ -54,7 +54,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "mad.lo.cc")]
     #[doc(alias = "madc.hi.cc")]
     #[track_caller]
-    pub fn mad_words<T: Word, const N: usize>(
+    pub fn mad_words<T: ExtendedPrecision, const N: usize>(
         self,
         a: [Val<'k, T>; N],
         b: Val<'k, T>,

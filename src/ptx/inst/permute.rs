@@ -1,6 +1,6 @@
 //! Any function of three bits, funnel shifts, and bytes in any order: `lop3`, `shf`, `prmt`.
 
-use super::{bits::Excess, float::kernel_of};
+use super::{bits::ShiftMode, float::kernel_of};
 use crate::ptx::{
     operand::{Immediate, Operand},
     types::RegClass,
@@ -169,17 +169,17 @@ impl<'k> Val<'k, u32> {
     /// The upper word of `high:low` shifted left by `amount`, where this is `high`.
     #[doc(alias = "shf.l")]
     #[track_caller]
-    pub fn funnel_left(self, low: impl Into<Self>, amount: impl Into<Self>, excess: Excess) -> Self {
+    pub fn funnel_left(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
         let fold = |low, high, n| ((u64::from(high) << 32 | u64::from(low)) << n >> 32) as u32;
-        self.funnel('l', low.into(), amount.into(), excess, fold)
+        self.funnel('l', low.into(), amount.into(), mode, fold)
     }
 
     /// The lower word of `high:low` shifted right by `amount`, where this is `high`.
     #[doc(alias = "shf.r")]
     #[track_caller]
-    pub fn funnel_right(self, low: impl Into<Self>, amount: impl Into<Self>, excess: Excess) -> Self {
+    pub fn funnel_right(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
         let fold = |low, high, n| ((u64::from(high) << 32 | u64::from(low)) >> n) as u32;
-        self.funnel('r', low.into(), amount.into(), excess, fold)
+        self.funnel('r', low.into(), amount.into(), mode, fold)
     }
 
     #[track_caller]
@@ -188,12 +188,12 @@ impl<'k> Val<'k, u32> {
         side: char,
         low: Self,
         amount: Self,
-        excess: Excess,
+        mode: ShiftMode,
         fold: fn(u32, u32, u32) -> u32,
     ) -> Self {
         match (known(low, self, amount), kernel_of([low, self, amount])) {
-            ((Some(low), Some(high), Some(n)), _) => fold(low, high, excess.of(n)).into(),
-            (_, Some(k)) => low.ternary(k, format_args!("shf.{side}{}.b32", excess.suffix()), self, amount),
+            ((Some(low), Some(high), Some(n)), _) => fold(low, high, mode.of(n)).into(),
+            (_, Some(k)) => low.ternary(k, format_args!("shf.{side}{}.b32", mode.suffix()), self, amount),
             (_, None) => self,
         }
     }

@@ -10,7 +10,7 @@ use crate::ptx::{
 /// A value on its way to a print.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Shown<'k> {
+pub enum PrintValue<'k> {
     /// 0 or 1.
     Bool(Val<'k, bool>),
     /// Decimal.
@@ -58,7 +58,7 @@ enum Class {
     },
 }
 
-impl<'k> Shown<'k> {
+impl<'k> PrintValue<'k> {
     const fn class(&self) -> Class {
         match self {
             Self::Bool(_) | Self::U16(_) | Self::U32(_) => Class::Integer { decimal: 'u', long: false },
@@ -140,20 +140,20 @@ impl<'k> Shown<'k> {
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
     /// The value by its type.
-    fn shown(self) -> Shown<'k>;
+    fn print_value(self) -> PrintValue<'k>;
 }
 
 macro_rules! print {
     ($($t:ty, $variant:ident;)*) => {$(
         impl<'k> Print<'k> for Val<'k, $t> {
-            fn shown(self) -> Shown<'k> {
-                Shown::$variant(self)
+            fn print_value(self) -> PrintValue<'k> {
+                PrintValue::$variant(self)
             }
         }
 
         impl<'k> Print<'k> for $t {
-            fn shown(self) -> Shown<'k> {
-                Shown::$variant(Val::from(self))
+            fn print_value(self) -> PrintValue<'k> {
+                PrintValue::$variant(Val::from(self))
             }
         }
     )*};
@@ -178,12 +178,12 @@ print! {
 
 impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     #[track_caller]
-    fn shown(self) -> Shown<'k> {
+    fn print_value(self) -> PrintValue<'k> {
         let k = self.kernel();
         let register = self.address().in_register(k);
         match register.class {
-            RegClass::B64 => Shown::Address64(Val::from_reg(register, k)),
-            _ => Shown::Address32(Val::from_reg(register, k)),
+            RegClass::B64 => PrintValue::Address64(Val::from_reg(register, k)),
+            _ => PrintValue::Address32(Val::from_reg(register, k)),
         }
     }
 }
@@ -195,18 +195,18 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
 )]
 pub trait PrintArgs<'k> {
     /// Each value by its type.
-    fn shown(self) -> Vec<Shown<'k>>;
+    fn print_value(self) -> Vec<PrintValue<'k>>;
 }
 
 impl<'k, T: Print<'k>> PrintArgs<'k> for T {
     #[track_caller]
-    fn shown(self) -> Vec<Shown<'k>> {
-        vec![Print::shown(self)]
+    fn print_value(self) -> Vec<PrintValue<'k>> {
+        vec![Print::print_value(self)]
     }
 }
 
 impl<'k> PrintArgs<'k> for () {
-    fn shown(self) -> Vec<Shown<'k>> {
+    fn print_value(self) -> Vec<PrintValue<'k>> {
         Vec::new()
     }
 }
@@ -216,9 +216,9 @@ macro_rules! tuples {
         #[allow(non_snake_case, reason = "one name serves as type and binding")]
         impl<'k, $($p: Print<'k>),*> PrintArgs<'k> for ($($p,)*) {
             #[track_caller]
-            fn shown(self) -> Vec<Shown<'k>> {
+            fn print_value(self) -> Vec<PrintValue<'k>> {
                 let ($($p,)*) = self;
-                vec![$($p.shown()),*]
+                vec![$($p.print_value()),*]
             }
         }
     };

@@ -1,6 +1,6 @@
 //! Integer arithmetic, comparison, logic, bits.
 
-use warpwright::ptx::{Excess, Permute, Val};
+use warpwright::ptx::{Permute, ShiftMode, Val};
 
 use super::{Operation, Word, operations};
 
@@ -154,8 +154,8 @@ operations! {
     mad24_lo_u32:       a u32, b u32, c u32        => u32, a.mad24_lo(b, c);
     mul24_hi_u32:       a u32, b u32               => u32, a.mul24_hi(b);
     mad24_hi_u32:       a u32, b u32, c u32        => u32, a.mad24_hi(b, c);
-    szext_clamp_u32:    a u32, n u32               => u32, a.extend_from(n, Excess::Clamp);
-    szext_wrap_u32:     a u32, n u32               => u32, a.extend_from(n, Excess::Wrap);
+    szext_clamp_u32:    a u32, n u32               => u32, a.extend_from(n, ShiftMode::Clamp);
+    szext_wrap_u32:     a u32, n u32               => u32, a.extend_from(n, ShiftMode::Wrap);
     dp4a_u32_u32:       a u32, b u32, c u32        => u32, a.dp4a(b, c);
     dp2a_lo_u32_u32:    a u32, b u32, c u32        => u32, a.dp2a_lo(b, c);
     dp2a_hi_u32_u32:    a u32, b u32, c u32        => u32, a.dp2a_hi(b, c);
@@ -166,8 +166,8 @@ operations! {
     mad24_lo_s32:       a i32, b i32, c i32        => i32, a.mad24_lo(b, c);
     mul24_hi_s32:       a i32, b i32               => i32, a.mul24_hi(b);
     mad24_hi_s32:       a i32, b i32, c i32        => i32, a.mad24_hi(b, c);
-    szext_clamp_s32:    a i32, n u32               => i32, a.extend_from(n, Excess::Clamp);
-    szext_wrap_s32:     a i32, n u32               => i32, a.extend_from(n, Excess::Wrap);
+    szext_clamp_s32:    a i32, n u32               => i32, a.extend_from(n, ShiftMode::Clamp);
+    szext_wrap_s32:     a i32, n u32               => i32, a.extend_from(n, ShiftMode::Wrap);
     dp4a_s32_u32:       a i32, b u32, c i32        => i32, a.dp4a(b, c);
     dp2a_lo_s32_u32:    a i32, b u32, c i32        => i32, a.dp2a_lo(b, c);
     dp2a_hi_s32_u32:    a i32, b u32, c i32        => i32, a.dp2a_hi(b, c);
@@ -196,12 +196,12 @@ operations! {
     bfind_shiftamt_s64: a i64                      => u32, a.normalizing_shift();
     bfe_s64:            a i64, p u32, n u32        => i64, a.extract_bits(p, n);
     fns_b32:            a u32, b u32, n i32        => u32, a.find_nth_set(b, n);
-    bmsk_clamp_b32:     p u32, n u32               => u32, Val::bit_mask(p, n, Excess::Clamp);
-    shf_l_clamp_b32:    a u32, b u32, n u32        => u32, b.funnel_left(a, n, Excess::Clamp);
-    shf_r_clamp_b32:    a u32, b u32, n u32        => u32, b.funnel_right(a, n, Excess::Clamp);
-    bmsk_wrap_b32:      p u32, n u32               => u32, Val::bit_mask(p, n, Excess::Wrap);
-    shf_l_wrap_b32:     a u32, b u32, n u32        => u32, b.funnel_left(a, n, Excess::Wrap);
-    shf_r_wrap_b32:     a u32, b u32, n u32        => u32, b.funnel_right(a, n, Excess::Wrap);
+    bmsk_clamp_b32:     p u32, n u32               => u32, Val::bit_mask(p, n, ShiftMode::Clamp);
+    shf_l_clamp_b32:    a u32, b u32, n u32        => u32, b.funnel_left(a, n, ShiftMode::Clamp);
+    shf_r_clamp_b32:    a u32, b u32, n u32        => u32, b.funnel_right(a, n, ShiftMode::Clamp);
+    bmsk_wrap_b32:      p u32, n u32               => u32, Val::bit_mask(p, n, ShiftMode::Wrap);
+    shf_l_wrap_b32:     a u32, b u32, n u32        => u32, b.funnel_left(a, n, ShiftMode::Wrap);
+    shf_r_wrap_b32:     a u32, b u32, n u32        => u32, b.funnel_right(a, n, ShiftMode::Wrap);
     cnot_b32:           a u32                      => u32, a.cnot();
     lop3_0x3a_b32:      a u32, b u32, c u32        => u32, a.lop3(b, c, 0x3a);
     prmt_b32:           a u32, b u32, s u32        => u32, a.permute(b, s);

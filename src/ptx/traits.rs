@@ -1,0 +1,20 @@
+//! Traits that bound the operands of instructions: which types an instruction takes, and what converts to an operand.
+//!
+//! The crate implements them for its own types; user code meets them in bounds and in error messages only. Traits that kernels name
+//! themselves, such as [`Element`](super::Element), [`Scope`](super::Scope) and [`State`](super::State), are in the module above.
+
+pub use super::dim::IntoGrid;
+pub use super::flow::Counter;
+pub use super::fold::{Float, Integer, Number, Numeric};
+pub use super::index::{IntoIndex, IntoLength};
+pub use super::inst::{
+    Accumulator, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, CompareEach, Divide, Extend,
+    ExtendedPrecision, GenericWindow, Half, HalfPair, IntegerDivision, Narrow24, Packed, Pair, Prefetchable,
+    Real, Selector, Signed, UnitMask, WideBits, WideProduct, Widen,
+};
+pub use super::params::Param;
+pub use super::print::{Print, PrintArgs};
+pub use super::ptr::{Access, AddressType, SafeSpace};
+pub use super::raw::{Append, IntoRaw};
+pub use super::scope::Reducible;
+pub use super::variable::VariableSpace;
