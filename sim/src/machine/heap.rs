@@ -15,8 +15,11 @@ const HEADER: u64 = 16;
 const LEAST_GAP: u64 = 256;
 const MOST_GAP: u64 = 1 << 16;
 
-/// The region of a heap is larger than the heap by this factor, if the host has addresses for it.
-pub(crate) const SPREAD: [u64; 3] = [16, 4, 1];
+/// Bytes of addresses for a heap of `bytes` bytes, in order of preference: what the host has addresses for.
+pub(crate) fn regions(bytes: u64) -> [u64; 2] {
+    const MODEST: u64 = 1 << 30;
+    [bytes.saturating_mul(16).min(MODEST).max(bytes.saturating_mul(4)), bytes]
+}
 
 /// A block that `malloc` returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +65,10 @@ struct Blocks {
     freed: VecDeque<u64>,
     /// Bytes of live blocks with their headers.
     used: u64,
-    /// Where nothing was allocated so far.
+    /// The start of the addresses that were never allocated.
     fresh: u64,
+    /// The end of those that are allocated with wide gaps.
+    wide: u64,
     launch: u64,
 }
 
@@ -78,7 +83,8 @@ pub(crate) struct Heap {
 impl Heap {
     /// A heap of `capacity` bytes in a region of addresses.
     pub(crate) fn new(region: std::ops::Range<u64>, capacity: u64) -> Self {
-        let blocks = Blocks { fresh: region.start + LEAST_GAP, ..Blocks::default() };
+        let wide = region.start + (region.end - region.start) / 2;
+        let blocks = Blocks { fresh: region.start + LEAST_GAP, wide, ..Blocks::default() };
         Self { region, capacity, blocks: Mutex::new(blocks) }
     }
 
@@ -150,17 +156,23 @@ impl Blocks {
         self.by_start.range(..=address).next_back().map(|(_, block)| *block)
     }
 
-    /// Addresses for a block of `extent` bytes: new ones, or those of the block that was freed first. Returns their extent too.
+    /// Addresses for a block of `extent` bytes, and their extent: new ones with a wide gap, those of the block that was freed
+    /// first, or new ones with a gap for the header.
     fn place(&mut self, extent: u64, end: u64) -> Option<(u64, u64)> {
-        let next = self.fresh + extent + extent.clamp(LEAST_GAP, MOST_GAP);
-        if next <= end {
-            return Some((std::mem::replace(&mut self.fresh, next), extent));
+        let fresh = self.fresh;
+        let wide = fresh + extent + extent.clamp(LEAST_GAP, MOST_GAP);
+        let narrow = fresh + extent + HEADER;
+        if wide > self.wide {
+            let extent_of = |start: &u64| self.by_start.get(start).map_or(0, |block| block.extent);
+            if let Some(found) = self.freed.iter().position(|start| extent_of(start) >= extent) {
+                let start = self.freed.remove(found)?;
+                return Some((start, extent_of(&start)));
+            }
+            self.fresh = Some(narrow).filter(|next| *next <= end)?;
+        } else {
+            self.fresh = wide;
         }
-        let extent_of = |start: &u64| self.by_start.get(start).map_or(0, |block| block.extent);
-        let found = self.freed.iter().position(|start| extent_of(start) >= extent)?;
-        let start = self.freed.remove(found)?;
-        let extent = self.by_start.get(&start)?.extent;
-        Some((start, extent))
+        Some((fresh, extent))
     }
 }
 
@@ -176,16 +188,19 @@ mod tests {
         assert_eq!(heap.check(first + 16, 4), Ok(()));
         assert!(heap.check(first + 17, 4).is_err());
         assert_eq!(heap.free(first), Ok(()));
-        let others: Vec<u64> = (0..4).map_while(|_| heap.allocate(20, 2)).collect();
-        assert!(!others.contains(&first));
+        let second = heap.allocate(20, 2).expect("there is room");
+        assert!(second >= first + 32 + LEAST_GAP);
         assert!(matches!(heap.free(first), Err(BadFree::Twice(_))));
-        // No addresses are left: those of the freed block are used again.
-        let mut more = vec![];
-        while let Some(block) = heap.allocate(20, 3) {
-            more.push(block);
-        }
-        assert!(more.contains(&first));
-        assert_eq!(heap.leaks().len(), 2);
+        // No addresses are left for wide gaps: those of the freed block are used again, then new ones with narrow gaps.
+        let more: Vec<u64> = (0..100).map_while(|_| heap.allocate(20, 3)).collect();
+        assert_eq!(more[0], first);
+        assert!(more[1..].is_sorted_by(|one, other| one + 48 <= *other));
+        // Each of the 21 blocks takes 48 bytes.
+        assert_eq!(more.len(), 20);
+        assert_eq!(
+            heap.leaks().iter().map(|leak| (leak.line, leak.blocks)).collect::<Vec<_>>(),
+            [(2, 1), (3, 20)]
+        );
     }
 
     #[test]

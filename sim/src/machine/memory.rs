@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::machine::heap::{Heap, SPREAD};
+use crate::machine::heap::{Heap, regions};
 use crate::program::module::Module;
 
 /// Why a host access to device memory failed.
@@ -244,11 +244,12 @@ impl Memory {
     /// The device heap, of `bytes` bytes if there was none. The host cannot access it.
     pub(crate) fn begin_heap(&mut self, bytes: u64) {
         if self.heap.is_none() {
-            let reserve = |memory: &mut Self, spread: u64| {
-                let region = bytes.saturating_mul(spread).min(1 << REGION_BITS);
+            let reserve = |memory: &mut Self, region: u64| {
+                let region = region.min(1 << REGION_BITS);
                 Some((memory.alloc_named(region, None, false).ok()?, region))
             };
-            let (start, region) = SPREAD.iter().find_map(|&spread| reserve(self, spread)).unwrap_or((0, 0));
+            let found = regions(bytes).into_iter().find_map(|region| reserve(self, region));
+            let (start, region) = found.unwrap_or((0, 0));
             if let Some(Slot::Live(allocation)) = self.slots.pop_if(|_| start != 0) {
                 self.slots.push(Slot::Heap(allocation));
             }
