@@ -1,4 +1,4 @@
-//! Build time of kernels: the builder alone, in lines of PTX, without a device.
+//! Build time of kernels: the builder alone, in lines of PTX per second, without a device.
 
 #[path = "../examples/support/product.rs"]
 #[allow(dead_code, reason = "the example runs the product too")]
@@ -14,7 +14,7 @@ use warpwright::{
     ptx::{Target, bf16},
 };
 
-/// The matrix product, with copies of 16 bytes and of single elements; the latter has the most lines.
+/// Benchmarks the matrix product, with copies of 16 bytes and of single elements; the latter has the most lines.
 fn build(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("build");
     for divisor in [8, 1] {
@@ -33,7 +33,7 @@ fn build(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The text of a kernel.
+/// Benchmarks the rendering of a kernel's text.
 fn text(criterion: &mut Criterion) {
     let kernel = matmul::<bf16>(Target::SM_80, 8).expect("the kernel is right");
     let lines = kernel.ptx().lines().count();

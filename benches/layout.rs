@@ -67,7 +67,7 @@ fn algebra(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A register tile of 4×4 subtiles: kernels build its layout while they are emitted.
+/// Benchmarks the layout of a register tile of 4×4 subtiles, which kernels build while they are emitted.
 fn thread_value(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("layout/thread_value");
     let base = || {

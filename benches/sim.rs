@@ -1,6 +1,6 @@
-//! How fast the simulator is: parsing, loops of one kind of instruction with and without checks, matrix products.
+//! Speed of the simulator: parsing, loops of one kind of instruction with and without checks, matrix products.
 //!
-//! Rates of loops are thread-instructions a second, those of products multiplications of two elements.
+//! Rates of loops are in thread-instructions per second, those of products in multiply-adds per second.
 
 use std::hint::black_box;
 
@@ -39,8 +39,7 @@ fn parse(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A kernel that repeats `body` 200 times; %r2 is the address of the thread's word in shared memory, %r35 for
-/// anything.
+/// Returns a kernel that repeats `body` 200 times; %r2 is the address of the thread's word in shared memory, %r35 is free.
 fn repeated(body: &str) -> Module {
     let text = format!(
         ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out) {{
@@ -91,7 +90,7 @@ fn products(criterion: &mut Criterion) {
     for size in [256u32, 1024] {
         let device = Simulator::new();
         let elements = (size * size) as usize;
-        // Neither zeros nor one number everywhere: every bit of the sums is at work.
+        // Neither zeros nor a constant, so that every bit of the sums is exercised.
         let values: Vec<bf16> =
             (0..elements).map(|i| bf16::from_f32(((i * 7919 % 1009) as f32 - 504.0) / 64.0)).collect();
         let a = device.upload(&values).expect("the simulator has room");

@@ -118,7 +118,7 @@ mod gpu {
         }
     }
 
-    /// Nonrepeating numbers in [0, 1).
+    /// Returns nonrepeating numbers in [0, 1).
     fn noise(count: usize) -> Vec<f32> {
         (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32).collect()
     }

@@ -74,7 +74,7 @@ fn tiles() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Products: whole copies, and interleaved ones.
+/// Products: blocked and raked copies.
 fn products() -> Result<(), Box<dyn Error>> {
     heading("Products");
     let (block, copies) = (Layout::new((2, 4), (4, 1))?, Layout::new((2, 2), (1, 2))?);

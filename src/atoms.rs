@@ -1,9 +1,9 @@
-//! Instructions as data: which thread holds which element of which operand.
+//! Instructions as data: which thread owns which element of which operand.
 //!
-//! [`MmaAtom`] is a matrix instruction, [`CopyAtom`] one that moves data; each stands once in a table ([`mma_atoms`],
-//! [`copy_atoms`]) and is found by CuTe's name ([`mma_atom`], [`copy_atom`]). Their (thread, value) layouts are values of the
-//! layout algebra. Their fragments are [`TvLayout`](crate::layout::TvLayout)s, which answer who owns an element and
-//! which elements a lane owns. [`rt_base`] gives the fragments of register tiles.
+//! [`MmaAtom`] is a matrix instruction, [`CopyAtom`] an instruction that moves data. Both are defined in tables ([`mma_atoms`],
+//! [`copy_atoms`]) and looked up by CuTe's name ([`mma_atom`], [`copy_atom`]). Their (thread, value) layouts are values of the
+//! layout algebra. Their fragments are [`TvLayout`](crate::layout::TvLayout)s, which return the owner of an element and
+//! the elements of a lane. [`rt_base`] returns the fragments of register tiles.
 #![forbid(unsafe_code)]
 
 mod copy;

@@ -2,7 +2,7 @@
 //!
 //! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. The files are reproducible: the same
 //! kernel gives the same bytes on every machine, so they can be committed and compared. [`Export::with_source`] adds
-//! `NAME_source.h` with the PTX text as a C array, for programs that should not read a file at run time.
+//! `NAME_source.h` with the PTX text as a C array, for programs that do not read files at run time.
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the
 //! grid, the minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers
@@ -29,7 +29,7 @@ pub use manifest::{
 
 use crate::ptx::{Entry, Kernel, Module};
 
-/// Why an export failed.
+/// Errors of an export.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -130,7 +130,7 @@ impl Export {
         self
     }
 
-    /// The names and contents of the files.
+    /// Returns the names and contents of the files.
     pub fn files(&self) -> Vec<(&str, String)> {
         let names = &self.manifest.files;
         let mut files = vec![

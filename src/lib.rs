@@ -1,12 +1,12 @@
-//! Compose GPU kernels from typed warp tiles in stable Rust; get readable PTX text; run and check it with or without a GPU.
+//! Compose GPU kernels from typed warp tiles in stable Rust, emit readable PTX, and run it with or without a GPU.
 //!
-//! A kernel is Rust code over typed values and tiles. Each call writes a line of PTX, which the NVIDIA driver compiles; the
-//! same text runs in a simulator on the CPU. Nothing of the CUDA toolkit is needed.
+//! A kernel is Rust code over typed values and tiles. Each call emits PTX instructions. The text is compiled by the NVIDIA driver
+//! or run by a CPU simulator. The CUDA toolkit is not required.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{self, Device}};
 //!
-//! // y = 2 x; one thread an element, 128 threads a block.
+//! // y = 2 x; one thread per element, 128 threads per block.
 //! let double = Kernel::<(In<f32>, Out<f32>, u32)>::build("double(x, y, n)", Target::SM_80, |k, (x, y, n)| {
 //!     k.block([128]);
 //!     k.grid([n.tiles(128)]);
@@ -16,7 +16,7 @@
 //! })?;
 //! println!("{}", double.ptx());
 //!
-//! let device = run::first(); // a GPU, or else the simulator
+//! let device = run::first(); // a GPU if available, otherwise the simulator
 //! let x = device.upload(&[1.0f32, 2.0, 3.0])?;
 //! let mut y = device.output::<f32>(3)?;
 //! device.launch(&double, (&x, &mut y, 3))?;
@@ -24,43 +24,43 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Where to look
+//! # Overview
 //!
-//! | for                                                                 | look in                                 |
+//! | task                                                                | module                                  |
 //! | ---                                                                 | ---                                     |
 //! | scalars, pointers, instructions, control flow, kernels              | [`ptx`]                                 |
 //! | tiles in registers, shared and global memory; pipelines             | [`tiles`]                               |
-//! | tensors by layouts: tiled copies, tiled products, predicates         | [`tensor`]                              |
-//! | ready kernels                                                       | [`kernels`]                             |
-//! | launches with typed arguments on the simulator or a GPU             | `run` (feature `sim` or `cuda`)         |
-//! | running PTX text of any origin on the CPU, and finding its mistakes | `sim` (feature `sim`, on by default)    |
+//! | tensors with layouts: tiled copies, tiled products, predicates      | [`tensor`]                              |
+//! | ready-to-use kernels                                                | [`kernels`]                             |
+//! | launches with typed arguments, in the simulator or on a GPU         | `run` (feature `sim` or `cuda`)         |
+//! | executing and checking PTX from any source on the CPU               | `sim` (feature `sim`, on by default)    |
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
 //! | PTX files with a header for C and C++                               | `export` (on by default)                |
-//! | which lane holds which element                                      | [`atoms`]                               |
+//! | the owner of each element of an instruction's operands              | [`atoms`]                               |
 //! | pictures of layouts, instructions and bank conflicts                | `draw` (feature `draw`)                 |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
-//! | every instruction form with what it needs                           | [`ptx::table`]                          |
+//! | the instruction forms with their versions and targets               | [`ptx::table`]                          |
 //!
 //! # How kernels are built
 //!
-//! - A value ([`ptx::Val`]) is a constant that the host knows or a register of one kernel. Arithmetic on constants happens
-//!   on the host; anything else writes one instruction. A register of one kernel does not fit into another.
-//! - Rust's own `if` and `for` run while the kernel is built. [`Builder::if_`](ptx::Builder::if_), [`Builder::for_`](ptx::Builder::for_) and
-//!   [`Builder::fold`](ptx::Builder::fold) write branches and loops.
-//! - Builder calls return no `Result`. The first mistake is kept with the Rust line that made it, and
+//! - A value ([`ptx::Val`]) is a constant known to the host or a register of one kernel. Arithmetic on constants is evaluated
+//!   on the host; any other operation emits an instruction. A register of one kernel cannot be used in another.
+//! - Rust's own `if` and `for` run while the kernel is built. [`Builder::if_`](ptx::Builder::if_),
+//!   [`Builder::for_`](ptx::Builder::for_) and [`Builder::fold`](ptx::Builder::fold) emit branches and loops.
+//! - Builder calls return no `Result`. The first error is recorded with its Rust line, and
 //!   [`Kernel::build`](ptx::Kernel::build) returns it.
-//! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and one whose data are still under way
+//! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and a tile whose data are in flight
 //!   cannot be read.
 //!
-//! # What it does not do
+//! # Limitations
 //!
-//! It does not optimise, allocate registers or schedule: ptxas does. It does not compile Rust code to PTX. It finds
-//! races and uninitialized reads in the simulator, not on a GPU.
+//! The crate does not optimize, allocate registers or schedule: ptxas does. It does not compile Rust code to PTX. Races
+//! and uninitialized reads are detected in the simulator, not on a GPU.
 //!
 //! # Features
 //!
-//! - `cuda` (default): running on NVIDIA GPUs through cudarc. Compiles and runs without CUDA on the machine.
-//! - `sim` (default): running in the simulator, the crate `warpwright-sim`.
+//! - `cuda` (default): launches on NVIDIA GPUs through cudarc. Builds and runs on machines without CUDA.
+//! - `sim` (default): launches in the simulator, the crate `warpwright-sim`.
 //! - `export` (default): PTX files with a header for C and C++.
 //! - `draw`: pictures of layouts, instructions and bank conflicts.
 //!
@@ -90,7 +90,7 @@ pub mod run;
 #[doc(inline)]
 pub use warpwright_sim as sim;
 
-/// Everything that a kernel needs, for `use warpwright::prelude::*`.
+/// The items that most kernels need, for `use warpwright::prelude::*`.
 pub mod prelude {
     pub use crate::{
         ptx::{

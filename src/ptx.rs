@@ -1,4 +1,4 @@
-//! The assembler: typed values and instructions in, readable PTX text out.
+//! The builder: typed values and instructions, emitted as readable PTX text.
 
 mod ascii;
 mod body;

@@ -28,14 +28,13 @@
 //!
 //! # What a launch checks
 //!
-//! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access what their extents say, and nothing else; a launch checks that
-//! each buffer is long enough for its views, that numbers are the multiples that the kernel requires, and that no buffer which the
-//! kernel writes overlaps another. So launching a kernel is safe, on a GPU too. A kernel whose
-//! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0 also relies on what the author of its `unsafe` code
-//! vouched for.
+//! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access only elements within their extents. A launch checks that
+//! each buffer is long enough for its views, that numbers are multiples as the kernel requires, and that no buffer that the
+//! kernel writes overlaps another. Launching a kernel is therefore safe, on a GPU as well. A kernel whose
+//! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0 also relies on the obligations of its `unsafe` code.
 //!
-//! Races, reads of uninitialized shared memory and shared memory out of bounds stay within the kernel's own results; the simulator
-//! finds them. Run a new kernel there first.
+//! Races, uninitialized reads of shared memory and out-of-bounds accesses to shared memory affect only the kernel's own results; the
+//! simulator reports them. Run a new kernel in the simulator first.
 #![forbid(unsafe_code)]
 
 mod argument;

@@ -1,7 +1,8 @@
-//! Tiles: matrices in registers, shared and global memory, and what can be done with them.
+//! Tiles: matrices in registers, shared memory and global memory, and operations on them.
 //!
-//! Sizes of register and shared tiles are in subtiles of 16×16 elements. A [`Rt`] is in the registers of a warp, a [`St`] in a block's shared memory,
-//! a [`Gl`] is a matrix in global memory of any size. Operations check shapes, element types and layouts in the type system.
+//! Sizes of register and shared tiles are in subtiles of 16×16 elements. An [`Rt`] is in the registers of a warp, an [`St`] in
+//! the shared memory of a block; a [`Gl`] is a matrix of any size in global memory. Shapes, element types and layouts are
+//! checked by the type system.
 #![forbid(unsafe_code)]
 
 mod element;

@@ -36,7 +36,7 @@ impl Args {
     }
 }
 
-/// The text of a file.
+/// Reads a file as text.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
     let bytes = std::fs::read(path).map_err(|e| Error::of(path.display(), e))?;
     String::from_utf8(bytes).map_err(|_| Error::of(path.display(), "expected UTF-8 text"))

@@ -11,18 +11,18 @@ pub(super) struct Span<'a> {
     pub(super) file: &'a str,
     /// The whole line.
     pub(super) text: &'a str,
-    /// 1-based.
+    /// The 1-based line.
     pub(super) line: u32,
-    /// 1-based, in characters.
+    /// The 1-based column in characters.
     pub(super) column: u32,
-    /// In characters.
+    /// The length in characters.
     pub(super) len: u32,
     /// The label below the carets.
     pub(super) label: String,
 }
 
 impl Span<'_> {
-    /// The byte range of the line that the carets underline.
+    /// Returns the byte range of the line that the carets underline.
     fn bytes(&self) -> std::ops::Range<usize> {
         let at = |n: usize| self.text.char_indices().nth(n).map_or(self.text.len(), |(i, _)| i);
         let first = self.column.saturating_sub(1) as usize;

@@ -119,7 +119,7 @@ enum What {
     },
 }
 
-/// What to highlight
+/// The threads to highlight
 #[derive(clap::Args)]
 struct Who {
     /// Color only this thread
@@ -281,7 +281,7 @@ fn copy(
     Picture::of_tiled_copy(&tiled, highlight).map_err(wrong)
 }
 
-/// A layout, or the column-major layout of a shape.
+/// Parses a layout, or the column-major layout of a shape.
 fn plain_layout(expression: &str) -> Result<Layout, Error> {
     let value = read(expression)?;
     match (&value, value.int_tuple()) {
@@ -300,7 +300,7 @@ fn swizzle(expression: &str) -> Result<Picture, Error> {
     }
 }
 
-/// A layout in bytes.
+/// Parses a layout in bytes.
 fn byte_layout(expression: &str, bytes: i64) -> Result<ComposedLayout, Error> {
     match read(expression)? {
         Value::Layout(layout) => {

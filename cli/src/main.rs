@@ -1,7 +1,7 @@
 //! The command line `warpwright`.
 //!
-//! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input. For invalid input, standard error
-//! has one line with what was expected, what was found and where, and nothing is written.
+//! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input. For invalid input, one line on
+//! standard error states what was expected, what was found and where, and nothing is written.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 struct Error(String);
 
 impl Error {
-    /// An error about `subject`, a file or an argument.
+    /// Returns an error about `subject`, a file or an argument.
     fn of(subject: impl std::fmt::Display, problem: impl std::fmt::Display) -> Self {
         Self(format!("{subject}: {problem}"))
     }

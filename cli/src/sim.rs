@@ -72,7 +72,7 @@ pub(super) struct Args {
     trace: Option<Trace>,
 }
 
-/// `42`, `line:42`, `warp:3`.
+/// Parses `42`, `line:42`, `warp:3`.
 fn trace(text: &str) -> Result<Trace, String> {
     let number = |digits: &str| digits.parse().map_err(|_| format!("expected a number, found `{digits}`"));
     match text.split_once(':') {
@@ -102,7 +102,7 @@ const SM_100: [&str; 11] = [
 ];
 const SM_120: [&str; 5] = ["sm_120a", "sm_120f", "sm_121", "sm_121a", "sm_121f"];
 
-/// [`Contract`] on the command line.
+/// [`Contract`] as an option.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ContractName {
     Ptxas,
@@ -118,7 +118,7 @@ impl From<ContractName> for Contract {
     }
 }
 
-/// [`Arch`] on the command line.
+/// [`Arch`] as an option.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ArchName {
     #[value(name = "sm_75")]

@@ -35,12 +35,12 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// The absolute error.
+    /// Returns the absolute error.
     pub(crate) fn error(&self) -> f64 {
         if self.is_special() { 0.0 } else { (f64::from(self.found) - self.expected).abs() }
     }
 
-    /// Whether the element is correct.
+    /// Returns whether the element is correct.
     pub(crate) fn holds(&self) -> bool {
         if self.expected.is_nan() {
             self.found.is_nan()
@@ -51,7 +51,7 @@ impl Checked {
         }
     }
 
-    /// The error as a fraction of the bound; above 1 the element is wrong.
+    /// Returns the error as a fraction of the bound; above 1 the element is wrong.
     fn share(&self) -> f64 {
         match self.holds() {
             true if self.is_special() => 0.0,
@@ -60,7 +60,7 @@ impl Checked {
         }
     }
 
-    /// Whether the reference or the element is infinite or NaN, so that no distance is defined.
+    /// Returns whether the reference or the element is infinite or NaN, so that no distance is defined.
     pub(crate) fn is_special(&self) -> bool {
         !self.expected.is_finite() || self.overflows && !self.found.is_finite()
     }
@@ -90,7 +90,7 @@ pub(crate) struct Factors<'a> {
 pub(crate) fn check(factors: &Factors<'_>, d: &[f32]) -> Verdict {
     let &Factors { m, n, k, .. } = factors;
     let a: Vec<Factor> = factors.a.iter().map(|&x| Factor::new(x)).collect();
-    // Column after column, so that both factors of a sum lie in order.
+    // In column-major order, so that the factors of each sum are contiguous.
     let b: Vec<Factor> = (0..n * k).map(|i| Factor::new(factors.b[i % k * n + i / k])).collect();
     let rows = (0..m).into_par_iter().map(|row| {
         let mut verdict = Verdict { worst: None, wrong: 0, first_wrong: None };
@@ -113,7 +113,7 @@ impl Verdict {
         }
     }
 
-    /// `other` is about later rows.
+    /// Combines two verdicts; `other` is about later rows.
     fn and(self, other: Self) -> Self {
         let worst = match (self.worst, other.worst) {
             (Some(a), Some(b)) => Some(if a.share() < b.share() { b } else { a }),

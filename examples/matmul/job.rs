@@ -1,4 +1,4 @@
-//! Read, build, run, check, write.
+//! Reads the inputs, builds and runs the kernel, checks and writes the result.
 
 use std::{
     fmt::Display,
@@ -84,7 +84,7 @@ fn read(options: &Options) -> Result<(Matrix, Matrix), String> {
     Ok((a, b))
 }
 
-/// The device and the target for it. A GPU that is too old for the kernel is ignored unless it was requested.
+/// Returns the device and the target for it. A GPU that is too old for the kernel is ignored unless it was requested.
 fn device(options: &Options) -> Result<(AnyDevice, Target), Failure> {
     let target = options.target.unwrap_or(Target::SM_80);
     let mut device = run::open(options.device).map_err(|why| Failure::Input(why.to_string()))?;
@@ -159,7 +159,7 @@ fn verdict(
     say("verified", &format!("{elements} elements against f64"))
 }
 
-/// The path of the PTX: as given on the command line, otherwise next to the program.
+/// Returns the path of the PTX: as given on the command line, otherwise next to the program.
 fn ptx_path(options: &Options) -> PathBuf {
     let beside = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("matmul")).with_extension("ptx");
     options.ptx.clone().unwrap_or_else(beside)
@@ -197,7 +197,7 @@ fn check_distinct(options: &Options, ptx: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The canonical path of a file that need not exist, in an existing folder.
+/// Returns the canonical path of a file that need not exist, in an existing folder.
 fn place(path: &Path) -> Option<PathBuf> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     path.canonicalize()

@@ -5,8 +5,8 @@
 //! cargo run --release --example matmul -- --a A.npy --b B.npy --out D.npy --device sim --target sm_80 --ptx matmul.ptx
 //! ```
 //!
-//! Without files it multiplies two that come with it. It runs on the first NVIDIA GPU if one can be used, and otherwise
-//! in the simulator. Exit codes: 0 verified, 1 wrong result, 2 bad input.
+//! Without files, it multiplies two built-in matrices. It runs on the first NVIDIA GPU if one is usable, otherwise
+//! in the simulator. Exit codes: 0 verified, 1 wrong result, 2 invalid input.
 
 mod check;
 mod job;

@@ -19,7 +19,7 @@ pub(crate) fn read(path: &Path) -> Result<Matrix, String> {
     parse(&name, &bytes)
 }
 
-/// Reads a file's bytes.
+/// Parses the bytes of a file.
 pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Matrix, String> {
     let (header, data) =
         header(bytes).map_err(|problem| format!("{name} is not a valid .npy file: {problem}"))?;
@@ -41,7 +41,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Matrix, String> {
     Ok(Matrix { rows, cols, values })
 }
 
-/// What precedes the data of a file.
+/// The header of a file.
 struct Header<'f> {
     /// The type of the elements, as a Python literal.
     descr: &'f str,
@@ -49,7 +49,7 @@ struct Header<'f> {
     shape: Vec<u64>,
 }
 
-/// The header and the data; the error is what is wrong with the header.
+/// Returns the header and the data; the error describes what is wrong with the header.
 fn header(bytes: &[u8]) -> Result<(Header<'_>, &[u8]), &'static str> {
     let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or("expected the magic bytes \\x93NUMPY")?;
     let (len, rest) = match rest {
@@ -101,7 +101,7 @@ fn transposed(stored: &[f32], rows: usize, cols: usize) -> Vec<f32> {
 pub(crate) fn write(path: &Path, matrix: &Matrix) -> io::Result<()> {
     let (rows, cols) = (matrix.rows, matrix.cols);
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
-    // The data begin at a multiple of 64 bytes, after a line feed.
+    // The data start at a multiple of 64 bytes, after a line feed.
     let len = (10 + header.len() + 1).next_multiple_of(64) - 10;
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((len as u16).to_le_bytes());

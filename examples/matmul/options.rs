@@ -1,4 +1,4 @@
-//! The command line.
+//! The command-line options.
 
 use std::{ffi::OsString, fmt::Display, path::PathBuf, str::FromStr};
 
@@ -25,7 +25,7 @@ Options:
   -h, --help             Print help
 ";
 
-/// The options of the command line.
+/// The command-line options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) a: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     pub(crate) ptx: Option<PathBuf>,
 }
 
-/// Why the example failed or printed help.
+/// The reason why the example failed or printed help.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The help text was requested.
@@ -48,7 +48,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The exit code.
+    /// Returns the exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Help(_) => 0,
@@ -87,7 +87,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options,
     }
 }
 
-/// The value of an option; the error names the option.
+/// Returns the value of an option; the error names the option.
 fn value<T: FromStr<Err: Display>>(parser: &mut Parser, option: &str) -> Result<T, Failure> {
     let text = parser.value()?.string()?;
     text.parse().map_err(|error| Failure::Input(format!("{option}: {error}")))

@@ -1,4 +1,4 @@
-//! A line on the terminal for simulations that take a while.
+//! A progress line on the terminal for long simulations.
 
 use std::{
     io::{IsTerminal, Write, stderr},
@@ -12,13 +12,13 @@ const PATIENCE: Duration = Duration::from_millis(700);
 /// Time between two updates of the line.
 const UPDATE: Duration = Duration::from_millis(100);
 
-/// What the terminal shows.
+/// The state of the terminal line.
 struct Line {
     next_update: Instant,
     shown: bool,
 }
 
-/// A listener that shows how many blocks are done, if stderr is a terminal.
+/// Returns a listener that shows the number of completed blocks if stderr is a terminal.
 pub(crate) fn line() -> impl Fn(u64, u64) + Send + Sync + 'static {
     let terminal = stderr().is_terminal();
     let line = Mutex::new(Line { next_update: Instant::now() + PATIENCE, shown: false });

@@ -10,15 +10,15 @@ use super::product::Args;
 /// The synchronization between copies and product.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Wait {
-    /// Wait for the thread's own copies, as in MoYe's documentation: a race, since each thread reads what others copied.
+    /// Wait for the thread's own copies, as in MoYe's documentation: a race, because each thread reads data that others copied.
     OwnCopies,
     /// Wait for all copies of the block.
     AllCopies,
 }
 
-/// C = A·Bᵀ: A m×k, B n×k and C m×n, column-major. A block of 256 threads computes 128×128 of C from slabs of depth 8.
+/// C = A·Bᵀ: A m×k, B n×k and C m×n, column-major. A block of 256 threads computes a 128×128 tile of C from slices of depth 8.
 ///
-/// Each copy moves `bytes` (4, 8 or 16); `pad` elements separate the columns of a slab and must keep them aligned.
+/// Each copy moves `bytes` (4, 8 or 16); `pad` elements separate the columns of a slice and must keep them aligned.
 pub(crate) fn matmul(target: Target, wait: Wait, bytes: u32, pad: u32) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("matmul_async(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
         k.block([256]);
@@ -49,7 +49,7 @@ pub(crate) fn matmul(target: Target, wait: Wait, bytes: u32, pad: u32) -> Result
             let pending = copy_tiled(&tiled, &a_in, &a_from).and(copy_tiled(&tiled, &b_in, &b_from));
             let (a, b) = if wait == Wait::AllCopies { pending.wait() } else { pending.wait_own() };
             gemm(&mma, &sum, &product.partition_a(&a), &product.partition_b(&b), &sum);
-            k.sync_threads(); // all threads have finished reading the slabs
+            k.sync_threads(); // all threads have finished reading the slices
         });
         copy(&c, &sum);
     })

@@ -1,4 +1,4 @@
-//! C = A·Bᵀ with `cp.async`: the race in MoYe's documentation is found, then the correct program runs at 2048×2048×256.
+//! C = A·Bᵀ with `cp.async`: detects the race in MoYe's documentation, then runs the correct program at 2048×2048×256.
 //!
 //! ```text
 //! cargo run --release --example matmul_async

@@ -7,7 +7,7 @@ use warpwright::{
 
 use super::product::Args;
 
-/// How the tiles are loaded.
+/// The method of loading the tiles.
 #[derive(Clone, Copy)]
 pub(crate) enum Copies {
     /// Single elements.
@@ -18,8 +18,8 @@ pub(crate) enum Copies {
 
 /// C = A·Bᵀ: A m×k, B n×k and C m×n, column-major, of any size from 1 (with vectors, multiples of 4).
 ///
-/// A block of 256 threads computes 128×128 of C from slabs of depth 8. While one slab in shared memory is processed, the next is
-/// loaded into registers.
+/// A block of 256 threads computes a 128×128 tile of C from slices of depth 8. While one slice in shared memory is processed, the
+/// next is loaded into registers.
 pub(crate) fn matmul(target: Target, copies: Copies) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("matmul_simt(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
         k.block([256]);
@@ -53,9 +53,9 @@ pub(crate) fn matmul(target: Target, copies: Copies) -> Result<Kernel<Args>, Bui
 
         fetch(Val::from(0));
         k.for_(depth.ceil_div(8), |i| {
-            k.sync_threads(); // all threads have finished reading the slabs
+            k.sync_threads(); // all threads have finished reading the slices
             let (a, b) = copy(&a_in, &a_next).and(copy(&b_in, &b_next)).wait();
-            fetch(i + 1); // past the last slab nothing is read
+            fetch(i + 1); // past the last slice, nothing is read
             gemm(&mma, &sum, &product.partition_a(&a), &product.partition_b(&b), &sum);
         });
         copy(&c, &sum);

@@ -12,8 +12,8 @@ use super::product::Args;
 /// C = A·Bᵀ: A m×k column-major, B n×k row-major, C m×n column-major; f32 inputs whose low 13 bits are ignored, accumulation in
 /// f32. m and k must be multiples of 4.
 ///
-/// A block of 2×2 warps computes 128×128 of C from slabs of depth 16: one is loaded while the other is processed. A's slab is
-/// padded to avoid bank conflicts; B's has swizzled rows of 64 bytes for `ldmatrix`.
+/// A block of 2×2 warps computes a 128×128 tile of C from slices of depth 16: one is loaded while the other is processed. A's
+/// slice is padded to avoid bank conflicts; B's has swizzled rows of 64 bytes for `ldmatrix`.
 pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("matmul_tensor_core(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
         k.block([128]);
@@ -23,7 +23,7 @@ pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
         let a = k.tensor(a, [m, depth], [1.into(), m]);
         let b = k.tensor(b, [n, depth], [depth, 1.into()]);
         let c = k.tensor(c, [m, n], [1.into(), m]).local_tile((128, 128), (row, col));
-        // Two slabs of each, indexed by the last mode.
+        // Two slices of each, indexed by the last mode.
         let a_slabs = k.shared_tensor::<f32>(k.layout("(128,16,2):(1,136,2176)"));
         let b_layout = SharedLayout::swizzled(k.layout("(128,16,2):(16,1,2048)"), Swizzle::BYTES_64);
         let b_slabs = k.shared_tensor::<f32>(b_layout);
@@ -47,8 +47,8 @@ pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
 
         let first = fetch(Val::from(0), Val::from(0));
         let last = k.fold(depth.ceil_div(16), first, |i, in_flight| {
-            let (a, b) = in_flight.wait(); // and all threads have finished reading the other slabs
-            let next = fetch(i + 1, (i + 1) & 1); // past the last slab nothing is read
+            let (a, b) = in_flight.wait(); // and all threads have finished reading the other slices
+            let next = fetch(i + 1, (i + 1) & 1); // past the last slice, nothing is read
             let (a, b) = (product.load(MmaOperand::A, &a), product.load(MmaOperand::B, &b));
             gemm(&mma, &sum, &a, &b, &sum);
             next

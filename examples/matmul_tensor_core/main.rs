@@ -1,4 +1,4 @@
-//! C = A·Bᵀ on tensor cores: tf32, blocks of 128×128×16, two slabs in flight, 2048×2048×256.
+//! C = A·Bᵀ on tensor cores: tf32, blocks of 128×128×16, two slices in flight, 2048×2048×256.
 //!
 //! ```text
 //! cargo run --release --example matmul_tensor_core

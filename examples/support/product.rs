@@ -27,7 +27,7 @@ pub(crate) enum Order {
     Rows,
 }
 
-/// Entry (row, col) of a matrix: −3 … 3.
+/// Returns entry (row, col) of a matrix: −3 … 3.
 fn entry(row: usize, col: usize, seed: usize) -> f32 {
     let mix = (row * 31 + col * 17 + seed * 7) ^ (row / 3 * 5 + col / 5 * 11);
     (mix % 7) as f32 - 3.0

@@ -61,7 +61,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     check(&all, |_| true, 4)
 }
 
-/// A kernel in which only some threads copy; those past the first copy through a fragment.
+/// Builds a kernel in which only some threads copy; all but the first copy through a fragment.
 fn copies(copy: &TiledCopy, threads: &[u32]) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("tiled_copy(src, dst)", Target::SM_75, |k, (src, dst)| {
         k.block([32]);
@@ -85,7 +85,7 @@ fn copies(copy: &TiledCopy, threads: &[u32]) -> Result<Kernel<Args>, BuildError>
     })
 }
 
-/// 0.1, 0.2, … 3.6 copied onto zeros.
+/// Copies 0.1, 0.2, … 3.6 onto zeros.
 fn run<D: Device>(device: &D, kernel: &Kernel<Args>) -> Result<Vec<f64>, Box<dyn Error>> {
     let src: Vec<f64> = (1..=36).map(|i| f64::from(i) / 10.0).collect();
     let (src, mut dst) = (device.upload(&src)?, device.zeros::<f64>(36)?);
@@ -101,7 +101,7 @@ fn show(title: &str, array: &[f64]) {
     }
 }
 
-/// Whether exactly the first `rows` rows of the expected columns were copied.
+/// Checks that exactly the first `rows` rows of the expected columns were copied.
 fn check(array: &[f64], wanted: impl Fn(usize) -> bool, rows: usize) -> Result<(), Box<dyn Error>> {
     for (at, &found) in array.iter().enumerate() {
         let copied = at % 4 < rows && wanted(at / 4);

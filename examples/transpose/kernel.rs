@@ -5,7 +5,7 @@ use warpwright::{layout::Layout, prelude::*, tensor::copy};
 /// `(dst, src, m, n)`: column-major.
 pub(crate) type Args = (Out<f32>, In<f32>, u32, u32);
 
-/// How the kernel copies.
+/// The copy method.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Way {
     /// Through registers.
@@ -14,7 +14,7 @@ pub(crate) enum Way {
     Chosen,
 }
 
-/// `dst = src`, m×n, each tile through shared memory with layout `tile`.
+/// `dst = src`, m×n, with each tile passing through shared memory with layout `tile`.
 pub(crate) fn copy_kernel(target: Target, way: Way, tile: &Layout) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("copy_kernel(dst, src, m, n)", target, |k, (dst, src, m, n)| {
         k.block([256]);
@@ -36,7 +36,7 @@ pub(crate) fn copy_kernel(target: Target, way: Way, tile: &Layout) -> Result<Ker
                 copy(&mine, &held)
             }
         };
-        // Each thread reads what it wrote itself.
+        // Each thread reads only data that it wrote itself.
         let tile = pending.wait_own();
         copy(&to, &tile.local_partition(&threads, thread));
     })

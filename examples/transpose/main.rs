@@ -1,4 +1,4 @@
-//! Copy and transpose of 2048×2048 f32 through shared memory: plain, with `cp.async`, padded, and as ready kernels.
+//! Copy and transpose of 2048×2048 f32 through shared memory: plain, with `cp.async`, padded, and with the crate's kernels.
 //!
 //! ```text
 //! cargo run --release --example transpose
@@ -55,7 +55,7 @@ fn source() -> Vec<f32> {
     (0..SIZE * SIZE).map(|i| i as f32).collect()
 }
 
-/// Whether `found` is the source or its transpose.
+/// Checks that `found` is the source or its transpose.
 fn check(found: &[f32], transposed: bool) -> Result<(), String> {
     for (at, &found) in found.iter().enumerate() {
         let from = if transposed { at % SIZE * SIZE + at / SIZE } else { at };
@@ -79,7 +79,7 @@ fn run_and_check<D: Device>(
     Ok(())
 }
 
-/// The crate's kernels: 64×64 tiles, 16 bytes per access.
+/// Runs the crate's kernels: 64×64 tiles, 16 bytes per access.
 fn ready<D: Device>(device: &D) -> Result<(), Box<dyn Error>> {
     let (size, src) = (SIZE as u32, device.upload(&source())?);
     let mut dst = device.output::<f32>(SIZE * SIZE)?;

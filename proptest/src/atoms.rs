@@ -8,47 +8,47 @@ use warpwright::{
     layout::TvLayout,
 };
 
-/// A lane of a warp.
+/// Generates a lane of a warp.
 pub fn lane() -> impl Strategy<Value = i64> {
     0..32_i64
 }
 
-/// An element (row, column) of a matrix tile.
+/// Generates the (row, column) of an element of a matrix tile.
 pub fn coordinate(tile: &TvLayout) -> impl Strategy<Value = (i64, i64)> + use<> {
     (0..tile.rows(), 0..tile.cols())
 }
 
-/// A 16×16 subtile of a register tile, in either layout and width.
+/// Generates a 16×16 subtile of a register tile, in either layout and any width.
 pub fn base_tile() -> impl Strategy<Value = TvLayout> {
     let layout = select(vec![TileLayout::Row, TileLayout::Col]);
     let width = select(vec![ElementWidth::B16, ElementWidth::B32]);
     (layout, width).prop_map(|(layout, width)| rt_base(layout, width))
 }
 
-/// A register tile of up to 4×4 subtiles.
+/// Generates a register tile of up to 4×4 subtiles.
 pub fn register_tile() -> impl Strategy<Value = TvLayout> {
     (base_tile(), 1..=4_u32, 1..=4_u32).prop_filter_map("tiles within the limit", |(base, height, width)| {
         TvLayout::tiled(&base, height, width).ok()
     })
 }
 
-/// Any atom of the table.
+/// Generates an atom of the table.
 pub fn mma_atom() -> impl Strategy<Value = &'static MmaAtom> {
     select(mma_atoms().collect::<Vec<_>>())
 }
 
-/// Any copy atom of the table.
+/// Generates a copy atom of the table.
 pub fn copy_atom() -> impl Strategy<Value = &'static CopyAtom> {
     select(copy_atoms().collect::<Vec<_>>())
 }
 
-/// An operand of any atom that is held in registers.
+/// Generates a register operand of an atom.
 pub fn mma_fragment() -> impl Strategy<Value = TvLayout> {
     (mma_atom(), select(MmaOperand::ALL.to_vec()))
         .prop_filter_map("an operand in registers", |(atom, operand)| atom.fragment(operand).ok())
 }
 
-/// Any of the above.
+/// Generates any of the above.
 pub fn any_fragment() -> impl Strategy<Value = TvLayout> {
     prop_oneof![base_tile(), register_tile(), mma_fragment()]
 }

@@ -1,6 +1,6 @@
 //! Generators of shapes, layouts, tilers, slices and swizzles.
 //!
-//! Sizes are at most [`MAX_ELEMENTS`], so that a test can enumerate every index.
+//! Sizes are at most [`MAX_ELEMENTS`], so that tests can enumerate every index.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use warpwright::layout::{
 /// The maximum size of a generated layout.
 pub const MAX_ELEMENTS: i64 = 512;
 
-/// A nested shape: extents 1 to 8, depth at most 3.
+/// Generates a nested shape: extents 1 to 8, depth at most 3.
 pub fn shape() -> impl Strategy<Value = Shape> {
     nested(prop_oneof![3 => 2..=8_i64, 1 => Just(1_i64)])
 }
@@ -25,12 +25,12 @@ fn nested(extent: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value =
         .prop_filter("a size that tests can enumerate", |shape: &Shape| shape.size() <= MAX_ELEMENTS)
 }
 
-/// Any layout: small strides of both signs, broadcast modes among them.
+/// Generates a layout with small strides of both signs and broadcast modes.
 pub fn signed_layout() -> impl Strategy<Value = Layout> {
     with_strides(prop_oneof![1 => Just(0_i64), 2 => 1..=4_i64, 2 => -40..=40_i64])
 }
 
-/// Any layout without negative strides.
+/// Generates a layout without negative strides.
 pub fn layout() -> impl Strategy<Value = Layout> {
     with_strides(
         prop_oneof![1 => Just(0_i64), 2 => 1..=4_i64, 2 => select(vec![6_i64, 8, 12, 16, 24, 32, 40, 64])],
@@ -45,18 +45,18 @@ fn with_strides(stride: impl Strategy<Value = i64> + 'static) -> impl Strategy<V
     })
 }
 
-/// A bijection onto `0..size`: compact, with the modes in any order.
+/// Generates a bijection onto `0..size`: compact, with the modes in any order.
 pub fn compact() -> impl Strategy<Value = Layout> {
     ordered(Just(1_i64))
 }
 
-/// An injective layout: compact with gaps between the modes, in any order.
+/// Generates an injective layout: compact with gaps between the modes, in any order.
 pub fn injective() -> impl Strategy<Value = Layout> {
     ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
 }
 
-/// An injective layout with padding between the modes too small for a copy: a stride need not be a multiple of the next
-/// smaller one's span.
+/// Generates an injective layout whose padding between modes is too small for a copy: a stride need not be a multiple of the span
+/// of the next smaller one.
 pub fn padded() -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), any::<u16>()), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -76,7 +76,7 @@ pub fn padded() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Strides that grow in a random order, each gap widened by a factor of `gap`.
+/// Generates strides that grow in a random order, each gap widened by a factor of `gap`.
 fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), gap), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -94,13 +94,13 @@ fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = L
     })
 }
 
-/// A coordinate of a shape, with the same nesting.
+/// Generates a coordinate of a shape, with the same nesting.
 pub fn coordinate(shape: &Shape) -> impl Strategy<Value = Coord> + use<> {
     let shape = shape.clone();
     (0..shape.size()).prop_map(move |index| coord_of_index(index, &shape))
 }
 
-/// A slicing coordinate of a shape: some modes kept, some fixed, at any depth.
+/// Generates a slicing coordinate of a shape: some modes kept, some fixed, at any depth.
 pub fn slicer(shape: &Shape) -> impl Strategy<Value = Slicer> + use<> {
     let shape = shape.clone();
     (0..shape.size(), vec(0..3_u8, 1..=6)).prop_map(move |(index, choices)| {
@@ -119,7 +119,7 @@ fn slice_of(shape: &Shape, coord: &Coord, choose: &mut impl FnMut() -> u8) -> Sl
     }
 }
 
-/// A tiler for a layout: extents and strided layouts, for the whole or by mode, most of which divide.
+/// Generates a tiler for a layout: extents and strided layouts, for the whole or by mode, most of which divide.
 pub fn tiler(layout: &Layout) -> impl Strategy<Value = Tiler> + use<> {
     let whole = tile(layout.size());
     let modes: Vec<_> = layout.modes().map(|mode| tile(mode.size()).boxed()).collect();
@@ -143,15 +143,15 @@ fn tile(size: i64) -> impl Strategy<Value = Tiler> {
     })
 }
 
-/// A swizzle of up to 3 bits whose period stays below 4096.
+/// Generates a swizzle of up to 3 bits whose period is below 4096.
 pub fn swizzle() -> impl Strategy<Value = Swizzle> {
     (0..=3_u32, 0..=5_u32, -4..=4_i32).prop_filter_map("bits that do not overlap", |(bits, base, shift)| {
         Swizzle::new(bits, base, shift).ok()
     })
 }
 
-/// A (thread, value) layout that gives every element of a tile of rank 1 to 3 one owner: each mode of the tile is a product of
-/// twos and threes, which are dealt to threads and values in any order.
+/// Generates a (thread, value) layout in which every element of a tile of rank 1 to 3 has one owner: each mode of the tile is a
+/// product of twos and threes, which are distributed over threads and values in any order.
 pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
     let factors = vec(vec(2..=3_i64, 0..=2), 1..=3);
     let digits = factors.prop_flat_map(|factors| {
@@ -172,14 +172,14 @@ pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
     })
 }
 
-/// The layout of extents and strides; `1:0` of none.
+/// Returns the layout of extents and strides; `1:0` if there are none.
 fn flat(modes: Vec<(i64, i64)>) -> Option<Layout> {
     let modes = if modes.is_empty() { vec![(1, 0)] } else { modes };
     let (shape, stride): (Vec<i64>, Vec<i64>) = modes.into_iter().unzip();
     Layout::new(shape.into_iter().collect::<Shape>(), stride.into_iter().collect::<IntTuple>()).ok()
 }
 
-/// A permutation of `0..rank` as an order for [`Layout::ordered`].
+/// Generates a permutation of `0..rank` as an order for [`Layout::ordered`].
 pub fn order(rank: usize) -> impl Strategy<Value = IntTuple> {
     Just((0_i64..).take(rank).collect::<Vec<_>>())
         .prop_shuffle()

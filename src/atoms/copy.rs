@@ -1,4 +1,4 @@
-//! Instructions that move data, as data: which thread moves which bits from where to where.
+//! Data-movement instructions as data: which thread moves which bits.
 
 mod table;
 
@@ -11,11 +11,11 @@ use crate::{
 
 pub use table::{copy_atom, copy_atoms};
 
-/// An instruction that moves data, as three (thread, bit) layouts: what each thread gives, what it gets, and the numbering
-/// that both refer to.
+/// An instruction that moves data, as three (thread, bit) layouts: the bits that each thread provides, the bits that it receives,
+/// and the reference numbering of both.
 ///
-/// As in CuTe, bits are numbered by the data, not by addresses. For `ldmatrix` and `stmatrix` bit `1024 i + 128 r + 16 c` is
-/// where element `c` of row `r` of 8×8 matrix `i` begins; a thread's row is the one whose address it gives.
+/// As in CuTe, bits are numbered by the data, not by addresses. For `ldmatrix` and `stmatrix`, element `c` of row `r` of 8×8
+/// matrix `i` starts at bit `1024 i + 128 r + 16 c`; a thread's row is the one whose address it provides.
 ///
 /// ```
 /// use warpwright::atoms::copy_atom;
@@ -23,7 +23,7 @@ pub use table::{copy_atom, copy_atoms};
 /// assert_eq!(load.mnemonic(), "ldmatrix.sync.aligned.m8n8.x4.shared.b16");
 /// assert_eq!(load.src().to_string(), "(32,128):(128,1)");
 /// assert_eq!(load.dst().to_string(), "(32,(32,4)):(32,(1,1024))");
-/// // In elements of 16 bits, lane 5 holds a pair of row 1 of each matrix.
+/// // In elements of 16 bits, lane 5 owns a pair of row 1 of each matrix.
 /// let held = load.value_layout(warpwright::atoms::CopySide::Destination, 16)?;
 /// assert_eq!((0..8).map(|v| held.index(5 + 32 * v)).collect::<Vec<_>>(), [10, 11, 74, 75, 138, 139, 202, 203]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -41,10 +41,10 @@ pub struct CopyAtom {
     reference: Layout,
 }
 
-/// What an atom does.
+/// The operation of an atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyKind {
-    /// A load and a store of so many bytes, from any memory or register to any other.
+    /// A load and a store of `bytes` bytes between any memory or registers.
     Universal {
         /// 1, 2, 4, 8 or 16.
         bytes: u32,
@@ -55,16 +55,16 @@ pub enum CopyKind {
         bytes: u32,
         /// Whether it bypasses L1: `.cg` instead of `.ca`.
         bypass_l1: bool,
-        /// Whether the bytes past the valid ones become zero.
+        /// Whether the bytes past the valid ones are zero-filled.
         zero_fill: bool,
     },
     /// `ldmatrix`, from shared memory to registers.
     LdMatrix(Matrices),
     /// `stmatrix`, from registers to shared memory.
     StMatrix(Matrices),
-    /// `movmatrix`, from registers to registers: the 8×8 matrix transposed.
+    /// `movmatrix`, from registers to registers; transposes an 8×8 matrix.
     MovMatrix,
-    /// A `shfl.bfly` between selections: transposes 2×2 blocks of 32 bits that two lanes hold, a row each
+    /// A `shfl.bfly` between selections; transposes 2×2 blocks of 32-bit words whose rows are owned by two lanes
     /// ([`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2)).
     Transpose2x2 {
         /// The bit in which the lanes differ: 1 or 4.
@@ -77,99 +77,100 @@ pub enum CopyKind {
 pub struct Matrices {
     /// 1, 2 or 4.
     pub count: u32,
-    /// Whether they are transposed on the way.
+    /// Whether they are transposed by the instruction.
     pub transposed: bool,
-    /// Bits of an element in registers: 16, or 8 for the forms of sm_100a.
+    /// Bits per element in registers: 16, or 8 for the forms of sm_100a.
     pub element_bits: u32,
-    /// Bits of an element in shared memory: less than in registers where it is expanded.
+    /// Bits per element in shared memory: fewer than in registers if elements are expanded.
     pub memory_bits: u32,
-    /// Rows of 16 bytes (8 or 12 of packed narrow elements) whose addresses lanes give.
+    /// Rows of 16 bytes (8 or 12 for packed narrow elements) whose addresses the lanes provide.
     pub rows: u32,
 }
 
 /// A side of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopySide {
-    /// What each thread gives: registers, or the bytes at the address that it passes.
+    /// The bits that each thread provides: registers, or the bytes at its address.
     Source,
-    /// What each thread gets.
+    /// The bits that each thread receives.
     Destination,
-    /// The side that holds every bit once, by which others tile.
+    /// The side that contains every bit once, by which tilings are defined.
     Reference,
 }
 
 impl CopyAtom {
-    /// CuTe's name.
+    /// Returns CuTe's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The instruction as the PTX manual spells it; empty where the memory decides (a universal copy) and for shuffles.
+    /// Returns the mnemonic in the PTX manual's spelling; empty for universal copies, which depend on the memory, and for
+    /// shuffles.
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic
     }
 
-    /// The instruction as CuTe spells it: some qualifiers stand elsewhere, which ptxas takes too.
+    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently; ptxas accepts both.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
     }
 
-    /// What it does.
+    /// Returns the operation.
     #[must_use]
     pub fn kind(&self) -> CopyKind {
         self.kind
     }
 
-    /// The lowest target that has it.
+    /// Returns the lowest target that supports the instruction.
     #[must_use]
     pub fn target(&self) -> Target {
         instructions::find(&self.mnemonic).map_or(Target::SM_75, |form| form.needs.lowest_target())
     }
 
-    /// Whether a target has it.
+    /// Returns whether a target supports the instruction.
     #[must_use]
     pub fn is_on(&self, target: Target) -> bool {
         instructions::find(&self.mnemonic).is_none_or(|form| target.features().contains(form.needs))
     }
 
-    /// The lowest PTX version that has it.
+    /// Returns the lowest PTX version that supports the instruction.
     #[must_use]
     pub fn version(&self) -> Version {
         instructions::find(&self.mnemonic).map_or(Version::new(6, 3), |form| form.version)
     }
 
-    /// Logical thread to lane: `1:0` or `32:1`.
+    /// Returns the layout logical thread → lane: `1:0` or `32:1`.
     #[doc(alias = "ThrID")]
     #[must_use]
     pub fn thread_ids(&self) -> &Layout {
         &self.threads
     }
 
-    /// What each thread gives: (thread, bit) → bit.
+    /// Returns the layout (thread, bit) → bit of the bits that each thread provides.
     #[doc(alias = "SrcLayout")]
     #[must_use]
     pub fn src(&self) -> &Layout {
         &self.src
     }
 
-    /// What each thread gets: (thread, bit) → bit.
+    /// Returns the layout (thread, bit) → bit of the bits that each thread receives.
     #[doc(alias = "DstLayout")]
     #[must_use]
     pub fn dst(&self) -> &Layout {
         &self.dst
     }
 
-    /// The side that holds every bit once: (thread, bit) → bit.
+    /// Returns the layout (thread, bit) → bit of the side that contains every bit once.
     #[doc(alias = "RefLayout")]
     #[must_use]
     pub fn reference(&self) -> &Layout {
         &self.reference
     }
 
-    /// The layout of a side.
+    /// Returns the layout of a side.
     #[must_use]
     pub fn layout(&self, side: CopySide) -> &Layout {
         match side {
@@ -179,17 +180,17 @@ impl CopyAtom {
         }
     }
 
-    /// The layout of a side in elements of `bits` bits: (thread, element) → element.
+    /// Returns the layout of a side in elements of `bits` bits: (thread, element) → element.
     ///
     /// # Errors
-    /// [`LayoutError::Upcast`] if threads hold parts of such elements.
+    /// [`LayoutError::Upcast`] if an element is split between threads.
     #[doc(alias = "ValLayoutSrc")]
     #[doc(alias = "ValLayoutDst")]
     pub fn value_layout(&self, side: CopySide, bits: u32) -> Result<Layout, LayoutError> {
         self.layout(side).recast(1, bits.into())
     }
 
-    /// The most bits that stay together on every side.
+    /// Returns the largest number of bits that stay contiguous on every side.
     #[must_use]
     pub fn unit_bits(&self) -> u32 {
         let sides = [CopySide::Source, CopySide::Destination, CopySide::Reference];
@@ -197,11 +198,11 @@ impl CopyAtom {
         (0..=7).map(|log| 128 >> log).find(|&bits| whole(bits)).unwrap_or(1)
     }
 
-    /// Returns which thread owns which unit of [`unit_bits`](Self::unit_bits). Where several threads give the same unit (idle
+    /// Returns which thread owns which unit of [`unit_bits`](Self::unit_bits). If several threads provide the same unit (idle
     /// lanes of `ldmatrix`), the layout is covering but not bijective.
     ///
     /// # Errors
-    /// None for the atoms of the table.
+    /// Never fails for the atoms of the table.
     pub fn fragment(&self, side: CopySide) -> Result<TvLayout, TvError> {
         let bits = self.unit_bits();
         let layout = self.value_layout(side, bits)?;
@@ -211,7 +212,7 @@ impl CopyAtom {
         TvLayout::new(format!("{} {side:?}", self.name), units, layout)?.packed(per_register as u32)
     }
 
-    /// The units of [`unit_bits`](Self::unit_bits) that a thread holds on a side, in order.
+    /// Returns the units of [`unit_bits`](Self::unit_bits) that a thread owns on a side, in order.
     #[must_use]
     pub fn units(&self, side: CopySide, thread: u32) -> Vec<u32> {
         let layout = self.layout(side);
@@ -224,16 +225,16 @@ impl CopyAtom {
             .collect()
     }
 
-    /// What the access to shared memory of `ldmatrix` or `stmatrix` costs, given the byte addresses of the rows that it
-    /// moves, eight to a matrix: a phase for each matrix.
+    /// Returns the bank conflicts of `ldmatrix` or `stmatrix` for the given byte addresses of the rows, eight per matrix,
+    /// with one phase per matrix.
     ///
     /// # Errors
-    /// [`AccessError::Misaligned`] if an address is no multiple of 16, [`AccessError::Lanes`] past 32.
+    /// [`AccessError::Misaligned`] if an address is not a multiple of 16, [`AccessError::Lanes`] for more than 32 rows.
     ///
     /// ```
     /// use warpwright::atoms::copy_atom;
     /// let load = copy_atom("SM75_U32x4_LDSM_N")?;
-    /// // 32 rows of a bf16 tile 64 wide: all in the same banks.
+    /// // 32 rows of a bf16 tile 64 columns wide: all in the same banks.
     /// assert_eq!(load.conflicts((0..32).map(|row| row * 128))?.passes, [8; 4]);
     /// assert_eq!(load.conflicts((0..32).map(|row| row * 144))?.passes, [1; 4]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -243,7 +244,7 @@ impl CopyAtom {
     }
 }
 
-/// Whether a layout of bits moves `bits` neighbours together, wherever they start.
+/// Returns whether a layout of bits moves aligned groups of `bits` bits together.
 fn holds_whole(layout: &Layout, bits: u32) -> bool {
     let Ok(units) = layout.recast(1, bits.into()) else { return false };
     let ([threads, values], [unit_threads, unit_values]) = (layout.shape().modes(), units.shape().modes())
@@ -266,7 +267,7 @@ impl fmt::Display for CopyAtom {
 }
 
 impl PartialEq for CopyAtom {
-    /// Atoms are told apart by their names.
+    /// Compares the names, which are unique.
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }

@@ -1,4 +1,4 @@
-//! Emitting matrix instructions on register fragments.
+//! Emission of matrix instructions on register fragments.
 
 use super::mma::{MmaAtom, MmaOperand, ScaleVector};
 use crate::{
@@ -6,32 +6,32 @@ use crate::{
     ptx::{Addition, Builder, Scalar, Val},
 };
 
-/// Metadata of a sparse A, as one lane holds it: [`Sparsity`](super::Sparsity) says which bits go where.
+/// The metadata of a sparse A that one lane provides; [`Sparsity`](super::Sparsity) defines the layout of the bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'k> {
     /// The register.
     pub bits: Val<'k, u32>,
-    /// Whose registers count, of each four lanes: less than [`Sparsity::selectors`](super::Sparsity::selectors).
+    /// The lane of each four whose register is read: less than [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
 
-/// Scales of A or B, as one lane holds them.
+/// The scales of A or B that one lane provides.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale<'k> {
     /// The register.
     pub bits: Val<'k, u32>,
-    /// Where the scales begin: any byte for one scale, 0 or 2 for two, 0 for four.
+    /// The byte at which the scales start: any for one scale, 0 or 2 for two, 0 for four.
     pub byte: u32,
-    /// Whose registers count, of each four lanes: 0 or 1 for A (lanes 0 and 1, or 2 and 3), 0 … 3 for B.
+    /// The lane of each four whose register is read: 0 or 1 for A (lanes 0 and 1, or 2 and 3), 0 … 3 for B.
     pub thread: u32,
 }
 
 impl<'k> Builder<'k> {
-    /// D = A·B + C on the fragments of one lane: [`MmaAtom::fragment`] says which elements the registers hold.
+    /// Emits D = A·B + C on the fragments of a lane; [`MmaAtom::fragment`] returns the elements of each register.
     ///
-    /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits
-    /// (`u32`, `i32`, [`B32`](crate::ptx::B32)) for every type of up to 32 bits; tf32 is bits too. Too many or too few registers,
-    /// or registers of another type, are an error of the caller's line.
+    /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
+    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 is also passed as bits. A wrong number or type of
+    /// registers is an error at the caller's line.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -63,7 +63,7 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, None)
     }
 
-    /// [`mma`](Self::mma) with a sparse A, whose registers hold the elements that are stored.
+    /// Emits [`mma`](Self::mma) with a sparse A, whose registers contain the stored elements.
     #[doc(alias = "mma.sp")]
     #[track_caller]
     pub fn mma_sparse<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -77,7 +77,7 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// [`mma`](Self::mma) with A and B scaled in blocks. Its arithmetic is not verified: see [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with block-scaled A and B. Its arithmetic is unverified: see [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
     pub fn mma_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -91,7 +91,7 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, Some(scales))
     }
 
-    /// [`mma`](Self::mma) with a sparse A, and A and B scaled in blocks. Its arithmetic is not verified.
+    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. Its arithmetic is unverified.
     #[track_caller]
     pub fn mma_sparse_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -105,7 +105,7 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), Some(scales))
     }
 
-    /// C += A·B in C's own registers, which the innermost emitted loop must carry: older handles to them are refused.
+    /// Emits C += A·B in C's registers, which the innermost emitted loop must carry; older handles to them are rejected.
     #[track_caller]
     pub fn mma_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -121,8 +121,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Transposes the 2×2 words that this lane and the one whose number differs in `lane_bit` hold, a row each: the lane
-    /// without the bit gets both first words, the other both second ones.
+    /// Transposes a 2×2 block of words whose rows are owned by two lanes that differ in `lane_bit`: the lane
+    /// without the bit receives both first words, the other one both second words.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {
@@ -154,7 +154,7 @@ impl<'k> Builder<'k> {
 /// A, B and C.
 type Factors<'v, 'k, A, B, C> = (&'v [Val<'k, A>], &'v [Val<'k, B>], &'v [Val<'k, C>]);
 
-/// Whether the instruction takes these operands, and what it takes besides.
+/// Checks the operands against the atom and returns its qualifiers, or records an error.
 fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
     atom: &MmaAtom,
     (a, b, c): Factors<'_, 'k, A, B, C>,
@@ -214,7 +214,7 @@ fn check_scale(
     Ok(())
 }
 
-/// Whether `count` registers of type `T` are an operand.
+/// Checks that `count` registers of type `T` match an operand.
 fn fits<T: Scalar>(atom: &MmaAtom, operand: MmaOperand, count: usize) -> Result<(), String> {
     let (ty, class, registers) =
         (atom.operand_type(operand), atom.register_class(operand), atom.registers(operand));

@@ -1,4 +1,4 @@
-//! Matrix multiply-accumulate instructions as data: `mma.sync`, `mma.sp`, `wgmma`, and what one thread does alone.
+//! Matrix multiply-accumulate instructions as data: `mma.sync`, `mma.sp`, `wgmma`, and products of a single thread.
 
 mod layouts;
 mod operand;
@@ -21,10 +21,10 @@ pub use table::{UnknownAtom, mma_atom, mma_atoms, mma_with_mnemonic};
 
 use operand::Registers;
 
-/// An instruction that computes D = A·B + C, as data: shape, types, and which thread holds which element.
+/// An instruction that computes D = A·B + C, as data: shape, types, and the owner of each element.
 ///
-/// A is M×K, B is seen as N×K, C and D are M×N. Layouts map (thread, value) to `row + col · rows`; values are in register
-/// order, lowest bits first. Every atom stands in one table, made of a few rules: [`mma_atoms`] lists it, [`mma_atom`] finds
+/// A is M×K, B is N×K (transposed, as in CuTe), C and D are M×N. Layouts map (thread, value) to `row + col · rows`; values are in
+/// register order, lowest bits first. All atoms are generated from one table: [`mma_atoms`] lists them, [`mma_atom`] looks up
 /// a name.
 ///
 /// ```
@@ -50,7 +50,7 @@ pub struct MmaAtom {
     bit_op: Option<BitOp>,
     sparsity: Option<Sparsity>,
     block_scale: Option<BlockScale>,
-    /// Where the instruction table does not have it.
+    /// The version and target, if the form is not in the instruction table.
     support: Option<(Version, Target)>,
     layouts: [OnceLock<Layout>; 4],
     threads: OnceLock<Layout>,
@@ -70,7 +70,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Threads in it.
+    /// Returns the number of threads.
     #[must_use]
     pub const fn threads(self) -> u32 {
         match self {
@@ -82,53 +82,53 @@ impl Group {
     }
 }
 
-/// What stands for the product of single bits.
+/// The operation that replaces multiplication for single bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BitOp {
     /// Counts the bits in which the operands differ.
     Xor,
-    /// Counts the bits that both have.
+    /// Counts the bits that are set in both operands.
     And,
 }
 
 impl MmaAtom {
-    /// CuTe's name where CuTe has the atom, or else one made in the same way.
+    /// Returns CuTe's name, or for an atom that CuTe does not define, a name formed by the same rules.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The instruction as the PTX manual spells it; empty for an atom of several instructions (complex numbers).
+    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom of several instructions (complex numbers).
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic
     }
 
-    /// The instruction as CuTe spells it: some qualifiers stand elsewhere, which ptxas takes too.
+    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently; ptxas accepts both.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
     }
 
-    /// Rows of A, rows of B (columns of the product), and columns of both: (M, N, K).
+    /// Returns (M, N, K): the rows of A, the rows of B (columns of the product), and the columns of both.
     #[must_use]
     pub fn shape(&self) -> (u32, u32, u32) {
         self.shape
     }
 
-    /// The threads that execute it together.
+    /// Returns the threads that execute the instruction together.
     #[must_use]
     pub fn group(&self) -> Group {
         self.group
     }
 
-    /// The lowest target that has it. Instructions of sm_70 are given for sm_75, the oldest target there is here.
+    /// Returns the lowest target that supports the instruction: sm_75, the oldest supported here, for instructions of sm_70.
     #[must_use]
     pub fn target(&self) -> Target {
         self.support().1
     }
 
-    /// The lowest PTX version that has it.
+    /// Returns the lowest PTX version that supports the instruction.
     #[must_use]
     pub fn version(&self) -> Version {
         self.support().0
@@ -142,7 +142,7 @@ impl MmaAtom {
         })
     }
 
-    /// Whether a target has it.
+    /// Returns whether a target supports the instruction.
     #[must_use]
     pub fn is_on(&self, target: Target) -> bool {
         match (self.support, instructions::find(&self.mnemonic)) {
@@ -151,31 +151,32 @@ impl MmaAtom {
         }
     }
 
-    /// Whether a kernel can emit it on registers: all but `wgmma`, complex numbers, and what no version of PTX up to 9.0 has.
+    /// Returns whether kernels can emit the instruction on registers: all except `wgmma`, complex numbers, and forms that require
+    /// a PTX version later than 9.0.
     #[must_use]
     pub fn is_emitted(&self) -> bool {
         self.group != Group::Warpgroup && instructions::find(&self.mnemonic).is_some()
     }
 
-    /// Whether sums beyond s32 become its extreme instead of wrapping (`.satfinite`).
+    /// Returns whether sums that overflow s32 are clamped instead of wrapping (`.satfinite`).
     #[must_use]
     pub fn saturates(&self) -> bool {
         self.saturates
     }
 
-    /// What multiplies single bits; none for numbers.
+    /// Returns the operation that replaces multiplication for single bits; `None` for other types.
     #[must_use]
     pub fn bit_op(&self) -> Option<BitOp> {
         self.bit_op
     }
 
-    /// How A is compressed; none for a dense A.
+    /// Returns the compression of A; `None` if A is dense.
     #[must_use]
     pub fn sparsity(&self) -> Option<&Sparsity> {
         self.sparsity.as_ref()
     }
 
-    /// How A and B are scaled in blocks; none for most.
+    /// Returns the block scaling of A and B, if any.
     #[must_use]
     pub fn block_scale(&self) -> Option<&BlockScale> {
         self.block_scale.as_ref()
@@ -187,37 +188,37 @@ impl MmaAtom {
         &self.operands[operand as usize]
     }
 
-    /// The number format of an operand.
+    /// Returns the number format of an operand.
     #[must_use]
     pub fn operand_type(&self, operand: MmaOperand) -> MmaType {
         self.registers_of(operand).ty
     }
 
-    /// Where an operand is read from.
+    /// Returns the memory from which an operand is read.
     #[must_use]
     pub fn source(&self, operand: MmaOperand) -> Source {
         self.registers_of(operand).source
     }
 
-    /// The orders in which A or B may lie: of a warp's `mma`, `.row` A and `.col` B are K-major. C and D have none.
+    /// Returns the supported orders of A or B: for `mma`, `.row` A and `.col` B are K-major. Empty for C and D.
     #[must_use]
     pub fn majors(&self, operand: MmaOperand) -> &'static [Major] {
         self.registers_of(operand).majors
     }
 
-    /// The class of an operand's registers.
+    /// Returns the class of an operand's registers.
     #[must_use]
     pub fn register_class(&self, operand: MmaOperand) -> RegClass {
         self.registers_of(operand).class
     }
 
-    /// Elements that one register holds; for a sparse A, stored ones.
+    /// Returns the number of elements per register; for a sparse A, of stored elements.
     #[must_use]
     pub fn per_register(&self, operand: MmaOperand) -> u32 {
         self.registers_of(operand).per_register
     }
 
-    /// Registers of an operand in each thread; 1, the descriptor, for one in shared memory.
+    /// Returns the number of registers per thread; 1, the descriptor, for an operand in shared memory.
     #[must_use]
     pub fn registers(&self, operand: MmaOperand) -> u32 {
         let registers = self.registers_of(operand);
@@ -228,7 +229,7 @@ impl MmaAtom {
         (rows * cols * registers.parts).div_ceil(self.group.threads() * registers.per_register)
     }
 
-    /// Rows and columns of an operand: M×K, N×K or M×N.
+    /// Returns the rows and columns of an operand: M×K, N×K or M×N.
     #[must_use]
     pub fn operand_size(&self, operand: MmaOperand) -> (u32, u32) {
         let (m, n, k) = self.shape;
@@ -239,7 +240,7 @@ impl MmaAtom {
         }
     }
 
-    /// As [`operand_size`](Self::operand_size), a sparse A compressed.
+    /// Returns [`operand_size`](Self::operand_size), compressed for a sparse A.
     fn stored_size(&self, operand: MmaOperand) -> (u32, u32) {
         let (rows, cols) = self.operand_size(operand);
         let halves = operand == MmaOperand::A && self.sparsity.is_some();
@@ -248,17 +249,17 @@ impl MmaAtom {
 
     // ── Layouts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Logical thread to lane: `32:1`, or `(4,2):(1,16)` for the quad pair of lanes 0–3 and 16–19.
+    /// Returns the layout logical thread → lane: `32:1`, or `(4,2):(1,16)` for the quad pair of lanes 0–3 and 16–19.
     #[doc(alias = "ThrID")]
     #[must_use]
     pub fn thread_ids(&self) -> &Layout {
         self.threads.get_or_init(|| layouts::thread_ids(self.group))
     }
 
-    /// An operand's (thread, value) layout onto `row + col · rows`.
+    /// Returns an operand's (thread, value) layout onto `row + col · rows`.
     ///
-    /// Of a sparse A it covers the uncompressed M×K matrix, as in CuTe: a register's values are all elements that its stored
-    /// ones may be. An operand in shared memory belongs to every thread.
+    /// For a sparse A, it covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its
+    /// stored elements may represent. An operand in shared memory belongs to every thread.
     #[must_use]
     pub fn layout(&self, operand: MmaOperand) -> &Layout {
         self.layouts[operand as usize].get_or_init(|| {
@@ -268,35 +269,35 @@ impl MmaAtom {
         })
     }
 
-    /// Of A, onto `m + k · M`.
+    /// Returns the layout of A, onto `m + k · M`.
     #[doc(alias = "ALayout")]
     #[must_use]
     pub fn layout_a(&self) -> &Layout {
         self.layout(MmaOperand::A)
     }
 
-    /// Of B, onto `n + k · N`.
+    /// Returns the layout of B, onto `n + k · N`.
     #[doc(alias = "BLayout")]
     #[must_use]
     pub fn layout_b(&self) -> &Layout {
         self.layout(MmaOperand::B)
     }
 
-    /// Of C, onto `m + n · M`.
+    /// Returns the layout of C, onto `m + n · M`.
     #[doc(alias = "CLayout")]
     #[must_use]
     pub fn layout_c(&self) -> &Layout {
         self.layout(MmaOperand::C)
     }
 
-    /// Of D, onto `m + n · M`: as C's, but for the quad-pair form with f16 C and f32 D.
+    /// Returns the layout of D, onto `m + n · M`. It equals C's, except for the quad-pair form with f16 C and f32 D.
     #[must_use]
     pub fn layout_d(&self) -> &Layout {
         self.layout(MmaOperand::D)
     }
 
-    /// Returns which register of which thread contains which element. Of a sparse A, the elements are those of the compressed
-    /// M×K/2 matrix. Threads are logical: [`thread_ids`](Self::thread_ids) has the lane of each.
+    /// Returns the owner of each element: thread and register. For a sparse A, the elements are those of the compressed
+    /// M×K/2 matrix. Threads are logical; [`thread_ids`](Self::thread_ids) maps them to lanes.
     ///
     /// # Errors
     /// [`NotInRegisters`] for an operand in shared memory.
@@ -314,7 +315,7 @@ impl MmaAtom {
         Ok(fragment.expect("the rules stay within the operand and fill registers, as the tests check"))
     }
 
-    /// [`fragment`](Self::fragment) of A.
+    /// Returns the [`fragment`](Self::fragment) of A.
     ///
     /// # Errors
     /// If A is in shared memory.
@@ -322,7 +323,7 @@ impl MmaAtom {
         self.fragment(MmaOperand::A)
     }
 
-    /// [`fragment`](Self::fragment) of B.
+    /// Returns the [`fragment`](Self::fragment) of B.
     ///
     /// # Errors
     /// If B is in shared memory.
@@ -330,13 +331,13 @@ impl MmaAtom {
         self.fragment(MmaOperand::B)
     }
 
-    /// [`fragment`](Self::fragment) of C, which is always in registers.
+    /// Returns the [`fragment`](Self::fragment) of C, which is always in registers.
     #[must_use]
     pub fn fragment_c(&self) -> TvLayout {
         self.sum_fragment(MmaOperand::C)
     }
 
-    /// [`fragment`](Self::fragment) of D, which is always in registers.
+    /// Returns the [`fragment`](Self::fragment) of D, which is always in registers.
     #[must_use]
     pub fn fragment_d(&self) -> TvLayout {
         self.sum_fragment(MmaOperand::D)
@@ -360,7 +361,7 @@ impl fmt::Display for MmaAtom {
 }
 
 impl PartialEq for MmaAtom {
-    /// Atoms are told apart by their names.
+    /// Compares the names, which are unique.
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }

@@ -21,39 +21,39 @@ pub enum MmaType {
     S16,
     /// Signed, 32 bits.
     S32,
-    /// 4 bits, 2 of exponent and 1 of fraction. Where a number takes a byte (`kind::f8f6f4`, `kind::mxf8f6f4`) it is bits 2 … 5
-    /// of it, while those of 6 bits are the low ones (as CUTLASS packs them).
+    /// 4 bits: 2 of exponent, 1 of fraction. If an element occupies a byte (`kind::f8f6f4`, `kind::mxf8f6f4`), it is in bits 2
+    /// … 5, whereas 6-bit elements are in the low bits (as packed by CUTLASS).
     E2m1,
-    /// 6 bits, 2 of exponent and 3 of fraction.
+    /// 6 bits: 2 of exponent, 3 of fraction.
     E2m3,
-    /// 6 bits, 3 of exponent and 2 of fraction.
+    /// 6 bits: 3 of exponent, 2 of fraction.
     E3m2,
-    /// 8 bits, 4 of exponent and 3 of fraction.
+    /// 8 bits: 4 of exponent, 3 of fraction.
     E4m3,
-    /// 8 bits, 5 of exponent and 2 of fraction.
+    /// 8 bits: 5 of exponent, 2 of fraction.
     E5m2,
-    /// A scale: 8 bits of exponent without sign, a power of two.
+    /// A scale: an unsigned 8-bit exponent, a power of two.
     Ue8m0,
-    /// A scale: e4m3 without sign.
+    /// A scale: unsigned e4m3.
     Ue4m3,
-    /// IEEE half.
+    /// IEEE half precision.
     F16,
     /// bfloat16.
     Bf16,
     /// f32 whose low 13 bits are ignored.
     Tf32,
-    /// IEEE single.
+    /// IEEE single precision.
     F32,
-    /// IEEE double.
+    /// IEEE double precision.
     F64,
-    /// A pair of doubles, real and imaginary part: several instructions on [`F64`](Self::F64).
+    /// A pair of f64, real and imaginary part; implemented by several instructions on [`F64`](Self::F64).
     C64,
-    /// Three doubles that make a complex number after Gauss's three products.
+    /// Three f64 that represent a complex number in Gauss's three-product method.
     Gc64,
 }
 
 impl MmaType {
-    /// Name in PTX: `"bf16"`. Complex numbers, which PTX lacks, are `"c64"` and `"gc64"`.
+    /// Returns the name in PTX: `"bf16"`. Complex numbers, which PTX does not have, are `"c64"` and `"gc64"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,12 +81,12 @@ impl MmaType {
         }
     }
 
-    /// Name inside the names of CuTe's atoms: `"BF16"`, and `"U1"` for single bits.
+    /// Returns the name in CuTe's atom names: `"BF16"`, and `"U1"` for single bits.
     pub(super) fn cute_name(self) -> String {
         if self == MmaType::B1 { "U1".to_owned() } else { self.name().to_uppercase() }
     }
 
-    /// Bits of a number; [`Tf32`](Self::Tf32) is held in 32.
+    /// Returns the number of bits; [`Tf32`](Self::Tf32) is stored in 32.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {

@@ -2,7 +2,7 @@
 
 use crate::layout::{Layout, TvLayout};
 
-/// Width of an element, and so the number of elements in a 32-bit register.
+/// The width of an element, which determines the number of elements per 32-bit register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementWidth {
     /// e4m3, e5m2, s8, u8: four per register.
@@ -16,7 +16,7 @@ pub enum ElementWidth {
 }
 
 impl ElementWidth {
-    /// The width of elements of `bytes` bytes.
+    /// Returns the width of elements of `bytes` bytes.
     pub(crate) const fn of(bytes: u32) -> Self {
         match bytes {
             1 => ElementWidth::B8,
@@ -26,7 +26,7 @@ impl ElementWidth {
         }
     }
 
-    /// Elements in one register.
+    /// Returns the number of elements per register.
     #[must_use]
     pub const fn per_register(self) -> u32 {
         match self {
@@ -37,26 +37,26 @@ impl ElementWidth {
     }
 }
 
-/// Which way the pairs of a register tile run.
+/// The direction of the pairs of a register tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TileLayout {
     /// Pairs along a row: operand A of `mma`, and the accumulator.
     Row,
-    /// Pairs along a column: the row layout of the transposed tile, register for register.
+    /// Pairs along a column: the same registers as the row layout of the transposed tile.
     Col,
 }
 
-/// The subtile of register tiles (`rt_base`): 16×16 elements, 8 a lane, in 4 registers of 16-bit pairs or 8 of 32 or 64 bits; for
-/// elements of 8 bits 16×32 (32×16 in the column layout), 16 a lane in 4 registers.
+/// Returns the subtile of register tiles (`rt_base`): 16×16 elements, 8 per lane, in 4 registers of 16-bit pairs or 8 of 32 or
+/// 64 bits; for 8-bit elements 16×32 (32×16 in the column layout), 16 per lane in 4 registers.
 ///
-/// With lane = 4g + t: element `e` of pair `k` is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in the row layout, and
-/// the two swapped in the column layout. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for elements
-/// of 8 bits that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
+/// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in the row layout;
+/// the column layout swaps row and column. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit
+/// elements that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
 #[must_use]
 pub fn rt_base(layout: TileLayout, width: ElementWidth) -> TvLayout {
     let element: i64 = if width == ElementWidth::B8 { 4 } else { 2 };
     let length = 8 * element;
-    // Steps along the elements of a register and across them, onto `row + rows · col`.
+    // Modes along the elements of a register and across them, onto `row + rows · col`.
     let (name, shape, along, across) = match layout {
         TileLayout::Row => ("row tile", (16, length), 16, 1),
         TileLayout::Col => ("col tile", (length, 16), 1, length),

@@ -1,4 +1,4 @@
-//! Copy instructions: the elements that each thread supplies and receives.
+//! Copy instructions: the elements that each thread provides and receives.
 
 use super::error::DrawError;
 use super::grid::{Picture, Table};
@@ -11,14 +11,14 @@ use crate::tensor::TiledCopy;
 const ROW_BITS: i64 = 128;
 
 impl Picture {
-    /// Draws the elements that each thread supplies and receives: `T` is the thread, `V` its value. The same cell of both tables is
-    /// the same element.
+    /// Draws the elements that each thread provides and receives: `T` is the thread, `V` its value. The same cell of both
+    /// tables is the same element.
     ///
     /// Cells are elements of `bits` bits. The default is 16 (or 8) bits for matrix instructions, otherwise 32 bits or the
     /// smallest unit that is moved. Rows are 128 bits: a row of an 8×8 matrix.
     ///
     /// # Errors
-    /// As [`Picture::of_thread_values`]; [`DrawError::Layout`] if threads own parts of such elements.
+    /// Those of [`Picture::of_thread_values`]; [`DrawError::Layout`] if an element is split between threads.
     pub fn of_copy(atom: &CopyAtom, bits: Option<u32>, highlight: Highlight) -> Result<Picture, DrawError> {
         let bits = bits.unwrap_or(match atom.kind() {
             CopyKind::LdMatrix(matrices) | CopyKind::StMatrix(matrices) => matrices.element_bits,
@@ -41,7 +41,7 @@ impl Picture {
     /// Draws the elements that each thread reads and writes in a tiled copy. The same cell of both tables is the same element.
     ///
     /// # Errors
-    /// As [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.
+    /// Those of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.
     pub fn of_tiled_copy(copy: &TiledCopy, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |side: TvLayout, title: &str| {
             Owners::new(side.layout(), (side.rows(), side.cols()), highlight).table(title)

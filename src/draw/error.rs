@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::layout::{AccessError, LayoutError};
 use crate::tensor::TensorError;
 
-/// A picture that cannot be drawn.
+/// Errors of drawing a picture.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrawError {

@@ -29,7 +29,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// One line of text.
+    /// Creates a cell with one line of text.
     #[must_use]
     pub fn new(text: impl Into<String>, tint: Tint) -> Self {
         Cell { lines: vec![text.into()], tint, alarm: false }
@@ -43,7 +43,7 @@ pub struct Table {
     pub(super) axes: (String, String),
     pub(super) row_labels: Vec<String>,
     pub(super) col_labels: Vec<String>,
-    /// In row-major order.
+    /// The cells in row-major order.
     pub(super) cells: Vec<Cell>,
 }
 
@@ -85,25 +85,25 @@ impl Table {
         self
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.row_labels.len()
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn cols(&self) -> usize {
         self.col_labels.len()
     }
 
-    /// The cell at a row and a column, if it exists.
+    /// Returns the cell at a row and a column, if it exists.
     #[must_use]
     pub fn cell(&self, row: usize, col: usize) -> Option<&Cell> {
         if col < self.cols() { self.cells.get(row * self.cols() + col) } else { None }
     }
 
-    /// The names of the row and column axes, as shown in the corner.
+    /// Returns the names of the row and column axes, as shown in the corner.
     pub(super) fn corner(&self) -> String {
         match (self.axes.0.as_str(), self.axes.1.as_str()) {
             ("", "") => String::new(),
@@ -132,7 +132,7 @@ impl Picture {
         Picture { title: title.into(), tables: vec![vec![Some(table)]], notes: Vec::new() }
     }
 
-    /// All tables, row by row.
+    /// Returns all tables, row by row.
     pub fn all_tables(&self) -> impl Iterator<Item = &Table> {
         self.tables.iter().flatten().flatten()
     }

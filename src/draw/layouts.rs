@@ -21,7 +21,7 @@ impl Picture {
         Ok(Picture::of_table(name(layout), table(layout.shape(), cell)?))
     }
 
-    /// Draws the coordinate at each coordinate of a layout with basis-vector strides.
+    /// Draws the value at each coordinate of a layout with basis-vector strides.
     ///
     /// # Errors
     /// [`DrawError::TooLarge`] for more than 65 536 elements.
@@ -34,7 +34,7 @@ impl Picture {
     }
 }
 
-/// The layout as text, without an identity swizzle.
+/// Returns the layout as text, without an identity swizzle.
 pub(super) fn name(layout: &ComposedLayout) -> String {
     if is_plain(layout) { layout.layout().to_string() } else { layout.to_string() }
 }
@@ -43,12 +43,12 @@ fn is_plain(layout: &ComposedLayout) -> bool {
     layout.swizzle() == Swizzle::NONE && layout.offset() == 0
 }
 
-/// One of eight hues, cyclically.
+/// Returns one of eight hues, cyclically.
 pub(super) fn hue(number: i64) -> Tint {
     Tint::Hue(number.rem_euclid(8) as u8)
 }
 
-/// Rows are mode 0, columns the other modes together; one row for a shape of rank 1.
+/// Builds a table: rows are mode 0, columns the other modes together; one row for a shape of rank 1.
 fn table(shape: &Shape, cell: impl Fn(i64) -> Cell) -> Result<Table, DrawError> {
     let rows = if shape.rank() > 1 { shape.modes()[0].size() } else { 1 };
     let cols = shape.size() / rows;

@@ -63,7 +63,7 @@ pub enum Anchor {
 }
 
 impl Picture {
-    /// Lays the picture out.
+    /// Computes the positions of all cells and texts.
     pub fn scene(&self) -> Scene {
         Scene::new(self)
     }
@@ -92,7 +92,7 @@ impl Scene {
             let mut x = MARGIN;
             for (table, frame) in row.iter().zip(&frames) {
                 if let Some(table) = table {
-                    // The tables of a column start at one x, those of a row at one y.
+                    // The tables of a column have the same x, those of a row the same y.
                     scene.table(table, (x + frame.before.0, y + tallest.before.1), cell);
                 }
                 x += frame.before.0 + frame.cells.0 + MARGIN;
@@ -125,7 +125,7 @@ impl Scene {
         self.texts.push(Text { at, anchor, paint, bold, text: text.to_owned() });
     }
 
-    /// A table whose first cell is at `(left, top)`.
+    /// Adds a table whose first cell is at `(left, top)`.
     fn table(&mut self, table: &Table, (left, top): (i32, i32), cell: (i32, i32)) {
         let label_y = top - LINE - 1;
         if !table.title.is_empty() {
@@ -163,7 +163,7 @@ impl Scene {
     }
 }
 
-/// The width and height of every cell of a picture.
+/// Returns the width and height of every cell of a picture.
 fn cell_size(picture: &Picture) -> (i32, i32) {
     let cells = || picture.all_tables().flat_map(|table| &table.cells);
     let texts = cells().flat_map(|cell| &cell.lines);
@@ -183,7 +183,7 @@ fn label_width(table: &Table) -> i32 {
     labels.chain([width(&table.corner())]).max().unwrap_or(0) + PAD.0
 }
 
-/// The space that a table takes: before its first cell, and its cells.
+/// The space that a table occupies: before its first cell, and its cells.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frame {
     before: (i32, i32),

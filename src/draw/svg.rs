@@ -36,7 +36,7 @@ impl Picture {
     }
 }
 
-/// A class for each paint, for light and for dark pages.
+/// Returns a class for each paint, for light and for dark pages.
 fn style() -> String {
     let rules = |theme: Theme| {
         let mut rules = String::new();
@@ -54,7 +54,7 @@ fn style() -> String {
     format!("{}@media(prefers-color-scheme:dark){{{}}}", rules(Theme::Light), rules(Theme::Dark))
 }
 
-/// One path for the cells of each color, then one around the marked cells.
+/// Renders one path for the cells of each color, then one around the marked cells.
 fn boxes(boxes: &[Rect], document: &mut Document) {
     let mut outlines: BTreeMap<Paint, String> = BTreeMap::new();
     let mut alarms = String::new();
@@ -75,7 +75,7 @@ fn boxes(boxes: &[Rect], document: &mut Document) {
     }
 }
 
-/// One group for the texts of each color and anchor.
+/// Renders one group for the texts of each color and anchor.
 fn texts(texts: &[Text], document: &mut Document) {
     let mut groups: BTreeMap<(Paint, Anchor, bool), Group> = BTreeMap::new();
     for text in texts.iter().filter(|text| !text.text.is_empty()) {

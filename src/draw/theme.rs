@@ -1,4 +1,4 @@
-//! Colors: cells keep theirs on light and dark pages, only the page changes.
+//! Colors: cells have the same colors on light and dark pages, only the page differs.
 
 /// Red, green and blue.
 pub type Rgb = [u8; 3];
@@ -30,7 +30,7 @@ pub enum Paint {
     Dim,
     /// Text of a dimmed cell.
     DimInk,
-    /// Text of a coloured cell.
+    /// Text of a colored cell.
     CellInk,
     /// A hue, 0 to 7.
     Hue(u8),
@@ -51,7 +51,7 @@ const HUES: [Rgb; 8] = [
 ];
 
 impl Paint {
-    /// All paints.
+    /// Returns all paints.
     pub(super) fn all() -> impl Iterator<Item = Paint> {
         let fixed = [
             Paint::Page,
@@ -67,7 +67,7 @@ impl Paint {
         fixed.into_iter().chain((0..8).map(Paint::Hue))
     }
 
-    /// The color on a page.
+    /// Returns the color on a page.
     pub fn rgb(self, theme: Theme) -> Rgb {
         let on = |light, dark| if theme == Theme::Light { light } else { dark };
         match self {
@@ -84,7 +84,7 @@ impl Paint {
         }
     }
 
-    /// A short name for style sheets.
+    /// Returns a short name for style sheets.
     pub(super) fn class(self) -> String {
         match self {
             Paint::Page => "page".into(),
@@ -101,7 +101,7 @@ impl Paint {
     }
 }
 
-/// In CSS and Typst notation.
+/// Returns the color in CSS and Typst notation.
 pub(super) fn hex([r, g, b]: Rgb) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }

@@ -18,7 +18,7 @@ pub enum Highlight {
 }
 
 impl Highlight {
-    /// Whether a thread is highlighted.
+    /// Returns whether a thread is highlighted.
     #[must_use]
     pub fn contains(self, thread: u32) -> bool {
         match self {
@@ -30,9 +30,8 @@ impl Highlight {
 }
 
 impl Picture {
-    /// Draws the owner of each element of a tile: `T` is the thread, `V` its value. `layout` maps (thread, value) to
-    /// `row + col · rows`. Threads have colors in turn; an element with several owners shows one of them and `+` the number of
-    /// others.
+    /// Draws the owner of each element of a tile: `T` is the thread, `V` its value. `layout` maps (thread, value) to `row + col
+    /// · rows`. Thread colors repeat cyclically; an element with several owners shows one of them and `+` the number of others.
     ///
     /// # Errors
     /// [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,
@@ -52,7 +51,7 @@ impl Picture {
 /// A tile whose elements are distributed over threads.
 pub(super) struct Owners<'a> {
     layout: &'a Layout,
-    /// Rows and columns; elements are numbered down the rows first.
+    /// Rows and columns; elements are numbered in column-major order.
     size: (i64, i64),
     highlight: Highlight,
     transposed: bool,
@@ -60,7 +59,7 @@ pub(super) struct Owners<'a> {
 }
 
 impl<'a> Owners<'a> {
-    /// `layout` maps (thread, value) to `row + col · rows`.
+    /// Creates the tile; `layout` maps (thread, value) to `row + col · rows`.
     pub(super) fn new(layout: &'a Layout, size: (i64, i64), highlight: Highlight) -> Self {
         Owners { layout, size, highlight, transposed: false, threads: None }
     }
@@ -75,7 +74,7 @@ impl<'a> Owners<'a> {
         Owners { threads: Some(threads), ..self }
     }
 
-    /// The table.
+    /// Returns the table.
     pub(super) fn table(&self, title: impl Into<String>) -> Result<Table, DrawError> {
         let owners = self.owners()?;
         let (rows, cols) = (self.size.0 as usize, self.size.1 as usize);
@@ -86,7 +85,7 @@ impl<'a> Owners<'a> {
         Table::new(title, (rows, cols), cell)
     }
 
-    /// The owners of each element, by offset.
+    /// Returns the owners of each element, by offset.
     fn owners(&self) -> Result<Vec<CellOwners>, DrawError> {
         let Owners { layout, size: (rows, cols), highlight, .. } = *self;
         let [threads, values] = layout.shape().modes() else {

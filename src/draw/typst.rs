@@ -69,7 +69,7 @@ fn write_cell(cell: &Cell, out: &mut String) {
     let _ = write!(out, "table.cell(fill: rgb(\"{fill}\"){stroke}, text(fill: rgb(\"{ink}\"), {body})), ");
 }
 
-/// A Typst string.
+/// Returns a Typst string literal.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

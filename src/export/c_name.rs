@@ -103,7 +103,7 @@ const RESERVED: &[&str] = &[
     "xor_eq",
 ];
 
-/// Whether `name` is a C identifier.
+/// Returns whether `name` is a C identifier.
 pub(super) fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

@@ -53,7 +53,7 @@ pub struct FileNames {
 pub struct KernelManifest {
     /// The name of the entry.
     pub name: String,
-    /// The description given by the kernel; empty if there is none.
+    /// The description given by the kernel; empty if none is given.
     pub description: String,
     /// The parameters in order.
     pub parameters: Vec<ParameterManifest>,
@@ -145,7 +145,7 @@ pub struct SharedBytes {
 
 impl Manifest {
     pub(super) fn new(name: &str, entries: &[&Entry], ptx: &str) -> Self {
-        // Taken from the text, because a module without kernels has a version and a target too.
+        // Parsed from the text, because a module without kernels also has a version and a target.
         let directive = |word: &str| {
             let line = ptx.lines().find_map(|line| line.strip_prefix(word));
             line.map(|rest| rest.trim().to_string()).unwrap_or_default()
@@ -167,7 +167,7 @@ impl Manifest {
         }
     }
 
-    /// The text of `NAME.json`.
+    /// Returns the text of `NAME.json`.
     pub fn to_json(&self) -> String {
         // Strings, numbers and lists cannot fail to serialize.
         let json = serde_json::to_string_pretty(self).unwrap_or_default();

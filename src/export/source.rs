@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::manifest::Manifest;
 
-/// The text of `NAME_source.h`.
+/// Returns the text of `NAME_source.h`.
 ///
 /// The array lists bytes: string literals are limited to 64 KiB by some compilers.
 pub(super) fn source(manifest: &Manifest, ptx: &str) -> String {

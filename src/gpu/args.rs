@@ -45,17 +45,17 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The stream of the launch.
+    /// Returns the stream of the launch.
     pub fn stream(&self) -> &'a CudaStream {
         self.stream
     }
 
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether the list is empty.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -97,7 +97,7 @@ impl<'a> Args<'a> {
         self.value(address)
     }
 
-    /// Records an argument of another context; the launch rejects it.
+    /// Returns whether the argument belongs to another context, and records it, so that the launch rejects it.
     fn is_foreign(&mut self, home: &CudaStream) -> bool {
         let foreign = home.context() != self.stream.context();
         if foreign {
@@ -118,7 +118,7 @@ impl<'a> Args<'a> {
         self.entries.push((first, size));
     }
 
-    /// The start address of the buffer that [`Args::read`] or [`Args::write`] added last.
+    /// Returns the start address of the buffer that [`Args::read`] or [`Args::write`] added last.
     pub(crate) fn last_address(&self) -> Option<u64> {
         self.last_address
     }
@@ -127,12 +127,12 @@ impl<'a> Args<'a> {
         self.foreign
     }
 
-    /// The sizes in bytes, in order.
+    /// Returns the sizes in bytes, in order.
     pub(crate) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
         self.entries.iter().map(|&(_, size)| size)
     }
 
-    /// The value of `kernelParams`: a pointer to each argument, valid until the next change.
+    /// Returns the value of `kernelParams`: a pointer to each argument, valid until the next change.
     pub(crate) fn pointers(&mut self) -> Vec<*mut c_void> {
         let base = self.slots.as_mut_ptr();
         // SAFETY: every entry's first slot is in bounds.

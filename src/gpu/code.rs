@@ -34,12 +34,12 @@ impl CudaCode {
         Self(raw)
     }
 
-    /// The raw code.
+    /// Returns the raw code.
     pub const fn raw(self) -> u32 {
         self.0
     }
 
-    /// The code's name in `cuda.h`, or `None` for an unknown code.
+    /// Returns the code's name in `cuda.h`, or `None` for an unknown code.
     #[doc(alias = "cuGetErrorName")]
     pub fn name(self) -> Option<&'static str> {
         NAMES.binary_search_by_key(&self.0, |&(code, _)| code).ok().map(|i| NAMES[i].1)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The properties and limits of a device. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceProperties {
-    /// The device ordinal, from 0.
+    /// The 0-based device ordinal.
     pub ordinal: usize,
     /// The device name: `NVIDIA H200`.
     pub name: String,
@@ -55,7 +55,7 @@ impl DeviceProperties {
         let xyz = |first: c_int| Ok::<_, CallFailed>([get(first)?, get(first + 1)?, get(first + 2)?]);
 
         let mut name: [c_char; 256] = [0; 256];
-        // SAFETY: the buffer is as long as the call is told.
+        // SAFETY: the length passed to the call does not exceed the buffer's.
         unsafe { api.cuDeviceGetName(name.as_mut_ptr(), name.len() as c_int - 1, device) }?;
         let mut memory_bytes = 0;
         // SAFETY: `memory_bytes` is valid for the call.
@@ -85,7 +85,7 @@ impl DeviceProperties {
     }
 }
 
-/// `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
+/// Prints `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
 impl fmt::Display for DeviceProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -134,33 +134,33 @@ impl Gpu {
         Ok(Self { driver, context, properties: Arc::new(properties) })
     }
 
-    /// The context.
+    /// Returns the context.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// The context's default stream.
+    /// Returns the context's default stream.
     pub fn stream(&self) -> Arc<CudaStream> {
         self.context.default_stream()
     }
 
-    /// The properties of the device.
+    /// Returns the properties of the device.
     pub fn properties(&self) -> &DeviceProperties {
         &self.properties
     }
 
-    /// The driver that provides the device.
+    /// Returns the driver that provides the device.
     pub fn driver(&self) -> &'static Driver {
         self.driver
     }
 
-    /// The free and the total memory in bytes at this moment.
+    /// Returns the free and the total memory in bytes.
     #[doc(alias = "cuMemGetInfo")]
     pub fn memory(&self) -> Result<(usize, usize), GpuError> {
         Ok(self.context.mem_get_info().map_err(CallFailed::at("cuMemGetInfo"))?)
     }
 
-    /// Waits for all work of the context; reports the fault of a kernel at the latest.
+    /// Waits for all work of the context. Faults of earlier kernels are reported here at the latest.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<(), GpuError> {
         Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)

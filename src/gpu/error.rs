@@ -20,7 +20,7 @@ pub struct CallFailed {
 }
 
 impl CallFailed {
-    /// For `map_err` after a cudarc call: `stream.synchronize().map_err(CallFailed::at("synchronize"))`.
+    /// Converts the error of a cudarc call: `stream.synchronize().map_err(CallFailed::at("synchronize"))`.
     pub fn at(call: &'static str) -> impl Fn(DriverError) -> Self {
         move |error| Self { call, code: error.into() }
     }
@@ -76,7 +76,7 @@ impl From<DriverError> for GpuError {
     }
 }
 
-/// Why PTX text was not loaded.
+/// Errors of loading PTX text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -104,7 +104,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The compiler's messages; empty for the other variants.
+    /// Returns the compiler's messages; empty for the other variants.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
             Self::Rejected { messages, .. } => messages,
@@ -132,7 +132,7 @@ fn display_log(messages: &[JitMessage], log: &str) -> String {
     text
 }
 
-/// Why a launch was rejected. All variants except `Call` are detected before the driver is called.
+/// Errors of a launch. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -236,7 +236,7 @@ pub enum LaunchError {
         /// The bytes passed.
         found: usize,
     },
-    /// The stream belongs to another context than the module.
+    /// The stream belongs to a context other than the module's.
     #[error(
         "kernel `{kernel}`: expected a stream of the CUDA context that the kernel was loaded into, found another context"
     )]
@@ -244,7 +244,7 @@ pub enum LaunchError {
         /// The kernel name.
         kernel: String,
     },
-    /// A buffer belongs to another context than the stream.
+    /// A buffer belongs to a context other than the stream's.
     #[error(
         "kernel `{kernel}`, argument {index}: expected a buffer of the stream's CUDA context, found another context"
     )]

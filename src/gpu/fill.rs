@@ -1,4 +1,4 @@
-//! Fresh device memory with one value in every byte.
+//! Allocation of device memory filled with one byte value.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::error::{CallFailed, GpuError};
 /// Allocates `bytes` bytes and queues setting each of them to `byte` on `stream`.
 ///
 /// # Errors
-/// What the driver returned, most often that it has no memory for them.
+/// Errors of the driver, most often insufficient memory.
 #[doc(alias = "cuMemsetD8Async")]
 pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSlice<u8>, GpuError> {
     // SAFETY: every byte is written below, on the same stream, before the slice is returned.

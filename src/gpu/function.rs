@@ -100,24 +100,24 @@ impl Function {
         Ok(Self { raw, name, attributes, parameters, raised: Mutex::new(raised), module })
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The attributes of the compiled kernel.
+    /// Returns the attributes of the compiled kernel.
     #[doc(alias = "cuFuncGetAttribute")]
     pub fn attributes(&self) -> &FunctionAttributes {
         &self.attributes
     }
 
-    /// The parameters, or `None` if the driver is older than CUDA 12.4 and cannot report them.
+    /// Returns the parameters, or `None` if the driver is older than CUDA 12.4 and cannot report them.
     #[doc(alias = "cuFuncGetParamInfo")]
     pub fn parameters(&self) -> Option<&[Parameter]> {
         self.parameters.as_deref()
     }
 
-    /// The number of blocks with the given threads and dynamic shared bytes that fit on one multiprocessor.
+    /// Returns the number of blocks with the given threads and dynamic shared bytes that fit on one multiprocessor.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn blocks_per_multiprocessor(
         &self,
@@ -139,7 +139,7 @@ impl Function {
         Ok(blocks.unsigned_abs())
     }
 
-    /// The number of clusters of this launch that can be resident on the device simultaneously.
+    /// Returns the number of clusters of this launch that can be resident on the device simultaneously.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     pub fn active_clusters(&self, config: &LaunchConfig) -> Result<u32, GpuError> {
         self.module.gpu.bind()?;

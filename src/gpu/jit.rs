@@ -11,12 +11,12 @@ pub enum Severity {
     Warning,
     /// `error`.
     Error,
-    /// `fatal`: the compiler gave up.
+    /// `fatal`: compilation was aborted.
     Fatal,
 }
 
 impl Severity {
-    /// The word that ptxas prints.
+    /// Returns the word that ptxas prints.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -68,12 +68,12 @@ impl JitMessage {
         Some(Self { line, severity, text: text.trim().to_owned() })
     }
 
-    /// All messages of a log, in order.
+    /// Returns all messages of a log, in order.
     pub fn parse_all(log: &str) -> Vec<Self> {
         log.lines().filter_map(Self::parse).collect()
     }
 
-    /// The number of an advisory note such as `(C7510) Potential Performance Loss: wgmma.mma_async
+    /// Returns the number of an advisory note such as `(C7510) Potential Performance Loss: wgmma.mma_async
     /// instructions are serialized …`: `C7510`. ptxas prints these as mere `info`.
     pub fn advisory(&self) -> Option<&str> {
         let code = self.text.strip_prefix('(')?.split_once(')')?.0;
@@ -140,12 +140,12 @@ impl JitInfo {
         Self { wall_ms: 0.0, kernels, messages: JitMessage::parse_all(log), log: log.to_owned() }
     }
 
-    /// The kernel of this name, if the log mentions it.
+    /// Returns the kernel of this name, if the log mentions it.
     pub fn kernel(&self, name: &str) -> Option<&JitKernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// Warnings and advisory notes, which a clean compilation does not have.
+    /// Returns warnings and advisory notes, which a clean compilation does not have.
     pub fn warnings(&self) -> impl Iterator<Item = &JitMessage> {
         self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
     }
@@ -173,7 +173,7 @@ impl JitKernel {
     }
 }
 
-/// `ptxas info    : Compiling entry function 'k' for 'sm_90a'`.
+/// Parses `ptxas info    : Compiling entry function 'k' for 'sm_90a'`.
 fn entry_line(line: &str) -> Option<(String, String)> {
     let (_, rest) = line.split_once("Compiling entry function '")?;
     let (name, rest) = rest.split_once('\'')?;

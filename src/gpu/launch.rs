@@ -28,7 +28,7 @@ pub struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// A plain launch: no clusters, no dynamic shared memory.
+    /// Returns a plain launch: no clusters, no dynamic shared memory.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false }
     }
@@ -53,7 +53,7 @@ impl LaunchConfig {
         Self { cooperative: true, ..self }
     }
 
-    /// Threads per block.
+    /// Returns the number of threads per block.
     pub fn threads(&self) -> u64 {
         volume(self.block)
     }
@@ -65,7 +65,7 @@ impl LaunchConfig {
     /// Checks the shape against a device and a kernel's attributes; `kernel` is the name for messages.
     ///
     /// # Errors
-    /// The first rule violated. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
+    /// The first violated rule. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
     pub fn check(
         &self,
         kernel: &str,
@@ -129,7 +129,7 @@ impl LaunchConfig {
         list
     }
 
-    /// `attributes` must outlive the driver call that takes the result.
+    /// Builds the driver's launch configuration; `attributes` must outlive the driver call that uses it.
     pub(crate) fn raw(&self, stream: Handle, attributes: &mut [LaunchAttribute]) -> RawLaunchConfig {
         RawLaunchConfig {
             grid: self.grid,
@@ -152,7 +152,7 @@ fn check_extents(what: &'static str, found: [u32; 3], limit: [u32; 3]) -> Result
     Ok(())
 }
 
-/// The product, saturating on overflow.
+/// Returns the product, saturating on overflow.
 fn volume(extents: [u32; 3]) -> u64 {
     extents.into_iter().map(u64::from).fold(1, u64::saturating_mul)
 }
@@ -191,9 +191,9 @@ impl Function {
         Ok(())
     }
 
-    /// [`Function::launch`] for the typed side, where the compiler matched the arguments with the kernel's declaration.
+    /// Calls [`Function::launch`] for typed kernels, whose arguments the compiler has checked against the declaration.
     ///
-    /// The builder of the kernel is responsible for accesses within its buffers.
+    /// The builder of the kernel is responsible for keeping its accesses within the buffers.
     pub(crate) fn launch_matched(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
         // SAFETY: number, types and mutability of the arguments are those that the kernel declares, and every buffer came
         // in through `Args::read` or `Args::write`, which order its uses and its release.

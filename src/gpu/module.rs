@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Size of each of the compiler's two log buffers; longer logs are truncated.
 const LOG_BYTES: usize = 256 << 10;
 
-/// How a module is compiled. No option changes the PTX text.
+/// Compilation options. No option changes the PTX text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Keep `.loc` lines in the machine code, for Nsight Compute and compute-sanitizer.
@@ -110,18 +110,18 @@ impl Module {
             let log = until_nul(&error_log);
             return Err(LoadError::Rejected { code, messages: JitMessage::parse_all(&log), log });
         }
-        // Results are returned in the slots of the values: here an f32, whatever the width of a pointer.
+        // Results are returned in the slots of the values: here, an f32, regardless of the width of a pointer.
         let wall = list.values.last().map_or(0, |slot| slot.addr() as u32);
         let info = JitInfo { wall_ms: f32::from_bits(wall), ..JitInfo::parse(&until_nul(&info_log)) };
         Ok(Self { inner: Arc::new(Loaded { gpu: gpu.clone(), raw, info }) })
     }
 
-    /// The compiler's report.
+    /// Returns the compiler's report.
     pub fn info(&self) -> &JitInfo {
         &self.inner.info
     }
 
-    /// The device it was loaded on.
+    /// Returns the device it was loaded on.
     pub fn gpu(&self) -> &Gpu {
         &self.inner.gpu
     }
@@ -174,7 +174,7 @@ impl Module {
     }
 }
 
-/// The two parallel arrays in which the driver takes options.
+/// The two parallel arrays in which the driver expects options.
 #[derive(Default)]
 struct OptionList {
     keys: ArrayVec<c_int, 9>,
@@ -187,7 +187,7 @@ impl OptionList {
         self.values.push(value);
     }
 
-    /// Numbers are passed in the pointer itself.
+    /// Adds an option whose number is passed in the pointer itself.
     fn push_number(&mut self, key: c_int, value: usize) {
         self.push(key, ptr::without_provenance_mut(value));
     }

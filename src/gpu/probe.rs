@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 /// A CUDA version, as numbered by drivers and toolkits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CudaVersion {
-    /// 12 of 12.8.
+    /// The major version: 12 of 12.8.
     pub major: u32,
-    /// 8 of 12.8.
+    /// The minor version: 8 of 12.8.
     pub minor: u32,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for CudaVersion {
 /// The oldest supported driver: it has `cuLaunchKernelEx` and `cuTensorMapEncodeTiled`, and accepts PTX ISA 8.0.
 const OLDEST: CudaVersion = CudaVersion { major: 12, minor: 0 };
 
-/// Why no GPU can be used.
+/// The reason why no GPU is usable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {
@@ -90,24 +90,24 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The CUDA version that the driver supports.
+    /// Returns the CUDA version that the driver supports.
     #[doc(alias = "cuDriverGetVersion")]
     pub fn version(&self) -> CudaVersion {
         self.version
     }
 
-    /// The number of devices; at least 1.
+    /// Returns the number of devices; at least 1.
     #[doc(alias = "cuDeviceGetCount")]
     pub fn device_count(&self) -> usize {
         self.device_count
     }
 
-    /// The name under which the library was found.
+    /// Returns the name under which the library was found.
     pub fn library(&self) -> &str {
         &self.library
     }
 
-    /// All symbols that a driver must have: those that this module calls, and those that cudarc calls.
+    /// Returns all symbols that a driver must have: those that this module calls, and those that cudarc calls.
     pub fn required_symbols() -> impl Iterator<Item = &'static str> {
         let mut names = ["cuDriverGetVersion", "cuEventElapsedTime"].to_vec();
         names.extend(CUDARC_SYMBOLS.iter().chain(OWN_SYMBOLS));
@@ -199,7 +199,7 @@ pub fn probe() -> Result<&'static Driver, Unavailable> {
     Ok(DRIVER.get_or_init(|| driver))
 }
 
-/// The file names under which cudarc 0.19.10 searches for the driver, in its order. (Its own list is public only if it is
+/// Returns the file names under which cudarc 0.19.10 searches for the driver, in its order. (Its own list is public only if it is
 /// built to load libraries dynamically, which another crate in the build may change.)
 fn candidates() -> Vec<String> {
     let CudaVersion { major, minor } = CudaVersion::from_raw(cudarc::driver::sys::CUDA_VERSION);
@@ -229,7 +229,7 @@ fn candidates() -> Vec<String> {
     names
 }
 
-/// `libcuda.so … libnvcuda.so.1 (34 names)`.
+/// Returns `libcuda.so … libnvcuda.so.1 (34 names)`.
 fn summary<S: AsRef<str>>(names: &[S]) -> String {
     match names {
         [] => "no names".to_owned(),

@@ -143,8 +143,8 @@ pub(crate) const CUDARC_SYMBOLS: &[&str] = &[
 
 #[allow(non_snake_case, reason = "the driver's own names")]
 impl Symbols {
-    /// The offset and size in bytes of a kernel parameter, or `Some(None)` past the last one. `None` if the driver predates CUDA
-    /// 12.4 and lacks the call.
+    /// Returns the offset and size in bytes of a kernel parameter, or `Some(None)` past the last one. `None` if the driver
+    /// predates CUDA 12.4 and lacks the call.
     ///
     /// # Safety
     /// `function` must be a live `CUfunction`.
@@ -160,7 +160,7 @@ impl Symbols {
         Some((code == CudaCode::SUCCESS).then_some((offset, size)))
     }
 
-    /// Milliseconds between two recorded events.
+    /// Returns the milliseconds between two recorded events.
     ///
     /// # Safety
     /// Both must be live `CUevent`s created with timing enabled.

@@ -28,12 +28,12 @@ pub enum ElementType {
     F32Ftz = 10,
     /// `f32`, rounded to TF32 during the copy.
     Tf32 = 11,
-    /// Both.
+    /// `f32`, rounded to TF32, with subnormals flushed to zero.
     Tf32Ftz = 12,
 }
 
 impl ElementType {
-    /// Bytes per element.
+    /// Returns the size in bytes.
     pub const fn size(self) -> u32 {
         match self {
             Self::U8 => 1,
@@ -48,7 +48,7 @@ impl ElementType {
     }
 }
 
-/// How 16-byte chunks are permuted in shared memory.
+/// The permutation of 16-byte chunks in shared memory.
 #[doc(alias = "CUtensorMapSwizzle")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -65,7 +65,7 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// The maximum length in bytes of a box row for this pattern.
+    /// Returns the maximum length in bytes of a box row for this pattern.
     const fn span(self) -> Option<u32> {
         match self {
             Self::None => None,
@@ -76,12 +76,12 @@ impl Swizzle {
     }
 }
 
-/// The minimum amount that the level-2 cache fetches.
+/// The minimum size of a fetch into the level-2 cache.
 #[doc(alias = "CUtensorMapL2promotion")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum L2Promotion {
-    /// The amount that the copy requests.
+    /// The size that the copy requests.
     #[default]
     None = 0,
     /// 64 bytes.
@@ -127,7 +127,7 @@ pub struct TiledTensor {
     pub out_of_bounds: OutOfBounds,
 }
 
-/// Why a tensor map was rejected. All variants except `Call` are detected before the driver is called.
+/// Errors of a tensor map. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorMapError {
@@ -212,7 +212,7 @@ impl TiledTensor {
     /// Checks every rule that does not depend on the device.
     ///
     /// # Errors
-    /// The first rule violated.
+    /// The first violated rule.
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.dims.len();
         if rank == 0 || rank > 5 {
@@ -325,7 +325,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// The map's 128 bytes.
+    /// Returns the map's 128 bytes.
     pub fn as_bytes(&self) -> &[u8; 128] {
         &self.0
     }

@@ -17,12 +17,12 @@ impl Timings {
         Self { micros }
     }
 
-    /// The time of each run in microseconds, in order.
+    /// Returns the time of each run in microseconds, in order.
     pub fn micros(&self) -> &[f64] {
         &self.micros
     }
 
-    /// The median time in microseconds; 0 without runs.
+    /// Returns the median time in microseconds; 0 without runs.
     pub fn median(&self) -> f64 {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -33,12 +33,12 @@ impl Timings {
         }
     }
 
-    /// The shortest time in microseconds; 0 without runs.
+    /// Returns the shortest time in microseconds; 0 without runs.
     pub fn min(&self) -> f64 {
         self.micros.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0)
     }
 
-    /// The longest time in microseconds; 0 without runs.
+    /// Returns the longest time in microseconds; 0 without runs.
     pub fn max(&self) -> f64 {
         self.micros.iter().copied().max_by(f64::total_cmp).unwrap_or(0.0)
     }

@@ -1,4 +1,4 @@
-//! A plain copy, the bandwidth reference for other kernels.
+//! A plain copy, the bandwidth reference for the other kernels.
 
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target},
@@ -10,7 +10,7 @@ pub type CopyArgs<T> = (In<T>, Out<T>, u32);
 
 /// Threads per block.
 const THREADS: u32 = 256;
-/// 16-byte accesses that each thread has in flight.
+/// 16-byte accesses in flight per thread.
 const IN_FLIGHT: u32 = 4;
 
 /// `y = x`: n elements of `T`, for any n; 16 bytes per access, four accesses per thread in flight.
@@ -28,7 +28,7 @@ pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs
         k.grid([n.tiles(tile)]);
         let (block, thread) = (k.ctaid_x(), k.tid_x());
 
-        // Whole vectors. The first threads copy the remainder.
+        // Whole vectors; the first threads copy the remainder.
         let whole = n & !(vector - 1);
         let (x_tile, y_tile) = (
             k.tensor(x, [whole], [1.into()]).local_tile((tile,), (block,)),

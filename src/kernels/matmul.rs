@@ -12,14 +12,14 @@ use crate::{
 /// `(a, b, d, m, n, k)`: A m×k, B k×n, D m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
-/// D = A·B: A m×k and B k×n of `T` (bf16 or f16), D m×n of f32, all row-major, each size at least 1; accumulates in f32.
+/// D = A·B for A m×k and B k×n of `T` (bf16 or f16), D m×n of f32, all row-major, each size at least 1; accumulates in f32.
 ///
 /// `divisor` must divide both n and k of every launch, which the launch checks: 8 allows copies of 16 bytes, 4 of 8, 2 of 4,
 /// and 1 allows any sizes with element-wise copies ([`pitch_divisor`] computes it).
 ///
 /// The kernel is named `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
 ///
-/// A block of 2×2 warps computes 128×128 of D from slabs of depth 32 in three stages; each warp owns 64×64 in registers.
+/// A block of 2×2 warps computes a 128×128 tile of D from slices of depth 32 in three stages; each warp owns 64×64 in registers.
 ///
 /// # Errors
 /// If the target is older than sm_80.
@@ -65,7 +65,7 @@ where
     })
 }
 
-/// The largest of 8, 4, 2 and 1 that divides both n and k: the `divisor` for a [`matmul`] of these sizes.
+/// Returns the largest of 8, 4, 2 and 1 that divides both n and k: the `divisor` for a [`matmul`] of these sizes.
 pub fn pitch_divisor(n: u32, k: u32) -> u32 {
     1 << (n | k).trailing_zeros().min(3)
 }

@@ -1,4 +1,4 @@
-//! Transpose of a matrix through shared memory.
+//! Matrix transpose through shared memory.
 
 use std::iter::{successors, zip};
 
@@ -20,7 +20,7 @@ const SECTOR: u32 = 32;
 /// `y = xᵀ`: x m×n and y n×m of `T`, row-major, each size at least 1.
 ///
 /// `divisor` must divide both m and n of every launch, which the launch checks: with 4, elements of 4 bytes are moved 16 bytes at
-/// a time; 1 allows any sizes and moves single elements.
+/// a time; with 1, any sizes are allowed and single elements are moved.
 ///
 /// The kernel is named `transpose_f32`, or `transpose_f32_by4` for a divisor of 4.
 ///
@@ -47,18 +47,18 @@ pub fn transpose<T: TensorElement>(
 type Input<'k, T> = Ptr<'k, T, Global, Read>;
 type Output<'k, T> = Ptr<'k, T, Global, Write>;
 
-/// 16 bytes at a time: 256 threads, 16 elements each, all in flight at once.
+/// Moves 16 bytes at a time: 256 threads with 16 elements each, all in flight simultaneously.
 ///
-/// A thread reads four rows of the tile in shared memory, and stores them side by side. A swizzle of 16-byte chunks by the row's
-/// number over four keeps the lanes of a warp in banks of their own.
+/// A thread reads four rows of the tile in shared memory and stores them next to each other. A swizzle of 16-byte chunks by a
+/// quarter of the row index gives the lanes of a warp distinct banks.
 fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>, [m, n]: [Val<'k, u32>; 2]) {
     k.block([256]);
     k.grid([n.tiles(TILE), m.tiles(TILE)]);
-    // Both matrices by the coordinates of x.
+    // Both matrices are indexed by the coordinates of x.
     let at = (k.ctaid_y(), k.ctaid_x());
     let x = k.tensor(x, [m, n], [n, 1.into()]).local_tile((TILE, TILE), at);
     let y = k.tensor(y, [m, n], [1.into(), m]).local_tile((TILE, TILE), at);
-    // Bits of the row's number from the third on, into those of the chunk's.
+    // Xors the bits of the row index from bit 2 on into the chunk index.
     let chunks = Swizzle::new(3, 4, 6).unwrap_or(Swizzle::NONE);
     let tile = k.shared_tensor::<T>(SharedLayout::swizzled(k.layout("(64,64):(64,1)"), chunks));
 
@@ -75,11 +75,12 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
     copy(&to, &held);
 }
 
-/// Element by element: 512 threads, 8 elements each.
+/// Moves single elements: 512 threads with 8 elements each.
 ///
-/// Where the pitch of y is odd, rows of a tile would begin and end inside of sectors, and two blocks would write a part of each, far
-/// apart in time: that costs a third of the bandwidth. So each row of y has its own cut: the block writes from the last sector that
-/// begins before the tile to the last that begins before the tile's end, and reads so many more rows of x.
+/// If the pitch of y is odd, the rows of a tile start and end inside sectors, and two blocks would write parts of the same
+/// sector at different times, which costs a third of the bandwidth. Each row of y is therefore cut at sector boundaries: the
+/// block writes from the last sector that starts before the tile to the last one that starts before the tile's end, and reads
+/// that many more rows of x.
 fn narrow<'k, T: TensorElement>(
     k: Builder<'k>,
     target: Target,
@@ -91,19 +92,19 @@ fn narrow<'k, T: TensorElement>(
     const AT_ONCE: u32 = THREADS / TILE;
     let sector = SECTOR / T::SIZE;
     k.block([THREADS]);
-    // As many threads as multiprocessors of sm_75 and of sm_86 hold; those of others hold more.
+    // The number of resident threads on sm_75 and sm_86; other targets support more.
     k.min_blocks(if target == Target::SM_75 { 2 } else { 3 });
-    // Neighbours along a row of y run one after the other: they share rows of x, and the sectors around their own.
+    // Adjacent tiles along a row of y run consecutively: they share rows of x and the sectors at their edges.
     k.grid([(m.into_dim() + (sector - 1)).ceil_div(TILE), n.tiles(TILE)]);
     let passes = (sector + TILE).div_ceil(AT_ONCE);
-    // Rows a word more than the tile's, so that a column lies in as many banks as it has words.
+    // Rows are padded by one word, so that the words of a column are in distinct banks.
     let pitch = TILE + (4 / T::SIZE).max(1);
     let tile = k.shared::<T>(passes * AT_ONCE * pitch);
     let (top, left) = (k.ctaid_x() * TILE, k.ctaid_y() * TILE);
     let (lane, group) = (k.tid_x() % TILE, k.tid_x() / TILE);
 
     let (x, y) = (k.global(x, row_major(m, n)), k.global(y, row_major(n, m)));
-    // Row 0 of the tile is row `top − sector` of x. Rows before the first wrap around to numbers past the last.
+    // Row 0 of the tile is row `top − sector` of x. Row indices below 0 wrap around and exceed the last row.
     let (row, col) = (top + group - sector, left + lane);
     let held: Vec<_> = (0..passes).map(|pass| x.at(row + pass * AT_ONCE, col).load()).collect();
     let slot = tile.at(group * pitch + lane);

@@ -94,13 +94,13 @@ pub struct BankConflicts {
 }
 
 impl BankConflicts {
-    /// The conflict degree: the passes of the worst phase; 1 means no conflicts.
+    /// Returns the conflict degree: the passes of the worst phase; 1 means no conflicts.
     #[must_use]
     pub fn degree(&self) -> u32 {
         self.passes.iter().copied().max().unwrap_or(0)
     }
 
-    /// The total number of passes, which profilers report as wavefronts.
+    /// Returns the total number of passes, which profilers report as wavefronts.
     #[must_use]
     pub fn wavefronts(&self) -> u32 {
         self.passes.iter().sum()
@@ -119,7 +119,7 @@ pub struct Coalescing {
 }
 
 impl Coalescing {
-    /// The fraction of the transferred bytes that was requested; 1 is fully coalesced.
+    /// Returns the fraction of the transferred bytes that was requested; 1 is fully coalesced.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         f64::from(self.bytes) / (f64::from(self.sectors.max(1)) * SECTOR as f64)
@@ -202,8 +202,8 @@ fn checked<A: Into<Option<u64>>>(
     Ok(lanes)
 }
 
-/// The accesses of a (thread, value) layout, `vector` elements of `element_bytes` at a time: for each warp and each vector, in
-/// order, the byte addresses of its lanes.
+/// Returns the accesses of a (thread, value) layout, `vector` elements of `element_bytes` at a time: for each warp and each
+/// vector, in order, the byte addresses of its lanes.
 ///
 /// # Errors
 /// [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements

@@ -14,12 +14,12 @@ use super::tuple::{IntTuple, Shape};
 #[doc(alias = "ArithmeticTuple")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct BasisVector {
-    /// Without trailing zeros, so that equal vectors compare equal.
+    /// The coefficients without trailing zeros, so that equal vectors compare equal.
     coefficients: Vec<i64>,
 }
 
 impl BasisVector {
-    /// `scale` steps along `dimension`.
+    /// Returns `scale` steps along `dimension`.
     #[must_use]
     pub fn along(dimension: usize, scale: i64) -> Self {
         let mut coefficients = vec![0; dimension];
@@ -27,13 +27,13 @@ impl BasisVector {
         BasisVector { coefficients }.trimmed()
     }
 
-    /// The component along `dimension`.
+    /// Returns the component along `dimension`.
     #[must_use]
     pub fn component(&self, dimension: usize) -> i64 {
         self.coefficients.get(dimension).copied().unwrap_or(0)
     }
 
-    /// The first `rank` components as a flat coordinate.
+    /// Returns the first `rank` components as a flat coordinate.
     #[must_use]
     pub fn coord(&self, rank: usize) -> IntTuple {
         (0..rank).map(|dimension| self.component(dimension)).collect()
@@ -52,7 +52,7 @@ impl BasisVector {
     }
 }
 
-/// Its components, dimension 0 first.
+/// Collects the components, dimension 0 first.
 impl FromIterator<i64> for BasisVector {
     fn from_iter<I: IntoIterator<Item = i64>>(components: I) -> Self {
         BasisVector { coefficients: components.into_iter().collect() }.trimmed()
@@ -107,7 +107,7 @@ impl Layout<BasisVector> {
     /// gives the original coordinate of each element of a tile, as predicates and TMA coordinates require.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// Those of [`Layout::new`].
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -129,8 +129,8 @@ impl Layout<BasisVector> {
         Layout::with_stride(shape, stride)
     }
 
-    /// For each dimension, the largest absolute distance of a component from that of coordinate 0, plus 1; for an identity
-    /// layout, its flat shape.
+    /// Returns, for each dimension, the largest absolute distance of a component from that of coordinate 0, plus 1; for an
+    /// identity layout, its flat shape.
     #[must_use]
     pub fn coshape(&self) -> Shape {
         // The constructor checked that the span fits.

@@ -6,19 +6,19 @@ use std::fmt::{Debug, Display};
 ///
 /// Offsets are `i64`. Strides that are basis vectors give identity layouts, whose values are coordinates.
 pub trait Codomain: Clone + PartialEq + Debug + Display {
-    /// The value of coordinate 0.
+    /// Returns the value of coordinate 0.
     fn zero() -> Self;
 
-    /// `self += stride * times`. Wraps on 64-bit overflow, which cannot occur within a layout's domain.
+    /// Computes `self += stride * times`. Wraps on 64-bit overflow, which cannot occur within a layout's domain.
     fn step(&mut self, stride: &Self, times: i64);
 
-    /// `self * times`, or `None` on 64-bit overflow.
+    /// Returns `self * times`, or `None` on 64-bit overflow.
     fn scaled(&self, times: i64) -> Option<Self>;
 
-    /// `self + other`, or `None` on 64-bit overflow.
+    /// Returns `self + other`, or `None` on 64-bit overflow.
     fn plus(&self, other: &Self) -> Option<Self>;
 
-    /// The absolute value of every component, or `None` on 64-bit overflow.
+    /// Returns the absolute value of every component, or `None` on 64-bit overflow.
     fn magnitude(&self) -> Option<Self>;
 }
 

@@ -33,7 +33,7 @@ impl Layout {
         Ok(self.fill(&cotarget.into())?.covering()?.layout)
     }
 
-    /// Computes the complement, whether or not it covers the cotarget.
+    /// Computes the complement, even if it does not cover the cotarget.
     pub(super) fn fill(&self, cotarget: &IntTuple) -> Result<Filling, LayoutError> {
         let expected = cotarget.check_extents()?;
         let filtered = self.filter();
@@ -91,7 +91,7 @@ pub(super) struct Filling {
     pub(super) reached: i64,
     /// The first uncovered offset below the end of the copies, with the reason.
     pub(super) hole: Option<(i64, LayoutError)>,
-    /// Why the cotarget is not covered, if it is not.
+    /// The reason why the cotarget is not covered, if it is not.
     uncovered: Option<LayoutError>,
 }
 
@@ -115,7 +115,7 @@ fn fold_ceil_div(shape: &IntTuple, by: i64) -> IntTuple {
     })
 }
 
-/// `⌈a / b⌉` for positive numbers.
+/// Returns `⌈a / b⌉` for positive numbers.
 pub(super) fn ceil_div(a: i64, b: i64) -> i64 {
     a / b + i64::from(a % b != 0)
 }

@@ -18,7 +18,7 @@ impl<D: Codomain> Layout<D> {
     /// # Errors
     /// [`LayoutError::Compose`] if no layout has these properties: each mode of `right` must step through the digits of `self`'s
     /// index without leaving a digit partly covered, and sums of modes must not carry from one digit to the next. (CuTe checks
-    /// less and returns a wrong layout in some of these cases.) [`LayoutError::Rank`] for a tuple with too many modes.
+    /// fewer conditions and sometimes returns a wrong layout.) [`LayoutError::Rank`] for a tuple with too many modes.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -46,7 +46,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the same elements in another shape: composition with that shape's column-major layout.
     ///
     /// # Errors
-    /// As [`compose`](Self::compose).
+    /// Those of [`compose`](Self::compose).
     pub fn with_shape(&self, shape: impl Into<Shape>) -> Result<Layout<D>, LayoutError> {
         self.compose(Layout::column_major(shape)?)
     }
@@ -118,7 +118,8 @@ impl<D: Codomain> Digits<D> {
         Ok(Layout::from_flat(modes))
     }
 
-    /// An extent of 1 never steps, so its stride is arbitrary. CuTe's rule rounds it up to a step of the last mode.
+    /// Composes an extent of 1, whose stride is arbitrary because it never steps. As in CuTe, it is rounded up to a step of the
+    /// last mode.
     fn unit_mode(&self, right: &Mode) -> Result<Layout<D>, ComposeFault> {
         let Some((last, before)) = self.modes.split_last() else {
             return Ok(Layout::unit());
@@ -171,7 +172,7 @@ impl<D: Codomain> Digits<D> {
         Ok(steps)
     }
 
-    /// Whether none of the steps carries into the next digit, so that they form one mode.
+    /// Returns whether none of the steps carries into the next digit, so that they form one mode.
     fn stays(&self, step: &Step) -> bool {
         self.digits_of(step).all(|(mode, digit)| self.holds(mode, digit, step.extent - 1))
     }
@@ -180,7 +181,7 @@ impl<D: Codomain> Digits<D> {
         mode + 1 == self.modes.len() || times == 0 || digit <= (self.modes[mode].extent - 1) / times
     }
 
-    /// The nonzero digits of a step's stride, from the step's own digit upwards.
+    /// Returns the nonzero digits of a step's stride, from the step's own digit upwards.
     fn digits_of(&self, step: &Step) -> impl Iterator<Item = (usize, i64)> + '_ {
         let last = self.modes.len() - 1;
         let mut rest = step.stride;

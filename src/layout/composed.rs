@@ -1,4 +1,4 @@
-//! A swizzle after an offset after a layout.
+//! Compositions of a swizzle, an offset and a layout.
 
 use super::construct::Layout;
 use super::error::LayoutError;
@@ -33,51 +33,51 @@ impl ComposedLayout {
         ComposedLayout { swizzle, offset, layout }
     }
 
-    /// The swizzle, applied last.
+    /// Returns the swizzle, applied last.
     #[must_use]
     pub fn swizzle(&self) -> Swizzle {
         self.swizzle
     }
 
-    /// The bytes added before the swizzle.
+    /// Returns the bytes added before the swizzle.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.offset
     }
 
-    /// The inner layout, in bytes.
+    /// Returns the inner layout, in bytes.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The shape of the domain.
+    /// Returns the shape of the domain.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         self.layout.shape()
     }
 
-    /// The number of coordinates.
+    /// Returns the number of coordinates.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// The byte offset at linear index `index`.
+    /// Returns the byte offset at linear index `index`.
     #[must_use]
     pub fn index(&self, index: i64) -> i64 {
         self.swizzle.apply(self.offset.wrapping_add(self.layout.index(index)))
     }
 
-    /// The byte offset at a coordinate.
+    /// Returns the byte offset at a coordinate.
     ///
     /// # Errors
-    /// As [`Layout::at`].
+    /// Those of [`Layout::at`].
     pub fn at(&self, coord: impl Into<Coord>) -> Result<i64, LayoutError> {
         Ok(self.swizzle.apply(self.offset.wrapping_add(self.layout.at(coord)?)))
     }
 
-    /// The byte offsets at linear indices `0..size`, in order.
+    /// Returns the byte offsets at linear indices `0..size`, in order.
     pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.size()).map(|index| self.index(index))
     }
@@ -87,7 +87,7 @@ impl ComposedLayout {
     /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///
     /// # Errors
-    /// As [`Layout::slice_and_offset`].
+    /// Those of [`Layout::slice_and_offset`].
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<ComposedLayout, LayoutError> {
         let (layout, offset) = self.layout.slice_and_offset(at)?;
         Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })

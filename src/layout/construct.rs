@@ -40,7 +40,7 @@ impl Layout {
     /// Creates a compact layout with the leftmost mode fastest (CuTe's `LayoutLeft`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// Those of [`Layout::new`].
     #[doc(alias = "LayoutLeft")]
     #[doc(alias = "GenColMajor")]
     pub fn column_major(shape: impl Into<Shape>) -> Result<Layout, LayoutError> {
@@ -53,7 +53,7 @@ impl Layout {
     /// Creates a compact layout with the rightmost mode fastest (CuTe's `LayoutRight`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// Those of [`Layout::new`].
     #[doc(alias = "LayoutRight")]
     #[doc(alias = "GenRowMajor")]
     pub fn row_major(shape: impl Into<Shape>) -> Result<Layout, LayoutError> {
@@ -70,7 +70,7 @@ impl Layout {
     /// Post-condition: the layout is a bijection onto `0..size`.
     ///
     /// # Errors
-    /// As [`Layout::new`], and [`LayoutError::Order`] if `order` does not nest within `shape`.
+    /// Those of [`Layout::new`], and [`LayoutError::Order`] if `order` does not nest within `shape`.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -90,7 +90,7 @@ impl<D: Codomain> Layout<D> {
     /// Creates a layout with strides of any codomain; see [`Layout::new`].
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// Those of [`Layout::new`].
     pub fn with_stride(shape: impl Into<Shape>, stride: Stride<D>) -> Result<Layout<D>, LayoutError> {
         let shape = shape.into();
         check_congruent(&shape, &stride, &Trail::Root)?;
@@ -109,12 +109,12 @@ impl<D: Codomain> Layout<D> {
         Layout { shape: Tuple::Node(shape), stride: Tuple::Node(stride) }
     }
 
-    /// The layout `1:0`.
+    /// Returns the layout `1:0`.
     pub(super) fn unit() -> Layout<D> {
         Layout { shape: Tuple::Leaf(1), stride: Tuple::Leaf(D::zero()) }
     }
 
-    /// The largest distance of an offset from that of coordinate 0, with strides counted by their absolute values.
+    /// Returns the largest distance of an offset from that of coordinate 0, with strides counted by their absolute values.
     pub(super) fn reach(&self) -> Option<D> {
         let mut modes = self.shape.leaves().zip(self.stride.leaves());
         modes.try_fold(D::zero(), |reach, (extent, stride)| {
@@ -143,7 +143,7 @@ pub(super) struct Mode<D = i64> {
     pub(super) stride: D,
 }
 
-/// The extents and strides of all leaves, from left to right.
+/// Returns the extents and strides of all leaves, from left to right.
 pub(super) fn flat_modes<D: Codomain>(shape: &Shape, stride: &Stride<D>) -> Vec<Mode<D>> {
     let leaves = shape.leaves().zip(stride.leaves());
     leaves.map(|(&extent, stride)| Mode { extent, stride: stride.clone() }).collect()
@@ -168,7 +168,7 @@ fn check_congruent<D: Codomain>(
     }
 }
 
-/// The strides of a column-major layout whose first stride is `next`; on return, `next` is the stride after the last.
+/// Returns the strides of a column-major layout whose first stride is `next`; on return, `next` is the stride after the last.
 pub(super) fn compact_column_major(shape: &Shape, next: &mut i64) -> Stride {
     shape.map(|&extent| compact_step(extent, next))
 }
@@ -202,7 +202,7 @@ fn compact_order(shape: &Shape, order: &IntTuple) -> Result<Stride, LayoutError>
     Ok(fill_order(shape, order, &mut starts))
 }
 
-/// For each leaf of `order`, the size of the modes it applies to and its number.
+/// Returns, for each leaf of `order`, the size of the modes it applies to and its number.
 fn rank_modes(
     shape: &Shape,
     order: &IntTuple,
@@ -235,7 +235,7 @@ fn fill_order(shape: &Shape, order: &IntTuple, starts: &mut impl Iterator<Item =
     }
 }
 
-/// Compact strides for `extents`, in increasing order of `keys`; 0 for extents of 1.
+/// Returns compact strides for `extents`, in increasing order of `keys`; 0 for extents of 1.
 pub(super) fn strides_by_order(extents: &[i64], keys: &[i64], ties: Ties) -> Vec<i64> {
     let mut by_key: Vec<usize> = (0..extents.len()).collect();
     by_key.sort_by_key(|&index| keys[index]);
@@ -254,7 +254,7 @@ pub(super) fn strides_by_order(extents: &[i64], keys: &[i64], ties: Ties) -> Vec
     strides
 }
 
-/// How modes with equal keys are assigned strides.
+/// The assignment of strides to modes with equal keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ties {
     /// Each mode has its own stride, from left to right.

@@ -16,8 +16,8 @@ impl<D: Codomain> Layout<D> {
     /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` occurs.
     ///
     /// # Errors
-    /// As [`complement`](Layout::complement), also for a tiler whose repetitions leave a gap; [`LayoutError::Backwards`] for
-    /// negative strides in the tiler; as [`compose`](Self::compose).
+    /// Those of [`complement`](Layout::complement), also for a tiler whose repetitions leave a gap; [`LayoutError::Backwards`] for
+    /// negative strides in the tiler; those of [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -52,7 +52,7 @@ impl<D: Codomain> Layout<D> {
     /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// As [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
+    /// Those of [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("zipped_divide", tiler.into())
     }
@@ -66,7 +66,7 @@ impl<D: Codomain> Layout<D> {
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
     /// # Errors
-    /// As [`zipped_divide`](Self::zipped_divide).
+    /// Those of [`zipped_divide`](Self::zipped_divide).
     pub fn tiled_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
@@ -76,7 +76,7 @@ impl<D: Codomain> Layout<D> {
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
     /// # Errors
-    /// As [`zipped_divide`](Self::zipped_divide).
+    /// Those of [`zipped_divide`](Self::zipped_divide).
     pub fn flat_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("flat_divide", tiler.into())?.with_unpacked_both()
     }

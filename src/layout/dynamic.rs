@@ -2,9 +2,8 @@
 //!
 //! Tiles are static, matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a tile of 128×64 is
 //! still a layout of constants, and the algebra does not need those registers. A dynamic extent is [`DYNAMIC_EXTENT`], which
-//! bounds only the size. A dynamic stride is a dimension of a [`BasisVector`], so that an offset is a linear form: a constant
-//! plus a multiple of each dynamic stride. The code generator adds the products at the end; everything constant is folded by
-//! then.
+//! only bounds the size. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant
+//! plus a multiple of each dynamic stride. The code generator adds the products last, after all constants have been folded.
 
 use super::basis::BasisVector;
 use super::codomain::Codomain;

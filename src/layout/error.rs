@@ -9,13 +9,13 @@ use thiserror::Error;
 pub struct ModePath(Vec<usize>);
 
 impl ModePath {
-    /// The same path, seen from outside mode `index`.
+    /// Returns the path as seen from outside mode `index`.
     fn under(mut self, index: usize) -> ModePath {
         self.0.insert(0, index);
         self
     }
 
-    /// Mode numbers from the outermost to the innermost.
+    /// Returns the mode numbers from the outermost to the innermost.
     #[must_use]
     pub fn indices(&self) -> &[usize] {
         &self.0
@@ -97,7 +97,7 @@ pub enum LayoutError {
     /// A size or an offset that exceeds 64 bits.
     #[error("{what} does not fit in 64 bits")]
     Overflow {
-        /// What overflowed.
+        /// The quantity that overflowed.
         what: String,
     },
     /// A coordinate that does not nest like the shape.
@@ -307,13 +307,13 @@ pub enum LayoutError {
         text: String,
         /// The 1-based column.
         column: usize,
-        /// What was expected.
+        /// The token that was expected.
         expected: &'static str,
     },
 }
 
 impl LayoutError {
-    /// This error in mode `index`, seen from the whole layout.
+    /// Returns this error as an error of mode `index`, as seen from the whole layout.
     pub(super) fn within(self, index: usize) -> LayoutError {
         match self {
             LayoutError::Extent { mode, extent } => LayoutError::Extent { mode: mode.under(index), extent },
@@ -332,7 +332,7 @@ pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutErr
     if found < 1 { Err(LayoutError::TooSmall { what, found }) } else { Ok(()) }
 }
 
-/// Why a mode of the right side does not compose; see [`Layout::compose`](super::Layout::compose).
+/// The reason why a mode of the right side does not compose; see [`Layout::compose`](super::Layout::compose).
 ///
 /// Modes of the left side are numbered in its simplified form, which the error shows.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -6,37 +6,37 @@ use super::error::{LayoutError, Trail};
 use super::tuple::{Coord, IntTuple, Shape, Stride, Tuple};
 
 impl<D: Codomain> Layout<D> {
-    /// The shape.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The stride, nested like the shape.
+    /// Returns the stride, nested like the shape.
     #[must_use]
     pub fn stride(&self) -> &Stride<D> {
         &self.stride
     }
 
-    /// The number of top-level modes; 1 for a layout whose shape is an integer.
+    /// Returns the number of top-level modes; 1 for a layout whose shape is an integer.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
-    /// The nesting depth: 0 for a layout whose shape is an integer.
+    /// Returns the nesting depth: 0 for a layout whose shape is an integer.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.shape.depth()
     }
 
-    /// The number of coordinates.
+    /// Returns the number of coordinates.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.shape.size()
     }
 
-    /// The value at linear index `index`. The last extent is unbounded, as in CuTe.
+    /// Returns the value at linear index `index`. The last extent is unbounded, as in CuTe.
     #[must_use]
     pub fn index(&self, index: i64) -> D {
         let mut value = D::zero();
@@ -44,8 +44,8 @@ impl<D: Codomain> Layout<D> {
         value
     }
 
-    /// The value at a coordinate: an integer, or a tuple of integers, each of which may index a whole nested mode. Coordinates past
-    /// an extent are valid and extrapolate; predicates rely on it.
+    /// Returns the value at a coordinate: an integer, or a tuple of integers, each of which may index a whole nested mode.
+    /// Coordinates past an extent are valid and extrapolate; predicates rely on it.
     ///
     /// # Errors
     /// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
@@ -57,21 +57,22 @@ impl<D: Codomain> Layout<D> {
         Ok(value)
     }
 
-    /// The values at linear indices `0..size`, in order.
+    /// Returns the values at linear indices `0..size`, in order.
     pub fn values(&self) -> impl Iterator<Item = D> + '_ {
         (0..self.size()).map(|index| self.index(index))
     }
 }
 
 impl Layout {
-    /// The largest distance of an offset from that of coordinate 0, plus 1, with strides counted by their absolute values.
+    /// Returns the largest distance of an offset from that of coordinate 0, plus 1, with strides counted by their absolute
+    /// values.
     #[must_use]
     pub fn cosize(&self) -> i64 {
         // The constructor checked that the span fits.
         self.reach().map_or(i64::MAX, |reach| reach.saturating_add(1))
     }
 
-    /// The bits that any offset may have set.
+    /// Returns the bits that any offset may have set.
     ///
     /// Post-condition: `self(i) & !bits = 0` for all `i`. The result may contain bits that no offset has, if modes carry into
     /// one another or an extent is not a power of 2.
@@ -97,8 +98,8 @@ impl Layout {
         })
     }
 
-    /// The coordinate of an offset: for each extent `(offset / stride) mod extent`, and 0 for strides of 0. CuTe's `idx2crd` with
-    /// a stride.
+    /// Returns the coordinate of an offset: for each extent `(offset / stride) mod extent`, and 0 for strides of 0. CuTe's
+    /// `idx2crd` with a stride.
     ///
     /// Post-condition for a compact layout: `self.at(result) = offset` for every offset of the layout.
     #[doc(alias = "idx2crd")]
@@ -111,7 +112,7 @@ impl Layout {
         })
     }
 
-    /// Whether no two coordinates share an offset. Enumerates all coordinates.
+    /// Returns whether no two coordinates share an offset. Enumerates all coordinates.
     #[must_use]
     pub fn is_injective(&self) -> bool {
         let mut offsets: Vec<i64> = self.values().collect();
@@ -119,7 +120,7 @@ impl Layout {
         offsets.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Whether the offsets are exactly `0..size`. Enumerates all coordinates.
+    /// Returns whether the offsets are exactly `0..size`. Enumerates all coordinates.
     #[must_use]
     pub fn is_bijective(&self) -> bool {
         let mut offsets: Vec<i64> = self.values().collect();
@@ -128,13 +129,13 @@ impl Layout {
     }
 }
 
-/// The bits from the lowest set bit of one positive number to the highest of another.
+/// Returns the bits from the lowest set bit of one positive number to the highest of another.
 fn bits_between(low: i64, high: i64) -> i64 {
     let below = |bits: u32| if bits == 0 { 0 } else { i64::MAX >> (63 - bits) };
     below(i64::BITS - high.leading_zeros()) & !below(low.trailing_zeros())
 }
 
-/// The coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. Extents of 0, which are not
+/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. Extents of 0, which are not
 /// valid, give 0.
 ///
 /// ```
@@ -160,7 +161,7 @@ pub fn coord_of_index(index: i64, shape: &Shape) -> Coord {
     }
 }
 
-/// The linear index of a coordinate of `shape`.
+/// Returns the linear index of a coordinate of `shape`.
 ///
 /// # Errors
 /// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.

@@ -9,7 +9,8 @@ impl Layout {
     /// Returns the indices of the offsets 0, 1, 2 …: a layout `r` with `self(r(i)) = i` for all `i < size(r)`.
     ///
     /// The modes are taken in increasing order of stride as long as each stride equals the span of the previous ones, so the
-    /// result ends at the first offset that no further mode starts at. Broadcast modes are skipped. The result is at least `1:0`.
+    /// result ends at the first offset at which no further mode starts. Broadcast modes are skipped. The result is at least
+    /// `1:0`.
     ///
     /// Post-conditions: as above; for an injective layout, no longer layout has this property. If modes of equal stride overlap,
     /// a longer one may exist; the result is then CuTe's.
@@ -109,8 +110,8 @@ impl Layout {
         Layout::from_flat(shared)
     }
 
-    /// The number of elements that are contiguous in both layouts, in order. A vector whose length divides it can be moved in one
-    /// access.
+    /// Returns the number of elements that are contiguous in both layouts, in order. A vector whose length divides it can be
+    /// moved in one access.
     ///
     /// Post-condition: the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
@@ -118,10 +119,10 @@ impl Layout {
         self.max_common_layout(other).size()
     }
 
-    /// The longest aligned vector: the largest `n` such that the modes contiguous from offset 0 fill whole multiples of `n`, and
-    /// all other strides are multiples of `n`.
+    /// Returns the longest aligned vector: the largest `n` such that the modes contiguous from offset 0 fill whole multiples
+    /// of `n`, and all other strides are multiples of `n`.
     ///
-    /// Post-condition: if the layout takes an offset, it takes all of the `n` offsets `n · q .. n · (q + 1)` around it. Memory
+    /// Post-condition: the offsets of the layout consist of whole groups `n · q .. n · (q + 1)`. Memory
     /// aligned to `n` elements can therefore be moved `n` elements at a time.
     ///
     /// ```
@@ -161,12 +162,12 @@ impl Layout {
     }
 }
 
-/// Distributes `count` elements over a shape: as many as divide each mode, starting with the first.
+/// Distributes `count` elements over a shape: the largest divisor of each mode, starting with the first.
 ///
 /// Post-conditions: the result's size divides `count` and its values increase; every layout of that shape composes with it.
 ///
 /// # Errors
-/// [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is.
+/// [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is below 1.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, domain_distribute};
@@ -199,7 +200,7 @@ struct Weighted {
     path: ModePath,
 }
 
-/// The modes in increasing order of stride.
+/// Returns the modes in increasing order of stride.
 fn by_stride(layout: &Layout) -> Vec<Weighted> {
     let mut weight = 1;
     let mut modes = Vec::with_capacity(layout.rank());
@@ -208,7 +209,7 @@ fn by_stride(layout: &Layout) -> Vec<Weighted> {
         modes.push(Weighted { extent, stride, weight, path });
         weight *= extent;
     }
-    // CuTe's sort. It is not stable, which determines the mode that an inverse uses among modes of equal stride.
+    // CuTe's sort. It is not stable, and its order determines which of several modes of equal stride an inverse uses.
     for low in 0..modes.len() {
         for high in low + 1..modes.len() {
             if modes[high].stride < modes[low].stride {

@@ -17,14 +17,14 @@ impl Layout {
         Layout { shape: self.shape.clone(), stride: strides_like(&filtered, &self.stride) }
     }
 
-    /// Returns a compact layout for the registers that hold the elements of `self`: mode 0 (the values of an instruction) is
-    /// fastest and column-major, and its broadcast modes are kept; the other modes follow in the order of their strides, broadcast
-    /// modes first. Modes of equal stride, which share offsets in `self`, share registers in the result.
+    /// Returns a compact layout for the registers that contain the elements of `self`: mode 0 (the values of an instruction) is
+    /// fastest and column-major, and its broadcast modes are kept; the other modes follow in the order of their strides,
+    /// broadcast modes first. Modes of equal stride, which share offsets in `self`, share registers in the result.
     ///
     /// Post-condition: for an injective layout, a bijection of the same size onto registers `0..size`.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// Those of [`Layout::new`].
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-/// Compact strides for `shape` in the order of `stride`, with the same nesting.
+/// Returns compact strides for `shape` in the order of `stride`, with the same nesting.
 fn strides_like(shape: &Shape, stride: &Stride) -> Stride {
     let extents: Vec<i64> = shape.leaves().copied().collect();
     let keys: Vec<i64> = stride.leaves().copied().collect();
@@ -54,7 +54,7 @@ fn strides_like(shape: &Shape, stride: &Stride) -> Stride {
     shape.map(|_| strides.next().unwrap_or(0))
 }
 
-/// The shape with 1 in place of every broadcast extent.
+/// Returns the shape with 1 in place of every broadcast extent.
 fn filter_zeros(shape: &Shape, stride: &Stride) -> Shape {
     let mut modes = flat_modes(shape, stride).into_iter();
     shape.map(|&extent| {

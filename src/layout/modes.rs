@@ -119,7 +119,7 @@ impl<D: Codomain> Layout<D> {
         }
     }
 
-    /// The modes of a mode that has several, or the mode itself.
+    /// Returns the modes of a nested mode, or the mode itself.
     pub(super) fn unpacked(&self) -> Vec<Layout<D>> {
         if self.rank() == 1 { vec![self.clone()] } else { self.modes().collect() }
     }

@@ -15,7 +15,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
-    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise as [`compose`](Self::compose).
+    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise those of [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -55,7 +55,7 @@ impl Layout {
     /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// As [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
+    /// Those of [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("zipped_product", tiler.into())
     }
@@ -69,7 +69,7 @@ impl Layout {
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
     /// # Errors
-    /// As [`zipped_product`](Self::zipped_product).
+    /// Those of [`zipped_product`](Self::zipped_product).
     pub fn tiled_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
@@ -79,7 +79,7 @@ impl Layout {
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
     /// # Errors
-    /// As [`zipped_product`](Self::zipped_product).
+    /// Those of [`zipped_product`](Self::zipped_product).
     pub fn flat_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
@@ -89,7 +89,7 @@ impl Layout {
     /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
     ///
     /// # Errors
-    /// As [`logical_product`](Self::logical_product).
+    /// Those of [`logical_product`](Self::logical_product).
     pub fn blocked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
         let (block, copies) = self.padded_product(tiler)?;
         Ok(block.zip(&copies))
@@ -100,7 +100,7 @@ impl Layout {
     /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
     ///
     /// # Errors
-    /// As [`logical_product`](Self::logical_product).
+    /// Those of [`logical_product`](Self::logical_product).
     pub fn raked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
         let (block, copies) = self.padded_product(tiler)?;
         Ok(copies.zip(&block))
@@ -118,7 +118,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not
-    /// divide that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise as
+    /// divide that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise those of
     /// [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,

@@ -40,6 +40,7 @@ impl Layout {
     ///
     /// Post-condition: `result.upcast(factor) = self`, except for strides of extent-1 modes.
     ///
+    /// # Errors
     /// [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] beyond 64 bits, [`LayoutError::TooSmall`]
     /// for a factor below 1.
     pub fn downcast(&self, factor: i64) -> Result<Layout, LayoutError> {
@@ -64,7 +65,7 @@ impl Layout {
     /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors
-    /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast); [`LayoutError::TooSmall`] for bits below 1.
+    /// Those of [`upcast`](Self::upcast) and [`downcast`](Self::downcast); [`LayoutError::TooSmall`] for bits below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -95,7 +96,7 @@ impl Layout {
         Layout::new(scaled.shape, scaled.stride)
     }
 
-    /// The error that names the mode of the smallest stride.
+    /// Returns the error that names the mode of the smallest stride.
     fn no_unit(&self, factor: i64) -> LayoutError {
         let modes = flat_modes(&self.shape, &self.stride).into_iter().zip(self.shape.leaf_paths());
         let least =
@@ -105,7 +106,7 @@ impl Layout {
         LayoutError::Downcast { layout: self.to_string(), factor, mode, extent, stride }
     }
 
-    /// The same nesting with other leaves.
+    /// Returns a layout of the same nesting with other leaves.
     fn with_modes(&self, modes: Vec<Mode>) -> Layout {
         let (mut extents, mut strides) = (Vec::new(), Vec::new());
         for Mode { extent, stride } in modes {
@@ -120,7 +121,7 @@ impl ComposedLayout {
     /// Converts swizzle, offset and layout to units of `factor` old units; see [`Layout::upcast`].
     ///
     /// # Errors
-    /// As [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset that is
+    /// Those of [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset that is
     /// not a multiple of `factor`.
     pub fn upcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().upcast(factor)?;
@@ -134,7 +135,7 @@ impl ComposedLayout {
     /// Converts swizzle, offset and layout to units `factor` times smaller; see [`Layout::downcast`].
     ///
     /// # Errors
-    /// As [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).
+    /// Those of [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).
     pub fn downcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().downcast(factor)?;
         let overflow = || LayoutError::Overflow { what: format!("{self} in units {factor} times smaller") };
@@ -145,7 +146,7 @@ impl ComposedLayout {
     /// Converts from elements of `old_bits` to elements of `new_bits`; see [`Layout::recast`].
     ///
     /// # Errors
-    /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
+    /// Those of [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<ComposedLayout, LayoutError> {
         let (coarser, finer) = recast_factors(old_bits, new_bits)?;
         let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };
@@ -153,7 +154,7 @@ impl ComposedLayout {
     }
 }
 
-/// The factors by which a recast coarsens and refines, without a common divisor.
+/// Returns the factors by which a recast coarsens and refines, reduced to lowest terms.
 fn recast_factors(old_bits: i64, new_bits: i64) -> Result<(i64, i64), LayoutError> {
     at_least_1("recast, old bits", old_bits)?;
     at_least_1("recast, new bits", new_bits)?;

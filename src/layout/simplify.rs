@@ -6,7 +6,7 @@ use super::error::LayoutError;
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the simplest flat layout that is the same function on this domain: adjacent contiguous modes are merged, extents of
+    /// Returns the shortest flat layout of the same function on this domain: adjacent contiguous modes are merged, extents of
     /// 1 dropped.
     ///
     /// Post-conditions: the size is kept; depth at most 1; `result(i) = self(i)` for all `i < size`.
@@ -70,8 +70,8 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// The flat modes of a layout as the left side of a composition: merged, but with the last mode kept even if its extent is 1,
-/// so that the function is unchanged past the end. Never empty.
+/// Returns the flat modes of a layout as the left side of a composition: merged, but with the last mode kept even if its
+/// extent is 1, so that the function is unchanged past the end. Never empty.
 pub(super) fn merged_with_tail<D: Codomain>(layout: &Layout<D>) -> Vec<Mode<D>> {
     let mut modes = flat_modes(&layout.shape, &layout.stride);
     let Some(tail) = modes.pop() else {

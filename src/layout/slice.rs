@@ -1,4 +1,4 @@
-//! Slicing: fix some coordinates, keep the other modes.
+//! Slicing: fixes some coordinates and keeps the other modes.
 
 use std::ops::RangeFull;
 
@@ -45,7 +45,7 @@ macro_rules! from_integers {
 from_integers!(i64 i32 u32 usize);
 
 impl Slicer {
-    /// The coordinate with 0 for the modes that are kept.
+    /// Returns the coordinate with 0 for the modes that are kept.
     fn fixed(&self) -> Coord {
         self.map(|slot| match slot {
             Slot::Keep => 0,
@@ -116,7 +116,7 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// The parts of `tuple` whose index is kept, as a flat list of modes. The nesting of `at` was checked before.
+/// Returns the parts of `tuple` whose index satisfies `keep`, as a flat list of modes. The nesting of `at` was checked before.
 fn picked<T: Clone>(tuple: &Tuple<T>, at: &Slicer, keep: fn(Slot) -> bool) -> Vec<Tuple<T>> {
     match at {
         Tuple::Leaf(slot) if keep(*slot) => vec![tuple.clone()],

@@ -33,7 +33,7 @@ impl Swizzle {
     /// 16-byte chunks within 128 bytes: bits 7 to 9 into bits 4 to 6.
     pub const BYTES_128: Swizzle = Swizzle { bits: 3, base: 4, shift: 3 };
 
-    /// `Swizzle<bits, base, shift>`.
+    /// Creates `Swizzle<bits, base, shift>`.
     ///
     /// # Errors
     /// [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or pass bit 62.
@@ -45,25 +45,25 @@ impl Swizzle {
         Ok(Swizzle { bits, base, shift })
     }
 
-    /// The number of bits exchanged.
+    /// Returns the number of bits exchanged.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.bits
     }
 
-    /// The number of low bits that are kept: runs of `2^base` units stay contiguous.
+    /// Returns the number of low bits that are kept: runs of `2^base` units stay contiguous.
     #[must_use]
     pub const fn base(self) -> u32 {
         self.base
     }
 
-    /// The distance from the modified bits up to their source bits.
+    /// Returns the distance from the modified bits up to their source bits.
     #[must_use]
     pub const fn shift(self) -> i32 {
         self.shift
     }
 
-    /// The units after which the pattern repeats; a tile that starts at a multiple may be swizzled by offset.
+    /// Returns the number of units after which the pattern repeats; a tile that starts at a multiple may be swizzled by offset.
     #[must_use]
     pub const fn period(self) -> i64 {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
@@ -100,7 +100,7 @@ impl Swizzle {
         }
     }
 
-    /// The swizzled offset.
+    /// Returns the swizzled offset.
     #[must_use]
     pub const fn apply(self, offset: i64) -> i64 {
         let mask = ((1 << self.bits) - 1) << self.base;
@@ -157,7 +157,7 @@ impl Swizzle {
     }
 }
 
-/// As CuTe displays it: `Sw<3,4,3>`.
+/// Prints the swizzle as CuTe does: `Sw<3,4,3>`.
 impl fmt::Display for Swizzle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)

@@ -106,7 +106,7 @@ impl FromStr for Layout<BasisVector> {
     }
 }
 
-/// The stride that a tuple of components denotes for a shape.
+/// Returns the stride that a tuple of components denotes for a shape.
 fn vectors(shape: &Shape, stride: &Tuple<Component>) -> Option<Stride<BasisVector>> {
     match (shape, stride) {
         (Tuple::Leaf(_), Tuple::Leaf(Component::Number(0))) => Some(Tuple::Leaf(BasisVector::default())),
@@ -307,12 +307,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The `o` (or `∘`) of a composition.
+    /// Parses the `o` (or `∘`) of a composition.
     fn composed(&mut self, expected: &'static str) -> Result<(), LayoutError> {
         if self.take('∘') { Ok(()) } else { self.expect('o', expected) }
     }
 
-    /// A number, `2@1`, or `E<1>`.
+    /// Parses a number, `2@1`, or `E<1>`.
     fn component(&mut self) -> Result<Component, LayoutError> {
         if self.take('E') {
             self.expect('<', "a basis vector `E<0>`")?;
@@ -324,7 +324,7 @@ impl<'a> Parser<'a> {
         if self.take('@') { self.along(number).map(Component::Vector) } else { Ok(Component::Number(number)) }
     }
 
-    /// The dimension of a basis vector.
+    /// Parses the dimension of a basis vector.
     fn along(&mut self, scale: i64) -> Result<BasisVector, LayoutError> {
         let fault = self.fault("a dimension of 0 to 63");
         match usize::try_from(self.integer()?) {
@@ -333,7 +333,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether an integer tuple and a `:` follow.
+    /// Returns whether an integer tuple and a `:` follow.
     fn at_layout(&mut self) -> bool {
         self.peek();
         let mut ahead = Parser { text: self.text, at: self.at, depth: self.depth };

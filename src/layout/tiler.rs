@@ -19,7 +19,7 @@ pub enum Tile {
     Layout(Layout),
 }
 
-/// One layout for the whole, or a tuple of tilers, one for each mode.
+/// One layout for the whole, or a tuple of tilers, one per mode.
 ///
 /// ```
 /// use warpwright::layout::{Layout, Tiler};
@@ -60,7 +60,7 @@ macro_rules! from_integers {
 
 from_integers!(i64 i32 u32 usize);
 
-/// How a tiler's parts apply to modes.
+/// The application of a tiler to modes.
 pub(super) struct ByMode<F> {
     /// The operation, for errors.
     pub(super) operation: &'static str,

@@ -33,13 +33,13 @@ pub type Stride<D = i64> = Tuple<D>;
 pub type Coord = IntTuple;
 
 impl<T> Tuple<T> {
-    /// The number of top-level modes; 1 for a leaf.
+    /// Returns the number of top-level modes; 1 for a leaf.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.modes().len()
     }
 
-    /// The nesting depth: 0 for a leaf, 1 for a flat tuple.
+    /// Returns the nesting depth: 0 for a leaf, 1 for a flat tuple.
     #[must_use]
     pub fn depth(&self) -> usize {
         match self {
@@ -48,7 +48,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// The top-level modes; a leaf is its own single mode.
+    /// Returns the top-level modes; a leaf is its own single mode.
     #[must_use]
     pub fn modes(&self) -> &[Tuple<T>] {
         match self {
@@ -57,13 +57,13 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Mode `index`, if it exists.
+    /// Returns mode `index`, if it exists.
     #[must_use]
     pub fn mode(&self, index: usize) -> Option<&Tuple<T>> {
         self.modes().get(index)
     }
 
-    /// The value, if this is a leaf.
+    /// Returns the value, if this is a leaf.
     #[must_use]
     pub fn as_leaf(&self) -> Option<&T> {
         match self {
@@ -72,12 +72,12 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// All leaves, from left to right.
+    /// Returns all leaves, from left to right.
     pub fn leaves(&self) -> Leaves<'_, T> {
         Leaves { modes: self.modes().iter(), outer: Vec::new() }
     }
 
-    /// The path of each leaf, from left to right.
+    /// Returns the path of each leaf, from left to right.
     pub(super) fn leaf_paths(&self) -> Vec<ModePath> {
         fn walk<T>(tuple: &Tuple<T>, path: &Trail<'_>, paths: &mut Vec<ModePath>) {
             match tuple {
@@ -104,7 +104,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Whether both have the same nesting (CuTe's `congruent`).
+    /// Returns whether both tuples have the same nesting (CuTe's `congruent`).
     #[must_use]
     pub fn congruent<U>(&self, other: &Tuple<U>) -> bool {
         match (self, other) {
@@ -125,7 +125,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// The sole mode of a one-element tuple, unwrapped to any depth; anything else is unchanged.
+    /// Returns the sole mode of a one-element tuple, unwrapped to any depth; anything else is unchanged.
     #[must_use]
     pub fn unwrap(self) -> Tuple<T> {
         match self {
@@ -136,7 +136,7 @@ impl<T> Tuple<T> {
 }
 
 impl<T: Clone> Tuple<T> {
-    /// All leaves as one flat tuple; a leaf stays a leaf.
+    /// Returns all leaves as one flat tuple; a leaf stays a leaf.
     #[must_use]
     pub fn flatten(&self) -> Tuple<T> {
         match self {
@@ -186,8 +186,8 @@ fn refold<T: Clone, U>(profile: &Tuple<U>, leaves: &mut Leaves<'_, T>) -> Tuple<
 }
 
 impl IntTuple {
-    /// The product of all leaves: the number of coordinates of a shape. Wraps at 64 bits, which cannot happen for the shape of a
-    /// [`Layout`](super::Layout).
+    /// Returns the product of all leaves: the number of coordinates of a shape. Wraps at 64 bits, which cannot happen for the
+    /// shape of a [`Layout`](super::Layout).
     #[doc(alias = "product")]
     #[must_use]
     pub fn size(&self) -> i64 {
@@ -197,14 +197,14 @@ impl IntTuple {
         }
     }
 
-    /// The product of each top-level mode, as a flat tuple.
+    /// Returns the product of each top-level mode, as a flat tuple.
     #[must_use]
     pub fn product_each(&self) -> IntTuple {
         self.modes().iter().map(IntTuple::size).collect()
     }
 
-    /// Whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): the sizes agree wherever this
-    /// shape has a leaf.
+    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): the sizes agree
+    /// wherever this shape has a leaf.
     #[must_use]
     pub fn compatible(&self, other: &IntTuple) -> bool {
         match (self, other) {
@@ -273,7 +273,7 @@ impl<T> FromIterator<Tuple<T>> for Tuple<T> {
 }
 
 impl<T> Default for Tuple<T> {
-    /// The empty tuple `()`.
+    /// Returns the empty tuple `()`.
     fn default() -> Self {
         Tuple::Node(vec![])
     }

@@ -1,4 +1,4 @@
-//! (thread, value) layouts of tiles: which thread owns which element, in which register.
+//! (thread, value) layouts of tiles: which thread owns which element, and in which register.
 
 mod along;
 mod check;
@@ -24,9 +24,9 @@ use super::{
 /// Maximum number of elements of a tile, and of values of all threads: queries visit every one of them.
 const MAX_ELEMENTS: i64 = 1 << 22;
 
-/// A tile distributed over threads: a layout (thread, value) → column-major index of the tile, as CuTe's atoms have it.
+/// A tile distributed over threads: a layout (thread, value) → column-major index of the tile, as in CuTe's atoms.
 ///
-/// The tile has any shape; one integer for each of its modes is an element's coordinate. Values are in register order, lowest
+/// The tile may have any shape; the coordinate of an element has one integer per mode. Values are in register order, lowest
 /// bits first: with `n` values per register ([`packed`](Self::packed)), value `v` is in slot `v % n` of register `v / n`.
 ///
 /// Construction is cheap. A table of owners is built by the first query that needs one.
@@ -53,7 +53,7 @@ pub struct TvLayout {
 }
 
 impl TvLayout {
-    /// Names a (thread, value) layout onto the column-major index of a tile of `shape`, with one value per register.
+    /// Creates a named (thread, value) layout onto the column-major index of a tile of `shape`, with one value per register.
     ///
     /// # Errors
     /// [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or
@@ -76,9 +76,9 @@ impl TvLayout {
         Ok(tv)
     }
 
-    /// The lowest and the highest index are within the tile; both are reached, as modes are independent.
+    /// Checks that the lowest and the highest index are within the tile; both are attained, because the modes are independent.
     fn check_inside(&self) -> Result<(), TvError> {
-        // Of the lowest and the highest, the index and where it is: thread + value · threads.
+        // For the lowest and the highest index: its value and its position, thread + value · threads.
         let mut extremes = [(0_i64, 0_i64); 2];
         let mut weight = 1;
         for (&extent, &stride) in self.layout.shape.leaves().zip(self.layout.stride.leaves()) {
@@ -99,7 +99,7 @@ impl TvLayout {
         Ok(())
     }
 
-    /// The same layout with `per_register` values in each register.
+    /// Returns the same layout with `per_register` values in each register.
     ///
     /// # Errors
     /// [`TvError::Registers`] if the values of a thread do not fill whole registers.
@@ -113,71 +113,72 @@ impl TvLayout {
         Ok(self)
     }
 
-    /// The name that errors and tables show.
+    /// Returns the name, which errors and tables contain.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The shape of the tile.
+    /// Returns the shape of the tile.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Extent of the tile's mode 0: the rows of a matrix.
+    /// Returns the extent of the tile's mode 0: the rows of a matrix.
     #[must_use]
     pub fn rows(&self) -> i64 {
         self.shape.modes().first().map_or(1, IntTuple::size)
     }
 
-    /// Elements of the tile for each index of mode 0: the columns of a matrix.
+    /// Returns the number of elements of the tile per index of mode 0: the columns of a matrix.
     #[must_use]
     pub fn cols(&self) -> i64 {
         self.shape.size() / self.rows()
     }
 
-    /// The layout (thread, value) → column-major index of the tile.
+    /// Returns the layout (thread, value) → column-major index of the tile.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Number of threads: 32 for a warp.
+    /// Returns the number of threads: 32 for a warp.
     #[must_use]
     pub fn threads(&self) -> i64 {
         self.layout.shape.modes()[0].size()
     }
 
-    /// Number of values of each thread.
+    /// Returns the number of values per thread.
     #[must_use]
     pub fn values(&self) -> i64 {
         self.layout.shape.modes()[1].size()
     }
 
-    /// Number of values in one register.
+    /// Returns the number of values per register.
     #[must_use]
     pub fn per_register(&self) -> i64 {
         self.per_register
     }
 
-    /// Number of registers of each thread.
+    /// Returns the number of registers per thread.
     #[must_use]
     pub fn registers(&self) -> i64 {
         self.values() / self.per_register
     }
 
-    /// The column-major index of a thread's value. Threads and values past the last run on, as in [`Layout::index`].
+    /// Returns the column-major index of a thread's value. Threads and values past the last are extrapolated, as in
+    /// [`Layout::index`].
     #[must_use]
     pub fn index(&self, thread: i64, value: i64) -> i64 {
         self.layout.index(thread + value * self.threads())
     }
 
-    /// Returns the bank conflicts of moving the tile from or to shared memory, `vector` elements of `element_bytes` at a
-    /// time: one entry for each access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
+    /// Returns the bank conflicts of moving the tile to or from shared memory, `vector` elements of `element_bytes` at a
+    /// time: one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
     ///
     /// # Errors
-    /// As [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous, and
+    /// Those of [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous, and
     /// addresses aligned to it.
     ///
     /// ```
@@ -222,7 +223,7 @@ impl fmt::Debug for TvLayout {
     }
 }
 
-/// The table of owners follows from the rest.
+/// Ignores the table of owners, which is derived from the other fields.
 impl PartialEq for TvLayout {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.shape, self.per_register, &self.layout)

@@ -1,14 +1,14 @@
 //! Transliteration to ASCII: ptxas rejects any other character, even in comments.
 
-/// `text` in ASCII. Mathematical notation keeps its meaning (`A·Bᵀ` becomes `A*B^T`); a character without an equivalent
-/// becomes `?`.
+/// Returns `text` in ASCII. Mathematical notation keeps its meaning (`A·Bᵀ` becomes `A*B^T`); characters without an equivalent
+/// become `?`.
 pub(crate) fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut raised = false;
     for c in text.chars() {
         let superscript = SUPERSCRIPTS.iter().find(|(from, _)| *from == c);
         match superscript {
-            // One `^` for a run: `2⁻¹⁰` is `2^-10`.
+            // One `^` per run: `2⁻¹⁰` is `2^-10`.
             Some((_, to)) => {
                 if !raised {
                     out.push('^');

@@ -1,4 +1,4 @@
-//! The text of a kernel's body while it is written, and the facts collected on the way.
+//! The body of a kernel under construction, and the facts collected about it.
 
 use std::{
     cell::RefCell,
@@ -23,7 +23,7 @@ use super::{
     uniform::{Divergence, Rule, Tracker, Uniformity},
 };
 
-/// A register's place in its kernel: class, number, and how often it had been overwritten when this name was taken.
+/// A register handle: class, number, and the number of times the register had been overwritten when the handle was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RegId {
     pub(crate) class: RegClass,
@@ -32,11 +32,11 @@ pub(crate) struct RegId {
 }
 
 impl RegId {
-    /// In place of the number of writes: whatever it is now.
+    /// Replaces the number of writes in handles that remain valid after writes.
     pub(super) const IN_PLACE: u32 = u32::MAX;
 
-    /// The register by a name that stays valid when it is written: for its one owner, which writes it in place. Every
-    /// instruction that has such a name for its result makes the handles that were taken before stale.
+    /// Returns a handle that remains valid after writes, for the sole owner, which writes the register in place. An
+    /// instruction whose result is such a handle invalidates all earlier ordinary handles.
     pub(crate) fn in_place(self) -> Self {
         Self { writes: Self::IN_PLACE, ..self }
     }
@@ -48,7 +48,7 @@ impl fmt::Display for RegId {
     }
 }
 
-/// One emitted line: where its text ends, and the Rust line it came from.
+/// An emitted line: the end of its text, and the Rust line that emitted it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) end: usize,
@@ -57,58 +57,58 @@ pub(crate) struct Mark {
 
 /// A kernel's body under construction.
 pub(crate) struct Body {
-    /// What is being made.
+    /// The kernel under construction.
     pub(crate) entry: Entry,
     pub(crate) target: Target,
-    /// The caller's line that everything is attributed to for the time being.
+    /// The caller's line that all emitted lines are currently attributed to.
     pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
     pub(super) registers: [Vec<RegFacts>; RegClass::ALL.len()],
-    /// What launches can compute of registers' values.
+    /// The expressions by which launches compute values of registers.
     pub(super) dims: Vec<Dim>,
     pub(super) open_blocks: Vec<u32>,
-    /// Blocks among them that are the bodies of emitted loops; 0 stands for the kernel itself.
+    /// The open blocks that are bodies of emitted loops; 0 is the kernel itself.
     pub(super) open_loops: Vec<u32>,
     blocks: u32,
-    /// What was known of registers before more was assumed in an open block, which is named first.
+    /// The facts about registers before further assumptions in an open block, which is the first field.
     pub(super) assumed: Vec<(u32, RegId, (Known, bool))>,
     pub(super) order: Order,
     pub(super) conditions: Vec<Condition>,
     pub(super) numbering: Numbering,
-    /// Registers that a later instruction did without.
+    /// Registers that a later instruction bypassed.
     pub(super) bypassed: Vec<RegId>,
     labels: u32,
-    /// Barriers of groups of threads: threads of a group, and the first barrier.
+    /// Barriers of groups of threads: the threads per group, and the first barrier.
     barriers: Vec<(u32, u32)>,
     barriers_taken: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
-    /// The mnemonics seen so far: kernels repeat few of them often.
+    /// The mnemonics looked up so far: kernels repeat few of them often.
     mnemonics: FxHashMap<Box<str>, Mnemonic>,
-    /// Which threads agree on each register and on the conditions that are open.
+    /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
     mnemonic: String,
 }
 
-/// What is known of a mnemonic or a special register.
+/// Properties of a mnemonic or a special register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mnemonic {
     form: &'static Form,
     rule: Rule,
     /// Its number in the kernel.
     pub(super) number: u32,
-    /// Whether its result depends on its operands alone.
+    /// Whether its result depends only on its operands.
     pub(super) pure: bool,
-    /// Whether its first two operands may be exchanged.
+    /// Whether its first two operands commute.
     pub(super) commutative: bool,
     /// Whether it is a `mov`.
     pub(super) moves: bool,
 }
 
-/// Registers of a class that most kernels get along with.
+/// The number of registers per class that suffices for most kernels.
 const COMMON_REGISTERS: usize = 64;
 
-/// Column at which operands begin, and spaces up to there.
+/// The column at which operands start, and the spaces up to it.
 const OPERAND_COLUMN: usize = COLUMN.len();
 const COLUMN: &str = "                        ";
 
@@ -140,7 +140,7 @@ impl Body {
         }
     }
 
-    /// The finished kernel, or the first mistake.
+    /// Returns the finished kernel, or the first error.
     pub(crate) fn finish(mut self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
         self.leave_out_bypassed();
         let (fixed, dynamic, declaration) = self.shared.declaration(&self.shared_symbol());
@@ -154,34 +154,34 @@ impl Body {
         self.error.map_or(Ok(self.entry), Err)
     }
 
-    /// Records the first error; later ones are most often its consequences.
+    /// Records the first error; later ones are usually its consequences.
     pub(crate) fn fail(&mut self, kind: BuildErrorKind, at: &'static Location<'static>) {
         if self.error.is_none() {
             self.error = Some(BuildError::new(&self.entry.name, kind, at));
         }
     }
 
-    /// Records that a collective may not be reached by all of its threads.
+    /// Records an error if a collective may not be reached by all of its threads.
     pub(crate) fn fail_if(&mut self, divergence: Option<Divergence>) {
         if let Some(Divergence { kind, at }) = divergence {
             self.fail(kind, at);
         }
     }
 
-    /// Requires that all threads of each group of this kind reach what is written now, or none of them.
+    /// Requires that all or none of the threads of each group of this kind reach the current position.
     pub(crate) fn require_together(&mut self, group: Uniformity, what: &str, at: &'static Location<'static>) {
         let divergence = self.uniform.require(group, what, at);
         self.fail_if(divergence);
     }
 
-    /// Name of the kernel's shared memory.
+    /// Returns the name of the kernel's shared memory.
     pub(crate) fn shared_symbol(&self) -> String {
         format!("{}_smem", self.entry.name)
     }
 
     // ── Blocks and labels ────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Opens a block: registers defined in it are unknown after it is closed.
+    /// Opens a block; registers defined in it are undefined after it is closed.
     pub(crate) fn open_block(&mut self) {
         self.open_blocks.push(self.blocks);
         self.blocks += 1;
@@ -201,7 +201,7 @@ impl Body {
         self.open_loops.pop();
     }
 
-    /// Opens the body of a loop whose number of iterations depends on these registers.
+    /// Opens the body of a loop whose iteration count depends on these registers.
     pub(crate) fn open_steps(&mut self, bounds: [Option<RegId>; 3], at: &'static Location<'static>) {
         self.uniform.open_steps(bounds.into_iter().flatten(), at);
         self.open_loop();
@@ -212,7 +212,7 @@ impl Body {
         self.uniform.close_condition();
     }
 
-    /// Whether what is written now is written into an emitted loop.
+    /// Returns whether the current position is in an emitted loop.
     pub(crate) fn in_loop(&self) -> bool {
         self.open_loops.len() > 1
     }
@@ -223,7 +223,7 @@ impl Body {
         }
     }
 
-    /// The first of `count` barriers for groups of so many threads, or how many of the 15 named ones are taken.
+    /// Returns the first of `count` barriers for groups of `threads` threads, or the number of the 15 named barriers in use.
     pub(crate) fn named_barriers(&mut self, threads: u32, count: u32) -> Result<u32, u32> {
         if let Some((_, first)) = self.barriers.iter().find(|(of, _)| *of == threads) {
             return Ok(*first);
@@ -237,7 +237,7 @@ impl Body {
         Ok(taken + 1)
     }
 
-    /// A number for a group of labels, unique in the kernel.
+    /// Returns a number for a group of labels that is unique in the kernel.
     pub(crate) fn label(&mut self) -> u32 {
         self.labels += 1;
         self.labels
@@ -245,12 +245,12 @@ impl Body {
 
     // ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Sets the predicate that guards every instruction until it is set again; gives the one before.
+    /// Sets the predicate that guards all further instructions, and returns the previous one.
     pub(crate) fn set_guard(&mut self, guard: Option<(RegId, bool)>) -> Option<(RegId, bool)> {
         std::mem::replace(&mut self.guard, guard)
     }
 
-    /// Whether a predicate guards what is written now.
+    /// Returns whether a predicate guards the current position.
     pub(crate) fn is_guarded(&self) -> bool {
         self.guard.is_some()
     }
@@ -282,8 +282,8 @@ impl Body {
         self.mnemonic = text;
     }
 
-    /// Emits one instruction whose single result is a fresh register of `class`, unless an earlier one gave the same: then
-    /// its register is the result.
+    /// Emits one instruction whose single result is a fresh register of `class`, or returns the register of an earlier
+    /// instruction with the same result.
     pub(crate) fn result(
         &mut self,
         class: RegClass,
@@ -317,7 +317,7 @@ impl Body {
         result
     }
 
-    /// The mnemonic in the buffer that is kept for it.
+    /// Formats the mnemonic in a reused buffer.
     fn text_of(&mut self, mnemonic: fmt::Arguments<'_>) -> String {
         let mut text = std::mem::take(&mut self.mnemonic);
         text.clear();
@@ -336,7 +336,7 @@ impl Body {
         }
     }
 
-    /// Writes the line of an instruction, `result` before its operands.
+    /// Writes the line of an instruction, with `result` before the other operands.
     fn write(
         &mut self,
         mnemonic: &str,
@@ -365,7 +365,7 @@ impl Body {
         self.end_line(at);
     }
 
-    /// Indents, and writes the guard if there is one.
+    /// Writes the indentation and the guard, if any.
     fn begin_line(&mut self, at: &'static Location<'static>) {
         self.entry.text.push_str("    ");
         if let Some((reg, negated)) = self.guard {
@@ -382,7 +382,7 @@ impl Body {
         self.entry.marks.push(Mark { end: self.entry.text.len(), at: Some(at) });
     }
 
-    /// Raises `.version` to what an instruction needs, and refuses it if the target lacks it.
+    /// Raises `.version` as an instruction requires, and rejects it if the target does not support it.
     pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) -> Option<Mnemonic> {
         let known = match self.mnemonics.get(mnemonic) {
             Some(known) => *known,
@@ -409,12 +409,12 @@ impl Body {
         Some(known)
     }
 
-    /// The number of a special register that never changes, if it was required before.
+    /// Returns the number of a special register that never changes, if it was required before.
     pub(super) fn special_number(&self, name: &str) -> Option<u32> {
         self.mnemonics.get(name).filter(|known| known.pure).map(|known| known.number)
     }
 
-    /// Raises `.version`, and refuses what the target lacks.
+    /// Raises `.version`, and rejects features that the target does not support.
     pub(crate) fn require_support(
         &mut self,
         mnemonic: &str,
@@ -434,14 +434,14 @@ impl Body {
         }
     }
 
-    /// Writes a line that is no instruction: a label, a comment, a brace.
+    /// Writes a line that is not an instruction: a label, a comment, a brace.
     pub(crate) fn line(&mut self, line: fmt::Arguments<'_>) {
         let _ = self.entry.text.write_fmt(line);
         self.entry.text.push('\n');
         self.entry.marks.push(Mark { end: self.entry.text.len(), at: None });
     }
 
-    /// Writes raw text, marked as such; what it needs is known only where the table has its mnemonics.
+    /// Writes raw text, marked as such; its requirements are known only for mnemonics in the table.
     pub(crate) fn raw(
         &mut self,
         text: &str,
@@ -471,7 +471,7 @@ impl Body {
         Ok(())
     }
 
-    /// Adds a module-scope declaration, once.
+    /// Adds a module-scope declaration unless it exists.
     pub(crate) fn declare(&mut self, declaration: Declaration, at: &'static Location<'static>) {
         if declaration.name == self.entry.name || declaration.name == self.shared_symbol() {
             self.fail(BuildErrorKind::DuplicateName { name: declaration.name }, at);
@@ -485,7 +485,7 @@ impl Body {
     }
 }
 
-/// The cell that every handle of one kernel points to.
+/// The cell that all handles of a kernel refer to.
 pub(crate) struct Ctx {
     pub(crate) body: RefCell<Body>,
 }

@@ -1,4 +1,4 @@
-//! Pointers with the condition under which they are inside their view: what every access is emitted through.
+//! Pointers with the condition under which they are in bounds, through which every access is emitted.
 
 use std::fmt;
 
@@ -10,16 +10,17 @@ use super::{
     val::Val,
 };
 
-/// A pointer to an element of a view, with the condition under which the view has the element.
+/// A pointer to an element of a view, with the condition under which the element is in bounds.
 ///
-/// Where the condition does not hold, a load gives 0 and nothing is read or written, without a branch: the instruction is
-/// predicated. Where it is known to hold, there is no predicate. So accesses through it are safe.
+/// If the condition does not hold, loads return 0 and nothing is read or written; the instruction is predicated, so there is no
+/// branch. If the condition is known to hold, there is no predicate. Accesses through the pointer are therefore safe.
 ///
-/// [`Slice::at`](super::Slice::at) makes one, as does [`Ptr::when`].
+/// Returned by [`Slice::at`](super::Slice::at) and [`Ptr::when`], for example.
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) inside: Val<'k, bool>,
-    /// The elements from here on are inside or outside together in groups of each divisor of this number: 0 for any number.
+    /// The granularity of the bounds: from here on, groups of elements whose size divides this number are entirely in or out of
+    /// bounds; 0 for any size.
     pub(super) together: u64,
 }
 
@@ -38,33 +39,33 @@ impl<T: Element, S: Space, A> fmt::Debug for CheckedPtr<'_, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// The pointer as one whose accesses are allowed where `inside` holds.
+    /// Returns a pointer whose accesses are allowed if `inside` holds.
     ///
-    /// This is where the crate vouches for an access, so its callers must have shown: where `inside` holds, every byte
+    /// This call asserts that accesses are in bounds. Callers must ensure that, if `inside` holds, every byte
     /// of every access through the result is in shared or local memory, in a buffer whose extents a launch checks, or in
-    /// memory that `unsafe` code of the kernel's author vouched for.
+    /// memory covered by an obligation of `unsafe` code in the kernel.
     pub(crate) fn checked(self, inside: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, S, A> {
         CheckedPtr { pointer: self, inside: inside.into(), together: 0 }
     }
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// The kernel that the pointer belongs to.
+    /// Returns the kernel that the pointer belongs to.
     pub fn kernel(self) -> Builder<'k> {
         self.pointer.kernel()
     }
 
-    /// The address alone, without the condition.
+    /// Returns the address without the condition.
     pub fn pointer(self) -> Ptr<'k, T, S, A> {
         self.pointer
     }
 
-    /// The condition under which accesses happen.
+    /// Returns the condition under which accesses happen.
     pub fn inside(self) -> Val<'k, bool> {
         self.inside
     }
 
-    /// The pointer with a further condition: accesses happen where both hold.
+    /// Adds a condition: accesses happen if both conditions hold.
     #[must_use]
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>) -> Self {
@@ -77,7 +78,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         Self { inside, ..self }
     }
 
-    /// Refuses a vector of `count` elements that may be cut by the end of the view.
+    /// Rejects a vector of `count` elements that may extend past the end of the view.
     #[track_caller]
     pub(super) fn check_vector(self, count: usize) {
         self.pointer.check_aligned(count as u32 * T::SIZE);

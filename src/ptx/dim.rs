@@ -1,4 +1,4 @@
-//! Numbers that a launch can compute: grid rules, and the extents of buffers.
+//! Integers that a launch can compute: grid rules, and the extents of buffers.
 
 use std::fmt;
 
@@ -7,44 +7,44 @@ use super::{
     val::{Repr, Val},
 };
 
-/// A number that follows from a kernel's integer parameters: a constant, a parameter, or a function of such.
+/// An integer expression over a kernel's parameters.
 ///
-/// A launch and the exported header compute it in 64 bits; a value that does not fit is refused, never wrapped.
+/// Launches and the exported header evaluate it in 64 bits; a value that overflows is rejected, never wrapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dim {
     /// A constant.
     Const(u64),
-    /// The value of the parameter with this number.
+    /// The value of the parameter with this index.
     Param(usize),
     /// `⌈a / n⌉`.
     CeilDiv(Box<Dim>, u32),
-    /// The largest multiple of `n` that is not above `a`.
+    /// The largest multiple of `n` that is at most `a`.
     RoundDown(Box<Dim>, u32),
     /// `a + b`.
     Sum(Box<Dim>, Box<Dim>),
     /// `a · b`.
     Product(Box<Dim>, Box<Dim>),
-    /// `a`, which the kernel computes in a register of 32 bits: a larger value is refused.
+    /// `a`, which the kernel computes in a 32-bit register: a larger value is rejected.
     U32(Box<Dim>),
     /// A value that no launch can compute.
     Unknown,
 }
 
 impl Dim {
-    /// `⌈self / n⌉`.
+    /// Returns `⌈self / n⌉`.
     #[must_use]
     pub fn ceil_div(self, n: u32) -> Self {
         Self::CeilDiv(self.into(), n.max(1))
     }
 
-    /// The largest multiple of `n` that is not above `self`.
+    /// Returns the largest multiple of `n` that is at most `self`.
     #[must_use]
     pub fn round_down(self, n: u32) -> Self {
         Self::RoundDown(self.into(), n.max(1))
     }
 
-    /// Whether a launch can compute it.
+    /// Returns whether a launch can compute the value.
     pub(crate) fn is_known(&self) -> bool {
         match self {
             Self::Const(_) | Self::Param(_) => true,
@@ -54,8 +54,8 @@ impl Dim {
         }
     }
 
-    /// The number for given parameter values, or `None` if it or an intermediate value does not fit; `parameter(i)` is the
-    /// value of integer parameter `i`.
+    /// Returns the value for given parameter values, or `None` if it or an intermediate value overflows; `parameter(i)`
+    /// is the value of integer parameter `i`.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let value = |dim: &Self| dim.evaluate(parameter);
         match self {
@@ -70,7 +70,7 @@ impl Dim {
         }
     }
 
-    /// The rule as a C expression over the named parameters; also valid Rust.
+    /// Returns the value as a C expression over the named parameters; it is also valid Rust.
     pub fn expression(&self, names: &[String]) -> String {
         match self {
             Self::Const(n) => n.to_string(),
@@ -114,9 +114,9 @@ impl fmt::Display for Dim {
     }
 }
 
-/// A number that a launch may be able to compute: a constant, a kernel parameter, or a sum or product of such.
+/// An integer that a launch may be able to compute: a constant, a kernel parameter, or a sum or product of these.
 pub trait IntoDim {
-    /// The rule; [`Dim::Unknown`] for a register that is not such an expression.
+    /// Returns the expression; [`Dim::Unknown`] for a register that is not such an expression.
     fn into_dim(self) -> Dim;
 }
 
@@ -151,7 +151,7 @@ macro_rules! values {
 values! { u32 u64 }
 
 impl<T: Scalar> Val<'_, T> {
-    /// The value as a launch computes it, if it is a constant or known to follow from the parameters.
+    /// Returns the expression by which a launch computes the value, if it is constant or known to depend only on the parameters.
     pub(crate) fn dim(&self) -> Option<Dim> {
         if !matches!(T::PTX, "u32" | "u64") {
             return None;
@@ -162,7 +162,7 @@ impl<T: Scalar> Val<'_, T> {
         }
     }
 
-    /// Records how a launch computes the value, if it can.
+    /// Records the expression by which a launch computes the value, if there is one.
     #[must_use]
     pub(crate) fn with_dim(self, dim: impl FnOnce() -> Option<Dim>) -> Self {
         if let (Repr::Reg(reg, k), "u32" | "u64") = (self.0, T::PTX)
@@ -174,13 +174,13 @@ impl<T: Scalar> Val<'_, T> {
     }
 }
 
-/// Up to three numbers of blocks, in x, y and z: an array of one kind, or a tuple of several.
+/// Up to three numbers of blocks, in x, y and z: an array of one type, or a tuple of different types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a grid rule",
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"
 )]
 pub trait IntoGrid {
-    /// The rule, with 1 for missing dimensions; nothing if there are more than three.
+    /// Returns the rule, with 1 for missing dimensions; `None` for more than three.
     #[doc(hidden)]
     fn into_grid(self) -> Option<[Dim; 3]>;
 }

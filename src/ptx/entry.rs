@@ -1,4 +1,4 @@
-//! A finished kernel without its Rust parameter types: what renders, exports and launches.
+//! A finished kernel without its Rust parameter types, for rendering, export and launches.
 
 use super::{
     body::Mark,
@@ -11,30 +11,30 @@ use super::{
     types::RegClass,
 };
 
-/// A promise about an integer parameter that a launch checks.
+/// An assumption about an integer parameter that every launch checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// Number of the parameter.
+    /// The index of the parameter.
     pub parameter: usize,
-    /// What divides its value.
+    /// The divisor of its value.
     pub divisor: u32,
 }
 
-/// A finished kernel: its text and what a launch must know.
+/// A finished kernel: its text and the information for launches.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Name of the entry point.
+    /// The name of the entry point.
     pub name: String,
     /// `.target`.
     pub target: Target,
-    /// Lowest `.version` that the instructions and the target need.
+    /// The lowest `.version` that the instructions and the target require.
     pub version: Version,
-    /// What it does, if the kernel said so.
+    /// The description, if the kernel provides one.
     pub description: String,
-    /// Parameters in order.
+    /// The parameters in order.
     pub params: Vec<ParamDecl>,
-    /// Threads of a block, `.reqntid`.
+    /// The number of threads per block, `.reqntid`.
     pub block: Option<[u32; 3]>,
     /// `.maxntid`.
     pub max_block: Option<[u32; 3]>,
@@ -42,25 +42,25 @@ pub struct Entry {
     pub min_blocks: Option<u32>,
     /// `.maxnreg`.
     pub max_registers: Option<u32>,
-    /// Blocks of a cluster.
+    /// The number of blocks per cluster.
     pub cluster: Option<[u32; 3]>,
-    /// Blocks of a launch.
+    /// The number of blocks per launch.
     pub grid: Option<[Dim; 3]>,
-    /// What a launch must check.
+    /// The assumptions that every launch checks.
     pub promises: Vec<Promise>,
-    /// What the kernel's views access of its buffers; a launch checks that the buffers are long enough.
+    /// The extents of the kernel's views; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
-    /// Accesses, views and raw lines that an `unsafe` call vouches for: with 0, the kernel cannot leave its buffers.
+    /// The number of accesses, views and raw lines in `unsafe` calls; if 0, all accesses are within the kernel's buffers.
     pub unsafe_accesses: u32,
-    /// Bytes of statically declared shared memory.
+    /// The size of statically declared shared memory, in bytes.
     pub static_shared_bytes: u32,
-    /// Bytes of dynamic shared memory that a launch must ask for.
+    /// The size of dynamic shared memory that a launch must request, in bytes.
     pub dynamic_shared_bytes: u32,
-    /// Bytes of local memory that a thread declares.
+    /// The size of declared local memory per thread, in bytes.
     pub local_bytes: u64,
-    /// Emitted instructions.
+    /// The number of emitted instructions.
     pub instructions: u32,
-    /// Declared registers by class.
+    /// The number of declared registers by class.
     pub registers: [u32; RegClass::ALL.len()],
     pub(crate) text: String,
     pub(crate) marks: Vec<Mark>,
@@ -70,7 +70,7 @@ pub struct Entry {
     pub(crate) module_declarations: Vec<Declaration>,
 }
 
-/// A module-scope declaration that a kernel needs: a device variable, a string, an external function.
+/// A module-scope declaration that a kernel requires: a device variable, a string, an external function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Declaration {
     pub(crate) name: String,
@@ -78,7 +78,7 @@ pub(crate) struct Declaration {
 }
 
 impl Entry {
-    /// An empty kernel from a signature such as `"scale(x, y, n)"`, and what is wrong with the signature.
+    /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and returns the error if the signature is not valid.
     pub(crate) fn new<A: Params>(signature: &str, target: Target) -> (Self, Option<BuildErrorKind>) {
         let (name, names) = match signature.split_once('(') {
             None => (signature.trim(), None),
@@ -132,34 +132,34 @@ impl Entry {
         (entry, problem)
     }
 
-    /// Names of the parameters, in order.
+    /// Returns the names of the parameters, in order.
     pub fn param_names(&self) -> Vec<String> {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// What every launch must have divide the value of a parameter: the promises about it together, 1 if there is none.
+    /// Returns the known divisor of a parameter's value, from all assumptions that launches check; 1 if there are none.
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
     }
 
-    /// Name of a parameter in the PTX text.
+    /// Returns the name of a parameter in the PTX text.
     pub(crate) fn param_symbol(&self, index: usize) -> String {
         format!("{}_{}", self.name, self.params[index].name)
     }
 
-    /// All declared registers.
+    /// Returns the number of declared registers.
     pub fn register_count(&self) -> u32 {
         self.registers.iter().sum()
     }
 
-    /// Static and dynamic shared memory of a block, in bytes.
+    /// Returns the static and dynamic shared memory per block, in bytes.
     pub fn shared_bytes(&self) -> u32 {
         self.static_shared_bytes + self.dynamic_shared_bytes
     }
 }
 
-/// Whether PTX takes `name` as an identifier that is also one in C (PTX ISA, "Identifiers").
+/// Returns whether `name` is an identifier both in PTX and in C (PTX ISA, "Identifiers").
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')

@@ -1,4 +1,4 @@
-//! What can be wrong with a kernel as built, and where in the caller's source.
+//! Errors of building a kernel, with the caller's source line.
 
 use std::{fmt, panic::Location};
 
@@ -9,7 +9,7 @@ use super::{
     uniform::{ConditionKind, Uniformity},
 };
 
-/// The first thing that was wrong while a kernel was built, with the Rust line that did it.
+/// The first error in building a kernel, with the Rust line that caused it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BuildError {
     kernel: String,
@@ -22,17 +22,17 @@ impl BuildError {
         Self { kernel: kernel.to_string(), kind, at }
     }
 
-    /// Name of the kernel that was being built.
+    /// Returns the name of the kernel.
     pub fn kernel(&self) -> &str {
         &self.kernel
     }
 
-    /// What was wrong.
+    /// Returns the kind of error.
     pub fn kind(&self) -> &BuildErrorKind {
         &self.kind
     }
 
-    /// The caller's source line.
+    /// Returns the caller's source line.
     pub fn location(&self) -> &'static Location<'static> {
         self.at
     }
@@ -46,81 +46,81 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// What was wrong with a kernel as built.
+/// The kinds of errors in building a kernel.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum BuildErrorKind {
-    /// The target lacks what an instruction needs.
+    /// The target does not support an instruction.
     #[error("`{mnemonic}` is found on {lowest} and its successors, but the target is {target}")]
     Unsupported {
         /// The instruction.
         mnemonic: String,
-        /// What the target lacks.
+        /// The required features.
         needs: Features,
-        /// The lowest target that has it.
+        /// The lowest target with these features.
         lowest: Target,
-        /// The target that was asked for.
+        /// The kernel's target.
         target: Target,
     },
-    /// The instruction table has no such instruction.
+    /// The instruction is not in the instruction table.
     #[error("no instruction `{mnemonic}` in the table: check its qualifiers, or write the line with `raw`")]
     UnknownInstruction {
-        /// The instruction as it would have been written.
+        /// The instruction as it would be emitted.
         mnemonic: String,
     },
-    /// A register is used where its definition may not have run.
+    /// A register is used where its definition may not have been executed.
     #[error(
         "register {register} is used outside the block that defines it: carry it out as loop state or in a `Var`"
     )]
     NotDominated {
-        /// Name of the register.
+        /// The name of the register.
         register: String,
     },
-    /// A register was overwritten after this handle to it was taken.
+    /// A register was overwritten after this handle was created.
     #[error(
         "register {register} was overwritten after this handle to it was taken (by an accumulation in place, or by a loop that carries it)"
     )]
     Overwritten {
-        /// Name of the register.
+        /// The name of the register.
         register: String,
     },
-    /// A tile from outside of an emitted loop is summed into inside of it.
+    /// An emitted loop accumulates into a tile that it does not carry.
     #[error(
         "register {register} is accumulated into inside an emitted loop that does not carry it: make the tile the loop's state"
     )]
     NotCarried {
-        /// Name of the register.
+        /// The name of the register.
         register: String,
     },
-    /// A vector access wider than the address is known to be aligned.
+    /// A vector access is wider than the known alignment of the address.
     #[error(
         "a {bytes}-byte access needs an address aligned to {bytes} bytes, but this one is known to be aligned to {known} only"
     )]
     Misaligned {
-        /// Width of the access.
+        /// The width of the access.
         bytes: u32,
-        /// Known alignment of the address.
+        /// The known alignment of the address.
         known: u32,
     },
-    /// A view that a launch cannot check, as it begins elsewhere than a buffer parameter.
+    /// A view that a launch cannot check, because it does not start at a buffer parameter.
     #[error(
         "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
          check: make the view of the parameter, or vouch for the pointer with `unsafe {{ pointer.assume_valid() }}`"
     )]
     UncheckedPointer {
-        /// What makes the view.
+        /// The method that creates the view.
         view: &'static str,
     },
-    /// A view that a launch cannot check, as its extents or strides are computed.
+    /// A view that a launch cannot check, because its extents or strides are computed.
     #[error(
         "expected extents and strides of `{view}` made of constants and integer parameters, found a computed register, which a launch \
          cannot check: pass the number as a parameter, or vouch for the pointer with `unsafe {{ pointer.assume_valid() }}`"
     )]
     UncheckedExtent {
-        /// What makes the view.
+        /// The method that creates the view.
         view: &'static str,
     },
-    /// A divisor that no launch can check.
+    /// An assumed divisor that no launch can check.
     #[error(
         "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: say it of the \
          parameter, or vouch for the value with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
@@ -129,58 +129,58 @@ pub enum BuildErrorKind {
         /// The divisor.
         divisor: u32,
     },
-    /// A vector access that the end of its view may cut.
+    /// A vector access that may extend past the end of its view.
     #[error(
         "expected index and length known to be multiples of {elements} for a vector of {elements} elements, found multiples of {known}: \
          say `n.multiple_of({elements})`, which a launch checks, or take a slice of `n & !{}`", elements - 1
     )]
     CutVector {
-        /// Elements of the vector.
+        /// The number of elements of the vector.
         elements: usize,
-        /// What is known to divide both.
+        /// A known divisor of both.
         known: u64,
     },
-    /// More shared memory than a block of the target may have.
+    /// More shared memory than the target allows per block.
     #[error("{bytes} bytes of shared memory wanted, but a block on {target} has at most {most}")]
     TooMuchShared {
-        /// Bytes wanted.
+        /// The number of bytes requested.
         bytes: u64,
-        /// Bytes there are.
+        /// The maximum.
         most: u32,
         /// The target.
         target: Target,
     },
-    /// A block, cluster or grid shape that no device takes.
+    /// A block, cluster or grid shape that no device supports.
     #[error("{what}: {found} is not between 1 and {most}")]
     BadShape {
-        /// Which shape.
+        /// The kind of shape.
         what: &'static str,
         /// The number found.
         found: u64,
-        /// The most there may be.
+        /// The maximum.
         most: u64,
     },
-    /// A shape that was declared before, as another: what follows from it is in the text already.
+    /// A shape was declared again with a different value, after instructions that depend on it were emitted.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
-        /// Which shape.
+        /// The kind of shape.
         what: &'static str,
         /// The shape declared before.
         before: String,
         /// The shape declared now.
         found: String,
     },
-    /// A loop's state does not come back in the shape it went in, or two branches give different shapes.
+    /// The state that a loop body returns differs in shape from its initial state, or the states of two branches differ.
     #[error(
         "expected {want} registers of state, as many as entered the loop or as the first branch gives, found {found}: a `Vec` or an `Option` must keep its length"
     )]
     StateShape {
-        /// Registers that went in.
+        /// The number of registers of the initial state.
         want: usize,
-        /// Registers that came back.
+        /// The number of registers returned.
         found: usize,
     },
-    /// A collective operation under a condition that may keep some of its threads away.
+    /// A collective operation under a condition that may exclude some of its threads.
     #[error(
         "`{collective}` must be reached by {threads}, but {condition} at {condition_at} is not known to be the same for them{}: \
          move it out, or say what is known with `assume_uniform`",
@@ -189,72 +189,72 @@ pub enum BuildErrorKind {
     Divergent {
         /// The instruction or operation.
         collective: String,
-        /// The threads that must take part.
+        /// The threads that must participate.
         threads: Uniformity,
-        /// What is conditional.
+        /// The kind of condition.
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// Where a value that a loop carries, which the condition depends on, is written with one that differs.
+        /// The line that writes a divergent value to a loop-carried register on which the condition depends.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name that PTX does not take.
+    /// A name that is not valid in PTX.
     #[error("`{name}` is not a PTX identifier")]
     BadName {
         /// The name.
         name: String,
     },
-    /// Two things of one module with one name.
+    /// Two declarations of one module have the same name.
     #[error("the name `{name}` is taken in this module")]
     DuplicateName {
         /// The name.
         name: String,
     },
-    /// A raw line with a hole that names no operand, or an operand that no hole names.
+    /// A placeholder in a raw line without an operand, or an operand without a placeholder.
     #[error("raw line `{line}`: {problem}")]
     BadRaw {
         /// The template.
         line: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A value that must be a kernel parameter or constant is not.
+    /// A value that must be a kernel parameter or a constant is computed.
     #[error("{what} must be made of constants and integer kernel parameters")]
     NotAParameter {
-        /// What was asked for.
+        /// The purpose of the value.
         what: &'static str,
     },
-    /// Sizes that do not divide.
+    /// A size that is not a multiple of another.
     #[error("{what}: {size} is not a multiple of {of}")]
     Indivisible {
-        /// What was asked for.
+        /// The purpose of the size.
         what: &'static str,
         /// The size found.
         size: u64,
-        /// What it must be a multiple of.
+        /// The required divisor.
         of: u64,
     },
-    /// A print format that does not fit its values.
+    /// A print format that does not match its values.
     #[error("print format {format:?} takes {want} values, but {found} were given")]
     BadPrint {
         /// The format.
         format: String,
-        /// Holes in it.
+        /// The number of placeholders.
         want: usize,
-        /// Values given.
+        /// The number of values.
         found: usize,
     },
-    /// A hole in a print format that is none, or that asks for what its value has not.
+    /// A malformed placeholder in a print format, or one that its value does not support.
     #[error("print format {format:?}: `{hole}` does not fit {value}")]
     BadHole {
         /// The format.
         format: String,
-        /// The hole as written.
+        /// The placeholder as written.
         hole: String,
-        /// What the value is.
+        /// The type of the value.
         value: &'static str,
     },
-    /// Anything else that a caller asked for and cannot have.
+    /// Any other invalid request.
     #[error("{0}")]
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! What a kernel accesses of a buffer, as a launch checks it.
+//! The parts of a buffer that a kernel accesses, as checked by launches.
 
 use super::dim::Dim;
 
@@ -6,28 +6,28 @@ use super::dim::Dim;
 /// contains them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Number of the buffer's parameter.
+    /// The index of the buffer's parameter.
     pub parameter: usize,
-    /// Size of an element of the view, in bytes; it may differ from the parameter's.
+    /// The size of an element of the view in bytes; it may differ from the parameter's.
     pub element_bytes: u32,
-    /// The modes of the view. A view of no modes has one element.
+    /// The modes of the view. A view without modes has one element.
     pub modes: Vec<ExtentMode>,
-    /// Most coordinates of a mode for which the kernel's own computations hold.
+    /// The maximum number of coordinates per mode for which the kernel's own computations are correct.
     pub most: u64,
 }
 
 /// One mode of an [`Extent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtentMode {
-    /// Number of coordinates.
+    /// The number of coordinates.
     pub size: Dim,
-    /// Elements from one coordinate to the next.
+    /// The distance in elements between consecutive coordinates.
     pub stride: Dim,
 }
 
 impl Extent {
-    /// Elements of the view's type from the buffer's start to the end of the last one accessed, 0 if a mode is empty; `None`
-    /// if the number does not fit in 64 bits. `parameter(i)` is the value of integer parameter `i`.
+    /// Returns the number of elements of the view's type from the buffer's start to the end of the last accessed one, 0 if a
+    /// mode is empty; `None` on 64-bit overflow. `parameter(i)` is the value of integer parameter `i`.
     pub fn elements(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let mut last = Some(0u64);
         let mut empty = false;
@@ -40,12 +40,12 @@ impl Extent {
         if empty { Some(0) } else { last?.checked_add(1) }
     }
 
-    /// The coordinates of the first mode that has more of them than the kernel can count; those of `None` are fine.
+    /// Returns the number of coordinates of the first mode that exceeds the kernel's maximum; `None` if no mode does.
     pub fn exceeds(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }
 
-    /// [`elements`](Self::elements) in bytes.
+    /// Returns [`elements`](Self::elements) in bytes.
     pub fn bytes(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.elements(parameter)?.checked_mul(self.element_bytes.into())
     }

@@ -1,15 +1,15 @@
-//! What is known of registers: where each is defined, how often it was written, what its value can be, and which
-//! instruction gave it.
+//! Facts about registers: where each is defined, how often it has been written, its possible values, and the
+//! instruction that defined it.
 //!
 //! | file        | facts                                                                          |
 //! | ---         | ---                                                                            |
-//! | `integer`   | bits, divisors and an upper bound of one value, carried through instructions   |
-//! | `order`     | which value is less than which: grid rule, loop counters, branches             |
-//! | `condition` | what a predicate says of the values that it compares                           |
-//! | `numbering` | which instruction gave a value, so that none is emitted twice                  |
-//! | `chain`     | constant steps from another register, so that several are one instruction      |
+//! | `integer`   | bits, divisors and an upper bound of a value, derived through instructions     |
+//! | `order`     | which values are less than which: grid rule, loop counters, branches           |
+//! | `condition` | the comparison that a predicate represents                                     |
+//! | `numbering` | the instruction that computed a value, so that it is not emitted again         |
+//! | `chain`     | constant steps from another register, which are combined to one instruction    |
 //!
-//! This file keeps them with the registers. An instruction that writes a register voids what was known of its value.
+//! This file associates them with registers. An instruction that writes a register invalidates the facts about its value.
 
 mod chain;
 mod condition;
@@ -36,44 +36,44 @@ pub(crate) use order::Inside;
 pub(super) use order::Order;
 use order::TermId;
 
-/// What is known of a register.
+/// The facts about a register.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RegFacts {
-    /// Block of the text that defines it.
+    /// The block of the text that defines it.
     block: u32,
-    /// How often handles to it were made stale: [`Body::overwrite`].
+    /// The number of times that handles to it were invalidated: [`Body::overwrite`].
     writes: u32,
-    /// How many instructions have written it: an expression of its value is known by this number.
+    /// The number of instructions that have written it, by which expressions of its value are identified.
     version: u32,
-    /// Whether several values are in it: it must not be overwritten in place any more.
+    /// Whether it contains several values, so that it must no longer be overwritten in place.
     shared: bool,
-    /// Whether it may be written anywhere in the text, as a fragment's words are: no expression of it is kept.
+    /// Whether it may be written anywhere in the text, like the registers of a fragment: no expression of it is recorded.
     variable: bool,
-    /// What its value can be (integers only).
+    /// The known facts about its value (integers only).
     known: Known,
-    /// Whether some of that is assumed in an open block, so that what follows from it may not leave the block.
+    /// Whether some of them are assumed in an open block, so that conclusions must not leave the block.
     local: bool,
-    /// The number that its value is, if others may be the same.
+    /// The term that its value equals, if other registers may equal it.
     term: Option<TermId>,
-    /// The register that it is a constant step from.
+    /// The register from which it is a constant step.
     origin: Option<Origin>,
-    /// What it says, as a predicate.
+    /// The condition that it represents, as a predicate.
     condition: Option<u32>,
-    /// The line that gives it, if it is the single result of an instruction, and how many operands it is.
+    /// The line that defines it, if it is the single result of an instruction, and the number of its uses as an operand.
     line: Option<u32>,
     uses: u32,
-    /// Index in `Body::dims` of how a launch computes its value.
+    /// The index in `Body::dims` of the expression by which a launch computes its value.
     dim: Option<u32>,
-    /// The emitted loop that it belongs to: innermost where it was made, or the one that carries it.
+    /// The emitted loop that it belongs to: the innermost at its definition, or the one that carries it.
     in_loop: u32,
-    /// Kernel parameter whose buffer it points to the start of.
+    /// The kernel parameter whose buffer starts at its value.
     buffer: Option<usize>,
-    /// Special register that it was read from.
+    /// The special register that it was read from.
     special: Option<&'static str>,
 }
 
 impl Body {
-    /// A fresh register, defined in the innermost open block.
+    /// Returns a fresh register, defined in the innermost open block.
     pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
         let block = *self.open_blocks.last().unwrap_or(&0);
         let in_loop = *self.open_loops.last().unwrap_or(&0);
@@ -100,7 +100,7 @@ impl Body {
         RegId { class, index: regs.len() as u32 - 1, writes: 0 }
     }
 
-    /// A fresh register, defined outside of the innermost open block, which is a branch.
+    /// Returns a fresh register, defined outside of the innermost open block, which is a branch.
     pub(crate) fn fresh_outside(&mut self, class: RegClass) -> RegId {
         let reg = self.fresh(class);
         let outer = self.open_blocks.len().saturating_sub(2);
@@ -119,7 +119,7 @@ impl Body {
 
     // ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Marks the register as overwritten: older handles to it are refused from now on.
+    /// Marks the register as overwritten, which invalidates older handles to it.
     pub(crate) fn overwrite(&mut self, reg: RegId) -> RegId {
         self.written(reg);
         let facts = self.facts_mut(reg);
@@ -127,7 +127,7 @@ impl Body {
         RegId { writes: facts.writes, ..reg }
     }
 
-    /// Forgets what was known of the register's value, as an instruction writes it.
+    /// Discards the facts about the register's value, because an instruction writes it.
     pub(super) fn written(&mut self, reg: RegId) {
         let facts = self.facts_mut(reg);
         facts.version += 1;
@@ -136,7 +136,7 @@ impl Body {
         (facts.dim, facts.buffer, facts.special) = (None, None, None);
     }
 
-    /// Records the line that gives a register, the next one.
+    /// Records the next line as the definition of a register.
     pub(super) fn set_line(&mut self, reg: RegId) {
         self.facts_mut(reg).line = Some(self.entry.marks.len() as u32);
     }
@@ -146,28 +146,28 @@ impl Body {
         self.facts_mut(reg).uses += 1;
     }
 
-    /// Says that the register may be written anywhere in the text, whatever loops it was made outside of: no
+    /// Records that the register may be written anywhere in the text, regardless of enclosing loops, so that no
     /// expression of it is computed once and used twice.
     pub(crate) fn set_variable(&mut self, reg: RegId) {
         self.facts_mut(reg).variable = true;
         self.uniform.set_changes(reg);
     }
 
-    /// Whether several values are in the register, so that one of them must leave it before it is overwritten.
+    /// Returns whether the register contains several values, so that a value must be moved before it is overwritten.
     pub(crate) fn is_shared(&self, reg: RegId) -> bool {
         self.facts(reg).shared
     }
 
     // ── Where it is known ────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Whether the register's definition has run here and the handle to it is current.
+    /// Returns whether the register's definition dominates the current position and the handle is current.
     pub(crate) fn is_current(&self, reg: RegId) -> bool {
         let facts = self.facts(reg);
         (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)
             && self.open_blocks.contains(&facts.block)
     }
 
-    /// Checks that the register's definition has run here and that the handle to it is current.
+    /// Checks that the register's definition dominates the current position and that the handle is current.
     pub(super) fn check_use(&mut self, reg: RegId, at: &'static Location<'static>) {
         let facts = self.facts(reg);
         if facts.writes != reg.writes && reg.writes != RegId::IN_PLACE {
@@ -177,40 +177,41 @@ impl Body {
         }
     }
 
-    /// Says that the innermost open loop carries the register, and may so overwrite it.
+    /// Records that the innermost open loop carries the register, and may therefore overwrite it.
     pub(crate) fn carry(&mut self, reg: RegId) {
         self.facts_mut(reg).in_loop = *self.open_loops.last().unwrap_or(&0);
     }
 
-    /// Whether the register belongs to the innermost open loop: overwriting any other would add up over its iterations.
+    /// Returns whether the register belongs to the innermost open loop; accumulating into any other register would add up over
+    /// its iterations.
     pub(crate) fn is_carried(&self, reg: RegId) -> bool {
         self.open_loops.last() == Some(&self.facts(reg).in_loop)
     }
 
     // ── Where it comes from ──────────────────────────────────────────────────────────────────────────────────────
 
-    /// How many registers of a class there are.
+    /// Returns the number of registers of a class.
     pub(crate) fn registers_of(&self, class: RegClass) -> u32 {
         self.registers[class.index()].len() as u32
     }
 
-    /// The register under its current name.
+    /// Returns the current handle to the register.
     pub(crate) fn current(&self, reg: RegId) -> RegId {
         RegId { writes: self.facts(reg).writes, ..reg }
     }
 
-    /// Records how a launch computes the register's value.
+    /// Records the expression by which a launch computes the register's value.
     pub(crate) fn set_dim(&mut self, reg: RegId, dim: Dim) {
         self.facts_mut(reg).dim = Some(self.dims.len() as u32);
         self.dims.push(dim);
     }
 
-    /// How a launch computes the register's value, if it can.
+    /// Returns the expression by which a launch computes the register's value, if there is one.
     pub(crate) fn dim(&self, reg: RegId) -> Option<Dim> {
         self.facts(reg).dim.map(|index| self.dims[index as usize].clone())
     }
 
-    /// The parameter that a register was loaded from.
+    /// Returns the parameter that a register was loaded from.
     pub(crate) fn parameter(&self, reg: RegId) -> Option<usize> {
         match self.dims[self.facts(reg).dim? as usize] {
             Dim::Param(parameter) => Some(parameter),
@@ -218,7 +219,7 @@ impl Body {
         }
     }
 
-    /// The register that an integer parameter was loaded into at the kernel's start.
+    /// Returns the register into which an integer parameter was loaded at the kernel's start.
     pub(crate) fn parameter_register(&self, parameter: usize) -> Option<RegId> {
         [RegClass::B32, RegClass::B64].into_iter().find_map(|class| {
             let registers = (0..self.registers_of(class)).map(|index| RegId { class, index, writes: 0 });
@@ -229,34 +230,34 @@ impl Body {
         })
     }
 
-    /// Records the parameter whose buffer a register points to the start of.
+    /// Records the parameter whose buffer starts at a register's value.
     pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
         self.facts_mut(reg).buffer = Some(parameter);
     }
 
-    /// The parameter whose buffer a register points to the start of.
+    /// Returns the parameter whose buffer starts at a register's value.
     pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
         self.facts(reg).buffer
     }
 
-    /// Records which special register `reg` was read from.
+    /// Records the special register that `reg` was read from.
     pub(crate) fn set_special(&mut self, reg: RegId, name: &'static str) {
         self.facts_mut(reg).special = Some(name);
     }
 
-    /// The special register that `reg` was read from.
+    /// Returns the special register that `reg` was read from.
     pub(crate) fn special(&self, reg: RegId) -> Option<&'static str> {
         self.facts(reg).special
     }
 
     // ── What its value can be ────────────────────────────────────────────────────────────────────────────────────
 
-    /// What is known of the register's value.
+    /// Returns the facts about the register's value.
     pub(crate) fn known(&self, reg: RegId) -> Known {
         self.facts(reg).known
     }
 
-    /// What is known of an operand's value; a constant is one of `width` bits.
+    /// Returns the facts about an operand's value; a constant has `width` bits.
     fn known_of(&self, operand: Operand<'_>, width: u32) -> Known {
         match operand {
             Operand::Reg(reg) => self.known(reg),
@@ -265,26 +266,26 @@ impl Body {
         }
     }
 
-    /// Whether what is known of the register's value is partly assumed in an open block.
+    /// Returns whether some facts about the register's value are assumed in an open block.
     pub(crate) fn is_local(&self, reg: RegId) -> bool {
         self.facts(reg).local
     }
 
-    /// Whether what is known of an operand is partly assumed in an open block.
+    /// Returns whether some facts about an operand are assumed in an open block.
     pub(super) fn any_local(&self, operands: &[Operand<'_>]) -> bool {
         let mut local = false;
         operands.iter().for_each(|operand| operand.for_each_register(&mut |reg| local |= self.is_local(reg)));
         local
     }
 
-    /// Records what is known of the register's value until the open block is closed: what is assumed in a branch holds in
+    /// Records facts about the register's value until the open block is closed, because assumptions in a branch hold only in
     /// that branch.
     pub(crate) fn assume(&mut self, reg: RegId, known: Known) {
         self.learn(reg, known, true);
     }
 
-    /// Records what follows of the register's value: until the open block is closed if it follows from something `local`,
-    /// and wherever the register is known if not.
+    /// Records derived facts about the register's value: until the open block is closed if they depend on something `local`,
+    /// otherwise wherever the register is defined.
     pub(crate) fn learn(&mut self, reg: RegId, known: Known, local: bool) {
         if !local {
             self.set_known(reg, known);
@@ -302,7 +303,7 @@ impl Body {
         }
     }
 
-    /// Records what is known of the register's value wherever it is known.
+    /// Records facts about the register's value that hold wherever it is defined.
     pub(crate) fn set_known(&mut self, reg: RegId, known: Known) {
         let facts = self.facts_mut(reg);
         facts.known = facts.known.and_also(known);
@@ -317,7 +318,7 @@ impl Body {
         self.set_known(reg, Known::multiple_of(divisor, width(reg.class)));
     }
 
-    /// Forgets what was assumed in a block.
+    /// Discards the assumptions of a block.
     pub(super) fn close_assumptions(&mut self, block: u32) {
         while let Some((_, reg, before)) = self.assumed.pop_if(|(assumed_in, ..)| *assumed_in == block) {
             let facts = self.facts_mut(reg);
@@ -327,7 +328,7 @@ impl Body {
     }
 }
 
-/// Bits of an integer register; of others nothing is known, whatever their width.
+/// Returns the width of a register in bits. Facts are recorded only about integers.
 pub(crate) const fn width(class: RegClass) -> u32 {
     match class {
         RegClass::Pred => 1,

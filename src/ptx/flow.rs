@@ -1,6 +1,6 @@
-//! Control flow that is emitted: branches, loops, guards, early return.
+//! Emitted control flow: branches, loops, guards, early return.
 //!
-//! A plain Rust `for` around builder calls is an unrolled loop; the functions here write labels and branches.
+//! A plain Rust `for` around builder calls is an unrolled loop; the functions here emit labels and branches.
 
 use std::{fmt, ops::Range, panic::Location};
 
@@ -19,11 +19,11 @@ use super::{
     val::{Repr, Val},
 };
 
-/// An integer type that loops count in: `u32`, `i32`, `u64`, `i64`.
+/// An integer type for loop counters: `u32`, `i32`, `u64`, `i64`.
 pub trait Counter: IntegerDivision {
-    /// The type's least number.
+    /// The smallest value of the type.
     const LEAST: Self;
-    /// The type's largest number.
+    /// The largest value of the type.
     const LARGEST: Self;
 }
 
@@ -38,7 +38,7 @@ macro_rules! counters {
 
 counters! { u32 i32 u64 i64 }
 
-/// What a counted loop counts through: `n` (from 0), `start..end`, or either [`by`](Self::by) a step.
+/// The range of a counted loop: `n` (from 0), `start..end`, or either [`by`](Self::by) a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps<'k, T: Counter> {
     start: Val<'k, T>,
@@ -47,19 +47,19 @@ pub struct Steps<'k, T: Counter> {
 }
 
 impl<'k, T: Counter> Steps<'k, T> {
-    /// From `start` up to but not including `end`, by ones.
+    /// Creates the range from `start` up to but not including `end`, with step 1.
     pub fn new(start: impl Into<Val<'k, T>>, end: impl Into<Val<'k, T>>) -> Self {
         Self { start: start.into(), end: end.into(), step: T::ONE.into() }
     }
 
-    /// By steps of `step`, which must be above 0.
+    /// Sets the step, which must be positive.
     #[must_use]
     pub fn by(self, step: impl Into<Val<'k, T>>) -> Self {
         Self { step: step.into(), ..self }
     }
 }
 
-/// Whether a counter below `end` is known to stay in its type's range by one more step.
+/// Returns whether a counter below `end` is known not to overflow when it is incremented once more.
 fn steps_within<'k, T: Counter>(start: Val<'k, T>, end: Val<'k, T>, step: Val<'k, T>) -> bool {
     let Some(constant) = step.as_constant() else { return false };
     let unit = constant.to_bits();
@@ -93,19 +93,19 @@ impl<T: Counter> From<Range<T>> for Steps<'_, T> {
     }
 }
 
-/// The loop being written, for leaving it or going on to its next iteration.
+/// The emitted loop whose body is under construction, to leave it or to continue with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
     label: u32,
-    /// How many loops enclose it.
+    /// The number of enclosing loops.
     depth: usize,
 }
 
 impl<'k> Builder<'k> {
-    /// Writes `then` so that it runs where `condition` holds.
+    /// Emits `then`, executed if `condition` holds.
     ///
-    /// Values defined in it are unknown afterwards: carry results out in a [`Var`](super::Var).
+    /// Values defined in it are undefined afterwards; use a [`Var`](super::Var) for results.
     #[track_caller]
     pub fn if_(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce()) {
         match condition.into().0 {
@@ -120,7 +120,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Writes `then` and `otherwise` so that the first runs where `condition` holds and the second elsewhere.
+    /// Emits `then`, executed if `condition` holds, and `otherwise`, executed if not.
     #[track_caller]
     pub fn if_else(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce(), otherwise: impl FnOnce()) {
         match condition.into().0 {
@@ -138,9 +138,9 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Writes `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns what the one that runs returns.
+    /// Emits `then` and `otherwise` like [`if_else`](Self::if_else), and returns the value of the one that is executed.
     ///
-    /// Both return the same type, a [`State`], as loops carry it.
+    /// Both return the same type, a [`State`], like the state of a loop.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -181,16 +181,16 @@ impl<'k> Builder<'k> {
         state
     }
 
-    /// Writes a loop that counts `i` through `steps`: `k.for_(n, |i| …)`, `k.for_(a..b, …)`, `k.for_(Steps::new(a, b).by(4), …)`.
+    /// Emits a loop over `steps` with counter `i`: `k.for_(n, |i| …)`, `k.for_(a..b, …)`, `k.for_(Steps::new(a, b).by(4), …)`.
     #[track_caller]
     pub fn for_<T: Counter>(self, steps: impl Into<Steps<'k, T>>, body: impl FnOnce(Val<'k, T>)) {
         self.fold(steps, (), |i, ()| body(i));
     }
 
-    /// Writes a loop that counts `i` through `steps` and carries `state` from one iteration to the next.
+    /// Emits a loop over `steps` with counter `i` that carries `state` from one iteration to the next.
     ///
-    /// `body` is written once. It takes the state by value and gives it back in the same type; what the loop gives
-    /// is the state after the last iteration, or as it went in if there is none.
+    /// `body` is called once. It takes the state by value and returns the same type; `fold` returns
+    /// the state after the last iteration, or the initial state if there are no iterations.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,
@@ -208,8 +208,8 @@ impl<'k> Builder<'k> {
             return state;
         }
         let label = self.body().label();
-        // Counting past the end must not wrap around. Where it may, the counter is compared before it is counted up, with the
-        // end less a step.
+        // Counting past the end must not wrap around. If it may, the counter is compared with the end minus a step before it is
+        // incremented.
         let last = if steps_within(start, end, step) { None } else { Some(end.max(step + T::LEAST) - step) };
         let mut slots = Slots::enter(self, &mut state);
         let counter = self.fresh(T::CLASS);
@@ -227,7 +227,7 @@ impl<'k> Builder<'k> {
         let unit = gcd(start.known().divisor(), step.known().divisor());
         if start.is_natural(end) {
             i.learn(Known::multiple_of(unit, 8 * T::BYTES), false);
-            // The counter is refused after the loop, so that the bound holds wherever it can be read.
+            // The counter is invalid after the loop, so the bound holds wherever it can be read.
             i.learn(
                 Known::at_most(end.known().most().saturating_sub(1), 8 * T::BYTES),
                 start.is_local() || end.is_local(),
@@ -253,13 +253,13 @@ impl<'k> Builder<'k> {
         self.branch_if(goes_on, format_args!("$for{label}"));
         self.body().close_steps();
         slots.carry(self);
-        // The counter is of no use after the loop: a handle to it that got out is refused.
+        // The counter is invalid after the loop: escaped handles are rejected.
         self.body().overwrite(counter);
         self.place(format_args!("$endfor{label}"));
         state
     }
 
-    /// Writes a loop that runs until it is left by [`Loop::break_if`] or [`Loop::break_`].
+    /// Emits a loop that runs until [`Loop::break_if`] or [`Loop::break_`] leaves it.
     #[track_caller]
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
         let label = self.body().label();
@@ -272,7 +272,7 @@ impl<'k> Builder<'k> {
         self.place(format_args!("$endloop{label}"));
     }
 
-    /// Writes a loop that runs while `condition`, evaluated before each iteration, holds.
+    /// Emits a loop that runs while `condition`, evaluated before each iteration, holds.
     #[track_caller]
     pub fn while_<C: Into<Val<'k, bool>>>(self, condition: impl FnOnce() -> C, body: impl FnOnce(Loop<'k>)) {
         let at = Location::caller();
@@ -285,7 +285,7 @@ impl<'k> Builder<'k> {
 
     /// Guards every instruction that `write` emits with a predicate: `@%p1 st.global.b32 …`.
     ///
-    /// Cheaper than a branch for an instruction or two. Values defined in it are unknown afterwards, and it may not
+    /// Cheaper than a branch for one or two instructions. Values defined in it are undefined afterwards, and it must not
     /// contain branches.
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>, write: impl FnOnce()) {
@@ -306,7 +306,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Ends the thread here.
+    /// Ends the thread.
     #[doc(alias = "ret")]
     #[track_caller]
     pub fn return_(self) {
@@ -317,7 +317,7 @@ impl<'k> Builder<'k> {
         body.fail_if(divergence);
     }
 
-    /// Ends the thread here where `condition` holds.
+    /// Ends the thread if `condition` holds.
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
         let condition = condition.into();
@@ -325,7 +325,7 @@ impl<'k> Builder<'k> {
         self.assume_not(condition);
     }
 
-    /// Emits what runs where `condition` holds, or where it does not.
+    /// Emits instructions that run if `condition` holds, or if it does not.
     #[track_caller]
     fn under<R>(self, kind: ConditionKind, condition: RegId, holds: bool, write: impl FnOnce() -> R) -> R {
         let at = self.here();
@@ -341,14 +341,14 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Records that a condition does not hold in the rest of the block, which is left where it holds.
+    /// Records that a condition does not hold in the rest of the block, because threads for which it holds have left.
     fn assume_not(self, condition: Val<'k, bool>) {
         if let Repr::Reg(condition, _) = condition.0 {
             self.body().assume_condition(condition, false);
         }
     }
 
-    /// A predicate and whether it is negated, from one that may be the negation of another itself.
+    /// Returns the underlying predicate and whether it is negated, for a predicate that may itself be a negation.
     fn without_not(self, predicate: RegId, negated: bool) -> (RegId, bool) {
         let mut body = self.body();
         match body.condition(predicate) {
@@ -402,20 +402,20 @@ impl<'k> Loop<'k> {
         self.leave(ConditionKind::Break);
     }
 
-    /// Leaves the loop where `condition` holds.
+    /// Leaves the loop if `condition` holds.
     #[track_caller]
     pub fn break_if(self, condition: impl Into<Val<'k, bool>>) {
         self.leave_if(ConditionKind::Break, condition.into(), format_args!("$endloop{}", self.label));
     }
 
-    /// Goes on to the next iteration.
+    /// Continues with the next iteration.
     #[track_caller]
     pub fn continue_(self) {
         self.k.branch(format_args!("$loop{}", self.label));
         self.leave(ConditionKind::Continue);
     }
 
-    /// Goes on to the next iteration where `condition` holds.
+    /// Continues with the next iteration if `condition` holds.
     #[track_caller]
     pub fn continue_if(self, condition: impl Into<Val<'k, bool>>) {
         self.leave_if(ConditionKind::Continue, condition.into(), format_args!("$loop{}", self.label));
@@ -437,7 +437,7 @@ impl<'k> Loop<'k> {
         self.k.assume_not(condition);
     }
 
-    /// Records that threads leave the loop or the iteration under the innermost conditions.
+    /// Records that the threads that satisfy the innermost conditions leave the loop or the iteration.
     #[track_caller]
     fn leave(self, kind: ConditionKind) {
         let at = self.k.here();

@@ -1,7 +1,7 @@
-//! Arithmetic on host-known constants, equal bit for bit to what the instruction would give.
+//! Constant folding, bit-identical to the results of the instructions.
 //!
-//! A NaN result gets the bits that the device gives: all ones but the sign, and in f64 those of a NaN operand.
-//! Integer division by zero, which PTX leaves open, gives all ones.
+//! A NaN result has the bits of the hardware's result: all ones except the sign, and in f64 those of a NaN operand.
+//! Integer division by zero, which PTX leaves unspecified, gives all ones.
 
 mod convert;
 pub(crate) mod exact;
@@ -16,19 +16,19 @@ pub use format::{Format, Rounding};
 
 use super::types::{Scalar, bf16, bf16x2, f16, f16x2};
 
-/// A type that arithmetic instructions work on.
+/// A type with arithmetic instructions.
 pub trait Number: Scalar {
-    /// Rounding that float arithmetic names, so that ptxas may not contract it: `".rn"`, or nothing for integers.
+    /// The rounding modifier of floating-point arithmetic, which keeps ptxas from contracting it: `".rn"`; empty for integers.
     const ROUND: &'static str;
-    /// Which half of a product: `".lo"` for integers, the rounding for floats.
+    /// The modifier of `mul`: `".lo"` for integers, the rounding for floating-point types.
     const MUL: &'static str;
-    /// `"mad.lo"` for integers, `"fma.rn"` for floats.
+    /// `"mad.lo"` for integers, `"fma.rn"` for floating-point types.
     const MAD: &'static str;
     /// 0.
     const ZERO: Self;
     /// 1.
     const ONE: Self;
-    /// Whether `x + 0`, `x · 1` and `x · 0` may be dropped: integers only, since floats have −0 and NaN.
+    /// Whether `x + 0`, `x · 1` and `x · 0` may be folded: only for integers, because floating-point types have −0 and NaN.
     const EXACT: bool;
 
     #[doc(hidden)]
@@ -47,11 +47,11 @@ pub trait Number: Scalar {
     fn fold_compare(self, other: Self) -> Option<Ordering>;
 }
 
-/// An integer type: wraps around, shifts, has bits.
+/// An integer type, with wrapping arithmetic, shifts and bit operations.
 pub trait Integer: Numeric {
     /// Whether it is signed.
     const SIGNED: bool;
-    /// The untyped name of its width: `"b32"`.
+    /// The untyped name of the width: `"b32"`.
     const BITS: &'static str;
 
     #[doc(hidden)]
@@ -60,7 +60,7 @@ pub trait Integer: Numeric {
     fn fold_rem(self, other: Self) -> Self;
 }
 
-/// A float type that arithmetic instructions work on one element at a time.
+/// A scalar floating-point type with arithmetic instructions.
 pub trait Float: Numeric {}
 
 macro_rules! integers {

@@ -1,13 +1,13 @@
-//! Closures over values, bound to a variable.
+//! Closures on values, bound to a variable.
 
 use super::{kernel::Builder, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Returns the closure, with the kernel's brand in its signature: a closure of values that is bound to a variable.
+    /// Returns the closure with the kernel's brand in its signature, so that it can be bound to a variable.
     ///
     /// The lifetime `'k` of a kernel cannot be named in a closure, and `let square = |v: Val<f32>| v * v` alone does not
-    /// compile, as the brands of argument and result are then not known to be the same. Passed directly to a method such
-    /// as [`Rt::map`](crate::tiles::Rt::map), a closure needs nothing; a function that is shared by kernels is an `fn`.
+    /// compile, because the brands of argument and result are not known to be equal. A closure passed directly to a method such
+    /// as [`Rt::map`](crate::tiles::Rt::map) needs no wrapper; write functions shared by kernels as `fn`.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -29,7 +29,7 @@ impl<'k> Builder<'k> {
         function
     }
 
-    /// Returns the closure of two values: [`function`](Self::function).
+    /// Returns a closure of two values; see [`function`](Self::function).
     pub fn function2<T: Scalar, U: Scalar, R, F: Fn(Val<'k, T>, Val<'k, U>) -> R>(self, function: F) -> F {
         function
     }

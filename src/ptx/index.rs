@@ -1,4 +1,4 @@
-//! Indices and lengths of slices: 32 or 64 bits, widened where they meet, so that nothing wraps around.
+//! Indices and lengths of slices: 32 or 64 bits, widened when combined, so that nothing wraps around.
 
 use super::{
     dim::{Dim, IntoDim},
@@ -17,10 +17,10 @@ pub enum Index<'k> {
     U64(Val<'k, u64>),
 }
 
-/// What indexes a slice: `u32`, `u64`, `usize` and `i32` constants, `Val<u32>` and `Val<u64>`. A negative constant is out of
+/// A slice index: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>` or a `Val<u64>`. Negative constants are out of
 /// bounds.
 pub trait IntoIndex<'k> {
-    /// The index.
+    /// Returns the index.
     fn into_index(self) -> Index<'k>;
 }
 
@@ -56,7 +56,7 @@ macro_rules! constants {
 constants! { u32 u64 usize i32 }
 
 impl<'k> Index<'k> {
-    /// In 64 bits.
+    /// Returns the value in 64 bits.
     #[track_caller]
     pub(super) fn wide(self) -> Val<'k, u64> {
         match self {
@@ -65,7 +65,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// A known divisor.
+    /// Returns a known divisor.
     pub(super) fn divisor(self) -> u64 {
         match self {
             Self::U32(index) => index.divisor(),
@@ -73,7 +73,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// `self < end`: a constant if it is known.
+    /// Returns `self < end`, as a constant if it is known.
     #[track_caller]
     pub(super) fn is_below(self, end: Self) -> Val<'k, bool> {
         match (self, end) {
@@ -83,7 +83,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// The lesser of both.
+    /// Returns the minimum.
     #[track_caller]
     pub(super) fn min(self, other: Self) -> Self {
         match (self, other) {
@@ -92,7 +92,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// `self − other`, where `other` is not above `self`.
+    /// Returns `self − other`, where `other` is at most `self`.
     #[track_caller]
     pub(super) fn minus(self, other: Self) -> Self {
         match (self, other) {
@@ -101,7 +101,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Pointer to this element.
+    /// Returns a pointer to this element.
     #[track_caller]
     pub(super) fn element_of<T: Element, S: Space, A>(self, start: Ptr<'k, T, S, A>) -> Ptr<'k, T, S, A>
     where
@@ -114,11 +114,11 @@ impl<'k> Index<'k> {
     }
 }
 
-/// The length of a view: how a launch computes it, and its value in the kernel.
+/// The length of a view: the expression by which a launch computes it, and its value in the kernel.
 ///
-/// Constants, `Val<u32>` and `Val<u64>`, and a [`Dim`] such as `m.into_dim() * n`, which the kernel computes in 64 bits.
+/// A constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel computes in 64 bits.
 pub trait IntoLength<'k> {
-    /// Both.
+    /// Returns the expression and the value.
     #[doc(hidden)]
     #[track_caller]
     fn into_length(self, k: Builder<'k>) -> (Dim, Index<'k>);
@@ -144,7 +144,7 @@ impl<'k> IntoLength<'k> for Dim {
     }
 }
 
-/// The value of a launch's number in the kernel; 0 for one that no launch can compute.
+/// Returns the value of an expression in the kernel; 0 if a launch cannot compute it.
 #[track_caller]
 fn value<'k>(dim: &Dim, k: Builder<'k>) -> Index<'k> {
     let wide = |dim: &Dim| value(dim, k).wide();

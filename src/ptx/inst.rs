@@ -1,4 +1,4 @@
-//! The instructions as methods and operators, one file a chapter of the manual.
+//! Instructions as methods and operators, one file per chapter of the manual.
 
 mod access;
 mod address;
@@ -55,13 +55,13 @@ use super::{
     val::{Repr, Val},
 };
 
-/// Two operands: both known to the host, or at least one in a register of a kernel.
+/// Two operands: both constants, or at least one in a register of a kernel.
 pub(crate) enum Operands<'k, T, U> {
     Known(T, U),
     In(Builder<'k>),
 }
 
-/// Tells whether an instruction on `a` and `b` folds, and which kernel it belongs to if not.
+/// Returns the constants if an instruction on `a` and `b` folds, otherwise the kernel it belongs to.
 pub(crate) fn operands<'k, T: Scalar, U: Scalar>(a: Val<'k, T>, b: Val<'k, U>) -> Operands<'k, T, U> {
     match (a.0, b.0) {
         (Repr::Const(a), Repr::Const(b)) => Operands::Known(a, b),

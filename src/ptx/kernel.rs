@@ -26,14 +26,14 @@ use super::{
     val::Val,
 };
 
-/// A kernel under construction: the handle through which everything is emitted.
+/// A kernel under construction: the handle through which all instructions are emitted.
 ///
-/// It is `Copy`; all copies write into the same body. Nothing here returns a `Result`: the first mistake is recorded
+/// It is `Copy`; all copies emit into the same body. Its methods do not return a `Result`: the first error is recorded
 /// with the caller's source line, and [`Kernel::build`] returns it.
 #[derive(Clone, Copy)]
 pub struct Builder<'k> {
     ctx: &'k Ctx,
-    /// Invariant in `'k`, so that no value of one kernel passes for one of another.
+    /// Invariant in `'k`, so that values of different kernels cannot be mixed.
     brand: PhantomData<fn(&'k ()) -> &'k ()>,
 }
 
@@ -48,7 +48,7 @@ impl<'k> Builder<'k> {
         self.ctx.body.borrow_mut()
     }
 
-    /// The target that the kernel is built for.
+    /// Returns the kernel's target.
     pub fn target(self) -> Target {
         self.body().target
     }
@@ -57,7 +57,7 @@ impl<'k> Builder<'k> {
         self.body().fresh(class)
     }
 
-    /// A fresh register that its owner writes in place, also in branches and loops.
+    /// Returns a fresh register that its owner writes in place, including in branches and loops.
     pub(crate) fn fresh_changing(self, class: RegClass) -> RegId {
         let mut body = self.body();
         let reg = body.fresh(class);
@@ -65,13 +65,13 @@ impl<'k> Builder<'k> {
         reg.in_place()
     }
 
-    /// An existing register that its owner writes in place from now on.
+    /// Returns the handle to an existing register that its owner writes in place from now on.
     pub(crate) fn changing(self, reg: RegId) -> RegId {
         self.body().set_variable(reg);
         reg.in_place()
     }
 
-    /// Writes one instruction; `operands` in PTX order, results first.
+    /// Emits one instruction, with `operands` in PTX order, results first.
     #[track_caller]
     pub(crate) fn emit(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) {
         let mut body = self.body();
@@ -79,8 +79,8 @@ impl<'k> Builder<'k> {
         body.instruction(mnemonic, operands, at);
     }
 
-    /// Runs `write`, whose lines and mistakes are all attributed to `at`, as closures do not pass on their caller. If an
-    /// outer call is attributed already, that one stands.
+    /// Runs `write`, and attributes all of its lines and errors to `at`, because closures do not propagate their caller. An
+    /// outer attribution takes precedence.
     pub(crate) fn located<R>(self, at: &'static Location<'static>, write: impl FnOnce() -> R) -> R {
         let outer = self.body().located;
         self.body().located = outer.or(Some(at));
@@ -89,7 +89,7 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Runs a closure of the caller's, whose lines speak for themselves.
+    /// Runs a closure of the caller, whose lines are attributed to themselves.
     pub(crate) fn unlocated<R>(self, write: impl FnOnce() -> R) -> R {
         let outer = self.body().located.take();
         let result = write();
@@ -98,7 +98,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Emits one instruction with a single result of type `T`, in a fresh register or in that of an earlier instruction
-    /// which gave the same.
+    /// with the same result.
     #[track_caller]
     pub(crate) fn result<T: Scalar>(
         self,
@@ -112,13 +112,14 @@ impl<'k> Builder<'k> {
         Val::from_reg(reg, self)
     }
 
-    /// The line that what is written now is attributed to.
+    /// Returns the Rust line to which emitted lines are currently attributed.
     #[track_caller]
     pub(crate) fn here(self) -> &'static Location<'static> {
         self.body().located.unwrap_or(Location::caller())
     }
 
-    /// [`result`](Self::result) of an instruction on integers: a constant, if that is what is known of it.
+    /// Emits an instruction on integers like [`result`](Self::result); returns a constant if the known facts determine the
+    /// result.
     #[track_caller]
     pub(crate) fn integer<T: Scalar>(
         self,
@@ -126,7 +127,7 @@ impl<'k> Builder<'k> {
         mnemonic: fmt::Arguments<'_>,
         operands: &[Operand<'_>],
     ) -> Val<'k, T> {
-        // A constant may leave the block: it must not follow from what is assumed there.
+        // The constant may leave the block, so it must not depend on assumptions in the block.
         let local = self.body().any_local(operands);
         if let Some(constant) = known.as_constant().filter(|_| !local) {
             return T::from_bits(constant).into();
@@ -136,7 +137,7 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Records a mistake of the caller's.
+    /// Records an error of the caller.
     #[track_caller]
     pub(crate) fn fail(self, kind: BuildErrorKind) {
         let mut body = self.body();
@@ -144,30 +145,30 @@ impl<'k> Builder<'k> {
         body.fail(kind, at);
     }
 
-    /// Whether what is written now is written into an emitted loop.
+    /// Returns whether the current position is in an emitted loop.
     pub(crate) fn in_loop(self) -> bool {
         self.body().in_loop()
     }
 
-    /// Records that something was asked for that cannot be had.
+    /// Records an invalid request as an error.
     #[track_caller]
     pub(crate) fn refuse(self, why: String) {
         self.fail(BuildErrorKind::Refused(why));
     }
 
-    /// Writes `// text` into the body.
+    /// Emits the comment `// text`.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
             self.body().line(format_args!("    // {}", ascii(line)));
         }
     }
 
-    /// Writes a blank line into the body.
+    /// Emits a blank line.
     pub fn blank(self) {
         self.body().line(format_args!(""));
     }
 
-    /// `value` moved to a fresh register, which the result alone is in.
+    /// Copies `value` to a fresh register that contains no other value.
     #[track_caller]
     pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
         let copy = self.fresh(T::CLASS);
@@ -175,8 +176,8 @@ impl<'k> Builder<'k> {
         Val::from_reg(copy, self)
     }
 
-    /// `value` in a register that is about to be overwritten: its own, to which older handles are refused from now on, or a
-    /// fresh one if it is a constant or its register holds other values too.
+    /// Returns `value` in a register that is about to be overwritten: its own, which invalidates older handles, or a
+    /// fresh one if `value` is a constant or shares its register with other values.
     #[track_caller]
     pub(crate) fn taken<T: Scalar>(self, value: Val<'k, T>) -> Val<'k, T> {
         match value.reg() {
@@ -190,14 +191,14 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// A constant of this kernel; `k.constant(1.5f32)` is `Val::from(1.5f32)`.
+    /// Returns a constant of this kernel; `k.constant(1.5f32)` equals `Val::from(1.5f32)`.
     pub fn constant<T: Scalar>(self, value: T) -> Val<'k, T> {
         Val::constant(value)
     }
 
     // ── Launch shape ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Declares the threads of a block in x, y and z, `.reqntid`, and returns the block. Missing ones are 1.
+    /// Declares the number of threads per block in x, y and z, `.reqntid`, and returns the block. Missing dimensions are 1.
     #[doc(alias = ".reqntid")]
     #[track_caller]
     pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
@@ -224,22 +225,22 @@ impl<'k> Builder<'k> {
         self.this_block()
     }
 
-    /// Threads of a block as declared so far.
+    /// Returns the declared shape of the block.
     pub(crate) fn block_shape(self) -> Option<[u32; 3]> {
         self.body().entry.block
     }
 
-    /// Blocks of a cluster as declared so far.
+    /// Returns the declared shape of the cluster.
     pub(crate) fn cluster_shape(self) -> Option<[u32; 3]> {
         self.body().entry.cluster
     }
 
-    /// The grid rule as declared so far.
+    /// Returns the declared grid rule.
     pub(crate) fn grid_rule(self) -> Option<[Dim; 3]> {
         self.body().entry.grid.clone()
     }
 
-    /// At most so many threads in a block: `.maxntid`.
+    /// Declares the maximum number of threads per block: `.maxntid`.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -249,20 +250,20 @@ impl<'k> Builder<'k> {
         self.body().entry.max_block = Some(shape);
     }
 
-    /// At least so many blocks should fit on a multiprocessor, `.minnctapersm`: ptxas uses fewer registers then. It counts
-    /// only beside [`block`](Self::block) or [`max_block`](Self::max_block).
+    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`, for which ptxas reduces the number of
+    /// registers. It is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
     #[doc(alias = ".minnctapersm")]
     pub fn min_blocks(self, blocks: u32) {
         self.body().entry.min_blocks = Some(blocks);
     }
 
-    /// At most so many 32-bit registers a thread: `.maxnreg`.
+    /// Declares the maximum number of 32-bit registers per thread: `.maxnreg`.
     #[doc(alias = ".maxnreg")]
     pub fn max_registers(self, registers: u32) {
         self.body().entry.max_registers = Some(registers);
     }
 
-    /// Declares the blocks of a cluster in x, y and z, `.reqnctapercluster` (sm_90), and returns the cluster.
+    /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster` (sm_90), and returns the cluster.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
@@ -280,9 +281,9 @@ impl<'k> Builder<'k> {
         Cluster::current(self)
     }
 
-    /// The grid rule: how many blocks a launch has in x, y and z, as constants or as functions of the integer
-    /// parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` where they are of several kinds.
-    /// Missing ones are 1. Launches and the exported header compute the grid by this rule.
+    /// Declares the grid rule: the number of blocks of a launch in x, y and z, as constants or functions of the integer
+    /// parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` if their types differ.
+    /// Missing dimensions are 1. Launches and the exported header compute the grid by this rule.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let Some(grid) = blocks.into_grid().filter(|grid| grid.iter().all(Dim::is_known)) else {
@@ -296,7 +297,7 @@ impl<'k> Builder<'k> {
         body.entry.grid = Some(grid);
     }
 
-    /// Refuses a shape that was declared as another: accesses may have been left unpredicated because of it.
+    /// Rejects a shape that was already declared with another value, because emitted instructions may depend on the first one.
     #[track_caller]
     fn check_redeclared<T: PartialEq + fmt::Debug>(
         self,
@@ -310,13 +311,13 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// What the kernel does, in a line or two: goes to the head of the PTX and to the C header.
+    /// Sets the description, in a line or two, for the head of the PTX and the C header.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }
 
-    /// Records what a view accesses of the buffer that `pointer` is the start of, for launches to check. A view that they could not
-    /// check is refused, unless its author vouches for it.
+    /// Records the extent of a view of the buffer that starts at `pointer`, for launches to check. A view that they could not
+    /// check is rejected, unless the pointer is assumed valid.
     #[track_caller]
     pub(crate) fn promise_extent<T: Element, A>(
         self,
@@ -343,12 +344,12 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Counts an access that only its author vouches for.
+    /// Counts an access in an `unsafe` call.
     pub(crate) fn count_unsafe_access(self) {
         self.body().entry.unsafe_accesses += 1;
     }
 
-    /// The value of an integer parameter, as the kernel loaded it at its start; 0 if it is not one.
+    /// Returns the value of an integer parameter, as loaded at the kernel's start; 0 for other parameters.
     pub(crate) fn parameter_value(self, parameter: usize) -> Index<'k> {
         let register = self.body().parameter_register(parameter);
         match register {
@@ -358,7 +359,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that `divisor` divides the value of the parameter in `reg`, and so what is `known`; a launch checks it.
+    /// Records that `divisor` divides the value of the parameter in `reg`, which implies `known`; every launch checks it.
     #[track_caller]
     pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, known: Known) {
         let mut body = self.body();
@@ -394,10 +395,10 @@ impl<A> fmt::Debug for Kernel<A> {
 }
 
 impl<A: Params> Kernel<A> {
-    /// Builds a kernel. `signature` is its name, or its name with names for its parameters: `"scale(x, y, n)"`.
+    /// Builds a kernel. `signature` is its name, optionally with names for its parameters: `"scale(x, y, n)"`.
     ///
     /// # Errors
-    /// The first mistake made in `write`, with the Rust line that made it.
+    /// The first error recorded in `write`, with its Rust line.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -435,22 +436,22 @@ impl<A: Params> Kernel<A> {
 }
 
 impl<A> Kernel<A> {
-    /// Everything about the kernel but its parameter types.
+    /// Returns the kernel without its parameter types.
     pub fn entry(&self) -> &Entry {
         &self.entry
     }
 
-    /// Name of the entry.
+    /// Returns the name of the entry.
     pub fn name(&self) -> &str {
         &self.entry.name
     }
 
-    /// The PTX module with this one kernel, without source lines: the same for the same calls, anywhere.
+    /// Returns the PTX module with this kernel, without source lines: the same text for the same calls, on every machine.
     pub fn ptx(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }
 
-    /// The PTX module with `.file` and `.loc` that point at the Rust line of each builder call.
+    /// Returns the PTX module with `.file` and `.loc` directives that refer to the Rust line of each builder call.
     #[doc(alias = ".loc")]
     pub fn ptx_with_lines(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Keep)
@@ -461,7 +462,7 @@ impl<'k, T: Scalar> Val<'k, T>
 where
     Self: IntoDim,
 {
-    /// How many tiles of `size` it takes to cover so many elements: `⌈self / size⌉`, for [`Builder::grid`].
+    /// Returns the number of tiles of `size` that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`].
     pub fn tiles(self, size: u32) -> Dim {
         self.into_dim().ceil_div(size)
     }

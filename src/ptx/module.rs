@@ -4,9 +4,9 @@ use thiserror::Error;
 
 use super::{entry::Entry, kernel::Kernel, render, target::Target};
 
-/// Several kernels of one target that are written, loaded and exported together.
+/// Several kernels of one target that are rendered, loaded and exported together.
 ///
-/// Variables that more than one kernel uses are declared once, and are one variable.
+/// A variable that several kernels use is declared once and shared.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Module, Variable}};
@@ -28,24 +28,24 @@ pub struct Module {
     entries: Vec<Entry>,
 }
 
-/// Why a kernel cannot join a module.
+/// Errors of adding a kernel to a module.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleError {
-    /// It is for another target.
+    /// The kernel has another target.
     #[error("kernel `{kernel}` is for {found}, but the module is for {wanted}")]
     Target {
-        /// Name of the kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The kernel's target.
         found: Target,
         /// The module's target.
         wanted: Target,
     },
-    /// The module has another thing of that name, or a variable of that name that is declared otherwise.
+    /// The module contains another declaration of that name, or a variable of that name with a different declaration.
     #[error("kernel `{kernel}` brings the name `{name}`, which the module has for something else")]
     DuplicateName {
-        /// Name of the kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The name.
         name: String,
@@ -53,15 +53,15 @@ pub enum ModuleError {
 }
 
 impl Module {
-    /// A module without kernels.
+    /// Creates a module without kernels.
     pub fn new(target: Target) -> Self {
         Self { target, entries: Vec::new() }
     }
 
-    /// Adds a kernel, after those that are there.
+    /// Adds a kernel at the end.
     ///
     /// # Errors
-    /// [`ModuleError`], and then the module is as it was.
+    /// [`ModuleError`]; the module is unchanged.
     pub fn add<A>(&mut self, kernel: &Kernel<A>) -> Result<&mut Self, ModuleError> {
         let new = kernel.entry();
         if new.target != self.target {
@@ -75,22 +75,22 @@ impl Module {
         Ok(self)
     }
 
-    /// `.target` of the module.
+    /// Returns the `.target` of the module.
     pub fn target(&self) -> Target {
         self.target
     }
 
-    /// The kernels, in the order of their adding.
+    /// Returns the kernels, in the order in which they were added.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The PTX text without source lines: the same for the same calls, anywhere.
+    /// Returns the PTX text without source lines: the same text for the same calls, on every machine.
     pub fn ptx(&self) -> String {
         self.render(render::Lines::Omit)
     }
 
-    /// The PTX text with `.file` and `.loc` that point at the Rust line of each builder call.
+    /// Returns the PTX text with `.file` and `.loc` directives that refer to the Rust line of each builder call.
     #[doc(alias = ".loc")]
     pub fn ptx_with_lines(&self) -> String {
         self.render(render::Lines::Keep)
@@ -101,7 +101,7 @@ impl Module {
     }
 }
 
-/// A name that both kernels bring for different things.
+/// Returns a name that both kernels declare differently.
 fn clash<'a>(old: &Entry, new: &'a Entry) -> Option<&'a str> {
     let declares = |entry: &Entry, name: &str| entry.module_declarations.iter().any(|d| d.name == name);
     if old.name == new.name || declares(old, &new.name) {

@@ -1,14 +1,14 @@
-//! Operands as they are written: registers, immediates, addresses, vectors, names.
+//! Operands as printed: registers, immediates, addresses, vectors, names.
 
 use std::fmt::{self, Write};
 
 use super::{body::RegId, types::Scalar};
 
-/// One operand of an instruction, its type forgotten.
+/// An untyped operand of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand<'a> {
     Reg(RegId),
-    /// A constant, as PTX writes it.
+    /// A constant in PTX notation.
     Imm(Immediate),
     /// `[base + offset]`.
     Address {
@@ -23,14 +23,14 @@ pub(crate) enum Operand<'a> {
     Pair(RegId, RegId),
 }
 
-/// What an address starts from.
+/// The base of an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AddressBase<'a> {
     Reg(RegId),
     Name(&'a str),
 }
 
-/// The bits of a constant and how to write them.
+/// The bits of a constant and their notation.
 #[derive(Clone, Copy)]
 pub(crate) struct Immediate {
     bits: u64,
@@ -42,7 +42,7 @@ impl Immediate {
         Self { bits: value.to_bits(), write: |bits, w| T::from_bits(bits).write_immediate(w) }
     }
 
-    /// The constant's bits.
+    /// Returns the constant's bits.
     pub(crate) fn bits(self) -> u64 {
         self.bits
     }
@@ -55,7 +55,7 @@ impl fmt::Debug for Immediate {
 }
 
 impl Operand<'_> {
-    /// The bits of a constant.
+    /// Returns the bits of a constant.
     pub(crate) fn immediate_bits(&self) -> Option<u64> {
         match self {
             Self::Imm(immediate) => Some(immediate.bits),
@@ -63,7 +63,7 @@ impl Operand<'_> {
         }
     }
 
-    /// Calls `f` on every register in the operand.
+    /// Calls `f` for every register in the operand.
     pub(crate) fn for_each_register(&self, f: &mut impl FnMut(RegId)) {
         match self {
             Self::Reg(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),

@@ -1,4 +1,4 @@
-//! Kernel parameters: what a signature says and what a kernel's body is handed.
+//! Kernel parameters: their declarations and the handles that the kernel's body receives.
 
 use std::marker::PhantomData;
 
@@ -21,57 +21,57 @@ pub struct Out<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
-/// Every buffer starts at a multiple of so many bytes. Launches check it; device allocations are aligned to 256.
+/// The alignment of every buffer in bytes. Launches check it; device allocations are aligned to 256.
 pub const BUFFER_ALIGN: u32 = 16;
 
-/// What a parameter is.
+/// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    /// Pointer to a buffer that is read.
+    /// A pointer to a buffer that is read.
     In,
-    /// Pointer to a buffer that is written.
+    /// A pointer to a buffer that is written.
     Out,
-    /// Pointer to a buffer that is read and written.
+    /// A pointer to a buffer that is read and written.
     InOut,
     /// A number.
     Scalar,
 }
 
-/// A parameter as declared.
+/// The declaration of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamDecl {
-    /// Its name in PTX and in exported headers.
+    /// The name in PTX and in exported headers.
     pub name: String,
-    /// What it is.
+    /// The kind.
     pub kind: ParamKind,
-    /// Element or number type, by its Rust name: `"bf16"`.
+    /// The type of the elements or the number, by its Rust name: `"bf16"`.
     pub element: &'static str,
-    /// PTX type of the parameter itself: `"u64"` for a pointer.
+    /// The PTX type of the parameter itself: `"u64"` for a pointer.
     pub ptx: &'static str,
-    /// Size of the parameter itself, in bytes.
+    /// The size of the parameter itself, in bytes.
     pub bytes: u32,
-    /// Size of an element of the buffer, or of the number, in bytes.
+    /// The size of an element of the buffer, or of the number, in bytes.
     pub element_bytes: u32,
 }
 
 pub(super) mod sealed {
-    /// Keeps the parameters to those of this file: launches check no others.
+    /// Restricts the parameters to those in this file, because launches check no others.
     pub trait Sealed {}
 
-    /// Keeps handles to what [`Kernel::build`](crate::ptx::Kernel::build) hands out: one for each parameter, of its own kind.
+    /// Restricts handles to those created by [`Kernel::build`](crate::ptx::Kernel::build): one per parameter, of its own kind.
     #[derive(Debug)]
     pub struct Once;
 }
 
-/// A type that may stand in a kernel's parameter tuple.
+/// A type that can be used in a kernel's parameter tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), and numbers such as `u32` or `f32`"
 )]
 pub trait Param: sealed::Sealed + 'static {
-    /// What the kernel's body is handed for it.
+    /// The handle that the kernel's body receives.
     type Handle<'k>;
-    /// The declaration, named after its place.
+    /// Returns the declaration, named after its position.
     fn declaration(index: usize) -> ParamDecl;
     /// Loads parameter `index` of the kernel.
     #[doc(hidden)]
@@ -84,9 +84,9 @@ pub trait Param: sealed::Sealed + 'static {
     note = "write a tuple of up to 12 parameters, such as `(In<f32>, Out<f32>, u32)`"
 )]
 pub trait Params: sealed::Sealed + 'static {
-    /// What the kernel's body is handed.
+    /// The handles that the kernel's body receives.
     type Handles<'k>;
-    /// The declarations, in order.
+    /// Returns the declarations, in order.
     fn declarations() -> Vec<ParamDecl>;
     /// Loads all parameters.
     #[doc(hidden)]

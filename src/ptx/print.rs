@@ -1,7 +1,7 @@
 //! Printing from a kernel, for debugging: `{}` formats over the device's `vprintf`.
 //!
-//! The format becomes a C one by the types of the values, the values go to a buffer in local memory, and `vprintf`
-//! gets the addresses of both (CUDA programming guide, "Formatted Output"; PTX ISA, "System Calls: vprintf").
+//! The format is translated to C according to the types of the values, the values are stored in a buffer in local memory, and
+//! `vprintf` receives the addresses of both (CUDA C++ Programming Guide, "Formatted Output"; PTX ISA, "System Calls: vprintf").
 
 mod format;
 mod value;
@@ -24,17 +24,17 @@ use format::{Piece, pieces};
 const VPRINTF: &str = ".extern .func (.param .b32 status) vprintf (.param .b64 format, .param .b64 args);\n";
 
 impl<'k> Builder<'k> {
-    /// Prints from every thread that comes here: `k.print("i = {}, x = {}\n", (i, x))`.
+    /// Prints from every thread that executes the call: `k.print("i = {}, x = {}\n", (i, x))`.
     ///
-    /// Holes are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces
-    /// are written `{{` and `}}`. Values are integers, floats (halves too), bits such as [`B32`](super::B32) and
-    /// pointers, which are written in hexadecimal, and predicates, which are 0 or 1. A float without a precision is
-    /// written with six significant digits (`%g`).
+    /// Placeholders are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces are
+    /// written `{{` and `}}`. Values are integers, floating-point numbers (including 16-bit ones), bits such as
+    /// [`B32`](super::B32) and pointers, which are printed in hexadecimal, and predicates, which are printed as 0 or 1.
+    /// Floating-point numbers without a precision are printed with six significant digits (`%g`).
     ///
-    /// Text appears when the host synchronises with the device, and in the simulator at once. A newline is not added.
+    /// The text appears when the host synchronizes with the device; in the simulator, immediately. No newline is added.
     ///
-    /// Mistakes: a format that does not fit its values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]), and
-    /// printing in [`Builder::when`], which cannot guard a call.
+    /// Rejected when the kernel is built: formats that do not match their values ([`BuildErrorKind::BadPrint`],
+    /// [`BuildErrorKind::BadHole`]), and calls within [`Builder::when`], which cannot guard a call.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -58,7 +58,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// The format as C has it, or what is wrong with the call.
+    /// Returns the format in C notation, or the error of the call.
     fn c_format(self, format: &str, values: &[PrintValue<'k>]) -> Result<String, BuildErrorKind> {
         if self.body().is_guarded() {
             return Err(BuildErrorKind::Refused(
@@ -81,7 +81,7 @@ impl<'k> Builder<'k> {
             match piece {
                 Piece::Text(text) => c_format.push_str(&text.replace('%', "%%")),
                 Piece::Hole { text, spec } => {
-                    // As many values as holes: counted above.
+                    // The numbers of placeholders and values were compared above.
                     let Some(value) = values.next() else { break };
                     let conversion = value.conversion(spec).ok_or_else(|| bad_hole(text, value.name()))?;
                     c_format.push_str(&conversion);
@@ -116,7 +116,7 @@ impl<'k> Builder<'k> {
         line("}");
     }
 
-    /// Declares a string of the module, with the prototype of `vprintf`: the string's name.
+    /// Declares a string in the module, with the prototype of `vprintf`, and returns its name.
     #[track_caller]
     fn declare_string(self, text: &str) -> String {
         let at = Location::caller();
@@ -140,7 +140,7 @@ impl<'k> Builder<'k> {
         name
     }
 
-    /// Writes the values one after the other, each at a multiple of its size, as C's variable arguments are passed.
+    /// Stores the values consecutively, each aligned to its size, as C passes variable arguments.
     #[track_caller]
     fn print_buffer(self, values: &[PrintValue<'k>]) -> Val<'k, u64> {
         let mut end = 0;
@@ -159,7 +159,7 @@ impl<'k> Builder<'k> {
         self.generic_address("local", buffer.address())
     }
 
-    /// The address as one that `vprintf` takes.
+    /// Converts the address to a generic one, as `vprintf` requires.
     #[track_caller]
     fn generic_address(self, space: &str, address: Val<'k, u64>) -> Val<'k, u64> {
         self.result(format_args!("cvta.{space}.u64"), &[address.operand(self)])

@@ -1,4 +1,4 @@
-//! Typed pointers: element type, state space and what may be done through them are in the type.
+//! Typed pointers: the type includes the element type, the state space and the permitted accesses.
 
 use std::{fmt, marker::PhantomData};
 
@@ -13,30 +13,30 @@ use super::{
 };
 
 mod sealed {
-    /// Keeps the spaces to those of this file: what is safe depends on them.
+    /// Restricts the spaces to those in this file, because safety depends on them.
     pub trait Sealed {}
 }
 
 /// A state space of PTX (PTX ISA, "State Spaces").
 pub trait Space: sealed::Sealed + 'static {
-    /// Type of an address: 32 bits in shared memory, 64 elsewhere.
+    /// The type of an address: 32 bits in shared memory, 64 elsewhere.
     type Address: Scalar + AddressType;
-    /// Suffix of `ld` and `st`: `".global"`, or nothing for generic addresses.
+    /// The suffix of `ld` and `st`: `".global"`, or empty for generic addresses.
     const PTX: &'static str;
-    /// Whether an access to any address stays in memory of the block or stops the kernel.
+    /// Whether an access to any address stays within memory of the block or aborts the kernel.
     const CONFINED: bool;
 }
 
-/// A space in which every access is safe: shared and local memory. An access out of bounds reaches memory of the same block
-/// or cluster, or stops the kernel; the simulator finds it.
+/// A space in which every access is safe: shared and local memory. An out-of-bounds access reaches memory of the same block
+/// or cluster, or aborts the kernel; the simulator reports it.
 pub trait SafeSpace: Space {}
 
 impl SafeSpace for Shared {}
 impl SafeSpace for Local {}
 
-/// An integer type that addresses are made of: `u32` or `u64`.
+/// An integer type of addresses: `u32` or `u64`.
 pub trait AddressType: Scalar {
-    /// `base + index · bytes`.
+    /// Returns `base + index · bytes`.
     #[doc(hidden)]
     #[track_caller]
     fn element<'k>(k: Builder<'k>, base: Val<'k, Self>, index: Val<'k, u32>, bytes: u32) -> Val<'k, Self>;
@@ -76,41 +76,41 @@ spaces! {
     /// Device memory.
     #[doc(alias = ".global")]
     Global, u64, ".global", false;
-    /// Memory of one block.
+    /// Memory of a block.
     #[doc(alias = ".shared")]
     Shared, u32, ".shared", true;
-    /// Memory of one thread.
+    /// Memory of a thread.
     #[doc(alias = ".local")]
     Local, u64, ".local", true;
     /// Constant memory.
     #[doc(alias = ".const")]
     Const, u64, ".const", false;
-    /// Any of them: the address says which.
+    /// Any of these spaces, determined by the address.
     Generic, u64, "", false;
 }
 
-/// What may be done through a pointer.
+/// The accesses that a pointer permits.
 pub trait Access: 'static {}
-/// A pointer that can be read through.
+/// A pointer that permits reads.
 #[diagnostic::on_unimplemented(
     message = "this pointer is write-only",
     note = "declare the parameter as `In<T>` or `InOut<T>`"
 )]
 pub trait Readable: Access {}
-/// A pointer that can be written through.
+/// A pointer that permits writes.
 #[diagnostic::on_unimplemented(
     message = "this pointer is read-only",
     note = "declare the parameter as `Out<T>` or `InOut<T>`"
 )]
 pub trait Writable: Access {}
 
-/// Reads only.
+/// Permits only reads.
 #[derive(Clone, Copy, Debug)]
 pub enum Read {}
-/// Writes only.
+/// Permits only writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Write {}
-/// Reads and writes.
+/// Permits reads and writes.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadWrite {}
 
@@ -124,22 +124,22 @@ impl Writable for ReadWrite {}
 
 /// A pointer to elements of type `T` in space `S`, with access `A`.
 ///
-/// The address is a base plus a constant offset; the alignment that is known of it decides how wide a vector
-/// access may be.
+/// The address is a base plus a constant offset; its known alignment limits the width of vector
+/// accesses.
 ///
-/// Accesses to shared and local memory are safe. Those to global and constant memory and to generic addresses are `unsafe`,
-/// since nothing keeps an address inside its buffer: [`Builder::slice`], `k.global` and `k.tensor` make views whose accesses
+/// Accesses to shared and local memory are safe. Accesses to global and constant memory and to generic addresses are `unsafe`,
+/// because nothing keeps an address within its buffer: use [`Builder::slice`], `k.global` and `k.tensor` for views whose accesses
 /// are safe.
 pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
     k: Builder<'k>,
     base: Val<'k, S::Address>,
-    /// Constant part of the address, in bytes.
+    /// The constant part of the address, in bytes.
     offset: i64,
-    /// What surely divides the base, in bytes.
+    /// A known divisor of the base, in bytes.
     align: u64,
-    /// Whether no thread writes the memory: it belongs to an `In` parameter.
+    /// Whether the memory belongs to an `In` parameter, so that no thread writes it.
     never_written: bool,
-    /// Whether the author vouches for the extents of views that begin here.
+    /// Whether the extents of views that start here are assumed valid by `unsafe` code.
     assumed_valid: bool,
     kind: PhantomData<fn() -> (T, A)>,
 }
@@ -164,44 +164,44 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { k, base, offset: 0, align, never_written: false, assumed_valid: false, kind: PhantomData }
     }
 
-    /// The same address with another element type or access.
+    /// Returns the same address with another element type or access.
     fn retyped<U, B>(self) -> Ptr<'k, U, S, B> {
         let Self { k, base, offset, align, never_written, assumed_valid, kind: _ } = self;
         Ptr { k, base, offset, align, never_written, assumed_valid, kind: PhantomData }
     }
 
-    /// Says that the memory belongs to an `In` parameter.
+    /// Marks the memory as belonging to an `In` parameter.
     pub(super) fn never_written(self) -> Self {
         Self { never_written: true, ..self }
     }
 
-    /// Whether no thread writes the memory while the kernel runs.
+    /// Returns whether no thread writes the memory while the kernel runs.
     pub(crate) fn is_never_written(&self) -> bool {
         self.never_written
     }
 
-    /// Whether the author vouches for the extents of views that begin here.
+    /// Returns whether the extents of views that start here are assumed valid by `unsafe` code.
     pub(super) fn is_assumed_valid(&self) -> bool {
         self.assumed_valid
     }
 
-    /// The kernel that the pointer belongs to.
+    /// Returns the kernel that the pointer belongs to.
     pub fn kernel(self) -> Builder<'k> {
         self.k
     }
 
-    /// The kernel parameter whose buffer this points to the start of.
+    /// Returns the kernel parameter whose buffer starts at this address.
     pub(crate) fn parameter(self) -> Option<usize> {
         let (reg, k) = self.base.reg().filter(|_| self.offset == 0)?;
         k.body().buffer(reg)
     }
 
-    /// Known alignment of the address, in bytes.
+    /// Returns the known alignment of the address, in bytes.
     pub fn align(self) -> u32 {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
 
-    /// Pointer to element `index`: an instruction, or none if the index is a constant.
+    /// Returns a pointer to element `index`. Emits at most one instruction, none if the index is a constant.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
         let index = index.into();
@@ -215,12 +215,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// The pointer with another base.
+    /// Returns the pointer with another base.
     fn moved(self, base: Val<'k, S::Address>, align: u64) -> Self {
         Self { base, align, assumed_valid: false, ..self }
     }
 
-    /// Pointer `bytes` further on: an instruction, or none if the number is a constant.
+    /// Returns the pointer advanced by `bytes`. Emits at most one instruction, none if the number is a constant.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: Val<'k, S::Address>) -> Self {
@@ -235,7 +235,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Pointer `times · bytes` further on, the product in the width of an address: one instruction, or none for constants.
+    /// Returns the pointer advanced by `times · bytes`, computed in the width of an address: one instruction, or none for
+    /// constants.
     #[must_use]
     #[track_caller]
     pub(crate) fn advance_by_product(self, times: Val<'k, u32>, bytes: u32) -> Self {
@@ -250,7 +251,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Pointer `bytes` further on, by a constant: no instruction.
+    /// Returns the pointer advanced by a constant number of bytes, without an instruction.
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
         Self {
@@ -260,7 +261,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// The same address, said to be aligned to `align` bytes: the caller's word, for what the operands do not show.
+    /// Returns the same address with an alignment of `align` bytes, which the operands do not imply; the caller must ensure it.
     #[must_use]
     pub(crate) fn assume_aligned(self, align: u32) -> Self {
         let offset = self.offset.rem_euclid(i64::from(align));
@@ -268,18 +269,18 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { align: if offset == 0 { align } else { self.align }, ..self }
     }
 
-    /// The same address as a pointer to another element type.
+    /// Casts the pointer to another element type.
     pub fn cast<U: Element>(self) -> Ptr<'k, U, S, A> {
         self.retyped()
     }
 
-    /// The same address with other rights: for tensors, whose types say when memory may be read.
+    /// Returns the same address with other access rights, for tensors, whose types determine when memory may be read.
     pub(crate) fn assume_access<B>(self) -> Ptr<'k, T, S, B> {
         self.retyped()
     }
 
-    /// Shows the register of the address to a visitor of loop state. It takes in the constant part, and of the alignment only 16 bytes
-    /// are kept, so that addresses that differ in those can follow each other.
+    /// Passes the register of the address to a visitor of loop state. The constant part is added to the register, and at most
+    /// 16 bytes of alignment are kept, so that addresses that differ only in these can replace each other.
     #[track_caller]
     pub(crate) fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         let align = gcd(self.align().into(), 16);
@@ -288,7 +289,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         visitor.unchanged(&(align, self.never_written, self.assumed_valid));
     }
 
-    /// The address as a number.
+    /// Returns the address as an integer.
     #[track_caller]
     pub fn address(self) -> Val<'k, S::Address> {
         if self.offset == 0 {
@@ -303,10 +304,10 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         sum
     }
 
-    /// The address as an operand.
+    /// Returns the address as an operand.
     #[track_caller]
     pub(crate) fn operand(self) -> Operand<'static> {
-        // An offset in an operand has 32 bits with a sign (PTX ISA, "Addresses as Operands").
+        // Offsets in operands are signed 32-bit integers (PTX ISA, "Addresses as Operands").
         let (base, offset) = match i32::try_from(self.offset) {
             Ok(_) => (self.base, self.offset),
             Err(_) => (self.address(), 0),
@@ -314,7 +315,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Operand::Address { base: AddressBase::Reg(base.in_register(self.k)), offset }
     }
 
-    /// Refuses an access of `bytes` if the address may not be aligned to it.
+    /// Rejects an access of `bytes` if the address is not known to be aligned to it.
     #[track_caller]
     pub(crate) fn check_aligned(self, bytes: u32) {
         let known = self.align();
@@ -325,7 +326,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
-    /// Pointer to element `index`, where 32 bits may not hold the index.
+    /// Returns a pointer to element `index`, which may exceed 32 bits.
     #[track_caller]
     pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
         let index = index.into();
@@ -341,7 +342,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// The pointer for reading alone.
+    /// Returns the pointer restricted to reads.
     pub fn read_only(self) -> Ptr<'k, T, S, Read>
     where
         A: Readable,
@@ -351,13 +352,13 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Vouches for the views that begin at this address, which need not be a buffer parameter then, nor their extents numbers that
-    /// a launch can compute.
+    /// Allows views that start at this address, which then need not be a buffer parameter, and whose extents a launch need not be
+    /// able to compute.
     ///
     /// # Safety
     ///
-    /// In every launch, all elements of every view made of the result must be in one allocation that is live, and that no other
-    /// thread writes if the pointer is an `In` parameter's.
+    /// In every launch, all elements of every view created from the result must be in one live allocation, and no other
+    /// thread may write them if the pointer belongs to an `In` parameter.
     #[must_use]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn assume_valid(self) -> Self {

@@ -1,4 +1,4 @@
-//! The typed escape: PTX that the table lacks, with named holes for typed operands.
+//! Raw PTX for instructions that are not in the table, with named placeholders for typed operands.
 
 use std::{fmt::Write, panic::Location};
 
@@ -15,9 +15,9 @@ use super::{
     var::Var,
 };
 
-/// A raw piece of PTX whose holes are being bound; [`emit`](Self::emit) writes it.
+/// A raw piece of PTX whose placeholders are being bound; [`emit`](Self::emit) emits it.
 ///
-/// `O` is what it gives: `()`, one result, or a tuple of them.
+/// `O` is the type of its results: `()`, one result, or a tuple.
 #[derive(Debug)]
 #[must_use = "nothing is written before `emit`"]
 pub struct Raw<'k, O = ()> {
@@ -35,12 +35,12 @@ struct Binding {
     operand: RawOperand,
 }
 
-/// An operand as it will stand in the raw text.
+/// An operand in the form that the raw text requires.
 #[derive(Clone, Debug)]
 pub struct RawOperand {
     text: String,
     registers: Vec<RegId>,
-    /// Whether the text writes them.
+    /// Whether the text writes the registers.
     written: bool,
 }
 
@@ -56,23 +56,23 @@ impl RawOperand {
     }
 }
 
-/// What a hole of a raw line can be bound to.
+/// An operand that can be bound to a placeholder of a raw line.
 ///
 /// Values and host constants become a register or an immediate, a [`Var`] its register (which the line may write), a
-/// [`Ptr`] an address in square brackets, an array of values a vector in braces.
+/// [`Ptr`] an address in square brackets, and an array of values a vector in braces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand in a raw line",
     note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
 )]
 pub trait IntoRaw<'k> {
-    /// The operand, in kernel `k`.
+    /// Converts the operand, in kernel `k`.
     fn into_raw(self, k: Builder<'k>) -> RawOperand;
 }
 
 impl<'k, T: Scalar> IntoRaw<'k> for Val<'k, T> {
     #[track_caller]
     fn into_raw(self, k: Builder<'k>) -> RawOperand {
-        // A guard takes no immediate.
+        // A guard cannot be an immediate.
         let operand = if T::PTX == "pred" { Operand::Reg(self.in_register(k)) } else { self.operand(k) };
         RawOperand::new(&operand)
     }
@@ -105,11 +105,11 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The results of a raw line with one more: `()` and `T` give `T`, `A` and `T` give `(A, T)`, and so on up to eight.
+/// The results of a raw line with another one appended: `()` and `T` give `T`, `A` and `T` give `(A, T)`, and so on up to eight.
 pub trait Append<T> {
-    /// All of them.
+    /// The type of all results.
     type Joined;
-    /// Appends one.
+    /// Appends a result.
     fn append(self, result: T) -> Self::Joined;
 }
 
@@ -159,14 +159,15 @@ append! { A B C D E F }
 append! { A B C D E F G }
 
 impl<'k> Builder<'k> {
-    /// Any PTX, for what the table lacks: named holes in braces, bound to typed operands.
+    /// Emits arbitrary PTX, for instructions that are not in the table, with named placeholders for typed operands.
     ///
-    /// A hole is a name in braces; any other brace stands for itself, so a vector is `{{lo}, {hi}}`, and `{ … }` may
-    /// open a scope with declarations of its own. Lines of raw PTX are marked `// raw` in the output. An instruction
-    /// that the table knows is checked against the target as always; what others need, say with [`Raw::needs`].
+    /// A placeholder is a name in braces; other braces are literal, so a vector is `{{lo}, {hi}}`, and `{ … }` may
+    /// open a scope with its own declarations. Lines of raw PTX are marked `// raw` in the output. Instructions in the
+    /// table are checked against the target as usual; state the requirements of others with [`Raw::needs`].
     ///
-    /// Mistakes ([`BuildErrorKind::BadRaw`]): a hole without a binding, a binding without a hole, a name bound twice,
-    /// text that does not end a statement, and, in [`Builder::when`], anything but one unguarded instruction.
+    /// Rejected when the kernel is built ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a
+    /// placeholder, a name bound twice, text that does not end a statement, and, in [`Builder::when`], anything but one
+    /// unguarded instruction.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -184,8 +185,8 @@ impl<'k> Builder<'k> {
     ///
     /// # Safety
     ///
-    /// In every launch, the line must access only memory that is inside allocations that are live, and must write no memory of `In`
-    /// parameters and no register but those bound with [`Raw::out`].
+    /// In every launch, the line must access only memory within live allocations, and must not write memory of `In`
+    /// parameters, nor registers other than those bound with [`Raw::out`].
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn raw(self, template: &str) -> Raw<'k> {
@@ -202,7 +203,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, O> Raw<'k, O> {
-    /// Binds a hole to an operand that the text reads.
+    /// Binds a placeholder to an operand that the text reads.
     #[track_caller]
     pub fn input(mut self, hole: &str, operand: impl IntoRaw<'k>) -> Self {
         let operand = operand.into_raw(self.k);
@@ -210,7 +211,7 @@ impl<'k, O> Raw<'k, O> {
         self
     }
 
-    /// Binds a hole to a fresh register that the text writes: a result of type `T`.
+    /// Binds a placeholder to a fresh register that the text writes: a result of type `T`.
     pub fn out<T: Scalar>(mut self, hole: &str) -> Raw<'k, O::Joined>
     where
         O: Append<Val<'k, T>>,
@@ -221,7 +222,7 @@ impl<'k, O> Raw<'k, O> {
         self.with(|results| results.append(value))
     }
 
-    /// Binds a hole to a vector of `N` fresh registers, `{%f0, %f1, …}`, that the text writes.
+    /// Binds a placeholder to a vector of `N` fresh registers, `{%f0, %f1, …}`, that the text writes.
     pub fn out_vector<T: Scalar, const N: usize>(mut self, hole: &str) -> Raw<'k, O::Joined>
     where
         O: Append<[Val<'k, T>; N]>,
@@ -232,7 +233,7 @@ impl<'k, O> Raw<'k, O> {
         self.with(|results| results.append(values))
     }
 
-    /// States what the text needs: the lowest `.version`, and what the target must have.
+    /// States the requirements of the text: the lowest `.version` and the target features.
     pub fn needs(mut self, version: Version, features: Features) -> Self {
         self.needs = (self.needs.0.max(version), self.needs.1 | features);
         self
@@ -243,7 +244,7 @@ impl<'k, O> Raw<'k, O> {
         Raw { k, at, template, bindings, needs, results: f(results) }
     }
 
-    /// Writes the text and gives its results.
+    /// Emits the text and returns its results.
     pub fn emit(self) -> O {
         let mut body = self.k.body();
         match self.fill() {
@@ -262,7 +263,7 @@ impl<'k, O> Raw<'k, O> {
         self.results
     }
 
-    /// The text with its holes filled and the registers in it, or what is wrong.
+    /// Returns the text with its placeholders filled and the registers in it, or the error.
     fn fill(&self) -> Result<(String, Vec<RegId>), String> {
         for (i, binding) in self.bindings.iter().enumerate() {
             if self.bindings[..i].iter().any(|b| b.hole == binding.hole) {
@@ -298,7 +299,7 @@ enum Piece<'a> {
     Hole(&'a str),
 }
 
-/// Cuts a template at its holes.
+/// Splits a template at its placeholders.
 fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut text = 0;
@@ -316,7 +317,7 @@ fn pieces(template: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The instructions of a piece of PTX: each one's mnemonic.
+/// Returns the mnemonics of the instructions in a piece of PTX.
 pub(crate) fn mnemonics(text: &str) -> impl Iterator<Item = &str> {
     statements(text).filter_map(|statement| {
         let mut words =
@@ -325,12 +326,12 @@ pub(crate) fn mnemonics(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The statements of a piece of PTX without comments, scope braces in front of one dropped.
+/// Returns the statements of a piece of PTX without comments and without leading scope braces.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .map(|line| line.split("//").next().unwrap_or_default())
         .flat_map(|line| line.split_inclusive(';'))
-        // What is before the last statement's end on a line of its own, such as an operand, begins no statement.
+        // Text after the last statement's end on the same line, such as an operand, does not start a statement.
         .scan(true, |begins, part| {
             let part = part.trim();
             let begun = *begins;
@@ -342,7 +343,7 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// What is wrong with the shape of a piece of PTX that is written under a guard or not.
+/// Returns the error in the structure of a piece of PTX that is emitted with or without a guard.
 pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
         return Some(format!("PTX takes ASCII alone, even in comments, and it has `{bad}`"));

@@ -1,4 +1,4 @@
-//! Modules as PTX text: header, declarations, entries, and source lines if wanted.
+//! Rendering of modules as PTX text: header, declarations, entries, and optional source lines.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -10,14 +10,14 @@ use super::{
     types::RegClass,
 };
 
-/// Whether `.file` and `.loc` directives are written.
+/// Whether to print `.file` and `.loc` directives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lines {
     Keep,
     Omit,
 }
 
-/// One module with these entries, all of which are for `target`.
+/// Renders a module with these entries, all of which are for `target`.
 pub(crate) fn module(target: Target, entries: &[&Entry], lines: Lines) -> String {
     let mut out = String::with_capacity(entries.iter().map(|e| 2 * e.text.len() + 2048).sum());
     let files = Files::of(entries, lines);
@@ -90,7 +90,8 @@ fn entry(out: &mut String, entry: &Entry, files: &Files<'_>) {
     out.push_str("}\n");
 }
 
-/// The type of a parameter; pointers say what they point to (PTX ISA, "Kernel Parameter Attribute: .ptr").
+/// Returns the type of a parameter; pointers include their state space and alignment (PTX ISA, "Kernel Parameter Attribute:
+/// .ptr").
 fn param_type(param: &ParamDecl) -> String {
     match param.kind {
         ParamKind::Scalar => format!(".{}", param.ptx),
@@ -115,7 +116,7 @@ fn body(out: &mut String, entry: &Entry, files: &Files<'_>) {
     }
 }
 
-/// Numbers of the Rust files that lines come from.
+/// The numbers of the Rust source files.
 struct Files<'a> {
     numbers: BTreeMap<&'a str, usize>,
 }

@@ -1,16 +1,16 @@
-//! Scopes: the threads that work together, as values.
+//! Scopes: threads that execute operations together, as values.
 //!
 //! | scope         | threads                       | `rank`                        | `thread`       | `sync`                              |
 //! | ---           | ---                           | ---                           | ---            | ---                                 |
 //! | [`Lane`]      | one                           | in its warp, `%laneid`        | 0              | –                                   |
 //! | [`Warp`]      | 32                            | in its block                  | 0 to 31        | `bar.warp.sync`                     |
-//! | [`Warps<N>`]  | 32·N consecutive ones         | in its block, in units of N warps | 0 to 32·N − 1 | a named barrier                |
+//! | [`Warps<N>`]  | 32·N consecutive threads      | in its block, in units of N warps | 0 to 32·N − 1 | a named barrier                |
 //! | [`WarpGroup`] | `Warps<4>`                    |                               |                |                                     |
-//! | [`Block`]     | all of the block              | in its cluster                | 0 to size − 1  | `bar.sync 0`, of one warp `bar.warp.sync` |
+//! | [`Block`]     | all of the block              | in its cluster                | 0 to size − 1  | `bar.sync 0`; `bar.warp.sync` for one warp |
 //! | [`Cluster`]   | all of the cluster's blocks   | in the grid                   | over its blocks | `barrier.cluster`                  |
 //!
-//! A collective operation is a method of the scope that must take part. Under a condition that may differ between the
-//! threads of the scope it is refused when the kernel is built; see [`Uniformity`].
+//! A collective operation is a method of the scope whose threads must execute it. Under a condition that may differ between the
+//! threads of the scope, it is rejected when the kernel is built; see [`Uniformity`].
 
 mod block;
 mod cluster;
@@ -37,13 +37,13 @@ mod sealed {
 /// The threads that execute a collective operation together: a [`Lane`], a [`Warp`], several [`Warps`], a [`Block`] or a
 /// [`Cluster`] of the kernel `'k`.
 ///
-/// Every scope has these as methods of its own too, so that the trait need not be imported.
+/// Every scope also has these methods as inherent methods, so the trait need not be imported.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scope",
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
 )]
 pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
-    /// Returns the scope of this kind that this thread is in. Refused where the block's shape is not
+    /// Returns the scope of this kind that contains this thread. Rejected if the block's shape is not
     /// [declared](Builder::block) or has no such scope.
     #[track_caller]
     fn current(k: Builder<'k>) -> Self;
@@ -51,26 +51,26 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Returns the kernel.
     fn kernel(self) -> Builder<'k>;
 
-    /// Returns how uniform a condition must be for all threads of the scope to agree on it.
+    /// Returns the uniformity that a condition must have to be equal for all threads of the scope.
     fn uniformity(self) -> Uniformity;
 
     /// Returns the number of threads in the scope.
     fn size(self) -> u32;
 
-    /// Returns the index of the scope in the scope that encloses it.
+    /// Returns the index of the scope within the enclosing scope.
     #[track_caller]
     fn rank(self) -> Val<'k, u32>;
 
-    /// Returns the index of this thread in the scope.
+    /// Returns the index of this thread within the scope.
     #[track_caller]
     fn thread(self) -> Val<'k, u32>;
 
-    /// Waits until all threads of the scope are here; what each wrote before, all of them see after.
+    /// Waits until all threads of the scope have arrived; their earlier writes are then visible to all of them.
     #[track_caller]
     fn sync(self);
 }
 
-/// The methods of [`Scope`], each by the method of that name that the type has itself.
+/// The methods of [`Scope`], implemented by the inherent methods of the same names.
 macro_rules! by_own_methods {
     () => {
         #[track_caller]
@@ -109,32 +109,32 @@ macro_rules! by_own_methods {
 
 use by_own_methods;
 
-/// The quotient by a constant: a shift for a power of two.
+/// Returns the quotient by a constant, as a shift for a power of two.
 #[track_caller]
 pub(crate) fn quotient<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value >> by.trailing_zeros() } else { value / by }
 }
 
-/// The remainder by a constant: a mask for a power of two.
+/// Returns the remainder by a constant, as a mask for a power of two.
 #[track_caller]
 pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value & (by - 1) } else { value % by }
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that all threads of `scope` reach what is written next, or none of them: what a collective operation
-    /// calls first. Refused under a condition that is not known to be the same for them.
+    /// Requires that all or none of the threads of `scope` reach the current position; collective operations call it first.
+    /// Rejected under a condition that is not known to be uniform for them.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();
         self.body().require_together(scope.uniformity(), what, at);
     }
 
-    /// Returns which threads do the same as this one on `values`: those that have the same values and meet the same
+    /// Returns which threads behave like this one with respect to `values`: those with the same values under the same
     /// conditions.
     ///
-    /// If this covers more than a scope, several scopes of the kind work on what the values name: a store of each to the
-    /// tile at these coordinates would be a race.
+    /// If the result covers more than a scope, several scopes of that kind operate on the same object: if each of them stores
+    /// to the tile at these coordinates, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();
@@ -153,13 +153,13 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value, for what the builder cannot see, such as a value loaded
-    /// from memory. It holds until the end of the branch or loop in which it is assumed.
+    /// Assumes that all threads of `scope` have the same value, which the builder cannot derive for values loaded from memory, for
+    /// example. The assumption holds until the end of the current branch or loop.
     ///
     /// ```
     /// use warpwright::prelude::*;
     ///
-    /// // A number per block decides whether the block works: the loads are not known to give the same value.
+    /// // A number per block decides whether the block works; loads are not known to be uniform.
     /// let kernel = Kernel::<(In<u32>, InOut<f32>, u32)>::build("f(wanted, x, blocks)", Target::SM_80, |k, (wanted, x, blocks)| {
     ///     let block = k.block([128]);
     ///     k.grid([blocks]);

@@ -1,7 +1,7 @@
-//! Shared memory: one arena a kernel, from which typed arrays are taken.
+//! Shared memory: one arena per kernel, from which typed arrays are allocated.
 //!
-//! Up to 48 KiB the arena is declared with its size; beyond that it is dynamic (`.extern .shared`), as the driver wants,
-//! and the launch asks for it. Nobody has to know which: the kernel carries the number.
+//! Up to 48 KiB, the arena is declared with its size; beyond that, it is dynamic (`.extern .shared`), as the driver requires,
+//! and the kernel records the size that a launch must request.
 
 use std::panic::Location;
 
@@ -15,10 +15,10 @@ use super::{
     val::Val,
 };
 
-/// Most shared memory that may be declared statically, in bytes (CUDA programming guide, "Shared Memory").
+/// Maximum statically declared shared memory in bytes (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_BYTES: u64 = 48 << 10;
 
-/// The arena so far.
+/// The allocated part of the arena.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arena {
     bytes: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Takes `bytes` at a multiple of `align`: where they begin.
+    /// Allocates `bytes` at a multiple of `align` and returns the offset.
     fn take(&mut self, bytes: u64, align: u32) -> u64 {
         let start = self.bytes.next_multiple_of(align.into());
         self.bytes = start + bytes;
@@ -34,7 +34,7 @@ impl Arena {
         start
     }
 
-    /// Bytes to declare, bytes to ask for at launch, and the declaration.
+    /// Returns the bytes to declare, the bytes to request at launch, and the declaration.
     pub(crate) fn declaration(self, symbol: &str) -> (u64, u64, Option<Declaration>) {
         let (bytes, align) = (self.bytes, self.align);
         if bytes == 0 {
@@ -52,16 +52,16 @@ impl Arena {
 }
 
 impl<'k> Builder<'k> {
-    /// An array of `count` elements in the block's shared memory, not initialised.
+    /// Allocates an uninitialized array of `count` elements in the block's shared memory.
     ///
-    /// The whole kernel's arrays must fit in what the target allows a block ([`Target::max_shared_bytes`](super::Target)).
+    /// All arrays of a kernel together must not exceed the limit of the target ([`Target::max_shared_bytes`](super::Target)).
     #[doc(alias = ".shared")]
     #[track_caller]
     pub fn shared<T: Element>(self, count: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         self.shared_aligned(count, T::SIZE.max(16))
     }
 
-    /// [`shared`](Self::shared) at a multiple of `align` bytes, a power of two up to 1024.
+    /// Allocates a [`shared`](Self::shared) array at a multiple of `align` bytes, a power of two up to 1024.
     #[track_caller]
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {

@@ -1,4 +1,4 @@
-//! Slices: one-dimensional views of buffers, whose accesses stay inside.
+//! Slices: one-dimensional views of buffers with bounds-checked accesses.
 
 use std::fmt;
 
@@ -15,11 +15,11 @@ use super::{
     variable::{Variable, VariableSpace},
 };
 
-/// A number of adjacent elements in global or constant memory: `k.slice(x, n)`.
+/// A view of adjacent elements in global or constant memory: `k.slice(x, n)`.
 ///
-/// Accesses past the end do nothing: a load gives 0, a store or an atomic operation leaves memory as it is. The instruction is
-/// predicated, so no branch is needed. An index that is known to be inside needs no predicate. Indices have 32 or 64 bits and are
-/// compared and scaled without wrapping around.
+/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. The instruction
+/// is predicated, so there is no branch. An index that is known to be in bounds needs no predicate. Indices have 32 or 64 bits
+/// and are compared and scaled without wrapping around.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -54,13 +54,13 @@ impl<T: Element, S: Space, A> fmt::Debug for Slice<'_, T, S, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// The first `len` elements of a buffer parameter. A launch checks that the buffer has them.
+    /// Returns the first `len` elements of a buffer parameter. Each launch checks that the buffer contains them.
     ///
-    /// `len` is a constant, an integer parameter, or a sum or product of such; [`Dim`](super::Dim) products such as
+    /// `len` is a constant, an integer parameter, or a sum or product of these; [`Dim`](super::Dim) products such as
     /// `m.into_dim() * n` are computed in 64 bits.
     ///
     /// Rejected when the kernel is built: a pointer that is not a buffer parameter, and a length that a launch cannot
-    /// compute. A part of a slice is made by [`Slice::first`] and [`Slice::skip`], which take any register.
+    /// compute. [`Slice::first`] and [`Slice::skip`], which accept any register, return parts of a slice.
     #[track_caller]
     pub fn slice<T: Element, A>(
         self,
@@ -77,9 +77,9 @@ impl<'k> Builder<'k> {
         Slice { start: buffer, len }
     }
 
-    /// The elements of a module variable, which is declared in the kernel's module.
+    /// Returns the elements of a module variable, and declares it in the kernel's module.
     ///
-    /// Two variables of one name in a module must be declared alike.
+    /// Variables of the same name in a module must have the same declaration.
     #[track_caller]
     pub fn variable<T: Element, S: VariableSpace<Address = u64>>(
         self,
@@ -90,14 +90,14 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[track_caller]
     #[allow(clippy::len_without_is_empty, reason = "the length is a value of the kernel")]
     pub fn len(self) -> Val<'k, u64> {
         self.len.wide()
     }
 
-    /// Element `index`; accesses to it happen only if the slice has it.
+    /// Returns element `index`; it is accessed only if the index is in bounds.
     #[track_caller]
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();
@@ -106,14 +106,14 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         CheckedPtr { pointer: index.element_of(self.start), inside, together }
     }
 
-    /// The first `count` elements, or all if there are fewer.
+    /// Returns the first `count` elements, or all elements if there are fewer.
     #[must_use]
     #[track_caller]
     pub fn first(self, count: impl IntoIndex<'k>) -> Self {
         Self { len: self.len.min(count.into_index()), ..self }
     }
 
-    /// The elements from number `count` on; none if there are no more than `count`.
+    /// Returns the elements after the first `count`; empty if there are at most `count`.
     #[must_use]
     #[track_caller]
     pub fn skip(self, count: impl IntoIndex<'k>) -> Self {
@@ -121,7 +121,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         Self { start: count.element_of(self.start), len: self.len.minus(self.len.min(count)) }
     }
 
-    /// The address of the first element.
+    /// Returns the address of the first element.
     pub fn pointer(self) -> Ptr<'k, T, S, A> {
         self.start
     }

@@ -1,4 +1,4 @@
-//! What emitted loops carry from one iteration to the next, and what branches give back.
+//! The state that emitted loops carry from one iteration to the next and that branches return.
 
 use std::{
     fmt::Debug,
@@ -15,16 +15,16 @@ use super::{
     val::{Untyped, Val},
 };
 
-/// A value that an emitted loop takes in and gives back, or that each of two branches gives: scalars, tiles, pending work, and
-/// tuples of such.
+/// A value that an emitted loop takes and returns, or that both branches of an `if` return: scalars, tiles, pending work, and
+/// tuples of these.
 ///
-/// It goes in and comes back in the same type, so work that is pending in one iteration can be waited for in the next.
+/// Its type does not change, so work that is pending in one iteration can be waited for in the next.
 pub trait State<'k>: Sized {
-    /// Shows every register of the value to `visitor`, always in the same order.
+    /// Passes every register of the value to `visitor`, always in the same order.
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);
 }
 
-/// Sees each register of a loop's state in turn.
+/// Visits each register of a loop's state in turn.
 #[derive(Debug)]
 pub struct Visitor<'a, 'k> {
     k: Builder<'k>,
@@ -33,30 +33,30 @@ pub struct Visitor<'a, 'k> {
 
 #[derive(Debug)]
 enum Step<'a> {
-    /// After the first branch: move each value to a register that outlives the branch.
+    /// After the first branch: moves each value to a register that outlives the branch.
     Merge(&'a mut Vec<RegId>),
-    /// Before the loop: give each value a register that the loop may overwrite.
+    /// Before the loop: assigns each value a register that the loop may overwrite.
     Enter(&'a mut Vec<RegId>, &'a mut Vec<u64>),
-    /// After the body: note what must go into those registers.
+    /// After the body: collects the values to be moved into those registers.
     Collect(&'a mut Vec<Untyped>, std::slice::Iter<'a, u64>),
-    /// After the moves: name those registers again.
+    /// After the moves: refers to those registers again.
     Leave(std::slice::Iter<'a, RegId>),
 }
 
 impl<'k> Visitor<'_, 'k> {
-    /// A value that others may hold too: the loop gets a register of its own for it.
+    /// Visits a value that may be shared with others: the loop copies it to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, false);
     }
 
-    /// A register that this value alone owns: the loop overwrites it in place.
+    /// Visits a register that this value alone owns: the loop overwrites it in place.
     #[track_caller]
     pub fn owned<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, true);
     }
 
-    /// A part of the value that is not in registers and must be the same in every iteration, such as a layout.
+    /// Visits a part of the value that is not in registers and must be equal in every iteration, such as a layout.
     #[track_caller]
     pub fn unchanged(&mut self, part: &(impl Hash + Debug)) {
         let mut hasher = DefaultHasher::new();
@@ -103,11 +103,11 @@ impl<'k> Visitor<'_, 'k> {
     }
 }
 
-/// The registers that hold a loop's state.
+/// The registers that contain a loop's state.
 pub(crate) struct Slots(Vec<RegId>, Vec<u64>);
 
 impl Slots {
-    /// Puts the state into registers of its own.
+    /// Moves the state into separate registers.
     #[track_caller]
     pub(crate) fn enter<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
         let (mut slots, mut parts) = (Vec::new(), Vec::new());
@@ -116,7 +116,7 @@ impl Slots {
         Self(slots, parts)
     }
 
-    /// Moves what a branch gives into registers that outlive it.
+    /// Moves the value of a branch into registers that outlive it.
     #[track_caller]
     pub(crate) fn merge<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
         let mut slots = Vec::new();
@@ -124,12 +124,12 @@ impl Slots {
         Self(slots, Vec::new())
     }
 
-    /// Says that the innermost open loop carries the state.
+    /// Records that the innermost open loop carries the state.
     pub(crate) fn carry(&self, k: Builder<'_>) {
         self.0.iter().for_each(|&slot| k.body().carry(slot));
     }
 
-    /// Moves what the body gave back into those registers; `state` names them afterwards.
+    /// Moves the values returned by the body into those registers; `state` refers to them afterwards.
     #[track_caller]
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();
@@ -145,7 +145,7 @@ impl Slots {
             .filter(|(value, slot)| !matches!(value, Untyped::Reg(r) if same(*r, **slot)))
             .map(|(value, slot)| (*value, *slot))
             .collect();
-        // A slot that another value still reads must not be overwritten first: such values go through a copy.
+        // A slot that another value still reads must not be overwritten first; such values are copied.
         let reads_slot =
             |value: &Untyped| matches!(value, Untyped::Reg(r) if self.0.iter().any(|s| same(*r, *s)));
         let mut staged = Vec::with_capacity(moved.len());

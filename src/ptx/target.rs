@@ -1,4 +1,4 @@
-//! Targets (`.target`), PTX versions (`.version`) and the features that tie instructions to them.
+//! Targets (`.target`), PTX versions (`.version`) and the features that instructions require.
 
 use std::{fmt, str::FromStr};
 
@@ -8,14 +8,14 @@ use thiserror::Error;
 /// A PTX ISA version, as in `.version 7.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Number before the point.
+    /// The major version.
     pub major: u8,
-    /// Number after the point.
+    /// The minor version.
     pub minor: u8,
 }
 
 impl Version {
-    /// `Version::new(7, 0)` is PTX 7.0.
+    /// Creates a version: `Version::new(7, 0)` is PTX 7.0.
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor }
     }
@@ -28,7 +28,7 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// What a target can do beyond sm_75, the oldest target there is here.
+    /// Target features beyond sm_75, the oldest supported target.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80.
@@ -37,9 +37,9 @@ bitflags! {
         const FP8           = 1 << 1;
         /// bf16 `add/sub/mul`, `stmatrix`, `mbarrier.try_wait`, clusters, `cp.async.bulk`, `elect`: sm_90.
         const HOPPER        = 1 << 2;
-        /// `wgmma` and `setmaxnreg`: sm_90a alone.
+        /// `wgmma` and `setmaxnreg`: only sm_90a.
         const WGMMA         = 1 << 3;
-        /// Data-centre Blackwell's `tcgen05`: sm_100a and its family.
+        /// `tcgen05` of data-center Blackwell: sm_100a and its family.
         const TCGEN05       = 1 << 4;
         /// Block-scaled `mma`: sm_120a and its family.
         const MMA_BLOCK_SCALE = 1 << 5;
@@ -47,13 +47,13 @@ bitflags! {
         const BLACKWELL     = 1 << 6;
         /// `cp.async`-free Turing has `ldmatrix` and f16 `tanh`/`ex2`: sm_75.
         const TURING        = 1 << 7;
-        /// `setmaxnreg`: sm_90a, sm_100a, sm_120a and their kin.
+        /// `setmaxnreg`: sm_90a, sm_100a, sm_120a and their families.
         const SETMAXNREG    = 1 << 8;
     }
 }
 
 impl Features {
-    /// The lowest target that has all of these, for messages: `"sm_80"`.
+    /// Returns the lowest target with all of these features, for messages: `"sm_80"`.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
@@ -61,7 +61,7 @@ impl Features {
 
 /// A GPU architecture to emit for, as in `.target sm_90a`.
 ///
-/// A plain target runs on every later GPU; one with an `a` only on exactly its own.
+/// Code for a plain target runs on all later GPUs; code for a target with an `a` only on that architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     sm: u16,
@@ -79,16 +79,16 @@ impl Target {
     pub const SM_87: Self = Self::new(87, false);
     /// Ada.
     pub const SM_89: Self = Self::new(89, false);
-    /// Hopper, portable part.
+    /// Hopper, portable features.
     pub const SM_90: Self = Self::new(90, false);
     /// Hopper with `wgmma` and `setmaxnreg`.
     pub const SM_90A: Self = Self::new(90, true);
-    /// Data-centre Blackwell.
+    /// Data-center Blackwell.
     pub const SM_100A: Self = Self::new(100, true);
     /// Consumer Blackwell.
     pub const SM_120A: Self = Self::new(120, true);
 
-    /// Every target there is here, oldest first.
+    /// All supported targets, oldest first.
     pub const ALL: [Self; 9] = [
         Self::SM_75,
         Self::SM_80,
@@ -105,17 +105,17 @@ impl Target {
         Self { sm, specific }
     }
 
-    /// The number of the architecture: 90 for sm_90a.
+    /// Returns the number of the architecture: 90 for sm_90a.
     pub const fn sm(self) -> u16 {
         self.sm
     }
 
-    /// Whether code for this target runs on its own devices alone: those with an `a`.
+    /// Returns whether the target has an `a`: its code runs only on that architecture.
     pub const fn is_specific(self) -> bool {
         self.specific
     }
 
-    /// Whether code for this target runs on a device of compute capability `major.minor`.
+    /// Returns whether code for this target runs on a device of compute capability `major.minor`.
     ///
     /// PTX ISA, "PTX Module Directives: .target".
     pub const fn runs_on(self, major: u16, minor: u16) -> bool {
@@ -123,7 +123,7 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
-    /// What instructions this target has.
+    /// Returns the features of this target.
     pub const fn features(self) -> Features {
         let mut f = Features::TURING;
         if self.sm >= 80 {
@@ -146,7 +146,7 @@ impl Target {
         }
     }
 
-    /// The lowest PTX version that knows this target (PTX ISA, "PTX Release Notes").
+    /// Returns the lowest PTX version that supports this target (PTX ISA, "PTX Release Notes").
     pub const fn lowest_version(self) -> Version {
         match (self.sm, self.specific) {
             (75, _) => Version::new(6, 3),
@@ -160,8 +160,8 @@ impl Target {
         }
     }
 
-    /// Most shared memory that one block may have, in bytes, static and dynamic together
-    /// (CUDA programming guide, "Technical Specifications per Compute Capability").
+    /// Returns the maximum shared memory per block in bytes, static and dynamic together
+    /// (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
     pub const fn max_shared_bytes(self) -> u32 {
         1024 * match self.sm {
             75 => 64,
@@ -178,7 +178,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A target's name that is not one of [`Target::ALL`].
+/// An unrecognized target name.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "unknown target `{found}`: wanted one of sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100a, sm_120a"

@@ -1,6 +1,6 @@
 //! Scalar types of PTX as Rust types.
 //!
-//! Rust's own numbers stand for PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and
+//! Rust's own types represent PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and
 //! [`half::f16`]/[`half::bf16`] are `.f16`/`.bf16`. [`B16`] … [`B64`] are the untyped `.b16` … `.b64`;
 //! [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
 
@@ -10,7 +10,7 @@ pub use half::{bf16, f16};
 
 use super::operand::write_decimal;
 
-/// A class of registers: registers of one class share a name prefix, a width and one `.reg` declaration.
+/// A register class. Registers of one class share a name prefix, a width and one `.reg` declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegClass {
     /// Predicates, `%p`.
@@ -32,11 +32,11 @@ pub enum RegClass {
 }
 
 impl RegClass {
-    /// Every class, in the order of declaration.
+    /// All classes, in the order of declaration.
     pub const ALL: [Self; 8] =
         [Self::Pred, Self::B16, Self::Half, Self::B32, Self::F32, Self::B64, Self::F64, Self::B128];
 
-    /// Prefix of the register's name: `%r`.
+    /// Returns the prefix of the register names: `%r`.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Pred => "%p",
@@ -50,7 +50,7 @@ impl RegClass {
         }
     }
 
-    /// Type in the `.reg` declaration.
+    /// Returns the type in the `.reg` declaration.
     pub const fn decl(self) -> &'static str {
         match self {
             Self::Pred => ".pred",
@@ -63,7 +63,7 @@ impl RegClass {
         }
     }
 
-    /// The `mov` type that copies a register of this class.
+    /// Returns the `mov` type that copies a register of this class.
     pub const fn mov(self) -> &'static str {
         match self {
             Self::Pred => "pred",
@@ -81,44 +81,44 @@ impl RegClass {
     }
 }
 
-/// A type that a register can hold.
+/// A type that can be stored in a register.
 pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sealed {
-    /// Name in PTX, without the point: `"s32"`.
+    /// The name in PTX, without the dot: `"s32"`.
     const PTX: &'static str;
-    /// Class of the registers that hold it.
+    /// The class of its registers.
     const CLASS: RegClass;
-    /// Type that `ld`, `st` and `mov` take for it: `"b16"` for an f16.
+    /// The type suffix of `ld`, `st` and `mov`: `"b16"` for f16.
     const MEM: &'static str;
-    /// Size in memory.
+    /// The size in memory, in bytes.
     const BYTES: u32;
-    /// Whether an instruction of this type takes an immediate; halves and pairs must come from a register.
+    /// Whether instructions of this type accept immediates; 16-bit floats and pairs must be in registers.
     const IMMEDIATE: bool;
 
-    /// The value as raw bits.
+    /// Returns the value as raw bits.
     fn to_bits(self) -> u64;
-    /// The value from raw bits; excess bits are dropped.
+    /// Creates the value from raw bits; excess bits are dropped.
     fn from_bits(bits: u64) -> Self;
     /// Writes the value as a PTX immediate, exactly.
     fn write_immediate(self, w: &mut dyn fmt::Write) -> fmt::Result;
 }
 
-/// A type that memory can hold; [`Element::Reg`] is what a load of one gives.
+/// A type that can be stored in memory; [`Element::Reg`] is the type that a load returns.
 ///
-/// 8-bit integers live in 32-bit registers: `ld.u8` extends, `st.u8` truncates.
+/// 8-bit integers are in 32-bit registers: `ld.u8` extends, `st.u8` truncates.
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
-    /// Type of the register that a load gives.
+    /// The type of the register that a load returns.
     type Reg: Scalar;
-    /// Type suffix of `ld` and `st`: `"u8"`.
+    /// The type suffix of `ld` and `st`: `"u8"`.
     const MEM: &'static str;
-    /// Type suffix of a declaration: `"b8"`.
+    /// The type suffix of a declaration: `"b8"`.
     const DECL: &'static str;
-    /// Size in memory, in bytes; also its alignment.
+    /// The size and alignment in memory, in bytes.
     const SIZE: u32;
-    /// Name for people and manifests: `"bf16"`.
+    /// The name in messages and manifests: `"bf16"`.
     const NAME: &'static str;
-    /// The value's bytes in memory, little-endian, in the low bits.
+    /// Returns the value's bytes in memory, little-endian, in the low bits.
     fn to_mem_bits(self) -> u64;
-    /// The value whose bytes in memory are these; excess bits are dropped.
+    /// Creates the value from its bytes in memory; excess bits are dropped.
     fn from_mem_bits(bits: u64) -> Self;
 }
 

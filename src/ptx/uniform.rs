@@ -1,9 +1,9 @@
-//! Uniformity: which threads are known to have the same value in a register, and so take the same branch.
+//! Uniformity: which threads are known to have the same value in a register, and therefore take the same branch.
 //!
-//! Each register carries a [`Uniformity`], derived from the operands of the instruction that writes it ([`rule`]). Control
-//! flow keeps the conditions that enclose what is written now ([`condition`]); a collective instruction is refused under a
-//! condition that may differ between the threads that must take part. Values that loops carry are assumed to stay as
-//! uniform as they enter the loop, and the assumption is checked at the back edge ([`carried`]).
+//! Each register has a [`Uniformity`], derived from the operands of the instruction that writes it ([`rule`]). Control
+//! flow maintains the open conditions ([`condition`]); a collective instruction is rejected under a
+//! condition that may differ between its threads. Values carried by loops are assumed to remain as
+//! uniform as at loop entry, and the assumption is checked at the back edge ([`carried`]).
 
 mod carried;
 mod condition;
@@ -21,8 +21,8 @@ pub(crate) use tracker::Tracker;
 
 /// Which threads are known to have the same value in a register.
 ///
-/// The levels are ordered: a value that is the same in the whole block is the same in each of its warps, so
-/// `Uniformity::Block > Uniformity::WARP`. Runs of 32 and of 48 threads are not ordered.
+/// The levels are partially ordered: a value that is the same in the whole block is the same in each of its warps, so
+/// `Uniformity::Block > Uniformity::WARP`. Runs of 32 and of 48 threads are unordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniformity {
     /// The same in each run of this many consecutive threads of the block, the first run starting at thread 0:
@@ -44,7 +44,7 @@ impl Uniformity {
     /// The same in the 128 threads of each warp group.
     pub const WARP_GROUP: Self = Self::Threads(128);
 
-    /// What is known of a result computed from two such values.
+    /// Returns the uniformity of a result computed from two such values.
     #[must_use]
     pub fn meet(self, other: Self) -> Self {
         match (self, other) {
@@ -56,7 +56,7 @@ impl Uniformity {
         }
     }
 
-    /// Whether the value is the same in all threads of each group of this kind.
+    /// Returns whether the value is the same in all threads of each group of this kind.
     pub fn covers(self, group: Self) -> bool {
         self.meet(group) == group
     }
@@ -73,7 +73,7 @@ impl PartialOrd for Uniformity {
     }
 }
 
-/// The threads of one group: `all lanes of the warp`.
+/// Prints the threads of one group: `all lanes of the warp`.
 impl fmt::Display for Uniformity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Values: host-known constants or registers of one kernel.
+//! Values: constants known to the host, or registers of one kernel.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use super::{
     types::Scalar,
 };
 
-/// A value of type `T` in kernel `'k`: a constant that the host knows, or a register.
+/// A value of type `T` in kernel `'k`: a constant known to the host, or a register.
 ///
-/// Values are `Copy` and never change. Arithmetic on two constants happens on the host and emits nothing; anything
-/// else emits one instruction into the kernel that the register belongs to. A register of one kernel does not fit
-/// into another: `'k` is unique to each kernel and invariant.
+/// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing; any other
+/// operation emits an instruction into the kernel that the register belongs to. A register of one kernel cannot be used in
+/// another: `'k` is invariant and unique to each kernel.
 ///
 /// A value that must change across iterations of an emitted loop is a [`Var`](super::Var) or loop state.
 ///
-/// Comparison is by methods, as Rust's operators give a `bool` and not a `Val<bool>`: [`lt`](Self::lt), [`le`](Self::le),
-/// [`eq`](Self::eq) and their like. Conditions are joined by `&`, `|` and `!`. A closure of values that is bound to a
-/// variable is a [`Builder::function`].
+/// Comparisons are methods, because Rust's operators return a `bool` and not a `Val<bool>`: [`lt`](Self::lt), [`le`](Self::le),
+/// [`eq`](Self::eq) and so on. Conditions are combined with `&`, `|` and `!`. To bind a closure of values to a
+/// variable, use [`Builder::function`].
 #[derive(Clone, Copy)]
 pub struct Val<'k, T: Scalar>(pub(crate) Repr<'k, T>);
 
@@ -30,7 +30,7 @@ pub(crate) enum Repr<'k, T> {
     Reg(RegId, Builder<'k>),
 }
 
-/// A value with its type forgotten, as loop state and raw lines see it.
+/// An untyped value, for loop state and raw lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Untyped {
     Const(Immediate),
@@ -38,12 +38,12 @@ pub(crate) enum Untyped {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// A constant.
+    /// Creates a constant.
     pub const fn constant(value: T) -> Self {
         Self(Repr::Const(value))
     }
 
-    /// The constant, if the host knows it.
+    /// Returns the constant, or `None` for a register.
     pub fn as_constant(&self) -> Option<T> {
         match self.0 {
             Repr::Const(value) => Some(value),
@@ -66,7 +66,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().map(|(_, k)| k)
     }
 
-    /// The value in a register of its own kernel, moved there if it is a constant.
+    /// Returns the value in a register of kernel `k`, emitting a `mov` for a constant.
     #[track_caller]
     pub(crate) fn in_register(self, k: Builder<'k>) -> RegId {
         match self.0 {
@@ -79,7 +79,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// The value as an operand: a register, or an immediate where the type allows one.
+    /// Returns the value as an operand: a register, or an immediate if the type allows it.
     #[track_caller]
     pub(crate) fn operand(self, k: Builder<'k>) -> Operand<'static> {
         match self.0 {
@@ -88,7 +88,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// The value as `mov` takes it: constants of any type are immediates.
+    /// Returns the value as an operand of `mov`, which accepts constants of any type as immediates.
     pub(crate) fn source(self) -> Operand<'static> {
         match self.0 {
             Repr::Const(value) => Operand::Imm(Immediate::new(value)),
@@ -96,12 +96,12 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// The special register that the value was read from.
+    /// Returns the special register that the value was read from.
     pub(crate) fn special(&self) -> Option<&'static str> {
         self.reg().and_then(|(reg, k)| k.body().special(reg))
     }
 
-    /// A constant as `mov` takes it, whatever its type.
+    /// Returns a constant as an immediate of `mov`, which accepts any type.
     pub(crate) fn immediate(self) -> Option<Operand<'static>> {
         self.as_constant().map(|value| Operand::Imm(Immediate::new(value)))
     }
@@ -113,7 +113,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// What is known of this integer, as an unsigned number.
+    /// Returns the known facts about this integer, as an unsigned number.
     pub(crate) fn known(&self) -> Known {
         match self.0 {
             Repr::Const(value) => Known::constant(value.to_bits(), width(T::CLASS)),
@@ -121,24 +121,25 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// What is known of this integer wherever its register is, not only in an open block: what may be folded by.
+    /// Returns the facts that hold wherever the register is defined, not only in an open block; only these may be used for
+    /// folding.
     pub(crate) fn settled(&self) -> Known {
         if self.is_local() { Known::nothing(width(T::CLASS)) } else { self.known() }
     }
 
-    /// Whether what is known of this integer is partly assumed in an open block.
+    /// Returns whether some facts about this integer are assumed in an open block.
     pub(crate) fn is_local(&self) -> bool {
         self.reg().is_some_and(|(reg, k)| k.body().is_local(reg))
     }
 
-    /// Records what follows of this integer, from something assumed in an open block if `local`.
+    /// Records derived facts about this integer; if `local`, they depend on assumptions in an open block.
     pub(crate) fn learn(&self, known: Known, local: bool) {
         if let Repr::Reg(reg, k) = self.0 {
             k.body().learn(reg, known, local);
         }
     }
 
-    /// A known divisor of this integer: 1 if none is known, 0 for the constant 0.
+    /// Returns a known divisor of this integer: 1 if none is known, 0 for the constant 0.
     pub(crate) fn divisor(&self) -> u64 {
         match self.0 {
             Repr::Const(value) => divisor_of(value),
@@ -146,18 +147,18 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// The largest number that this integer can be, as an unsigned one, if that is less than its type's largest.
+    /// Returns a known upper bound of this integer, as an unsigned number, if it is less than the maximum of its type.
     ///
-    /// It follows from the block's shape, masks, shifts, products and sums that cannot wrap around, counters of loops,
-    /// and the comparisons that guard the code being written.
+    /// It is derived from the block's shape, masks, shifts, products and sums that cannot wrap around, loop counters,
+    /// and the comparisons that guard the current position.
     #[allow(dead_code, reason = "a query for tensors")]
     pub(crate) fn upper_bound(&self) -> Option<u64> {
         let known = self.known();
         (known.most() < u64::MAX >> (64 - 8 * T::BYTES)).then_some(known.most())
     }
 
-    /// Whether this integer is known to be less than `other`, both as unsigned numbers: by their bounds, the grid rule,
-    /// a loop that counts up to `other`, or a comparison that guards the code being written.
+    /// Returns whether this integer is known to be less than `other`, as unsigned numbers: by their bounds, the grid rule,
+    /// a loop that counts up to `other`, or a comparison that guards the current position.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
         match self.kernel().or(other.kernel()) {
             Some(k) => k.body().is_below(self.source(), other.source()),
@@ -165,12 +166,12 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Whether `divisor` is known to divide this integer.
+    /// Returns whether `divisor` is known to divide this integer.
     pub fn is_multiple_of(&self, divisor: u32) -> bool {
         self.divisor().is_multiple_of(u64::from(divisor.max(1)))
     }
 
-    /// Whether both are the same register or the same constant, and so surely equal.
+    /// Returns whether both are the same register or the same constant, and therefore equal.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self.0, other.0) {
             (Repr::Const(a), Repr::Const(b)) => a.to_bits() == b.to_bits(),
@@ -179,24 +180,24 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Whether the register contains other values too, or is not one yet: it must not be overwritten.
+    /// Returns whether the value is a constant or shares its register with other values, which must not be overwritten.
     pub(crate) fn is_shared(&self) -> bool {
         self.reg().is_none_or(|(reg, k)| k.body().is_shared(reg))
     }
 
-    /// What it says of the bits that `divisor` divides this integer: of a signed number that may be negative the power of
-    /// two alone.
+    /// Returns the facts implied by `divisor` dividing this integer; for a signed number that may be negative, only those about
+    /// the power of two.
     fn multiple(&self, divisor: u32) -> Known {
         let (before, divisor) = (self.known(), u64::from(divisor.max(1)));
         let natural = !T::PTX.starts_with('s') || before.is_nonnegative();
         Known::multiple_of(if natural { divisor } else { power_of_two(divisor) }, before.width())
     }
 
-    /// Requires that `divisor` divides this integer, a kernel parameter: every launch checks it. The widths of vector accesses
-    /// follow from it, and which predicates are needed.
+    /// Requires `divisor` to divide this integer, a kernel parameter; every launch checks it. Known divisors determine the widths
+    /// of vector accesses and remove predicates.
     ///
-    /// Rejected when the kernel is built: a computed register that is not known to be such a multiple, which no launch can check;
-    /// [`assume_multiple_of`](Self::assume_multiple_of) takes its author's word.
+    /// Rejected when the kernel is built: a computed register that is not known to be a multiple, because no launch can check it;
+    /// use [`assume_multiple_of`](Self::assume_multiple_of) instead.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
@@ -205,11 +206,11 @@ impl<'k, T: Scalar> Val<'k, T> {
         self
     }
 
-    /// Takes it that `divisor` divides this integer, until the end of the branch or loop in which it is said.
+    /// Assumes that `divisor` divides this integer, until the end of the current branch or loop.
     ///
     /// # Safety
     ///
-    /// It must: predicates that keep accesses inside their buffers are left out where a divisor makes them needless.
+    /// The assumption must hold: it removes predicates that keep accesses within their buffers.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn assume_multiple_of(self, divisor: u32) -> Self {
@@ -223,10 +224,10 @@ impl<'k, T: Scalar> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// How much of the elements `self · tile … self · tile + tile` is known to be inside of `extent`.
+    /// Returns the part of the elements `self · tile … self · tile + tile` that is known to be within `extent`.
     ///
-    /// It follows from bounds, or from `self < ⌈extent / tile⌉`, which the grid rule, the count of a loop or a comparison says: then
-    /// the first element is inside, and the whole tile if `tile` is known to divide the extent.
+    /// It is derived from bounds, or from `self < ⌈extent / tile⌉`, which the grid rule, a loop or a comparison implies: then
+    /// the first element is within the extent, and the whole tile if `tile` is known to divide the extent.
     pub(crate) fn tile_is_inside(self, tile: u32, extent: Self) -> Inside {
         let first = self.as_constant().map(|index| u64::from(index) * u64::from(tile));
         match (self.kernel().or(extent.kernel()), first, extent.as_constant().map(u64::from)) {
@@ -237,20 +238,20 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Whether `self + other` is known to fit in 32 bits: by their bounds, or because no bit can be set in both.
+    /// Returns whether `self + other` is known to fit in 32 bits: by their bounds, or because they have no common bits.
     pub(crate) fn sum_fits(&self, other: &Self) -> bool {
         let (a, b) = (self.known(), other.known());
         a.most() + b.most() <= u32::MAX.into() || a.possible() & b.possible() == 0
     }
 
-    /// Whether `self · by` is known to fit in 32 bits: by its bound, or because it is less than a number of 32 bits.
+    /// Returns whether `self · by` is known to fit in 32 bits: by its bound, or because it is less than a 32-bit number.
     pub(crate) fn product_fits(self, by: u32) -> bool {
         self.known().most().saturating_mul(by.into()) <= u32::MAX.into()
             || self.kernel().is_some_and(|k| k.body().is_multiple_below_32_bits(self.source(), by.into()))
     }
 }
 
-/// A known divisor of a constant; 1 for anything but an integer.
+/// Returns a known divisor of a constant; 1 for types other than integers.
 fn divisor_of<T: Scalar>(value: T) -> u64 {
     match T::PTX.as_bytes()[0] {
         b'u' => value.to_bits(),

@@ -1,13 +1,13 @@
-//! Variables: registers that change, for values that emitted loops and branches update.
+//! Variables: mutable registers, for values that emitted loops and branches update.
 
 use std::marker::PhantomData;
 
 use super::{body::RegId, kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
-/// A register that can be written again and again.
+/// A register that can be written repeatedly.
 ///
-/// [`Val`]s never change, so rebinding one inside an emitted loop would happen once, on the host. A `Var` is the
-/// value that the loop changes: read it with [`get`](Self::get), write it with [`set`](Self::set).
+/// [`Val`]s never change, so rebinding one inside an emitted loop would take effect only once, on the host. A `Var` is
+/// updated by the loop itself: read it with [`get`](Self::get), write it with [`set`](Self::set).
 #[derive(Clone, Copy, Debug)]
 pub struct Var<'k, T: Scalar> {
     k: Builder<'k>,
@@ -16,7 +16,7 @@ pub struct Var<'k, T: Scalar> {
 }
 
 impl<'k> Builder<'k> {
-    /// A variable with a first value.
+    /// Creates a variable with an initial value.
     #[track_caller]
     pub fn var<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Var<'k, T> {
         let var = Var { k: self, reg: self.fresh_changing(T::CLASS), kind: PhantomData };
@@ -26,13 +26,13 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Scalar> Var<'k, T> {
-    /// The value as it is now, in a register of its own: later writes do not change it.
+    /// Copies the current value to a separate register, which later writes do not change.
     #[track_caller]
     pub fn get(self) -> Val<'k, T> {
         self.k.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg)])
     }
 
-    /// The register that changes.
+    /// Returns the variable's register.
     pub(crate) fn register(self) -> RegId {
         self.reg
     }
@@ -43,7 +43,7 @@ impl<'k, T: Scalar> Var<'k, T> {
         self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg), value.into().source()]);
     }
 
-    /// Writes what `f` makes of the value.
+    /// Replaces the value by `f` of it.
     #[track_caller]
     pub fn update(self, f: impl FnOnce(Val<'k, T>) -> Val<'k, T>) {
         let next = f(self.get());

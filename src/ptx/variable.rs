@@ -1,4 +1,4 @@
-//! Device variables: arrays in global or constant memory that belong to the module, and arrays of a thread's own.
+//! Device variables: module arrays in global or constant memory, and thread-local arrays.
 
 use std::{fmt::Write, marker::PhantomData, panic::Location};
 
@@ -12,18 +12,19 @@ use super::{
     val::Val,
 };
 
-/// Bytes of constant memory that a module may have (CUDA programming guide, "Technical Specifications per Compute Capability").
+/// The maximum constant memory of a module in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
 const MAX_CONSTANT_BYTES: u64 = 64 << 10;
-/// Bytes of local memory that a thread may have (same table).
+/// The maximum local memory of a thread in bytes (same table).
 const MAX_LOCAL_BYTES: u64 = 512 << 10;
-/// Alignment of local arrays: any vector access fits.
+/// The alignment of local arrays, sufficient for any vector access.
 const LOCAL_ALIGN: u32 = 16;
 
-/// A state space that module variables live in: [`Global`] or [`Const`].
+/// A state space of module variables: [`Global`] or [`Const`].
 pub trait VariableSpace: Space {
-    /// What kernels may do with the variable.
+    /// The accesses that kernels may make to the variable.
     type Access: Access;
-    /// Most bytes that one variable may have.
+    /// The maximum size of a variable in bytes.
     #[doc(hidden)]
     const MAX_BYTES: u64;
 }
@@ -38,9 +39,9 @@ impl VariableSpace for Const {
     const MAX_BYTES: u64 = MAX_CONSTANT_BYTES;
 }
 
-/// An array that a module declares once and its kernels reach by [`Builder::variable`] (PTX ISA, "Variable Declarations").
+/// An array that a module declares once and its kernels access through [`Builder::variable`] (PTX ISA, "Variable Declarations").
 ///
-/// Global variables keep what kernels write from one launch to the next, for as long as the module is loaded.
+/// Global variables retain their values between launches, as long as the module is loaded.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::Variable};
@@ -56,14 +57,14 @@ impl VariableSpace for Const {
 pub struct Variable<T, S> {
     name: String,
     count: u64,
-    /// Bits of the first elements; the rest are 0.
+    /// The bits of the first elements; the rest are 0.
     initial: Vec<u64>,
     align: u32,
     kind: PhantomData<fn() -> (T, S)>,
 }
 
 impl<T: Element> Variable<T, Const> {
-    /// An array in constant memory: read fastest when all lanes of a warp read one address.
+    /// Creates an array in constant memory, which is fastest if all lanes of a warp read the same address.
     #[doc(alias = ".const")]
     pub fn constant(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
@@ -71,13 +72,13 @@ impl<T: Element> Variable<T, Const> {
 }
 
 impl<T: Element> Variable<T, Global> {
-    /// An array in device memory that starts with these values.
+    /// Creates an array in device memory with these initial values.
     #[doc(alias = ".global")]
     pub fn global(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
     }
 
-    /// An array of `count` elements in device memory that starts as zeros.
+    /// Creates an array of `count` zeros in device memory.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }
@@ -89,18 +90,18 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         Self { name: name.to_string(), count: count as u64, initial, align: T::SIZE, kind: PhantomData }
     }
 
-    /// The same array at a multiple of `bytes`, a power of two. Vector accesses need it.
+    /// Aligns the array to `bytes`, a power of two, as vector accesses require.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }
     }
 
-    /// The name in the module, by which a host finds it (`cuModuleGetGlobal`).
+    /// Returns the name in the module, for `cuModuleGetGlobal`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Elements in it.
+    /// Returns the number of elements.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -137,7 +138,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         for (i, bits) in self.initial.iter().enumerate() {
             text.push_str(match i {
                 0 => " = {",
-                // Whole lines of 8, so that long tables can be read.
+                // Lines of 8 values, so that long tables are readable.
                 _ if i % 8 == 0 => ",\n    ",
                 _ => ", ",
             });
@@ -154,9 +155,9 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
 }
 
 impl<'k> Builder<'k> {
-    /// Pointer to the first element of a module variable, which is declared in the kernel's module.
+    /// Returns a pointer to the first element of a module variable, and declares it in the kernel's module.
     ///
-    /// Two variables of one name in a module must be declared alike.
+    /// Variables of the same name in a module must have the same declaration.
     #[track_caller]
     pub fn address_of<T: Element, S: VariableSpace<Address = u64>>(
         self,
@@ -170,9 +171,9 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// An array of `count` elements of this thread's own, not initialised, at a multiple of 16 bytes.
+    /// Allocates an uninitialized array of `count` elements private to the thread, aligned to 16 bytes.
     ///
-    /// It lies in device memory behind the caches unless ptxas can keep it in registers, which takes constant indices.
+    /// It is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]
     #[track_caller]
     pub fn local_array<T: Element>(self, count: u32) -> Ptr<'k, T, Local, ReadWrite> {
@@ -187,7 +188,7 @@ impl<'k> Builder<'k> {
             );
         }
         body.entry.local_bytes = taken;
-        // A `$` keeps it apart from every name that a caller can give.
+        // The `$` distinguishes it from all names that a caller can choose.
         let name = format!("$local{}", body.entry.local_arrays);
         body.entry.local_arrays += 1;
         let _ = writeln!(body.entry.declarations, "    .local .align {LOCAL_ALIGN} .b8 {name}[{bytes}];");
@@ -195,7 +196,7 @@ impl<'k> Builder<'k> {
         self.symbol_address(&name, LOCAL_ALIGN)
     }
 
-    /// Pointer to a declared variable.
+    /// Returns a pointer to a declared variable.
     #[track_caller]
     pub(crate) fn symbol_address<T: Element, S: Space<Address = u64>, A>(
         self,

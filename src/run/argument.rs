@@ -5,7 +5,7 @@ use crate::ptx::{Element, In, InOut, Out, Params, Scalar, bf16, f16, traits::Par
 use super::buffer::{Buffer, Store};
 
 /// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for
-/// [`Out<T>`](Out) and [`InOut<T>`](InOut), a number for a number of its type.
+/// [`Out<T>`](Out) and [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -13,7 +13,7 @@ use super::buffer::{Buffer, Store};
             parameter's type"
 )]
 pub trait Argument<P: Param> {
-    /// The value without its type.
+    /// Erases the type of the value.
     fn value<'a>(self) -> Value<'a>
     where
         Self: 'a;
@@ -27,7 +27,7 @@ pub trait Argument<P: Param> {
             the parameter's type"
 )]
 pub trait Arguments<A: Params> {
-    /// The values without their types.
+    /// Erases the types of the values.
     fn values<'a>(self) -> Vec<Value<'a>>
     where
         Self: 'a;
@@ -37,7 +37,7 @@ pub trait Arguments<A: Params> {
 #[derive(Debug)]
 pub struct Value<'a>(pub(super) Kind<'a>);
 
-/// Buffers carry their number of elements.
+/// Buffers include their number of elements.
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Number(Number),

@@ -8,9 +8,9 @@ use crate::ptx::Element;
 #[cfg(feature = "sim")]
 use crate::sim;
 
-/// `len` elements of `T` in the memory of one device. Dropping the buffer frees the memory.
+/// A buffer of `len` elements of type `T` in the memory of one device. Dropping it frees the memory.
 ///
-/// It is aligned to 256 bytes. Pass `&buffer` for an `In<T>` parameter and `&mut buffer` for an `Out<T>` or `InOut<T>`
+/// Buffers are aligned to 256 bytes. Pass `&buffer` for an `In<T>` parameter and `&mut buffer` for an `Out<T>` or `InOut<T>`
 /// parameter.
 pub struct Buffer<T> {
     pub(super) store: Store,
@@ -23,12 +23,12 @@ impl<T: Element> Buffer<T> {
         Self { store, len, element: PhantomData }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the buffer is empty.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

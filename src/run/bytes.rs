@@ -11,7 +11,7 @@ pub(super) fn to_bytes<T: Element>(values: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// Trailing bytes that do not form a whole element are dropped.
+/// Decodes elements; trailing bytes that do not form a whole element are dropped.
 pub(super) fn from_bytes<T: Element>(bytes: &[u8]) -> Vec<T> {
     let size = T::SIZE as usize;
     let element = |from: &[u8]| {

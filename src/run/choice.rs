@@ -1,4 +1,4 @@
-//! Selects a device: the first usable GPU, or the simulator.
+//! Selection of a device: the first usable GPU, or the simulator.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +14,7 @@ use super::gpu_device::GpuDevice;
 #[cfg(feature = "sim")]
 use super::simulator::Simulator;
 
-/// Which device to use.
+/// The device to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeviceChoice {
     /// The first usable GPU, otherwise the simulator.

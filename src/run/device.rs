@@ -22,13 +22,13 @@ use super::{
 ///
 /// Every call is synchronous.
 pub trait Device: Backend + fmt::Debug {
-    /// The device name: `NVIDIA H200`, `simulator`.
+    /// Returns the device name: `NVIDIA H200`, `simulator`.
     fn name(&self) -> String;
 
-    /// A one-line description: the name, the properties, and the reason for the choice if there is one.
+    /// Returns a one-line description: the name, the properties, and the reason for the choice, if any.
     fn describe(&self) -> String;
 
-    /// The compute capability, which determines the targets that run: `(9, 0)`.
+    /// Returns the compute capability, which determines the supported targets: `(9, 0)`.
     fn capability(&self) -> (u32, u32);
 
     /// Copies values into a new buffer.
@@ -47,8 +47,8 @@ pub trait Device: Backend + fmt::Debug {
         filled(self, len, 0)
     }
 
-    /// Creates a buffer for results. Every byte is 0xFF, a NaN in every floating-point type, so that elements the kernel did not
-    /// write are recognizable.
+    /// Creates a buffer for results. Every byte is 0xFF, a NaN in every floating-point type, which makes elements that the kernel
+    /// did not write recognizable.
     ///
     /// # Errors
     /// If the device is out of memory.
@@ -67,7 +67,7 @@ pub trait Device: Backend + fmt::Debug {
         Ok(from_bytes(&self.read(&buffer.store, buffer.len() * T::SIZE as usize)?))
     }
 
-    /// Runs a kernel on the grid given by its own rule, and waits for it. An empty grid is not an error.
+    /// Runs a kernel on the grid given by its grid rule and waits for it. An empty grid is not an error.
     ///
     /// # Errors
     /// Before anything runs: if the device cannot run the kernel's target, if an argument violates an assumption of the kernel
@@ -76,7 +76,7 @@ pub trait Device: Backend + fmt::Debug {
         start(self, kernel, None, args.values())
     }
 
-    /// Like [`launch`](Device::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's own rule.
+    /// Like [`launch`](Device::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's grid rule.
     ///
     /// # Errors
     /// As for [`launch`](Device::launch).
@@ -125,13 +125,13 @@ pub trait Device: Backend + fmt::Debug {
 
 /// The operations that differ between kinds of devices; sealed.
 pub trait Backend {
-    /// A new allocation with these bytes.
+    /// Allocates memory with these contents.
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;
-    /// A new allocation of `bytes` bytes, all equal to `byte`.
+    /// Allocates `bytes` bytes, all equal to `byte`.
     fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError>;
-    /// The first `bytes` bytes of an allocation of this device.
+    /// Returns the first `bytes` bytes of an allocation of this device.
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
-    /// The address of an allocation; `None` if it belongs to another device.
+    /// Returns the address of an allocation; `None` if it belongs to another device.
     fn address(&self, store: &Store) -> Option<u64>;
     /// Runs a kernel that is known to run on this device, on a nonempty grid.
     fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError>;
@@ -147,9 +147,9 @@ pub struct Request<'k, 'a> {
     pub(super) args: Vec<Value<'a>>,
 }
 
-/// A buffer of `len` elements whose bytes are all `byte`, without a copy of it on the host.
+/// Returns a buffer of `len` elements whose bytes are all `byte`, without a copy of it on the host.
 fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> Result<Buffer<T>, RunError> {
-    // No device and no host addresses more than half of its addresses with one allocation.
+    // An allocation larger than half of the address space is not possible on any device or host.
     let bytes = len.checked_mul(T::SIZE as usize).filter(|&bytes| isize::try_from(bytes).is_ok());
     let too_large = || RunError::BufferTooLarge { len, element_bytes: T::SIZE, device: device.name() };
     Ok(Buffer::new(device.allocate_filled(bytes.ok_or_else(too_large)?, byte)?, len))

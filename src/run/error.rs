@@ -12,7 +12,7 @@ use super::source_line::SourceLine;
 #[cfg(feature = "cuda")]
 use crate::gpu::{GpuError, JitMessage, LaunchError, LoadError, Unavailable};
 
-/// Why a kernel was not run, or what stopped it.
+/// Errors of a launch, before or while the kernel runs.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -102,7 +102,7 @@ pub enum RunError {
         /// The device.
         device: String,
     },
-    /// A buffer belongs to a device other than the one that should run the kernel.
+    /// A buffer belongs to a device other than the one that runs the kernel.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of {device}, found one of another device"
     )]
@@ -134,7 +134,7 @@ pub enum RunError {
         /// The kernel name.
         kernel: String,
     },
-    /// More blocks along one axis than any device supports.
+    /// The grid has more blocks along one axis than any device supports.
     #[error("kernel `{kernel}`: expected at most {most} blocks along {axis}, found {found}")]
     GridTooLarge {
         /// The kernel name.

@@ -32,7 +32,7 @@ pub struct GpuDevice {
 }
 
 impl GpuDevice {
-    /// Opens the device with this ordinal, from 0.
+    /// Opens the device with this 0-based ordinal.
     ///
     /// # Errors
     /// If no driver is usable, or the device does not exist.
@@ -40,7 +40,7 @@ impl GpuDevice {
         Ok(Self::from(Gpu::new(ordinal)?))
     }
 
-    /// The underlying GPU.
+    /// Returns the underlying GPU.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }

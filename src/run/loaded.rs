@@ -69,10 +69,10 @@ impl Gpu {
 }
 
 impl<A: Params> Loaded<A> {
-    /// Queues the kernel on `stream` and returns immediately. The grid is given by the kernel's own rule; an empty grid queues
+    /// Queues the kernel on `stream` and returns immediately. The grid is given by the kernel's grid rule; an empty grid queues
     /// nothing.
     ///
-    /// [`run`](crate::run) says what a launch checks.
+    /// [`run`](crate::run) lists the checks of a launch.
     ///
     /// # Errors
     /// If an argument violates an assumption of the kernel (divisibility, alignment), if the kernel has no grid rule or block
@@ -82,7 +82,7 @@ impl<A: Params> Loaded<A> {
         self.start(stream, None, args)
     }
 
-    /// Like [`launch`](Loaded::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's own rule.
+    /// Like [`launch`](Loaded::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's grid rule.
     ///
     /// # Errors
     /// As for [`launch`](Loaded::launch).
@@ -112,12 +112,12 @@ impl<A: Params> Loaded<A> {
 }
 
 impl<A> Loaded<A> {
-    /// The attributes of the compiled kernel.
+    /// Returns the attributes of the compiled kernel.
     pub fn attributes(&self) -> &FunctionAttributes {
         self.code.function.attributes()
     }
 
-    /// The module that contains the kernel, with the compiler's log.
+    /// Returns the module that contains the kernel, with the compiler's log.
     pub fn module(&self) -> &Module {
         &self.code.module
     }
@@ -150,7 +150,7 @@ impl Code {
     }
 }
 
-/// The cluster shape is the kernel's own, given by its `.reqnctapercluster`.
+/// Returns the launch configuration. The cluster shape is omitted, because the kernel's `.reqnctapercluster` determines it.
 pub(super) fn config(plan: &Plan) -> LaunchConfig {
     LaunchConfig::new(plan.grid, plan.block).dynamic_shared(plan.dynamic_shared_bytes)
 }

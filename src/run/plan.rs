@@ -1,4 +1,4 @@
-//! Checks a launch and determines its shape before it reaches a device.
+//! Checks of a launch, and its shape, before it reaches a device.
 
 use crate::ptx::{BUFFER_ALIGN, Dim, Entry, ParamKind};
 
@@ -28,13 +28,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Whether the grid is empty.
+    /// Returns whether the grid is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.grid.contains(&0)
     }
 }
 
-/// Checks the arguments and determines the shape; `grid` replaces the kernel's own rule, and must not exceed it.
+/// Checks the arguments and determines the shape; `grid` replaces the kernel's grid rule and must not exceed it.
 pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Result<Plan, RunError> {
     check_promises(entry, args)?;
     check_alignment(entry, args)?;
@@ -59,7 +59,7 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
         }
     }
     let grid = blocks.map(|n| n as u32);
-    // Accesses that follow the rule are not predicated.
+    // Accesses that are in bounds under the rule are not predicated.
     if let Some(rule) = entry.grid.as_ref().map(|rule| evaluate(rule, args))
         && (0..3).any(|axis| blocks[axis] > rule[axis])
     {
@@ -73,12 +73,12 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     Ok(Plan { grid, block, dynamic_shared_bytes: entry.dynamic_shared_bytes })
 }
 
-/// Blocks by the kernel's rule; what does not fit in 64 bits is more than any device takes.
+/// Evaluates the kernel's grid rule. Results that exceed 64 bits exceed the limit of every device.
 fn evaluate(rule: &[Dim; 3], args: &[Seen]) -> [u64; 3] {
     std::array::from_fn(|axis| rule[axis].evaluate(&|i| integer(args, i)).unwrap_or(u64::MAX))
 }
 
-/// The value of an integer parameter. A negative one, which a kernel can reinterpret, counts as the largest number.
+/// Returns the value of an integer parameter. Negative values, which a kernel may reinterpret, count as the largest number.
 fn integer(args: &[Seen], index: usize) -> u64 {
     match args.get(index) {
         Some(Seen::Integer(n)) => u64::try_from(*n).unwrap_or(u64::MAX),
@@ -135,8 +135,8 @@ fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Refuses a buffer that the kernel writes and that shares bytes with another: what it reads is cached as if no thread wrote it.
-/// Rust's borrows rule this out, except for buffers that `unsafe` code made.
+/// Rejects a buffer that the kernel writes and that overlaps another one: loads from it are cached as if no thread wrote it.
+/// Rust's borrows rule this out, except for buffers created by `unsafe` code.
 fn check_overlap(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     let bytes = |index: usize| match args[index] {
         Seen::Buffer { address, elements } => {

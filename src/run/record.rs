@@ -15,7 +15,7 @@ use super::{
 };
 use crate::ptx::ParamDecl;
 
-/// Why a case was not recorded.
+/// Errors of recording a case.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -70,7 +70,7 @@ pub(super) fn record(
     write_file(&dir.join("case.json"), |out| writeln!(out, "{case:#}"))
 }
 
-/// The element type as `case.json` names it: packed pairs and raw bits are unsigned integers.
+/// Returns the element type as `case.json` names it: packed pairs and raw bits are unsigned integers.
 fn dtype(param: &ParamDecl) -> &'static str {
     match (param.element, param.element_bytes) {
         ("f16", _) => "f16",
@@ -88,7 +88,8 @@ fn dtype(param: &ParamDecl) -> &'static str {
     }
 }
 
-/// A number. A float is recorded by its bits, as text: JSON has no NaN, and decimal text would hide its sign and payload.
+/// Returns a number as JSON. A float is recorded as text, by its bits: JSON has no NaN, and decimal text would lose its sign
+/// and payload.
 fn scalar(param: &ParamDecl, number: &Number) -> Json {
     let (dtype, value) = match number.integer {
         Some(n) => (dtype(param), i64::try_from(n).map_or_else(|_| json!(number.bits), |n| json!(n))),
@@ -109,8 +110,8 @@ fn write_file(
     write().map_err(|source| RecordError::Write { path: path.to_path_buf(), source })
 }
 
-/// One array of little-endian elements in NumPy's format (NumPy reference, "numpy.lib.format"); NumPy has no bf16, which is stored as
-/// `u16`.
+/// Writes an array of little-endian elements in NumPy's format (NumPy reference, "numpy.lib.format"). NumPy has no bf16, which is
+/// stored as `u16`.
 fn write_npy(out: &mut impl Write, dtype: &str, elements: usize, bytes: &[u8]) -> io::Result<()> {
     let descr = match dtype {
         "u8" => "|u1",
@@ -126,7 +127,7 @@ fn write_npy(out: &mut impl Write, dtype: &str, elements: usize, bytes: &[u8]) -
         _ => "<u8",
     };
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({elements},), }}");
-    // The data begin at a multiple of 64 bytes, after a line feed.
+    // The data start at a multiple of 64 bytes, after a line feed.
     let len = (10 + header.len() + 1).next_multiple_of(64) - 10;
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&(len as u16).to_le_bytes())?;

@@ -42,7 +42,7 @@ impl Simulator {
         Self { arch, ..self.with(|sim| sim.arch(arch)) }
     }
 
-    /// Sets which checks run.
+    /// Sets the checks to run.
     #[must_use]
     pub fn checks(self, checks: Checks) -> Self {
         self.with(|sim| sim.checks(checks))
@@ -54,13 +54,13 @@ impl Simulator {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Calls `listener` with the numbers of completed and total blocks during a launch, from any thread.
+    /// Calls `listener` with the numbers of completed and total blocks during a launch, possibly from different threads.
     #[must_use]
     pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_progress(listener))
     }
 
-    /// Adds the reason for not using a GPU to [`Device::describe`].
+    /// Adds the reason why no GPU is used to [`Device::describe`].
     #[must_use]
     pub fn with_reason(self, why: &str) -> Self {
         Self { reason: Some(why.to_string()), ..self }
@@ -84,7 +84,7 @@ impl Simulator {
         Ok((module, start.elapsed()))
     }
 
-    /// The allocation, if it belongs to this simulator.
+    /// Returns the allocation, if it belongs to this simulator.
     fn own<'s>(&self, store: &'s Store) -> Option<&'s Simulated> {
         match store {
             Store::Simulated(own) if own.memory.is(&self.memory) => Some(own),

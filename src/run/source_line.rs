@@ -5,7 +5,7 @@ use std::fmt;
 /// A position in a Rust source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// The path as the compiler knew it.
+    /// The path as passed to the compiler.
     pub file: String,
     /// The 1-based line.
     pub line: u32,
@@ -20,8 +20,8 @@ impl fmt::Display for SourceLine {
 }
 
 impl SourceLine {
-    /// The position that 1-based `line` of `text` comes from: the last `.loc` before it in the same kernel (PTX ISA, "Debugging
-    /// Directives: .loc").
+    /// Returns the source position of 1-based `line` of `text`: the last `.loc` before it in the same kernel (PTX ISA,
+    /// "Debugging Directives: .loc").
     pub(super) fn of(text: &str, line: u32) -> Option<Self> {
         let before: Vec<&str> = text.lines().take(line.saturating_sub(1) as usize).collect();
         let in_kernel = before.iter().rev().take_while(|l| !l.starts_with('}') && !l.contains(".entry"));
@@ -38,7 +38,7 @@ fn loc(line: &str) -> Option<(u32, u32, u32)> {
     Some((next()?, next()?, next()?))
 }
 
-/// The path of `.file 1 "src/a.rs"`, if it is number `number`.
+/// Returns the path of `.file 1 "src/a.rs"`, if it is number `number`.
 fn path(line: &str, number: u32) -> Option<&str> {
     let (found, path) = line.trim().strip_prefix(".file ")?.split_once(' ')?;
     (found.parse() == Ok(number)).then(|| path.trim().trim_matches('"'))

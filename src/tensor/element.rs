@@ -1,26 +1,27 @@
-//! Element types of tensors and tiles, each described once: its storage word and the elements that a word packs.
+//! Element types of tensors and tiles: the storage word of each and the elements packed into it.
 
 use arrayvec::ArrayVec;
 
 use crate::ptx::{B16, B32, B64, Element, Scalar, Val, bf16, bf16x2, f16, f16x2, traits::Number};
 
-/// An element type of tensors, fragments and tiles. In registers, elements of 8 or 16 bits share words of 32 bits, lowest bits
-/// first.
+/// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, lowest
+/// bits first.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` do not exist",
     note = "elements are floats or integers of 8 to 64 bits"
 )]
 pub trait TensorElement: Element {
-    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, `u32` for bytes, the type itself from 32 bits on.
+    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, `u32` for bytes, the type itself for 32 bits
+    /// or more.
     type Word: Scalar;
-    /// Elements in a word.
+    /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
-    /// Elements of a register tile's subtile along its words: 16, or 32 for elements of 8 bits, of which `mma` takes twice as many.
-    /// Across them it has 16.
+    /// The length of a register tile's subtile along its words: 16, or 32 for 8-bit elements, of which `mma` takes twice as many.
+    /// Across the words, the length is 16.
     const SUBTILE_LENGTH: u32 = if Self::SIZE == 1 { 32 } else { SUBTILE_SIDE };
 }
 
-/// Elements of a subtile across its words.
+/// The length of a subtile across its words.
 pub(crate) const SUBTILE_SIDE: u32 = 16;
 
 macro_rules! elements {
@@ -51,22 +52,22 @@ elements! {
     f64,    f64;
 }
 
-/// An element type that the arithmetic instructions work on, a word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and the integers of
-/// 32 and 64 bits.
+/// An element type with arithmetic instructions, applied to one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and
+/// integers of 32 and 64 bits.
 pub trait Arithmetic: TensorElement<Word: Number, Reg = Self> + Number {}
 
 impl<T: TensorElement<Word: Number, Reg = T> + Number> Arithmetic for T {}
 
-/// A floating-point element type that register tiles compute with in f32: [`bf16`], [`struct@f16`] and `f32`.
+/// A floating-point element type that register tiles convert to f32 for arithmetic: [`bf16`], [`struct@f16`] and `f32`.
 #[diagnostic::on_unimplemented(
     message = "no conversion between tiles of `{Self}` and `f32`",
     note = "tiles of `bf16`, `f16` and `f32` convert into each other"
 )]
 pub trait FloatElement: TensorElement {
-    /// Words of adjacent elements given in f32, rounded to nearest even.
+    /// Packs adjacent elements, given in f32, into words, rounded to nearest even.
     #[doc(hidden)]
     fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>>;
-    /// A word's elements in f32: exact.
+    /// Returns a word's elements in f32, exactly.
     #[doc(hidden)]
     fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
 }
@@ -100,7 +101,7 @@ impl FloatElement for f32 {
     }
 }
 
-/// A word with the same element in every slot.
+/// Returns a word with the same element in every slot.
 pub(crate) fn splat<T: TensorElement>(value: T) -> T::Word {
     let bits = (0..T::PER_WORD).map(|slot| value.to_mem_bits() << (8 * T::SIZE as usize * slot));
     T::Word::from_bits(bits.fold(0, |word, slot| word | slot))

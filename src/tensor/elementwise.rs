@@ -1,4 +1,4 @@
-//! Element by element: `fill`, `transform`, `axpby`, `sum`.
+//! Elementwise operations: `fill`, `transform`, `axpby`, `sum`.
 
 use std::{ops::Range, panic::Location};
 
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::ptx::{Builder, Readable, Scalar, Val, Writable, traits::Number};
 
-/// Elements that can be told one by one, in the order of the view's shape.
+/// Elements that can be accessed individually, in the order of the view's shape.
 pub trait Elements<'k, T: TensorElement> {
     #[doc(hidden)]
     fn in_kernel(&self) -> Builder<'k>;
     #[doc(hidden)]
     fn len(&self) -> i64;
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     #[doc(hidden)]
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -87,7 +87,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Writable> WriteElements<'k, T> for
     }
 }
 
-/// The elements to go through, which must be few enough for one thread; none otherwise.
+/// Returns the indices of the elements; empty, with an error, if there are too many for one thread.
 #[track_caller]
 pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) -> Range<i64> {
     if of.len() > MOST_ELEMENTS {
@@ -100,7 +100,7 @@ pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) 
 
 /// Writes `value` to every element.
 ///
-/// Refused when the kernel is built: more elements than a thread can have.
+/// Rejected when the kernel is built if there are more elements than a thread can process.
 #[doc(alias = "fill!")]
 #[doc(alias = "zeros!")]
 #[doc(alias = "clear")]
@@ -110,9 +110,9 @@ pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl In
     to.in_kernel().located(Location::caller(), || each(to, "fill").for_each(|index| to.put(index, value)));
 }
 
-/// Writes what `f` makes of each element of `from` to the same element of `to`, in order of their shapes.
+/// Applies `f` to each element of `from` and writes the result to the corresponding element of `to`, in order of their shapes.
 ///
-/// Refused when the kernel is built: sizes that differ, and more elements than a thread can have.
+/// Rejected when the kernel is built if the sizes differ, or if there are more elements than a thread can process.
 #[track_caller]
 pub fn transform<'k, T: TensorElement, U: TensorElement>(
     to: &impl WriteElements<'k, U>,
@@ -129,9 +129,9 @@ pub fn transform<'k, T: TensorElement, U: TensorElement>(
     });
 }
 
-/// `y = alpha · x + beta · y`, element by element. If `beta` is the constant 0, `y` is not read.
+/// Computes `y = alpha · x + beta · y` elementwise. If `beta` is the constant 0, `y` is not read.
 ///
-/// Refused when the kernel is built: sizes that differ, and more elements than a thread can have.
+/// Rejected when the kernel is built if the sizes differ, or if there are more elements than a thread can process.
 #[doc(alias = "axpby!")]
 #[track_caller]
 pub fn axpby<'k, T: TensorElement<Reg: Number>>(
@@ -154,9 +154,9 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     });
 }
 
-/// The sum of all elements, from the first on.
+/// Returns the sum of all elements, in order.
 ///
-/// Refused when the kernel is built: more elements than a thread can have.
+/// Rejected when the kernel is built if there are more elements than a thread can process.
 #[track_caller]
 pub fn sum<'k, T: TensorElement<Reg: Number>>(of: &impl ReadElements<'k, T>) -> Val<'k, T::Reg> {
     of.in_kernel().located(Location::caller(), || {

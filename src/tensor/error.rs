@@ -1,52 +1,52 @@
-//! What partitions and tilings refuse, and why.
+//! Errors of partitions and tilings.
 
 use thiserror::Error;
 
 use crate::layout::{AccessError, LayoutError, TvError};
 
-/// A tiling or a partition that has no answer.
+/// A tiling or a partition without a valid result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// The layout algebra has no answer.
+    /// The layout algebra has no valid result.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// An access that no instruction can make.
+    /// An access that no instruction can perform.
     #[error(transparent)]
     Access(#[from] AccessError),
     /// A (thread, value) layout that is not valid.
     #[error(transparent)]
     Tv(#[from] TvError),
-    /// A thread that a tiling does not have.
+    /// A thread that is not part of a tiling.
     #[error("{what}: thread {thread} of {threads}")]
     Thread {
         /// The tiling.
         what: String,
-        /// The thread asked for.
+        /// The thread requested.
         thread: i64,
-        /// Threads there are.
+        /// The number of threads.
         threads: i64,
     },
-    /// A tensor with fewer modes than the tiling has.
+    /// A tensor with fewer modes than the tiling.
     #[error("{what}: wanted a tensor of at least {wanted} modes, found {found}")]
     Rank {
         /// The tiling.
         what: String,
-        /// Modes wanted.
+        /// The number of modes expected.
         wanted: usize,
         /// The tensor's layout.
         found: String,
     },
-    /// Atoms of a tiled product that share threads, or lie in threads of more warps than they make up.
+    /// Atoms of a tiled product that share threads, or that do not use all threads of their warps.
     #[error("{what}: atoms {atoms} give threads {ids}, wanted each of them once within {warps} warps")]
     Atoms {
         /// The tiling.
         what: String,
-        /// How atoms lie side by side.
+        /// The arrangement of the atoms.
         atoms: String,
         /// Thread numbers by (V, M, N, K).
         ids: String,
-        /// Warps that the threads make up.
+        /// The number of warps that the threads form.
         warps: i64,
     },
     /// More modes than M, N and K.
@@ -54,31 +54,31 @@ pub enum TensorError {
     Modes {
         /// The tiling.
         what: String,
-        /// Modes there may be.
+        /// The maximum number of modes.
         wanted: usize,
-        /// What was given.
+        /// The modes found.
         found: String,
     },
-    /// Values of a thread that do not make up whole instructions.
+    /// Values per thread that do not form whole instructions.
     #[error(
         "{what}: {values} values a thread are no multiple of the {instruction} that an instruction moves"
     )]
     Values {
         /// The tiling.
         what: String,
-        /// Values of a thread.
+        /// The number of values per thread.
         values: i64,
-        /// Values of one instruction.
+        /// The number of values per instruction.
         instruction: i64,
     },
-    /// Threads that do not make up whole instructions.
+    /// Threads that do not form whole instructions.
     #[error("{what}: {threads} threads are no multiple of the {instruction} that an instruction takes")]
     Threads {
         /// The tiling.
         what: String,
-        /// Threads.
+        /// The number of threads.
         threads: i64,
-        /// Threads of one instruction.
+        /// The number of threads per instruction.
         instruction: i64,
     },
 }

@@ -8,16 +8,16 @@ use crate::{
     ptx::{Builder, RegClass, RegId, Scalar, Val},
 };
 
-/// Most registers of a fragment: beyond, a tensor was not sliced.
+/// The maximum number of registers of a fragment; a larger one indicates a tensor that was not sliced.
 const MOST_REGISTERS: i64 = 4096;
 
-/// Elements `T` in registers of one thread, seen through a layout.
+/// Elements `T` in registers of one thread, with a layout.
 ///
-/// A fragment has registers of its own, which are written in place, so that it stays valid in emitted loops without being
-/// loop state. Views ([`slice`](Self::slice)) and clones share them. Elements of 8 or 16 bits share registers of 32.
+/// A fragment owns its registers, which are written in place, so it remains valid in emitted loops without being
+/// loop state. Views ([`slice`](Self::slice)) and clones share them. Elements of 8 or 16 bits share 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
-    /// By names that stay valid when they are written.
+    /// Handles that remain valid after writes.
     registers: Rc<[RegId]>,
     layout: Layout,
     offset: i64,
@@ -38,13 +38,13 @@ impl<T: TensorElement> fmt::Debug for Fragment<'_, T> {
 }
 
 impl<'k> Builder<'k> {
-    /// A fragment with a layout known to the host. Its contents are undefined until they are written.
+    /// Creates a fragment with a static layout. Its contents are undefined until they are written.
     #[track_caller]
     pub fn fragment<T: TensorElement>(self, layout: &Layout) -> Fragment<'k, T> {
         self.fragment_in(layout, T::Word::CLASS)
     }
 
-    /// [`fragment`](Self::fragment) of another class of registers of the same width, as an instruction requires.
+    /// Creates a [`fragment`](Self::fragment) in another register class of the same width, as an instruction requires.
     #[track_caller]
     pub(super) fn fragment_in<T: TensorElement>(self, layout: &Layout, class: RegClass) -> Fragment<'k, T> {
         let fragment = Fragment::uninitialized(self, layout, class);
@@ -55,7 +55,7 @@ impl<'k> Builder<'k> {
         fragment
     }
 
-    /// A compact fragment of the given extents, first mode fastest.
+    /// Creates a compact fragment of the given extents, first mode fastest.
     #[track_caller]
     pub fn fragment_of_shape<T: TensorElement>(self, shape: impl Into<IntTuple>) -> Fragment<'k, T> {
         let layout = Layout::column_major(shape);
@@ -68,7 +68,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement> Fragment<'k, T> {
-    /// A fragment whose words are all written whole before anything is read.
+    /// Creates a fragment whose words must all be written before they are read.
     #[track_caller]
     pub(crate) fn uninitialized(k: Builder<'k>, layout: &Layout, class: RegClass) -> Self {
         let words = layout.cosize().unsigned_abs().div_ceil(T::PER_WORD as u64) as i64;
@@ -80,7 +80,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         Self { k, registers, layout: layout.clone(), offset: 0, kind: PhantomData }
     }
 
-    /// A fragment over existing registers that no other value owns.
+    /// Creates a fragment over existing registers that no other value owns.
     pub(crate) fn over(k: Builder<'k>, registers: impl IntoIterator<Item = RegId>, layout: Layout) -> Self {
         let registers = registers.into_iter().map(|register| k.changing(register)).collect();
         Self { k, registers, layout, offset: 0, kind: PhantomData }
@@ -90,37 +90,37 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k
     }
 
-    /// The layout in elements of the registers.
+    /// Returns the layout of the elements in the registers.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Extents.
+    /// Returns the extents.
     #[must_use]
     pub fn shape(&self) -> &IntTuple {
         self.layout.shape()
     }
 
-    /// Number of elements of the view.
+    /// Returns the number of elements of the view.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// Elements of mode `index`; 1 past the last.
+    /// Returns the number of elements of mode `index`; 1 past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)
     }
 
-    /// Registers of the whole fragment.
+    /// Returns the number of registers of the whole fragment.
     #[must_use]
     pub fn registers(&self) -> usize {
         self.registers.len()
     }
 
-    /// The same registers with another layout.
+    /// Returns the same registers with another layout.
     pub(crate) fn with_layout(&self, layout: Layout) -> Self {
         Self { layout, ..self.clone() }
     }
@@ -142,7 +142,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// The view that `coord` selects: `(.., .., 1)`. Registers have no address, so the coordinate is known to the host.
+    /// Returns the view that `coord` selects: `(.., .., 1)`. Registers have no address, so the coordinate must be static.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Slicer>) -> Self {
@@ -162,14 +162,14 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// The elements that `tiler` selects, mode by mode.
+    /// Returns the elements that `tiler` selects, mode by mode.
     #[must_use]
     #[track_caller]
     pub fn compose(&self, tiler: impl Into<Tiler>) -> Self {
         self.relaid(self.layout.compose(tiler))
     }
 
-    /// The same registers as elements of another type, of any size.
+    /// Reinterprets the registers as elements of another type, of any size.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Fragment<'k, U> {
@@ -187,13 +187,13 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
 
     // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Index of the register and slot within it of element `index` of the view.
+    /// Returns the register index and the slot of element `index` of the view.
     pub(super) fn position(&self, index: i64) -> (usize, usize) {
         let at = (self.offset + self.layout.index(index)).unsigned_abs() as usize;
         (at / T::PER_WORD, at % T::PER_WORD)
     }
 
-    /// Refuses an element that the view does not have.
+    /// Rejects an element index that is out of bounds.
     #[track_caller]
     fn check_element(&self, index: i64) {
         if !(0..self.size()).contains(&index) {
@@ -201,17 +201,17 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Register number `word`; the first for one out of bounds, which was refused before.
+    /// Returns register `word`; the first register if `word` is out of bounds, which has already been rejected.
     pub(super) fn register(&self, word: usize) -> RegId {
         self.registers.get(word).copied().unwrap_or(self.registers[0])
     }
 
-    /// All registers, in order.
+    /// Returns all registers, in order.
     pub(crate) fn all_registers(&self) -> &[RegId] {
         &self.registers
     }
 
-    /// The registers of consecutive elements of the view, if these fill them whole and in order.
+    /// Returns the registers of consecutive elements of the view, if the elements fill them completely and in order.
     pub(super) fn whole_registers(&self) -> Option<Vec<RegId>> {
         let mut words = Vec::with_capacity(self.registers.len());
         let mut word = 0;
@@ -229,7 +229,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.size().unsigned_abs().is_multiple_of(T::PER_WORD as u64).then_some(words)
     }
 
-    /// [`whole_registers`](Self::whole_registers) as an instruction's operand, or refused.
+    /// Returns the [`whole_registers`](Self::whole_registers) as an instruction's operand, or records an error.
     #[track_caller]
     pub(crate) fn operand(&self) -> Vec<RegId> {
         self.whole_registers().unwrap_or_else(|| {
@@ -241,7 +241,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         })
     }
 
-    /// A copy of element `index`, counted through the view's shape. Refused when the kernel is built: an index out of bounds.
+    /// Returns a copy of element `index`, numbered through the view's shape. Rejected when the kernel is built if the index is
+    /// out of bounds.
     #[track_caller]
     pub fn get(&self, index: i64) -> Val<'k, T::Reg> {
         self.check_element(index);
@@ -249,7 +250,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k.extract::<T>(self.register(word), slot)
     }
 
-    /// Writes element `index`, counted through the view's shape. Refused when the kernel is built: an index out of bounds.
+    /// Writes element `index`, numbered through the view's shape. Rejected when the kernel is built if the index is out of
+    /// bounds.
     #[track_caller]
     pub fn set(&self, index: i64, value: impl Into<Val<'k, T::Reg>>) {
         self.check_element(index);

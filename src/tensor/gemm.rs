@@ -9,23 +9,23 @@ use crate::{
     ptx::{Builder, Readable, RegId, Scalar, Shared},
 };
 
-/// A factor of a product: a [`Fragment`], or a tensor in shared memory, of which one step of k after the other is loaded.
+/// A factor of a product: a [`Fragment`], or a tensor in shared memory, which is loaded one step of k at a time.
 pub trait GemmFactor<'k, T: TensorElement> {
     #[doc(hidden)]
     fn modes(&self) -> usize;
     #[doc(hidden)]
     fn extent(&self, mode: usize) -> i64;
-    /// Step `k` of the last mode in registers: `(values, rest)`; the whole if there is no mode of k.
+    /// Returns step `k` of the last mode in registers: `(values, rest)`; the whole factor if it has no k mode.
     #[doc(hidden)]
     #[track_caller]
     fn step(&self, mma: &TiledMma, operand: MmaOperand, shape: Shape, k: i64) -> Fragment<'k, T>;
 }
 
-/// How the modes of an operand are to be read.
+/// The meaning of an operand's modes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Whether mode 0 are the values of the instruction.
+    /// Whether mode 0 is the values of the instruction.
     values: bool,
     /// Whether the last mode is k.
     depth: bool,
@@ -76,7 +76,7 @@ impl<'k, T: TensorElement, A: Readable> GemmFactor<'k, T> for Tensor<'k, Shared,
     }
 }
 
-/// `(_, …, _, k)`.
+/// Returns `(_, …, _, k)`.
 fn at_last(rank: usize, k: i64) -> Tuple<Slot> {
     let mut places = vec![Tuple::Leaf(Slot::Keep); rank];
     places[rank - 1] = Tuple::Leaf(Slot::At(k));
@@ -87,14 +87,14 @@ fn keep(rank: usize) -> Tuple<Slot> {
     vec![Tuple::Leaf(Slot::Keep); rank].into()
 }
 
-/// `(values, rest)`: with a mode of one value in front if there is none.
+/// Returns `(values, rest)`, with a leading mode of one value if there is none.
 #[track_caller]
 fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> Fragment<'k, T> {
     let layout = if shape.values { part.layout().append(2) } else { part.layout().prepend(2) };
     part.relaid(Ok::<_, crate::layout::LayoutError>(layout))
 }
 
-/// `d = a · b + c`, over all values and rest modes; `d` may be `c`.
+/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`.
 ///
 /// Ranks of (d, a, b, c), with v the instruction's values:
 ///
@@ -106,10 +106,11 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// | (3, 2, 2, 3) | (v, m, n), (v, m), (v, n), (v, m, n)          |
 /// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
 ///
-/// `a` and `b` may lie in shared memory: then each step of k is loaded first. Along m it runs forth and back, so that one factor of
-/// each instruction is that of the instruction before. All threads of the instruction's group must come here.
+/// `a` and `b` may be in shared memory; each step of k is then loaded first. Consecutive steps traverse m in alternating
+/// directions, so that each instruction shares a factor with the previous one. All threads of the instruction's group must
+/// execute the call.
 ///
-/// Refused when the kernel is built: other ranks, and extents that differ.
+/// Rejected when the kernel is built: other ranks, and extents that differ.
 #[doc(alias = "gemm!")]
 #[track_caller]
 pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(
@@ -180,25 +181,25 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
     });
 }
 
-/// Refuses an atom that is not one instruction on fragments.
+/// Rejects an atom that is not a single instruction on fragments.
 #[track_caller]
 fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
     if !atom.is_emitted() || atom.sparsity().is_some() || atom.block_scale().is_some() {
         k.refuse(format!("{} is no instruction on the fragments of one product", atom.name()));
     } else if atom.group() == Group::Thread && D::SIZE < 4 {
-        // Halves are packed two by two: one at a time goes through registers of its own.
+        // Halves are packed in pairs; a single one is computed in separate registers.
         k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));
     }
 }
 
-/// The words that an instruction takes of fragments.
+/// The words of fragments that are the operands of an instruction.
 struct Words<'a, 'k> {
     k: Builder<'k>,
     atom: &'a MmaAtom,
 }
 
 impl<'k> Words<'_, 'k> {
-    /// The words of each of `count` slices; refused if they are not as many as the instruction has.
+    /// Returns the words of each of `count` slices; rejected if their number differs from the instruction's.
     #[track_caller]
     fn of_slices<T: TensorElement>(
         &self,

@@ -12,7 +12,7 @@ use crate::{
 pub enum Index<'k> {
     /// The whole mode (`..`, CuTe's `_`).
     All,
-    /// An index known to the host.
+    /// A static index.
     Constant(i64),
     /// An index in a register.
     Value(Val<'k, u32>),
@@ -54,7 +54,7 @@ macro_rules! from_integers {
 
 from_integers!(i64 i32 u32 usize);
 
-/// The constant part of a coordinate, with 0 for indices in registers.
+/// Returns the constant part of a coordinate, with 0 for indices in registers.
 pub(super) fn constants(indices: &Indices<'_>) -> Slicer {
     indices.map(|index| match index {
         Index::All => Slot::Keep,

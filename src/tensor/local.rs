@@ -1,4 +1,4 @@
-//! Tiles of a tensor by block, and parts of a tile by thread: CuTe's `local_tile` and `local_partition`, MoYe's `@tile` and
+//! Tiles of a tensor per block, and parts of a tile per thread: CuTe's `local_tile` and `local_partition`, MoYe's `@tile` and
 //! `@parallelize`.
 
 use super::{
@@ -7,14 +7,14 @@ use super::{
 };
 use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
 
-/// The tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Places of `coord` that are `..`
-/// keep that mode of the rest, and modes past its length are kept too.
+/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Entries of `coord` that are
+/// `..` keep that mode of the rest; modes past its length are kept too.
 ///
 /// Element `i` of the tile at block `b` is element `b · extent + i`, mode by mode. Extents that do not divide are rounded up: the
-/// last tiles run past the end, for predicates to cut off.
+/// last tiles extend past the end and need predicates.
 ///
 /// # Errors
-/// As [`Layout::zipped_divide`].
+/// Those of [`Layout::zipped_divide`].
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_tile};
@@ -39,7 +39,7 @@ pub fn local_tile<D: Codomain>(
     Ok(Partition { layout, offset: start.unwrap_or(offset) })
 }
 
-/// The coordinate of a tile's first element where the tiler is made of extents: it holds past the last tile too.
+/// Returns the coordinate of a tile's first element if the tiler consists of extents; valid past the last tile as well.
 fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
     let mode = |(position, slot): (usize, &Slicer)| match (tiler.mode(position), slot) {
         (Some(Tuple::Leaf(Tile::Extent(extent))), Tuple::Leaf(Slot::At(block))) => Some(block * extent),
@@ -57,11 +57,12 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
         .map(Into::into)
 }
 
-/// [`local_tile`] by one tiler and coordinate for all operands of a product, each taking the modes that `projection` keeps:
-/// for A of `(m, k)`, tiler and coordinate are `(m, n, k)` and the projection is `[true, false, true]`.
+/// Returns a [`local_tile`] for one operand of a product, from a tiler and a coordinate common to all operands, of which
+/// `projection` selects the modes: for A of `(m, k)`, tiler and coordinate are `(m, n, k)` and the projection is `[true, false,
+/// true]`.
 ///
 /// # Errors
-/// As [`local_tile`]; [`LayoutError::Rank`] if lengths differ.
+/// Those of [`local_tile`]; [`LayoutError::Rank`] if lengths differ.
 #[doc(alias = "Step")]
 pub fn local_tile_projected<D: Codomain>(
     tensor: &Layout<D>,
@@ -72,7 +73,7 @@ pub fn local_tile_projected<D: Codomain>(
     local_tile(tensor, project(&tiler.into(), projection)?, project(&coord.into(), projection)?)
 }
 
-/// The modes of a tuple that `projection` keeps.
+/// Returns the modes of a tuple that `projection` keeps.
 fn project<T: Clone + std::fmt::Display>(
     tuple: &Tuple<T>,
     projection: &[bool],
@@ -86,11 +87,12 @@ fn project<T: Clone + std::fmt::Display>(
     Ok(kept.map(|(mode, _)| mode.clone()).collect())
 }
 
-/// The elements of `tensor` that thread `index` of `threads` takes: those whose coordinates are the thread's own, in steps of
-/// the threads' extents. The thread's coordinate is that of `index` in the image of `threads`, whose strides have no other use.
+/// Returns the elements of `tensor` that belong to thread `index` of `threads`: those at the thread's coordinate, in steps of
+/// the threads' extents. The thread's coordinate is that of `index` in the image of `threads`; the strides of `threads` have no
+/// other effect.
 ///
 /// # Errors
-/// As [`Layout::zipped_divide`].
+/// Those of [`Layout::zipped_divide`].
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_partition};
@@ -110,10 +112,11 @@ pub fn local_partition<D: Codomain>(
     Ok(Partition { layout: rest_of(&divided)?, offset })
 }
 
-/// [`local_partition`] with only the modes of `threads` that `projection` keeps: threads that differ in the others share elements.
+/// Returns the [`local_partition`] by the modes of `threads` that `projection` selects; threads that differ in other modes
+/// share elements.
 ///
 /// # Errors
-/// As [`local_partition`]; [`LayoutError::Rank`] if lengths differ.
+/// Those of [`local_partition`]; [`LayoutError::Rank`] if lengths differ.
 pub fn local_partition_projected<D: Codomain>(
     tensor: &Layout<D>,
     threads: &Layout,
@@ -123,13 +126,13 @@ pub fn local_partition_projected<D: Codomain>(
     local_partition(tensor, &project_threads(threads, projection)?, index)
 }
 
-/// The modes of a thread layout that `projection` keeps.
+/// Returns the modes of a thread layout that `projection` keeps.
 pub(super) fn project_threads(threads: &Layout, projection: &[bool]) -> Result<Layout, TensorError> {
     let (shape, stride) = (project(threads.shape(), projection)?, project(threads.stride(), projection)?);
     Ok(Layout::new(shape, stride)?)
 }
 
-/// `((thread, …), (rest, …))`.
+/// Returns `((thread, …), (rest, …))`.
 pub(super) fn thread_divide<D: Codomain>(
     tensor: &Layout<D>,
     threads: &Layout,
@@ -138,13 +141,13 @@ pub(super) fn thread_divide<D: Codomain>(
     Ok(tensor.zipped_divide(extents)?)
 }
 
-/// The rest of `((thread, …), (rest, …))`.
+/// Returns the rest of `((thread, …), (rest, …))`.
 pub(super) fn rest_of<D: Codomain>(divided: &Layout<D>) -> Result<Layout<D>, TensorError> {
     let rest = divided.mode(1)?;
     Ok(Layout::concat(rest.modes()))
 }
 
-/// A digit of a thread number: `number / weight mod extent`, or 0 where the weight is 0.
+/// A digit of a thread number: `number / weight mod extent`, or 0 if the weight is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Digit {
     pub(super) extent: i64,
@@ -162,7 +165,7 @@ impl Digit {
 pub(super) struct Digits(pub(super) Vec<Digit>);
 
 impl Digits {
-    /// The mode's linear coordinate for thread `index`.
+    /// Returns the mode's linear coordinate for thread `index`.
     pub(super) fn of(&self, index: i64) -> i64 {
         let mut unit = 1;
         let mut coord = 0;
@@ -174,7 +177,7 @@ impl Digits {
     }
 }
 
-/// How each top mode of a thread layout is read off a thread's number.
+/// Returns the digits of each top-level mode of a thread layout.
 pub(super) fn thread_digits(threads: &Layout) -> Vec<Digits> {
     let mode = |mode: Layout| {
         let leaves = mode.shape().leaves().zip(mode.stride().leaves());
@@ -183,7 +186,7 @@ pub(super) fn thread_digits(threads: &Layout) -> Vec<Digits> {
     threads.modes().map(mode).collect()
 }
 
-/// `coord` with `..` in the modes past its end.
+/// Returns `coord` with `..` for the modes past its end.
 fn padded(coord: Slicer, rank: usize) -> Slicer {
     let mut slots = coord.modes().to_vec();
     slots.resize(rank.max(slots.len()), Tuple::Leaf(Slot::Keep));

@@ -1,4 +1,4 @@
-//! Layouts and tilings made inside of kernels: mistakes are recorded with the kernel's others.
+//! Layouts and tilings constructed in kernels: errors are recorded with the kernel's others.
 
 use super::{element::TensorElement, error::TensorError, tiled_copy::TiledCopy, tiled_mma::TiledMma};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// A layout in CuTe's text form: `k.layout("(128,8):(1,129)")`.
+    /// Parses a layout in CuTe's text form: `k.layout("(128,8):(1,129)")`.
     #[track_caller]
     pub fn layout(self, text: &str) -> Layout {
         match text.parse() {
@@ -20,8 +20,8 @@ impl Builder<'_> {
         }
     }
 
-    /// [`TiledCopy::new`] by the atom's name, for elements `T`: `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`, both
-    /// layouts in text form.
+    /// Creates a [`TiledCopy::new`] by the atom's name for elements `T`, with both layouts in text form:
+    /// `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`.
     #[doc(alias = "make_tiled_copy")]
     #[track_caller]
     pub fn tiled_copy<T: TensorElement>(self, atom: &str, threads: &str, values: &str) -> TiledCopy {
@@ -30,21 +30,21 @@ impl Builder<'_> {
         self.tiled_copy_by(atom, bits, |atom| TiledCopy::new(atom, bits, &threads, &values))
     }
 
-    /// [`TiledCopy::for_a`] by the atom's name.
+    /// Creates a [`TiledCopy::for_a`] by the atom's name.
     #[doc(alias = "make_tiled_copy_A")]
     #[track_caller]
     pub fn tiled_copy_a<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_a(atom, 8 * T::SIZE, mma))
     }
 
-    /// [`TiledCopy::for_b`] by the atom's name.
+    /// Creates a [`TiledCopy::for_b`] by the atom's name.
     #[doc(alias = "make_tiled_copy_B")]
     #[track_caller]
     pub fn tiled_copy_b<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_b(atom, 8 * T::SIZE, mma))
     }
 
-    /// [`TiledCopy::for_c`] by the atom's name.
+    /// Creates a [`TiledCopy::for_c`] by the atom's name.
     #[doc(alias = "make_tiled_copy_C")]
     #[track_caller]
     pub fn tiled_copy_c<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
@@ -68,7 +68,7 @@ impl Builder<'_> {
         }
     }
 
-    /// [`TiledMma::new`] by the atom's name: `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
+    /// Creates a [`TiledMma::new`] by the atom's name: `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
     #[doc(alias = "make_tiled_mma")]
     #[track_caller]
     pub fn tiled_mma(self, atom: &str, atoms: &str, permutation: impl Into<Tiler>) -> TiledMma {
@@ -85,7 +85,7 @@ impl Builder<'_> {
     }
 }
 
-/// What stands for a tiled copy that was refused.
+/// Returns the placeholder for a rejected tiled copy.
 fn one_element(bits: u32) -> TiledCopy {
     let one = Layout::concat([]).append(1);
     let atom = copy_atom(&format!("UniversalCopy<u{bits}>")).ok();
@@ -93,7 +93,7 @@ fn one_element(bits: u32) -> TiledCopy {
         .expect("one element by one thread, of a size that elements have")
 }
 
-/// What stands for a tiled product that was refused.
+/// Returns the placeholder for a rejected tiled product.
 fn one_multiplication() -> TiledMma {
     let one = Layout::concat([]).append(1);
     let atom = mma_atom("UniversalFMA<f32>").ok();

@@ -12,8 +12,9 @@ use crate::{
     ptx::{Builder, Ptr, Read, Readable, Shared, Writable},
 };
 
-/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` are the registers in the order of the copy
-/// ([`CopyThread::retile`](super::CopyThread::retile)), `src` what [`partition_s`](super::CopyThread::partition_s) gave. All lanes of the warp must come here.
+/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` is the registers in the order of the copy
+/// ([`CopyThread::retile`](super::CopyThread::retile)), `src` the result of [`partition_s`](super::CopyThread::partition_s).
+/// All lanes of the warp must execute the call.
 #[doc(alias = "ldmatrix")]
 #[track_caller]
 pub fn load_matrices<'k, T: TensorElement, A: Readable>(
@@ -37,8 +38,8 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
     });
 }
 
-/// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` are the registers in the order of the
-/// copy, `dst` what [`partition_d`](super::CopyThread::partition_d) gave. All lanes of the warp must come here.
+/// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` is the registers in the order of the
+/// copy, `dst` the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the call.
 #[doc(alias = "stmatrix")]
 #[track_caller]
 pub fn store_matrices<'k, T: TensorElement, A: Writable>(
@@ -63,7 +64,7 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
     Pending::new(k, dst.whole().read_only(), false)
 }
 
-/// Calls `move_one` for each instruction: the slices of both sides.
+/// Calls `move_one` for each instruction with the slices of both sides.
 #[track_caller]
 fn each_matrix(
     k: Builder<'_>,
@@ -87,7 +88,7 @@ fn each_matrix(
     }
 }
 
-/// The slices of `((values, repeats), rest, rest, …)` that hold one instruction's values each.
+/// Returns the slices of `((values, repeats), rest, rest, …)` that contain the values of one instruction each.
 pub(super) fn instructions(layout: &Layout) -> Result<Vec<Slicer>, LayoutError> {
     let values = layout.mode(0)?;
     let repeats = if values.rank() == 2 { values.mode(1)?.size() } else { 1 };
@@ -96,7 +97,7 @@ pub(super) fn instructions(layout: &Layout) -> Result<Vec<Slicer>, LayoutError> 
     Ok((0..all.size()).map(|at| slice_of_instruction(at, &all)).collect())
 }
 
-/// The slice of instruction `at` among `all` repeats and rests.
+/// Returns the slice of instruction `at` among `all` repeats and rests.
 fn slice_of_instruction(at: i64, all: &IntTuple) -> Slicer {
     let coord = coord_of_index(at, all);
     let mut places = coord.modes().iter().map(|place| place.map(|&index| Slot::At(index)));
@@ -106,7 +107,7 @@ fn slice_of_instruction(at: i64, all: &IntTuple) -> Slicer {
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// Address of the 16 bytes that a lane passes to `ldmatrix`, if they lie side by side and aligned.
+    /// Returns the address of the 16 bytes that a lane passes to `ldmatrix`, if they are contiguous and aligned.
     #[track_caller]
     fn row_of_matrix(&self) -> Option<Ptr<'k, T, Shared, A>> {
         if self.is_row_of_matrix() {

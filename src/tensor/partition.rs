@@ -1,4 +1,4 @@
-//! Parts of a tensor: a layout and where it begins.
+//! Parts of a tensor: a layout and its start.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use crate::layout::{Codomain, Coord, Layout, Slicer, Slot, Tuple};
 /// A coordinate of the threads of a divided tensor.
 pub(super) type At = Coord;
 
-/// Part of a tensor: element `c` lies at `offset + layout(c)`.
+/// A part of a tensor: element `c` is at `offset + layout(c)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition<D: Codomain = i64> {
-    /// The part's own layout.
+    /// The layout of the part.
     pub layout: Layout<D>,
-    /// Where it begins in the tensor.
+    /// The start of the part in the tensor.
     pub offset: D,
 }
 
 impl<D: Codomain> Partition<D> {
-    /// The places of all elements, in linear order.
+    /// Returns the positions of all elements, in linear order.
     pub fn values(&self) -> impl Iterator<Item = D> + '_ {
         self.layout.values().map(|mut value| {
             value.step(&self.offset, 1);
@@ -26,7 +26,7 @@ impl<D: Codomain> Partition<D> {
         })
     }
 
-    /// The part of the part that `at` keeps.
+    /// Returns the slice of the part that `at` keeps.
     ///
     /// # Errors
     /// If `at` does not nest within the layout.
@@ -43,21 +43,21 @@ impl<D: Codomain> fmt::Display for Partition<D> {
     }
 }
 
-/// From `(thread, value, (rest, rest, …))` to one thread's `(value, rest, rest, …)`.
+/// Converts `(thread, value, (rest, rest, …))` to one thread's `(value, rest, rest, …)`.
 pub(super) fn unzip_rest<D: Codomain>(divided: &Layout<D>, thread: &At) -> Result<Partition<D>, TensorError> {
     let offset = divided.mode(0)?.at(thread.clone())?;
     Ok(Partition { layout: without_threads(divided)?, offset })
 }
 
-/// From `(thread, value, (rest, rest, …))` to `(value, rest, rest, …)`.
+/// Converts `(thread, value, (rest, rest, …))` to `(value, rest, rest, …)`.
 pub(super) fn without_threads<D: Codomain>(divided: &Layout<D>) -> Result<Layout<D>, TensorError> {
     let rest = divided.mode(2)?;
-    // A tensor of one mode keeps its rest as it is, as in CuTe.
+    // The rest of a tensor of one mode is not unpacked, as in CuTe.
     let rest: Vec<_> = if rest.rank() == 1 { vec![rest] } else { rest.modes().collect() };
     Ok(Layout::concat([divided.mode(1)?].into_iter().chain(rest)))
 }
 
-/// A slicer that keeps the first `kept` modes of the tile of `((tile, …), (rest, …))` and takes `coord` of the rest.
+/// Returns a slicer that keeps the tile modes of `((tile, …), (rest, …))` and slices the rest by `coord`.
 pub(super) fn tile_slicer(tile_modes: usize, coord: Slicer) -> Slicer {
     Slicer::from(vec![vec![Tuple::Leaf(Slot::Keep); tile_modes].into(), coord])
 }

@@ -2,10 +2,10 @@
 
 use crate::ptx::{Builder, State, Visitor};
 
-/// Data that were stored or copied to shared memory. The view `V` of them cannot be read before they are waited for.
+/// Data in flight to shared memory by stores or copies. Its view `V` cannot be read before it is waited for.
 ///
-/// Waiting returns that view, and only that; it issues what the way in which the data came requires. Pending data are loop state
-/// ([`State`]), so that what one iteration begins to copy the next can wait for.
+/// Waiting returns that view, and emits the synchronization that the copies require. Pending data are loop state
+/// ([`State`]), so one iteration can start a copy that the next one waits for.
 #[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {
@@ -19,16 +19,16 @@ impl<'k, V> Pending<'k, V> {
         Self { k, view, asynchronous }
     }
 
-    /// Both, to be waited for together: waiting returns both views.
+    /// Combines two pending views; waiting returns both.
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
         Pending { k: self.k, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits until every thread of the block sees the data: for this thread's own copies, and at the block's barrier. Returns the view
-    /// for reading.
+    /// Waits for this thread's own copies and at the block's barrier, after which the data are visible to all threads of the
+    /// block. Returns the view for reading.
     ///
-    /// All threads of the block must call it.
+    /// All threads of the block must execute the call.
     #[track_caller]
     pub fn wait(self) -> V {
         let k = self.k;
@@ -37,7 +37,7 @@ impl<'k, V> Pending<'k, V> {
         view
     }
 
-    /// Waits for this thread's own copies alone. What other threads copied can be read only after a barrier.
+    /// Waits only for this thread's own copies. Data copied by other threads can be read only after a barrier.
     #[track_caller]
     pub fn wait_own(self) -> V {
         if self.asynchronous {
@@ -46,7 +46,7 @@ impl<'k, V> Pending<'k, V> {
         self.view
     }
 
-    /// The same data as another view.
+    /// Converts the view of the data.
     pub(crate) fn map<W>(self, view: impl FnOnce(V) -> W) -> Pending<'k, W> {
         Pending { k: self.k, view: view(self.view), asynchronous: self.asynchronous }
     }

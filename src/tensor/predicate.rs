@@ -1,4 +1,4 @@
-//! Predicates: which elements a copy moves.
+//! Predicates that select the elements that a copy moves.
 
 use super::{element::TensorElement, elementwise::each, memory::Tensor, moves::Move, space::TensorSpace};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     ptx::{Builder, Scalar, Val},
 };
 
-/// A predicate for each element of a view, or for several at once where the layout has strides of 0.
+/// A predicate for each element of a view, or for several elements if the layout has strides of 0.
 #[derive(Clone, Debug)]
 pub struct Predicates<'k> {
     layout: Layout,
@@ -14,8 +14,8 @@ pub struct Predicates<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Predicates by element: element `i` of a view of `layout`'s shape moves if `values[layout(i)]` holds. A stride of 0 along
-    /// the elements of a vector makes it one predicate for the vector. Values past the end of `values` are refused.
+    /// Creates predicates: element `i` of a view of `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along
+    /// the elements of a vector gives the vector a single predicate. Indices past the end of `values` are rejected.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
         let wanted = usize::try_from(layout.cosize()).unwrap_or(usize::MAX);
@@ -32,18 +32,18 @@ impl<'k> Predicates<'k> {
         self.layout.index(element).unsigned_abs() as usize
     }
 
-    /// The predicate of element `index` of the view.
+    /// Returns the predicate of element `index` of the view.
     #[must_use]
     pub fn get(&self, index: i64) -> Val<'k, bool> {
         self.values.get(self.index(index)).copied().unwrap_or(false.into())
     }
 
-    /// The predicate of a move whose elements share one.
+    /// Returns the predicate of a move whose elements share one.
     pub(super) fn of(&self, step: &Move) -> Val<'k, bool> {
         self.get(step.elements[0])
     }
 
-    /// A move as it is if its elements share a predicate, or else element by element.
+    /// Returns the move unchanged if its elements share a predicate, otherwise one move per element.
     pub(super) fn split(&self, step: Move) -> Vec<Move> {
         let first = self.index(step.elements[0]);
         if step.elements.iter().all(|&element| self.index(element) == first) {
@@ -54,9 +54,9 @@ impl<'k> Predicates<'k> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Which elements of the view lie inside of the tensor that it was cut from: one predicate for each element.
+    /// Returns a predicate for each element of the view: whether it is inside the tensor that the view was sliced from.
     ///
-    /// Refused when the kernel is built: more elements than a thread can have.
+    /// Rejected when the kernel is built if there are more elements than a thread can process.
     #[doc(alias = "elem_less")]
     #[must_use]
     #[track_caller]
@@ -68,7 +68,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 }
 
-/// `a & b` where either may be known.
+/// Returns `a & b`, either of which may be constant.
 pub(super) fn both<'k>(a: Val<'k, bool>, b: Val<'k, bool>) -> Val<'k, bool> {
     match (a.as_constant(), b.as_constant()) {
         (Some(true), _) | (_, Some(false)) => b,
@@ -78,7 +78,7 @@ pub(super) fn both<'k>(a: Val<'k, bool>, b: Val<'k, bool>) -> Val<'k, bool> {
     }
 }
 
-/// 0 of a register's type.
+/// Returns 0 in the register type.
 pub(super) fn zero<T: TensorElement>() -> T::Reg {
     T::Reg::from_bits(0)
 }

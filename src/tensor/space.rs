@@ -5,18 +5,18 @@ use crate::ptx::{Element, Global, Ptr, Shared, Space, Val};
 
 /// The state spaces of tensors: global and shared memory.
 pub trait TensorSpace: Space + Sized {
-    /// The tensor, if it is in shared memory.
+    /// Returns the tensor if it is in shared memory.
     #[doc(hidden)]
     fn as_shared<'a, 'k, T: TensorElement, A>(
         _: &'a Tensor<'k, Self, T, A>,
     ) -> Option<&'a Tensor<'k, Shared, T, A>> {
         None
     }
-    /// The pointer `bytes` further on.
+    /// Returns the pointer advanced by `bytes`.
     #[doc(hidden)]
     #[track_caller]
     fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A>;
-    /// The pointer `times` steps of `elements` further on.
+    /// Returns the pointer advanced by `times` steps of `elements`.
     #[doc(hidden)]
     #[track_caller]
     fn at_steps<'k, T: Element, A>(
@@ -24,7 +24,7 @@ pub trait TensorSpace: Space + Sized {
         times: Val<'k, u32>,
         elements: i64,
     ) -> Ptr<'k, T, Self, A>;
-    /// The pointer `times · stride` elements further on, both in registers.
+    /// Returns the pointer advanced by `times · stride` elements, both in registers.
     #[doc(hidden)]
     #[track_caller]
     fn at_products<'k, T: Element, A>(
@@ -32,7 +32,7 @@ pub trait TensorSpace: Space + Sized {
         times: Val<'k, u32>,
         stride: Val<'k, u32>,
     ) -> Ptr<'k, T, Self, A>;
-    /// The pointer `times · stride` elements further on, with a constant.
+    /// Returns the pointer advanced by `times · stride` elements, with a constant.
     #[doc(hidden)]
     #[track_caller]
     fn at_strides<'k, T: Element, A>(
@@ -48,7 +48,7 @@ impl TensorSpace for Global {
         pointer.advance(bytes.cast())
     }
 
-    // Every product is computed in 64 bits: a tensor may have more than 2³² elements.
+    // All products are computed in 64 bits: a tensor may have more than 2³² elements.
 
     #[track_caller]
     fn at_steps<'k, T: Element, A>(
@@ -105,7 +105,7 @@ impl TensorSpace for Shared {
         times: Val<'k, u32>,
         elements: i64,
     ) -> Ptr<'k, T, Self, A> {
-        // Negative steps wrap around, as addresses of 32 bits do.
+        // Negative steps wrap around, like 32-bit addresses.
         match u32::try_from(elements * i64::from(T::SIZE)) {
             Ok(bytes) => pointer.advance_by_product(times, bytes),
             Err(_) => pointer.at(times * elements as u32),

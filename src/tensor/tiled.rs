@@ -1,4 +1,4 @@
-//! Tiled copies and products in kernels: one thread's parts of tensors, and the instructions on them.
+//! Tiled copies and products in kernels: the parts of tensors that one thread owns, and the instructions on them.
 
 use std::panic::Location;
 
@@ -19,14 +19,14 @@ use crate::{
     ptx::{Builder, CpAsyncCache, Readable, Scalar, Shared, Val},
 };
 
-/// A [`TiledCopy`] as the thread whose number is in a register sees it.
+/// A [`TiledCopy`] from the perspective of the thread whose number is in a register.
 #[derive(Clone, Debug)]
 pub struct CopyThread<'a, 'k> {
     copy: &'a TiledCopy,
     thread: Val<'k, u32>,
 }
 
-/// A [`TiledMma`] as the thread whose number is in a register sees it.
+/// A [`TiledMma`] from the perspective of the thread whose number is in a register.
 #[derive(Clone, Debug)]
 pub struct MmaThread<'a, 'k> {
     mma: &'a TiledMma,
@@ -35,7 +35,7 @@ pub struct MmaThread<'a, 'k> {
 }
 
 impl TiledCopy {
-    /// The view of thread `thread` of a kernel, numbered from 0 within the block.
+    /// Returns the view of thread `thread` of a kernel, numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, thread: Val<'k, u32>) -> CopyThread<'_, 'k> {
         CopyThread { copy: self, thread }
@@ -47,7 +47,7 @@ impl<'k> CopyThread<'_, 'k> {
         vec![(vec![], vec![Digit { extent: self.copy.threads(), weight: 1 }])]
     }
 
-    /// What this thread reads of a source: `(values, RestM, RestN, …)`.
+    /// Returns the part of a source that this thread reads: `(values, RestM, RestN, …)`.
     #[doc(alias = "partition_S")]
     #[track_caller]
     pub fn partition_s<S: TensorSpace, T: TensorElement, A>(
@@ -62,7 +62,7 @@ impl<'k> CopyThread<'_, 'k> {
         })
     }
 
-    /// What this thread writes of a destination: `(values, RestM, RestN, …)`.
+    /// Returns the part of a destination that this thread writes: `(values, RestM, RestN, …)`.
     #[doc(alias = "partition_D")]
     #[track_caller]
     pub fn partition_d<S: TensorSpace, T: TensorElement, A>(
@@ -84,7 +84,7 @@ impl<'k> CopyThread<'_, 'k> {
         }
     }
 
-    /// A product's fragment in the order of this copy: the same registers.
+    /// Returns a product's fragment in the order of this copy, with the same registers.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     #[track_caller]
@@ -95,8 +95,8 @@ impl<'k> CopyThread<'_, 'k> {
 
 /// Copies with the instruction of a tiled copy, over all rest modes of the partitions.
 ///
-/// Refused when the kernel is built where an address is not known to be aligned, or values do not lie side by side, as the
-/// instruction wants them.
+/// Rejected when the kernel is built if an address is not known to be aligned, or if values are not contiguous, as the
+/// instruction requires.
 #[doc(alias = "copyto!")]
 #[track_caller]
 pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
@@ -133,7 +133,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 }
 
 impl TiledMma {
-    /// The view of thread `thread` of a kernel, numbered from 0 within the block.
+    /// Returns the view of thread `thread` of a kernel, numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> MmaThread<'_, 'k> {
         MmaThread { mma: self, k, thread }
@@ -141,13 +141,13 @@ impl TiledMma {
 }
 
 impl<'a, 'k> MmaThread<'a, 'k> {
-    /// The tiled product.
+    /// Returns the tiled product.
     #[must_use]
     pub fn mma(&self) -> &'a TiledMma {
         self.mma
     }
 
-    /// What this thread needs of a tensor seen as an operand: `(values, Rest, Rest, …)`.
+    /// Returns the part of a tensor, as an operand, that this thread uses: `(values, Rest, Rest, …)`.
     #[track_caller]
     pub fn partition<S: TensorSpace, T: TensorElement, A>(
         &self,
@@ -165,7 +165,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
             .located(Location::caller(), || tensor.thread_part(divided, &places, self.thread, vmnk.cosize()))
     }
 
-    /// [`partition`](Self::partition) of A, `(m, k)`.
+    /// Returns the [`partition`](Self::partition) of A, `(m, k)`.
     #[doc(alias = "partition_A")]
     #[track_caller]
     pub fn partition_a<S: TensorSpace, T: TensorElement, A>(
@@ -175,7 +175,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::A, tensor)
     }
 
-    /// [`partition`](Self::partition) of B, `(n, k)`.
+    /// Returns the [`partition`](Self::partition) of B, `(n, k)`.
     #[doc(alias = "partition_B")]
     #[track_caller]
     pub fn partition_b<S: TensorSpace, T: TensorElement, A>(
@@ -185,7 +185,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::B, tensor)
     }
 
-    /// [`partition`](Self::partition) of C, `(m, n)`.
+    /// Returns the [`partition`](Self::partition) of C, `(m, n)`.
     #[doc(alias = "partition_C")]
     #[track_caller]
     pub fn partition_c<S: TensorSpace, T: TensorElement, A>(
@@ -195,7 +195,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// Registers for an operand of `rows`×`cols` elements: `(values, Rest, Rest)`, compact, of the class that the instruction wants.
+    /// Creates registers for an operand of `rows`×`cols` elements: `(values, Rest, Rest)`, compact, in the register class of
+    /// the instruction.
     #[doc(alias = "partition_fragment_A")]
     #[doc(alias = "partition_fragment_C")]
     #[track_caller]
@@ -211,7 +212,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.registers(operand, &layout)
     }
 
-    /// Registers like a partition of A or B: the instruction's values fastest, the rest in the order of its strides.
+    /// Creates registers for a partition of A or B: the instruction's values fastest, the rest in the order of its strides.
     #[doc(alias = "make_fragment_A")]
     #[track_caller]
     pub fn fragment_like<S: TensorSpace, T: TensorElement, A>(
@@ -250,10 +251,10 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.k.fragment_in(layout, class)
     }
 
-    /// Loads A or B from shared memory into a fragment of registers, as [`copy`](super::copy()) moves it best: with `ldmatrix`
-    /// where the layouts fit.
+    /// Loads A or B from shared memory into a fragment of registers like [`copy`](super::copy()): with `ldmatrix`
+    /// if the layouts allow it.
     ///
-    /// All threads of the block must come here.
+    /// All threads of the block must execute the call.
     #[track_caller]
     pub fn load<T: TensorElement, A: Readable>(
         &self,

@@ -12,7 +12,7 @@ use crate::{
     layout::{Codomain, Layout, Shape, Slicer, Slot, Tiler, Tuple, TvLayout},
 };
 
-/// A copy atom repeated over threads and values of a tile (CuTe's `TiledCopy`).
+/// A copy atom repeated over the threads and values of a tile (CuTe's `TiledCopy`).
 ///
 /// ```
 /// use warpwright::{atoms::copy_atom, layout::Layout, tensor::TiledCopy};
@@ -26,11 +26,11 @@ use crate::{
 pub struct TiledCopy {
     atom: &'static CopyAtom,
     value_bits: u32,
-    /// Source, destination and reference of one instruction, (thread, value) in elements.
+    /// Source, destination and reference of one instruction, as layouts of (thread, value) in elements.
     src: Layout,
     dst: Layout,
     reference: Layout,
-    /// (thread, value) onto the column-major index in the tile.
+    /// (thread, value) → column-major index in the tile.
     layout_tv: Layout,
     tile: Shape,
 }
@@ -43,11 +43,11 @@ pub struct CopyThreadLayout<'a> {
 }
 
 impl TiledCopy {
-    /// `threads` × `values`: each thread copies a block of `values`, and the threads' blocks lie side by side as `threads`
-    /// says. Elements have `value_bits` bits.
+    /// Creates the copy with `threads` × `values`: each thread copies a block of `values`, and `threads` arranges the blocks.
+    /// Elements have `value_bits` bits.
     ///
     /// # Errors
-    /// [`TensorError::Values`] or [`TensorError::Threads`] if the instruction does not divide them; as the algebra.
+    /// [`TensorError::Values`] or [`TensorError::Threads`] if the instruction does not divide them; those of the layout algebra.
     #[doc(alias = "make_tiled_copy")]
     pub fn new(
         atom: &'static CopyAtom,
@@ -60,10 +60,10 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, tv, mn.shape().product_each())
     }
 
-    /// From a (thread, value) layout onto the column-major index in a tile of `shape`.
+    /// Creates the copy from a (thread, value) layout onto the column-major index in a tile of `shape`.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_impl")]
     pub fn from_tv(
         atom: &'static CopyAtom,
@@ -94,30 +94,30 @@ impl TiledCopy {
         Ok(copy)
     }
 
-    /// The copy whose destination is operand A of a product: each thread gets what its `mma` takes.
+    /// Creates a copy whose destination is operand A of a product: each thread receives the elements that its `mma` uses.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_A")]
     pub fn for_a(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [m, _, k] = mma.tile();
         Self::from_tv(atom, value_bits, mma.layout_a_tv()?, (m, k).into())
     }
 
-    /// [`for_a`](Self::for_a) for operand B.
+    /// Creates a copy like [`for_a`](Self::for_a), for operand B.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_B")]
     pub fn for_b(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [_, n, k] = mma.tile();
         Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
     }
 
-    /// [`for_a`](Self::for_a) for the accumulator, which may be the source too.
+    /// Creates a copy like [`for_a`](Self::for_a), for the accumulator, which may also be the source.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_C")]
     pub fn for_c(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [m, n, _] = mma.tile();
@@ -128,44 +128,44 @@ impl TiledCopy {
         format!("tiled copy {}", self.atom.name())
     }
 
-    /// Threads and values of one instruction, as its reference counts them.
+    /// Returns the threads and values of one instruction, according to its reference.
     fn atom_size(&self) -> Result<(i64, i64), TensorError> {
         Ok((self.reference.mode(0)?.size(), self.reference.mode(1)?.size()))
     }
 
-    /// The instruction.
+    /// Returns the instruction.
     #[must_use]
     pub fn atom(&self) -> &'static CopyAtom {
         self.atom
     }
 
-    /// Bits of an element.
+    /// Returns the number of bits per element.
     #[must_use]
     pub fn value_bits(&self) -> u32 {
         self.value_bits
     }
 
-    /// Extents of the tile.
+    /// Returns the extents of the tile.
     #[doc(alias = "Tiler_MN")]
     #[must_use]
     pub fn tile(&self) -> &Shape {
         &self.tile
     }
 
-    /// Threads that take part.
+    /// Returns the number of participating threads.
     #[must_use]
     pub fn threads(&self) -> i64 {
         self.layout_tv.shape().modes()[0].size()
     }
 
-    /// The tiled (thread, value) layout, as made.
+    /// Returns the tiled (thread, value) layout.
     #[doc(alias = "TiledLayout_TV")]
     #[must_use]
     pub fn layout_tv(&self) -> &Layout {
         &self.layout_tv
     }
 
-    /// Who reads what: the tiled layout seen through the instruction's source.
+    /// Returns the owner of each source element: the tiled layout composed with the instruction's source.
     ///
     /// # Errors
     /// If a layout does not compose.
@@ -174,7 +174,7 @@ impl TiledCopy {
         self.side(&self.src, "source")
     }
 
-    /// Who gets what: the tiled layout seen through the instruction's destination.
+    /// Returns the owner of each destination element: the tiled layout composed with the instruction's destination.
     ///
     /// # Errors
     /// If a layout does not compose.
@@ -190,7 +190,7 @@ impl TiledCopy {
         Ok(TvLayout::new(format!("{}, {name}", self.name()), self.tile.clone(), tv)?)
     }
 
-    /// `((TileM, TileN, …), (RestM, RestN, …))` to `(thread, value, (RestM, RestN, …))`.
+    /// Converts `((TileM, TileN, …), (RestM, RestN, …))` to `(thread, value, (RestM, RestN, …))`.
     #[doc(alias = "tile2thrfrg")]
     fn thread_fragment<D: Codomain>(
         &self,
@@ -224,28 +224,28 @@ impl TiledCopy {
         Ok(tensor.zipped_divide(tiler)?)
     }
 
-    /// `(thread, value, (RestM, RestN, …))` of a source: what [`CopyThreadLayout::partition_s`] slices.
+    /// Returns `(thread, value, (RestM, RestN, …))` of a source, which [`CopyThreadLayout::partition_s`] slices.
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or as the algebra.
+    /// [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "tidfrg_S")]
     pub fn divide_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.src)
     }
 
-    /// `(thread, value, (RestM, RestN, …))` of a destination: what [`CopyThreadLayout::partition_d`] slices.
+    /// Returns `(thread, value, (RestM, RestN, …))` of a destination, which [`CopyThreadLayout::partition_d`] slices.
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or as the algebra.
+    /// [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "tidfrg_D")]
     pub fn divide_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.dst)
     }
 
-    /// The view of one thread.
+    /// Returns the view of one thread.
     ///
     /// # Errors
-    /// [`TensorError::Thread`] if there is no such thread.
+    /// [`TensorError::Thread`] if the copy does not have this thread.
     #[doc(alias = "get_thread_slice")]
     pub fn get_slice(&self, thread: i64) -> Result<CopyThreadLayout<'_>, TensorError> {
         let threads = self.threads();
@@ -255,15 +255,15 @@ impl TiledCopy {
         Ok(CopyThreadLayout { copy: self, thread })
     }
 
-    /// A fragment of registers in the order of this copy: `(copy values, rest …)`. No data move.
+    /// Returns a fragment of registers in the order of this copy: `(copy values, rest …)`. No data are moved.
     ///
     /// # Errors
-    /// As the algebra, where the fragment's values are not those of this copy.
+    /// Those of the layout algebra, if the fragment's values differ from those of this copy.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     pub fn retile(&self, fragment: &Layout) -> Result<Layout, TensorError> {
         let values = fragment.mode(0)?.size();
-        // (m, n) to the index among the values that an mma's fragment holds of a tile
+        // (m, n) to the index among the values of an mma's fragment of a tile
         let inverse = self.layout_tv.right_inverse().with_shape(self.tile.clone())?;
         let mn = inverse.upcast(self.threads() * values)?;
         let order = Layout::new(values, 1)?.logical_product(mn.right_inverse())?;
@@ -280,33 +280,33 @@ impl TiledCopy {
 }
 
 impl CopyThreadLayout<'_> {
-    /// The thread.
+    /// Returns the thread.
     #[must_use]
     pub fn thread(&self) -> i64 {
         self.thread
     }
 
-    /// What this thread reads of a source: `(values, RestM, RestN, …)` and where it begins. The values are
+    /// Returns the part of a source that this thread reads: `(values, RestM, RestN, …)` and its start. The values are
     /// `(values of one instruction, instructions)`.
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or as the algebra.
+    /// [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "partition_S")]
     pub fn partition_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_s(tensor)?, &At::Leaf(self.thread))
     }
 
-    /// What this thread writes of a destination; as [`partition_s`](Self::partition_s).
+    /// Returns the part of a destination that this thread writes; see [`partition_s`](Self::partition_s).
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or as the algebra.
+    /// [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "partition_D")]
     pub fn partition_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_d(tensor)?, &At::Leaf(self.thread))
     }
 }
 
-/// As MoYe's `show` prints it.
+/// Prints the copy like MoYe's `show`.
 impl fmt::Display for TiledCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "TiledCopy")?;

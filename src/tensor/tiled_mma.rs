@@ -12,7 +12,7 @@ use crate::{
     layout::{Codomain, Coord, Layout, Tile, Tiler, Tuple, TvLayout},
 };
 
-/// Which of M, N, K an operand's modes are.
+/// Returns the positions of an operand's modes in (M, N, K).
 pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
     match operand {
         MmaOperand::A => [0, 2],
@@ -26,9 +26,9 @@ pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
 pub struct TiledMma {
     atom: &'static MmaAtom,
     shape: [i64; 3],
-    /// (V, M, N, K) to the thread's number.
+    /// (V, M, N, K) → thread number.
     thr_layout_vmnk: Layout,
-    /// What each of M, N, K is divided by before the atom sees it.
+    /// The tilers that divide M, N and K before the atom is applied.
     permutation: [Tiler; 3],
 }
 
@@ -41,13 +41,13 @@ pub struct MmaThreadLayout<'a> {
 }
 
 impl TiledMma {
-    /// `atom_layout` says how atoms lie side by side along M, N and K and which number each has; missing modes are 1.
-    /// `permutation` is a tuple of up to three of `..` (leave it), an extent (the tile grows to it, values repeat) or a layout (the
-    /// mode's coordinates are permuted by it).
+    /// Creates the product. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes are 1. `permutation`
+    /// is a tuple of up to three of `..` (unchanged), an extent (the tile grows to it, values repeat) or a layout (which
+    /// permutes the mode's coordinates).
     ///
     /// # Errors
-    /// If the algebra has no answer, also for a permutation that does not fit the atoms; [`TensorError::Modes`] for more than three
-    /// modes; [`TensorError::Atoms`] for atoms that share threads or leave some of their warps out.
+    /// If the layout algebra has no valid result, also for a permutation that does not match the atoms; [`TensorError::Modes`]
+    /// for more than three modes; [`TensorError::Atoms`] for atoms that share threads or do not use all threads of their warps.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
         atom: &'static MmaAtom,
@@ -86,25 +86,25 @@ impl TiledMma {
         format!("tiled mma {}", self.atom.name())
     }
 
-    /// The instruction.
+    /// Returns the instruction.
     #[must_use]
     pub fn atom(&self) -> &'static MmaAtom {
         self.atom
     }
 
-    /// (V, M, N, K) to the thread's number: V counts the threads of one instruction.
+    /// Returns the layout (V, M, N, K) → thread number, where V counts the threads of one instruction.
     #[must_use]
     pub fn thr_layout_vmnk(&self) -> &Layout {
         &self.thr_layout_vmnk
     }
 
-    /// Threads that take part.
+    /// Returns the number of participating threads.
     #[must_use]
     pub fn threads(&self) -> i64 {
         self.thr_layout_vmnk.size()
     }
 
-    /// Extents of the tile along M, N and K.
+    /// Returns the extents of the tile along M, N and K.
     #[doc(alias = "tile_size_mnk")]
     #[must_use]
     pub fn tile(&self) -> [i64; 3] {
@@ -114,10 +114,11 @@ impl TiledMma {
         })
     }
 
-    /// `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))` of a tensor seen as `operand`; for B and C, N or M in their places.
+    /// Returns `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))` of a tensor as `operand`; for B and C, with N or M in the
+    /// place of M or K.
     ///
     /// # Errors
-    /// [`TensorError::Rank`] for a tensor of fewer than two modes; as the algebra.
+    /// [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
     #[doc(alias = "thrfrg_A")]
     #[doc(alias = "thrfrg_B")]
     #[doc(alias = "thrfrg_C")]
@@ -144,7 +145,7 @@ impl TiledMma {
         Ok(tv.zipped_divide(Tiler::from(vec![Tiler::from(..), threads]))?)
     }
 
-    /// [`thrfrg`](Self::thrfrg) as `(thread, values, (RestM, RestK, …))`.
+    /// Returns [`thrfrg`](Self::thrfrg) as `(thread, values, (RestM, RestK, …))`.
     pub(super) fn divide<D: Codomain>(
         &self,
         operand: MmaOperand,
@@ -155,35 +156,37 @@ impl TiledMma {
         Ok(Layout::concat([divided.mode(0)?, fragment.mode(0)?, fragment.mode(1)?]))
     }
 
-    /// (thread, value) onto the tile of A, column-major `(m, k)`. Threads that differ only in N hold the same.
+    /// Returns the layout (thread, value) → tile of A, column-major `(m, k)`. Threads that differ only in N own the same
+    /// elements.
     ///
     /// # Errors
-    /// As the algebra.
+    /// Those of the layout algebra.
     #[doc(alias = "get_layoutA_TV")]
     pub fn layout_a_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::A)
     }
 
-    /// (thread, value) onto the tile of B, column-major `(n, k)`. Threads that differ only in M hold the same.
+    /// Returns the layout (thread, value) → tile of B, column-major `(n, k)`. Threads that differ only in M own the same
+    /// elements.
     ///
     /// # Errors
-    /// As the algebra.
+    /// Those of the layout algebra.
     #[doc(alias = "get_layoutB_TV")]
     pub fn layout_b_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::B)
     }
 
-    /// (thread, value) onto the tile of C, column-major `(m, n)`. Threads that differ only in K hold the same (CuTe's map runs
-    /// past the tile for them).
+    /// Returns the layout (thread, value) → tile of C, column-major `(m, n)`. Threads that differ only in K own the same elements
+    /// (CuTe's map extends past the tile for them).
     ///
     /// # Errors
-    /// As the algebra.
+    /// Those of the layout algebra.
     #[doc(alias = "get_layoutC_TV")]
     pub fn layout_c_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::C)
     }
 
-    /// The extents of an operand's tile.
+    /// Returns the extents of an operand's tile.
     #[must_use]
     pub fn operand_tile(&self, operand: MmaOperand) -> [i64; 2] {
         modes(operand).map(|mode| self.tile()[mode])
@@ -210,17 +213,17 @@ impl TiledMma {
     /// Returns which thread owns which element of an operand's tile.
     ///
     /// # Errors
-    /// As the algebra.
+    /// Those of the layout algebra.
     pub fn map(&self, operand: MmaOperand) -> Result<TvLayout, TensorError> {
         let [rows, cols] = self.operand_tile(operand);
         let name = format!("{}, {operand:?}", self.name());
         Ok(TvLayout::new(name, (rows, cols), self.layout_tv(operand)?)?)
     }
 
-    /// The view of one thread.
+    /// Returns the view of one thread.
     ///
     /// # Errors
-    /// [`TensorError::Thread`] if there is no such thread.
+    /// [`TensorError::Thread`] if the product does not have this thread.
     #[doc(alias = "get_thread_slice")]
     pub fn get_slice(&self, thread: i64) -> Result<MmaThreadLayout<'_>, TensorError> {
         let threads = self.threads();
@@ -232,10 +235,10 @@ impl TiledMma {
         Ok(MmaThreadLayout { mma: self, coord })
     }
 
-    /// The shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols`.
+    /// Returns the shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols`.
     ///
     /// # Errors
-    /// As the algebra.
+    /// Those of the layout algebra.
     #[doc(alias = "partition_shape_C")]
     pub fn fragment_shape(&self, operand: MmaOperand, rows: i64, cols: i64) -> Result<Coord, TensorError> {
         let part = self.get_slice(0)?.partition(operand, &Layout::column_major((rows, cols))?)?;
@@ -253,7 +256,7 @@ fn tiler_size(tiler: &Tiler) -> i64 {
 }
 
 impl MmaThreadLayout<'_> {
-    /// The thread's coordinate: V within an instruction, and the instruction's place along M, N and K.
+    /// Returns the thread's coordinate: V within an instruction, and the position of the instruction along M, N and K.
     #[must_use]
     pub fn coord(&self) -> [i64; 4] {
         self.coord
@@ -265,10 +268,10 @@ impl MmaThreadLayout<'_> {
         Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
     }
 
-    /// This thread's part of a tensor seen as `operand`: `(values, Rest, Rest, …)` and where it begins.
+    /// Returns this thread's part of a tensor as `operand`: `(values, Rest, Rest, …)` and its start.
     ///
     /// # Errors
-    /// [`TensorError::Rank`] for a tensor of fewer than two modes; as the algebra.
+    /// [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
     pub fn partition<D: Codomain>(
         &self,
         operand: MmaOperand,
@@ -277,52 +280,52 @@ impl MmaThreadLayout<'_> {
         unzip_rest(&self.mma.divide(operand, tensor)?, &self.at(operand))
     }
 
-    /// This thread's part of A, `(values, RestM, RestK, …)`.
+    /// Returns this thread's part of A, `(values, RestM, RestK, …)`.
     ///
     /// # Errors
-    /// As [`partition`](Self::partition).
+    /// Those of [`partition`](Self::partition).
     pub fn partition_a<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::A, tensor)
     }
 
-    /// This thread's part of B, `(values, RestN, RestK, …)`.
+    /// Returns this thread's part of B, `(values, RestN, RestK, …)`.
     ///
     /// # Errors
-    /// As [`partition`](Self::partition).
+    /// Those of [`partition`](Self::partition).
     pub fn partition_b<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::B, tensor)
     }
 
-    /// This thread's part of C, `(values, RestM, RestN, …)`.
+    /// Returns this thread's part of C, `(values, RestM, RestN, …)`.
     ///
     /// # Errors
-    /// As [`partition`](Self::partition).
+    /// Those of [`partition`](Self::partition).
     pub fn partition_c<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// The layout of registers for a partition of A or B: the instruction's values fastest, the rest in the order of the
+    /// Returns the layout of registers for a partition of A or B: the instruction's values fastest, the rest in the order of the
     /// partition's strides.
     ///
     /// # Errors
-    /// As [`Layout::fragment_like`].
+    /// Those of [`Layout::fragment_like`].
     #[doc(alias = "make_fragment_A")]
     #[doc(alias = "make_fragment_B")]
     pub fn fragment_ab(&self, partition: &Layout) -> Result<Layout, TensorError> {
         Ok(partition.fragment_like()?)
     }
 
-    /// The layout of registers for a partition of C: column-major.
+    /// Returns the layout of registers for a partition of C: column-major.
     ///
     /// # Errors
-    /// As [`Layout::column_major`].
+    /// Those of [`Layout::column_major`].
     #[doc(alias = "make_fragment_C")]
     pub fn fragment_c(&self, partition: &Layout) -> Result<Layout, TensorError> {
         Ok(Layout::column_major(partition.shape().clone())?)
     }
 }
 
-/// As MoYe's `show` prints it.
+/// Prints the product like MoYe's `show`.
 impl fmt::Display for TiledMma {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [m, n, k] = self.shape;

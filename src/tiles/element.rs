@@ -1,4 +1,4 @@
-//! Register-tile layouts as types, and the (thread, value) layouts that they name.
+//! Register-tile layouts as types, and the (thread, value) layouts that they denote.
 
 use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
@@ -31,7 +31,8 @@ impl RegisterLayout for Col {
     const LAYOUT: TileLayout = TileLayout::Col;
 }
 
-/// The (lane, value) layout of a tile of `height`×`width` subtiles: [`rt_base`] repeated, subtiles in register order row by row.
+/// Returns the (lane, value) layout of a tile of `height`×`width` subtiles: [`rt_base`] repeated, subtiles in register order
+/// row by row.
 pub(super) fn register_layout<T: TensorElement, L: RegisterLayout>(height: usize, width: usize) -> TvLayout {
     TvLayout::tiled(&rt_base(L::LAYOUT, ElementWidth::of(T::SIZE)), height as u32, width as u32)
         .expect("a register tile has few elements")

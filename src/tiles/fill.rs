@@ -1,4 +1,4 @@
-//! Shared tiles from global memory: asynchronous copies where the alignment allows, plain ones elsewhere.
+//! Filling shared tiles from global memory: asynchronous copies where the alignment allows, plain copies otherwise.
 
 use std::panic::Location;
 
@@ -14,11 +14,11 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Fills the tile from global memory with all threads of the block; elements past the matrix's edges become 0.
+    /// Fills the tile from global memory with all threads of the block; out-of-bounds elements become 0.
     ///
-    /// The widest copy that the known alignment allows is used: `cp.async` of 16, 8 or 4 bytes (sm_80), or else loads and
-    /// stores. Either way the data are [`Pending`]. Inside an emitted loop a barrier comes first, as threads may still be reading
-    /// the tile of the iteration before.
+    /// Uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80), otherwise loads and
+    /// stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
+    /// be reading the tile of the previous iteration.
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
@@ -27,7 +27,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         tensor::Pending::new(k, Filled { tile: self }, asynchronous)
     }
 
-    /// Begins to copy a tile here, and tells whether it arrives later.
+    /// Starts the copy into the tile and returns whether it is asynchronous.
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A>) -> bool {
         let k = self.tensor.kernel();
@@ -46,7 +46,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 }
 
-/// Bytes that one access copies of a row: as many as its alignment allows for `cp.async`, or 16 where elements are copied one by one
+/// Returns the bytes per access to a row: the largest `cp.async` that the alignment allows, or 16 if single elements are loaded
 /// and stored together.
 fn access_bytes<T: TensorElement>(from: &Tensor<'_, Global, T, Read>) -> u32 {
     let asynchronous = from.kernel().target().features().contains(Features::AMPERE);
@@ -54,18 +54,18 @@ fn access_bytes<T: TensorElement>(from: &Tensor<'_, Global, T, Read>) -> u32 {
     aligned.filter(|_| asynchronous).unwrap_or(16).max(T::SIZE)
 }
 
-/// How a tile's rows are split among threads: blocks of `cols`×`rows` threads, each copying one access of a row at a time.
+/// The distribution of a tile's rows over threads: `cols`×`rows` threads, each of which copies one access of a row at a time.
 struct Split {
     /// Threads along a row and across rows; both divide the tile.
     cols: u32,
     rows: u32,
-    /// Accesses in a row, and bytes of each.
+    /// Accesses per row, and bytes per access.
     per_row: u32,
     bytes: u32,
 }
 
 impl Split {
-    /// Of at most `threads` threads, as many as divide a tile of `rows` rows of `row_bytes` bytes.
+    /// Uses the largest number of threads, at most `threads`, that divides a tile of `rows` rows of `row_bytes` bytes.
     fn new(threads: u32, rows: u32, row_bytes: u32, bytes: u32) -> Self {
         let per_row = row_bytes / bytes;
         let largest =
@@ -78,7 +78,7 @@ impl Split {
         self.cols * self.rows
     }
 
-    /// (thread, value) onto `row + rows · col` of a tile of elements of `size` bytes.
+    /// Returns the layout (thread, value) → `row + rows · col` of a tile with elements of `size` bytes.
     fn layout(&self, rows: u32, size: u32) -> Layout {
         let access = self.bytes / size;
         let (threads, thread_steps) = ((self.cols, self.rows), (access * rows, 1));

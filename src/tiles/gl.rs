@@ -1,4 +1,4 @@
-//! Matrices in global memory, with sizes and strides that may be known only at launch.
+//! Matrices in global memory with static or dynamic sizes and strides.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::{
     tensor::{Tensor, TensorElement},
 };
 
-/// Sizes and strides of a matrix, in elements; each a constant or a register.
+/// The sizes and strides of a matrix, in elements; each is a constant or a register.
 #[derive(Clone, Copy, Debug)]
 pub struct GlLayout<'k> {
     rows: Val<'k, u32>,
@@ -16,26 +16,26 @@ pub struct GlLayout<'k> {
     col_stride: Val<'k, u32>,
 }
 
-/// A matrix of contiguous rows.
+/// Returns the layout of a matrix with contiguous rows.
 pub fn row_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
     let (rows, cols) = (rows.into(), cols.into());
     GlLayout { rows, cols, row_stride: cols, col_stride: 1.into() }
 }
 
-/// A matrix of contiguous columns.
+/// Returns the layout of a matrix with contiguous columns.
 pub fn col_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
     let (rows, cols) = (rows.into(), cols.into());
     GlLayout { rows, cols, row_stride: 1.into(), col_stride: rows }
 }
 
 impl<'k> GlLayout<'k> {
-    /// With `stride` elements from one row to the next, such as a padded pitch or a matrix inside a larger one.
+    /// Sets the distance in elements between rows, for a padded pitch or a matrix inside a larger one.
     #[must_use]
     pub fn with_row_stride(self, stride: impl Into<Val<'k, u32>>) -> Self {
         Self { row_stride: stride.into(), ..self }
     }
 
-    /// With `stride` elements from one column to the next.
+    /// Sets the distance in elements between columns.
     #[must_use]
     pub fn with_col_stride(self, stride: impl Into<Val<'k, u32>>) -> Self {
         Self { col_stride: stride.into(), ..self }
@@ -47,7 +47,7 @@ pub struct Gl<'k, T: TensorElement, A> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix in global memory, as large as the tile that it is copied to or from. Tile (`row`, `col`) begins at
+/// A tile of a matrix in global memory, with the size of the tile that it is copied to or from. Tile (`row`, `col`) starts at
 /// element (`row` · height, `col` · width); elements past the matrix's edges are read as zero and never written.
 pub struct GlTile<'k, T: TensorElement, A> {
     tensor: Tensor<'k, Global, T, A>,
@@ -80,7 +80,8 @@ impl<T: TensorElement, A> fmt::Debug for GlTile<'_, T, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// A matrix in a buffer parameter: `k.global(a, row_major(m, n))`. A launch checks that the buffer is large enough for it.
+    /// Returns the matrix in a buffer parameter: `k.global(a, row_major(m, n))`. Each launch checks that the buffer is large
+    /// enough for it.
     ///
     /// Rejected when the kernel is built: what [`tensor`](Self::tensor) rejects.
     #[track_caller]
@@ -95,18 +96,18 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> Gl<'k, T, A> {
-    /// Tile (`row`, `col`), counted in tiles.
+    /// Returns tile (`row`, `col`), in units of tiles.
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A> {
         GlTile { tensor: self.tensor.clone(), row: row.into(), col: col.into() }
     }
 
-    /// The matrix as a tensor `(row, col)`, whose tiles are predicated at the edges.
+    /// Returns the matrix as a tensor `(row, col)` whose tiles are predicated at the edges.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Global, T, A> {
         self.tensor.clone()
     }
 
-    /// Element (`row`, `col`); accesses to it happen only if it is within the matrix.
+    /// Returns element (`row`, `col`); it is accessed only if it is within the matrix.
     #[track_caller]
     pub fn at(
         &self,
@@ -122,12 +123,12 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
         self.tensor.kernel()
     }
 
-    /// Tile coordinates.
+    /// Returns the tile coordinates.
     pub(super) fn coordinates(&self) -> [Val<'k, u32>; 2] {
         [self.row, self.col]
     }
 
-    /// The tile of `rows`×`cols` elements as a tensor.
+    /// Returns the tile of `rows`×`cols` elements as a tensor.
     #[track_caller]
     pub(super) fn tensor(&self, rows: u32, cols: u32) -> Tensor<'k, Global, T, A> {
         self.tensor.local_tile((rows, cols), (self.row, self.col))

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// A tile of `f` of every register: of pairs of 16-bit elements, or of single f32.
+    /// Applies `f` to every register: to pairs of 16-bit elements, or to single f32 elements.
     #[must_use]
     #[track_caller]
     pub fn map(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
@@ -21,7 +21,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(k, registers)
     }
 
-    /// A tile of `f` of every two corresponding registers of this tile and `other`.
+    /// Applies `f` to the corresponding registers of this tile and `other`.
     #[must_use]
     #[track_caller]
     pub fn zip(
@@ -35,8 +35,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(k, registers)
     }
 
-    /// The tile in element type `U`, rounded to nearest even where needed. No element changes its lane, so an f32 accumulator
-    /// becomes operand A of the next product without a shuffle.
+    /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32
+    /// accumulator becomes operand A of the next product without a shuffle.
     #[must_use]
     #[track_caller]
     pub fn convert<U: FloatElement>(&self) -> Rt<'k, U, H, W, L>
@@ -45,7 +45,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     {
         let (k, words) = (self.kernel(), self.registers());
         let mut registers = Vec::with_capacity(Rt::<U, H, W, L>::REGISTERS);
-        // Two adjacent elements at a time, whichever word is the wider.
+        // Two adjacent elements at a time, regardless of which word is wider.
         for words in words.chunks(2 / T::PER_WORD) {
             let converted = || {
                 let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
@@ -58,21 +58,21 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 }
 
 impl<'k, T: Arithmetic, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// The sum, element by element.
+    /// Returns the elementwise sum.
     #[must_use]
     #[track_caller]
     pub fn add(&self, other: &Self) -> Self {
         self.kernel().located(Location::caller(), || self.zip(other, |x, y| x + y))
     }
 
-    /// The product, element by element.
+    /// Returns the elementwise product.
     #[must_use]
     #[track_caller]
     pub fn mul(&self, other: &Self) -> Self {
         self.kernel().located(Location::caller(), || self.zip(other, |x, y| x * y))
     }
 
-    /// Every element times `factor`.
+    /// Multiplies every element by `factor`.
     #[must_use]
     #[track_caller]
     pub fn scale(&self, factor: T) -> Self {

@@ -1,4 +1,4 @@
-//! Products of register tiles on the tensor cores.
+//! Products of register tiles on tensor cores.
 
 use super::{
     element::{Col, Row},
@@ -13,9 +13,9 @@ use crate::{
 };
 
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
-    /// This tile plus A·B: A is `M`×`K` subtiles, B `K`×`N`. Two `mma.m16n8k16` for each 16×16×16.
+    /// Returns this tile plus A·B, where A is `M`×`K` and B `K`×`N` subtiles. Emits two `mma.m16n8k16` per 16×16×16.
     ///
-    /// The sum is in place: the tile's own registers are overwritten.
+    /// Accumulates in place: the tile's own registers are overwritten.
     #[doc(alias = "mma_AB")]
     #[must_use]
     #[track_caller]
@@ -28,9 +28,9 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self
     }
 
-    /// This tile plus A·Bᵀ: A is `M`×`K` subtiles, B `N`×`K`. Two `mma.m16n8k16` for each 16×16×16.
+    /// Returns this tile plus A·Bᵀ, where A is `M`×`K` and B `N`×`K` subtiles. Emits two `mma.m16n8k16` per 16×16×16.
     ///
-    /// The sum is in place: the tile's own registers are overwritten.
+    /// Accumulates in place: the tile's own registers are overwritten.
     #[doc(alias = "mma_ABt")]
     #[must_use]
     #[track_caller]
@@ -39,7 +39,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         T: TensorElement<Word: HalfPair>,
         C::Word: Accumulator<T::Word>,
     {
-        // A row-layout subtile of B is the column-layout subtile of its transpose, register for register.
+        // A row-layout subtile of B has the same registers as the column-layout subtile of its transpose.
         self.accumulate::<T, K>(|i, k| a.subtile_registers(i, k), |k, j| b.subtile_registers(j, k));
         self
     }
@@ -59,7 +59,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
                 let a = a(i, k);
                 for j in 0..N {
                     let (b, c) = (b(k, j), self.subtile_registers(i, j));
-                    // Columns 0–7 take pairs 0 and 2 of B, columns 8–15 pairs 1 and 3.
+                    // Columns 0–7 use pairs 0 and 2 of B, columns 8–15 pairs 1 and 3.
                     for (n, c) in c.chunks(Self::SUBTILE_REGISTERS / 2).enumerate() {
                         kernel.mma_m16n8k16_of_words::<T::Word, C::Word>(a, &[b[n], b[n + 2]], c);
                     }

@@ -1,4 +1,4 @@
-//! Multi-stage pipelines: the next tiles are in flight while the current ones are worked on.
+//! Multi-stage pipelines: later tiles are in flight while the current ones are processed.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -21,20 +21,20 @@ use crate::{
 /// # let a = k.global(a, row_major(16, 64));
 /// let stages = k.pipeline::<(St<bf16, 1, 1>,), 3>();
 /// let sum = stages.run(4, k.zeros::<Rt<bf16, 1, 1>>(),
-///     |i, stage| stage.fill((a.tile(0, i),)),   // runs ahead by two stages
-///     |sum, (tile,)| sum.add(&tile.load()));    // waited for
+///     |i, stage| stage.fill((a.tile(0, i),)),   // two stages ahead
+///     |sum, (tile,)| sum.add(&tile.load()));    // after the wait
 /// # drop(sum);
 /// # })?;
 /// # Ok::<(), warpwright::ptx::BuildError>(())
 /// ```
 pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
     k: Builder<'k>,
-    /// Stage 0; stage `s` is `s` · [`STAGE_BYTES`](StageTiles::STAGE_BYTES) further on.
+    /// The address of stage 0; stage `s` is at offset `s` · [`STAGE_BYTES`](StageTiles::STAGE_BYTES).
     base: Ptr<'k, u8, Shared>,
     tiles: PhantomData<Tiles>,
 }
 
-/// A stage whose tiles no thread reads any more.
+/// A stage whose tiles are no longer read by any thread.
 pub struct Stage<'k, Tiles: StageTiles<'k>> {
     tiles: Tiles,
     k: PhantomData<Builder<'k>>,
@@ -64,21 +64,21 @@ impl<Tiles> fmt::Debug for Filling<'_, Tiles> {
     }
 }
 
-/// A tuple of shared tiles that make up a stage.
+/// A tuple of shared tiles that form a stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a pipeline's stage",
     note = "a stage is a tuple of one to four shared tiles, such as `(St<bf16, 4, 2>, St<bf16, 2, 4>)`"
 )]
 pub trait StageTiles<'k>: Sized {
-    /// The tiles once their data have arrived.
+    /// The tiles after their data have arrived.
     type Filled;
-    /// Bytes of one stage.
+    /// The size of a stage in bytes.
     const STAGE_BYTES: u32;
 
     #[doc(hidden)]
     #[track_caller]
     fn at(base: Ptr<'k, u8, Shared>) -> Self;
-    /// Computes what addresses of the tiles need of the lane, outside of the loop that uses it.
+    /// Computes the lane-dependent parts of the tiles' addresses outside of the loop that uses them.
     #[doc(hidden)]
     #[track_caller]
     fn prepare(&self);
@@ -86,7 +86,7 @@ pub trait StageTiles<'k>: Sized {
     fn filled(self) -> Self::Filled;
 }
 
-/// Tiles of global memory that fill a stage of `Tiles`, one for each.
+/// The tiles of global memory that fill a stage of `Tiles`, one for each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
@@ -96,11 +96,11 @@ pub trait Sources<'k, Tiles> {
     fn fill(self, tiles: Tiles, at: &'static Location<'static>);
 }
 
-/// Stages start at multiples of this, which suits every swizzle.
+/// The alignment of stages in bytes, sufficient for every swizzle.
 const STAGE_ALIGN: u32 = 1024;
 
 impl<'k> Builder<'k> {
-    /// A pipeline of `N` stages (at least 2): `k.pipeline::<(St<bf16, 4, 2>, St<bf16, 2, 4>), 3>()`.
+    /// Creates a pipeline of `N` stages (at least 2): `k.pipeline::<(St<bf16, 4, 2>, St<bf16, 2, 4>), 3>()`.
     #[track_caller]
     pub fn pipeline<Tiles: StageTiles<'k>, const N: usize>(self) -> Pipeline<'k, Tiles, N> {
         const { assert!(N >= 2, "a pipeline has at least two stages: one to fill and one to work on") };
@@ -112,7 +112,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
-    /// Begins to fill the stage with all threads of the block.
+    /// Starts to fill the stage with all threads of the block.
     #[track_caller]
     pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
         from.fill(self.tiles, Location::caller());
@@ -121,11 +121,11 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
-    /// Fills and works on `count` stages in turn, `N − 1` of them ahead of the work.
+    /// Processes `count` stages in turn, with up to `N − 1` later stages in flight.
     ///
-    /// `fill` is called for the first stages and once in the loop; `work` is called once and borrows the stage. All threads of the
-    /// block must call this. One barrier an iteration makes all threads' copies visible to all, and orders their reads of the
-    /// stage that is filled next before the copies.
+    /// `fill` is called for the first stages and once in the loop; `work` is called once and borrows the stage. All threads of
+    /// the block must execute the call. One barrier per iteration makes the copies visible to all threads and orders their
+    /// reads of the stage that is filled next before the new copies.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -152,7 +152,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
                 let stage = Stage { tiles: Tiles::at(stage), k: PhantomData };
                 let Filling { .. } = k.unlocated(|| fill(i, stage));
             });
-            // A group even if nothing was copied, so that groups count stages.
+            // Commit a group even if nothing was copied, so that groups count stages.
             k.commit_copies();
         };
         k.sync_in_loop();
@@ -178,7 +178,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.base.advance(offset).assume_aligned(STAGE_ALIGN)
     }
 
-    /// The offset of the stage after the one at `offset`.
+    /// Returns the offset of the stage after the one at `offset`.
     #[track_caller]
     fn next(&self, offset: Val<'k, u32>) -> Val<'k, u32> {
         let last = (N as u32 - 1) * Tiles::STAGE_BYTES;
@@ -186,7 +186,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     }
 }
 
-/// The next tile's address in a stage; `next` moves past its `bytes`.
+/// Returns the address of the next tile in a stage and advances `next` by `bytes`.
 fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
     let start = *next;
     *next = start.byte_offset(bytes.next_multiple_of(STAGE_ALIGN).into());

@@ -1,4 +1,4 @@
-//! Register tiles from and to global and shared memory: each lane's part, by the (lane, value) layout that the tile's type names.
+//! Copies between register tiles and global or shared memory, with the (lane, value) layout of the tile's type.
 
 use std::{fmt, panic::Location};
 
@@ -16,9 +16,9 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Loads a tile of global memory; elements past the matrix's edges are 0 and not read.
+    /// Loads a tile from global memory; elements past the matrix's edges are 0 and are not read.
     ///
-    /// Each lane reads its own elements, with the widest accesses that are known to be aligned.
+    /// Each lane loads its own elements, with the widest accesses that are known to be aligned.
     #[track_caller]
     pub fn load<A: Readable>(from: GlTile<'k, T, A>) -> Self {
         let k = from.kernel();
@@ -48,7 +48,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Stores a register tile of the same size, with `stmatrix` where the target has it (sm_90).
+    /// Stores a register tile of the same size, with `stmatrix` if the target supports it (sm_90).
     #[track_caller]
     pub fn store<L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) -> Pending<'k, Self> {
         let k = tile.kernel();
@@ -62,8 +62,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 }
 
-/// A rectangle of a [`Filled`] tile, as large as the register tile that it is loaded into. As long as it lives, the tile cannot be
-/// filled again.
+/// A rectangle of a [`Filled`] tile, with the size of the register tile that it is loaded into. While it exists, the tile
+/// cannot be filled again.
 pub struct Subtile<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     row: Val<'k, u32>,
@@ -78,21 +78,21 @@ impl<T: TensorElement> fmt::Debug for Subtile<'_, '_, T> {
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
     /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile, `ldmatrix.trans` for a
-    /// [`Col`](super::Col) tile of 16-bit elements, and plain accesses elsewhere.
+    /// [`Col`](super::Col) tile of 16-bit elements, otherwise with plain accesses.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         self.subtile(0, 0).load()
     }
 
-    /// The rectangle that begins at subtile (`row`, `col`), counted in 16×16 subtiles (16×32 for elements of 8 bits): a warp's own
-    /// part of the tile.
+    /// Returns the rectangle that starts at subtile (`row`, `col`), in units of 16×16 subtiles (16×32 for 8-bit elements):
+    /// the part of the tile that one warp uses.
     pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
         Subtile { tile: &self.tile.tensor, row: row.into(), col: col.into() }
     }
 }
 
 impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
-    /// Loads a rectangle of `H`×`W` subtiles into registers; instructions as in [`Filled::load`].
+    /// Loads a rectangle of `H`×`W` subtiles into registers, with the instructions of [`Filled::load`].
     #[track_caller]
     pub fn load<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         let k = self.tile.kernel();
@@ -102,7 +102,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
             if self.is_contiguous(W, Rt::<'k, T, 1, 1, L>::SUBTILE[1]) {
                 self.load_part::<L>(&tile.fragment, self.col, H, W);
             } else {
-                // Columns of subtiles may be in different blocks of the swizzle: each has its own start.
+                // Columns of subtiles may be in different blocks of the swizzle, so each has its own start address.
                 let columns = tile.subtile_columns();
                 for (j, column) in (0..).zip(columns) {
                     self.load_part::<L>(&column, self.col + j, H, 1);
@@ -127,7 +127,8 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         copy(fragment, &rectangle.lane_part(&register_layout::<T, L>(height, width), lane));
     }
 
-    /// Whether `width` columns of subtiles from here have one affine layout: within a block of the swizzle, or in whole blocks.
+    /// Returns whether `width` columns of subtiles, starting here, have one affine layout: within a block of the swizzle, or in
+    /// whole blocks.
     fn is_contiguous(&self, width: usize, unit: u32) -> bool {
         let cols = self.tile.shape().mode(1);
         let block = cols.and_then(|cols| cols.mode(0)).map_or(1, IntTuple::size) / i64::from(unit);
@@ -136,7 +137,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         whole && self.col.is_multiple_of(width.min(block))
     }
 
-    /// Refuses a rectangle at a constant position that reaches past the tile's edge.
+    /// Rejects a rectangle at a constant position that extends past the tile's edge.
     #[track_caller]
     fn check_bounds(&self, [height, width]: [usize; 2], unit: [u32; 2]) {
         let modes = [(self.row, height, unit[0]), (self.col, width, unit[1])];

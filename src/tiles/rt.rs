@@ -10,13 +10,13 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, splat},
 };
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for elements of 8 bits) in the registers of one warp's 32 lanes: a
-/// [`Fragment`] whose (lane, value) layout is named by the type.
+/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] whose
+/// (lane, value) layout is determined by the type.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout
-/// [`Row`], and transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)): so a `Row` tile is operand A of
-/// `mma.m16n8k16` as it is, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane has `H·W·4` registers of
-/// 16-bit pairs, or `H·W·8` of f32.
+/// [`Row`], and transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)). A `Row` tile is therefore
+/// operand A of `mma.m16n8k16` without conversion, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane
+/// has `H·W·4` registers of 16-bit pairs, or `H·W·8` of f32.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
 pub struct Rt<'k, T: TensorElement, const H: usize, const W: usize, L = Row> {
@@ -31,33 +31,33 @@ impl<T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> fmt::D
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Rows.
+    /// The number of rows.
     pub const ROWS: u32 = Self::SUBTILE[0] * H as u32;
-    /// Columns.
+    /// The number of columns.
     pub const COLS: u32 = Self::SUBTILE[1] * W as u32;
-    /// Registers of one lane.
+    /// The number of registers per lane.
     pub const REGISTERS: usize = H * W * Self::SUBTILE_REGISTERS;
-    /// Registers of one lane for a subtile.
+    /// The number of registers per lane and subtile.
     pub(super) const SUBTILE_REGISTERS: usize =
         (Self::SUBTILE[0] * Self::SUBTILE[1] / 32) as usize / T::PER_WORD;
-    /// Rows and columns of a subtile: it is longer along the words of narrow elements.
+    /// Rows and columns of a subtile; subtiles of narrow elements are longer along the words.
     pub(super) const SUBTILE: [u32; 2] = match L::LAYOUT {
         TileLayout::Row => [SUBTILE_SIDE, T::SUBTILE_LENGTH],
         TileLayout::Col => [T::SUBTILE_LENGTH, SUBTILE_SIDE],
     };
 
-    /// The values of a lane, in register order.
+    /// Returns the layout of a lane's values, in register order.
     fn values() -> Layout {
         Layout::new((Self::REGISTERS * T::PER_WORD) as i64, 1).expect("the registers of a tile are few")
     }
 
-    /// A tile whose registers are all written before it is read.
+    /// Returns a tile whose registers must all be written before it is read.
     #[track_caller]
     pub(super) fn uninitialized(k: Builder<'k>) -> Self {
         Self { fragment: Fragment::uninitialized(k, &Self::values(), T::Word::CLASS), layout: PhantomData }
     }
 
-    /// A tile that owns these registers.
+    /// Returns a tile that owns these registers.
     pub(super) fn of_registers(k: Builder<'k>, registers: impl IntoIterator<Item = RegId>) -> Self {
         Self { fragment: Fragment::over(k, registers, Self::values()), layout: PhantomData }
     }
@@ -66,7 +66,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fragment.kernel()
     }
 
-    /// Returns which lane owns which element: the layout that drives every load, store and product of the tile.
+    /// Returns the (lane, value) layout, which every load, store and product of the tile uses.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -81,10 +81,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         register_layout::<T, L>(H, W)
     }
 
-    /// Returns the lane and the register of element (`row`, `col`).
+    /// Returns the lane, register and slot of element (`row`, `col`).
     ///
     /// # Errors
-    /// [`TvError::Coordinate`] outside of the tile.
+    /// [`TvError::Coordinate`] if the element is outside of the tile.
     pub fn owner(row: u32, col: u32) -> Result<Owner, TvError> {
         Self::fragment().owner((row, col))
     }
@@ -92,17 +92,17 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns the elements of a lane, in register order.
     ///
     /// # Errors
-    /// [`TvError::Thread`] for a lane past the last.
+    /// [`TvError::Thread`] if `lane` is 32 or more.
     pub fn elements(lane: u32) -> Result<Vec<Element>, TvError> {
         Self::fragment().elements(lane.into())
     }
 
-    /// Panics, naming the element, unless every element has exactly one owner.
+    /// Panics unless every element has exactly one owner; the message names the element.
     pub fn assert_bijective() {
         Self::fragment().assert_bijective();
     }
 
-    /// Every element `value`.
+    /// Returns a tile with `value` in every element.
     #[track_caller]
     pub fn filled(k: Builder<'k>, value: T) -> Self {
         let (tile, word) = (Self::uninitialized(k), Val::from(splat(value)));
@@ -112,20 +112,20 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         tile
     }
 
-    /// The lane's registers, in the order that [`fragment`](Self::fragment) numbers them: to compute with, or to look at.
-    /// A handle is refused once the tile's own register has been overwritten, by `mma` or through a fragment.
+    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment), to compute with or to inspect.
+    /// A handle is rejected after the tile's register has been overwritten by `mma` or through a fragment.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         let k = self.kernel();
         self.fragment.all_registers().iter().map(|&register| Val::from_reg(k.current(register), k)).collect()
     }
 
-    /// The registers of subtile (`i`, `j`).
+    /// Returns the registers of subtile (`i`, `j`).
     pub(super) fn subtile_registers(&self, i: usize, j: usize) -> &[RegId] {
         let at = (i * W + j) * Self::SUBTILE_REGISTERS;
         &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
     }
 
-    /// The registers of each column of subtiles, from top to bottom.
+    /// Returns the registers of each column of subtiles, from top to bottom.
     pub(super) fn subtile_columns(&self) -> impl Iterator<Item = Fragment<'k, T>> {
         let values = (Self::SUBTILE_REGISTERS * T::PER_WORD) as i64;
         let all = Layout::column_major((values, W as i64, H as i64)).expect("a tile's extents are small");
@@ -133,7 +133,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         (0..W as i64).map(move |j| all.slice((.., j, ..)))
     }
 
-    /// The tile's registers as a [`Fragment`] of `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
+    /// Converts the tile to a [`Fragment`] of `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
     #[must_use]
     pub fn into_fragment(self) -> Fragment<'k, T> {
         let element = i64::from(T::SUBTILE_LENGTH / 8);
@@ -142,9 +142,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fragment.with_layout(layout)
     }
 
-    /// The tile in copies of a fragment's registers, in the order of [`into_fragment`](Self::into_fragment).
+    /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// Refused when the kernel is built: a fragment that does not fill the tile's registers in order.
+    /// Fragments that do not match the tile's registers in order are rejected when the kernel is built.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         let registers = fragment.operand();
@@ -165,10 +165,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 pub trait Fill<'k> {
     /// The element type.
     type Element;
-    /// A tile full of `value`.
+    /// Returns a tile filled with `value`.
     #[track_caller]
     fn fill(k: Builder<'k>, value: Self::Element) -> Self;
-    /// A tile full of zeros.
+    /// Returns a tile filled with zeros.
     #[track_caller]
     fn zeros(k: Builder<'k>) -> Self;
 }
@@ -190,13 +190,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Fi
 }
 
 impl<'k> Builder<'k> {
-    /// A tile of zeros: `k.zeros::<Rt<f32, 4, 4>>()`.
+    /// Returns a tile of zeros: `k.zeros::<Rt<f32, 4, 4>>()`.
     #[track_caller]
     pub fn zeros<R: Fill<'k>>(self) -> R {
         R::zeros(self)
     }
 
-    /// A tile with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
+    /// Returns a tile with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
     #[track_caller]
     pub fn filled<R: Fill<'k>>(self, value: R::Element) -> R {
         R::fill(self, value)

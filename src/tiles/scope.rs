@@ -1,4 +1,4 @@
-//! The threads that work together on a tile.
+//! The threads that execute a tile operation together.
 
 use crate::{
     ptx::{Builder, Features, Uniformity, Val},
@@ -6,8 +6,8 @@ use crate::{
 };
 
 impl<'k> Builder<'k> {
-    /// Waits for all threads of the block if this is written into an emitted loop, where the iteration before may still
-    /// read what is about to be filled.
+    /// Emits a barrier of the block inside an emitted loop, where threads may still be reading data of the previous iteration
+    /// that is about to be overwritten.
     #[track_caller]
     pub(super) fn sync_in_loop(self) {
         if self.in_loop() {
@@ -15,7 +15,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Makes the copies begun so far a group, on targets that have asynchronous copies.
+    /// Commits the copies issued so far as a group, on targets with asynchronous copies.
     #[track_caller]
     pub(super) fn commit_copies(self) {
         if self.target().features().contains(Features::AMPERE) {
@@ -23,7 +23,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Waits for all but the `pending` newest groups of copies, on targets that have asynchronous copies.
+    /// Waits for all but the `pending` newest groups of copies, on targets with asynchronous copies.
     #[track_caller]
     pub(super) fn wait_copies(self, pending: u32) {
         if self.target().features().contains(Features::AMPERE) {
@@ -31,7 +31,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Refuses a tile that a warp cannot address together, and with `written` one that all warps of the block would write.
+    /// Rejects a tile that differs between lanes of a warp and, if `written`, one that all warps of the block would store to.
     #[track_caller]
     pub(super) fn check_warp_tile(self, coordinates: [Val<'k, u32>; 2], written: bool) {
         let shared_by = self.shared_by(coordinates);
@@ -52,7 +52,7 @@ impl<'k> Builder<'k> {
         self.block_shape().is_some_and(|shape| shape.iter().product::<u32>() > 32)
     }
 
-    /// Row and column of this warp in a grid of `rows`×`cols` warps that make up the block, row by row.
+    /// Returns the row and column of this warp in a grid of `rows`×`cols` warps that covers the block in row-major order.
     ///
     /// The block must be [declared](Builder::block) with 32 · `rows` · `cols` threads.
     #[track_caller]

@@ -1,12 +1,12 @@
-//! Shared tiles: matrices in a block's shared memory, and what may be done with them when.
+//! Shared tiles: matrices in a block's shared memory, and the operations that each state permits.
 //!
-//! A tile is in one of three states, each a type of its own, so that what would be a race does not compile:
+//! A tile is in one of three states, each of which is a separate type, so that many races do not compile:
 //!
-//! | type              | contains                       | may be            | becomes                                                       |
+//! | type              | contents                       | may be            | becomes                                                       |
 //! | ----------------- | ------------------------------ | ----------------- | ------------------------------------------------------------- |
-//! | [`St`]            | nothing of use                 | filled, stored to | [`Pending`] by `fill` or `store`                              |
+//! | [`St`]            | unspecified                    | filled, stored to | [`Pending`] by `fill` or `store`                              |
 //! | `Pending<St>`     | data in flight                 | waited for        | [`Filled`] by `wait`                                          |
-//! | `Filled<St>`      | data that every thread can see | loaded from       | [`St`] by `release`, when all threads have finished reading   |
+//! | `Filled<St>`      | data visible to all threads    | loaded from       | [`St`] by `release`, when all threads have finished reading   |
 
 use std::{fmt, marker::PhantomData};
 
@@ -17,12 +17,12 @@ use crate::{
     tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
 
-/// Shared memory that a copy or a store is filling: [`wait`](tensor::Pending::wait) returns the tile as [`Filled`].
+/// A tile that a copy or store is filling: [`wait`](tensor::Pending::wait) returns it as [`Filled`].
 pub type Pending<'k, Tile> = tensor::Pending<'k, Filled<Tile>>;
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for elements of 8 bits) in shared memory, with nothing in it yet.
+/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in shared memory, with unspecified contents.
 ///
-/// Its layout is [`St::shared_layout`]; swizzle [`Auto`] makes every fragment access free of bank conflicts.
+/// Its layout is [`St::shared_layout`]; with swizzle [`Auto`], all fragment accesses are free of bank conflicts.
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
     swizzle: PhantomData<S>,
@@ -35,22 +35,22 @@ impl<T: TensorElement, const H: usize, const W: usize, S> fmt::Debug for St<'_, 
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Rows.
+    /// The number of rows.
     pub const ROWS: u32 = SUBTILE_SIDE * H as u32;
-    /// Columns.
+    /// The number of columns.
     pub const COLS: u32 = T::SUBTILE_LENGTH * W as u32;
-    /// Size in shared memory.
+    /// The size in bytes.
     pub const BYTES: u32 = Self::ROWS * Self::COLS * T::SIZE;
 
-    /// The layout that the type names: `(row, (col in block, block))`, under its swizzle.
+    /// Returns the swizzled layout that the type denotes: `(row, (col in block, block))`.
     ///
     /// # Errors
-    /// If the swizzle's row is longer than the tile's.
+    /// If the swizzle's row is longer than the tile's row.
     pub fn shared_layout() -> Result<SharedLayout, LayoutError> {
         shared_layout::<T, S>(Self::ROWS, Self::COLS)
     }
 
-    /// The layout, or one element where the type was refused.
+    /// Returns the layout, or that of one element if the type was rejected.
     #[track_caller]
     fn checked_layout(k: Builder<'k>) -> SharedLayout {
         let (row, (_, swizzled)) = (Self::COLS * T::SIZE, S::of_row(Self::COLS * T::SIZE));
@@ -65,14 +65,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         })
     }
 
-    /// The tile at an address.
+    /// Returns the tile at an address.
     #[track_caller]
     pub(super) fn at(pointer: Ptr<'k, T, Shared>) -> Self {
         let layout = Self::checked_layout(pointer.kernel());
         Self { tensor: Tensor::at(pointer, &layout), swizzle: PhantomData }
     }
 
-    /// Computes what `ldmatrix` addresses of the tile need of the lane, so that later ones, in a loop, need not.
+    /// Computes the lane-dependent parts of the tile's `ldmatrix` addresses before a loop that uses them.
     #[track_caller]
     pub(super) fn prepare(&self) {
         let rows = Layout::new(((8, 2, 2), 1), ((1, 8, 8 * Self::ROWS), 0));
@@ -81,13 +81,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         }
     }
 
-    /// The tile as a tensor `(row, (col in block, block))` to write to; [`written`](Self::written) follows.
+    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterwards.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
         self.tensor.with_access()
     }
 
-    /// The tile with the data that copies to its [`tensor`](Self::tensor) put in flight.
+    /// Returns the tile with the data in flight from copies to its [`tensor`](Self::tensor).
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
@@ -95,7 +95,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 
 /// A shared tile that a kernel can allocate; see [`Builder::shared_tile`].
 pub trait Allocate<'k> {
-    /// Takes the tile's memory from the block's.
+    /// Allocates the tile from the block's shared memory.
     #[track_caller]
     fn allocate(k: Builder<'k>) -> Self;
 }
@@ -111,14 +111,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
 }
 
 impl<'k> Builder<'k> {
-    /// A tile in shared memory: `k.shared_tile::<St<bf16, 4, 4>>()`.
+    /// Allocates a tile in shared memory: `k.shared_tile::<St<bf16, 4, 4>>()`.
     #[track_caller]
     pub fn shared_tile<A: Allocate<'k>>(self) -> A {
         A::allocate(self)
     }
 }
 
-/// A tile whose data every thread of the block can see.
+/// A tile whose data are visible to all threads of the block.
 pub struct Filled<Tile> {
     pub(super) tile: Tile,
 }
@@ -130,14 +130,14 @@ impl<Tile> fmt::Debug for Filled<Tile> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Waits at the block's barrier until every thread has finished reading; then the tile may be filled again.
+    /// Waits at the block's barrier until all threads have finished reading; the tile can then be filled again.
     #[track_caller]
     pub fn release(self) -> St<'k, T, H, W, S> {
         self.tile.tensor.kernel().this_block().sync();
         self.tile
     }
 
-    /// The tile as a tensor `(row, (col in block, block))` to read from.
+    /// Returns the tile as a readable tensor `(row, (col in block, block))`.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Read> {
         self.tile.tensor.read_only()

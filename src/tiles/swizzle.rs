@@ -1,4 +1,4 @@
-//! How the elements of a shared tile are spread over the banks: the shared layout that a tile type names.
+//! The distribution of a shared tile's elements over banks: the shared layout that a tile type denotes.
 
 use crate::{
     layout::{Layout, LayoutError, Swizzle},
@@ -11,7 +11,7 @@ use crate::{
     note = "swizzles are `Auto`, `Swizzle128`, `Swizzle64`, `Swizzle32` and `Plain`"
 )]
 pub trait SharedSwizzle: 'static {
-    /// The swizzle for rows of `bytes` bytes, and the bytes of a swizzled row.
+    /// Returns the swizzle for rows of `bytes` bytes, and the length of a swizzled row in bytes.
     fn of_row(bytes: u32) -> (Swizzle, u32);
 }
 
@@ -31,30 +31,30 @@ macro_rules! swizzles {
 }
 
 swizzles! {
-    /// The widest swizzle whose row divides the tile's: 128, 64 or 32 bytes.
+    /// The widest swizzle whose row divides the tile's row: 128, 64 or 32 bytes.
     Auto, |row| match row {
         row if row % 128 == 0 => (Swizzle::BYTES_128, 128),
         row if row % 64 == 0 => (Swizzle::BYTES_64, 64),
         _ => (Swizzle::BYTES_32, 32),
     };
-    /// 128-byte rows, bits 7–9 of the address into bits 4–6: `Swizzle<3,4,3>`.
+    /// 128-byte rows, bits 7–9 of the address xored into bits 4–6: `Swizzle<3,4,3>`.
     Swizzle128, |_| (Swizzle::BYTES_128, 128);
-    /// 64-byte rows, bits 7–8 into bits 4–5: `Swizzle<2,4,3>`.
+    /// 64-byte rows, bits 7–8 xored into bits 4–5: `Swizzle<2,4,3>`.
     Swizzle64, |_| (Swizzle::BYTES_64, 64);
-    /// 32-byte rows, bit 7 into bit 4: `Swizzle<1,4,3>`.
+    /// 32-byte rows, bit 7 xored into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, |_| (Swizzle::BYTES_32, 32);
     /// No swizzle: plain row-major.
     Plain, |row| (Swizzle::NONE, row);
 }
 
-/// The layout of a shared tile of `rows`×`cols` elements `T`: `(row, (col in block, block))` under its swizzle.
+/// Returns the swizzled layout of a shared tile of `rows`×`cols` elements `T`: `(row, (col in block, block))`.
 ///
-/// A swizzled tile consists of column blocks of one swizzled row each, one block after the other; within a block rows follow each
-/// other, and the 16-byte chunks of a row are permuted by the row's number. These are the 128-, 64- and 32-byte modes of TMA and
-/// wgmma (PTX ISA, "Shared Memory Matrix Layout").
+/// A swizzled tile consists of consecutive column blocks, each as wide as one swizzled row. Within a block, rows are contiguous,
+/// and the 16-byte chunks of a row are permuted by the row index. These are the 128-, 64- and 32-byte modes of TMA and
+/// `wgmma` (PTX ISA, "Shared Memory Matrix Layout").
 ///
 /// # Errors
-/// If the swizzled row is longer than the tile's; one that does not divide it is refused when the tile is allocated.
+/// If the swizzled row is longer than the tile's row. Tile rows that are not a multiple of it are rejected at allocation.
 pub(super) fn shared_layout<T: TensorElement, S: SharedSwizzle>(
     rows: u32,
     cols: u32,

@@ -19,7 +19,7 @@ type Tables = HashMap<(Layout, u32), String>;
 
 /// Writes `{"mma":[…],"copy":[…]}`, one atom per line.
 ///
-/// Mnemonics are spelled as in CuTe, whose names the atoms have.
+/// Mnemonics are spelled as in CuTe, which defines the atoms' names.
 pub(super) fn write(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     let mut tables = Tables::new();
     out.write_all(b"{\"mma\":[\n")?;
@@ -66,7 +66,7 @@ fn mma(out: &mut impl Write, atom: &MmaAtom, tables: &mut Tables) -> io::Result<
     out.write_all(b"}")
 }
 
-/// `[[[row,column],…per value],…per thread]`.
+/// Returns `[[[row,column],…per value],…per thread]`.
 fn table(layout: &Layout, rows: u32) -> String {
     let [threads, values] = layout.shape().modes() else { return "[]".to_owned() };
     let (threads, values, rows) = (threads.size(), values.size(), i64::from(rows));

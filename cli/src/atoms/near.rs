@@ -8,7 +8,7 @@ use crate::Error;
 /// Maximum number of near matches that an error lists.
 const MOST_MATCHES: usize = 8;
 
-/// The error for `name`: lists atoms that contain it in their name or instruction, otherwise the most similar names.
+/// Returns the error for `name`: lists atoms that contain it in their name or instruction, otherwise the most similar names.
 pub(super) fn unknown(name: &str) -> Error {
     let atoms: Vec<(&str, String)> = copy_atoms()
         .map(|atom| (atom.name(), text::copy_haystack(atom)))
@@ -35,7 +35,7 @@ pub(super) fn unknown(name: &str) -> Error {
     Error(problem)
 }
 
-/// The names that share the longest prefix with `name`, if it is at least half of `name`.
+/// Returns the names that share the longest prefix with `name`, if it is at least half of `name`.
 fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let common =
         |known: &str| known.to_lowercase().bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();

@@ -17,17 +17,17 @@ fn shape(atom: &MmaAtom) -> String {
     format!("{m}x{n}x{k}")
 }
 
-/// The text that a search covers.
+/// Returns the text that a search covers.
 pub(super) fn haystack(atom: &MmaAtom) -> String {
     format!("{} {} {} {}", atom.name(), atom.mnemonic(), shape(atom), types(atom))
 }
 
-/// The text that a search for copies covers.
+/// Returns the text that a search for copies covers.
 pub(super) fn copy_haystack(atom: &CopyAtom) -> String {
     format!("{} {}", atom.name(), instruction(atom))
 }
 
-/// One line per atom.
+/// Writes one line per atom.
 pub(super) fn list(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     let width = |names: &mut dyn Iterator<Item = &str>| names.map(str::len).max().unwrap_or(0).max(4);
     if !chosen.mma.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn list(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     Ok(())
 }
 
-/// The mnemonic, or a description of the instruction.
+/// Returns the mnemonic, or a description of the instruction.
 fn instruction(atom: &CopyAtom) -> String {
     match atom.kind() {
         CopyKind::Universal { bytes } => format!("ld and st of {bytes} bytes"),
@@ -67,7 +67,7 @@ fn instruction(atom: &CopyAtom) -> String {
     }
 }
 
-/// Everything about each atom, with its tables.
+/// Writes all properties of each atom, with its tables.
 pub(super) fn tables(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     for (i, atom) in chosen.mma.iter().enumerate() {
         if i > 0 {
@@ -144,7 +144,7 @@ fn copy(out: &mut impl Write, atom: &CopyAtom) -> io::Result<()> {
     Ok(())
 }
 
-/// `0–7, 64, 65`.
+/// Formats `0–7, 64, 65`.
 fn ranges(units: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
     for &unit in units {

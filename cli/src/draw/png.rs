@@ -67,7 +67,7 @@ fn write(text: &scene::Text, theme: Theme, canvas: &mut Canvas) -> Result<(), st
     Text::with_text_style(&latin, Point::new(text.at.0, text.at.1), style, layout).draw(canvas).map(drop)
 }
 
-/// The font covers Latin letters only.
+/// Replaces text that the font, which covers Latin letters only, cannot show.
 fn latin(text: &str) -> String {
     text.replace('∘', "o").replace('→', "->").replace('…', "...").replace('–', "-")
 }

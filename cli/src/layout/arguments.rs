@@ -7,7 +7,7 @@ use warpwright::layout::{
 
 use super::value::Value;
 
-/// Why a call has no value.
+/// The reason why a call has no value.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// An argument of the wrong kind.
@@ -22,7 +22,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// The message for a call of `name`, which is not repeated.
+    /// Returns the message for a call of `name`, which is not repeated.
     pub(super) fn whole(name: &str, problem: &str) -> String {
         match problem.strip_prefix(name) {
             Some(rest) if rest.starts_with([':', ' ']) => problem.to_owned(),
@@ -51,12 +51,12 @@ pub(super) type Answer = Result<Value, Fault>;
 pub(super) struct Arguments<'a>(pub(super) &'a [Value]);
 
 impl Arguments<'_> {
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Argument `index`, unconverted.
+    /// Returns argument `index`, unconverted.
     pub(super) fn value(&self, index: usize) -> Result<&Value, Fault> {
         self.0
             .get(index)
@@ -75,7 +75,7 @@ impl Arguments<'_> {
         self.read(index, expected, |_| None)
     }
 
-    /// A layout; a shape denotes its column-major layout.
+    /// Returns a layout; a shape denotes its column-major layout.
     pub(super) fn layout(&self, index: usize) -> Result<Layout, Fault> {
         if let Some(shape) = self.value(index)?.int_tuple() {
             return Ok(Layout::column_major(shape)?);
@@ -93,7 +93,7 @@ impl Arguments<'_> {
         })
     }
 
-    /// A mode number.
+    /// Returns a mode number.
     pub(super) fn mode(&self, index: usize) -> Result<usize, Fault> {
         self.read(index, "the number of a mode", |value| match value {
             Value::Integer(value) => usize::try_from(*value).ok(),
@@ -108,12 +108,12 @@ impl Arguments<'_> {
         })
     }
 
-    /// An integer or a nested tuple of integers.
+    /// Returns an integer or a nested tuple of integers.
     pub(super) fn tuple(&self, index: usize) -> Result<IntTuple, Fault> {
         self.read(index, "a tuple of integers", Value::int_tuple)
     }
 
-    /// A tuple of extents, or the shape of a layout.
+    /// Returns a tuple of extents, or the shape of a layout.
     pub(super) fn shape(&self, index: usize) -> Result<IntTuple, Fault> {
         let shape = self.read(index, "a shape or a layout", |value| match value {
             Value::Layout(layout) => Some(layout.shape().clone()),
@@ -137,7 +137,7 @@ impl Arguments<'_> {
         self.read(index, "a layout, an integer, or a tuple of these and `_`", Value::tiler)
     }
 
-    /// A layout onto coordinates; one onto offsets only if all its strides are 0.
+    /// Returns a layout onto coordinates; a layout onto offsets is accepted only if all its strides are 0.
     pub(super) fn places(&self, index: usize) -> Result<Layout<BasisVector>, Fault> {
         if let Value::Coordinates(layout) = self.value(index)? {
             return Ok(layout.clone());
@@ -151,7 +151,7 @@ impl Arguments<'_> {
         Ok(Layout::with_stride(layout.shape(), nowhere)?)
     }
 
-    /// Any layout as a swizzled layout, for functions of offsets.
+    /// Returns any layout as a swizzled layout, for functions of offsets.
     pub(super) fn offsets(&self, index: usize) -> Result<ComposedLayout, Fault> {
         match self.value(index)? {
             Value::Composed(layout) => Ok(layout.clone()),

@@ -33,7 +33,7 @@ impl Function {
     }
 }
 
-/// The function with that name.
+/// Returns the function with that name.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.names.split(' ').any(|known| known == name))
 }
@@ -55,7 +55,7 @@ macro_rules! each {
     };
 }
 
-/// Applies a method that only layouts of offsets have, also within a swizzle.
+/// Applies a method that is defined only for layouts of offsets, also within a swizzle.
 macro_rules! within {
     ($args:expr, |$layout:ident| $body:expr) => {
         match $args.value(0)? {
@@ -162,7 +162,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("max_alignment",                   "layout",                (1, 1), |a| Ok(Value::Integer(a.layout(0)?.max_alignment()))),
 ];
 
-/// `a o b o …`.
+/// The composition `a o b o …`.
 pub(super) const CHAIN: Function = f("o", "layout o layout", (2, MANY), chain);
 
 /// Composes from right to left. A swizzle composes with a layout, or with an offset and a layout.
@@ -246,7 +246,7 @@ fn size(args: &Arguments<'_>) -> Answer {
     }
 }
 
-/// The layout argument, if it has few enough values to enumerate.
+/// Returns the layout argument, if it has few enough values to enumerate.
 fn small<'a, 'b>(args: &'a Arguments<'b>) -> Result<&'a Arguments<'b>, Fault> {
     if args.shape(0)?.size() > MOST_VALUES {
         return args.wrong(0, &format!("a layout of at most {MOST_VALUES} elements"));
@@ -254,7 +254,7 @@ fn small<'a, 'b>(args: &'a Arguments<'b>) -> Result<&'a Arguments<'b>, Fault> {
     Ok(args)
 }
 
-/// A rank to pad to.
+/// Returns a rank to pad to.
 fn rank(args: &Arguments<'_>) -> Result<usize, Fault> {
     match args.mode(1)? {
         rank if rank <= 64 => Ok(rank),
@@ -347,7 +347,7 @@ fn filter(args: &Arguments<'_>) -> Answer {
     Ok(each!(args, |l| l.filter_by(&profile)?))
 }
 
-/// The cotarget: a size, a shape, the size of a layout, or by default the layout's own cosize.
+/// Returns the complement in a cotarget: a size, a shape, the size of a layout, or by default the layout's own cosize.
 fn complement(args: &Arguments<'_>) -> Answer {
     let layout = args.layout(0)?;
     let cotarget = match args.0.get(1) {
@@ -363,7 +363,7 @@ fn tile_to_shape(args: &Arguments<'_>) -> Answer {
     Ok(within!(args, |l| l.tile_to_shape(target.clone(), order.as_ref())))
 }
 
-/// The largest value plus 1; for coordinates, the size of the box that contains them.
+/// Returns the largest value plus 1; for coordinates, the size of the box that contains them.
 fn cosize(args: &Arguments<'_>) -> Answer {
     Ok(Value::Integer(match args.value(0)? {
         Value::Coordinates(layout) => layout.coshape().size(),
@@ -382,7 +382,7 @@ fn idx2crd(args: &Arguments<'_>) -> Answer {
     Ok(Layout::new(args.shape(1)?, args.tuple(2)?)?.coord_of_offset(args.integer(0)?).into())
 }
 
-/// The byte addresses of the lanes, for each access of each warp. A plain layout counts elements, a swizzled one bytes.
+/// Returns the byte addresses of the lanes, for each access of each warp. A plain layout counts elements, a swizzled one bytes.
 fn warps(args: &Arguments<'_>) -> Result<(Vec<Vec<u64>>, u64), Fault> {
     let bytes = args.integer(1)?;
     let vector = if args.count() == 3 { args.integer(2)? } else { 1 };
@@ -401,14 +401,14 @@ fn accesses(args: &Arguments<'_>) -> Answer {
     ))
 }
 
-/// For each access, the passes of its phases.
+/// Returns, for each access, the passes of its phases.
 fn conflicts(args: &Arguments<'_>) -> Answer {
     let (accesses, width) = warps(args)?;
     let cost = |lanes: Vec<u64>| Ok(list(bank_conflicts(lanes, width)?.passes.into_iter().map(i64::from)));
     Ok(Value::Tuple(accesses.into_iter().map(cost).collect::<Result<_, Fault>>()?))
 }
 
-/// For each access, the sectors of 32 bytes and lines of 128 bytes.
+/// Returns, for each access, the sectors of 32 bytes and lines of 128 bytes.
 fn sectors(args: &Arguments<'_>) -> Answer {
     let (accesses, width) = warps(args)?;
     let cost = |lanes: Vec<u64>| {

@@ -9,7 +9,7 @@ use super::evaluate::evaluate;
 use super::functions;
 use super::value::Value;
 
-/// The response to one line.
+/// Returns the response to one line.
 pub(super) fn answer(line: &str) -> Json {
     let case: Json = match serde_json::from_str(line) {
         Ok(case) => case,
@@ -35,8 +35,8 @@ fn compute(case: &Json) -> Result<Json, String> {
     Ok(write(&value))
 }
 
-/// An argument: an integer, an array of arguments, `{"tile": […]}`, `{"shape", "stride"}`, or text: `"_"`, a stride `"1@0"`, or
-/// any expression.
+/// Parses an argument: an integer, an array of arguments, `{"tile": […]}`, `{"shape", "stride"}`, or text: `"_"`, a stride
+/// `"1@0"`, or any expression.
 fn read(json: &Json) -> Result<Value, String> {
     let unknown = || format!("expected an integer, \"_\", an array, a tile or a layout, found {json}");
     match json {
@@ -57,7 +57,7 @@ fn read(json: &Json) -> Result<Value, String> {
     }
 }
 
-/// A result: an integer, an array, or a layout as `{"shape", "stride"}`. Other values are text.
+/// Converts a result: an integer, an array, or a layout as `{"shape", "stride"}`. Other values are text.
 fn write(value: &Value) -> Json {
     match value {
         Value::Integer(value) => json!(value),

@@ -93,7 +93,7 @@ impl Parser<'_> {
         if self.take(symbol) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    /// The letters, digits and `_` that follow.
+    /// Returns the letters, digits and `_` that follow.
     fn word(&self) -> &str {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -144,7 +144,7 @@ impl Parser<'_> {
         Ok(Kind::Tuple(self.list()?))
     }
 
-    /// `(a, b, …)`; a comma before the `)` is accepted.
+    /// Parses `(a, b, …)`; a comma before the `)` is accepted.
     fn list(&mut self) -> Result<Vec<Expr>, Mistake> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(parts)
     }
 
-    /// An integer, with the `_` that CuTe prints before static integers, or a basis vector `4@1`.
+    /// Parses an integer, with the `_` that CuTe prints before static integers, or a basis vector `4@1`.
     fn number(&mut self) -> Result<Kind, Mistake> {
         let value = self.integer()?;
         if !self.take('@') {
@@ -172,7 +172,7 @@ impl Parser<'_> {
         self.along(value)
     }
 
-    /// The dimension of a basis vector.
+    /// Parses the dimension of a basis vector.
     fn along(&mut self, value: i64) -> Result<Kind, Mistake> {
         let column = self.column();
         let dimension = self.integer()?;
@@ -203,7 +203,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A swizzle or a call.
+    /// Parses a swizzle or a call.
     fn named(&mut self) -> Result<Kind, Mistake> {
         let name = self.word().to_owned();
         self.at += name.len();

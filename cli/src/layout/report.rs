@@ -22,7 +22,7 @@ pub(super) enum Tables {
 /// The size of the largest table that is printed by default.
 const SMALL: i64 = 64 * 64;
 
-/// The value as text, with a newline at the end.
+/// Returns the value as text, with a newline at the end.
 pub(super) fn report(value: &Value, tables: Tables) -> String {
     let mut out = format!("{value}\n");
     match value {
@@ -43,7 +43,7 @@ fn of_layout(layout: &Layout, tables: Tables, out: &mut String) {
 }
 
 fn of_composed(layout: &ComposedLayout, tables: Tables, out: &mut String) {
-    // A swizzle is a bijection, so the inner layout decides.
+    // A swizzle is a bijection, so injectivity is that of the inner layout.
     let injective = listable(layout.size()).then(|| layout.layout().is_injective());
     let cosize = listable(layout.size()).then(|| layout.values().max().unwrap_or(0).saturating_add(1));
     facts(layout.size(), cosize, injective, out);
@@ -81,7 +81,7 @@ fn facts(size: i64, cosize: Option<i64>, injective: Option<bool>, out: &mut Stri
     let _ = writeln!(out, "size {size}  {cosize}injective: {injective}");
 }
 
-/// Rows are mode 0, columns the other modes together.
+/// Prints the table: rows are mode 0, columns the other modes together.
 fn table<V: Display>(shape: &Shape, tables: Tables, value: impl Fn(i64) -> V, out: &mut String) {
     let size = shape.size();
     let most = match tables {

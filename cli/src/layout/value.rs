@@ -26,7 +26,7 @@ pub(crate) enum Value {
     Coordinates(Layout<BasisVector>),
     /// A swizzle.
     Swizzle(Swizzle),
-    /// A swizzle after an offset after a layout.
+    /// A composition of a swizzle, an offset and a layout.
     Composed(ComposedLayout),
     /// A slice and its offset.
     Slice(Layout, i64),
@@ -35,7 +35,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// A description for errors.
+    /// Returns a description for errors.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Integer(_) => "an integer",
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// An integer tuple, if all leaves are integers.
+    /// Returns the value as an integer tuple, if all leaves are integers.
     pub(crate) fn int_tuple(&self) -> Option<IntTuple> {
         self.tuple_of(&|leaf| match leaf {
             Value::Integer(value) => Some(*value),
@@ -59,7 +59,7 @@ impl Value {
         })
     }
 
-    /// A slicing coordinate, if all leaves are integers or `_`.
+    /// Returns the value as a slicing coordinate, if all leaves are integers or `_`.
     pub(super) fn slicer(&self) -> Option<Slicer> {
         self.tuple_of(&|leaf| match leaf {
             Value::Integer(value) => Some(Slot::At(*value)),
@@ -68,7 +68,7 @@ impl Value {
         })
     }
 
-    /// A tiler, if all leaves are integers, `_` or layouts.
+    /// Returns the value as a tiler, if all leaves are integers, `_` or layouts.
     pub(crate) fn tiler(&self) -> Option<Tiler> {
         self.tuple_of(&|leaf| match leaf {
             Value::Integer(value) => Some(Tile::Extent(*value)),
@@ -93,7 +93,7 @@ impl Value {
         }
     }
 
-    /// `shape:stride`, if the values are a shape and its stride.
+    /// Returns `shape:stride`, if the values are a shape and its stride.
     pub(super) fn with_stride(&self, stride: &Value) -> Option<Result<Value, LayoutError>> {
         let shape = self.int_tuple()?;
         if let Some(stride) = stride.int_tuple() {

@@ -41,7 +41,7 @@ pub(super) struct Case {
     #[serde(default)]
     pub(super) dynamic_shared_bytes: u32,
     pub(super) cluster: Option<[u32; 3]>,
-    /// One per parameter, in order.
+    /// One argument per parameter, in order.
     pub(super) args: Vec<Argument>,
     /// Buffers that are not arguments themselves.
     #[serde(default)]
@@ -94,7 +94,7 @@ pub(super) struct Buffer {
     pub(super) out: bool,
     #[serde(default, rename = "kind")]
     _kind: IgnoredAny,
-    /// How the outcome is judged.
+    /// The comparison of the outcome with the expected one, which is ignored.
     #[serde(default, rename = "compare")]
     _compare: IgnoredAny,
 }
@@ -144,7 +144,7 @@ pub(super) struct TensorMap {
     pub(super) swizzle: Json,
     #[serde(default)]
     pub(super) oob_fill: Json,
-    /// It says nothing of what is copied.
+    /// A hint without an effect on the copied data.
     #[serde(default, rename = "l2_promotion")]
     _l2_promotion: IgnoredAny,
     #[serde(default, rename = "name")]
@@ -161,7 +161,7 @@ pub(super) struct Global {
     pub(super) file: Option<String>,
     #[serde(default)]
     pub(super) out: bool,
-    /// How the outcome is judged.
+    /// The comparison of the outcome with the expected one, which is ignored.
     #[serde(default, rename = "compare")]
     _compare: IgnoredAny,
 }
@@ -178,7 +178,7 @@ impl Case {
         Ok(case)
     }
 
-    /// All buffers, whether or not they are arguments.
+    /// Returns all buffers, whether or not they are arguments.
     pub(super) fn buffers(&self) -> impl Iterator<Item = &Buffer> {
         let named = self.args.iter().filter_map(|arg| match arg {
             Argument::Buffer(buffer) => Some(buffer),
@@ -187,7 +187,7 @@ impl Case {
         named.chain(&self.extra_buffers)
     }
 
-    /// Refuses unknown keys: a mistyped one would silently get its default.
+    /// Rejects unknown keys: a mistyped key would silently be replaced by its default.
     fn check_keys(&self) -> Result<(), String> {
         match self.others.keys().find(|key| !OTHER_KEYS.contains(&key.as_str())) {
             Some(key) => Err(format!(
@@ -215,7 +215,7 @@ impl Case {
     }
 }
 
-/// The size of an array in bytes, within the supported maximum.
+/// Returns the size of an array in bytes, within the supported maximum.
 pub(super) fn size(name: &str, dtype: DType, shape: &[u64]) -> Result<usize, Error> {
     /// Maximum number of bytes of a buffer.
     const MOST: u64 = 1 << 33;

@@ -24,7 +24,7 @@ pub(super) fn parse(list: &str) -> Result<Checks, String> {
     list.split(',').map(one).collect()
 }
 
-/// The help text of the option, with all names.
+/// Returns the help text of the option, with all names.
 pub(super) fn long_help() -> String {
     format!(
         "What to watch beyond bounds, alignment and deadlock: `all`, `none`, or names with commas between:\n{}; \

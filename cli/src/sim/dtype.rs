@@ -15,14 +15,14 @@ pub(super) enum DType {
     U64,
     S64,
     F16,
-    /// Stored in files as `u16`: NumPy has no such type.
+    /// Stored in files as `u16`, because NumPy has no bf16.
     Bf16,
     F32,
     F64,
 }
 
 impl DType {
-    /// Bytes per element.
+    /// Returns the number of bytes per element.
     pub(super) fn bytes(self) -> usize {
         match self {
             DType::U8 | DType::S8 => 1,
@@ -32,12 +32,13 @@ impl DType {
         }
     }
 
-    /// Its name in `case.json`.
+    /// Returns the name in `case.json`.
     pub(super) fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 
-    /// Whether a kernel parameter of this PTX type takes it: a float is no integer of the same size. Types of bits take all.
+    /// Returns whether a kernel parameter of this PTX type accepts a value of this type: floats and integers of the same size
+    /// differ; untyped bits accept both.
     pub(super) fn fits(self, param: &str) -> bool {
         let floats = matches!(self, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
         match param.as_bytes() {
@@ -47,7 +48,8 @@ impl DType {
         }
     }
 
-    /// The little-endian bytes of a JSON number; floating-point values may also be text, such as `"-inf"` or the bits `"0x7fc00000"`.
+    /// Returns the little-endian bytes of a JSON number; floating-point values may also be text, such as `"-inf"` or the bits
+    /// `"0x7fc00000"`.
     pub(super) fn encode(self, value: &Json) -> Result<Vec<u8>, String> {
         let bits = value.as_str().and_then(|text| text.strip_prefix("0x"));
         if let Some(bits) = bits.and_then(|bits| u64::from_str_radix(bits, 16).ok()) {

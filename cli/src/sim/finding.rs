@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::diagnostic::{Diagnostic, Span};
 use warpwright_sim::{Finding, Module, Site, SourceLocation};
 
-/// Prints a finding to standard error: both accesses in PTX and, if the text has line information, in the source.
+/// Prints a finding to standard error: both accesses in PTX and, if the text contains line information, in the source.
 pub(super) fn print(finding: &Finding, module: &Module, folder: &Path) {
     let sources = [Some(&finding.site), finding.other.as_ref()]
         .map(|site| site.and_then(|site| site.source.as_ref()).map(|at| Source::read(at, folder)));
@@ -26,7 +26,7 @@ pub(super) fn print(finding: &Finding, module: &Module, folder: &Path) {
     diagnostic.print();
 }
 
-/// The line of PTX, with carets under the mnemonic.
+/// Returns the line of PTX, with carets under the mnemonic.
 fn span<'a>(site: &Site, module: &'a Module, label: String) -> Span<'a> {
     Span {
         file: module.file(),
@@ -38,7 +38,7 @@ fn span<'a>(site: &Site, module: &'a Module, label: String) -> Span<'a> {
     }
 }
 
-/// `kernel k, block (0, 0, 0), thread (1, 0, 0), warp 0, lane 1`.
+/// Formats `kernel k, block (0, 0, 0), thread (1, 0, 0), warp 0, lane 1`.
 fn who(site: &Site) -> String {
     let [x, y, z] = site.block;
     let mut text = format!("kernel {}, block ({x}, {y}, {z})", site.kernel);

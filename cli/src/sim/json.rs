@@ -58,7 +58,7 @@ struct Line<'r> {
     line: u32,
     column: u32,
     opcode: &'r str,
-    /// The opcode without its first word: the full text, such as `fence.proxy`, could be mistaken for a finding.
+    /// The opcode without its first word: the full text, such as `fence.proxy`, could be mistaken for the name of a finding.
     qualifiers: &'r str,
     class: &'static str,
     source: Option<Source<'r>>,

@@ -24,7 +24,7 @@ pub(super) struct Output<'c> {
 }
 
 impl<'c> Device<'c> {
-    /// Creates the memory as it is before the launch.
+    /// Creates the memory with its contents before the launch.
     pub(super) fn load(case: &'c Case, folder: &Path, module: &Module) -> Result<Self, Error> {
         let mut device = Self::default();
         for buffer in case.buffers() {
@@ -54,7 +54,7 @@ impl<'c> Device<'c> {
         Ok(())
     }
 
-    /// The kernel's arguments, in order; numbers are of their parameters' kind.
+    /// Returns the kernel's arguments, in order, with the types of their parameters.
     pub(super) fn arguments(&self, case: &Case, module: &Module) -> Result<Vec<Arg>, Error> {
         let params = module.entry(&case.entry).map_or_else(Vec::new, |entry| entry.params());
         let argument = |(index, arg): (usize, &Argument)| {
@@ -113,7 +113,7 @@ impl<'c> Device<'c> {
         tensor_map::encode(map, address, buffer.dtype).map(Arg::bytes).map_err(bad)
     }
 
-    /// The buffers and variables that the case marks as outputs.
+    /// Returns the buffers and variables that the case marks as outputs.
     pub(super) fn outputs(&mut self, case: &'c Case, module: &Module) -> Result<Vec<Output<'c>>, Error> {
         let mut outputs = vec![];
         for buffer in case.buffers().filter(|buffer| buffer.out) {

@@ -9,7 +9,7 @@ use warpwright_sim::{Counts, LineCounts, Module, Report, SourceLocation};
 /// Maximum number of PTX lines in the table.
 const MOST_LINES: usize = 40;
 
-/// A summary, then the lines by decreasing number of warp instructions.
+/// Returns a summary, then the lines by decreasing number of warp instructions.
 pub(super) fn table(kernel: &str, report: &Report, module: &Module) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -67,7 +67,7 @@ fn summary(out: &mut String, kernel: &str, report: &Report) -> fmt::Result {
     writeln!(out, "classes       {}", classes(report))
 }
 
-/// `integer 40.1 %, load 12.0 %`, in decreasing order.
+/// Formats `integer 40.1 %, load 12.0 %`, in decreasing order.
 fn classes(report: &Report) -> String {
     let mut sums: BTreeMap<_, u64> = BTreeMap::new();
     for line in &report.lines {
@@ -124,8 +124,8 @@ fn row(line: &LineCounts, all: f64, module: &Module) -> String {
     )
 }
 
-/// A line of the text with single spaces. The qualifiers of a fence are separated, because the name of a finding contains
-/// `fence.proxy`.
+/// Returns a line of the text with single spaces. The qualifiers of a fence are separated, because `fence.proxy` is part of the
+/// name of a finding.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace("fence.", "fence .")
 }

@@ -41,7 +41,7 @@ pub(super) fn encode(map: &TensorMap, address: u64, dtype: DType) -> Result<Vec<
     tensor.encode().map(|bytes| bytes.to_vec()).map_err(|e| e.to_string())
 }
 
-/// Lowercase, without the prefix of the driver's header: `CU_TENSOR_MAP_SWIZZLE_128B` becomes `128b`.
+/// Returns the word in lowercase, without the prefix of the driver's header: `CU_TENSOR_MAP_SWIZZLE_128B` becomes `128b`.
 fn word(json: &Json, subject: &str) -> String {
     let text = match json {
         Json::Null => String::new(),

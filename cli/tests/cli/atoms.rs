@@ -48,7 +48,7 @@ fn json_has_every_atom_with_cutes_tables() {
             }
         }
     }
-    // What wgmma reads from shared memory is left out; quad pairs list their eight threads.
+    // Operands of wgmma in shared memory are omitted; quad pairs list their eight threads.
     let wgmma = mma["SM90_64x8x16_F32F16F16_SS"];
     assert!(
         wgmma.get("A").is_none() && wgmma.get("B").is_none() && wgmma["C"].as_array().unwrap().len() == 128
@@ -122,7 +122,7 @@ fn unknown_names_and_targets_are_one_line() {
     }
 }
 
-/// The name of an instruction is not that of an atom; the error lists the atoms for it, copies and products alike.
+/// Instruction names are not atom names; the error lists the instruction's atoms, copies and products alike.
 #[test]
 fn instructions_name_their_atoms() {
     let error = |name: &str| {

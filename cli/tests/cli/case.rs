@@ -1,4 +1,4 @@
-//! Cases made by a test.
+//! Cases created by tests.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A case with these files; the module is one kernel `k` on sm_90a.
+    /// Returns a case with these files; the module is one kernel `k` on sm_90a.
     pub(crate) fn new(name: &str, json: &str, params: &str, body: &str) -> Self {
         let folder = scratch(name);
         let ptx = format!(
@@ -23,7 +23,7 @@ impl Case {
         Self { folder }
     }
 
-    /// With an array of 32-bit words.
+    /// Adds an array of 32-bit words.
     pub(crate) fn with(self, name: &str, shape: &[u64], words: &[u32]) -> Self {
         let file = std::fs::File::create(self.folder.join(name)).expect("made");
         let mut writer =
@@ -33,7 +33,7 @@ impl Case {
         self
     }
 
-    /// Runs it; outputs go to the folder `out` in the case's folder.
+    /// Runs the case; outputs are written to the folder `out` in the case's folder.
     pub(crate) fn run(&self, more: &[&str]) -> Run {
         let (folder, out) = (self.folder.display().to_string(), self.out().display().to_string());
         warpwright(["sim", &folder, "--out", &out].iter().chain(more))
@@ -43,20 +43,20 @@ impl Case {
         self.folder.join("out")
     }
 
-    /// Shape and words of an output.
+    /// Returns the shape and the words of an output.
     pub(crate) fn output(&self, name: &str) -> (Vec<u64>, Vec<u32>) {
         read(&self.out().join(name))
     }
 }
 
-/// Shape and words of an array of 32-bit numbers.
+/// Returns the shape and the words of an array of 32-bit numbers.
 pub(crate) fn read(path: &Path) -> (Vec<u64>, Vec<u32>) {
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let file = NpyFile::new(&bytes[..]).expect("an array");
     (file.shape().to_vec(), file.into_vec().expect("words"))
 }
 
-/// A case's JSON with one block of 32 threads, these arguments and further keys.
+/// Returns a case's JSON with one block of 32 threads, these arguments and further keys.
 pub(crate) fn json(args: &str, more: &str) -> String {
     format!(
         r#"{{ "name": "t", "entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1], "dynamic_shared_bytes": 0,

@@ -22,7 +22,7 @@ fn every_mistake_is_shown_at_its_place() {
     add.u32 %r1, %r5, 1;\n    mul.u32 %r1, %r2, 3;\n    add.f32 %f1, %d1, %f0;\n    bra NOWHERE;\n    mov.u32 %r1 %r2;\n    ret;\n}\n";
     let run = check("mistakes", text);
     assert_eq!(run.code, 1);
-    // A broken statement hides what the others mean.
+    // An invalid statement hides errors in the others.
     assert!(run.err.contains("error: expected `,` or `;`, found `%r2`"), "{}", run.err);
     let run = check("mistakes_of_meaning", &text.replace("mov.u32 %r1 %r2;", ""));
     assert_eq!(run.code, 1);

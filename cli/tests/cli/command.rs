@@ -1,10 +1,10 @@
-//! Running the binary.
+//! Runs the binary.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a run of the command left.
+/// The result of running the command.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -23,7 +23,7 @@ pub(crate) fn warpwright(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> R
     }
 }
 
-/// An empty folder of its own for a test.
+/// Returns an empty folder for a test.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli").join(name);
     if path.exists() {
@@ -33,12 +33,12 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     path
 }
 
-/// A case of the corpus.
+/// Returns a case of the corpus.
 pub(crate) fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/data/corpus").join(name)
 }
 
-/// Names of the files of a folder, sorted; none if there is no such folder.
+/// Returns the sorted names of the files in a folder; empty if the folder does not exist.
 pub(crate) fn files(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
     let mut names: Vec<String> =

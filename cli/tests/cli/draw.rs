@@ -10,7 +10,7 @@ fn draw(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warpwright")).arg("draw").args(args).output().expect("the command runs")
 }
 
-/// A file that no other test writes.
+/// Returns the path of a file that no other test writes.
 fn place(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("draw");
     fs::create_dir_all(&folder).expect("a folder for tests");
@@ -51,7 +51,7 @@ fn files_have_the_form_of_their_ending() {
     assert!(typst.starts_with(b"#set page") && text.starts_with("Sw<3,4,3> o 0 o (8,8):(128,16)".as_bytes()));
 }
 
-/// Width and height in a PNG's header.
+/// Returns the width and height in a PNG's header.
 fn size(png: &[u8]) -> (u32, u32) {
     let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().expect("four bytes"));
     (number(16), number(20))
@@ -72,7 +72,7 @@ fn a_png_is_scaled_and_dark_on_request() {
     assert_ne!(light, dark);
 }
 
-/// What is printed, without the spaces that align it.
+/// Returns the printed words, without the spaces that align them.
 fn words(args: &[&str]) -> Vec<String> {
     let output = draw(args);
     assert_eq!(

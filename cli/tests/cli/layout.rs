@@ -31,14 +31,14 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("text")
 }
 
-/// The value of an expression: the first line that is printed.
+/// Returns the value of an expression: the first printed line.
 fn value(expression: &str) -> String {
     let output = layout(&["--no-table", expression], "");
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""), "{expression}");
     stdout(&output).lines().next().expect("a result").to_owned()
 }
 
-/// What is wrong with an expression: the only line on standard error.
+/// Returns the error of an expression: the only line on standard error.
 fn mistake(expression: &str) -> String {
     let output = layout(&[expression], "");
     assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{expression}");
@@ -140,7 +140,7 @@ fn functions_have_their_cute_names() {
     }
 }
 
-/// Every function that is listed can be called by each of its names.
+/// Every listed function can be called by each of its names.
 #[test]
 fn listed_functions_exist() {
     let listed = layout(&["--functions"], "");
@@ -204,7 +204,7 @@ fn answers(lines: &str) -> Vec<Value> {
     stdout(&output).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
-/// CuTe's answers, through the command line. The library's own test judges the other grades.
+/// CuTe's results, through the command line. The library's own test covers results that are not compared literally.
 #[test]
 fn oracle_lines_are_answered() {
     let cases = include_str!("../../../tests/data/layout/algebra.jsonl");

@@ -29,7 +29,7 @@ fn kernel() -> Kernel<Args> {
     .expect("it builds")
 }
 
-/// The elements of a `.npy` file as bytes: everything after its header.
+/// Returns the elements of a `.npy` file as bytes: everything after its header.
 fn elements(path: &Path) -> Vec<u8> {
     let bytes = fs::read(path).expect("the file exists");
     let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
@@ -46,7 +46,7 @@ fn a_recorded_case_gives_the_same_result() {
     let device = Simulator::new();
     let x: Vec<bf16> = (0..N).map(|i| bf16::from_f32(i as f32 / 8.0 - 2.0)).collect();
     let x = device.upload(&x).expect("uploaded");
-    // Longer than n: the kernel leaves the rest as it is.
+    // Longer than n: the kernel does not modify the rest.
     let mut y = device.output::<f32>(N + 3).expect("allocated");
     let mut counts = device.upload(&[-7_i32; N]).expect("uploaded");
 
@@ -73,7 +73,7 @@ fn a_recorded_case_gives_the_same_result() {
     }
 }
 
-/// A bug is found in the recorded case too, at the Rust line that emitted the access.
+/// Bugs are also found in the recorded case, at the Rust line that emitted the access.
 #[test]
 fn findings_name_the_rust_line() {
     let kernel = Kernel::<(Out<u32>,)>::build("past(y)", Target::SM_80, |k, (y,)| {

@@ -112,7 +112,7 @@ fn variables_of_the_module_are_written_and_read() {
     assert_eq!(case.output("counter.npy").1, [132]);
 }
 
-/// A 4 × 8 box at (4, 2) of a 32 × 16 tensor comes into shared memory by one copy.
+/// A 4 × 8 box at (4, 2) of a 32 × 16 tensor is copied to shared memory by one copy.
 #[test]
 fn tensor_maps_are_encoded() {
     let map = r#"{"kind": "tensormap", "of": "in", "dtype": "u32", "dims": [16, 32], "strides_bytes": [64], "box": [8, 4],
@@ -182,14 +182,14 @@ fn reports_count() {
     assert!(run.out.starts_with("kernel mma_m16n8k16_ldmatrix,"), "{}", run.out);
     assert!(counts["tensor_flops"].as_u64().is_some_and(|flops| flops > 0));
     assert!(run.out.contains(&format!("tensor cores  {} flop", counts["tensor_flops"])), "{}", run.out);
-    // The hottest line comes first.
+    // The hottest line is first.
     let hottest = lines.iter().filter_map(|line| line["counts"]["warp_instructions"].as_u64()).max();
     let mut rows = run.out.lines().skip_while(|line| !line.trim_start().starts_with("line"));
     let first = rows.nth(1).and_then(|row| row.split_whitespace().nth(1)).and_then(|n| n.parse().ok());
     assert_eq!(first, hottest, "{}", run.out);
 }
 
-/// A finding is called `missing_proxy_fence`; that a kernel has such fences is no finding.
+/// `missing_proxy_fence` is a finding; fences in the kernel's text are not.
 #[test]
 fn reports_of_a_clean_run_do_not_read_like_findings() {
     let body = format!("{STORE}\nfence.proxy.async;\nst.global.u32 [%rd1], %r0; ret;");
@@ -206,7 +206,7 @@ fn findings_are_told_even_if_outputs_cannot_be_written() {
     let body =
         format!("{STORE}\n.shared .b32 s[1]; ld.shared.u32 %r1, [s];\nst.global.u32 [%rd1], %r1; ret;");
     let case = Case::new("unwritable", &json(OUT, ""), ".param .u64 out", &body);
-    // A folder cannot be made inside of a file.
+    // A folder cannot be created inside a file.
     let out = case.folder.join("kernel.ptx").join("out").display().to_string();
     let run = warpwright(["sim", &case.folder.display().to_string(), "--out", &out]);
     assert_eq!(run.code, 2);

@@ -30,27 +30,27 @@ static ATOMS: LazyLock<Vec<CopyAtom>> = LazyLock::new(|| {
     atoms
 });
 
-/// Every copy atom.
+/// Returns every copy atom.
 pub fn copy_atoms() -> impl Iterator<Item = &'static CopyAtom> {
     ATOMS.iter()
 }
 
-/// The copy atom of a name, such as `SM75_U32x4_LDSM_N`.
+/// Returns the copy atom of a name, such as `SM75_U32x4_LDSM_N`.
 ///
 /// # Errors
-/// [`UnknownAtom`] if there is none, with the closest name there is.
+/// [`UnknownAtom`] if no atom has this name, with the closest known name.
 pub fn copy_atom(name: &str) -> Result<&'static CopyAtom, UnknownAtom> {
     copy_atoms()
         .find(|atom| atom.name == name)
         .ok_or_else(|| UnknownAtom::new("copy", name, copy_atoms().map(CopyAtom::name)))
 }
 
-/// A layout of small numbers that are known to nest alike.
+/// Returns a layout whose shape and stride are known to be congruent.
 fn layout(shape: impl Into<IntTuple>, stride: impl Into<IntTuple>) -> Layout {
     Layout::new(shape, stride).expect("small positive extents and strides, nested alike")
 }
 
-/// An atom of one thread that moves `bytes` bytes.
+/// Returns an atom of one thread that moves `bytes` bytes.
 fn single(name: String, kind: CopyKind, bytes: u32, mnemonic: String, cute_mnemonic: String) -> CopyAtom {
     let bits = layout((1, 8 * bytes), (0, 1));
     CopyAtom {
@@ -75,12 +75,12 @@ fn cp_async(bytes: u32, bypass_l1: bool, zero_fill: bool) -> CopyAtom {
     let ending = if zero_fill { "_ZFILL" } else { "" };
     let name = format!("SM80_CP_ASYNC_CACHE{word}{ending}<u{}>", 8 * bytes);
     let mnemonic = format!("cp.async.{cache}.shared.global");
-    // CuTe always asks for a prefetch of 128 bytes into L2.
+    // CuTe always requests a prefetch of 128 bytes into L2.
     let cute = format!("{mnemonic}.L2::128B");
     single(name, CopyKind::CpAsync { bytes, bypass_l1, zero_fill }, bytes, mnemonic, cute)
 }
 
-/// An atom of a warp.
+/// Returns an atom of a warp.
 fn warp(
     name: String,
     kind: CopyKind,
@@ -91,7 +91,7 @@ fn warp(
     CopyAtom { name, mnemonic, cute_mnemonic, kind, threads: layout(32, 1), src, dst, reference }
 }
 
-/// Lanes `l` and `l ^ lane_bit`, each with two words, exchange the off-diagonal ones.
+/// Returns the atom in which lanes `l` and `l ^ lane_bit`, each with two words, exchange the off-diagonal words.
 fn transpose_2x2(lane_bit: u32) -> CopyAtom {
     let src = layout((32, 64), (64, 1));
     let dst = match lane_bit {
@@ -102,7 +102,7 @@ fn transpose_2x2(lane_bit: u32) -> CopyAtom {
     warp(name, CopyKind::Transpose2x2 { lane_bit }, Default::default(), [src.clone(), dst, src])
 }
 
-/// Which 128-bit row each lane gives the address of; lanes past the last row repeat earlier ones.
+/// Returns the layout of the 128-bit rows whose addresses the lanes provide; lanes past the last row repeat earlier ones.
 fn row_addresses(rows: u32) -> Layout {
     match rows {
         32 => layout((32, 128), (128, 1)),
@@ -110,7 +110,7 @@ fn row_addresses(rows: u32) -> Layout {
     }
 }
 
-/// A register of each lane for each of `count` 8×8 matrices of 16-bit elements, two neighbours of a row in it.
+/// Returns the layout of `count` 8×8 matrices of 16-bit elements, one register per lane and matrix, with pairs along rows.
 fn by_rows(count: u32) -> Layout {
     match count {
         1 => layout((32, 32), (32, 1)),
@@ -118,7 +118,7 @@ fn by_rows(count: u32) -> Layout {
     }
 }
 
-/// The same of the transposed matrices: two neighbours of a column.
+/// Returns the layout of the transposed matrices, with pairs along columns.
 fn by_columns(count: u32) -> Layout {
     match count {
         1 => layout(((4, 8), (16, 2)), ((256, 16), (1, 128))),
@@ -130,12 +130,12 @@ fn registers(count: u32, transposed: bool) -> Layout {
     if transposed { by_columns(count) } else { by_rows(count) }
 }
 
-/// `U32x4_LDSM_N` or `U16x8_LDSM_T`, as CuTe counts what a lane gets.
+/// Returns `U32x4_LDSM_N` or `U16x8_LDSM_T`: CuTe counts the values that a lane receives.
 fn matrix_name(count: u32, transposed: bool, operation: &str) -> String {
     if transposed { format!("U16x{}_{operation}_T", 2 * count) } else { format!("U32x{count}_{operation}_N") }
 }
 
-/// In the manual's order and in CuTe's.
+/// Returns the mnemonics in the manual's order and in CuTe's.
 fn matrix_mnemonics(operation: &str, count: u32, transposed: bool) -> (String, String) {
     let trans = if transposed { ".trans" } else { "" };
     (
@@ -179,7 +179,7 @@ fn movmatrix() -> CopyAtom {
     )
 }
 
-/// Transposed 16×16 matrices of bytes: (thread, bit) of the registers.
+/// Returns the layout (thread, bit) of transposed 16×16 matrices of bytes in registers.
 fn bytes_by_columns(pairs: u32) -> Layout {
     match pairs {
         1 => layout(((4, 8), (8, 2, 2)), ((256, 8), (1, 128, 64))),
@@ -187,7 +187,7 @@ fn bytes_by_columns(pairs: u32) -> Layout {
     }
 }
 
-/// `ldmatrix` of 16×16 bytes, transposed (sm_100a): layouts as CuTe states them.
+/// Returns `ldmatrix` of 16×16 bytes, transposed (sm_100a), with CuTe's layouts.
 fn ldmatrix_bytes(count: u32) -> CopyAtom {
     let dst = bytes_by_columns(2 * count);
     let src = match count {
@@ -204,7 +204,7 @@ fn ldmatrix_bytes(count: u32) -> CopyAtom {
     )
 }
 
-/// `ldmatrix` of 8×16 numbers of 4 or 6 bits, each expanded to a byte (sm_100a): layouts as CuTe states them, in bits of
+/// Returns `ldmatrix` of 8×16 elements of 4 or 6 bits, each expanded to a byte (sm_100a), with CuTe's layouts in bits of
 /// the expanded bytes.
 fn ldmatrix_expanding(count: u32, bits: u32) -> CopyAtom {
     let padding = if bits == 4 { "b4x16_p64" } else { "b6x16_p32" };
@@ -218,7 +218,7 @@ fn ldmatrix_expanding(count: u32, bits: u32) -> CopyAtom {
     )
 }
 
-/// `stmatrix` of 16×8 bytes, transposed (sm_100a): layouts as CuTe states them.
+/// Returns `stmatrix` of 16×8 bytes, transposed (sm_100a), with CuTe's layouts.
 fn stmatrix_bytes(count: u32) -> CopyAtom {
     let src = bytes_by_columns(count);
     let matrices = Matrices { count, transposed: true, element_bits: 8, memory_bits: 8, rows: 8 * count };

@@ -1,9 +1,9 @@
 //! The rule that all fragments of `mma` and `wgmma` follow (PTX ISA, "Matrix Fragments for mma" and "Register Fragments and
 //! Shared Memory Matrix Layouts" of wgmma).
 //!
-//! With lane = 4g + t and E elements in a register, register 0 holds row g and columns E·t …, further registers first go
-//! 8 rows down, then 4·E columns to the right. A warpgroup's four warps hold 16 rows each. A and B are seen with k as the
-//! column, C and D as if two elements shared a register.
+//! With lane = 4g + t and E elements per register, register 0 contains row g, columns E·t …; further registers first advance by
+//! 8 rows, then by 4·E columns. Each of a warpgroup's four warps owns 16 rows. For A and B, the column is k; C and D
+//! are treated as if two elements shared a register.
 
 use super::Group;
 use crate::layout::{IntTuple, Layout};
@@ -11,7 +11,7 @@ use crate::layout::{IntTuple, Layout};
 /// An extent and its stride.
 type Mode = (u32, u32);
 
-/// The (thread, value) layout of a `rows`×`cols` matrix in the registers of a warp, or of a warpgroup if there are 64 rows.
+/// Returns the (thread, value) layout of a `rows`×`cols` matrix in the registers of a warp, or of a warpgroup if `rows` is 64.
 pub(super) fn fragment(rows: u32, cols: u32, per_register: u32) -> Layout {
     let mut threads = vec![(4, per_register * rows), (8, 1)];
     if rows == 64 {
@@ -22,17 +22,17 @@ pub(super) fn fragment(rows: u32, cols: u32, per_register: u32) -> Layout {
     layout(&threads, &[(per_register, rows), (registers, 8), (cols / right, right * rows)])
 }
 
-/// An operand that all threads read from shared memory: every thread sees all of it.
+/// Returns the layout of an operand in shared memory, of which every thread reads all elements.
 pub(super) fn shared(rows: u32, cols: u32) -> Layout {
     layout(&[(128, 0)], &[(rows, 1), (cols, rows)])
 }
 
-/// A or B of `mma.m8n8k4` on f16, by the eight threads of a quad pair, 8×4 with k as the column.
+/// Returns the layout of A or B of `mma.m8n8k4` on f16 over the eight threads of a quad pair: 8×4, with k as the column.
 pub(super) fn quad_pair_factor(k_major: bool) -> Layout {
     if k_major { layout(&[(8, 1)], &[(4, 8)]) } else { layout(&[(4, 8), (2, 4)], &[(4, 1)]) }
 }
 
-/// C or D of `mma.m8n8k4` on f16 by the eight threads of a quad pair.
+/// Returns the layout of C or D of `mma.m8n8k4` on f16 over the eight threads of a quad pair.
 pub(super) fn quad_pair_sum(bits: u32) -> Layout {
     match bits {
         16 => layout(&[(8, 1)], &[(8, 8)]),
@@ -40,28 +40,28 @@ pub(super) fn quad_pair_sum(bits: u32) -> Layout {
     }
 }
 
-/// `values` elements of one row in one thread.
+/// Returns the layout of `values` elements of one row in one thread.
 pub(super) fn scalar(values: u32) -> Layout {
     layout(&[(1, 0)], &[(values, 1)])
 }
 
-/// Which element each scale of A belongs to: lanes t mod 2 hold rows g and g+8, over all k that share it.
+/// Returns the layout of the scales of A: lanes t mod 2 own rows g and g+8, for all k that share the scale.
 pub(super) fn scale_a(k: u32) -> Layout {
     layout(&[(2, 8), (2, 0), (8, 1)], &[(k, 16)])
 }
 
-/// Which element each scale of B belongs to: the four lanes of a group hold column g, over all k that share it.
+/// Returns the layout of the scales of B: the four lanes of a group own column g, for all k that share the scale.
 pub(super) fn scale_b(k: u32) -> Layout {
     layout(&[(4, 0), (8, 1)], &[(k, 8)])
 }
 
-/// Where the metadata of a sparse A lies: (thread, bit) → row + 16 · bit of the row's metadata, with `bits` for each of 16
-/// rows; `wide` elements are those of 16 or 32 bits (PTX ISA, "Sparse matrix storage").
+/// Returns the layout of the metadata of a sparse A: (thread, bit) → row + 16 · bit of the row's metadata, with `bits` for each
+/// of 16 rows; `wide` elements have 16 or 32 bits (PTX ISA, "Sparse matrix storage").
 pub(super) fn metadata(bits: u32, wide: bool) -> Layout {
     match (bits, wide) {
-        // One lane of four holds both rows of the group.
+        // One lane of four provides both rows of the group.
         (16, _) => layout(&[(8, 1)], &[(16, 16), (2, 8)]),
-        // Two lanes of four: half of both rows each, or a row each.
+        // Two lanes of four provide half of both rows each, or one row each.
         (32, true) => layout(&[(2, 256), (8, 1)], &[(16, 16), (2, 8)]),
         (32, false) => layout(&[(2, 8), (8, 1)], &[(32, 16)]),
         // All four lanes.
@@ -69,7 +69,7 @@ pub(super) fn metadata(bits: u32, wide: bool) -> Layout {
     }
 }
 
-/// From modes of (thread, value); modes of extent 1 are left out.
+/// Builds a layout from modes of (thread, value), omitting modes of extent 1.
 fn layout(threads: &[Mode], values: &[Mode]) -> Layout {
     let modes = |modes: &[Mode]| -> (IntTuple, IntTuple) {
         let kept: Vec<&Mode> = modes.iter().filter(|(extent, _)| *extent > 1).collect();
@@ -87,7 +87,7 @@ fn layout(threads: &[Mode], values: &[Mode]) -> Layout {
         .expect("small positive extents and strides, nested alike")
 }
 
-/// Logical thread → lane.
+/// Returns the layout logical thread → lane.
 pub(super) fn thread_ids(group: Group) -> Layout {
     let lanes = |shape: IntTuple, stride: IntTuple| {
         Layout::new(shape, stride).expect("small positive extents and strides, nested alike")
@@ -99,7 +99,7 @@ pub(super) fn thread_ids(group: Group) -> Layout {
     }
 }
 
-/// Thread of [`metadata`] → lane, for selector 0.
+/// Returns the layout thread of [`metadata`] → lane, for selector 0.
 pub(super) fn metadata_threads(bits: u32) -> Layout {
     let (shape, stride) = match bits {
         16 => (8.into(), 4.into()),

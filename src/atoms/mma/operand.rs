@@ -1,4 +1,4 @@
-//! An operand of a matrix instruction: its type and where it lies.
+//! An operand of a matrix instruction: its type and its layout.
 
 use super::{Group, layouts};
 use crate::{atoms::mma_type::MmaType, layout::Layout, ptx::RegClass};
@@ -8,7 +8,7 @@ use crate::{atoms::mma_type::MmaType, layout::Layout, ptx::RegClass};
 pub enum MmaOperand {
     /// Rows m, columns k.
     A,
-    /// Rows n, columns k: as CuTe has it, B is seen transposed.
+    /// Rows n, columns k: as in CuTe, B is transposed.
     B,
     /// Rows m, columns n.
     C,
@@ -17,7 +17,7 @@ pub enum MmaOperand {
 }
 
 impl MmaOperand {
-    /// All four.
+    /// All four operands.
     pub const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
 }
 
@@ -30,7 +30,7 @@ pub enum Source {
     Shared,
 }
 
-/// In which order an operand's elements run.
+/// The order of an operand's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Major {
     /// k first: row-major A, column-major B.
@@ -39,7 +39,7 @@ pub enum Major {
     Mn,
 }
 
-/// How an operand is held.
+/// The representation of an operand.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers {
     pub(super) ty: MmaType,
@@ -48,12 +48,12 @@ pub(super) struct Registers {
     pub(super) class: RegClass,
     /// Elements in one register.
     pub(super) per_register: u32,
-    /// Registers of an element larger than one.
+    /// Registers per element, if an element is larger than a register.
     pub(super) parts: u32,
 }
 
 impl Registers {
-    /// Elements packed into registers of 32 bits, or one or more registers to an element.
+    /// Returns elements packed into 32-bit registers, or one or more registers per element.
     pub(super) const fn packed(ty: MmaType) -> Self {
         let class = match ty {
             MmaType::F32 => RegClass::F32,
@@ -65,14 +65,14 @@ impl Registers {
         Registers { ty, source: Source::Registers, majors: &[], class, per_register, parts }
     }
 
-    /// An element to a register of its own size.
+    /// Returns one element per register of its own size.
     pub(super) const fn single(ty: MmaType) -> Self {
         let packed = Self::packed(ty);
         let class = if ty.bits() == 16 { RegClass::Half } else { packed.class };
         Registers { class, per_register: 1, ..packed }
     }
 
-    /// A or B in one order.
+    /// Returns the representation of A or B in one order.
     pub(super) const fn ordered(self, major: Major) -> Self {
         let majors: &[Major] = match major {
             Major::K => &[Major::K],
@@ -81,17 +81,17 @@ impl Registers {
         Registers { majors, ..self }
     }
 
-    /// The same with elements in containers of 8 bits.
+    /// Returns the same representation with elements in containers of 8 bits.
     pub(super) const fn in_bytes(self) -> Self {
         Registers { per_register: 4, ..self }
     }
 
-    /// A or B in shared memory, reached through a descriptor.
+    /// Returns the representation of A or B in shared memory, accessed through a descriptor.
     pub(super) const fn shared(self, majors: &'static [Major]) -> Self {
         Registers { source: Source::Shared, majors, class: RegClass::B64, ..self }
     }
 
-    /// The (thread, value) layout; `sparse` times as many values stand for those that a register holds.
+    /// Returns the (thread, value) layout; with `sparse`, each stored value of a register represents that many elements.
     pub(super) fn layout(&self, group: Group, (rows, cols): (u32, u32), sparse: u32) -> Layout {
         match (group, self.source) {
             (_, Source::Shared) => layouts::shared(rows, cols),
@@ -101,7 +101,7 @@ impl Registers {
                 _ => layouts::quad_pair_sum(self.ty.bits()),
             },
             (Group::Warp | Group::Warpgroup, _) => {
-                // C and D: two elements to a pair of registers, or to one register of halves.
+                // C and D: two elements per pair of registers, or per register of f16.
                 let per_register = if self.majors.is_empty() { 2 } else { self.per_register * sparse };
                 layouts::fragment(rows, cols, per_register)
             }

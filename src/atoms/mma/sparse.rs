@@ -1,11 +1,12 @@
-//! Sparse A: which elements are stored, and the metadata that says so.
+//! Sparse A: which elements are stored, and the metadata that select them.
 
 use super::layouts;
 use crate::layout::Layout;
 
 /// How A of `mma.sp::ordered_metadata` is compressed to half its columns (PTX ISA, "Sparse matrix storage").
 ///
-/// Every row is cut into chunks; of each, half the elements are stored, in rising order of k, and the metadata say which.
+/// Each row is divided into chunks; half of the elements of a chunk are stored, in increasing order of k, and the metadata
+/// select them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sparsity {
     chunk: u32,
@@ -16,7 +17,7 @@ pub struct Sparsity {
 }
 
 impl Sparsity {
-    /// For elements of `bits` bits and an uncompressed row of `k`.
+    /// Returns the compression for elements of `bits` bits and an uncompressed row of `k` elements.
     pub(super) const fn new(bits: u32, k: u32) -> Self {
         let (chunk, unit, bits_per_unit) = match bits {
             32 => (2, 1, 4),
@@ -27,32 +28,32 @@ impl Sparsity {
         Sparsity { chunk, unit, bits_per_unit, metadata_bits, wide: bits >= 16 }
     }
 
-    /// Consecutive elements of a row of which half are stored: 4; 2 for tf32; 8 for 4-bit elements.
+    /// Returns the number of consecutive elements of a row of which half are stored: 4; 2 for tf32; 8 for 4-bit elements.
     #[must_use]
     pub const fn chunk(&self) -> u32 {
         self.chunk
     }
 
-    /// Elements that are stored or dropped together: 1; 2 for 4-bit elements.
+    /// Returns the number of elements that are stored or dropped together: 1; 2 for 4-bit elements.
     #[must_use]
     pub const fn unit(&self) -> u32 {
         self.unit
     }
 
-    /// Bits of metadata for each unit stored.
+    /// Returns the number of metadata bits per stored unit.
     #[must_use]
     pub const fn bits_per_unit(&self) -> u32 {
         self.bits_per_unit
     }
 
-    /// Bits of metadata for each row of A.
+    /// Returns the number of metadata bits per row of A.
     #[must_use]
     pub const fn metadata_bits(&self) -> u32 {
         self.metadata_bits
     }
 
-    /// The metadata of a stored unit: its place in the chunk, counted in units. tf32 has `0b0100` for the first place and
-    /// `0b1110` for the second.
+    /// Returns the metadata of a stored unit: its position in the chunk, in units. For tf32, `0b0100` is the first position and
+    /// `0b1110` the second.
     #[must_use]
     pub const fn code(&self, place: u32) -> u32 {
         match (self.bits_per_unit, place) {
@@ -62,21 +63,21 @@ impl Sparsity {
         }
     }
 
-    /// How many values the selector has: the threads of a group of four whose metadata count are chosen by it.
+    /// Returns the number of values of the selector, which selects the threads in each group of four that provide metadata.
     #[must_use]
     pub const fn selectors(&self) -> u32 {
         64 / self.metadata_bits
     }
 
-    /// Of the threads that hold metadata, the lane: thread `i` of [`metadata_layout`](Self::metadata_layout) is lane
+    /// Returns the lanes that provide metadata: thread `i` of [`metadata_layout`](Self::metadata_layout) is lane
     /// `index(i)` of this layout, plus `4 / selectors · selector`.
     #[must_use]
     pub fn metadata_threads(&self) -> Layout {
         layouts::metadata_threads(self.metadata_bits)
     }
 
-    /// Where metadata lie: (thread, bit of its register) → row + 16 · bit of that row's metadata. Stored unit `i` of a row has
-    /// bits `i · bits_per_unit …`, lowest first.
+    /// Returns the layout of the metadata: (thread, bit of its register) → row + 16 · bit of that row's metadata. Stored unit
+    /// `i` of a row has bits `i · bits_per_unit …`, lowest first.
     #[doc(alias = "ELayout")]
     #[must_use]
     pub fn metadata_layout(&self) -> Layout {

@@ -1,4 +1,4 @@
-//! The table of all atoms, made of families: a family is a shape with types that go together.
+//! The table of all atoms, generated from families: a family is a shape with the types that it supports.
 
 mod blackwell;
 mod dense;
@@ -16,20 +16,20 @@ use crate::{
     ptx::{Target, Version},
 };
 
-/// A name that no atom has.
+/// An unrecognized atom name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("no {what} atom `{name}`{}", closest.as_ref().map_or_else(String::new, |closest| format!(": the closest name is `{closest}`")))]
 pub struct UnknownAtom {
     /// `"mma"` or `"copy"`.
     what: &'static str,
-    /// The name asked for.
+    /// The unrecognized name.
     name: String,
-    /// A name of which at least half of it is the beginning.
+    /// The closest known name, if it has at least half of `name` as a prefix.
     closest: Option<String>,
 }
 
 impl UnknownAtom {
-    /// Looks for the name that has the longest beginning in common.
+    /// Selects the known name with the longest common prefix.
     pub(in crate::atoms) fn new<'a>(
         what: &'static str,
         name: &str,
@@ -37,7 +37,7 @@ impl UnknownAtom {
     ) -> Self {
         let common = |a: &str| a.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
         let closest = known.max_by_key(|known| (common(known), std::cmp::Reverse(known.len())));
-        // A name that has little in common is no help.
+        // A name with a short common prefix is not a useful suggestion.
         let closest = closest.filter(|known| 2 * common(known) >= name.len());
         UnknownAtom { what, name: name.to_owned(), closest: closest.map(str::to_owned) }
     }
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// Everything but `wgmma`: what kernels of warps ask for should not wait for a thousand others.
+/// All atoms except `wgmma`: kernels of warps need not build the other thousand.
 static WARP: LazyLock<Table> = LazyLock::new(|| {
     Table::new(
         [scalar::atoms(), dense::atoms(), blackwell::atoms(), sparse::atoms()]
@@ -72,34 +72,34 @@ static WARP: LazyLock<Table> = LazyLock::new(|| {
 
 static WGMMA: LazyLock<Table> = LazyLock::new(|| Table::new(wgmma::atoms()));
 
-/// Every atom: those of one thread, of a quad pair, of a warp, and of a warpgroup.
+/// Returns every atom: those of one thread, of a quad pair, of a warp, and of a warpgroup.
 pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
     WARP.atoms.iter().chain(&WGMMA.atoms)
 }
 
-/// The atom of a name, such as `SM80_16x8x16_F32BF16BF16F32_TN` or `SM90_64x128x16_F32F16F16_SS`.
+/// Returns the atom of a name, such as `SM80_16x8x16_F32BF16BF16F32_TN` or `SM90_64x128x16_F32F16F16_SS`.
 ///
 /// # Errors
-/// [`UnknownAtom`] if there is none, with the closest name there is.
+/// [`UnknownAtom`] if no atom has this name, with the closest known name.
 pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     let found = WARP.find(name).or_else(|| WGMMA.find(name));
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
-/// The first atom with this instruction, in the manual's spelling or in CuTe's.
+/// Returns the first atom with this instruction, in the manual's spelling or in CuTe's.
 #[must_use]
 pub fn mma_with_mnemonic(mnemonic: &str) -> Option<&'static MmaAtom> {
     let is = |atom: &&MmaAtom| atom.mnemonic == mnemonic || atom.cute_mnemonic == mnemonic;
     mma_atoms().find(|atom| !mnemonic.is_empty() && is(atom))
 }
 
-/// What is given of an atom; the rest follows.
+/// The properties from which an atom is derived.
 struct Row {
     name: String,
     mnemonic: String,
     shape: (u32, u32, u32),
     group: Group,
-    /// D, A, B, C: in the order of PTX.
+    /// D, A, B, C, in the order of PTX.
     operands: [Registers; 4],
 }
 
@@ -150,27 +150,27 @@ impl MmaAtom {
     }
 }
 
-/// `16x8x16`, as names have it.
+/// Formats a shape as in names: `16x8x16`.
 fn by((m, n, k): (u32, u32, u32)) -> String {
     format!("{m}x{n}x{k}")
 }
 
-/// `m16n8k16`, as mnemonics have it.
+/// Formats a shape as in mnemonics: `m16n8k16`.
 fn mnk((m, n, k): (u32, u32, u32)) -> String {
     format!("m{m}n{n}k{k}")
 }
 
-/// `F32BF16BF16F32`, as names have it.
+/// Formats types as in names: `F32BF16BF16F32`.
 fn letters(types: &[MmaType]) -> String {
     types.iter().map(|ty| ty.cute_name()).collect()
 }
 
-/// `f32.bf16.bf16.f32`, as mnemonics have it.
+/// Formats types as in mnemonics: `f32.bf16.bf16.f32`.
 fn dotted(types: &[MmaType]) -> String {
     types.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(".")
 }
 
-/// Every pair of A's and B's types.
+/// Returns all pairs of types of A and B.
 fn pairs(types: &[MmaType]) -> impl Iterator<Item = (MmaType, MmaType)> + '_ {
     types.iter().flat_map(move |&a| types.iter().map(move |&b| (a, b)))
 }

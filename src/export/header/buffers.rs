@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::expression::expression;
 use crate::ptx::{Entry, Extent, ParamKind};
 
-/// What every header declares about buffers.
+/// The declarations about buffers in every header.
 pub(super) const HELPERS: &str = "\
 /* A buffer in device memory: `bytes` bytes that a launch may access, from `address` on. */
 typedef struct warpwright_buffer {
@@ -33,7 +33,7 @@ static inline int warpwright_overlap(warpwright_buffer a, warpwright_buffer b) {
 }
 ";
 
-/// Writes, for each buffer whose views have known extents, the function that computes its minimum length.
+/// Writes, for each buffer whose views have known extents, a function that computes its minimum length.
 pub(super) fn lengths(out: &mut String, entry: &Entry, fields: &[String]) {
     for (i, field) in fields.iter().enumerate() {
         let views: Vec<&Extent> = entry.extents.iter().filter(|view| view.parameter == i).collect();

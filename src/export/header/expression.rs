@@ -1,6 +1,6 @@
 //! Numbers that a launch computes, as C expressions in 64 bits.
 //!
-//! `UINT64_MAX` stands for a value that does not fit: every helper passes it on, as [`Dim::evaluate`] passes on `None`.
+//! `UINT64_MAX` stands for a value that does not fit: every helper propagates it, as [`Dim::evaluate`] propagates `None`.
 
 use crate::ptx::{Dim, ParamDecl};
 
@@ -26,7 +26,7 @@ static inline uint64_t warpwright_u32(uint64_t a) { return a > 0xffffffffu ? WAR
 static inline uint64_t warpwright_signed(int64_t a) { return a < 0 ? WARPWRIGHT_OVERFLOW : (uint64_t)a; }
 ";
 
-/// The expression for `dim`, where parameter `i` is `args->fields[i]`.
+/// Returns the expression for `dim`, where parameter `i` is `args->fields[i]`.
 pub(super) fn expression(dim: &Dim, params: &[ParamDecl], fields: &[String]) -> String {
     let of = |dim: &Dim| expression(dim, params, fields);
     match dim {
@@ -43,7 +43,7 @@ pub(super) fn expression(dim: &Dim, params: &[ParamDecl], fields: &[String]) -> 
         Dim::RoundDown(a, n) => format!("warpwright_round_down({}, {n})", of(a)),
         Dim::Sum(a, b) => format!("warpwright_add({}, {})", of(a), of(b)),
         Dim::Product(a, b) => format!("warpwright_mul({}, {})", of(a), of(b)),
-        // A parameter of 32 bits fits.
+        // A 32-bit parameter always fits.
         Dim::U32(a) => match **a {
             Dim::Param(i) if params.get(i).is_some_and(|param| param.bytes <= 4) => of(a),
             _ => format!("warpwright_u32({})", of(a)),

@@ -1,4 +1,4 @@
-//! What moves along one axis of a tile: the partners of an element in a reduction, a broadcast or a mask.
+//! Partners along an axis of a tile: the other elements in a reduction, a broadcast or a mask.
 
 use super::{TvError, TvLayout};
 use crate::layout::{
@@ -8,14 +8,14 @@ use crate::layout::{
 
 /// The digits of the thread number and of the value number that move along one axis of a tile.
 ///
-/// From any value of any thread, changing these digits in every way reaches all elements of the same line along the axis that
-/// the layout owns. So a reduction along the axis combines the [`values`](Self::values) of each thread, then exchanges over the
-/// [`thread_bits`](Self::thread_bits).
+/// From any value of any thread, changing these digits in every way reaches all elements on the same line along the axis that
+/// have an owner. A reduction along the axis therefore combines the [`values`](Self::values) of each thread, then exchanges
+/// over the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
     /// Bits of the thread number, lowest first: bits 0 to 4 are the lane's.
     pub thread_bits: Vec<ThreadBit>,
-    /// A thread's values on one line, as steps of the value number from the first of them: 0, and the steps to the others.
+    /// A thread's values on one line, as steps of the value number from the first of them: 0, and the steps to the other values.
     pub values: Layout,
     /// For each index of [`values`](Self::values), the step along the axis in elements.
     pub offsets: Layout,
@@ -24,15 +24,16 @@ pub struct Along {
 /// A bit of the thread number that moves along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadBit {
-    /// Position of the bit, 0 for the lowest.
+    /// The position of the bit, 0 for the lowest.
     pub bit: u32,
     /// The step along the axis in elements.
     pub offset: i64,
 }
 
 impl TvLayout {
-    /// What moves along an axis, a mode of the tile: along axis 1 of a matrix are the elements of a row, along axis 0 those of
-    /// a column. Digits that move along no axis, where several threads own the same elements, are in none.
+    /// Returns the digits that move along an axis, a mode of the tile: the elements of a row are along axis 1 of a matrix,
+    /// those of a column along axis 0. Digits that move along no axis, because several threads own the same elements, are
+    /// omitted.
     ///
     /// # Errors
     /// [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
@@ -69,14 +70,14 @@ impl TvLayout {
         Ok(Along { thread_bits, values: modes(|digit| digit.step), offsets: modes(|digit| digit.offset) })
     }
 
-    /// (thread, value) → coordinate, one dimension for each mode of the tile: no step carries from one mode to the next.
+    /// Returns the layout (thread, value) → coordinate, with one dimension per mode of the tile: no step carries between modes.
     fn coords(&self) -> Result<Layout<BasisVector>, TvError> {
         let identity = Layout::identity(self.shape.product_each())?;
         let composed = identity.compose(&self.layout);
         composed.map_err(|fault| TvError::Wraps { name: self.name.clone(), fault: Box::new(fault) })
     }
 
-    /// The digits of the thread or the value number that move along an axis.
+    /// Returns the digits of the thread or the value number that move along an axis.
     fn digits(
         &self,
         coords: &Layout<BasisVector>,

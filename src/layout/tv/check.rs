@@ -1,4 +1,4 @@
-//! Whether every element of a tile has an owner, and only one.
+//! Checks that every element of a tile has an owner, or exactly one.
 
 use super::{TvError, TvLayout};
 
@@ -30,7 +30,7 @@ impl TvLayout {
         self.check_covering()
     }
 
-    /// [`check_covering`](Self::check_covering) for tests.
+    /// Panics if [`check_covering`](Self::check_covering) fails; for tests.
     ///
     /// # Panics
     /// If an element has no owner; the message names it.
@@ -41,7 +41,7 @@ impl TvLayout {
         }
     }
 
-    /// [`check_bijective`](Self::check_bijective) for tests.
+    /// Panics if [`check_bijective`](Self::check_bijective) fails; for tests.
     ///
     /// # Panics
     /// If an element has several owners or none; the message names it.

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::Owner;
 use crate::layout::LayoutError;
 
-/// A (thread, value) layout that is not valid, or a query without a valid result. Each variant but the last begins with the
+/// A (thread, value) layout that is not valid, or a query without a valid result. Each variant except the last starts with the
 /// name of the layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -119,7 +119,7 @@ pub enum TvError {
         name: String,
         /// `thread` or `value`.
         number: &'static str,
-        /// The step: a power of 2, one bit, in most thread numbers.
+        /// The step: a power of 2 (one bit) in most thread numbers.
         step: i64,
         /// The step's coordinate in the tile.
         moves: String,
@@ -129,7 +129,7 @@ pub enum TvError {
     Wraps {
         /// Name of the layout.
         name: String,
-        /// Why the layout does not compose with the tile's coordinates.
+        /// The reason why the layout does not compose with the tile's coordinates.
         fault: Box<LayoutError>,
     },
     /// Threads along an axis that are not bits of the thread number.

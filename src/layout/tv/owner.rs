@@ -8,16 +8,16 @@ use crate::layout::{
     tuple::{Coord, IntTuple, Shape, Tuple},
 };
 
-/// Where an element is stored. Owners order by thread, then by value.
+/// The location of an element in registers. Owners are ordered by thread, then by value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner {
-    /// The thread: of a warp, its lane.
+    /// The thread; in a warp, the lane.
     pub thread: i64,
     /// The thread's value.
     pub value: i64,
     /// The register that contains the value, in the order of the instruction's operand.
     pub register: i64,
-    /// Position within the register, lowest bits first; always 0 with one value per register.
+    /// The position within the register, lowest bits first; always 0 with one value per register.
     pub slot: i64,
 }
 
@@ -27,27 +27,27 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A value of a thread, and the element that it is.
+/// A value of a thread, and the element that it contains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Element {
     /// The thread's value.
     pub value: i64,
     /// The register that contains the value, in the order of the instruction's operand.
     pub register: i64,
-    /// Position within the register, lowest bits first; always 0 with one value per register.
+    /// The position within the register, lowest bits first; always 0 with one value per register.
     pub slot: i64,
-    /// 0-based coordinate in the tile: one integer for each mode.
+    /// The 0-based coordinate in the tile: one integer per mode.
     pub coord: Coord,
 }
 
 impl Element {
-    /// Index along mode 0 of the tile: the row of a matrix.
+    /// Returns the index along mode 0 of the tile: the row of a matrix.
     #[must_use]
     pub fn row(&self) -> i64 {
         self.along(0)
     }
 
-    /// Index along mode 1 of the tile: the column of a matrix; 0 if the tile has one mode.
+    /// Returns the index along mode 1 of the tile: the column of a matrix; 0 if the tile has one mode.
     #[must_use]
     pub fn col(&self) -> i64 {
         self.along(1)
@@ -62,7 +62,7 @@ impl Element {
 pub(super) type OwnerTable = Vec<Option<u32>>;
 
 impl TvLayout {
-    /// The first owner of an element, by thread, then by value.
+    /// Returns the first owner of an element, by thread, then by value.
     ///
     /// # Errors
     /// [`TvError::Coordinate`] outside of the tile, [`TvError::Unowned`] for an element without an owner.
@@ -71,7 +71,7 @@ impl TvLayout {
         self.first_owner(index).ok_or_else(|| self.unowned(index))
     }
 
-    /// All owners of an element, in order. Visits every value of every thread.
+    /// Returns all owners of an element, in order. Visits every value of every thread.
     ///
     /// # Errors
     /// [`TvError::Coordinate`] outside of the tile.
@@ -81,7 +81,7 @@ impl TvLayout {
         Ok(self.positions().filter(owns).map(|(thread, value)| self.at(thread, value)).collect())
     }
 
-    /// The elements of a thread, in the order of its values.
+    /// Returns the elements of a thread, in the order of its values.
     ///
     /// # Errors
     /// [`TvError::Thread`] for a thread that the layout does not have.
@@ -103,7 +103,7 @@ impl TvLayout {
         Owner { thread, value, register: value / self.per_register, slot: value % self.per_register }
     }
 
-    /// All (thread, value), in the order of owners.
+    /// Returns all (thread, value), in the order of owners.
     pub(super) fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let (threads, values) = (self.threads(), self.values());
         (0..threads).flat_map(move |thread| (0..values).map(move |value| (thread, value)))
@@ -124,7 +124,7 @@ impl TvLayout {
         })
     }
 
-    /// The coordinate of a column-major index, one integer for each mode of the tile.
+    /// Returns the coordinate of a column-major index, one integer for each mode of the tile.
     pub(super) fn coord(&self, index: i64) -> Coord {
         let Tuple::Node(modes) = &self.shape else { return index.into() };
         let mut rest = index;

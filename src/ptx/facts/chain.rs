@@ -1,7 +1,7 @@
-//! Chains: a product, sum or shift by a constant of another such is one instruction on the first register.
+//! Chains: a product, sum or shift by a constant, applied to another one, is a single instruction on the first register.
 //!
-//! The instructions in between are emitted before it is known that a later one does without them. Those whose results
-//! nothing reads in the end are left out when the kernel is finished.
+//! The intermediate instructions are emitted before it is known that a later one bypasses them. Those whose results
+//! remain unread are removed when the kernel is finished.
 
 use super::{Body, RegId, condition::Condition};
 use crate::ptx::body::Mark;
@@ -13,11 +13,11 @@ pub(in crate::ptx) enum Step {
     Times(u64),
     /// `+ addend`, modulo 2^width.
     Plus(u64),
-    /// `>> amount`, with zeros from above.
+    /// `>> amount`, filled with zeros.
     Right(u32),
 }
 
-/// The register that another is a step from, as it was then.
+/// The register from which another one is a step, with its version at that time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Origin {
     base: RegId,
@@ -35,18 +35,18 @@ impl Body {
         }
     }
 
-    /// The register that `reg` is a step from, if it still has the value that it had then.
+    /// Returns the register from which `reg` is a step, if it still has the same value.
     pub(in crate::ptx) fn origin(&self, reg: RegId) -> Option<(RegId, Step)> {
         let Origin { base, version, step } = self.facts(reg).origin?;
         (self.facts(base).version == version && self.is_current(base)).then_some((base, step))
     }
 
-    /// Says that an instruction did without `reg`: the line that gives it is left out if nothing else reads it.
+    /// Records that an instruction bypassed `reg`: the line that defines it is removed if nothing else reads it.
     pub(in crate::ptx) fn bypass(&mut self, reg: RegId) {
         self.bypassed.push(reg);
     }
 
-    /// The registers that the line of a bypassed register reads.
+    /// Returns the registers that the line of a bypassed register reads.
     fn operands_of(&self, reg: RegId) -> Vec<RegId> {
         let facts = self.facts(reg);
         let condition = facts.condition.map(|number| self.conditions[number as usize]);
@@ -61,7 +61,7 @@ impl Body {
         operands
     }
 
-    /// Leaves out the lines of bypassed registers that nothing reads, and so of those that only such lines read.
+    /// Removes the lines of bypassed registers that nothing reads, and transitively of registers that only such lines read.
     pub(in crate::ptx) fn leave_out_bypassed(&mut self) {
         let mut bypassed = std::mem::take(&mut self.bypassed);
         bypassed.sort_unstable_by_key(|&reg| std::cmp::Reverse(self.facts(reg).line));

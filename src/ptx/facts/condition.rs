@@ -1,22 +1,22 @@
-//! What predicates say: the comparisons that they hold the answers to, and the facts of the blocks that they guard.
+//! Conditions: the comparisons that predicates represent, and the facts that hold in the blocks they guard.
 
 use super::{Body, Known, RegId};
 use crate::ptx::{inst::Comparison, operand::Operand};
 
-/// What a predicate register holds the answer to.
+/// The condition that a predicate register represents.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) enum Condition {
     /// A comparison.
     Compare(Compared),
-    /// Both hold.
+    /// Both predicates hold.
     And(RegId, RegId),
-    /// Either holds.
+    /// At least one of the predicates holds.
     Or(RegId, RegId),
-    /// It does not hold.
+    /// The predicate does not hold.
     Not(RegId),
 }
 
-/// A comparison of two operands of type `ptx`, with the versions that the registers had.
+/// A comparison of two operands of type `ptx`, with the versions of the registers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Compared {
     pub(in crate::ptx) comparison: Comparison,
@@ -26,14 +26,14 @@ pub(in crate::ptx) struct Compared {
 }
 
 impl Body {
-    /// Records what a predicate holds the answer to.
+    /// Records the condition that a predicate represents.
     pub(in crate::ptx) fn set_condition(&mut self, predicate: RegId, condition: Condition) {
         let number = self.conditions.len() as u32;
         self.conditions.push(condition);
         self.facts_mut(predicate).condition = Some(number);
     }
 
-    /// Records that a predicate holds the answer to a comparison.
+    /// Records that a predicate is the result of a comparison.
     pub(in crate::ptx) fn set_compared(
         &mut self,
         predicate: RegId,
@@ -49,7 +49,7 @@ impl Body {
         if let Operand::Reg(reg) = operand { self.facts(reg).version } else { 0 }
     }
 
-    /// What a predicate holds the answer to, if its operands still have the values that were compared.
+    /// Returns the condition that a predicate represents, if its operands still have the values that were compared.
     pub(in crate::ptx) fn condition(&self, predicate: RegId) -> Option<Condition> {
         let condition = self.conditions[self.facts(predicate).condition? as usize];
         match condition {
@@ -67,7 +67,7 @@ impl Body {
         }
     }
 
-    /// Records in the innermost open block that a predicate holds there, or that it does not.
+    /// Records in the innermost open block that a predicate holds, or that it does not.
     pub(in crate::ptx) fn assume_condition(&mut self, predicate: RegId, holds: bool) {
         match self.condition(predicate) {
             Some(Condition::And(a, b)) if holds => {
@@ -112,7 +112,7 @@ impl Body {
         }
     }
 
-    /// `a < b`, or `a <= b`. As signed numbers that says something only if `a`, and so `b`, is not negative.
+    /// Assumes `a < b`, or `a <= b`. For signed numbers, this is useful only if `a`, and therefore `b`, is not negative.
     fn assume_less(&mut self, a: Operand<'_>, b: Operand<'_>, strictly: bool, signed: bool) {
         let width = [a, b]
             .into_iter()

@@ -1,57 +1,57 @@
-//! What is known of an integer's value: bits, divisors, and the largest number it can be.
+//! Known facts about an integer: bits, divisors, and an upper bound.
 //!
-//! Each operation here answers for its instruction: whatever is true of the operands' facts is true of the result's.
-//! Values are seen as unsigned numbers of their width; an operation that may wrap around keeps what holds modulo 2^width.
+//! Each operation here is the transfer function of an instruction: facts that are true of the operands give facts that are true
+//! of the result. Values are unsigned numbers of their width; an operation that may wrap around keeps the facts modulo 2^width.
 
 use super::divisor::{gcd, lcm};
 
-/// What is known of an integer of some width.
+/// The known facts about an integer of some width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     width: u32,
-    /// Bits that are 0, and bits that are 1.
+    /// Bits that are known to be 0, and bits that are known to be 1.
     zeros: u64,
     ones: u64,
-    /// An odd number that divides the value; the power of two is in `zeros`.
+    /// An odd divisor of the value; the power of two is in `zeros`.
     odd: u64,
-    /// The value is at most this.
+    /// An upper bound of the value.
     most: u64,
 }
 
-/// All bits of a width.
+/// Returns all bits of a width.
 const fn mask(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }
 
-/// What is left of a number without its factors 2; 0 of 0.
+/// Returns a number without its factors of 2; 0 for 0.
 const fn odd_part(n: u64) -> u64 {
     if n == 0 { 0 } else { n >> n.trailing_zeros() }
 }
 
 impl Known {
-    /// Nothing but the width.
+    /// Returns no facts except the width.
     pub(crate) const fn nothing(width: u32) -> Self {
         Self { width, zeros: 0, ones: 0, odd: 1, most: mask(width) }
     }
 
-    /// Everything.
+    /// Returns all facts about a constant.
     pub(crate) const fn constant(value: u64, width: u32) -> Self {
         let value = value & mask(width);
         Self { width, zeros: !value & mask(width), ones: value, odd: odd_part(value), most: value }
     }
 
-    /// That the value is at most `most`.
+    /// Returns the fact that the value is at most `most`.
     pub(crate) fn at_most(most: u64, width: u32) -> Self {
         Self { most: most.min(mask(width)), ..Self::nothing(width) }.tightened()
     }
 
-    /// That `divisor` divides the value.
+    /// Returns the fact that `divisor` divides the value.
     pub(crate) fn multiple_of(divisor: u64, width: u32) -> Self {
         let low = if divisor == 0 { width } else { divisor.trailing_zeros().min(width) };
         Self { zeros: mask(low), odd: odd_part(divisor), ..Self::nothing(width) }.tightened()
     }
 
-    /// What each kind of fact says of the others.
+    /// Derives from each kind of fact what it implies for the others.
     fn tightened(mut self) -> Self {
         self.most = self.most.min(!self.zeros & mask(self.width));
         let unit = self.divisor();
@@ -68,48 +68,48 @@ impl Known {
         }
     }
 
-    /// The value, if all of it is known.
+    /// Returns the value, if it is known exactly.
     pub(crate) fn as_constant(&self) -> Option<u64> {
         (self.zeros | self.ones == mask(self.width)).then_some(self.ones)
     }
 
-    /// The largest number that the value can be.
+    /// Returns the upper bound of the value.
     pub(crate) fn most(&self) -> u64 {
         self.most
     }
 
-    /// The smallest number that the value can be.
+    /// Returns the lower bound of the value.
     pub(crate) fn least(&self) -> u64 {
         self.ones
     }
 
-    /// How many bits the value has.
+    /// Returns the width of the value in bits.
     pub(crate) fn width(&self) -> u32 {
         self.width
     }
 
-    /// Bits that may be 1.
+    /// Returns the bits that may be 1.
     pub(crate) fn possible(&self) -> u64 {
         !self.zeros & mask(self.width)
     }
 
-    /// Bits that are 1.
+    /// Returns the bits that are known to be 1.
     pub(crate) fn certain(&self) -> u64 {
         self.ones
     }
 
-    /// Whether the value is the same as a signed number.
+    /// Returns whether the value is equal when interpreted as a signed number.
     pub(crate) fn is_nonnegative(&self) -> bool {
         self.zeros >> (self.width - 1) & 1 == 1
     }
 
-    /// A number that divides the value: 1 if none is known, 0 of 0.
+    /// Returns a known divisor of the value: 1 if none is known, 0 for 0.
     pub(crate) fn divisor(&self) -> u64 {
         let low = self.zeros.trailing_ones().min(self.width);
         if low == self.width { 0 } else { self.odd.checked_mul(1 << low).unwrap_or(1 << low) }
     }
 
-    /// Both facts of one value; the first alone where they contradict each other, as in text that never runs.
+    /// Combines two sets of facts about one value; returns the first if they contradict each other, as in unreachable code.
     pub(crate) fn and_also(self, other: Self) -> Self {
         let both = Self {
             width: self.width,
@@ -125,7 +125,7 @@ impl Known {
         if tight.zeros & both.ones != 0 { self } else { tight }
     }
 
-    /// What is true of either value.
+    /// Returns the facts that hold for either value.
     pub(crate) fn or_else(self, other: Self) -> Self {
         Self {
             width: self.width,
@@ -137,7 +137,7 @@ impl Known {
         .tightened()
     }
 
-    /// The same with what else is known of the result: a largest number and a divisor, none if it may have wrapped.
+    /// Adds further facts about the result, an upper bound and a divisor; `None` if it may have wrapped around.
     fn unwrapped(self, exact: Option<(u64, u64)>) -> Self {
         match exact {
             Some((most, divisor)) => Self { most, odd: odd_part(divisor), ..self }.tightened(),
@@ -145,7 +145,7 @@ impl Known {
         }
     }
 
-    /// The bits of `self + other + carry`: a bit is known where both operands' bits and the carry into it are.
+    /// Returns the bits of `self + other + carry`: a bit is known if both operands' bits and the carry into it are known.
     fn sum_bits(self, other: Self, carry: u64) -> Self {
         let all = mask(self.width);
         let most = self.possible().wrapping_add(other.possible()).wrapping_add(carry);
@@ -156,21 +156,21 @@ impl Known {
         Self { zeros: !most & known, ones: least & known, ..Self::nothing(self.width) }
     }
 
-    /// `self + other`.
+    /// Returns the facts about `self + other`.
     pub(crate) fn add(self, other: Self) -> Self {
         let most = self.most.checked_add(other.most).filter(|&most| most <= mask(self.width));
         let exact = most.map(|most| (most, gcd(self.divisor(), other.divisor())));
         self.sum_bits(other, 0).unwrapped(exact)
     }
 
-    /// `self − other`.
+    /// Returns the facts about `self − other`.
     pub(crate) fn sub(self, other: Self) -> Self {
         let exact = (self.least() >= other.most)
             .then(|| (self.most - other.least(), gcd(self.divisor(), other.divisor())));
         self.sum_bits(other.not(), 1).unwrapped(exact)
     }
 
-    /// `self · other`.
+    /// Returns the facts about `self · other`.
     pub(crate) fn mul(self, other: Self) -> Self {
         for (value, factor) in [(self, other), (other, self)] {
             if let Some(factor) = factor.as_constant().filter(|factor| factor.is_power_of_two()) {
@@ -183,13 +183,13 @@ impl Known {
         bits.unwrapped(most.map(|most| (most, self.odd.checked_mul(other.odd).unwrap_or(1))))
     }
 
-    /// The upper half of the product.
+    /// Returns the facts about the upper half of the product.
     pub(crate) fn mul_high(self, other: Self) -> Self {
         let most = (u128::from(self.most) * u128::from(other.most)) >> self.width;
         Self::at_most(most as u64, self.width)
     }
 
-    /// `self / other`.
+    /// Returns the facts about `self / other`.
     pub(crate) fn div(self, other: Self) -> Self {
         let most = self.most.checked_div(other.least()).unwrap_or(mask(self.width));
         let exact = other.as_constant().filter(|&by| by > 0 && self.divisor().is_multiple_of(by));
@@ -197,7 +197,7 @@ impl Known {
         Self::at_most(most, self.width).and_also(Self::multiple_of(divisor, self.width))
     }
 
-    /// `self % other`.
+    /// Returns the facts about `self % other`.
     pub(crate) fn rem(self, other: Self) -> Self {
         if other.least() == 0 {
             return Self::nothing(self.width);
@@ -211,19 +211,19 @@ impl Known {
         }
     }
 
-    /// The lesser.
+    /// Returns the facts about the minimum.
     pub(crate) fn min(self, other: Self) -> Self {
         let either = self.or_else(other);
         either.and_also(Self::at_most(self.most.min(other.most), self.width))
     }
 
-    /// `self & other`.
+    /// Returns the facts about `self & other`.
     pub(crate) fn and(self, other: Self) -> Self {
         let (zeros, ones) = (self.zeros | other.zeros, self.ones & other.ones);
         Self { zeros, ones, odd: 1, most: self.most.min(other.most), ..self }.tightened()
     }
 
-    /// `self | other`: a sum, if they have no bit in common.
+    /// Returns the facts about `self | other`, which is a sum if the operands have no bit in common.
     pub(crate) fn or(self, other: Self) -> Self {
         let (zeros, ones) = (self.zeros & other.zeros, self.ones | other.ones);
         let bits = Self { zeros, ones, ..Self::nothing(self.width) };
@@ -234,19 +234,19 @@ impl Known {
         bits.tightened()
     }
 
-    /// `self ^ other`.
+    /// Returns the facts about `self ^ other`.
     pub(crate) fn xor(self, other: Self) -> Self {
         let zeros = self.zeros & other.zeros | self.ones & other.ones;
         let ones = self.zeros & other.ones | self.ones & other.zeros;
         Self { zeros, ones, ..Self::nothing(self.width) }.tightened()
     }
 
-    /// The complement.
+    /// Returns the facts about the complement.
     pub(crate) fn not(self) -> Self {
         Self { zeros: self.ones, ones: self.zeros, ..Self::nothing(self.width) }.tightened()
     }
 
-    /// `self << amount`, for an amount below the width.
+    /// Returns the facts about `self << amount`, for an amount below the width.
     fn shl(self, amount: u32) -> Self {
         let all = mask(self.width);
         let zeros = (self.zeros << amount | mask(amount)) & all;
@@ -255,7 +255,7 @@ impl Known {
         bits.unwrapped(fits.then(|| (self.most << amount, self.odd)))
     }
 
-    /// `self >> amount` with zeros from above; 0 if that is the width or more.
+    /// Returns the facts about `self >> amount`, filled with zeros; 0 if the amount is the width or more.
     pub(crate) fn shr(self, amount: u32) -> Self {
         if amount >= self.width {
             return Self::constant(0, self.width);
@@ -265,7 +265,7 @@ impl Known {
         Self { zeros, ones: self.ones >> amount, odd, most: self.most >> amount, ..self }.tightened()
     }
 
-    /// `self >> amount` with copies of the sign from above.
+    /// Returns the facts about `self >> amount`, filled with copies of the sign.
     pub(crate) fn shr_signed(self, amount: u32) -> Self {
         if self.is_nonnegative() {
             return self.shr(amount);
@@ -276,7 +276,7 @@ impl Known {
         Self { zeros: shifted(self.zeros), ones: shifted(self.ones), ..Self::nothing(self.width) }.tightened()
     }
 
-    /// The value in another width: cut off, or extended by zeros, or by its sign.
+    /// Returns the facts about the value in another width: truncated, zero-extended or sign-extended.
     pub(crate) fn resized(self, width: u32, signed: bool) -> Self {
         if width > self.width {
             let above = mask(width) & !mask(self.width);
@@ -299,7 +299,7 @@ mod tests {
     const WIDTH: u32 = 4;
     const ALL: u64 = mask(WIDTH);
 
-    /// Every set of up to three numbers, with facts that are true of all of them: as much as is known, and less.
+    /// Returns every set of up to three numbers with facts that are true of all of them: the strongest facts, and weaker ones.
     fn sets() -> Vec<(Vec<u64>, Known)> {
         let mut sets = Vec::new();
         for a in 0..=ALL {
@@ -318,7 +318,7 @@ mod tests {
         sets
     }
 
-    /// Whether the facts are true of a value.
+    /// Returns whether the facts are true of a value.
     fn holds(known: Known, value: u64) -> bool {
         let divisor = known.divisor();
         let divides = if divisor == 0 { value == 0 } else { value.is_multiple_of(divisor) };

@@ -1,16 +1,16 @@
-//! Local value numbering: an instruction that gives what an earlier one gave is not emitted again.
+//! Local value numbering: an instruction whose result is already in a register is not emitted again.
 //!
-//! It applies to instructions whose single result depends on nothing but their operands, written where the earlier one
-//! has run. Operands are known by register and version, so that a register which was written since is another operand.
-//! A result that several values share is not overwritten in place any more ([`Body::is_shared`]): accumulators and loop
-//! state that are about to overwrite it move to a register of their own.
+//! It applies to instructions whose single result depends only on their operands, at positions that the earlier instruction
+//! dominates. Operands are identified by register and version, so a register that has been written since is a different operand.
+//! A result that several values share is no longer overwritten in place ([`Body::is_shared`]): accumulators and loop
+//! state that would overwrite it are moved to separate registers.
 
 use rustc_hash::FxHashMap;
 
 use super::{Body, RegId};
 use crate::ptx::{body::Mnemonic, operand::Operand, types::RegClass};
 
-/// Instructions whose result depends on their operands alone, by the first part of their mnemonic.
+/// Instructions whose result depends only on their operands, by the first part of their mnemonics.
 const PURE: &[&str] = &[
     "abs", "add", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos", "cvt",
     "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "isspacep", "lg2", "lop3", "mad", "mad24", "max",
@@ -21,14 +21,14 @@ const PURE: &[&str] = &[
 /// Special registers that may change while a thread runs.
 const CHANGING: &[&str] = &["%clock", "%clock_hi", "%clock64", "%globaltimer", "%smid", "%warpid"];
 
-/// Whether an instruction's result depends on its operands alone: extended arithmetic also sets or takes the carry.
+/// Returns whether an instruction's result depends only on its operands; extended arithmetic also accesses the carry.
 pub(in crate::ptx) fn is_pure(mnemonic: &str) -> bool {
     let root = mnemonic.split('.').next().unwrap_or_default();
     PURE.binary_search(&root).is_ok() && !mnemonic.split('.').any(|part| part == "cc")
         || root.starts_with('%') && !CHANGING.contains(&mnemonic)
 }
 
-/// Whether the first two operands may be exchanged. Not in f64, where a NaN result has the bits of a NaN operand.
+/// Returns whether the first two operands commute. In f64 they do not, because a NaN result has the bits of a NaN operand.
 pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
     let mut parts = mnemonic.split('.');
     match parts.next() {
@@ -41,14 +41,14 @@ pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
     }
 }
 
-/// Most operands of an expression.
+/// The maximum number of operands of an expression.
 const MOST: usize = 4;
 
 /// An instruction without its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Expression {
     mnemonic: u32,
-    /// Kinds of the operands, four bits each, and above them the class of the result and whether the operands are halves.
+    /// Kinds of the operands, four bits each; above them, the class of the result and whether the operands are halves.
     kinds: u32,
     operands: [u64; MOST],
 }
@@ -57,7 +57,7 @@ struct Expression {
 const REGISTER: u32 = 1;
 const CONSTANT: u32 = 2;
 const NAME: u32 = 3;
-/// The operands are the halves of one.
+/// The operands are the halves of one operand.
 const HALVES: u32 = 1 << 20;
 
 impl Expression {
@@ -69,25 +69,25 @@ impl Expression {
     }
 }
 
-/// The expressions of a kernel so far, and the registers that their values are in.
+/// The expressions emitted so far, and the registers that contain their values.
 #[derive(Debug, Default)]
 pub(in crate::ptx) struct Numbering {
-    /// The latest register of each expression, and its version then.
+    /// The latest register of each expression, and its version at that time.
     values: FxHashMap<Expression, (RegId, u32)>,
 }
 
-/// An expression that was looked up.
+/// The result of looking up an expression.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) enum Numbered {
-    /// Its value is in a register already.
+    /// A register already contains its value.
     Known(RegId),
-    /// It is to be emitted and then recorded.
+    /// It must be emitted and then recorded.
     New(Unrecorded),
     /// It is not numbered.
     Not,
 }
 
-/// An expression whose value is not in a register yet.
+/// An expression whose value is not in a register.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Unrecorded(Expression);
 
@@ -132,7 +132,7 @@ impl Body {
         let mut count = 0;
         for operand in operands {
             match *operand {
-                // A copy within a class is wanted as such.
+                // A copy within a class is intended.
                 Operand::Reg(reg) if mnemonic.moves && reg.class == class => return None,
                 Operand::Vector(halves) => {
                     expression.kinds |= HALVES;

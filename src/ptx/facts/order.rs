@@ -1,19 +1,19 @@
-//! Which integers are less than which: from the grid rule, counters of loops, and the conditions of branches.
+//! The order of integers, from the grid rule, loop counters, and branch conditions.
 //!
-//! A register that is computed from parameters by `ceil_div` and the like is known as a [`Term`], so that it is the same
-//! number as a dimension of the grid rule, or as another register computed the same way. Terms are natural numbers, of
-//! any size: nothing that may wrap around is one.
+//! A register that is computed from parameters by `ceil_div` and similar operations is identified with a [`Term`], so that it is
+//! known to equal a dimension of the grid rule, or another register that is computed the same way. Terms are natural numbers of
+//! unbounded size: a value that may wrap around is not a term.
 
 use rustc_hash::FxHashMap;
 
 use super::{Body, Known, RegId};
 use crate::ptx::{dim::Dim, operand::Operand};
 
-/// Number of a term in its kernel.
+/// The number of a term in its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TermId(u32);
 
-/// A number that a launch settles, or that a register has.
+/// A number that is fixed at launch, or the value of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Term {
     Constant(u64),
@@ -27,9 +27,9 @@ enum Term {
     CeilDiv(TermId, u64),
     /// `⌊a / n⌋`.
     Quotient(TermId, u64),
-    /// `a · b`, the lower number first.
+    /// `a · b`, ordered by term number.
     Product(TermId, TermId),
-    /// `a + b`, the lower number first.
+    /// `a + b`, ordered by term number.
     Sum(TermId, TermId),
 }
 
@@ -41,7 +41,7 @@ struct Below {
     right: TermId,
 }
 
-/// The terms of a kernel, and their order as far as it is known.
+/// The terms of a kernel and their known order.
 #[derive(Debug, Default)]
 pub(in crate::ptx) struct Order {
     terms: Vec<Term>,
@@ -95,23 +95,23 @@ impl Order {
                 let (a, b) = both(self, a, b)?;
                 self.number(Term::Product(a, b))
             }
-            // A launch refuses what does not fit.
+            // Values that do not fit are rejected by the launch.
             Dim::U32(a) => self.of_dim(a)?,
             Dim::RoundDown(..) | Dim::Unknown => return None,
         })
     }
 
-    /// Forgets what was known in a block alone.
+    /// Discards the facts that hold only in a block.
     pub(in crate::ptx) fn close(&mut self, block: u32) {
         while self.below.pop_if(|fact| fact.block == block).is_some() {}
     }
 
-    /// What `left` is known to be less than.
+    /// Returns the terms that `left` is known to be less than.
     fn above(&self, left: TermId) -> impl Iterator<Item = TermId> + '_ {
         self.below.iter().filter(move |fact| fact.left == left).map(|fact| fact.right)
     }
 
-    /// Whether `left <= right`, since dividing makes nothing greater.
+    /// Returns whether `left <= right`, because dividing makes no number greater.
     fn is_at_most(&self, left: TermId, right: TermId) -> bool {
         left == right
             || match (self.term(left), self.term(right)) {
@@ -123,19 +123,19 @@ impl Order {
     }
 }
 
-/// How much of a tile is known to be inside of an extent.
+/// The part of a tile that is known to be within an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Inside {
-    /// Nothing is known.
+    /// No part.
     Unknown,
-    /// The first element is.
+    /// The first element.
     First,
-    /// All elements are.
+    /// All elements.
     Whole,
 }
 
 impl Body {
-    /// The term that a register's value is.
+    /// Returns the term of a register's value.
     fn term(&mut self, reg: RegId) -> TermId {
         let facts = self.facts(reg);
         let term = match (facts.term, self.parameter(reg), facts.special) {
@@ -147,7 +147,7 @@ impl Body {
         self.order.number(term)
     }
 
-    /// The term that an operand's value is, unless it may change.
+    /// Returns the term of an operand's value, unless it may change.
     pub(in crate::ptx) fn term_of(&mut self, operand: Operand<'_>) -> Option<TermId> {
         match operand {
             Operand::Reg(reg) => (!self.facts(reg).variable).then(|| self.term(reg)),
@@ -163,7 +163,7 @@ impl Body {
         }
     }
 
-    /// Records that `reg` has the same value as `source`, of another width.
+    /// Records that `reg` has the same value as `source`, in another width.
     pub(in crate::ptx) fn set_same(&mut self, reg: RegId, source: RegId) {
         if self.follows_here(reg, source) {
             self.set_term(reg, source, |_, term| term);
@@ -177,8 +177,8 @@ impl Body {
         }
     }
 
-    /// Whether what follows of `reg` from facts about `source` holds wherever `reg` is known: a register of an outer block,
-    /// which an earlier instruction gave, outlives what is assumed in this one.
+    /// Returns whether facts about `source` imply facts about `reg` wherever `reg` is defined: a register of an outer
+    /// block, reused by value numbering, outlives the assumptions of this block.
     fn follows_here(&self, reg: RegId, source: RegId) -> bool {
         !self.is_local(source) || self.open_blocks.last() == Some(&self.facts(reg).block)
     }
@@ -188,7 +188,7 @@ impl Body {
         self.set_term(reg, source, |order, term| order.number(Term::Quotient(term, n)));
     }
 
-    /// Records the grid rule: the block's number is less than the number of blocks.
+    /// Records the grid rule: the block index is less than the number of blocks.
     pub(in crate::ptx) fn set_grid_order(&mut self, grid: &[Dim; 3]) {
         for (special, dim) in ["%ctaid.x", "%ctaid.y", "%ctaid.z"].into_iter().zip(grid) {
             if let Some(right) = self.order.of_dim(dim) {
@@ -211,7 +211,7 @@ impl Body {
         }
     }
 
-    /// Records of `⌊x / divisor⌋` and `x % divisor` what follows from `x` being less than a product of the divisor.
+    /// Records the facts about `⌊x / divisor⌋` and `x % divisor` that follow from `x` being less than a multiple of the divisor.
     pub(in crate::ptx) fn assume_divided(
         &mut self,
         x: Operand<'_>,
@@ -235,7 +235,7 @@ impl Body {
         }
     }
 
-    /// Whether `left < right` is known, as unsigned numbers.
+    /// Returns whether `left < right` is known, as unsigned numbers.
     pub(in crate::ptx) fn is_below(&mut self, left: Operand<'_>, right: Operand<'_>) -> bool {
         if self.known_of(left, 64).most() < self.known_of(right, 64).least() {
             return true;
@@ -244,7 +244,7 @@ impl Body {
         self.order.above(left).any(|above| self.order.is_at_most(above, right))
     }
 
-    /// Whether `index · by` is known to be less than a number of 32 bits.
+    /// Returns whether `index · by` is known to be less than a 32-bit number.
     pub(in crate::ptx) fn is_multiple_below_32_bits(&mut self, index: Operand<'_>, by: u64) -> bool {
         let Some(index) = self.term_of(index) else { return false };
         let order = &self.order;
@@ -262,7 +262,7 @@ impl Body {
         })
     }
 
-    /// How much of `index·tile … index·tile + tile` is known to be less than `extent`.
+    /// Returns the part of `index·tile … index·tile + tile` that is known to be less than `extent`.
     pub(in crate::ptx) fn inside(&mut self, index: Operand<'_>, tile: u64, extent: Operand<'_>) -> Inside {
         let (start, end) = (self.known_of(index, 64), self.known_of(extent, 64));
         let most = start.most().checked_mul(tile);
@@ -375,7 +375,7 @@ mod tests {
         });
     }
 
-    /// `(n + 63) / 64` may wrap around, and is no `ceil_div` after the branch where it is one.
+    /// `(n + 63) / 64` may wrap around, so after the branch in which it equals `ceil_div` it no longer does.
     #[test]
     fn what_an_outer_register_is_in_a_branch_it_need_not_be_after_it() {
         build(|k, m, n| {

@@ -1,8 +1,8 @@
-//! Conversion of constants between number formats, as `cvt` does it.
+//! Conversion of constants between number formats, as by `cvt`.
 
 use super::format::{Exact, Format, Rounding, scale};
 
-/// NaN as an integer: 0, but 2^(width − 1) if either side has 64 bits (PTX ISA, "cvt").
+/// Returns the integer that NaN converts to: 0, but 2^(width − 1) if either side has 64 bits (PTX ISA, "cvt").
 fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
     match (from, to) {
         (Format::Float { significand, .. }, Format::Integer { bits, .. }) => {
@@ -14,7 +14,7 @@ fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
 
 /// A number type that `cvt` converts from and to.
 pub trait Numeric: super::Number {
-    /// How it lays out its bits.
+    /// The format of its bits.
     const FORMAT: Format;
 }
 
@@ -39,7 +39,8 @@ numerics! {
     f64,          Format::Float { exponent: 11, significand: 52 };
 }
 
-/// The constant in another format: integers wrap into integers, floats saturate into integers, anything rounds into floats.
+/// Converts a constant to another format: integers wrap into integers, floating-point numbers saturate into integers, and all
+/// numbers are rounded into floating-point formats.
 pub(crate) fn convert<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U {
     let number = T::FORMAT.read(value.to_bits());
     let bits = match (T::FORMAT, U::FORMAT, number) {
@@ -54,8 +55,8 @@ pub(crate) fn convert<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U
     U::from_bits(bits)
 }
 
-/// NaN in another float format. A bf16 is the upper half of its f32; sign and payload survive from and to f64;
-/// anything else gives the canonical NaN. (The manual leaves the payload open; this is what an H200 does.)
+/// Converts NaN to another floating-point format. A bf16 is the upper half of its f32; sign and payload are preserved from and to
+/// f64; all others give the canonical NaN. (The manual leaves the payload unspecified; this is the behavior of an H200.)
 fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
     let digits = |f| if let Format::Float { significand, .. } = f { significand } else { 0 };
     let canonical = |digits: u32| Exact::Nan { negative: false, payload: u64::MAX << (64 - digits) };
@@ -66,7 +67,8 @@ fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
     }
 }
 
-/// The integer clamped into the range of another integer type, or the number clamped to 0 … 1 in a float format, NaN giving 0: `.sat`.
+/// Clamps an integer to the range of another integer type, or a number to 0 … 1 in a floating-point format, where NaN
+/// gives 0: `.sat`.
 pub(crate) fn saturate<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U {
     let number = T::FORMAT.read(value.to_bits());
     let bits = match (U::FORMAT, number) {
@@ -82,7 +84,7 @@ pub(crate) fn saturate<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> 
     U::from_bits(bits)
 }
 
-/// The float rounded to an integral value of its own format; a zero keeps its sign.
+/// Rounds a floating-point number to an integral value of its own format; a zero keeps its sign.
 pub(crate) fn round_to_integral<T: Numeric>(value: T, rounding: Rounding) -> T {
     match T::FORMAT.read(value.to_bits()) {
         Exact::Finite { negative, significand, exponent } if exponent < 0 => {

@@ -1,7 +1,7 @@
-//! Float arithmetic on constants with any rounding: exact, or with a last bit that stands for what was dropped.
+//! Floating-point arithmetic on constants with any rounding: exact, or with a sticky bit for the discarded part.
 //!
-//! A result is held in 127 bits. What falls off below is kept as a one in the last bit, far below the bit where any
-//! format rounds, so that rounding comes out as if nothing had been dropped.
+//! A result has 127 bits. Discarded bits are recorded as a one in the last bit, far below the position at which any
+//! format rounds, so rounding is correct.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use super::{
     format::{Exact, Format, Rounding},
 };
 
-/// How float arithmetic treats its result, and subnormals.
+/// The rounding, flushing and clamping of a floating-point instruction.
 ///
 /// `Mode::from(Rounding::Rz)`, `Mode::RN.ftz().sat()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,24 +21,24 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// Rounding to nearest.
+    /// Round to nearest even.
     pub const RN: Self = Self { rounding: Rounding::Rn, ftz: false, sat: false };
 
-    /// Subnormal inputs and results count as zero of the same sign: `.ftz` (f32, f16).
+    /// Flushes subnormal inputs and results to zero of the same sign: `.ftz` (f32, f16).
     #[doc(alias = ".ftz")]
     #[must_use]
     pub const fn ftz(self) -> Self {
         Self { ftz: true, ..self }
     }
 
-    /// The result is clamped to 0 … 1, NaN giving 0: `.sat` (f32, f16).
+    /// Clamps the result to 0 … 1, where NaN gives 0: `.sat` (f32, f16).
     #[doc(alias = ".sat")]
     #[must_use]
     pub const fn sat(self) -> Self {
         Self { sat: true, ..self }
     }
 
-    /// As the mnemonic has it: `".rn.ftz.sat"`.
+    /// Returns the modifiers of the mnemonic: `".rn.ftz.sat"`.
     pub(crate) fn suffix(self) -> String {
         let flag = |on, name| if on { name } else { "" };
         format!("{}{}{}", self.rounding.suffix(), flag(self.ftz, ".ftz"), flag(self.sat, ".sat"))
@@ -51,27 +51,27 @@ impl From<Rounding> for Mode {
     }
 }
 
-/// NaN out of numbers: made by the operation.
+/// The NaN that an operation on numbers generates.
 const INVALID: Exact = Exact::Nan { negative: true, payload: 1 << 63 };
 
-/// The operand, with a subnormal counted as zero if the mode says so.
+/// Returns the operand, with subnormals flushed to zero if the mode requires it.
 fn operand<T: Numeric>(value: T, mode: Mode) -> Exact {
     T::FORMAT.read(if mode.ftz { flush::<T>(value.to_bits()) } else { value.to_bits() })
 }
 
-/// A subnormal as a zero of its sign.
+/// Returns a subnormal as a zero of its sign.
 fn flush<T: Numeric>(bits: u64) -> u64 {
     let Format::Float { exponent, significand } = T::FORMAT else { return bits };
     let sign = 1 << (exponent + significand);
     if (bits & !sign) >> significand == 0 { bits & sign } else { bits }
 }
 
-/// The result in its format: rounded, subnormals flushed, clamped.
+/// Converts the result to its format: rounded, subnormals flushed, clamped.
 fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     if let Exact::Nan { .. } = number {
         return if mode.sat { T::ZERO } else { nan(number) };
     }
-    // Whether a result is subnormal is decided before it is rounded.
+    // Whether a result is subnormal is determined before rounding.
     let number = if mode.ftz && T::FORMAT.is_subnormal(number) { zero(is_negative(number)) } else { number };
     let bits = T::FORMAT.write(number, mode.rounding);
     let negative = bits >> (8 * T::BYTES - 1) == 1;
@@ -82,8 +82,8 @@ fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     }
 }
 
-/// A NaN result: f64 passes an operand's NaN on, quieted; the others have one NaN only, all ones but the sign.
-/// (PTX ISA, "Floating Point Instructions", leaves the payload open; this is what an H200 gives.)
+/// Returns a NaN result: in f64 an operand's NaN, quieted; in other formats the only NaN, all ones except the sign.
+/// (PTX ISA, "Floating Point Instructions", leaves the payload unspecified; this is the behavior of an H200.)
 fn nan<T: Numeric>(number: Exact) -> T {
     let canonical = Exact::Nan { negative: false, payload: u64::MAX };
     T::from_bits(T::FORMAT.write(if T::BYTES == 8 { number } else { canonical }, Rounding::Rz))
@@ -97,25 +97,25 @@ fn is_nan(number: Exact) -> bool {
     matches!(number, Exact::Nan { .. })
 }
 
-/// `a + b`.
+/// Returns `a + b`.
 pub(crate) fn add<T: Numeric>(a: T, b: T, mode: Mode) -> T {
     result(sum(operand(a, mode), operand(b, mode), mode.rounding), mode)
 }
 
-/// `a - b`.
+/// Returns `a - b`.
 pub(crate) fn sub<T: Numeric>(a: T, b: T, mode: Mode) -> T {
     result(sum(operand(a, mode), negated(operand(b, mode)), mode.rounding), mode)
 }
 
-/// `a · b`.
+/// Returns `a · b`.
 pub(crate) fn mul<T: Numeric>(a: T, b: T, mode: Mode) -> T {
     result(product(operand(a, mode), operand(b, mode)), mode)
 }
 
-/// `a · b + c`.
+/// Returns `a · b + c`.
 pub(crate) fn fma<T: Numeric>(a: T, b: T, c: T, mode: Mode) -> T {
     let (a, b, c) = (operand(a, mode), operand(b, mode), operand(c, mode));
-    // Of several NaNs b's goes on, then c's.
+    // Of several NaNs, b's is propagated, then c's.
     let exact = match (is_nan(b), is_nan(c)) {
         (true, _) => b,
         (false, true) => c,
@@ -124,22 +124,22 @@ pub(crate) fn fma<T: Numeric>(a: T, b: T, c: T, mode: Mode) -> T {
     result(exact, mode)
 }
 
-/// `a / b`.
+/// Returns `a / b`.
 pub(crate) fn div<T: Numeric>(a: T, b: T, mode: Mode) -> T {
     result(quotient(operand(a, mode), operand(b, mode)), mode)
 }
 
-/// `√a`.
+/// Returns `√a`.
 pub(crate) fn sqrt<T: Numeric>(a: T, mode: Mode) -> T {
     result(root(operand(a, mode)), mode)
 }
 
-/// `−a`; a NaN stays as it is.
+/// Returns `−a`; NaN is unchanged.
 pub(crate) fn neg<T: Numeric>(a: T) -> T {
     result(negated(T::FORMAT.read(a.to_bits())), Mode::RN)
 }
 
-/// `|a|`; a NaN stays as it is.
+/// Returns `|a|`; NaN is unchanged.
 pub(crate) fn abs<T: Numeric>(a: T) -> T {
     match T::FORMAT.read(a.to_bits()) {
         number @ Exact::Nan { .. } => nan(number),
@@ -147,15 +147,15 @@ pub(crate) fn abs<T: Numeric>(a: T) -> T {
     }
 }
 
-/// The lesser (`Less`) or the greater number as the device has it: −0 is below +0, and a number wins over NaN.
+/// Returns the minimum (`Less`) or maximum, as computed by the hardware: −0 is less than +0, and numbers are preferred to NaN.
 pub(crate) fn extremum<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) -> T {
     let (x, y) = (T::FORMAT.read(a.to_bits()), T::FORMAT.read(b.to_bits()));
     match (is_nan(x), is_nan(y)) {
-        // f64 passes on the second, as an H200 does; narrower types have one NaN.
+        // In f64, the second NaN is propagated, as on an H200; narrower types have one NaN.
         (true, true) => nan(y),
         (true, false) => b,
         (false, true) => a,
-        // Equal numbers differ at most in the sign of zero, and the one with the sign is the lesser.
+        // Equal numbers differ at most in the sign of zero; −0 is the lesser.
         (false, false) => {
             let order =
                 a.partial_cmp(&b).filter(|o| o.is_ne()).unwrap_or(is_negative(y).cmp(&is_negative(x)));
@@ -164,7 +164,7 @@ pub(crate) fn extremum<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) ->
     }
 }
 
-/// [`extremum`], but NaN wins over a number: `.NaN`.
+/// Returns the [`extremum`], but prefers NaN to numbers: `.NaN`.
 pub(crate) fn extremum_or_nan<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) -> T {
     let (x, y) = (T::FORMAT.read(a.to_bits()), T::FORMAT.read(b.to_bits()));
     if is_nan(y) {
@@ -209,13 +209,13 @@ fn product(a: Exact, b: Exact) -> Exact {
     }
 }
 
-/// The significand shifted up to a leading one at bit 125, and the exponent that goes with it.
+/// Returns the significand shifted up to a leading one at bit 125, and the corresponding exponent.
 fn normalized(significand: u128, exponent: i32) -> (u128, i32) {
     let shift = significand.leading_zeros() as i32 - 2;
     (if shift >= 0 { significand << shift } else { drop_bits(significand, -shift) }, exponent - shift)
 }
 
-/// `significand >> bits` with a one at the end if a one was dropped.
+/// Returns `significand >> bits`, with the last bit set if a one was discarded.
 fn drop_bits(significand: u128, bits: i32) -> u128 {
     let bits = bits.min(127);
     let kept = significand >> bits;
@@ -233,7 +233,7 @@ fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
             Exact::Finite { negative: na, significand: sa, exponent: ea },
             Exact::Finite { negative: nb, significand: sb, exponent: eb },
         ) => match (sa, sb) {
-            // Zeros of unlike sign give +0, and −0 when rounding down (IEEE 754, 6.3).
+            // Zeros of opposite sign give +0, and −0 when rounding down (IEEE 754, 6.3).
             (0, 0) => Exact::Finite {
                 negative: if na == nb { na } else { rounding == Rounding::Rm },
                 significand: 0,
@@ -287,7 +287,7 @@ fn root(a: Exact) -> Exact {
         Exact::Infinite { negative: true } | Exact::Finite { negative: true, .. } => INVALID,
         Exact::Finite { significand, exponent, .. } => {
             let (significand, exponent) = normalized(significand, exponent);
-            // An even exponent, so that it halves.
+            // The exponent must be even to be halved.
             let (significand, exponent) = match exponent % 2 {
                 0 => (significand, exponent),
                 _ => (significand << 1, exponent - 1),

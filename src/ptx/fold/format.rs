@@ -1,28 +1,28 @@
-//! Number formats: bits read as exact numbers, exact numbers rounded into bits.
+//! Number formats: conversion of bits to exact numbers, and rounding of exact numbers to bits.
 
-/// How a result that does not fit its format is rounded (PTX ISA, "Rounding Modifiers").
+/// The rounding of a result that is not representable (PTX ISA, "Rounding Modifiers").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// To the nearest, ties to the even one: `.rn`, `.rni`.
+    /// To nearest, ties to even: `.rn`, `.rni`.
     #[default]
     #[doc(alias = ".rn")]
     Rn,
-    /// Towards zero: `.rz`, `.rzi`.
+    /// Toward zero: `.rz`, `.rzi`.
     #[doc(alias = ".rz")]
     Rz,
-    /// Towards −∞: `.rm`, `.rmi`.
+    /// Toward −∞: `.rm`, `.rmi`.
     #[doc(alias = ".rm")]
     Rm,
-    /// Towards +∞: `.rp`, `.rpi`.
+    /// Toward +∞: `.rp`, `.rpi`.
     #[doc(alias = ".rp")]
     Rp,
 }
 
 impl Rounding {
-    /// Every mode.
+    /// All modes.
     pub const ALL: [Self; 4] = [Self::Rn, Self::Rz, Self::Rm, Self::Rp];
 
-    /// As the mnemonic has it: `".rn"`.
+    /// Returns the modifier: `".rn"`.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Self::Rn => ".rn",
@@ -32,7 +32,7 @@ impl Rounding {
         }
     }
 
-    /// The modifier that rounds to an integer: `".rni"`.
+    /// Returns the modifier that rounds to an integer: `".rni"`.
     pub(crate) const fn integer_suffix(self) -> &'static str {
         match self {
             Self::Rn => ".rni",
@@ -42,7 +42,7 @@ impl Rounding {
         }
     }
 
-    /// Whether `quotient`, with `remainder` of `unit` left over, goes up by one.
+    /// Returns whether `quotient`, with a remainder of `remainder` of `unit`, is rounded up.
     fn up(self, negative: bool, quotient: u128, remainder: u128, unit: u128) -> bool {
         match self {
             Self::Rn => remainder > unit / 2 || remainder == unit / 2 && quotient & 1 == 1,
@@ -52,7 +52,7 @@ impl Rounding {
         }
     }
 
-    /// What a number too large for the format becomes: infinity, or the largest finite number.
+    /// Returns whether a number too large for the format becomes infinity instead of the largest finite number.
     fn overflows_to_infinity(self, negative: bool) -> bool {
         match self {
             Self::Rn => true,
@@ -63,33 +63,33 @@ impl Rounding {
     }
 }
 
-/// How a number type lays out its bits.
+/// The format of a number type's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Two's complement, or unsigned.
     Integer {
-        /// Whether it has negative numbers.
+        /// Whether it is signed.
         signed: bool,
-        /// Width.
+        /// The width.
         bits: u32,
     },
     /// IEEE 754 binary, and bf16 likewise.
     Float {
-        /// Width of the exponent field.
+        /// The width of the exponent field.
         exponent: u32,
-        /// Width of the significand field, without the leading one.
+        /// The width of the significand field, without the leading one.
         significand: u32,
     },
 }
 
-/// A number without a format.
+/// A number independent of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exact {
     /// ± significand · 2^exponent; the significand is below 2^127.
     Finite { negative: bool, significand: u128, exponent: i32 },
     /// ± ∞.
     Infinite { negative: bool },
-    /// Not a number, with its significand field at the top of 64 bits.
+    /// NaN, with its significand field at the top of 64 bits.
     Nan { negative: bool, payload: u64 },
 }
 
@@ -125,7 +125,7 @@ impl Format {
         }
     }
 
-    /// Exponent of the smallest normal number: −126 for f32.
+    /// Returns the exponent of the smallest normal number: −126 for f32.
     fn lowest_exponent(self) -> i32 {
         match self {
             Self::Float { exponent, .. } => 2 - (1 << (exponent - 1)),
@@ -133,7 +133,7 @@ impl Format {
         }
     }
 
-    /// Whether a number other than zero is below the smallest normal one.
+    /// Returns whether a nonzero number is below the smallest normal number.
     pub(super) fn is_subnormal(self, number: Exact) -> bool {
         match number {
             Exact::Finite { significand: 0, .. } | Exact::Infinite { .. } | Exact::Nan { .. } => false,
@@ -163,7 +163,7 @@ impl Format {
                 let lowest = self.lowest_exponent();
                 let leading = leading(significand, exponent).max(lowest);
                 let rounded = scale(negative, significand, exponent - (leading - digits as i32), rounding);
-                // The leading one of a normal number adds one to the exponent field, and so does a carry out of rounding.
+                // The leading one of a normal number adds one to the exponent field, as does a carry from rounding.
                 let finite = u128::from((leading - lowest) as u32) << digits;
                 let bits = finite + rounded;
                 sign(negative)
@@ -177,24 +177,24 @@ impl Format {
     }
 }
 
-/// The exponent of the leading one.
+/// Returns the exponent of the leading one.
 fn leading(significand: u128, exponent: i32) -> i32 {
     exponent + 127 - significand.leading_zeros() as i32
 }
 
-/// `significand · 2^exponent`, rounded to an integer; where it is too large for 127 bits, some number above 2^64.
+/// Returns `significand · 2^exponent` rounded to an integer, or a number above 2^64 if it exceeds 127 bits.
 pub(super) fn scale(negative: bool, significand: u128, exponent: i32, rounding: Rounding) -> u128 {
     if exponent >= 0 {
         return significand << exponent.min(significand.leading_zeros() as i32 - 1);
     }
-    // The significand is below 2^127, so that any shift beyond leaves less than half.
+    // The significand is below 2^127, so larger shifts leave less than one half.
     let shift = exponent.unsigned_abs().min(127);
     let unit = 1 << shift;
     let (quotient, remainder) = (significand / unit, significand % unit);
     quotient + u128::from(rounding.up(negative, quotient, remainder, unit))
 }
 
-/// The nearest integer that the type has; NaN as [`nan_as_integer`] has it.
+/// Returns the nearest integer of the type; for NaN, see [`nan_as_integer`].
 fn integer(number: Exact, rounding: Rounding, signed: bool, bits: u32) -> u64 {
     let (least, most) = match signed {
         true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),

@@ -1,4 +1,4 @@
-//! Accesses through plain pointers: safe where an address cannot leave the block, `unsafe` elsewhere.
+//! Accesses through plain pointers: safe in spaces in which an address cannot leave the block, `unsafe` elsewhere.
 #![allow(unsafe_code, reason = "declares the unsafe accesses; nothing unsafe is done here")]
 
 use super::{
@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Ends the documentation of every `unsafe` access.
+/// The end of the documentation of every `unsafe` access.
 macro_rules! safety {
     () => {
         "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one allocation that is live, and writable if they are \
@@ -21,10 +21,10 @@ macro_rules! safety {
     };
 }
 
-/// The accesses of a pointer; `unsafe` with the end of its documentation, or nothing.
+/// Defines the accesses of a pointer: `unsafe` with the end of their documentation, or safe.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// The pointer with a condition: accesses happen where it holds, and a load gives 0 elsewhere.
+        /// Adds a condition: accesses happen only if it holds; otherwise, loads return 0.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn when(self, condition: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, $space, A> {
@@ -52,8 +52,8 @@ macro_rules! accesses {
             self.accessed().load_with(how)
         }
 
-        /// Loads `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to all of
-        /// them.
+        /// Loads `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to the
+        /// vector.
         $(#[doc = $safety])?
         #[doc(alias = "ld.v4")]
         #[track_caller]
@@ -64,7 +64,7 @@ macro_rules! accesses {
             self.accessed().load_vector()
         }
 
-        /// [`load_vector`](Self::load_vector) with a cache operator or an ordering.
+        /// Loads a vector like [`load_vector`](Self::load_vector), with a cache operator or an ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
@@ -95,8 +95,8 @@ macro_rules! accesses {
             self.accessed().store_with(how, value);
         }
 
-        /// Stores `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to all of
-        /// them.
+        /// Stores `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to the
+        /// vector.
         $(#[doc = $safety])?
         #[doc(alias = "st.v4")]
         #[track_caller]
@@ -107,7 +107,7 @@ macro_rules! accesses {
             self.accessed().store_vector(values);
         }
 
-        /// [`store_vector`](Self::store_vector) with a cache operator or an ordering.
+        /// Stores a vector like [`store_vector`](Self::store_vector), with a cache operator or an ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
@@ -119,11 +119,12 @@ macro_rules! accesses {
     };
 }
 
-/// The atomic operations of a pointer, likewise.
+/// Defines the atomic operations of a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Atomic operations on the element, relaxed and seen by the block in shared memory, by the device elsewhere, unless said otherwise:
-        /// `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
+        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory and
+        /// device scope elsewhere: `counter.atomic().add(1)`,
+        /// `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
         $(#[doc = $safety])?
         #[doc(alias = "atom")]
         #[track_caller]
@@ -131,8 +132,8 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Atomic operations on the element that give no result, relaxed and seen by the block in shared memory, by the device elsewhere, unless said otherwise:
-        /// `sum.reduction().add(x)`.
+        /// Returns the atomic operations on the element that return no result. By default, they are relaxed, with block scope
+        /// in shared memory and device scope elsewhere: `sum.reduction().add(x)`.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]
@@ -143,7 +144,7 @@ macro_rules! atomics {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// The pointer for accesses that are safe in its space, or that an `unsafe` call vouches for, which is counted.
+    /// Returns the pointer for accesses that are safe in its space, or that are made by an `unsafe` call, which is counted.
     #[track_caller]
     pub(super) fn accessed(self) -> CheckedPtr<'k, T, S, A> {
         if !S::CONFINED {

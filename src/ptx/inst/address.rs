@@ -9,16 +9,16 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Where a prefetch puts the line.
+/// The destination of a prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Prefetch {
-    /// Into L1.
+    /// L1.
     L1,
-    /// Into L2.
+    /// L2.
     L2,
-    /// Into L2, to be evicted last. Global memory only, sm_80.
+    /// L2, with eviction priority `evict_last`. Global memory only, sm_80.
     L2EvictLast,
-    /// Into L2, to be evicted as usual. Global memory only, sm_80.
+    /// L2, with eviction priority `evict_normal`. Global memory only, sm_80.
     L2EvictNormal,
 }
 
@@ -33,7 +33,7 @@ impl Prefetch {
     }
 }
 
-/// A space whose lines can be fetched ahead: global, local, generic.
+/// A space that supports prefetches: global, local, generic.
 pub trait Prefetchable: Space {}
 
 impl Prefetchable for Global {}
@@ -41,7 +41,7 @@ impl Prefetchable for Local {}
 impl Prefetchable for Generic {}
 
 impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
-    /// Brings the line that contains the element into a cache, if the element is inside.
+    /// Prefetches the cache line of the element, if the element is in bounds.
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());
@@ -51,11 +51,11 @@ impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
 }
 
 impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
-    /// Brings the line that contains the element into a cache.
+    /// Prefetches the cache line of the element.
     ///
     /// # Safety
     ///
-    /// In every launch, the element must be inside an allocation that is live.
+    /// In every launch, the element must be in a live allocation.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn prefetch(self, into: Prefetch) {
@@ -63,13 +63,13 @@ impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
     }
 }
 
-/// A state space that a generic address may lie in.
+/// A state space that generic addresses can refer to.
 pub trait GenericWindow: Space {
-    /// The 64-bit address in the space that a generic one stands for.
+    /// Converts a 64-bit generic address to an address in the space.
     #[doc(hidden)]
     #[track_caller]
     fn narrow(address: Val<'_, u64>) -> Val<'_, Self::Address>;
-    /// The address in the space in 64 bits.
+    /// Converts an address in the space to 64 bits.
     #[doc(hidden)]
     #[track_caller]
     fn widen(address: Val<'_, Self::Address>) -> Val<'_, u64>;
@@ -104,7 +104,7 @@ impl GenericWindow for Shared {
 }
 
 impl<'k, T: Element, S: GenericWindow, A: Access> Ptr<'k, T, S, A> {
-    /// The same place as a generic address, of which any kind of access finds the space by itself.
+    /// Returns the equivalent generic address.
     #[doc(alias = "cvta")]
     #[track_caller]
     pub fn generic(self) -> Ptr<'k, T, Generic, A> {
@@ -116,7 +116,7 @@ impl<'k, T: Element, S: GenericWindow, A: Access> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
-    /// Whether the address lies in space `S`.
+    /// Returns whether the address is in space `S`.
     #[doc(alias = "isspacep")]
     #[track_caller]
     pub fn is_in<S: GenericWindow>(self) -> Val<'k, bool> {
@@ -124,11 +124,11 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
         k.result(format_args!("isspacep{}", S::PTX), &[self.address().operand(k)])
     }
 
-    /// The same address in space `S`.
+    /// Returns the same address in space `S`.
     ///
     /// # Safety
     ///
-    /// The address must be in space `S`: the conversion of any other is undefined.
+    /// The address must be in space `S`; converting any other address is undefined.
     #[doc(alias = "cvta.to")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]

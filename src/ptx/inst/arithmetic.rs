@@ -1,7 +1,7 @@
-//! Arithmetic that operators write: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`, and `min`, `max`, products in full.
+//! Arithmetic with operators: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`; also `min`, `max` and full-width products.
 //!
-//! The operators `+ - * / %` emit, as do the methods. Float instructions name their rounding (`add.rn.f32`): without it
-//! ptxas may fuse a product and a sum, and the result would not be what was written.
+//! The operators `+ - * / %` emit instructions, as do the methods. Floating-point instructions have an explicit rounding
+//! (`add.rn.f32`): without it, ptxas may contract a product and a sum, which changes the result.
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
@@ -19,7 +19,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// bf16 `add`, `sub` and `mul`, and `setp`, came with sm_90; an `fma` gives the same number on sm_80.
+/// Returns whether bf16 `add`, `sub`, `mul` and `setp` are missing: they require sm_90; on sm_80, `fma` gives the same results.
 pub(super) fn lacks_bf16_arithmetic<T: Scalar>(k: Builder<'_>) -> bool {
     T::PTX.starts_with("bf16") && !k.target().features().contains(Features::HOPPER)
 }
@@ -29,7 +29,7 @@ impl<'k, T: Number> Val<'k, T> {
         self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
     }
 
-    /// Whether both are unsigned, or known not to be negative.
+    /// Returns whether both are unsigned, or known not to be negative.
     pub(in crate::ptx) fn is_natural(self, other: Self) -> bool {
         T::PTX.starts_with('u') || T::EXACT && self.known().is_nonnegative() && other.known().is_nonnegative()
     }
@@ -86,7 +86,7 @@ impl<'k, T: Number> Val<'k, T> {
             Known(a, b) => a.fold_mul(b).into(),
             In(_) if T::EXACT && (self.is_constant(T::ZERO) || other.is_constant(T::ONE)) => self,
             In(_) if T::EXACT && (other.is_constant(T::ZERO) || self.is_constant(T::ONE)) => other,
-            // −0, the sum's neutral element, keeps the sign of a zero product.
+            // −0, the neutral element of addition, preserves the sign of a zero product.
             In(k) if lacks_bf16_arithmetic::<T>(k) => {
                 self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO))
             }
@@ -107,7 +107,7 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// `self · factor + addend`: the low half for integers (`mad.lo`), rounded once for floats (`fma.rn`).
+    /// Returns `self · factor + addend`: the low half for integers (`mad.lo`), rounded once for floating-point types (`fma.rn`).
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn mad(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -148,7 +148,7 @@ impl<'k, T: Number> Val<'k, T> {
             .with_dim(|| Some(value.dim()? * factor.dim()? + addend.dim()?))
     }
 
-    /// The lesser; for floats −0 is below +0, and a number wins over NaN.
+    /// Returns the minimum; for floating-point types, −0 is less than +0, and numbers are preferred to NaN.
     #[track_caller]
     pub fn min(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -166,7 +166,7 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// The greater; for floats +0 is above −0, and a number wins over NaN.
+    /// Returns the maximum; for floating-point types, +0 is greater than −0, and numbers are preferred to NaN.
     #[track_caller]
     pub fn max(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -185,13 +185,13 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
-/// A type with an exact or correctly rounded quotient: the integers, f32 and f64.
+/// A type with an exact or correctly rounded quotient: integers, f32 and f64.
 pub trait Divide: Numeric {
     #[doc(hidden)]
     fn fold_quotient(self, other: Self) -> Self;
 }
 
-/// An integer type that divides.
+/// An integer type with division.
 pub trait IntegerDivision: Integer + Divide + PartialOrd {}
 
 impl<T: Integer + Divide + PartialOrd> IntegerDivision for T {}
@@ -219,7 +219,7 @@ quotients! {
 }
 
 impl<'k, T: IntegerDivision> Val<'k, T> {
-    /// `⌈self / divisor⌉` for a divisor above 0.
+    /// Returns `⌈self / divisor⌉` for a positive divisor.
     #[track_caller]
     pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
         let divisor = divisor.into();
@@ -236,7 +236,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         result
     }
 
-    /// [`ceil_div`](Self::ceil_div) in the fewest instructions that do not wrap around.
+    /// Emits [`ceil_div`](Self::ceil_div) in the fewest instructions that do not wrap around.
     #[track_caller]
     fn rounded_up_quotient(self, divisor: Self) -> Self {
         let width = 8 * T::BYTES;
@@ -257,7 +257,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             {
                 self.sum(divisor.difference(T::ONE.into())).quotient(divisor)
             }
-            // The sum shifted to the upper half of twice the width, where nothing is lost.
+            // The sum is shifted to the upper half of twice the width, so that no bit is lost.
             Some(by) if T::PTX == "u32" && by.is_power_of_two() => {
                 let up = 32 - by.trailing_zeros();
                 let wide = self.cast::<u32>();
@@ -271,7 +271,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     }
 }
 
-/// An integer type whose product the host can hold whole.
+/// An integer type whose full product the host can represent.
 pub trait WideProduct: Integer {
     #[doc(hidden)]
     fn fold_mul_hi(self, other: Self) -> Self;
@@ -290,7 +290,7 @@ macro_rules! wide_products {
 wide_products! { u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128; }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// The upper half of the product.
+    /// Returns the upper half of the product.
     #[doc(alias = "mul.hi")]
     #[track_caller]
     pub fn mul_hi(self, other: impl Into<Self>) -> Self {
@@ -308,7 +308,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// An integer type whose product has a type twice as wide.
+/// An integer type with a type twice as wide for its products.
 pub trait Widen: Integer + Numeric {
     /// The type twice as wide.
     type Wide: Integer + Numeric + From<Self>;
@@ -328,7 +328,7 @@ impl Widen for i32 {
 }
 
 impl<'k, T: Widen> Val<'k, T> {
-    /// The whole product, in a type twice as wide.
+    /// Returns the full product, in a type twice as wide.
     #[doc(alias = "mul.wide")]
     #[track_caller]
     pub fn mul_wide(self, other: impl Into<Self>) -> Val<'k, T::Wide> {
@@ -346,7 +346,7 @@ impl<'k, T: Widen> Val<'k, T> {
         }
     }
 
-    /// The whole product plus `addend`, in a type twice as wide.
+    /// Returns the full product plus `addend`, in a type twice as wide.
     #[doc(alias = "mad.wide")]
     #[track_caller]
     pub fn mad_wide(self, other: impl Into<Self>, addend: impl Into<Val<'k, T::Wide>>) -> Val<'k, T::Wide> {
@@ -364,7 +364,7 @@ impl<'k, T: Widen> Val<'k, T> {
         }
     }
 
-    /// What is known of the whole product.
+    /// Returns the known facts about the full product.
     fn wide_product(self, other: Self) -> facts::Known {
         let [a, b] = [self, other].map(|value| value.known().resized(16 * T::BYTES, T::SIGNED));
         a.mul(b)
@@ -415,7 +415,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         }
     }
 
-    /// The least multiple of `unit` that is not below this, for a unit above 0.
+    /// Rounds up to a multiple of `unit`, which must be positive.
     #[track_caller]
     pub fn round_up(self, unit: impl Into<Self>) -> Self {
         let unit = unit.into();
@@ -444,7 +444,7 @@ operators! {
     Rem, rem, IntegerDivision,   remainder;
 }
 
-/// `constant + value` and the like: the constant stands on the left.
+/// Operators with a constant on the left: `constant + value`.
 macro_rules! constant_on_the_left {
     ($($t:ty: $($op:ident $method:ident),*;)*) => {$($(
         impl<'k> $op<Val<'k, $t>> for $t {

@@ -1,4 +1,4 @@
-//! Atomic operations: `atom` with the old value as its result, `red` without.
+//! Atomic operations: `atom`, which returns the old value, and `red`, which does not.
 
 use std::panic::Location;
 
@@ -13,7 +13,7 @@ use crate::ptx::{
 
 /// A space with atomic operations: global, shared, generic.
 pub trait AtomicSpace: Space {
-    /// The threads that see an operation as one unless another scope is given; without one, those of the device.
+    /// The default scope; if `None`, the device.
     #[doc(hidden)]
     const MEMORY_SCOPE: Option<MemoryScope> = None;
 }
@@ -24,10 +24,10 @@ impl AtomicSpace for Shared {
 }
 impl AtomicSpace for Generic {}
 
-/// An element that memory can add to.
+/// An element with atomic addition.
 #[diagnostic::on_unimplemented(message = "memory cannot add to `{Self}` atomically")]
 pub trait AtomicAdd: Element {
-    /// Operation and type: `".add.u32"`.
+    /// The operation and the type: `".add.u32"`.
     #[doc(hidden)]
     const ADD: &'static str;
 }
@@ -44,7 +44,7 @@ additions! {
     u32,    ".add.u32";
     i32,    ".add.s32";
     u64,    ".add.u64";
-    // Two's complement: the sum has the same bits, and there is no `.s64`.
+    // In two's complement, the sum has the same bits; `.s64` does not exist.
     i64,    ".add.u64";
     f32,    ".add.f32";
     f64,    ".add.f64";
@@ -54,10 +54,10 @@ additions! {
     bf16x2, ".add.noftz.bf16x2";
 }
 
-/// An integer element that memory can compare and combine.
+/// An integer element with atomic compare-and-swap and bit operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is no integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
-    /// The untyped name of its width: `"b32"`.
+    /// The untyped name of the width: `"b32"`.
     #[doc(hidden)]
     const BITS: &'static str;
 }
@@ -75,7 +75,7 @@ impl AtomicInteger for i64 {
     const BITS: &'static str = "b64";
 }
 
-/// What `atom` and `red` say of their place in the memory order.
+/// The memory ordering of `atom` and `red`.
 #[derive(Clone, Copy, Debug)]
 struct Ordering {
     order: Option<Order>,
@@ -92,7 +92,7 @@ impl Ordering {
     }
 }
 
-/// Atomic operations on one element, each of which gives the value from before: [`CheckedPtr::atomic`].
+/// Atomic operations on one element that return the old value: [`CheckedPtr::atomic`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -109,15 +109,15 @@ pub struct Reduction<'k, T: Element, S: Space> {
 }
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
-    /// Atomic operations on the element if it is inside, relaxed and seen by the block in shared memory, by the device
-    /// elsewhere, unless said otherwise; outside,
-    /// the result is 0: `counter.at(0).atomic().add(1)`.
+    /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block
+    /// scope in shared memory and device scope elsewhere. Out of bounds, they have no effect and return 0.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Atomic operations without a result on the element if it is inside, with the same defaults: `sum.at(0).reduction().add(x)`.
+    /// Returns the atomic operations on the element that return no result, with the same defaults:
+    /// `sum.at(0).reduction().add(x)`.
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }
@@ -127,13 +127,13 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
 macro_rules! ordering {
     ($name:ident) => {
         impl<'k, T: Element, S: AtomicSpace> $name<'k, T, S> {
-            /// Orders the operation with the thread's other accesses.
+            /// Sets the order of the operation with respect to the thread's other accesses.
             pub fn order(mut self, order: Order) -> Self {
                 self.ordering.order = Some(order);
                 self
             }
 
-            /// Names the threads that see it as one operation.
+            /// Sets the scope: the threads to which the operation is atomic.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
@@ -204,7 +204,7 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
-            /// Adds `value`. f16 from sm_70 on, bf16 from sm_90 on; floats round to the nearest.
+            /// Adds `value`. f16 requires sm_70, bf16 sm_90; floating-point sums are rounded to nearest even.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
@@ -213,13 +213,13 @@ macro_rules! operations {
         }
 
         impl<'k, T: AtomicInteger, S: AtomicSpace> $name<'k, T, S> {
-            /// Stores the lesser of the element and `value`.
+            /// Stores the minimum of the element and `value`.
             #[track_caller]
             pub fn min(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!(".min.{}", T::MEM), &[value.into()])
             }
 
-            /// Stores the greater of the element and `value`.
+            /// Stores the maximum of the element and `value`.
             #[track_caller]
             pub fn max(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!(".max.{}", T::MEM), &[value.into()])
@@ -245,13 +245,13 @@ macro_rules! operations {
         }
 
         impl<'k, S: AtomicSpace> $name<'k, u32, S> {
-            /// Adds 1, or goes back to 0 from `last` and above.
+            /// Adds 1, or wraps to 0 if the element is at least `last`.
             #[track_caller]
             pub fn inc(self, last: impl Into<Val<'k, u32>>) $(-> $word)? {
                 self.emit(format_args!(".inc.u32"), &[last.into()])
             }
 
-            /// Takes 1 off, or goes back to `first` from 0 and from above `first`.
+            /// Subtracts 1, or wraps to `first` if the element is 0 or greater than `first`.
             #[track_caller]
             pub fn dec(self, first: impl Into<Val<'k, u32>>) $(-> $word)? {
                 self.emit(format_args!(".dec.u32"), &[first.into()])
@@ -264,7 +264,7 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds to `N` neighbouring elements, each atomically: 2 or 4 of f32, f16, bf16 or pairs, 8 of f16 or bf16. The
+    /// Adds to `N` adjacent elements, each atomically: 2 or 4 of f32, f16, bf16 or pairs, 8 of f16 or bf16. The
     /// address must be known to be aligned to all of them. sm_90.
     #[doc(alias = "red.v4")]
     #[track_caller]

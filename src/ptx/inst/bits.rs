@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type of 32 or 64 bits whose bits can be counted.
+/// A 32- or 64-bit type whose bits can be counted.
 pub trait WideBits: Bits {}
 
 impl WideBits for u32 {}
@@ -22,13 +22,13 @@ impl WideBits for i64 {}
 impl WideBits for B32 {}
 impl WideBits for B64 {}
 
-/// What an amount above the width does to a shift and the like.
+/// The treatment of amounts that exceed the width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShiftMode {
-    /// It counts as the width.
+    /// The amount is clamped to the width.
     #[doc(alias = ".clamp")]
     Clamp,
-    /// Only its low bits count.
+    /// Only the low bits of the amount are used.
     #[doc(alias = ".wrap")]
     Wrap,
 }
@@ -41,7 +41,7 @@ impl ShiftMode {
         }
     }
 
-    /// The amount as it counts for 32 bits.
+    /// Returns the effective amount for 32 bits.
     pub(super) fn of(self, amount: u32) -> u32 {
         match self {
             Self::Clamp => amount.min(32),
@@ -63,21 +63,21 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// How many bits are 1.
+    /// Returns the number of one bits.
     #[doc(alias = "popc")]
     #[track_caller]
     pub fn count_ones(self) -> Val<'k, u32> {
         self.count("popc", u64::count_ones)
     }
 
-    /// How many bits are 0 above the highest 1.
+    /// Returns the number of zero bits above the highest one.
     #[doc(alias = "clz")]
     #[track_caller]
     pub fn leading_zeros(self) -> Val<'k, u32> {
         self.count("clz", |bits| bits.leading_zeros() - (64 - 8 * T::BYTES))
     }
 
-    /// The bits in reverse order.
+    /// Reverses the order of the bits.
     #[doc(alias = "brev")]
     #[track_caller]
     pub fn reverse_bits(self) -> Self {
@@ -89,7 +89,7 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// `into` with its `length` bits from `position` on replaced by the low bits of this. Position and length are
+    /// Replaces `length` bits of `into`, starting at `position`, with the low bits of this value. Position and length are
     /// 0 to 255; bits beyond the width are dropped.
     #[doc(alias = "bfi")]
     #[track_caller]
@@ -113,17 +113,18 @@ impl<'k, T: WideBits> Val<'k, T> {
     }
 }
 
-/// A constant position or length as ptxas takes it, 0 to 255: what a 64-bit instruction sees beyond is beyond the width too.
+/// Clamps a constant position or length to 0 to 255, as ptxas requires: for a 64-bit instruction, larger values are beyond the
+/// width as well.
 fn immediate<T: Scalar>(amount: Val<'_, u32>) -> Val<'_, u32> {
     amount.as_constant().map_or(amount, |amount| in_field::<T>(amount).min(255).into())
 }
 
-/// A position or length of a bit field: 32-bit instructions see its low 8 bits alone.
+/// Returns the effective position or length of a bit field: 32-bit instructions use only its low 8 bits.
 fn in_field<T: Scalar>(amount: u32) -> u32 {
     if T::BYTES == 4 { amount & 255 } else { amount }
 }
 
-/// `length` ones from `position` on.
+/// Returns `length` ones, starting at `position`.
 fn field(position: u32, length: u32) -> u64 {
     let ones = if length >= 64 { u64::MAX } else { (1 << length) - 1 };
     ones.checked_shl(position).unwrap_or(0)
@@ -135,14 +136,14 @@ fn fold_insert<T: Scalar>(a: T, b: T, position: u32, length: u32) -> T {
 }
 
 impl<'k, T: WideBits + Integer> Val<'k, T> {
-    /// The number of the highest bit that is 1, or for a negative number 0; all ones if there is none.
+    /// Returns the position of the highest one bit, or of the highest zero bit for a negative number; all ones if there is none.
     #[doc(alias = "bfind")]
     #[track_caller]
     pub fn highest_bit(self) -> Val<'k, u32> {
         self.find("", |bit, _| bit)
     }
 
-    /// How far to shift left to bring the [`highest_bit`](Self::highest_bit) to the top; all ones if there is none.
+    /// Returns the left shift that moves the [`highest_bit`](Self::highest_bit) to the top; all ones if there is none.
     #[doc(alias = "bfind.shiftamt")]
     #[track_caller]
     pub fn normalizing_shift(self) -> Val<'k, u32> {
@@ -161,7 +162,7 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
         }
     }
 
-    /// The `length` bits from `position` on as a number; signed types repeat the highest of them. Position and length
+    /// Returns the `length` bits starting at `position` as a number, sign-extended for signed types. Position and length
     /// are 0 to 255; bits beyond the width are 0, or the sign.
     #[doc(alias = "bfe")]
     #[track_caller]
@@ -183,7 +184,7 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
 }
 
 impl<T: WideBits + Integer> Val<'_, T> {
-    /// What is known of bits extracted from this, if the host knows which.
+    /// Returns the known facts about the extracted bits, if position and length are constants.
     fn extracted(self, position: Val<'_, u32>, length: Val<'_, u32>) -> facts::Known {
         let width = 8 * T::BYTES;
         match (position.as_constant(), length.as_constant()) {
@@ -201,7 +202,7 @@ fn sign_extended<T: Integer>(value: T) -> u64 {
     if T::SIGNED { ((value.to_bits() << unused) as i64 >> unused) as u64 } else { value.to_bits() }
 }
 
-/// PTX ISA, "bfe": the sign is the highest bit of the field that the number has.
+/// Implements PTX ISA, "bfe": the sign is the highest bit of the field within the number.
 fn fold_extract<T: Integer>(a: T, position: u32, length: u32) -> T {
     let top = 8 * T::BYTES - 1;
     let bit = |i: u32| a.to_bits() >> i & 1 == 1;
@@ -211,14 +212,14 @@ fn fold_extract<T: Integer>(a: T, position: u32, length: u32) -> T {
     T::from_bits(if negative { low | !field(0, inside) } else { low })
 }
 
-/// A 32-bit number whose low bits can be taken as one: `u32`, `i32`.
+/// A 32-bit type whose low bits can be extended: `u32`, `i32`.
 pub trait Extend: WideBits + Integer {}
 
 impl Extend for u32 {}
 impl Extend for i32 {}
 
 impl<'k, T: Extend> Val<'k, T> {
-    /// The low `bits` bits as a number: sign-extended for `i32`, zero-extended for `u32`.
+    /// Extends the low `bits` bits: sign-extended for `i32`, zero-extended for `u32`.
     #[doc(alias = "szext")]
     #[track_caller]
     pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {
@@ -234,7 +235,7 @@ impl<'k, T: Extend> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// `length` ones from bit `position` on.
+    /// Returns `length` ones, starting at bit `position`.
     #[doc(alias = "bmsk")]
     #[track_caller]
     pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -245,8 +246,8 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// The number of the `offset`-th bit that is 1, counted from bit `base` upwards (from 1), or downwards if negative;
-    /// 0 asks whether bit `base` is 1. All ones if there is none.
+    /// Returns the position of the `offset`-th one bit, counted from bit `base` upward (from 1), or downward if negative;
+    /// an offset of 0 tests bit `base` itself. All ones if there is none.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {
@@ -260,7 +261,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// 1 if this is 0, and 0 otherwise: C's `!x`.
+    /// Returns 1 if this is 0, and 0 otherwise, like C's `!x`.
     #[track_caller]
     pub fn cnot(self) -> Self {
         match self.reg() {
@@ -270,7 +271,7 @@ impl<'k> Val<'k, u32> {
     }
 }
 
-/// PTX ISA, "fns".
+/// Implements PTX ISA, "fns".
 fn fold_find_nth(mask: u32, base: u32, offset: i32) -> u32 {
     let set = |i: &u32| mask.checked_shr(*i).is_some_and(|bits| bits & 1 == 1);
     let nth = offset.unsigned_abs().saturating_sub(1) as usize;

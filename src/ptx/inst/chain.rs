@@ -1,4 +1,4 @@
-//! Steps by constants, each a chain's last: `x * 4 << 2` is one instruction on `x`.
+//! Steps by constants that may extend a chain: `x * 4 << 2` is one instruction on `x`.
 
 use crate::ptx::{
     dim::Dim,
@@ -8,17 +8,17 @@ use crate::ptx::{
     val::Val,
 };
 
-/// How a product by a constant is written.
+/// The instruction for a product by a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Product {
-    /// As `mul.lo`.
+    /// `mul.lo`.
     Multiplied,
-    /// As `shl`, if the factor is a power of two.
+    /// `shl`, if the factor is a power of two.
     Shifted,
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// The value that this one is a constant step from.
+    /// Returns the value that this one is a constant step from.
     fn origin(self) -> Option<(Self, Step)> {
         let (reg, k) = self.reg()?;
         let (base, step) = k.body().origin(reg)?;
@@ -32,14 +32,14 @@ impl<'k, T: Scalar> Val<'k, T> {
         self
     }
 
-    /// Says that this value's register was done without.
+    /// Records that this value's register was bypassed.
     pub(super) fn bypassed(self) {
         if let Some((reg, k)) = self.reg() {
             k.body().bypass(reg);
         }
     }
 
-    /// `self + addend`, modulo 2^width.
+    /// Returns `self + addend`, modulo 2^width.
     #[track_caller]
     pub(super) fn plus(self, k: Builder<'k>, addend: T) -> Self {
         if let Some((base, Step::Plus(before))) = self.origin() {
@@ -66,7 +66,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         result.with_origin(self, Step::Plus(bits))
     }
 
-    /// `self · factor`, modulo 2^width.
+    /// Returns `self · factor`, modulo 2^width.
     #[track_caller]
     pub(super) fn times(self, k: Builder<'k>, factor: T, written: Product) -> Self {
         if let Some((base, Step::Times(before))) = self.origin() {
@@ -93,7 +93,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         result.with_origin(self, Step::Times(bits))
     }
 
-    /// The value and the factor that `self · factor` is a product of, where this is a product by a constant itself.
+    /// Returns the value and the factor whose product is `self · factor`, if this value is itself a product by a constant.
     pub(super) fn without_factor(self, factor: T) -> (Self, T) {
         match self.origin() {
             Some((base, Step::Times(before))) => {
@@ -104,7 +104,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// `self >> amount` with zeros from above, for an amount from 1 to less than the width.
+    /// Returns `self >> amount`, filled with zeros, for an amount from 1 to less than the width.
     #[track_caller]
     pub(super) fn right(self, k: Builder<'k>, amount: u32) -> Self {
         let width = 8 * T::BYTES;
@@ -115,7 +115,7 @@ impl<'k, T: Scalar> Val<'k, T> {
                 self.bypassed();
                 return base.right(k, before + amount);
             }
-            // A product that did not wrap around loses as many factors 2 as it is shifted.
+            // A product that did not wrap around loses as many factors of 2 as it is shifted by.
             Some((base, Step::Times(factor)))
                 if factor.trailing_zeros() >= amount
                     && base

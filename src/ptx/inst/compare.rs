@@ -16,7 +16,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// How two numbers are compared (PTX ISA, "Comparisons").
+/// A comparison of two numbers (PTX ISA, "Comparisons").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `a == b`; false if either is NaN.
@@ -31,7 +31,7 @@ pub enum Comparison {
     Gt,
     /// `a >= b`; false if either is NaN.
     Ge,
-    /// `a == b`, or either is NaN. Floats only, as all that follow.
+    /// `a == b`, or either is NaN. Only for floating-point types, like all that follow.
     Equ,
     /// `a != b`, or either is NaN.
     Neu,
@@ -43,9 +43,9 @@ pub enum Comparison {
     Gtu,
     /// `a >= b`, or either is NaN.
     Geu,
-    /// Neither is NaN.
+    /// Neither operand is NaN.
     Num,
-    /// Either is NaN.
+    /// At least one operand is NaN.
     Nan,
 }
 
@@ -69,7 +69,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison of `b` with `a` that says the same as this one of `a` with `b`.
+    /// Returns the comparison of `b` with `a` that is equivalent to this one of `a` with `b`.
     const fn mirrored(self) -> Self {
         match self {
             Self::Lt => Self::Gt,
@@ -84,7 +84,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison that holds where this one does not.
+    /// Returns the comparison that holds exactly if this one does not.
     pub(in crate::ptx) const fn opposite(self) -> Self {
         match self {
             Self::Eq => Self::Neu,
@@ -104,7 +104,7 @@ impl Comparison {
         }
     }
 
-    /// The same comparison of numbers that are never NaN.
+    /// Returns the equivalent comparison for numbers that are never NaN.
     pub(in crate::ptx) const fn ordered(self) -> Self {
         match self {
             Self::Equ => Self::Eq,
@@ -117,7 +117,7 @@ impl Comparison {
         }
     }
 
-    /// The answer, if what is known of two natural numbers gives it.
+    /// Returns the result, if the known facts about two natural numbers determine it.
     fn known(self, a: facts::Known, b: facts::Known) -> Option<bool> {
         let less = a.most() < b.least();
         let greater = b.most() < a.least();
@@ -129,7 +129,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds of numbers that stand in `order`, none if either is NaN.
+    /// Returns whether it holds for numbers in `order`, `None` if either is NaN.
     fn holds(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {
             return matches!(
@@ -151,7 +151,7 @@ impl Comparison {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits `setp` and remembers what the predicate says.
+    /// Emits `setp` and records the condition of the predicate.
     #[track_caller]
     pub(super) fn compare(
         self,
@@ -185,7 +185,7 @@ macro_rules! comparisons {
 comparisons! { Number:
     /// `self == other`; false if either is NaN.
     eq, Eq, "setp.eq";
-    /// `self != other`; false if either is NaN, as PTX has it: Rust's `!=`, true then, is [`neu`](Self::neu).
+    /// `self != other`; false if either is NaN, as in PTX. Rust's `!=`, which is true then, is [`neu`](Self::neu).
     ne, Ne, "setp.ne";
     /// `self < other`; false if either is NaN.
     lt, Lt, "setp.lt";
@@ -210,21 +210,21 @@ comparisons! { Float:
     gtu, Gtu, "setp.gtu";
     /// `self >= other`, or either is NaN.
     geu, Geu, "setp.geu";
-    /// Neither is NaN.
+    /// Neither operand is NaN.
     num, Num, "setp.num";
-    /// Either is NaN.
+    /// At least one operand is NaN.
     nan, Nan, "setp.nan";
 }
 
-/// Whether a type's name is that of a pair, of which halves are compared, not the whole.
+/// Returns whether a type's name is that of a pair, whose halves are compared separately.
 const fn is_pair(ptx: &str) -> bool {
     matches!(ptx.as_bytes(), [.., b'x', b'2'])
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Compares: `x.compare(Comparison::Ltu, y)`.
+    /// Compares two numbers: `x.compare(Comparison::Ltu, y)`.
     ///
-    /// bf16 is compared as f32 below sm_90, which says the same.
+    /// Below sm_90, bf16 is compared as f32, with the same result.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, bool> {
@@ -232,7 +232,7 @@ impl<'k, T: Number> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => comparison.holds(a.fold_compare(b)).into(),
-            // A constant stands on the right.
+            // Constants must be on the right.
             In(_) if self.as_constant().is_some() => other.compare(comparison.mirrored(), self),
             In(k) if lacks_bf16_arithmetic::<T>(k) => {
                 self.upper_half(k).compare(comparison, other.upper_half(k))
@@ -250,7 +250,7 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// A bf16 as the f32 whose upper half it is.
+    /// Returns the f32 whose upper half is this bf16.
     #[track_caller]
     fn upper_half(self, k: Builder<'k>) -> Val<'k, f32> {
         let halves = [Val::from(0u16).operand(k), self.operand(k)];
@@ -259,7 +259,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// All ones where the comparison holds and 0 elsewhere.
+    /// Returns all ones if the comparison holds and 0 otherwise.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_mask(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, u32> {
@@ -274,13 +274,13 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// A 16-bit float or a pair of such, which `set` can give a 1 or 0 of its own type for.
+/// A 16-bit floating-point type or a pair, for which `set` can return 1 or 0 in its own type.
 pub trait UnitMask: Number {
     #[doc(hidden)]
     fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self;
 }
 
-/// A pair of 16-bit floats that are compared each with its own.
+/// A pair of 16-bit floating-point numbers that are compared separately.
 pub trait CompareEach: UnitMask {
     #[doc(hidden)]
     fn fold_each(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> [bool; 2];
@@ -314,7 +314,8 @@ unit_masks! {
 }
 
 impl<'k, T: UnitMask> Val<'k, T> {
-    /// 1 where the comparison holds and 0 elsewhere, in the type compared, each half of a pair for itself. bf16 needs sm_90.
+    /// Returns 1 if the comparison holds and 0 otherwise, in the compared type; separately for each half of a pair. bf16
+    /// requires sm_90.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_unit(self, comparison: Comparison, other: impl Into<Self>) -> Self {
@@ -327,7 +328,7 @@ impl<'k, T: UnitMask> Val<'k, T> {
 }
 
 impl<'k, T: CompareEach> Val<'k, T> {
-    /// Compares the low halves and the high halves. bf16 needs sm_90.
+    /// Compares the low halves and the high halves. bf16 requires sm_90.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare_each(
@@ -354,7 +355,7 @@ impl<'k, T: CompareEach> Val<'k, T> {
 macro_rules! untyped {
     ($($t:ident)*) => {$(
         impl<'k> Val<'k, $t> {
-            /// Whether the bits are the same.
+            /// Returns whether the bits are equal.
             #[doc(alias = "setp.eq")]
             #[track_caller]
             pub fn eq(self, other: impl Into<Self>) -> Val<'k, bool> {
@@ -365,7 +366,7 @@ macro_rules! untyped {
                 }
             }
 
-            /// Whether the bits differ.
+            /// Returns whether the bits differ.
             #[doc(alias = "setp.ne")]
             #[track_caller]
             pub fn ne(self, other: impl Into<Self>) -> Val<'k, bool> {

@@ -9,19 +9,19 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("exit"), &[]);
     }
 
-    /// Ends the kernel with an error that the host sees.
+    /// Aborts the kernel with an error that the host receives.
     #[track_caller]
     pub fn trap(self) {
         self.emit(format_args!("trap"), &[]);
     }
 
-    /// Stops for the debugger.
+    /// Suspends execution for a debugger.
     #[track_caller]
     pub fn brkpt(self) {
         self.emit(format_args!("brkpt"), &[]);
     }
 
-    /// Pauses the thread for about so many nanoseconds, at most 1 000 000.
+    /// Suspends the thread for approximately `nanoseconds`, at most 1 000 000.
     #[track_caller]
     pub fn nanosleep(self, nanoseconds: impl Into<Val<'k, u32>>) {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);

@@ -1,4 +1,4 @@
-//! Conversion: `cvt`, and bits seen as another type.
+//! Conversion: `cvt`, and reinterpretation of bits.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ fn is_bf16<T: Scalar>() -> bool {
     T::PTX == bf16::PTX
 }
 
-/// Whether the target's only conversion to and from bf16 is the one with f32.
+/// Returns whether the target converts bf16 only from and to f32.
 fn lacks_bf16(k: Builder<'_>) -> bool {
     !k.target().features().contains(Features::HOPPER)
 }
 
-/// Whether every value of an integer type is one of another.
+/// Returns whether an integer type can represent every value of another.
 fn fits(from: Format, to: Format) -> bool {
     match (from, to) {
         (Format::Integer { signed: a, bits: m }, Format::Integer { signed: b, bits: n }) => {
@@ -31,7 +31,7 @@ fn fits(from: Format, to: Format) -> bool {
     }
 }
 
-/// Whether every value of `T` is one of `U`, which must be a float type.
+/// Returns whether `U`, a floating-point type, can represent every value of `T`.
 fn is_exact<T: Numeric, U: Numeric>() -> bool {
     match (T::FORMAT, U::FORMAT) {
         (Format::Integer { signed, bits }, Format::Float { significand, exponent }) => {
@@ -45,13 +45,14 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// The number in another type, as Rust's `as` has it: integers wrap into integers; floats go towards zero and
-    /// saturate into integers, NaN giving 0 (but 2^(width − 1) where either side has 64 bits); numbers round to the nearest
-    /// float, ties to even.
+    /// Converts the number to another type like Rust's `as`: integers wrap into integers; floating-point numbers are rounded
+    /// toward zero and saturate into integers, where NaN gives 0 (but 2^(width − 1) if either side has 64 bits); other
+    /// conversions round to nearest even.
     ///
-    /// Between integers of one width it costs no instruction. bf16 with anything but f32 takes one instruction on sm_90
-    /// and a detour through f32, with the same result, below. An integer of 32 or 64 bits, or an f64, has no way to
-    /// bf16 below sm_90 that rounds once, and is refused there: go through f32 explicitly if rounding twice will do.
+    /// Conversions between integers of one width emit no instruction. Conversions of bf16 from and to types other than f32 are
+    /// one instruction on sm_90; below, they pass through f32, with the same result. Integers of 32 or 64 bits and f64 cannot
+    /// be converted to bf16 with a single rounding below sm_90 and are rejected there; convert through f32 explicitly if double
+    /// rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {
@@ -59,7 +60,7 @@ impl<'k, T: Numeric> Val<'k, T> {
         self.convert(rounding)
     }
 
-    /// The number in another type with an explicit rounding, which matters wherever the result may be inexact:
+    /// Converts the number to another type with an explicit rounding, which matters if the result may be inexact:
     /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. Otherwise like [`cast`](Self::cast).
     #[doc(alias = "cvt")]
     #[track_caller]
@@ -98,7 +99,8 @@ impl<'k, T: Numeric> Val<'k, T> {
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
-    /// The number clamped into the range of another integer type, or rounded and clamped to 0 … 1 in a float type, NaN giving 0.
+    /// Clamps the number to the range of another integer type, or rounds and clamps it to 0 … 1 in a floating-point type,
+    /// where NaN gives 0.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {
@@ -108,7 +110,7 @@ impl<'k, T: Numeric> Val<'k, T> {
             return self.as_constant().map_or(U::ZERO, |c| fold::saturate(c, rounding)).into();
         };
         match (T::FORMAT, U::FORMAT) {
-            // Floats saturate into integers anyway.
+            // Conversions of floating-point numbers to integers saturate in any case.
             (Format::Float { .. }, Format::Integer { .. }) => self.convert(rounding),
             (from, to) if to_integer && fits(from, to) => self.convert(rounding),
             (_, Format::Integer { .. }) => self.cvt(k, format_args!(".sat")),
@@ -124,7 +126,7 @@ impl<'k, T: Numeric> Val<'k, T> {
         k.result(format_args!("cvt{modifiers}.{}.{}", U::PTX, T::PTX), &[self.operand(k)])
     }
 
-    /// A bf16 as the upper half of an f32, which is the same number: `cvt.f32.bf16` is for sm_90 and gives no other.
+    /// Converts a bf16 to f32 by shifting it to the upper half; `cvt.f32.bf16`, with the same result, requires sm_90.
     #[track_caller]
     fn widened<U: Scalar>(self, k: Builder<'k>) -> Val<'k, U> {
         let halves = [Val::from(0u16).operand(k), self.operand(k)];
@@ -132,7 +134,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// An 8-bit integer, which lives in a 32-bit register: `u8`, `i8`.
+/// An 8-bit integer, stored in a 32-bit register: `u8`, `i8`.
 pub trait ByteSized: Element {
     #[doc(hidden)]
     fn fold_wrap(value: i64) -> Self::Reg;
@@ -158,7 +160,7 @@ impl ByteSized for i8 {
     }
 }
 
-/// An integer of at most 32 bits, or signed: what `i64` can hold.
+/// Returns an integer of at most 32 bits, or a signed one, as an `i64`.
 fn as_i64<T: Integer>(value: T) -> i64 {
     let unused = 64 - 8 * T::BYTES;
     let bits = value.to_bits() << unused;
@@ -166,20 +168,21 @@ fn as_i64<T: Integer>(value: T) -> i64 {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// The low 8 bits as a number, extended to a whole register: `x.wrap_to::<i8>()`.
+    /// Returns the low 8 bits as a number, extended to the register: `x.wrap_to::<i8>()`.
     #[doc(alias = "cvt.s32.s8")]
     #[track_caller]
     pub fn wrap_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
         match self.reg() {
             None => self.as_constant().map_or(B::fold_wrap(0), |c| B::fold_wrap(c.to_bits() as i64)).into(),
             Some((_, k)) => {
-                // Any register wide enough will do as a source of 8 bits (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
+                // Any register that is wide enough is a valid 8-bit source (PTX ISA, "Operand Size Exceeding Instruction-Type
+                // Size").
                 k.result(format_args!("cvt.{}.{}", B::Reg::PTX, B::MEM), &[self.operand(k)])
             }
         }
     }
 
-    /// The number clamped into the range of an 8-bit type, extended to a whole register: `x.clamp_to::<u8>()`.
+    /// Clamps the number to the range of an 8-bit type, extended to the register: `x.clamp_to::<u8>()`.
     #[doc(alias = "cvt.sat.u8")]
     #[track_caller]
     pub fn clamp_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -191,7 +194,7 @@ impl<'k, T: Integer> Val<'k, T> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// As f16 or bf16 with a negative number made 0: [`Rounding::Rn`] or [`Rounding::Rz`]. sm_80.
+    /// Converts to f16 or bf16 and replaces negative numbers with 0: [`Rounding::Rn`] or [`Rounding::Rz`]. sm_80.
     #[doc(alias = "cvt.relu")]
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
@@ -206,7 +209,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// As tf32, in the upper 19 bits of a register: to the nearest, ties away from zero. sm_80.
+    /// Converts to tf32, in the upper 19 bits of a register: to nearest, ties away from zero. sm_80.
     #[doc(alias = "cvt.rna.tf32")]
     #[track_caller]
     pub fn to_tf32(self) -> Val<'k, B32> {
@@ -217,14 +220,14 @@ impl<'k> Val<'k, f32> {
     }
 }
 
-/// Half a unit of the last of the ten digits is added to the magnitude, and the rest is dropped.
+/// Adds half a unit in the last place of tf32's ten digits to the magnitude, and drops the rest.
 fn fold_tf32(x: f32) -> u32 {
     let half = if x.is_finite() { 1 << 12 } else { 0 };
     (x.to_bits() + half) & !0x1fff
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// The same bits as another type of the same size; no instruction if both live in registers of one class.
+    /// Reinterprets the bits as another type of the same size; no instruction if both types use the same register class.
     #[doc(alias = "mov.b32")]
     #[track_caller]
     pub fn bits<U: Scalar>(self) -> Val<'k, U> {
@@ -241,7 +244,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// The register under another type of its size, through a `mov` if the classes differ.
+    /// Returns the register as another type of its size, through a `mov` if the classes differ.
     #[track_caller]
     fn renamed<U: Scalar>(self, k: Builder<'k>) -> Val<'k, U> {
         let reg = self.in_register(k);

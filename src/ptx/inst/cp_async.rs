@@ -1,4 +1,4 @@
-//! `cp.async`: copies from global to shared memory that complete later (PTX ISA, "Asynchronous copy").
+//! `cp.async`: asynchronous copies from global to shared memory (PTX ISA, "Asynchronous copy").
 
 use crate::ptx::{
     checked::CheckedPtr,
@@ -10,12 +10,13 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Begins to copy `BYTES` (4, 8 or 16) from a view of global memory to here; zeros where the elements are outside, and then
-    /// nothing is read. Both addresses must be known to be aligned to that many bytes, and the elements to be inside or outside
-    /// together, as for [`CheckedPtr::load_vector`].
+    /// Starts to copy `BYTES` (4, 8 or 16) from a view of global memory to here; out of bounds, zeros are written and nothing
+    /// is read. Both addresses must be known to be aligned to `BYTES`, and the elements must be entirely in or out of bounds,
+    /// as for [`CheckedPtr::load_vector`].
     ///
-    /// The data arrive only at a [`Builder::cp_async_wait_group`] of this thread after a [`Builder::cp_async_commit_group`], and other
-    /// threads see them after a barrier that follows. 16 bytes bypass L1 (`.cg`); fewer go through it (`.ca`).
+    /// The data arrive after a [`Builder::cp_async_commit_group`] and a [`Builder::cp_async_wait_group`] of this thread; they
+    /// are visible to other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not
+    /// (`.ca`).
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
@@ -23,11 +24,12 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.emit_copy_async::<BYTES, _>(from.pointer(), from.inside().select(BYTES, 0));
     }
 
-    /// [`copy_async`](Self::copy_async) of only the first `valid` bytes; the rest of the `BYTES` become zero. With 0 nothing is read.
+    /// Copies only the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` become zero. If
+    /// `valid` is 0, nothing is read.
     ///
     /// # Safety
     ///
-    /// In every launch, the first `valid` bytes must be inside an allocation that is live.
+    /// In every launch, the first `valid` bytes must be in a live allocation.
     #[doc(alias = "cp.async")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
@@ -40,7 +42,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.emit_copy_async::<BYTES, _>(from, valid.into());
     }
 
-    /// Emits the copy of the first `valid` bytes, which the caller has shown to be inside.
+    /// Emits the copy of the first `valid` bytes, which the caller has ensured to be in bounds.
     #[track_caller]
     fn emit_copy_async<const BYTES: u32, R: Readable>(
         self,
@@ -52,19 +54,19 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
-/// Which caches `cp.async` uses (PTX ISA, "cp.async").
+/// The caches that `cp.async` uses (PTX ISA, "cp.async").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CpAsyncCache {
-    /// L2 alone for 16 bytes, L1 too for fewer.
+    /// Only L2 for 16 bytes, L1 as well for fewer.
     Best,
     /// All levels: `.ca`.
     All,
-    /// L2 alone, for 16 bytes: `.cg`.
+    /// Only L2, for 16 bytes: `.cg`.
     L2,
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Begins to copy the first `valid` of 4, 8 or 16 bytes from global memory to here; the rest become zero.
+    /// Starts to copy the first `valid` of 4, 8 or 16 bytes from global memory to here; the rest become zero.
     #[track_caller]
     pub(crate) fn copy_async_bytes<R: Readable>(
         self,
@@ -88,21 +90,21 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
 }
 
 impl Builder<'_> {
-    /// Makes all copies that this thread began since the last commit into one group.
+    /// Commits all copies that this thread has started since the last commit as a group.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]
     pub fn cp_async_commit_group(self) {
         self.emit(format_args!("cp.async.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest groups of this thread are still under way.
+    /// Waits until at most the `pending` newest groups of this thread are in flight.
     #[doc(alias = "cp.async.wait_group")]
     #[track_caller]
     pub fn cp_async_wait_group(self, pending: u32) {
         self.emit(format_args!("cp.async.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
     }
 
-    /// Waits for all of this thread's copies, committed or not.
+    /// Waits for all copies of this thread, whether committed or not.
     #[doc(alias = "cp.async.wait_all")]
     #[track_caller]
     pub fn cp_async_wait_all(self) {

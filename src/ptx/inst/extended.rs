@@ -1,16 +1,16 @@
-//! Numbers of several words: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+//! Multi-word integers: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
 
 use crate::ptx::{fold::Integer, kernel::Builder, operand::Operand, val::Val};
 
-/// A word of multi-word numbers: `u32`, `u64`.
+/// A word of multi-word integers: `u32`, `u64`.
 pub trait ExtendedPrecision: Integer {}
 
 impl ExtendedPrecision for u32 {}
 impl ExtendedPrecision for u64 {}
 
-/// Extended-precision sums: numbers of `N` words, low word first. The carry stays inside.
+/// Extended-precision arithmetic on integers of `N` words, low word first. The carry is not exposed.
 impl<'k> Builder<'k> {
-    /// `a + b`, mod 2 to the width of all words together.
+    /// Returns `a + b`, modulo 2 to the total width.
     #[doc(alias = "add.cc")]
     #[doc(alias = "addc")]
     #[track_caller]
@@ -22,7 +22,7 @@ impl<'k> Builder<'k> {
         self.carry_chain("add", a, b)
     }
 
-    /// `a − b`, mod 2 to the width of all words together.
+    /// Returns `a − b`, modulo 2 to the total width.
     #[doc(alias = "sub.cc")]
     #[doc(alias = "subc")]
     #[track_caller]
@@ -41,7 +41,7 @@ impl<'k> Builder<'k> {
         a: [Val<'k, T>; N],
         b: [Val<'k, T>; N],
     ) -> [Val<'k, T>; N] {
-        // Constants go into registers first: nothing may stand between the links of the chain.
+        // Constants are moved to registers first: no instruction may separate the links of the carry chain.
         let operands: [_; N] = std::array::from_fn(|i| [a[i].operand(self), b[i].operand(self)]);
         std::array::from_fn(|i| {
             let takes = if i > 0 { "c" } else { "" };
@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// `a · b + c`, mod 2 to the width of all words together, with a single word `b`.
+    /// Returns `a · b + c`, modulo 2 to the total width, with a single word `b`.
     #[doc(alias = "mad.lo.cc")]
     #[doc(alias = "madc.hi.cc")]
     #[track_caller]
@@ -63,7 +63,7 @@ impl<'k> Builder<'k> {
         let a: [Operand<'static>; N] = a.map(|word| word.operand(self));
         let b = b.operand(self);
         let c = c.map(|word| word.operand(self));
-        // One chain for the low halves of the products, one for the high halves, a word further up.
+        // One chain for the low halves of the products, one for the high halves, which are one word higher.
         let low: [Val<'k, T>; N] = std::array::from_fn(|i| {
             let (takes, gives) = (if i > 0 { "c" } else { "" }, if i + 1 < N { ".cc" } else { "" });
             self.result(format_args!("mad{takes}.lo{gives}.{}", T::PTX), &[a[i], b, c[i]])

@@ -1,4 +1,4 @@
-//! Float arithmetic with explicit rounding, flushing and clamping; reciprocals, roots, rounding to integral values.
+//! Floating-point arithmetic with explicit rounding, flushing and clamping; reciprocals, roots, rounding to integral values.
 
 use std::cmp::Ordering;
 
@@ -33,22 +33,22 @@ macro_rules! binary {
 }
 
 binary! {
-    /// `self + other`, rounded as said: `x.add_with(y, Rounding::Rz)`, `x.add_with(y, Mode::RN.ftz().sat())`.
+    /// Returns `self + other` with the given mode: `x.add_with(y, Rounding::Rz)`, `x.add_with(y, Mode::RN.ftz().sat())`.
     #[doc(alias = "add")]
     add_with, "add", Float, exact::add;
-    /// `self − other`, rounded as said.
+    /// Returns `self − other` with the given mode.
     #[doc(alias = "sub")]
     sub_with, "sub", Float, exact::sub;
-    /// `self · other`, rounded as said.
+    /// Returns `self · other` with the given mode.
     #[doc(alias = "mul")]
     mul_with, "mul", Float, exact::mul;
-    /// `self / other`, rounded as said.
+    /// Returns `self / other` with the given mode.
     #[doc(alias = "div")]
     div_with, "div", Real,  exact::div;
 }
 
 impl<'k, T: Float> Val<'k, T> {
-    /// `self · factor + addend`, rounded once, as said.
+    /// Returns `self · factor + addend`, rounded once with the given mode.
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn fma_with(self, factor: impl Into<Self>, addend: impl Into<Self>, mode: impl Into<Mode>) -> Self {
@@ -61,7 +61,7 @@ impl<'k, T: Float> Val<'k, T> {
         }
     }
 
-    /// The float rounded to an integral value: `x.round(Rounding::Rm)` is the floor. bf16 needs sm_90.
+    /// Rounds to an integral value: `x.round(Rounding::Rm)` is the floor. bf16 requires sm_90.
     #[doc(alias = "cvt.rni")]
     #[track_caller]
     pub fn round(self, rounding: Rounding) -> Self {
@@ -75,7 +75,7 @@ impl<'k, T: Float> Val<'k, T> {
     }
 }
 
-/// The kernel of whichever value is in a register.
+/// Returns the kernel of the first value that is in a register.
 pub(super) fn kernel_of<'k, T: Scalar, const N: usize>(values: [Val<'k, T>; N]) -> Option<Builder<'k>> {
     values.iter().find_map(Val::kernel)
 }
@@ -87,7 +87,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     }
 }
 
-/// A 16-bit float, or a pair of such.
+/// A 16-bit floating-point type, or a pair of them.
 pub trait Half: Number {
     #[doc(hidden)]
     fn fold_relu(self) -> Self;
@@ -95,7 +95,7 @@ pub trait Half: Number {
     fn fold_extremum_or_nan(self, other: Self, wanted: Ordering) -> Self;
 }
 
-/// A negative number, and −0, as +0; NaN stays.
+/// Returns +0 for negative numbers and −0; NaN is unchanged.
 fn relu<T: Float>(x: T) -> T {
     let negative = x.to_bits() >> (8 * T::BYTES - 1) == 1;
     if negative { T::ZERO } else { x }
@@ -129,7 +129,7 @@ halves! {
 }
 
 impl<'k, T: Half> Val<'k, T> {
-    /// `self · factor + addend`, rounded once, a negative result made 0. sm_80.
+    /// Returns `self · factor + addend`, rounded once, with negative results replaced by 0. sm_80.
     #[doc(alias = "fma.relu")]
     #[track_caller]
     pub fn fma_relu(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -143,7 +143,7 @@ impl<'k, T: Half> Val<'k, T> {
     }
 }
 
-/// A type whose `min` and `max` can let NaN win: f32, f16, bf16 and pairs.
+/// A type whose `min` and `max` can propagate NaN: f32, f16, bf16 and pairs.
 pub trait NanExtremum: Number {
     #[doc(hidden)]
     fn fold_nan_extremum(self, other: Self, wanted: Ordering) -> Self;
@@ -168,7 +168,7 @@ macro_rules! nan_extrema {
 nan_extrema! { f16 bf16 f16x2 bf16x2 }
 
 impl<'k, T: NanExtremum> Val<'k, T> {
-    /// The lesser; NaN if either is. sm_80.
+    /// Returns the minimum; NaN if either operand is NaN. sm_80.
     #[doc(alias = "min.NaN")]
     #[track_caller]
     pub fn min_nan(self, other: impl Into<Self>) -> Self {
@@ -179,7 +179,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
         }
     }
 
-    /// The greater; NaN if either is. sm_80.
+    /// Returns the maximum; NaN if either operand is NaN. sm_80.
     #[doc(alias = "max.NaN")]
     #[track_caller]
     pub fn max_nan(self, other: impl Into<Self>) -> Self {
@@ -192,7 +192,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
 }
 
 impl<'k, T: Real> Val<'k, T> {
-    /// `1 / self`, rounded as said.
+    /// Returns `1 / self` with the given mode.
     #[track_caller]
     pub fn rcp(self, mode: impl Into<Mode>) -> Self {
         let mode = mode.into();
@@ -202,7 +202,7 @@ impl<'k, T: Real> Val<'k, T> {
         }
     }
 
-    /// The square root, rounded as said.
+    /// Returns the square root with the given mode.
     #[track_caller]
     pub fn sqrt(self, mode: impl Into<Mode>) -> Self {
         let mode = mode.into();

@@ -1,4 +1,4 @@
-//! Integer arithmetic beyond the operators: saturation, upper halves, 24-bit products, sums of differences, dot products.
+//! Integer arithmetic without operators: saturation, upper halves, 24-bit products, sums of absolute differences, dot products.
 
 use super::{
     Operands::{In, Known},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ptx::{fold::Integer, val::Val};
 
-/// `mnemonic` on three values, or `fold` of three constants.
+/// Emits `mnemonic` on three values, or applies `fold` to three constants.
 macro_rules! ternary {
     ($a:expr, $b:expr, $c:expr, $fold:expr, $($mnemonic:tt)+) => {{
         let (a, b, c) = ($a, $b, $c);
@@ -21,7 +21,7 @@ macro_rules! ternary {
 }
 
 impl<'k> Val<'k, i32> {
-    /// `self + other`, clamped to the range of the type.
+    /// Returns `self + other`, clamped to the range of the type.
     #[doc(alias = "add.sat")]
     #[track_caller]
     pub fn saturating_add(self, other: impl Into<Self>) -> Self {
@@ -32,7 +32,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// `self − other`, clamped to the range of the type.
+    /// Returns `self − other`, clamped to the range of the type.
     #[doc(alias = "sub.sat")]
     #[track_caller]
     pub fn saturating_sub(self, other: impl Into<Self>) -> Self {
@@ -43,7 +43,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// The upper half of the product, plus `addend`, clamped to the range of the type.
+    /// Returns the upper half of the product, plus `addend`, clamped to the range of the type.
     #[doc(alias = "mad.hi.sat")]
     #[track_caller]
     pub fn saturating_mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -51,7 +51,7 @@ impl<'k> Val<'k, i32> {
         ternary!(self, factor.into(), addend.into(), fold, "mad.hi.sat.s32")
     }
 
-    /// The lesser, and 0 if that is negative. sm_90.
+    /// Returns the minimum, with negative results replaced by 0. sm_90.
     #[doc(alias = "min.relu")]
     #[track_caller]
     pub fn min_relu(self, other: impl Into<Self>) -> Self {
@@ -62,7 +62,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// The greatest of both and 0. sm_90.
+    /// Returns the maximum of both and 0. sm_90.
     #[doc(alias = "max.relu")]
     #[track_caller]
     pub fn max_relu(self, other: impl Into<Self>) -> Self {
@@ -75,7 +75,7 @@ impl<'k> Val<'k, i32> {
 }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// The upper half of the product, plus `addend`.
+    /// Returns the upper half of the product, plus `addend`.
     #[doc(alias = "mad.hi")]
     #[track_caller]
     pub fn mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -85,7 +85,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// `|self − other| + addend`.
+    /// Returns `|self − other| + addend`.
     #[track_caller]
     pub fn sad(self, other: impl Into<Self>, addend: impl Into<Self>) -> Self {
         let fold = |a: T, b: T, c: T| a.fold_max(b).fold_sub(a.fold_min(b)).fold_add(c);
@@ -93,9 +93,9 @@ impl<'k, T: Integer> Val<'k, T> {
     }
 }
 
-/// A type with products of 24-bit numbers: `u32`, `i32`.
+/// A type with 24-bit products: `u32`, `i32`.
 pub trait Narrow24: Integer {
-    /// The low 24 bits as a number of the type.
+    /// Returns the low 24 bits as a number of the type.
     #[doc(hidden)]
     fn low24(self) -> i64;
 }
@@ -112,18 +112,18 @@ impl Narrow24 for i32 {
     }
 }
 
-/// The low 32 bits of a product of 24-bit numbers.
+/// Returns the low 32 bits of a product of 24-bit numbers.
 fn fold_mul24_lo<T: Narrow24>(a: T, b: T) -> T {
     T::from_bits((a.low24() * b.low24()) as u64)
 }
 
-/// Bits 16 to 47 of a product of 24-bit numbers.
+/// Returns bits 16 to 47 of a product of 24-bit numbers.
 fn fold_mul24_hi<T: Narrow24>(a: T, b: T) -> T {
     T::from_bits(((a.low24() * b.low24()) >> 16) as u64)
 }
 
 impl<'k, T: Narrow24> Val<'k, T> {
-    /// The low 32 bits of the product of the low 24 bits of both.
+    /// Returns the low 32 bits of the product of the low 24 bits of both.
     #[doc(alias = "mul24.lo")]
     #[track_caller]
     pub fn mul24_lo(self, other: impl Into<Self>) -> Self {
@@ -134,7 +134,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// The high 32 of the 48 bits of the product of the low 24 bits of both.
+    /// Returns the high 32 of the 48 bits of the product of the low 24 bits of both.
     #[doc(alias = "mul24.hi")]
     #[track_caller]
     pub fn mul24_hi(self, other: impl Into<Self>) -> Self {
@@ -145,7 +145,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// [`mul24_lo`](Self::mul24_lo) plus `addend`.
+    /// Returns [`mul24_lo`](Self::mul24_lo) plus `addend`.
     #[doc(alias = "mad24.lo")]
     #[track_caller]
     pub fn mad24_lo(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -153,7 +153,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         ternary!(self, factor.into(), addend.into(), fold, "mad24.lo.{}", T::PTX)
     }
 
-    /// [`mul24_hi`](Self::mul24_hi) plus `addend`.
+    /// Returns [`mul24_hi`](Self::mul24_hi) plus `addend`.
     #[doc(alias = "mad24.hi")]
     #[track_caller]
     pub fn mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -163,7 +163,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
 }
 
 impl<'k> Val<'k, i32> {
-    /// [`mad24_hi`](Self::mad24_hi) clamped to the range of the type.
+    /// Returns [`mad24_hi`](Self::mad24_hi), clamped to the range of the type.
     #[doc(alias = "mad24.hi.sat")]
     #[track_caller]
     pub fn saturating_mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -172,12 +172,12 @@ impl<'k> Val<'k, i32> {
     }
 }
 
-/// Packed integers, four of 8 bits or two of 16: unsigned in a `u32`, signed in an `i32`.
+/// Packed integers, four of 8 bits or two of 16: unsigned in `u32`, signed in `i32`.
 pub trait Packed: Integer {
-    /// Byte `i` as a number.
+    /// Returns byte `i` as a number.
     #[doc(hidden)]
     fn byte(self, i: u32) -> i64;
-    /// 16-bit half `i` as a number.
+    /// Returns 16-bit half `i` as a number.
     #[doc(hidden)]
     fn half(self, i: u32) -> i64;
 }
@@ -201,7 +201,8 @@ impl Packed for i32 {
 }
 
 impl<'k, A: Packed> Val<'k, A> {
-    /// `addend` plus the dot product of four bytes with four bytes, mod 2³²: each side signed or unsigned by its type.
+    /// Returns `addend` plus the dot product of four bytes with four bytes, modulo 2³². The type of each side determines its
+    /// sign.
     #[track_caller]
     pub fn dp4a<B: Packed, C: Packed>(
         self,
@@ -212,7 +213,7 @@ impl<'k, A: Packed> Val<'k, A> {
         self.dot(other.into(), addend.into(), "dp4a", fold)
     }
 
-    /// `addend` plus the dot product of two 16-bit halves with the low two bytes of `other`, mod 2³².
+    /// Returns `addend` plus the dot product of two 16-bit halves with the low two bytes of `other`, modulo 2³².
     #[doc(alias = "dp2a.lo")]
     #[track_caller]
     pub fn dp2a_lo<B: Packed, C: Packed>(
@@ -224,7 +225,7 @@ impl<'k, A: Packed> Val<'k, A> {
         self.dot(other.into(), addend.into(), "dp2a.lo", fold)
     }
 
-    /// `addend` plus the dot product of two 16-bit halves with the high two bytes of `other`, mod 2³².
+    /// Returns `addend` plus the dot product of two 16-bit halves with the high two bytes of `other`, modulo 2³².
     #[doc(alias = "dp2a.hi")]
     #[track_caller]
     pub fn dp2a_hi<B: Packed, C: Packed>(

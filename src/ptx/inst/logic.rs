@@ -13,11 +13,11 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type whose bits logic and shift instructions work on: the integers and [`B16`], [`B32`], [`B64`].
+/// A type with logic and shift instructions: the integers and [`B16`], [`B32`], [`B64`].
 pub trait Bits: Scalar {
-    /// The untyped name of its width: `"b32"`.
+    /// The untyped name of the width: `"b32"`.
     const UNTYPED: &'static str;
-    /// Whether a right shift repeats the sign bit.
+    /// Whether right shifts replicate the sign bit.
     const ARITHMETIC: bool;
 }
 
@@ -52,7 +52,7 @@ impl<'k, T: Bits> Val<'k, T> {
         let (a, b) = (self.known(), other.known());
         match operands(self, other) {
             Known(a, b) => T::from_bits(a.to_bits() & b.to_bits()).into(),
-            // A mask that keeps all bits that there may be.
+            // The mask clears no bit that may be 1.
             In(_) if self.settled().possible() & !other.settled().certain() == 0 => self,
             In(_) if other.settled().possible() & !self.settled().certain() == 0 => other,
             In(k) => k
@@ -100,7 +100,7 @@ impl<'k, T: Bits> Val<'k, T> {
         }
     }
 
-    /// Shifts left; amounts above the width give 0.
+    /// Shifts left; amounts of the width or more give 0.
     #[track_caller]
     fn shift_left(self, amount: Val<'k, u32>) -> Self {
         let width = 8 * T::BYTES;
@@ -110,14 +110,14 @@ impl<'k, T: Bits> Val<'k, T> {
             (In(_), Some(n)) if n >= width => T::from_bits(0).into(),
             (In(k), Some(n)) => self.times(k, T::from_bits(1 << n), Product::Shifted),
             (In(k), None) => {
-                // The low zeros stay.
+                // Low zeros are preserved.
                 let known = facts::Known::multiple_of(power_of_two(self.divisor()), width);
                 k.integer(known, format_args!("shl.{}", T::UNTYPED), &[self.operand(k), amount.operand(k)])
             }
         }
     }
 
-    /// Shifts right; amounts above the width give 0, or the sign everywhere for signed types.
+    /// Shifts right; amounts of the width or more give 0, or copies of the sign for signed types.
     #[track_caller]
     fn shift_right(self, amount: Val<'k, u32>) -> Self {
         match (operands(self, amount), amount.as_constant()) {
@@ -183,7 +183,7 @@ operators! {
     Shr,    shr,    u32, shift_right;
 }
 
-/// `constant & value`, `constant << amount` and the like: the constant stands on the left.
+/// Operators with a constant on the left: `constant & value`, `constant << amount`.
 macro_rules! constant_on_the_left {
     ($($t:ty)*) => {$(
         constant_on_the_left! { $t: BitAnd bitand $t, BitOr bitor $t, BitXor bitxor $t, Shl shl u32, Shr shr u32 }

@@ -1,7 +1,7 @@
-//! Matrix instructions of one warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`
+//! Matrix instructions of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`
 //! (PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions").
 //!
-//! All 32 lanes must execute them together. Which lane holds which element is in [`crate::atoms`].
+//! All 32 lanes must execute them together. [`crate::atoms`] defines which lane owns which element.
 
 use super::{pack::HalfPair, product::Addition};
 use crate::ptx::{
@@ -13,15 +13,15 @@ use crate::ptx::{
     val::Val,
 };
 
-/// An accumulator register of an `mma` whose inputs are pairs `P`: `f32`, or [`f16x2`] for f16 inputs.
+/// The accumulator type of an `mma` whose inputs are pairs `P`: `f32`, or [`f16x2`] for f16 inputs.
 #[diagnostic::on_unimplemented(
     message = "no `mma` accumulates products of `{P}` in `{Self}`",
     note = "bf16 accumulates in f32; f16 in f32 or f16"
 )]
 pub trait Accumulator<P>: Scalar {
-    /// Name of the accumulator's element: `"f32"`.
+    /// The name of the accumulator's element type: `"f32"`.
     const ELEMENT: &'static str;
-    /// Registers of a 16×8 accumulator.
+    /// The number of registers of a 16×8 accumulator.
     const REGISTERS: usize;
 }
 
@@ -40,7 +40,7 @@ impl Accumulator<f16x2> for f16x2 {
     const REGISTERS: usize = 2;
 }
 
-/// The `mma` of a shape on pairs of halves.
+/// The `mma` mnemonic of a shape on pairs of halves.
 macro_rules! mnemonic {
     ($shape:expr, $pair:ident, $sum:ident) => {
         format_args!(
@@ -53,14 +53,14 @@ macro_rules! mnemonic {
 }
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
-    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` gives the address of row `r` of matrix `i`,
-    /// 16-byte aligned; every lane gets elements `(lane / 4, 2 (lane % 4))` and the one to its right of each matrix.
+    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`,
+    /// aligned to 16 bytes; every lane receives elements `(lane / 4, 2 (lane % 4))` and its right neighbor of each matrix.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
     }
 
-    /// [`ldmatrix`](Self::ldmatrix) with each 8×8 matrix transposed on the way.
+    /// Loads matrices like [`ldmatrix`](Self::ldmatrix), and transposes each.
     #[doc(alias = "ldmatrix.trans")]
     #[track_caller]
     pub fn ldmatrix_trans<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
@@ -86,13 +86,14 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
-    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements as in [`ldmatrix`](Ptr::ldmatrix). sm_90.
+    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are those of [`ldmatrix`](Ptr::ldmatrix).
+    /// sm_90.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
     }
 
-    /// [`stmatrix`](Self::stmatrix) with each 8×8 matrix transposed on the way.
+    /// Stores matrices like [`stmatrix`](Self::stmatrix), and transposes each.
     #[doc(alias = "stmatrix.trans")]
     #[track_caller]
     pub fn stmatrix_trans<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
@@ -116,13 +117,13 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// Transposes an 8×8 matrix of 16-bit elements that the warp holds.
+    /// Transposes an 8×8 matrix of 16-bit elements in the warp's registers.
     #[track_caller]
     pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
     }
 
-    /// `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_80.
+    /// Returns `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_80.
     #[doc(alias = "mma.m16n8k16")]
     #[track_caller]
     pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -134,7 +135,7 @@ impl<'k> Builder<'k> {
         self.mma_into_fresh("m16n8k16", &a, &b, c)
     }
 
-    /// `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_75, bf16 sm_80.
+    /// Returns `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_75; bf16: sm_80.
     #[doc(alias = "mma.m16n8k8")]
     #[track_caller]
     pub fn mma_m16n8k8<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -160,7 +161,7 @@ impl<'k> Builder<'k> {
         d
     }
 
-    /// `m16n8k16` on words that accumulates in place: `c`, which the innermost loop must carry, is overwritten with `A·B + C`.
+    /// Emits `m16n8k16` on words in place: `c`, which the innermost loop must carry, is overwritten with `A·B + C`.
     #[track_caller]
     pub(crate) fn mma_m16n8k16_of_words<P: HalfPair, C: Accumulator<P>>(
         self,

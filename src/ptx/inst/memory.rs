@@ -11,34 +11,34 @@ use crate::ptx::{
     val::Val,
 };
 
-/// How a load uses the caches, or how it is ordered (PTX ISA, "Cache Operators", "Memory Consistency Model").
+/// The caching or ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Load {
     /// Cached at all levels; for memory of an `In` parameter, [`Nc`](Self::Nc).
     #[default]
     Default,
-    /// Cached at all levels, said explicitly.
+    /// Explicitly cached at all levels.
     Ca,
-    /// Cached at the global level, L2, alone.
+    /// Cached only at the global level, L2.
     Cg,
-    /// Streaming: likely used once.
+    /// Streaming: likely accessed once.
     Cs,
     /// Last use.
     Lu,
     /// Not cached: fetched again each time.
     Cv,
-    /// Through the read-only data cache: nobody writes this memory while the kernel runs. Global memory only.
+    /// Read-only data cache: no thread writes this memory while the kernel runs. Global memory only.
     Nc,
-    /// Not reordered or merged, as other threads may write at any time.
+    /// Not reordered or merged, because other threads may write at any time.
     Volatile,
     /// Coherent with other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
-    /// Ordered: what the writer released before is seen after.
+    /// Ordered: the writer's accesses before the release are visible afterwards.
     Acquire(MemoryScope),
 }
 
 impl Load {
-    /// What stands before the state space, and what after it.
+    /// Returns the suffixes before and after the state space.
     const fn suffixes(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Default => ("", "", ""),
@@ -55,30 +55,30 @@ impl Load {
     }
 }
 
-/// How a store uses the caches, or how it is ordered (PTX ISA, "Cache Operators", "Memory Consistency Model").
+/// The caching or ordering of a store (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Store {
     /// Write-back at all coherent levels.
     #[default]
     Default,
-    /// Write-back, said explicitly.
+    /// Explicit write-back.
     Wb,
-    /// Cached at the global level, L2, alone.
+    /// Cached only at the global level, L2.
     Cg,
-    /// Streaming: likely used once.
+    /// Streaming: likely accessed once.
     Cs,
-    /// Written through L2 to system memory.
+    /// Write-through from L2 to system memory.
     Wt,
-    /// Not reordered or merged, as other threads may read at any time.
+    /// Not reordered or merged, because other threads may read at any time.
     Volatile,
     /// Coherent with other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
-    /// Ordered: whoever acquires it sees what was written before.
+    /// Ordered: earlier writes are visible to threads that acquire the value.
     Release(MemoryScope),
 }
 
 impl Store {
-    /// What stands before the state space, and what after it.
+    /// Returns the suffixes before and after the state space.
     const fn suffixes(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Default => ("", "", ""),
@@ -94,7 +94,7 @@ impl Store {
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// Loads the element; 0 where it is outside.
+    /// Loads the element; out of bounds, returns 0.
     ///
     /// Memory of an `In` parameter is read through the read-only cache, `ld.global.nc`.
     #[doc(alias = "ld")]
@@ -106,7 +106,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_with(Load::Default)
     }
 
-    /// [`load`](Self::load) with another value than 0 for where the element is outside.
+    /// Loads the element like [`load`](Self::load), with a value other than 0 for out-of-bounds elements.
     #[track_caller]
     pub fn load_or(self, otherwise: T::Reg) -> Val<'k, T::Reg>
     where
@@ -116,7 +116,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// [`load`](Self::load) with a cache operator or an ordering.
+    /// Loads the element like [`load`](Self::load), with a cache operator or an ordering.
     #[track_caller]
     pub fn load_with(self, how: Load) -> Val<'k, T::Reg>
     where
@@ -126,8 +126,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads `N` adjacent elements, 2 or 4, with one instruction; zeros where they are outside. The address must be known to
-    /// be aligned to all of them, and the elements to be inside or outside together: for a slice, index and length must be
+    /// Loads `N` adjacent elements, 2 or 4, with one instruction; out of bounds, returns zeros. The address must be known to
+    /// be aligned to the vector, and the elements must be entirely in or out of bounds: for a slice, index and length must be
     /// known multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
@@ -138,7 +138,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_vector_with(Load::Default)
     }
 
-    /// [`load_vector`](Self::load_vector) with another value than 0 for where the elements are outside.
+    /// Loads a vector like [`load_vector`](Self::load_vector), with a value other than 0 for out-of-bounds elements.
     #[track_caller]
     pub fn load_vector_or<const N: usize>(self, otherwise: T::Reg) -> [Val<'k, T::Reg>; N]
     where
@@ -149,7 +149,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_values(Load::Default, otherwise)
     }
 
-    /// [`load_vector`](Self::load_vector) with a cache operator or an ordering.
+    /// Loads a vector like [`load_vector`](Self::load_vector), with a cache operator or an ordering.
     #[track_caller]
     pub fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
     where
@@ -179,7 +179,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         values
     }
 
-    /// Stores the element if it is inside.
+    /// Stores the element if it is in bounds.
     #[doc(alias = "st")]
     #[track_caller]
     pub fn store(self, value: impl Into<Val<'k, T::Reg>>)
@@ -189,7 +189,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_with(Store::Default, value);
     }
 
-    /// [`store`](Self::store) with a cache operator or an ordering.
+    /// Stores the element like [`store`](Self::store), with a cache operator or an ordering.
     #[track_caller]
     pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
     where
@@ -198,7 +198,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_values(how, [value.into()]);
     }
 
-    /// Stores `N` adjacent elements, 2 or 4, with one instruction if they are inside; alignment and bounds as for
+    /// Stores `N` adjacent elements, 2 or 4, with one instruction if they are in bounds; alignment and bounds are as for
     /// [`load_vector`](Self::load_vector).
     #[doc(alias = "st.v4")]
     #[track_caller]
@@ -209,7 +209,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_vector_with(Store::Default, values);
     }
 
-    /// [`store_vector`](Self::store_vector) with a cache operator or an ordering.
+    /// Stores a vector like [`store_vector`](Self::store_vector), with a cache operator or an ordering.
     #[track_caller]
     pub fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
     where
@@ -234,7 +234,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     }
 }
 
-/// `.v2`, `.v4`, or nothing for one element.
+/// Returns `.v2`, `.v4`, or nothing for one element.
 fn vector(count: usize) -> &'static str {
     match count {
         1 => "",

@@ -1,20 +1,20 @@
-//! Memory ordering: who sees it, how strongly, and the fences (PTX ISA, "Memory Consistency Model").
+//! Memory ordering: scopes, strengths, and fences (PTX ISA, "Memory Consistency Model").
 
 use crate::ptx::kernel::Builder;
 
-/// The threads among whom an access is ordered (PTX ISA, "Scope").
+/// The threads for which an access is ordered (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryScope {
-    /// Those of the block.
+    /// The threads of the block.
     #[doc(alias = ".cta")]
     Cta,
-    /// Those of the cluster. sm_90.
+    /// The threads of the cluster. sm_90.
     #[doc(alias = ".cluster")]
     Cluster,
-    /// Those of the device.
+    /// The threads of the device.
     #[doc(alias = ".gpu")]
     Gpu,
-    /// Those of all devices and of the host.
+    /// The threads of all devices and of the host.
     #[doc(alias = ".sys")]
     Sys,
 }
@@ -30,14 +30,14 @@ impl MemoryScope {
     }
 }
 
-/// How an atomic operation is ordered with the thread's other accesses.
+/// The order of an atomic operation with respect to the thread's other accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Not at all.
+    /// Unordered.
     Relaxed,
-    /// What follows stays after it.
+    /// Later accesses remain after it.
     Acquire,
-    /// What precedes stays before it.
+    /// Earlier accesses remain before it.
     Release,
     /// Both.
     AcqRel,
@@ -62,15 +62,15 @@ impl Builder<'_> {
         self.emit(format_args!("fence.acq_rel{}", scope.suffix()), &[]);
     }
 
-    /// A [`fence`](Self::fence) that is also in one total order with all others like it.
+    /// Emits a [`fence`](Self::fence) that is also in a total order with all other sequentially consistent fences.
     #[doc(alias = "fence.sc")]
     #[track_caller]
     pub fn fence_sc(self, scope: MemoryScope) {
         self.emit(format_args!("fence.sc{}", scope.suffix()), &[]);
     }
 
-    /// Waits until this thread's earlier accesses are seen by the threads of the scope: the older spelling of
-    /// [`fence_sc`](Self::fence_sc), which has no cluster.
+    /// Waits until this thread's earlier accesses are visible to the threads of the scope: the older form of
+    /// [`fence_sc`](Self::fence_sc), which does not support clusters.
     #[doc(alias = "__threadfence")]
     #[track_caller]
     pub fn membar(self, scope: MemoryScope) {

@@ -1,4 +1,4 @@
-//! Pairs: two registers joined into one twice as wide, and taken apart.
+//! Pairs: two registers packed into one twice as wide, and unpacked.
 
 use super::Half;
 use crate::ptx::{
@@ -12,11 +12,11 @@ use crate::ptx::{
 
 /// A type made of two halves, the first in the low bits.
 pub trait Pair: Scalar {
-    /// Type of either half.
+    /// The type of each half.
     type Half: Scalar;
 }
 
-/// A packed pair of 16-bit floats.
+/// A packed pair of 16-bit floating-point numbers.
 pub trait HalfPair: Pair<Half: Numeric> {}
 
 impl Pair for f16x2 {
@@ -51,7 +51,7 @@ impl HalfPair for f16x2 {}
 impl HalfPair for bf16x2 {}
 
 impl<'k, T: Pair> Val<'k, T> {
-    /// The pair of `low` and `high`: `mov.b32 %r0, {%h0, %h1}`.
+    /// Returns the pair of `low` and `high`: `mov.b32 %r0, {%h0, %h1}`.
     #[doc(alias = "mov")]
     #[track_caller]
     pub fn pack(low: impl Into<Val<'k, T::Half>>, high: impl Into<Val<'k, T::Half>>) -> Self {
@@ -68,7 +68,7 @@ impl<'k, T: Pair> Val<'k, T> {
         }
     }
 
-    /// The low and the high half.
+    /// Returns the low and the high half.
     #[doc(alias = "mov")]
     #[track_caller]
     pub fn unpack(self) -> (Val<'k, T::Half>, Val<'k, T::Half>) {
@@ -85,7 +85,7 @@ impl<'k, T: Pair> Val<'k, T> {
 }
 
 impl<'k, T: HalfPair> Val<'k, T> {
-    /// The pair of two f32, each rounded to the nearest: one instruction on sm_80 and later.
+    /// Returns the pair of two f32, each rounded to nearest even: one instruction on sm_80 and later.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
     #[track_caller]
@@ -110,7 +110,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         k.result(format_args!("cvt.rn.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
     }
 
-    /// [`pack_f32`](Self::pack_f32) with negative numbers made 0. sm_80.
+    /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. sm_80.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
     pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self
@@ -129,7 +129,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         }
     }
 
-    /// Both halves as f32, low half first.
+    /// Returns both halves as f32, low half first.
     #[track_caller]
     pub fn unpack_f32(self) -> (Val<'k, f32>, Val<'k, f32>) {
         let (low, high) = self.unpack();

@@ -1,4 +1,4 @@
-//! Any function of three bits, funnel shifts, and bytes in any order: `lop3`, `shf`, `prmt`.
+//! Functions of three bits, funnel shifts, and byte permutations: `lop3`, `shf`, `prmt`.
 
 use super::{bits::ShiftMode, float::kernel_of};
 use crate::ptx::{
@@ -7,20 +7,20 @@ use crate::ptx::{
     val::Val,
 };
 
-/// How [`Val::permute_with`] chooses bytes (PTX ISA, "prmt"); its selector's low two bits say where.
+/// The byte selection of [`Val::permute_with`] (PTX ISA, "prmt"); the selector's low two bits are the position `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
-    /// Four bytes from there upwards.
+    /// Four bytes from byte `n` upward.
     F4e,
-    /// Four bytes from there downwards.
+    /// Four bytes from byte `n` downward.
     B4e,
-    /// One byte, four times.
+    /// Byte `n`, four times.
     Rc8,
-    /// Each byte its own, but none below there.
+    /// Each byte of the source, but byte `n` in place of the bytes below it.
     Ecl,
-    /// Each byte its own, but none above there.
+    /// Each byte of the source, but byte `n` in place of the bytes above it.
     Ecr,
-    /// One 16-bit half, twice.
+    /// 16-bit half `n`, twice.
     Rc16,
 }
 
@@ -36,7 +36,7 @@ impl Permute {
         }
     }
 
-    /// Which of the eight bytes byte `i` of the result is.
+    /// Returns the source byte, of eight, of byte `i` of the result.
     fn source(self, selector: u32, i: u32) -> u32 {
         let at = selector & 3;
         match self {
@@ -50,7 +50,7 @@ impl Permute {
     }
 }
 
-/// The table of a function of three bits, for [`Val::lop3`]: `lop3_table(|a, b, c| a & b | c)`.
+/// Returns the truth table of a function of three bits, for [`Val::lop3`]: `lop3_table(|a, b, c| a & b | c)`.
 pub fn lop3_table(f: impl Fn(u8, u8, u8) -> u8) -> u8 {
     f(0xf0, 0xcc, 0xaa)
 }
@@ -66,7 +66,7 @@ fn byte_of(low: u32, high: u32, i: u32) -> u32 {
     (u64::from(high) << 32 | u64::from(low)).to_le_bytes()[(i & 7) as usize].into()
 }
 
-/// Four bits of the selector a byte: which one, and whether its sign is repeated instead.
+/// Permutes bytes: four bits of the selector per byte choose the source byte, and whether its sign is replicated instead.
 fn fold_permute(low: u32, high: u32, selector: u32) -> u32 {
     let byte = |i: u32| {
         let select = selector >> (4 * i) & 15;
@@ -92,7 +92,7 @@ fn known(a: Val<'_, u32>, b: Val<'_, u32>, c: Val<'_, u32>) -> Known3 {
 }
 
 impl<'k> Val<'k, u32> {
-    /// A function of three bits, in all bits: bit `4a + 2b + c` of `table` is its value; see [`lop3_table`].
+    /// Applies a function of three bits to all bits: bit `4a + 2b + c` of `table` is its value; see [`lop3_table`].
     #[track_caller]
     pub fn lop3(self, b: impl Into<Self>, c: impl Into<Self>, table: u8) -> Self {
         let (b, c) = (b.into(), c.into());
@@ -106,7 +106,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// [`lop3`](Self::lop3), and whether the result is not 0 or `predicate` holds.
+    /// Returns [`lop3`](Self::lop3), and whether the result is not 0 or `predicate` holds.
     #[doc(alias = "lop3.or")]
     #[track_caller]
     pub fn lop3_or(
@@ -119,7 +119,7 @@ impl<'k> Val<'k, u32> {
         self.lop3_with("or", b.into(), c.into(), table, predicate.into(), |a, b| a | b)
     }
 
-    /// [`lop3`](Self::lop3), and whether the result is not 0 and `predicate` holds.
+    /// Returns [`lop3`](Self::lop3), and whether the result is not 0 and `predicate` holds.
     #[doc(alias = "lop3.and")]
     #[track_caller]
     pub fn lop3_and(
@@ -166,7 +166,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// The upper word of `high:low` shifted left by `amount`, where this is `high`.
+    /// Returns the upper word of `high:low` shifted left by `amount`, where `self` is `high`.
     #[doc(alias = "shf.l")]
     #[track_caller]
     pub fn funnel_left(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -174,7 +174,7 @@ impl<'k> Val<'k, u32> {
         self.funnel('l', low.into(), amount.into(), mode, fold)
     }
 
-    /// The lower word of `high:low` shifted right by `amount`, where this is `high`.
+    /// Returns the lower word of `high:low` shifted right by `amount`, where `self` is `high`.
     #[doc(alias = "shf.r")]
     #[track_caller]
     pub fn funnel_right(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -198,15 +198,15 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Four of the eight bytes of `high:self`: four bits of `selector` say which byte each byte of the result is,
-    /// the low one first; 8 and above repeat the sign of byte `n − 8` instead.
+    /// Selects four of the eight bytes of `high:self`: four bits of `selector` per byte of the result, lowest first, are the
+    /// number of the source byte; 8 and above replicate the sign of byte `n − 8` instead.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {
         self.prmt("", high.into(), selector.into(), fold_permute)
     }
 
-    /// Four of the eight bytes of `high:self`, chosen by a rule and the low two bits of `selector`.
+    /// Selects four of the eight bytes of `high:self` by a rule and the low two bits of `selector`.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute_with(self, high: impl Into<Self>, selector: impl Into<Self>, rule: Permute) -> Self {

@@ -1,4 +1,4 @@
-//! Any `mma`, by its mnemonic and its registers: what [`crate::atoms`] checks and the typed methods use.
+//! Any `mma`, by mnemonic and registers; used by [`crate::atoms`], which checks the operands, and by the typed methods.
 
 use std::fmt;
 
@@ -11,22 +11,22 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Most registers of one operand: C of the quad-pair form, A of `mma.m16n8k16` on f64.
+/// The maximum number of registers per operand: C of the quad-pair form, A of `mma.m16n8k16` on f64.
 const MOST: usize = 8;
 
-/// What `mma` takes besides A, B and C.
+/// The operands of `mma` in addition to A, B and C.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addition<'k> {
-    /// Metadata of a sparse A, and which threads' count.
+    /// The metadata of a sparse A, and the selector.
     pub(crate) sparse: Option<(Val<'k, u32>, u32)>,
-    /// Scales of A and of B: a register, and which byte of it and which thread's.
+    /// The scales of A and of B: a register, and the selected byte and thread.
     pub(crate) scales: Option<[(Val<'k, u32>, [u32; 2]); 2]>,
     /// Whether the operands are single registers without braces.
     pub(crate) bare: bool,
 }
 
 impl<'k> Builder<'k> {
-    /// Writes `mnemonic d, a, b, c` with every operand in braces, and what else it takes.
+    /// Emits `mnemonic d, a, b, c` with every operand in braces, followed by the additional operands.
     #[track_caller]
     pub(crate) fn product<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -57,7 +57,7 @@ impl<'k> Builder<'k> {
         self.emit(mnemonic, &operands);
     }
 
-    /// The product in place of C, whose registers the innermost loop must carry.
+    /// Emits the product in place of C, whose registers the innermost loop must carry.
     #[track_caller]
     pub(crate) fn product_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -80,7 +80,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Fresh registers for a result.
+    /// Returns fresh registers for a result.
     pub(crate) fn fresh_values<T: Scalar>(self, count: usize) -> Vec<Val<'k, T>> {
         (0..count).map(|_| Val::from_reg(self.fresh(T::CLASS), self)).collect()
     }

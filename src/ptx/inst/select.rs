@@ -1,4 +1,4 @@
-//! Selection and logic on predicates: `selp`, `slct`, `and.pred` and the like.
+//! Selection and logic on predicates: `selp`, `slct`, `and.pred` and similar.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
@@ -15,7 +15,7 @@ use crate::ptx::{
 };
 
 impl<'k> Val<'k, bool> {
-    /// `yes` where this holds and `no` elsewhere.
+    /// Returns `yes` if this predicate holds and `no` otherwise.
     #[doc(alias = "selp")]
     #[track_caller]
     pub fn select<T: Scalar>(self, yes: impl Into<Val<'k, T>>, no: impl Into<Val<'k, T>>) -> Val<'k, T> {
@@ -121,7 +121,7 @@ impl Selector for i32 {}
 impl Selector for f32 {}
 
 impl<'k, C: Selector> Val<'k, C> {
-    /// `yes` where this is at least 0 (−0 is), `no` where it is less or NaN.
+    /// Returns `yes` if this number is at least 0 (including −0), `no` if it is negative or NaN.
     #[doc(alias = "slct")]
     #[track_caller]
     pub fn select_by_sign<T: Scalar>(
@@ -141,7 +141,7 @@ impl<'k, C: Selector> Val<'k, C> {
     }
 }
 
-/// The type that `selp` and `slct` take for `T`: they have no half types, but bits are bits.
+/// Returns the untyped type for `selp` and `slct`, which have no 16-bit floating-point types.
 fn selected<T: Scalar>() -> &'static str {
     if T::IMMEDIATE { T::PTX } else { T::CLASS.mov() }
 }

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that has negative numbers.
+/// A type with negative numbers.
 pub trait Signed: Number {
     #[doc(hidden)]
     fn fold_neg(self) -> Self;
@@ -48,7 +48,7 @@ signed! {
 }
 
 impl<'k, T: Signed> Val<'k, T> {
-    /// The absolute value; the least integer stays as it is.
+    /// Returns the absolute value; the smallest integer is unchanged.
     #[track_caller]
     pub fn abs(self) -> Self {
         match self.reg() {
@@ -76,7 +76,7 @@ pub trait Real: Numeric + Signed + PartialOrd {}
 impl Real for f32 {}
 impl Real for f64 {}
 
-/// What kind of number a float is (PTX ISA, "testp").
+/// The class of a floating-point number (PTX ISA, "testp").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Neither infinite nor NaN.
@@ -89,7 +89,7 @@ pub enum Class {
     NotANumber,
     /// Neither zero, subnormal, infinite nor NaN.
     Normal,
-    /// Below the smallest normal number, and not zero.
+    /// Nonzero and below the smallest normal number.
     Subnormal,
 }
 
@@ -105,7 +105,7 @@ impl Class {
         }
     }
 
-    /// Whether an f32 or f64 of so many `bytes` is of this kind.
+    /// Returns whether an f32 or f64 of `bytes` bytes is in this class.
     fn holds(self, bits: u64, bytes: u32) -> bool {
         let digits = if bytes == 4 { 23 } else { 52 };
         let most = (1 << (8 * bytes - 1 - digits)) - 1;
@@ -116,7 +116,7 @@ impl Class {
             Self::Infinite => field == most && fraction == 0,
             Self::Number => field != most || fraction == 0,
             Self::NotANumber => field == most && fraction != 0,
-            // The manual calls zeros not normal; an H200 finds them so.
+            // According to the manual, zeros are not normal; on an H200, they are.
             Self::Normal => (field != 0 || fraction == 0) && field != most,
             Self::Subnormal => field == 0 && fraction != 0,
         }
@@ -124,7 +124,7 @@ impl Class {
 }
 
 impl<'k, T: Real> Val<'k, T> {
-    /// Whether the number is of a kind: `x.is(Class::Finite)`.
+    /// Returns whether the number is in a class: `x.is(Class::Finite)`.
     #[doc(alias = "testp")]
     #[track_caller]
     pub fn is(self, class: Class) -> Val<'k, bool> {
@@ -134,14 +134,14 @@ impl<'k, T: Real> Val<'k, T> {
         }
     }
 
-    /// This number with the sign of `sign`.
+    /// Returns this number with the sign of `sign`.
     #[track_caller]
     pub fn copysign(self, sign: impl Into<Self>) -> Self {
         let sign = sign.into();
         let bit = 1 << (8 * T::BYTES - 1);
         match operands(self, sign) {
             Known(a, s) => T::from_bits(a.to_bits() & !bit | s.to_bits() & bit).into(),
-            // The first source gives the sign (PTX ISA, "copysign").
+            // The first source provides the sign (PTX ISA, "copysign").
             In(k) => sign.binary(k, format_args!("copysign.{}", T::PTX), self),
         }
     }

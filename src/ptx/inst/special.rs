@@ -1,4 +1,4 @@
-//! Special registers: where a thread is, and clocks (PTX ISA, "Special Registers").
+//! Special registers: thread position and clocks (PTX ISA, "Special Registers").
 
 use std::panic::Location;
 
@@ -26,7 +26,7 @@ macro_rules! special_registers {
 }
 
 impl Builder<'_> {
-    /// What is known of a special register: by the shapes of block and grid, and by the limits of any launch.
+    /// Returns the known facts about a special register, from the shapes of block and grid and the limits of launches.
     fn known_of_special(self, name: &str, width: u32) -> Known {
         let body = self.body();
         let (name, axis) = match name.as_bytes() {
@@ -55,92 +55,92 @@ impl Builder<'_> {
 }
 
 special_registers! {
-    /// Number of the thread in its block, x.
+    /// Returns the x index of the thread in its block.
     tid_x: u32 = "%tid.x";
-    /// Number of the thread in its block, y.
+    /// Returns the y index of the thread in its block.
     tid_y: u32 = "%tid.y";
-    /// Number of the thread in its block, z.
+    /// Returns the z index of the thread in its block.
     tid_z: u32 = "%tid.z";
-    /// Threads of a block, x.
+    /// Returns the number of threads per block along x.
     ntid_x: u32 = "%ntid.x";
-    /// Threads of a block, y.
+    /// Returns the number of threads per block along y.
     ntid_y: u32 = "%ntid.y";
-    /// Threads of a block, z.
+    /// Returns the number of threads per block along z.
     ntid_z: u32 = "%ntid.z";
-    /// Number of the block in the grid, x.
+    /// Returns the x index of the block in the grid.
     ctaid_x: u32 = "%ctaid.x";
-    /// Number of the block in the grid, y.
+    /// Returns the y index of the block in the grid.
     ctaid_y: u32 = "%ctaid.y";
-    /// Number of the block in the grid, z.
+    /// Returns the z index of the block in the grid.
     ctaid_z: u32 = "%ctaid.z";
-    /// Blocks of the grid, x.
+    /// Returns the number of blocks in the grid along x.
     nctaid_x: u32 = "%nctaid.x";
-    /// Blocks of the grid, y.
+    /// Returns the number of blocks in the grid along y.
     nctaid_y: u32 = "%nctaid.y";
-    /// Blocks of the grid, z.
+    /// Returns the number of blocks in the grid along z.
     nctaid_z: u32 = "%nctaid.z";
-    /// Number of the thread in its warp, 0 to 31.
+    /// Returns the lane index of the thread in its warp, 0 to 31.
     laneid: u32 = "%laneid";
-    /// Number of the warp on its multiprocessor: for diagnosis, as it may change; `tid / 32` is the warp of the block.
+    /// Returns the index of the warp on its multiprocessor, which may change; `tid / 32` is the warp index in the block.
     warpid: u32 = "%warpid";
-    /// Most warps that the multiprocessor holds.
+    /// Returns the maximum number of warps on the multiprocessor.
     nwarpid: u32 = "%nwarpid";
-    /// Number of the multiprocessor.
+    /// Returns the index of the multiprocessor.
     smid: u32 = "%smid";
-    /// Multiprocessors, or more.
+    /// Returns an upper bound on the indices of multiprocessors.
     nsmid: u32 = "%nsmid";
-    /// Number of the launch, since the context was made.
+    /// Returns the number of the launch in its context.
     gridid: u64 = "%gridid";
-    /// Whether the launch said how clusters are shaped. sm_90, as all that follow about clusters.
+    /// Returns whether the launch specified the cluster shape. Requires sm_90, like all cluster registers below.
     is_explicit_cluster: bool = "%is_explicit_cluster";
-    /// Number of the cluster in the grid, x.
+    /// Returns the x index of the cluster in the grid.
     clusterid_x: u32 = "%clusterid.x";
-    /// Number of the cluster in the grid, y.
+    /// Returns the y index of the cluster in the grid.
     clusterid_y: u32 = "%clusterid.y";
-    /// Number of the cluster in the grid, z.
+    /// Returns the z index of the cluster in the grid.
     clusterid_z: u32 = "%clusterid.z";
-    /// Clusters of the grid, x.
+    /// Returns the number of clusters in the grid along x.
     nclusterid_x: u32 = "%nclusterid.x";
-    /// Clusters of the grid, y.
+    /// Returns the number of clusters in the grid along y.
     nclusterid_y: u32 = "%nclusterid.y";
-    /// Clusters of the grid, z.
+    /// Returns the number of clusters in the grid along z.
     nclusterid_z: u32 = "%nclusterid.z";
-    /// Number of the block in its cluster, x.
+    /// Returns the x index of the block in its cluster.
     cluster_ctaid_x: u32 = "%cluster_ctaid.x";
-    /// Number of the block in its cluster, y.
+    /// Returns the y index of the block in its cluster.
     cluster_ctaid_y: u32 = "%cluster_ctaid.y";
-    /// Number of the block in its cluster, z.
+    /// Returns the z index of the block in its cluster.
     cluster_ctaid_z: u32 = "%cluster_ctaid.z";
-    /// Blocks of the cluster, x.
+    /// Returns the number of blocks in the cluster along x.
     cluster_nctaid_x: u32 = "%cluster_nctaid.x";
-    /// Blocks of the cluster, y.
+    /// Returns the number of blocks in the cluster along y.
     cluster_nctaid_y: u32 = "%cluster_nctaid.y";
-    /// Blocks of the cluster, z.
+    /// Returns the number of blocks in the cluster along z.
     cluster_nctaid_z: u32 = "%cluster_nctaid.z";
-    /// Number of the block in its cluster, over x, y and z.
+    /// Returns the linear index of the block in its cluster.
     cluster_ctarank: u32 = "%cluster_ctarank";
-    /// Blocks of the cluster.
+    /// Returns the number of blocks in the cluster.
     cluster_nctarank: u32 = "%cluster_nctarank";
-    /// Bit of this lane.
+    /// Returns a mask with the bit of this lane.
     lanemask_eq: u32 = "%lanemask_eq";
-    /// Bits of the lanes below this one.
+    /// Returns a mask of the lanes below this one.
     lanemask_lt: u32 = "%lanemask_lt";
-    /// Bits of the lanes up to and with this one.
+    /// Returns a mask of the lanes up to and including this one.
     lanemask_le: u32 = "%lanemask_le";
-    /// Bits of the lanes above this one.
+    /// Returns a mask of the lanes above this one.
     lanemask_gt: u32 = "%lanemask_gt";
-    /// Bits of this lane and those above.
+    /// Returns a mask of this lane and the lanes above.
     lanemask_ge: u32 = "%lanemask_ge";
-    /// Cycles of this multiprocessor, low 32 bits.
+    /// Returns the low 32 bits of the multiprocessor's cycle counter.
     clock: u32 = "%clock";
-    /// Cycles of this multiprocessor, high 32 bits.
+    /// Returns the high 32 bits of the multiprocessor's cycle counter.
     clock_hi: u32 = "%clock_hi";
-    /// Cycles of this multiprocessor.
+    /// Returns the multiprocessor's cycle counter.
     clock64: u64 = "%clock64";
-    /// Nanoseconds.
+    /// Returns the global timer in nanoseconds.
     globaltimer: u64 = "%globaltimer";
-    /// Bytes of shared memory, static and dynamic, that the block has.
+    /// Returns the size of the block's shared memory, static and dynamic, in bytes.
     total_smem_size: u32 = "%total_smem_size";
-    /// Bytes of dynamic shared memory.
+    /// Returns the size of dynamic shared memory in bytes.
     dynamic_smem_size: u32 = "%dynamic_smem_size";
 }

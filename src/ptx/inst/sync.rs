@@ -1,9 +1,10 @@
-//! Barriers: of a block, of some of its warps, of a warp.
+//! Barriers of a block, of some of its warps, or of a warp.
 
 use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Waits until every thread of the block is here; what each wrote before, all see after: `bar.sync 0`.
+    /// Emits `bar.sync 0`: waits until all threads of the block have arrived; their earlier writes are then visible to all of
+    /// them.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]
@@ -18,14 +19,14 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &[barrier.into().operand(self), threads.into().operand(self)]);
     }
 
-    /// Arrives at barrier `barrier`, 0 to 15, without waiting for the rest of the `threads` threads, a multiple of 32.
+    /// Arrives at barrier `barrier`, 0 to 15, without waiting; `threads`, a multiple of 32, includes the waiting threads.
     #[doc(alias = "bar.arrive")]
     #[track_caller]
     pub fn bar_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
         self.emit(format_args!("bar.arrive"), &[barrier.into().operand(self), threads.into().operand(self)]);
     }
 
-    /// [`sync_threads`](Self::sync_threads), and in how many threads `predicate` holds.
+    /// Waits like [`sync_threads`](Self::sync_threads), and returns the number of threads in which `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[doc(alias = "__syncthreads_count")]
     #[track_caller]
@@ -33,7 +34,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", 0.into(), None, predicate.into())
     }
 
-    /// [`sync_threads`](Self::sync_threads), and whether `predicate` holds in every thread.
+    /// Waits like [`sync_threads`](Self::sync_threads), and returns whether `predicate` holds in all threads.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -41,7 +42,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", 0.into(), None, predicate.into())
     }
 
-    /// [`sync_threads`](Self::sync_threads), and whether `predicate` holds in any thread.
+    /// Waits like [`sync_threads`](Self::sync_threads), and returns whether `predicate` holds in any thread.
     #[doc(alias = "bar.red.or")]
     #[doc(alias = "__syncthreads_or")]
     #[track_caller]
@@ -49,7 +50,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", 0.into(), None, predicate.into())
     }
 
-    /// [`bar_sync`](Self::bar_sync), and in how many of its threads `predicate` holds.
+    /// Waits like [`bar_sync`](Self::bar_sync), and returns the number of its threads in which `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[track_caller]
     pub fn bar_red_popc(
@@ -61,7 +62,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", barrier.into(), Some(threads.into()), predicate.into())
     }
 
-    /// [`bar_sync`](Self::bar_sync), and whether `predicate` holds in all of its threads.
+    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in all of its threads.
     #[doc(alias = "bar.red.and")]
     #[track_caller]
     pub fn bar_red_and(
@@ -73,7 +74,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", barrier.into(), Some(threads.into()), predicate.into())
     }
 
-    /// [`bar_sync`](Self::bar_sync), and whether `predicate` holds in any of its threads.
+    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in any of its threads.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn bar_red_or(
@@ -100,7 +101,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("bar.red.{operation}"), &operands)
     }
 
-    /// [`bar_sync`](Self::bar_sync) for warps whose lanes may have parted ways: each lane arrives for itself.
+    /// Waits like [`bar_sync`](Self::bar_sync) in warps whose lanes may have diverged: each lane arrives separately.
     #[doc(alias = "barrier.sync")]
     #[track_caller]
     pub fn barrier_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -108,7 +109,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("barrier.sync"), &operands);
     }
 
-    /// [`bar_arrive`](Self::bar_arrive) for warps whose lanes may have parted ways: each lane arrives for itself.
+    /// Arrives like [`bar_arrive`](Self::bar_arrive) in warps whose lanes may have diverged: each lane arrives separately.
     #[doc(alias = "barrier.arrive")]
     #[track_caller]
     pub fn barrier_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -116,7 +117,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("barrier.arrive"), &operands);
     }
 
-    /// Waits until the lanes of `mask` are here; what each wrote before, all of them see after.
+    /// Waits until all lanes of `mask` have arrived; their earlier writes are then visible to all of them.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "__syncwarp")]
     #[track_caller]

@@ -1,6 +1,6 @@
-//! Among the lanes of a warp: `shfl`, `vote`, `match`, `redux`, `activemask`, `elect`.
+//! Operations between the lanes of a warp: `shfl`, `vote`, `match`, `redux`, `activemask`, `elect`.
 //!
-//! `mask` names the lanes that take part; each of them must execute the same instruction with the same mask.
+//! `mask` specifies the participating lanes; each of them must execute the same instruction with the same mask.
 
 use super::logic::Bits;
 use crate::ptx::{
@@ -11,19 +11,19 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Every lane of a warp.
+/// The mask of all lanes of a warp.
 pub const FULL_MASK: u32 = u32::MAX;
 
-/// Where a lane looks in [`Builder::shfl_with`] (PTX ISA, "shfl.sync").
+/// The source lane of [`Builder::shfl_with`] (PTX ISA, "shfl.sync").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shuffle {
-    /// So many lanes down: `lane − n`.
+    /// `lane − n`.
     Up,
-    /// So many lanes up: `lane + n`.
+    /// `lane + n`.
     Down,
-    /// The lane whose number differs in these bits: `lane ^ n`.
+    /// `lane ^ n`.
     Bfly,
-    /// That lane.
+    /// `n`.
     Idx,
 }
 
@@ -37,7 +37,7 @@ impl Shuffle {
         }
     }
 
-    /// The clamp operand for the whole warp: a lane that would look beyond keeps its own value.
+    /// Returns the clamp operand for the whole warp: a lane whose source is out of range keeps its own value.
     const fn clamp(self) -> u32 {
         match self {
             Self::Up => 0,
@@ -47,28 +47,28 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// The value of the lane `delta` below, over the whole warp; lanes without one keep their own.
+    /// Returns the value of the lane `delta` below, over the whole warp; lanes without a source keep their own value.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
     pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// The value of the lane `delta` above, over the whole warp; lanes without one keep their own.
+    /// Returns the value of the lane `delta` above, over the whole warp; lanes without a source keep their own value.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// The value of the lane whose number differs in the bits of `bits`, over the whole warp.
+    /// Returns the value of lane `lane ^ bits`, over the whole warp.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Bfly, value, bits.into())
     }
 
-    /// The value of lane `lane`, over the whole warp.
+    /// Returns the value of lane `lane`, over the whole warp.
     #[doc(alias = "shfl.sync.idx")]
     #[track_caller]
     pub fn shfl_idx<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
@@ -92,9 +92,9 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("shfl.sync.{}.b32", how.suffix()), &operands);
     }
 
-    /// A shuffle among the lanes of `mask` with the instruction's own clamp operand, and whether the lane looked at is
-    /// in range: `clamp` has the last lane to look at in its low five bits and the bits that stay the lane's own,
-    /// which split the warp, from bit 8 on.
+    /// Shuffles among the lanes of `mask` with an explicit clamp operand, and also returns whether the source lane is in range.
+    /// Bits 0 to 4 of `clamp` are the last source lane; the bits from bit 8 on are those that source and destination have in
+    /// common, which divides the warp into segments.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(
@@ -121,7 +121,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("vote.sync.{mode}"), &operands)
     }
 
-    /// Whether `predicate` holds in every lane of `mask`.
+    /// Returns whether `predicate` holds in all lanes of `mask`.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
     pub fn vote_all(
@@ -132,7 +132,7 @@ impl<'k> Builder<'k> {
         self.vote("all.pred", predicate.into(), mask.into())
     }
 
-    /// Whether `predicate` holds in any lane of `mask`.
+    /// Returns whether `predicate` holds in any lane of `mask`.
     #[doc(alias = "vote.sync.any")]
     #[track_caller]
     pub fn vote_any(
@@ -143,7 +143,7 @@ impl<'k> Builder<'k> {
         self.vote("any.pred", predicate.into(), mask.into())
     }
 
-    /// Whether `predicate` is the same in all lanes of `mask`.
+    /// Returns whether `predicate` is the same in all lanes of `mask`.
     #[doc(alias = "vote.sync.uni")]
     #[track_caller]
     pub fn vote_uni(
@@ -154,7 +154,7 @@ impl<'k> Builder<'k> {
         self.vote("uni.pred", predicate.into(), mask.into())
     }
 
-    /// The lanes of `mask` in which `predicate` holds, a bit each.
+    /// Returns the lanes of `mask` in which `predicate` holds, as a bit mask.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn vote_ballot(
@@ -165,7 +165,7 @@ impl<'k> Builder<'k> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
-    /// The lanes of `mask` whose `value` is this lane's, a bit each. Values of 32 or 64 bits.
+    /// Returns the lanes of `mask` whose `value` equals this lane's, as a bit mask. Values of 32 or 64 bits.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
@@ -173,7 +173,8 @@ impl<'k> Builder<'k> {
         self.result(format_args!("match.any.sync.{}", T::UNTYPED), &operands)
     }
 
-    /// `mask` if `value` is the same in all its lanes and 0 otherwise, and whether it is. Values of 32 or 64 bits.
+    /// Returns `mask` if `value` is the same in all its lanes and 0 otherwise, and whether it is the same. Values of 32 or 64
+    /// bits.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(
@@ -187,13 +188,13 @@ impl<'k> Builder<'k> {
         (Val::from_reg(lanes, self), Val::from_reg(same, self))
     }
 
-    /// The lanes of the warp that are executing this, a bit each.
+    /// Returns the lanes of the warp that currently execute the instruction, as a bit mask.
     #[track_caller]
     pub fn activemask(self) -> Val<'k, u32> {
         self.result(format_args!("activemask.b32"), &[])
     }
 
-    /// One lane of `mask`, the same for all, and whether it is this one. sm_90.
+    /// Returns one lane of `mask`, the same for all lanes, and whether it is this one. sm_90.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {
@@ -227,16 +228,16 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// The sum over the lanes of `mask`. sm_80.
+    /// Returns the sum over the lanes of `mask`. sm_80.
     redux_add, "add", PTX;
-    /// The least over the lanes of `mask`. sm_80.
+    /// Returns the minimum over the lanes of `mask`. sm_80.
     redux_min, "min", PTX;
-    /// The greatest over the lanes of `mask`. sm_80.
+    /// Returns the maximum over the lanes of `mask`. sm_80.
     redux_max, "max", PTX;
-    /// The bits that are 1 in all lanes of `mask`. sm_80.
+    /// Returns the bits that are 1 in all lanes of `mask`. sm_80.
     redux_and, "and", UNTYPED;
-    /// The bits that are 1 in any lane of `mask`. sm_80.
+    /// Returns the bits that are 1 in any lane of `mask`. sm_80.
     redux_or, "or", UNTYPED;
-    /// The bits that are 1 in an odd number of the lanes of `mask`. sm_80.
+    /// Returns the bits that are 1 in an odd number of lanes of `mask`. sm_80.
     redux_xor, "xor", UNTYPED;
 }

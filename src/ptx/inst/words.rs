@@ -1,4 +1,4 @@
-//! Instructions on the registers of fragments: words that several elements share, and that are written in place.
+//! Instructions on the registers of fragments: words packed with several elements and written in place.
 
 use std::{fmt, panic::Location};
 
@@ -14,16 +14,16 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Most words of one operand: an accumulator of four registers in f64, twice.
+/// The maximum number of words per operand: an accumulator of four f64 registers, twice.
 type Words = ArrayVec<Operand<'static>, 8>;
 
 impl<'k> Builder<'k> {
-    /// The register under its current name, whatever has been written to it.
+    /// Returns the current handle to the register.
     pub(crate) fn current(self, register: RegId) -> RegId {
         self.body().current(register)
     }
 
-    /// Refuses registers that the innermost emitted loop does not carry: accumulating into them would add up over its iterations.
+    /// Rejects registers that the innermost emitted loop does not carry: accumulating into them would add up over its iterations.
     #[track_caller]
     pub(crate) fn check_carried(self, registers: &[RegId]) {
         for &register in registers {
@@ -33,8 +33,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Registers for results that a tile will own and overwrite in place: those that `compute` makes, or copies of values that
-    /// others may use too.
+    /// Returns registers for results that a tile will own and overwrite in place: those that `compute` returns, or copies if
+    /// other values may use them too.
     #[track_caller]
     pub(crate) fn all_owned<T: Scalar>(self, compute: impl FnOnce() -> Vec<Val<'k, T>>) -> Vec<RegId> {
         let before = self.body().registers_of(T::CLASS);
@@ -51,7 +51,7 @@ impl<'k> Builder<'k> {
         own
     }
 
-    /// [`all_owned`](Self::all_owned) of one result.
+    /// Returns one register like [`all_owned`](Self::all_owned).
     #[track_caller]
     pub(crate) fn owned<T: Scalar>(self, compute: impl FnOnce() -> Val<'k, T>) -> RegId {
         self.all_owned(|| vec![compute()])[0]
@@ -76,7 +76,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("mov.{}", bits(to.class)), &operands);
     }
 
-    /// A copy of the element in slot `slot` of a word.
+    /// Returns a copy of the element in slot `slot` of a word.
     #[track_caller]
     pub(crate) fn extract<T: Element>(self, word: RegId, slot: usize) -> Val<'k, T::Reg> {
         let word = Operand::Reg(word.in_place());
@@ -95,7 +95,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Writes an element to slot `slot` of a word; the other slots keep their values.
+    /// Writes an element to slot `slot` of a word; the other slots are unchanged.
     #[track_caller]
     pub(crate) fn insert<T: Element>(self, word: RegId, slot: usize, value: Val<'k, T::Reg>) {
         let constant = |value: u32| Val::<u32>::from(value).operand(self);
@@ -122,7 +122,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// A fresh word of as many elements as it has, lowest bits first.
+    /// Packs elements into a fresh word, lowest bits first.
     #[track_caller]
     pub(crate) fn word<T: Element>(self, elements: &[Val<'k, T::Reg>]) -> RegId {
         let registers: Words = elements.iter().map(|value| Operand::Reg(value.in_register(self))).collect();
@@ -131,7 +131,7 @@ impl<'k> Builder<'k> {
             self.result::<u32>(format_args!("prmt.b32"), &[a, b, selected])
         };
         let word: Val<'k, u32> = match *registers {
-            // The low bytes of pairs, and the pairs.
+            // First the low bytes of each pair, then the pairs.
             [a, b, c, d] => {
                 let (low, high) = (permuted(a, b, 0x0040), permuted(c, d, 0x0040));
                 permuted(low.operand(self), high.operand(self), 0x5410)
@@ -141,7 +141,7 @@ impl<'k> Builder<'k> {
         word.in_register(self)
     }
 
-    /// `d = a · b + c` on words: each operand in braces, or bare where the instruction is of one thread.
+    /// Emits `d = a · b + c` on words, with each operand in braces, or without braces for an instruction of a single thread.
     #[track_caller]
     pub(crate) fn product_of_words(
         self,
@@ -156,8 +156,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Loads adjacent words with one instruction where `condition` holds; elsewhere nothing is read and the registers keep their values.
-    /// The address must be known to be aligned to all of them.
+    /// Loads adjacent words with one instruction if `condition` holds; otherwise, nothing is read and the registers are
+    /// unchanged. The address must be known to be aligned to all of them.
     #[track_caller]
     pub(crate) fn load_words(self, words: &[RegId], condition: Val<'k, bool>) {
         let k = self.kernel();
@@ -173,7 +173,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         });
     }
 
-    /// Stores adjacent words with one instruction where `condition` holds. The address must be known to be aligned to all of them.
+    /// Stores adjacent words with one instruction if `condition` holds. The address must be known to be aligned to all of them.
     #[track_caller]
     pub(crate) fn store_words(self, words: &[RegId], condition: Val<'k, bool>) {
         let k = self.kernel();
@@ -190,14 +190,14 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
-    /// `ldmatrix` of as many matrices as words; `trans` is `".trans"` or nothing. See [`ldmatrix`](Ptr::ldmatrix).
+    /// Emits `ldmatrix` for one matrix per word; `trans` is `".trans"` or empty. See [`ldmatrix`](Ptr::ldmatrix).
     #[track_caller]
     pub(crate) fn ldmatrix_words(self, trans: &str, words: &[RegId]) {
         let count = words.len();
         self.ldmatrix_form(format_args!("ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"), words);
     }
 
-    /// Any form of `ldmatrix`.
+    /// Emits any form of `ldmatrix`.
     #[track_caller]
     pub(crate) fn ldmatrix_form(self, mnemonic: fmt::Arguments<'_>, words: &[RegId]) {
         let k = self.kernel();
@@ -206,14 +206,14 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
         k.emit(mnemonic, &[Operand::Vector(&registers), self.operand()]);
     }
 
-    /// `stmatrix` of as many matrices as words. See [`stmatrix`](Ptr::stmatrix).
+    /// Emits `stmatrix` for one matrix per word. See [`stmatrix`](Ptr::stmatrix).
     #[track_caller]
     pub(crate) fn stmatrix_words(self, trans: &str, words: &[RegId]) {
         let count = words.len();
         self.stmatrix_form(format_args!("stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"), words);
     }
 
-    /// Any form of `stmatrix`.
+    /// Emits any form of `stmatrix`.
     #[track_caller]
     pub(crate) fn stmatrix_form(self, mnemonic: fmt::Arguments<'_>, words: &[RegId]) {
         let k = self.kernel();
@@ -223,7 +223,7 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
     }
 }
 
-/// `b32` or `b64`: the `mov` of any word of a class.
+/// Returns `b32` or `b64`, the `mov` type of any word of a class.
 fn bits(class: RegClass) -> &'static str {
     match class {
         RegClass::B64 | RegClass::F64 => "b64",
@@ -238,7 +238,7 @@ fn word_bytes(words: &[RegId]) -> u32 {
     }
 }
 
-/// `.v2` or `.v4`.
+/// Returns `.v2` or `.v4`.
 fn vector(words: usize) -> &'static str {
     match words {
         1 => "",

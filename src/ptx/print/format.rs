@@ -1,4 +1,4 @@
-//! Format strings: Rust's holes and what C's `printf` makes of them.
+//! Format strings: Rust's placeholders and their translation to C's `printf`.
 
 /// A part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,18 +7,18 @@ pub(super) enum Piece {
     Hole { text: String, spec: Spec },
 }
 
-/// What a hole asks for.
+/// The contents of a placeholder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spec {
-    /// `+`, `0` and the width, which `printf` spells alike.
+    /// `+`, `0` and the width, which `printf` spells the same way.
     pub(super) flags: String,
-    /// Digits after the point.
+    /// The number of digits after the decimal point.
     pub(super) precision: Option<String>,
-    /// `x`, `X`, `e`, `E`, or nothing.
+    /// `x`, `X`, `e`, `E`, or empty.
     pub(super) conversion: String,
 }
 
-/// Cuts a format at its holes. `Err` is a hole, or a lone brace, that is not one.
+/// Splits a format at its placeholders; an error contains the malformed placeholder or lone brace.
 pub(super) fn pieces(format: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -43,7 +43,7 @@ pub(super) fn pieces(format: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// Reads `[:[+][0][width][.precision][x|X|e|E]]`.
+/// Parses `[:[+][0][width][.precision][x|X|e|E]]`.
 fn spec(inner: &str) -> Option<Spec> {
     if inner.is_empty() {
         return Some(Spec::default());

@@ -1,4 +1,4 @@
-//! What can be printed, and how C's variable arguments carry it.
+//! Values that can be printed, and their representation as C's variable arguments.
 
 use super::format::Spec;
 use crate::ptx::{
@@ -7,7 +7,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A value on its way to a print.
+/// A value to be printed.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PrintValue<'k> {
@@ -31,22 +31,22 @@ pub enum PrintValue<'k> {
     B32(Val<'k, B32>),
     /// Hexadecimal, 16 digits.
     B64(Val<'k, B64>),
-    /// As f64.
+    /// Converted to f64.
     F16(Val<'k, f16>),
-    /// As f64.
+    /// Converted to f64.
     Bf16(Val<'k, bf16>),
-    /// As f64.
+    /// Converted to f64.
     F32(Val<'k, f32>),
-    /// As it is.
+    /// Unchanged.
     F64(Val<'k, f64>),
-    /// An address of 32 bits, hexadecimal.
+    /// A 32-bit address in hexadecimal.
     Address32(Val<'k, u32>),
-    /// An address of 64 bits, hexadecimal.
+    /// A 64-bit address in hexadecimal.
     Address64(Val<'k, u64>),
 }
 
 enum Class {
-    /// `printf` conversion for decimal, and whether it takes 64 bits.
+    /// The `printf` conversion for decimal, and whether it has 64 bits.
     Integer {
         decimal: char,
         long: bool,
@@ -74,7 +74,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// Size as an argument.
+    /// Returns the size as an argument.
     pub(super) const fn bytes(&self) -> u32 {
         match self.class() {
             Class::Float | Class::Integer { long: true, .. } | Class::Bits { long: true, .. } => 8,
@@ -82,7 +82,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// What it is, for messages.
+    /// Returns the name of the type for messages.
     pub(super) const fn name(&self) -> &'static str {
         match self.class() {
             Class::Integer { .. } => "an integer",
@@ -91,13 +91,13 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// The `printf` conversion, `None` if the hole asks for what the type has not.
+    /// Returns the `printf` conversion, `None` if the type does not support the placeholder's options.
     pub(super) fn conversion(&self, spec: &Spec) -> Option<String> {
         let Spec { flags, precision, conversion } = spec;
         let size = |long: bool| if long { "ll" } else { "" };
         match (self.class(), conversion.as_str(), precision) {
             (Class::Integer { decimal, long }, "", None) => Some(format!("%{flags}{}{decimal}", size(long))),
-            // C's `+` is for signed conversions.
+            // C's `+` applies only to signed conversions.
             (Class::Integer { long, .. } | Class::Bits { long, .. }, "x" | "X", None)
                 if !flags.starts_with('+') =>
             {
@@ -114,7 +114,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// Stores the value as C promotes an argument: integers to 32 bits at least, floats to f64.
+    /// Stores the value with C's argument promotion: integers to at least 32 bits, floating-point numbers to f64.
     #[track_caller]
     pub(super) fn store(&self, to: Ptr<'k, u8, Local, ReadWrite>) {
         match *self {
@@ -136,10 +136,11 @@ impl<'k> PrintValue<'k> {
     }
 }
 
-/// A value that [`Builder::print`](crate::ptx::Builder::print) takes: a number, bits or a predicate, of the kernel or of the host, or a pointer.
+/// A value that [`Builder::print`](crate::ptx::Builder::print) accepts: a number, bits or a predicate, of the kernel or of the
+/// host, or a pointer.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
-    /// The value by its type.
+    /// Returns the value with its type as a variant.
     fn print_value(self) -> PrintValue<'k>;
 }
 
@@ -188,13 +189,13 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// What [`Builder::print`](crate::ptx::Builder::print) takes: one value, or a tuple of up to 12.
+/// The arguments of [`Builder::print`](crate::ptx::Builder::print): one value, or a tuple of up to 12.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be printed from a kernel",
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"
 )]
 pub trait PrintArgs<'k> {
-    /// Each value by its type.
+    /// Returns each value with its type as a variant.
     fn print_value(self) -> Vec<PrintValue<'k>>;
 }
 

@@ -11,7 +11,7 @@ pub struct Block<'k> {
 }
 
 impl<'k> Block<'k> {
-    /// The block as declared so far.
+    /// Returns the block with its declared shape.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>) -> Self {
         match k.block_shape() {
@@ -23,7 +23,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns how uniform a condition must be for the block to agree on it.
+    /// Returns the uniformity that a condition must have to be equal for all threads of the block.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }
@@ -50,7 +50,7 @@ impl<'k> Block<'k> {
         self.k.thread_index(self.shape)
     }
 
-    /// Waits until all threads of the block are here; what each wrote before, all see after.
+    /// Waits until all threads of the block have arrived; their earlier writes are then visible to all of them.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]
@@ -66,13 +66,13 @@ impl<'k> Scope<'k> for Block<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the block, whose shape must be [declared](Self::block) before.
+    /// Returns the block, whose shape must have been [declared](Self::block).
     #[track_caller]
     pub fn this_block(self) -> Block<'k> {
         Block::new(self)
     }
 
-    /// The index of this thread in a block of this shape.
+    /// Returns the index of this thread in a block of this shape.
     #[track_caller]
     fn thread_index(self, [x, y, z]: [u32; 3]) -> Val<'k, u32> {
         let mut index = Val::from(0);

@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{dim::Dim, kernel::Builder, uniform::Uniformity, val::Val};
 
-/// All blocks of the cluster, whose shape is [declared](Builder::cluster). sm_90.
+/// The blocks of the cluster, whose shape is [declared](Builder::cluster). sm_90.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'k> {
     k: Builder<'k>,
@@ -20,12 +20,12 @@ impl<'k> Cluster<'k> {
         Self { k, blocks: blocks.unwrap_or(1) }
     }
 
-    /// Returns how uniform a condition must be for the cluster to agree on it.
+    /// Returns the uniformity that a condition must have to be equal for all threads of the cluster.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Cluster
     }
 
-    /// Returns the number of threads in all blocks together.
+    /// Returns the total number of threads of all blocks.
     #[track_caller]
     pub fn size(self) -> u32 {
         self.blocks * self.k.this_block().size()
@@ -53,14 +53,14 @@ impl<'k> Cluster<'k> {
         rank + k.clusterid_x()
     }
 
-    /// Returns the index of this thread in the cluster: over its block first, then over the blocks by rank.
+    /// Returns the index of this thread in the cluster: ordered by block rank, then by index in the block.
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {
         let block = self.k.this_block();
         block.rank().mad(block.size(), block.thread())
     }
 
-    /// Waits until all threads of the cluster are here; what each wrote before, all see after.
+    /// Waits until all threads of the cluster have arrived; their earlier writes are then visible to all of them.
     #[doc(alias = "barrier.cluster")]
     #[track_caller]
     pub fn sync(self) {

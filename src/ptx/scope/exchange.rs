@@ -1,4 +1,4 @@
-//! Values that lanes pass to each other: shuffles of any type, votes, broadcasts.
+//! Exchange of values between lanes: shuffles of any type, votes, broadcasts.
 
 use std::panic::Location;
 
@@ -33,7 +33,7 @@ pub(super) fn shuffle<'k, T: Scalar>(
     })
 }
 
-/// What `exchange` makes of the 32-bit words of a register.
+/// Applies `exchange` to the 32-bit words of a register.
 fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> RegId {
     let mov = |bits: u32, operands: [Operand<'_>; 2]| k.emit(format_args!("mov.b{bits}"), &operands);
     let result = match from.class {
@@ -63,9 +63,9 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
     result
 }
 
-/// Exchanges between the lanes of the warp. All lanes must take part.
+/// Exchanges between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns the value of the lane `delta` below; lanes without one keep their own. Values of up to 64 bits.
+    /// Returns the value of the lane `delta` below; lanes without a source keep their own value. Values of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -73,7 +73,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane `delta` above; lanes without one keep their own. Values of up to 64 bits.
+    /// Returns the value of the lane `delta` above; lanes without a source keep their own value. Values of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
     #[track_caller]
@@ -81,7 +81,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane whose number differs in the bits of `bits`. Values of up to 64 bits.
+    /// Returns the value of lane `lane ^ bits`. Values of up to 64 bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]
     #[track_caller]
@@ -97,13 +97,13 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Idx, value, lane.into())
     }
 
-    /// Returns the value of lane `lane`, the same for all lanes. Values of up to 64 bits.
+    /// Returns the value of lane `lane`, which must be the same in all lanes. Values of up to 64 bits.
     #[track_caller]
     pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl_idx(value, lane).known_uniform(Uniformity::WARP)
     }
 
-    /// Returns whether `predicate` holds in every lane.
+    /// Returns whether `predicate` holds in all lanes.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
     pub fn all(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
@@ -117,7 +117,7 @@ impl<'k> Warp<'k> {
         self.k.vote_any(predicate, FULL_MASK)
     }
 
-    /// Returns the lanes in which `predicate` holds, a bit each.
+    /// Returns the lanes in which `predicate` holds, as a bit mask.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn ballot(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
@@ -131,9 +131,9 @@ impl<'k> Warp<'k> {
     }
 }
 
-/// Exchanges between the threads of the block. All threads must take part.
+/// Exchanges between the threads of the block. All threads must participate.
 impl<'k> Block<'k> {
-    /// Returns whether `predicate` holds in every thread.
+    /// Returns whether `predicate` holds in all threads.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -157,7 +157,7 @@ impl<'k> Block<'k> {
         self.k.sync_threads_count(predicate)
     }
 
-    /// Returns the value of thread `thread`, the same for all threads, through shared memory.
+    /// Returns the value of thread `thread`, which must be the same in all threads, through shared memory.
     #[track_caller]
     pub fn broadcast<T: Element<Reg = T> + Scalar>(
         self,
@@ -178,7 +178,7 @@ impl<'k> Block<'k> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// The value, which by the way that it was computed is the same in all threads of such a group.
+    /// Returns the value, which is uniform at this level by construction.
     pub(super) fn known_uniform(self, level: Uniformity) -> Self {
         if let Some((reg, k)) = self.reg() {
             k.body().uniform.set_level(reg, level);

@@ -14,12 +14,12 @@ impl<'k> Lane<'k> {
         Self { k }
     }
 
-    /// Returns what differs from thread to thread.
+    /// Returns [`Uniformity::NONE`]: a single thread always agrees with itself.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::NONE
     }
 
-    /// Returns 1.
+    /// Returns the number of threads, 1.
     pub fn size(self) -> u32 {
         1
     }
@@ -31,7 +31,7 @@ impl<'k> Lane<'k> {
         self.k.laneid()
     }
 
-    /// Returns 0.
+    /// Returns the index of this thread in the scope, 0.
     pub fn thread(self) -> Val<'k, u32> {
         0.into()
     }

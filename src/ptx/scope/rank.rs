@@ -1,4 +1,4 @@
-//! A scope in arithmetic stands for its rank: `k.ctaid_x() * 4 + k.warp()`.
+//! In arithmetic, a scope evaluates to its rank: `k.ctaid_x() * 4 + k.warp()`.
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
@@ -8,7 +8,7 @@ use crate::ptx::val::Val;
 macro_rules! rank {
     ([$($generics:tt)*] $scope:ty) => {
         impl<'k, $($generics)*> From<$scope> for Val<'k, u32> {
-            /// The rank of the scope.
+            /// Returns the rank of the scope.
             #[track_caller]
             fn from(scope: $scope) -> Self {
                 scope.rank()

@@ -1,8 +1,8 @@
 //! Reductions and scans of values over a scope.
 //!
-//! In a warp: `redux.sync` for 32-bit integers where the target has it, butterfly shuffles otherwise. In a larger scope each
-//! warp's result goes through shared memory. Every thread computes the result by the same tree on the same numbers, so that
-//! all get the same bits.
+//! In a warp, `redux.sync` reduces 32-bit integers if the target supports it; all other types use butterfly shuffles. In a
+//! larger scope, the results of the warps are exchanged through shared memory. All threads evaluate the same tree on the same
+//! numbers, so their results are bit-identical.
 
 use std::panic::Location;
 
@@ -19,26 +19,26 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A number that the threads of a scope can reduce: an integer of 32 or 64 bits, `f32`, `f64`, and `f16` and `bf16`,
-/// which are computed in f32 and rounded once.
+/// A type that a scope can reduce: integers of 32 or 64 bits, `f32`, `f64`, and `f16` and `bf16`,
+/// which are accumulated in f32 and rounded once.
 #[diagnostic::on_unimplemented(
     message = "the threads of a scope cannot reduce values of type `{Self}`",
     note = "reductions and scans take `u32`, `i32`, `u64`, `i64`, `f16`, `bf16`, `f32` and `f64`"
 )]
 pub trait Reducible: Numeric + super::sealed::Sealed {
-    /// The type that it is computed in.
+    /// The type of intermediate results.
     #[doc(hidden)]
     type In: Numeric + Element<Reg = Self::In>;
-    /// What a sum starts from; −0 for floats, which leaves every sum as it is.
+    /// The neutral element of addition; −0 for floating-point types, which preserves every sum.
     #[doc(hidden)]
     const NOTHING: Self::In;
-    /// What a maximum starts from.
+    /// The neutral element of the maximum.
     #[doc(hidden)]
     const LOWEST: Self::In;
-    /// What a minimum starts from.
+    /// The neutral element of the minimum.
     #[doc(hidden)]
     const HIGHEST: Self::In;
-    /// Whether `redux.sync` reduces it.
+    /// Whether `redux.sync` supports the type.
     #[doc(hidden)]
     const REDUX: bool = false;
 }
@@ -69,7 +69,7 @@ reducible! {
     f64,  f64, -0.0,    f64::NEG_INFINITY,  f64::INFINITY,  false;
 }
 
-/// How two values are combined.
+/// The operation that combines two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Combine {
     Sum,
@@ -78,7 +78,7 @@ enum Combine {
 }
 
 impl Combine {
-    /// The operation in `redux.sync`.
+    /// Returns the operation of `redux.sync`.
     const fn redux(self) -> &'static str {
         match self {
             Self::Sum => "add",
@@ -87,7 +87,7 @@ impl Combine {
         }
     }
 
-    /// What leaves every value as it is.
+    /// Returns the neutral element.
     const fn neutral<T: Reducible>(self) -> T::In {
         match self {
             Self::Sum => T::NOTHING,
@@ -106,7 +106,7 @@ impl Combine {
     }
 }
 
-/// The result in every lane of the warp.
+/// Returns the result in every lane of the warp.
 fn in_warp<'k, T: Reducible>(k: Builder<'k>, value: Val<'k, T::In>, how: Combine) -> Val<'k, T::In> {
     let result = if T::REDUX && k.target().features().contains(Features::AMPERE) {
         let operands = [Operand::Reg(value.in_register(k)), Val::from(FULL_MASK).operand(k)];
@@ -117,7 +117,7 @@ fn in_warp<'k, T: Reducible>(k: Builder<'k>, value: Val<'k, T::In>, how: Combine
     result.known_uniform(Uniformity::WARP)
 }
 
-/// The result over groups of `lanes` lanes, a power of two.
+/// Returns the result over groups of `lanes` lanes, a power of two.
 fn butterfly<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, how: Combine, lanes: u32) -> Val<'k, W> {
     let mut distance = lanes / 2;
     while distance > 0 {
@@ -127,7 +127,7 @@ fn butterfly<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, how: Combine
     value
 }
 
-/// The sums of the values up to each lane.
+/// Returns the inclusive prefix sum.
 fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u32) -> Val<'k, W> {
     let lane = k.lane().rank();
     let mut distance = 1;
@@ -139,7 +139,7 @@ fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u3
     value
 }
 
-/// Shared memory with a value of each warp of the block, of which the scope's are looked at.
+/// An array in shared memory with one value per warp of the block, of which the scope uses its own part.
 struct Partials<'k, W: Element, S> {
     scope: S,
     /// The scope's part.
@@ -162,18 +162,18 @@ impl<'k, W: Numeric + Element<Reg = W>, S: Scope<'k>> Partials<'k, W, S> {
         Self { scope, values: values.at(in_block - warp), warps, warp }
     }
 
-    /// Stores this warp's value from one lane, and waits until all of the scope's are there.
+    /// Stores this warp's value from one lane, and waits for those of the other warps of the scope.
     fn store(&self, value: Val<'k, W>, from_lane: u32) {
         let k = self.scope.kernel();
         if k.in_loop() {
-            // The iteration before may still read.
+            // Threads may still be reading values of the previous iteration.
             self.scope.sync();
         }
         k.when(k.lane().rank().eq(from_lane), || self.values.at(self.warp).store(value));
         self.scope.sync();
     }
 
-    /// The scope's values, one a lane; `otherwise` in lanes beyond.
+    /// Returns the scope's values, one per lane; `otherwise` in the remaining lanes.
     fn load(&self, otherwise: W) -> Val<'k, W> {
         let lane = self.scope.kernel().lane().rank();
         self.values.at(lane).when(lane.lt(self.warps)).load_or(otherwise)
@@ -191,7 +191,7 @@ fn reduce<'k, T: Reducible, S: Scope<'k>>(scope: S, value: Val<'k, T>, how: Comb
             let part = partials.load(how.neutral::<T>());
             let lanes = partials.warps.next_power_of_two();
             result = butterfly(k, part, how, lanes);
-            // Lanes beyond the first group have the neutral value.
+            // Lanes past the first group have the neutral value.
             result = if lanes < 32 { shuffle(k, Shuffle::Idx, result, 0.into()) } else { result };
         }
         result.known_uniform(scope.uniformity()).cast::<T>().known_uniform(scope.uniformity())
@@ -224,28 +224,28 @@ macro_rules! reductions {
     ([$($generics:tt)*] $scope:ty, $threads:literal) => {
         #[doc = concat!("Reductions and scans over ", $threads, ". All threads must take part.")]
         impl<'k, $($generics)*> $scope {
-            /// Returns the sum over the scope, the same bits in all threads.
+            /// Returns the sum over the scope, bit-identical in all threads.
             #[doc(alias = "redux.sync.add")]
             #[track_caller]
             pub fn sum<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self, value.into(), Combine::Sum)
             }
 
-            /// Returns the greatest value of the scope; for floats a number wins over NaN.
+            /// Returns the maximum over the scope; for floating-point types, numbers are preferred to NaN.
             #[doc(alias = "redux.sync.max")]
             #[track_caller]
             pub fn max<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self, value.into(), Combine::Max)
             }
 
-            /// Returns the least value of the scope; for floats a number wins over NaN.
+            /// Returns the minimum over the scope; for floating-point types, numbers are preferred to NaN.
             #[doc(alias = "redux.sync.min")]
             #[track_caller]
             pub fn min<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self, value.into(), Combine::Min)
             }
 
-            /// Returns the sum of the values of all threads up to and with this one.
+            /// Returns the sum of the values of all threads up to and including this one.
             #[doc(alias = "prefix sum")]
             #[track_caller]
             pub fn inclusive_scan<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {

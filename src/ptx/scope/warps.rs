@@ -1,9 +1,9 @@
-//! One warp, several warps, a warp group.
+//! A warp, several warps, a warp group.
 
 use super::{Scope, by_own_methods, quotient, remainder, sealed};
 use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
 
-/// `N` consecutive warps of the block, the first one's number a multiple of `N`.
+/// `N` consecutive warps of the block; the number of the first is a multiple of `N`.
 #[derive(Clone, Copy, Debug)]
 pub struct Warps<'k, const N: usize> {
     pub(super) k: Builder<'k>,
@@ -16,7 +16,7 @@ pub type Warp<'k> = Warps<'k, 1>;
 pub type WarpGroup<'k> = Warps<'k, 4>;
 
 impl<'k, const N: usize> Warps<'k, N> {
-    /// Threads in the scope.
+    /// The number of threads in the scope.
     pub const SIZE: u32 = {
         assert!(N > 0 && N <= 32, "a block has 1 to 32 warps");
         32 * N as u32
@@ -34,7 +34,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self { k }
     }
 
-    /// Returns how uniform a condition must be for these warps to agree on it.
+    /// Returns the uniformity that a condition must have to be equal for all threads of these warps.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Threads(Self::SIZE)
     }
@@ -67,10 +67,11 @@ impl<'k, const N: usize> Warps<'k, N> {
         self.k.lane()
     }
 
-    /// Waits until all threads of the scope are here: `bar.warp.sync`; of several warps `bar.sync` on a barrier of their own.
+    /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` on a named barrier for
+    /// several.
     ///
-    /// Each size of scope takes as many of the block's barriers 1 to 15 as the block has scopes of that size; refused if
-    /// there are too few.
+    /// Each size of scope uses one of the block's barriers 1 to 15 per scope of that size; rejected if
+    /// too few barriers remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
     #[track_caller]
@@ -95,7 +96,7 @@ impl<'k, const N: usize> Scope<'k> for Warps<'k, N> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns this thread's warp. The block's shape must be [declared](Self::block), of a multiple of 32 threads.
+    /// Returns this thread's warp. The block's shape must be [declared](Self::block) with a multiple of 32 threads.
     #[track_caller]
     pub fn warp(self) -> Warp<'k> {
         Warps::new(self)
@@ -113,7 +114,7 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Writes `work` for warp `rank` of the block alone. It gets the warp, on which there is no barrier of the block.
+    /// Emits `work` for warp `rank` of the block only. It receives the warp; barriers of the block are rejected in it.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -132,13 +133,13 @@ impl<'k> Builder<'k> {
         self.when_warps::<1>(rank, work);
     }
 
-    /// Writes `work` for warp group `rank` of the block alone.
+    /// Emits `work` for warp group `rank` of the block only.
     #[track_caller]
     pub fn when_warp_group(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(WarpGroup<'k>)) {
         self.when_warps::<4>(rank, work);
     }
 
-    /// Writes `work` for the `N` consecutive warps number `rank` of the block alone.
+    /// Emits `work` for the `rank`-th `N` consecutive warps of the block only.
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();
@@ -146,7 +147,8 @@ impl<'k> Builder<'k> {
         self.if_(selected.eq(rank), || work(warps));
     }
 
-    /// Returns the first of `count` barriers for groups of `threads` threads: the same ones for each size of group.
+    /// Returns the first of `count` barriers for groups of `threads` threads; the same barriers are reused for each size of
+    /// group.
     #[track_caller]
     fn named_barriers(self, threads: u32, count: u32) -> u32 {
         let first = self.body().named_barriers(threads, count);

@@ -1,6 +1,6 @@
 //! Mnemonics in the manual's notation, such as `add{.rn|.rz}{.ftz}.f32`.
 
-/// A mnemonic with choices: `{.a|.b}` is one of these or none, `(.a|.b)` is one of these.
+/// A mnemonic with alternatives: `{.a|.b}` is at most one of them, `(.a|.b)` exactly one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<Part>,
@@ -13,7 +13,7 @@ enum Part {
 }
 
 impl Pattern {
-    /// Reads the notation. Brackets must be balanced and not nested; the table's test checks every row.
+    /// Parses the notation. Brackets must be balanced and not nested; the table's test checks every row.
     pub fn new(text: &'static str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -32,7 +32,7 @@ impl Pattern {
         Self { parts }
     }
 
-    /// Whether `mnemonic` is one of the pattern's.
+    /// Returns whether the pattern matches `mnemonic`.
     pub fn matches(&self, mnemonic: &str) -> bool {
         fn from(parts: &[Part], text: &str) -> bool {
             let Some((part, rest)) = parts.split_first() else { return text.is_empty() };
@@ -47,7 +47,7 @@ impl Pattern {
         from(&self.parts, mnemonic)
     }
 
-    /// Every mnemonic of the pattern.
+    /// Returns all mnemonics that match the pattern.
     pub fn expand(&self) -> Vec<String> {
         let mut all = vec![String::new()];
         for part in &self.parts {

@@ -1,21 +1,21 @@
-//! What values that loops carry are assumed to be, and what depends on it.
+//! Assumptions about values carried by loops, and the values that depend on them.
 //!
-//! A loop's body is written once, before it is known what its last line writes into a register that its first line reads.
-//! So a register that outlives the loop is assumed to be as uniform in every iteration as it is before the first one.
-//! Values derived from it carry the assumption in a [`Set`]; at the back edge the assumption is compared with what the
+//! A loop body is emitted once, before it is known what its last line writes to a register that its first line reads.
+//! A register that outlives the loop is therefore assumed to be as uniform in every iteration as before the first one.
+//! Values derived from it record the assumption in a [`Set`]; at the back edge, the assumption is checked against what the
 //! body wrote.
 
 use std::collections::HashMap;
 
 use super::Uniformity;
 
-/// A set of assumptions: empty, of one, or interned.
+/// A set of assumptions: empty, a singleton, or interned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Set(u32);
 
 impl Set {
     pub(super) const EMPTY: Self = Self(0);
-    /// Marks a set of one, whose assumption is in the other bits.
+    /// Marks a singleton, whose assumption is in the other bits.
     const ONE: u32 = 1 << 31;
 
     pub(super) fn one(assumption: u32) -> Self {
@@ -27,7 +27,7 @@ impl Set {
     }
 }
 
-/// Sets of several assumptions; number 0 stands for the empty one.
+/// The sets of several assumptions; number 0 is the empty set.
 #[derive(Debug)]
 pub(super) struct Sets {
     several: Vec<Box<[u32]>>,
@@ -41,7 +41,7 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// The assumptions of a set, ascending.
+    /// Returns the assumptions of a set, ascending.
     pub(super) fn members(&self, set: Set) -> impl Iterator<Item = u32> + '_ {
         let one = (set.0 & Set::ONE != 0).then_some(set.0 & !Set::ONE);
         let several = if one.is_some() { &[][..] } else { &self.several[set.0 as usize] };
@@ -58,7 +58,7 @@ impl Sets {
         self.of(self.members(a).chain(self.members(b)).collect())
     }
 
-    /// The set of these assumptions.
+    /// Returns the set of these assumptions.
     pub(super) fn of(&mut self, mut members: Vec<u32>) -> Set {
         members.sort_unstable();
         members.dedup();
@@ -79,13 +79,13 @@ impl Sets {
     }
 }
 
-/// That a register is as uniform in every iteration of a loop as before the first one.
+/// The assumption that a register is as uniform in every iteration of a loop as before the first one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assumption {
-    /// Class and number of the register.
+    /// The class and number of the register.
     pub(super) register: (usize, usize),
     pub(super) level: Uniformity,
-    /// The assumptions about outer loops that this one was made under.
+    /// The assumptions about outer loops under which this one was made.
     pub(super) under: Set,
 }
 

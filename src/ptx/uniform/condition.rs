@@ -1,11 +1,11 @@
-//! The conditions under which a line is reached, and the collectives that they may keep threads from.
+//! The conditions under which a line is reached, and the collectives that some threads may not reach because of them.
 
 use std::{fmt, panic::Location};
 
 use super::{Uniformity, carried::Set, tracker::Tracker};
 use crate::ptx::error::BuildErrorKind;
 
-/// What made a line conditional.
+/// The construct that makes a line conditional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConditionKind {
@@ -45,17 +45,17 @@ pub(super) struct Condition {
     pub(super) at: &'static Location<'static>,
 }
 
-/// A collective, and where it is called.
+/// A collective and its source line.
 #[derive(Clone, Debug)]
 pub(super) struct Collective {
-    /// The threads that must take part.
+    /// The threads that must participate.
     pub(super) group: Uniformity,
     pub(super) what: String,
     pub(super) at: &'static Location<'static>,
 }
 
 impl Collective {
-    /// The error: `condition` may keep some of the threads away.
+    /// Returns the error that some of the threads may not satisfy `condition`.
     fn divergent(&self, condition: &Condition, varies_at: Option<&'static Location<'static>>) -> Divergence {
         let kind = BuildErrorKind::Divergent {
             collective: self.what.clone(),
@@ -68,7 +68,7 @@ impl Collective {
     }
 }
 
-/// A collective that not all of its threads may reach: the error, and the collective's line.
+/// A collective that some of its threads may not reach: the error, and the collective's line.
 #[derive(Debug)]
 pub(crate) struct Divergence {
     pub(crate) kind: BuildErrorKind,
@@ -84,7 +84,7 @@ pub(super) struct Reliance {
 }
 
 impl Reliance {
-    /// The error if the condition turns out to be only this uniform.
+    /// Returns the error if the condition turns out to be only this uniform.
     pub(super) fn violated(
         &self,
         level: Uniformity,
@@ -94,22 +94,22 @@ impl Reliance {
     }
 }
 
-/// A loop whose body is being written.
+/// A loop whose body is under construction.
 #[derive(Debug)]
 pub(super) struct OpenLoop {
     pub(super) id: u32,
-    /// Conditions that enclose the body.
+    /// The number of conditions that enclose the body.
     pub(super) conditions: usize,
     /// Conditions under which threads have left the loop or the iteration.
     pub(super) left: Vec<Condition>,
-    /// Collectives in the body so far, one for each group of threads: a later exit may keep threads from them.
+    /// Collectives in the body so far, one per group of threads: threads that exit later may not reach them again.
     collectives: Vec<Collective>,
     /// Assumptions about registers that outlive the loop.
     pub(super) assumptions: Vec<u32>,
 }
 
 impl Tracker {
-    /// Opens what runs under a condition on a value of this uniformity.
+    /// Opens a condition of this uniformity.
     pub(super) fn push(
         &mut self,
         kind: ConditionKind,
@@ -119,7 +119,7 @@ impl Tracker {
         self.conditions.push(Condition { kind, level, set, at });
     }
 
-    /// Closes what runs under the innermost condition.
+    /// Closes the innermost condition.
     pub(crate) fn close_condition(&mut self) {
         self.conditions.pop();
         self.drop_assumed();
@@ -136,12 +136,12 @@ impl Tracker {
         });
     }
 
-    /// How many loops are open: the number of the next one.
+    /// Returns the number of open loops, which is the number of the next one.
     pub(crate) fn loop_depth(&self) -> usize {
         self.loops.len()
     }
 
-    /// The conditions from number `first` on as one.
+    /// Returns the conjunction of the conditions from number `first` on.
     fn all_conditions(&mut self, first: usize) -> (Uniformity, Set) {
         let (mut level, mut set) = (Uniformity::Grid, Set::EMPTY);
         for i in first..self.conditions.len() {
@@ -152,7 +152,7 @@ impl Tracker {
         (level, set)
     }
 
-    /// Threads leave loop `depth`, or its iteration, where the innermost conditions hold.
+    /// Records that threads leave loop `depth`, or its iteration, if the innermost conditions hold.
     pub(crate) fn leave_loop(
         &mut self,
         depth: usize,
@@ -164,14 +164,14 @@ impl Tracker {
         for inner in &mut self.loops[depth..] {
             inner.left.push(condition);
         }
-        // Every collective of an iteration comes again in the next, which those that left do not reach.
+        // Threads that have left do not reach the collectives of the next iteration.
         if kind == ConditionKind::Break { self.keep_from_loop(depth, condition) } else { None }
     }
 
-    /// Threads end where the innermost conditions hold.
+    /// Records that threads exit if the innermost conditions hold.
     pub(crate) fn leave_kernel(&mut self, at: &'static Location<'static>) -> Option<Divergence> {
         if self.conditions.is_empty() {
-            // What follows does not run.
+            // The following lines are unreachable.
             return None;
         }
         let (level, set) = self.all_conditions(0);
@@ -180,7 +180,7 @@ impl Tracker {
         self.keep_from_loop(0, condition)
     }
 
-    /// Checks the collectives of a loop's body so far against threads that do not come back to them.
+    /// Checks the collectives of a loop's body so far against threads that do not return to them.
     fn keep_from_loop(&mut self, depth: usize, condition: Condition) -> Option<Divergence> {
         let collectives = self.loops.get(depth)?.collectives.clone();
         for collective in collectives {
@@ -199,7 +199,7 @@ impl Tracker {
         }
     }
 
-    /// Requires all threads of each group of this kind to reach what is written now, or none of them.
+    /// Requires that all or none of the threads of each group of this kind reach the current position.
     pub(crate) fn require(
         &mut self,
         group: Uniformity,

@@ -1,8 +1,8 @@
-//! What each instruction says of the uniformity of its result, and which threads must reach it together.
+//! The uniformity of each instruction's result, and the threads that must reach it together.
 
 use super::Uniformity;
 
-/// How the uniformity of an instruction's results follows from its operands.
+/// The rule by which the uniformity of an instruction's results is derived from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(super) result: ResultRule,
@@ -12,25 +12,25 @@ pub(crate) struct Rule {
 /// The uniformity of the results, which are the first operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultRule {
-    /// There is no result register.
+    /// The instruction has no result register.
     Absent,
-    /// May differ from thread to thread: loads from memory that others write, atomics, matrix fragments, clocks.
+    /// May differ between threads: loads from writable memory, atomics, matrix fragments, clocks.
     Varies,
     /// A kernel parameter.
     Grid,
-    /// As uniform as the operands, or more for some operations on the thread's index.
+    /// As uniform as the operands, or more for some operations on the thread index.
     Operands(Operation),
     /// A value from another lane, whose number is an operand (`idx`) or relative.
     Shuffle { from_lane: bool },
     /// The same in all lanes of the mask.
     Warp,
-    /// A lane, the same for all, and whether this is it.
+    /// An elected lane, the same for all, and whether it is this one.
     Elect,
-    /// The same in all threads that take part in the barrier.
+    /// The same in all threads that participate in the barrier.
     Barrier,
 }
 
-/// Operations that keep track of the thread's index in an integer.
+/// Operations for which the thread index within an integer is tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Any,
@@ -52,30 +52,30 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Whether its operands may change places.
+    /// Returns whether its operands commute.
     pub(super) fn commutes(self) -> bool {
         matches!(self, Self::And | Self::OrXor | Self::Add | Self::Multiply)
     }
 }
 
-/// Which threads must reach an instruction together.
+/// The threads that must reach an instruction together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Together {
     Any,
-    /// The lanes of the mask, the last operand: the warp if it is a constant of all lanes.
+    /// The lanes of the mask, the last operand: the warp if it is a constant with all lanes.
     Mask,
     /// The warp.
     Warp,
     /// The warp group: `wgmma`, `setmaxnreg`.
     WarpGroup,
-    /// The block, or the warp where the number of threads is an operand.
+    /// The block, or the warp if the number of threads is an operand.
     Barrier,
     /// The cluster.
     Cluster,
 }
 
 impl Rule {
-    /// The rule of the instruction with this mnemonic.
+    /// Returns the rule of the instruction with this mnemonic.
     pub(crate) fn of(mnemonic: &str) -> Self {
         let mut parts = mnemonic.split('.');
         let root = parts.next().unwrap_or_default();
@@ -132,13 +132,13 @@ fn together(root: &str, second: &str, mnemonic: &str) -> Together {
         "barrier" if second == "cluster" => Together::Cluster,
         "shfl" | "vote" | "redux" | "match" | "elect" => Together::Mask,
         "wgmma" | "setmaxnreg" => Together::WarpGroup,
-        // `barrier.sync` and `barrier.arrive` count threads one by one.
+        // `barrier.sync` and `barrier.arrive` count individual threads.
         _ if mnemonic.contains(".aligned") => Together::Warp,
         _ => Together::Any,
     }
 }
 
-/// The uniformity of a special register or of the address of a variable (PTX ISA, "Special Registers").
+/// Returns the uniformity of a special register or of the address of a variable (PTX ISA, "Special Registers").
 pub(super) fn special(name: &str) -> Uniformity {
     let register = name.split('.').next().unwrap_or_default();
     match register {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::ptx::table;
 
-    /// An instruction without a result must be known as such, or its first operand would be taken for one.
+    /// Instructions without a result must be known as such, otherwise their first operand would be treated as a result.
     #[test]
     fn rules_agree_with_the_table_on_what_has_a_result() {
         for form in table::forms() {

@@ -1,4 +1,4 @@
-//! The uniformity of every register of a kernel while it is written.
+//! The uniformity of every register of a kernel under construction.
 
 use std::panic::Location;
 
@@ -14,42 +14,42 @@ use crate::ptx::{
     types::RegClass,
 };
 
-/// What is known of a register.
+/// The known uniformity of a register.
 #[derive(Clone, Copy, Debug)]
 struct Fact {
     level: Uniformity,
     /// The assumptions that this depends on.
     set: Set,
     index: Option<ThreadIndex>,
-    /// Conditions that enclose its definition.
+    /// The number of conditions that enclose its definition.
     conditions: u32,
-    /// Loops that enclose its definition.
+    /// The number of loops that enclose its definition.
     loops: u32,
     /// Whether loops and branches may write it.
     changes: bool,
-    /// The newest loop for which it has been assumed what it is.
+    /// The newest loop for which an assumption about it was made.
     assumed_in: u32,
-    /// The line that wrote it last, and the innermost loop there.
+    /// The line that last wrote it, and the innermost loop there.
     written_at: Option<&'static Location<'static>>,
     written_in: u32,
 }
 
-/// An integer made of the thread's index: for `scale <= b <= limit`, its bits from `b` up are the same in runs of
+/// An integer derived from the thread index: for `scale <= b <= limit`, its bits from `b` up are the same in runs of
 /// `2^(b - scale)` threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ThreadIndex {
     scale: i32,
     limit: i32,
-    /// Whether it is the thread's index itself.
+    /// Whether it is the thread index itself.
     whole: bool,
 }
 
 impl ThreadIndex {
-    /// The index of the thread in the block, or in a part of it that starts at a multiple of every power of two below
+    /// The index of the thread in the block, or in a part of the block that starts at a multiple of every power of two below
     /// its length.
     const WHOLE: Self = Self { scale: 0, limit: 32, whole: true };
 
-    /// The uniformity of the bits from `bit` up.
+    /// Returns the uniformity of the bits from `bit` up.
     fn above(self, bit: i32) -> Uniformity {
         let run = bit.min(self.limit) - self.scale;
         Uniformity::Threads(if run > 0 { 1 << run.min(16) } else { 1 })
@@ -64,7 +64,7 @@ impl ThreadIndex {
     }
 }
 
-/// What is known of the operands of an instruction together.
+/// The combined uniformity of an instruction's operands.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     level: Uniformity,
@@ -80,21 +80,21 @@ impl Known {
     }
 }
 
-/// The uniformity of registers, and the conditions under which what is written now is reached.
+/// The uniformity of registers, and the conditions under which the current position is reached.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     facts: [Vec<Fact>; RegClass::ALL.len()],
-    /// Shape of the block, once it is declared.
+    /// The shape of the block, if declared.
     pub(super) block: Option<[u32; 3]>,
     pub(super) conditions: Vec<Condition>,
     pub(super) loops: Vec<OpenLoop>,
     pub(super) loop_count: u32,
-    /// Conditions under which threads have ended.
+    /// Conditions under which threads have exited.
     pub(super) ended: Vec<Condition>,
     pub(super) sets: Sets,
     assumptions: Vec<Assumption>,
     pub(super) reliances: Vec<Reliance>,
-    /// What was known of a register before more was assumed of it under the innermost conditions.
+    /// The uniformity of registers before further assumptions under the innermost conditions.
     raised: Vec<(usize, RegId, Uniformity, Set)>,
 }
 
@@ -103,7 +103,7 @@ impl Tracker {
         self.block = Some(shape);
     }
 
-    /// A run of threads that has all of the block is the block.
+    /// Returns the level in normal form: a run that contains all threads of the block is the block.
     pub(super) fn normal(&self, level: Uniformity) -> Uniformity {
         let threads: u64 = self.block.map_or(u64::MAX, |shape| shape.iter().map(|&n| u64::from(n)).product());
         match level {
@@ -127,18 +127,18 @@ impl Tracker {
         });
     }
 
-    /// Says that a fresh register is defined outside of the innermost condition.
+    /// Records that a fresh register is defined outside of the innermost condition.
     pub(crate) fn define_outside(&mut self, reg: RegId) {
         let outer = self.conditions.len().saturating_sub(1) as u32;
         self.fact_mut(reg).conditions = outer;
     }
 
-    /// Says that loops and branches may write a register after this.
+    /// Records that loops and branches may write a register from now on.
     pub(crate) fn set_changes(&mut self, reg: RegId) {
         self.fact_mut(reg).changes = true;
     }
 
-    /// The uniformity of a register where the kernel is now.
+    /// Returns the uniformity of a register at the current position.
     pub(crate) fn level(&mut self, reg: RegId) -> Uniformity {
         self.read(reg).level
     }
@@ -153,7 +153,7 @@ impl Tracker {
 
     // ── Conditions on registers ──────────────────────────────────────────────────────────────────────────────────
 
-    /// Opens what runs under a condition on a register.
+    /// Opens a condition on a register.
     pub(crate) fn open_condition(
         &mut self,
         kind: ConditionKind,
@@ -164,7 +164,7 @@ impl Tracker {
         self.push(kind, (level, set), at);
     }
 
-    /// Opens what runs in a loop whose number of iterations depends on these registers.
+    /// Opens a loop whose iteration count depends on these registers.
     pub(crate) fn open_steps(
         &mut self,
         bounds: impl IntoIterator<Item = RegId>,
@@ -178,7 +178,7 @@ impl Tracker {
         self.push(ConditionKind::Steps, (all.level, all.set), at);
     }
 
-    /// Assumes more of a register than is known, under the innermost conditions.
+    /// Raises the uniformity of a register by an assumption under the innermost conditions.
     pub(crate) fn assume(&mut self, reg: RegId, level: Uniformity) {
         let known = self.read(reg);
         if !known.level.covers(level) {
@@ -188,7 +188,7 @@ impl Tracker {
         }
     }
 
-    /// Drops what was assumed under conditions that are closed now.
+    /// Discards the assumptions made under conditions that are now closed.
     pub(super) fn drop_assumed(&mut self) {
         let open = self.conditions.len();
         while let Some((_, reg, level, set)) = self.raised.pop_if(|(depth, ..)| *depth > open) {
@@ -200,7 +200,7 @@ impl Tracker {
         }
     }
 
-    /// The uniformity of values and of the conditions that enclose what is written now: whether several groups of
+    /// Returns the uniformity of values and of the enclosing conditions, which shows whether several groups of
     /// threads do the same work.
     pub(crate) fn shared_by(&mut self, values: impl IntoIterator<Item = RegId>) -> Uniformity {
         let mut level = Uniformity::Grid;
@@ -226,7 +226,7 @@ impl Tracker {
         Known { level: fact.level, set: fact.set, index: fact.index }
     }
 
-    /// Assumes of a register that outlives open loops that their iterations leave it as uniform as it is.
+    /// Assumes that iterations of open loops preserve the uniformity of a register that outlives them.
     fn assume_carried(&mut self, reg: RegId) {
         let fact = *self.fact(reg);
         let innermost = self.loops.last().map_or(0, |l| l.id);
@@ -248,7 +248,7 @@ impl Tracker {
         (fact.set, fact.assumed_in) = (set, innermost);
     }
 
-    /// Records that a register is written, under the conditions since its definition or since the innermost loop began.
+    /// Records that a register is written, under the conditions opened since its definition or since the innermost loop started.
     fn write(&mut self, reg: RegId, mut known: Known, at: &'static Location<'static>) {
         self.assume_carried(reg);
         let fact = *self.fact(reg);
@@ -257,7 +257,7 @@ impl Tracker {
         if outlives {
             first = first.max(self.loops.last().map_or(0, |l| l.conditions));
             if !fact.changes {
-                // The body may have read it before: nothing is known of such a register.
+                // The body may have read it before, so nothing is known about such a register.
                 known = Known::VARIES;
             }
         }
@@ -277,12 +277,12 @@ impl Tracker {
         (fact.written_at, fact.written_in) = (Some(at), innermost);
     }
 
-    /// Records that text which is not understood writes a register.
+    /// Records that unparsed text writes a register.
     pub(crate) fn write_unknown(&mut self, reg: RegId, at: &'static Location<'static>) {
         self.write(reg, Known::VARIES, at);
     }
 
-    /// Says that a register is at least this uniform.
+    /// Records that a register is at least this uniform.
     pub(crate) fn set_level(&mut self, reg: RegId, level: Uniformity) {
         let level = self.normal(level);
         let fact = self.fact_mut(reg);
@@ -291,19 +291,19 @@ impl Tracker {
         }
     }
 
-    /// Says that a register has the index of the thread in its block.
+    /// Records that a register contains the index of the thread in its block.
     pub(crate) fn set_thread_index(&mut self, reg: RegId) {
         self.fact_mut(reg).index = Some(ThreadIndex::WHOLE);
     }
 
     // ── Loops ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Closes the innermost loop: compares what its body wrote with what was assumed of it.
+    /// Closes the innermost loop, and checks the assumptions against the values written by its body.
     pub(crate) fn close_loop(&mut self) -> Option<Divergence> {
         let closed = self.loops.pop()?;
         let first_number = closed.assumptions.first().copied().unwrap_or(u32::MAX);
         let own = |number: u32| number >= first_number && closed.assumptions.contains(&number);
-        // What the body leaves of each register, as far as it does not depend on the others.
+        // The uniformity of each register at the end of the body, as far as it does not depend on the others.
         let facts: Vec<Fact> = closed
             .assumptions
             .iter()
@@ -327,7 +327,7 @@ impl Tracker {
                 break;
             }
         }
-        // Threads that leave the loop at different times leave with different values.
+        // Threads that leave the loop in different iterations leave with different values.
         let mut exit = Known::at(Uniformity::Grid);
         for condition in &closed.left {
             exit = self.meet(exit, Known { level: condition.level, set: condition.set, index: None });
@@ -368,7 +368,7 @@ impl Tracker {
         self.facts[class][index]
     }
 
-    /// What relied on an assumption of a closed loop relies on those that it was checked under.
+    /// Replaces reliance on an assumption of a closed loop by reliance on the assumptions under which it was checked.
     fn rely_under(&mut self, number: u32, under: Set) {
         for i in 0..self.reliances.len() {
             let set = self.reliances[i].set;
@@ -380,7 +380,7 @@ impl Tracker {
 
     // ── Instructions ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Records what an instruction's results are, and checks that all threads reach it that must.
+    /// Records the uniformity of an instruction's results, and checks that all required threads reach it.
     pub(crate) fn record(
         &mut self,
         rule: Rule,
@@ -413,7 +413,7 @@ impl Tracker {
             ResultRule::Shuffle { from_lane } => self.shuffled(sources, from_lane),
         };
         match (results, rule.result) {
-            // Whether this is the lane, or whether there is one, differs from lane to lane.
+            // Whether this is the elected lane, or whether the source is in range, differs between lanes.
             (Operand::Pair(value, flag), ResultRule::Elect | ResultRule::Shuffle { .. }) => {
                 self.write(*value, known, at);
                 self.write(*flag, Known::VARIES, at);
@@ -423,7 +423,7 @@ impl Tracker {
         divergence
     }
 
-    /// Checks that all threads reach an instruction whose operands are not known: the warp at least, if it waits for any.
+    /// Checks that all threads reach an instruction with unknown operands: at least the warp, if it waits for any.
     pub(crate) fn require_raw(
         &mut self,
         rule: Rule,
@@ -438,7 +438,7 @@ impl Tracker {
         }
     }
 
-    /// The threads that a barrier waits for: the block, unless another number of threads is given.
+    /// Returns the threads that a barrier waits for: the block, unless another number of threads is given.
     fn barrier_group(&self, rule: Rule, operands: &[Operand<'_>]) -> Uniformity {
         let numbers = match rule.result {
             ResultRule::Barrier => &operands[1..operands.len().saturating_sub(1).max(1)],
@@ -452,7 +452,7 @@ impl Tracker {
         }
     }
 
-    /// What all lanes of a mask, the last operand, compute together.
+    /// Returns the uniformity of a value that all lanes of a mask, the last operand, compute together.
     fn reduced(&mut self, sources: &[Operand<'_>]) -> Known {
         let all = self.compute(Operation::Any, sources);
         if all.level.covers(Uniformity::WARP) {
@@ -462,7 +462,7 @@ impl Tracker {
         Self::in_warp(mask)
     }
 
-    /// A value from another lane: operands are the value, the lane, the clamp and the mask.
+    /// Returns the uniformity of a value from another lane; the operands are the value, the lane, the clamp and the mask.
     fn shuffled(&mut self, sources: &[Operand<'_>], from_lane: bool) -> Known {
         let [value, lane, clamp, _] = sources else { return Known::VARIES };
         let value = self.operand(value);
@@ -473,7 +473,7 @@ impl Tracker {
         if from_lane && clamp.immediate_bits() == Some(31) { Self::in_warp(lane) } else { Known::VARIES }
     }
 
-    /// The same in a warp if `selector` is.
+    /// Returns warp uniformity if `selector` is uniform in the warp.
     fn in_warp(selector: Known) -> Known {
         match selector.level.covers(Uniformity::WARP) {
             true => Known { level: Uniformity::WARP, set: selector.set, index: None },
@@ -481,7 +481,7 @@ impl Tracker {
         }
     }
 
-    /// What is known of one operand.
+    /// Returns the uniformity of an operand.
     fn operand(&mut self, operand: &Operand<'_>) -> Known {
         match operand {
             Operand::Reg(reg) | Operand::Address { base: AddressBase::Reg(reg), .. } => self.read(*reg),
@@ -500,7 +500,7 @@ impl Tracker {
         }
     }
 
-    /// A special register or the address of a variable.
+    /// Returns the uniformity of a special register or of the address of a variable.
     fn special(&self, name: &str) -> Known {
         let shape = self.block.unwrap_or([1, 1, 1]);
         let [x, y, z] = shape;
@@ -530,7 +530,7 @@ impl Tracker {
         }
     }
 
-    /// The result of an operation on these operands.
+    /// Returns the uniformity of an operation on these operands.
     fn compute(&mut self, operation: Operation, sources: &[Operand<'_>]) -> Known {
         let swapped;
         let sources = match sources {
@@ -551,7 +551,7 @@ impl Tracker {
         match of_index {
             None => Known { index: None, ..all },
             Some((level, index)) => {
-                // The level of the index alone; other operands of these operations are constants.
+                // Only the level of the index matters; the other operands of these operations are constants.
                 let level = if all.level == Uniformity::NONE { level } else { all.level };
                 Known { level, set: all.set, index }
             }
@@ -559,7 +559,7 @@ impl Tracker {
     }
 }
 
-/// The uniformity of a result computed from the thread's index and constants, and what index it is.
+/// Returns the uniformity of a result computed from the thread index and constants, and the index that it represents.
 fn of_thread_index(
     operation: Operation,
     index: ThreadIndex,

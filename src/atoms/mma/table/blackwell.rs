@@ -1,6 +1,6 @@
-//! `mma.sync` and `mma.sp` of sm_120a on numbers of 4, 6 and 8 bits, with and without block scaling.
+//! `mma.sync` and `mma.sp` of sm_120a on elements of 4, 6 and 8 bits, with and without block scaling.
 //!
-//! `kind::f8f6f4` and `kind::mxf8f6f4` hold every number in 8 bits; `kind::mxf4` and `kind::mxf4nvf4` pack eight e2m1 into a
+//! `kind::f8f6f4` and `kind::mxf8f6f4` store each element in 8 bits; `kind::mxf4` and `kind::mxf4nvf4` pack eight e2m1 into a
 //! register.
 
 use MmaType::{E2m1, E2m3, E3m2, E4m3, E5m2, F16, F32, Ue4m3, Ue8m0};
@@ -14,7 +14,7 @@ use crate::{
 /// Types of A and B of `kind::f8f6f4`, in CuTe's order.
 const NARROW: [MmaType; 5] = [E2m1, E3m2, E2m3, E4m3, E5m2];
 
-/// Products of e2m1 in 4 bits: kind, scales, their type, and whether CuTe has it.
+/// Products of e2m1 in 4 bits: kind, scales, their type, and whether CuTe defines the atom.
 #[rustfmt::skip]
 const E2M1: &[(&str, ScaleVector, MmaType, bool)] = &[
     ("mxf4nvf4", ScaleVector::X4, Ue8m0, true),
@@ -44,12 +44,12 @@ pub(super) fn atoms() -> Vec<MmaAtom> {
 struct Product {
     sparse: bool,
     types: [MmaType; 4],
-    /// Kind, scales of a row, their type, and whether CuTe has it.
+    /// Kind, scales per row, their type, and whether CuTe defines the atom.
     scale: Option<(&'static str, ScaleVector, MmaType, bool)>,
 }
 
 impl Product {
-    /// Whether A and B are packed in 4 bits.
+    /// Returns whether A and B are packed 4-bit elements.
     fn is_packed(&self) -> bool {
         self.scale.is_some_and(|(_, vector, ..)| vector != ScaleVector::X1)
     }
@@ -73,7 +73,7 @@ impl Product {
         }
     }
 
-    /// `kind::…` and what belongs to it.
+    /// Returns `kind::…` with its qualifiers.
     fn kind(&self, infix: &str) -> String {
         match self.scale {
             None => format!("kind::f8f6f4{infix}"),
@@ -92,11 +92,11 @@ impl Product {
         let sp = if self.sparse { ".sp::ordered_metadata" } else { "" };
         let manual = format!("mma{sp}.sync.aligned.{shape}.row.col.{}.{types}", self.kind(""));
         let cute = format!("mma.sync.aligned.{}.{shape}.row.col.{types}", self.kind(sp));
-        // CuTe writes the youngest of them as the manual does.
+        // CuTe spells the newest forms like the manual.
         if self.is_young() { (manual.clone(), manual) } else { (manual, cute) }
     }
 
-    /// Four scales of type ue8m0: PTX 9.1.
+    /// Returns whether the form has four scales of type ue8m0, which requires PTX 9.1.
     fn is_young(&self) -> bool {
         matches!(self.scale, Some((_, ScaleVector::X4, Ue8m0, _)))
     }
@@ -120,7 +120,7 @@ impl Product {
     }
 }
 
-/// The type's name in CUTLASS.
+/// Returns the type's name in CUTLASS.
 fn cpp_name(ty: MmaType) -> String {
     match ty {
         F32 => "float".to_owned(),

@@ -10,7 +10,7 @@ use crate::{
 
 type Shape = (u32, u32, u32);
 
-/// Floats: where CuTe has them first, shape, types of D, A, B, C.
+/// Floating-point forms: the prefix of CuTe's name, shape, types of D, A, B, C.
 #[rustfmt::skip]
 const FLOATS: &[(&str, Shape, [MmaType; 4])] = &[
     ("SM75", (16, 8, 8),  [F16, F16,  F16,  F16]),
@@ -29,7 +29,7 @@ const FLOATS: &[(&str, Shape, [MmaType; 4])] = &[
     ("SM90", (16, 8, 16), [F64, F64,  F64,  F64]),
 ];
 
-/// Complex products that CuTe makes of four products of f64, or of three.
+/// Complex products that CuTe builds from four products of f64, or from three.
 #[rustfmt::skip]
 const COMPLEX: &[(&str, Shape, [MmaType; 4])] = &[
     ("SM80", (8, 8, 4),   [C64,  C64, C64, C64]),
@@ -39,7 +39,7 @@ const COMPLEX: &[(&str, Shape, [MmaType; 4])] = &[
     ("SM90", (16, 8, 16), [C64,  C64, C64, C64]),
 ];
 
-/// Integers of two signs, wrapping and saturating.
+/// Integer forms of both signs, wrapping and saturating.
 #[rustfmt::skip]
 const INTEGERS: &[(Shape, [MmaType; 2])] = &[
     ((8, 8, 16),  [S8, U8]),
@@ -50,19 +50,19 @@ const INTEGERS: &[(Shape, [MmaType; 2])] = &[
     ((16, 8, 64), [S4, U4]),
 ];
 
-/// Single bits.
+/// Shapes of single-bit products.
 const BITS: &[Shape] = &[(8, 8, 128), (16, 8, 128), (16, 8, 256)];
 
-/// fp8 in every combination, summed in f32 or f16.
+/// Shapes of fp8 products, in every combination of types, with sums in f32 or f16.
 const FP8: &[Shape] = &[(16, 8, 16), (16, 8, 32)];
 
-/// C and D of the quad-pair form.
+/// The types of C and D of the quad-pair form.
 const QUAD_PAIR_SUMS: &[(MmaType, MmaType)] = &[(F16, F16), (F32, F32), (F32, F16)];
 
 pub(super) fn atoms() -> Vec<MmaAtom> {
     let mut atoms = quad_pairs();
     atoms.extend(FLOATS.iter().map(|&(since, shape, types)| row(since, shape, types, "").atom()));
-    // CuTe has one integer form of sm_75 under that name; all are there under sm_80's.
+    // CuTe names one integer form after sm_75; all forms exist under sm_80's name.
     atoms.push(row("SM75", (8, 8, 16), [S32, S8, S8, S32], "").atom());
     for &(shape, signs) in INTEGERS {
         atoms.extend(pairs(&signs).flat_map(|(a, b)| integers(shape, [S32, a, b, S32])));
@@ -84,7 +84,7 @@ pub(super) fn atoms() -> Vec<MmaAtom> {
     atoms
 }
 
-/// An atom of a warp, A row-major and B column-major (`TN`); `ending` goes to the name.
+/// Returns an atom of a warp with A row-major and B column-major (`TN`); `ending` is appended to the name.
 fn row(since: &str, shape: Shape, types: [MmaType; 4], ending: &str) -> Row {
     let [d, a, b, c] = types.map(Registers::packed);
     Row {
@@ -96,7 +96,7 @@ fn row(since: &str, shape: Shape, types: [MmaType; 4], ending: &str) -> Row {
     }
 }
 
-/// The wrapping and the saturating form.
+/// Returns the wrapping and the saturating forms.
 fn integers(shape: Shape, types: [MmaType; 4]) -> [MmaAtom; 2] {
     let wrapping = row("SM80", shape, types, "");
     let saturating = row("SM80", shape, types, "_SATURATE");
@@ -112,7 +112,7 @@ fn bits(shape: Shape, op: BitOp, name: &str, ending: &str) -> MmaAtom {
     Row { mnemonic, ..row }.atom().on_bits(op)
 }
 
-/// `mma.m8n8k4` on f16: in every order of A and B.
+/// Returns `mma.m8n8k4` on f16 for all orders of A and B.
 fn quad_pairs() -> Vec<MmaAtom> {
     let orders = [
         ("TN", "row.col", Major::K, Major::K),

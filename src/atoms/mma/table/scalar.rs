@@ -1,10 +1,10 @@
-//! Products of one thread: dot products of packed integers, and plain multiply-adds.
+//! Products of one thread: dot products of packed integers, and plain multiply-add.
 
 use MmaType::{Bf16, F16, F32, F64, S8, S16, S32};
 
 use super::{Group, MmaAtom, MmaType, Registers, Row};
 
-/// Dot products in one register; CuTe's name, the PTX manual's and CuTe's mnemonic, k, types of A and B.
+/// Dot products in one register: CuTe's name, the PTX manual's mnemonic, CuTe's mnemonic, k, types of A and B.
 #[rustfmt::skip]
 const DOTS: &[(&str, &str, &str, u32, MmaType, MmaType)] = &[
     ("SM61_DP4A", "dp4a.s32.s32",    "dp4a.s32.s32", 4, S8,  S8),

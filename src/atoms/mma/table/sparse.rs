@@ -1,6 +1,6 @@
-//! `mma.sp::ordered_metadata`, sm_80 to sm_90. CuTe has no atoms of these; the names follow those that it has of sm_120.
+//! `mma.sp::ordered_metadata`, sm_80 to sm_90. CuTe defines no such atoms; the names follow its atoms for sm_120.
 //!
-//! `mma.sp` without ordered metadata is left out: ptxas advises against it.
+//! `mma.sp` without ordered metadata is omitted because ptxas advises against it.
 
 use MmaType::{Bf16, E4m3, E5m2, F16, F32, S4, S8, S32, Tf32, U4, U8};
 
@@ -9,7 +9,7 @@ use crate::atoms::mma::Major;
 
 type Shape = (u32, u32, u32);
 
-/// Floats: shape, types of D, A, B, C.
+/// Floating-point forms: shape, types of D, A, B, C.
 #[rustfmt::skip]
 const FLOATS: &[(Shape, [MmaType; 4])] = &[
     ((16, 8, 16), [F16, F16,  F16,  F16]),
@@ -22,7 +22,7 @@ const FLOATS: &[(Shape, [MmaType; 4])] = &[
     ((16, 8, 16), [F32, Tf32, Tf32, F32]),
 ];
 
-/// Integers of two signs, wrapping and saturating.
+/// Integer forms of both signs, wrapping and saturating.
 #[rustfmt::skip]
 const INTEGERS: &[(Shape, [MmaType; 2])] = &[
     ((16, 8, 32),  [S8, U8]),

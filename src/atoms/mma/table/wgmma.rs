@@ -12,11 +12,11 @@ use crate::{
 /// A family: K, and types of D, A, B.
 type Family = (u32, [MmaType; 3]);
 
-/// 16-bit numbers in shared memory may run either way; others are K-major.
+/// 16-bit elements in shared memory may be in either order; others are K-major.
 const EITHER: &[Major] = &[Major::K, Major::Mn];
 const K_MAJOR: &[Major] = &[Major::K];
 
-/// What is legal for N: floats take every multiple of 8, integers skip some.
+/// Returns the legal N: every multiple of 8 for floating-point types, a subset for integers.
 fn legal_n(d: MmaType) -> impl Iterator<Item = u32> {
     (1..=32).map(|n| 8 * n).filter(move |&n| d != S32 || n % 16 == 0 || n < 32)
 }
@@ -35,7 +35,7 @@ pub(super) fn atoms() -> Vec<MmaAtom> {
     atoms
 }
 
-/// Every N, with A from shared memory and from registers.
+/// Builds the atoms for every N, with A in shared memory and in registers.
 fn each(family: Family, make: fn(Family, u32, bool) -> MmaAtom) -> impl Iterator<Item = MmaAtom> {
     let (_, [d, ..]) = family;
     legal_n(d).flat_map(move |n| [false, true].map(|registers| make(family, n, registers)))
@@ -46,7 +46,7 @@ fn row((k, types): Family, n: u32, registers: bool, ending: &str) -> Row {
     let shape = (64, n, k);
     let majors = if types[1].bits() == 16 { EITHER } else { K_MAJOR };
     let source = if registers { "RS" } else { "SS" };
-    // 16-bit atoms take their orders as parameters; the others have but one.
+    // 16-bit atoms take their orders as parameters; the others have only one.
     let order = if types[1].bits() == 16 { "" } else { "_TN" };
     Row {
         name: format!("SM90_{}_{}_{source}{order}{ending}", by(shape), letters(&types)),
@@ -75,7 +75,7 @@ fn bits(family: Family, n: u32, registers: bool) -> MmaAtom {
     since(Row { mnemonic, ..row }.atom().on_bits(BitOp::And), family)
 }
 
-/// Signed by unsigned came later.
+/// Sets the version of products of signed and unsigned elements, which were introduced later.
 fn since(atom: MmaAtom, (_, [_, a, b]): Family) -> MmaAtom {
     let mixed = a != b && [a, b].contains(&S8);
     atom.since(if mixed { Version::new(8, 4) } else { Version::new(8, 0) }, Target::SM_90A)

@@ -2,7 +2,7 @@
 
 use super::{ANY, Form, SM_90, row};
 
-/// `atom` with its ordering, a scope that every target has, and the space.
+/// `atom` with its ordering, a scope that all targets support, and the space.
 macro_rules! atom {
     ($operation:literal) => {
         concat!("atom{.relaxed|.acquire|.release|.acq_rel}{.cta|.gpu|.sys}{.global|.shared}", $operation)

@@ -1,4 +1,4 @@
-//! Calls and what moves their arguments (PTX ISA, "Control Flow Instructions: call", "Parameter State Space").
+//! Calls and the instructions for their arguments (PTX ISA, "Control Flow Instructions: call", "Parameter State Space").
 
 use super::{ANY, Form, row};
 
