@@ -59,6 +59,7 @@ mod text;
 mod validate;
 
 pub use machine::heap::Leak;
+pub use machine::im2col::Im2colMap;
 pub use machine::memory::{Memory, MemoryError};
 pub use machine::options::{Arch, Arg, Contract};
 pub use machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};

@@ -4,6 +4,7 @@ pub(crate) mod async_copy;
 pub(crate) mod barrier;
 pub(crate) mod bulk;
 pub(crate) mod heap;
+pub(crate) mod im2col;
 pub(crate) mod local;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;

@@ -12,6 +12,7 @@ mod sim {
     mod faults;
     mod forms;
     mod heap;
+    mod im2col;
     mod matmul;
     mod modules;
     mod mutate;

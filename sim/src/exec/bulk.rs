@@ -163,7 +163,7 @@ pub(crate) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m:
     for lane in lanes(m) {
         let coordinates = op.coordinates.iter().map(|&c| warp.regs.r(c)[lane] as i32).collect();
         let tile = tensor_copy::tile(cx, warp, lane, op, maps[lane], coordinates)?;
-        let bytes = tile.map.bytes();
+        let bytes = tile.bytes();
         let place = Place::of_range(cx, op.shared.0, lane, shared[lane], bytes as u64, 128, "a tensor copy")?;
         let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);
         let notify = notify(cx, warp, &op.completion, lane, mask)?;

@@ -6,6 +6,7 @@ use crate::exec::memory::generic_byte;
 use crate::machine::Cx;
 use crate::machine::bulk::Tile;
 use crate::machine::bulk::{End, Transfer};
+use crate::machine::im2col::Columns;
 use crate::machine::tensor_map::TensorMap;
 use crate::machine::warp::Warp;
 use crate::program::code::TensorType;
@@ -51,7 +52,19 @@ pub(crate) fn tile(
         );
         return Err(Fault::at(FindingKind::TensorCoordinateMisaligned, lane, message));
     }
-    let tile = Tile { map, coordinates };
+    let columns = Columns::decode(&bytes, &map);
+    if columns.is_some() != op.im2col.is_some() {
+        let mode = |im2col: bool| if im2col { "im2col" } else { "tile" };
+        let (found, expected) = (mode(columns.is_some()), mode(op.im2col.is_some()));
+        let message = format!(
+            "invalid descriptor: expected a tensor map in {expected} mode, found one in {found} mode"
+        );
+        return Err(Fault::at(FindingKind::InvalidDescriptor, lane, message));
+    }
+    let offsets: Vec<u32> =
+        op.im2col.iter().flatten().map(|&offset| warp.regs.r(offset)[lane] & 0xffff).collect();
+    let pixels = columns.map(|columns| columns.positions(&map, &coordinates, &offsets));
+    let tile = Tile { map, coordinates, pixels };
     tile.check(cx, lane, if op.load { Doing::Load } else { Doing::Store })?;
     Ok(tile)
 }
@@ -82,8 +95,23 @@ pub(crate) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome
 }
 
 impl Tile {
+    /// Bytes that are copied.
+    pub(crate) fn bytes(&self) -> usize {
+        self.map.bytes() * self.pixels.as_ref().map_or(1, Vec::len)
+    }
+
+    fn elements(&self) -> usize {
+        self.bytes() / self.map.ty.bytes()
+    }
+
     /// The position of element `index` of the box, innermost first.
     fn position(&self, mut index: usize) -> [i64; 5] {
+        if let Some(pixels) = &self.pixels {
+            let channels = self.map.extent(0);
+            let mut position = pixels[index / channels];
+            position[0] += (index % channels) as i64 * i64::from(self.map.element_strides[0]);
+            return position;
+        }
         let mut position = [0; 5];
         for (i, p) in position.iter_mut().enumerate().take(self.map.dims.len()) {
             let extent = self.map.extent(i);
@@ -109,8 +137,7 @@ impl Tile {
     fn check(&self, cx: &Cx<'_>, lane: usize, doing: Doing) -> Outcome<()> {
         let element = self.map.ty.bytes() as u64;
         let (mut low, mut high) = (u64::MAX, 0);
-        let elements = self.map.bytes() / self.map.ty.bytes();
-        for index in 0..elements {
+        for index in 0..self.elements() {
             if let Some(address) = self.address(&self.position(index)) {
                 low = low.min(address);
                 high = high.max(address + element);
@@ -126,7 +153,7 @@ impl Tile {
     pub(crate) fn runs(&self) -> Vec<(u64, u64)> {
         let element = self.map.ty.bytes() as u64;
         let mut runs: Vec<(u64, u64)> = vec![];
-        for index in 0..self.map.bytes() / self.map.ty.bytes() {
+        for index in 0..self.elements() {
             let Some(address) = self.address(&self.position(index)) else { continue };
             match runs.last_mut() {
                 Some((start, bytes)) if *start + *bytes == address => *bytes += element,
@@ -148,7 +175,7 @@ impl Tile {
 /// Makes a tensor copy.
 pub(crate) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
     let element = tile.map.ty.bytes();
-    let elements = tile.map.bytes() / element;
+    let elements = tile.elements();
     match transfer.from {
         End::Global(_) => {
             for index in 0..elements {

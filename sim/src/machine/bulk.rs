@@ -38,12 +38,14 @@ pub(crate) enum Notify {
     Group { thread: (usize, u32, usize), group: u32 },
 }
 
-/// A box of a tensor.
+/// A box of a tensor, or a column of pixels.
 #[derive(Debug)]
 pub(crate) struct Tile {
     pub(crate) map: TensorMap,
     /// Of the box's first element.
     pub(crate) coordinates: Vec<i32>,
+    /// In im2col mode, the position of the first channel of each pixel.
+    pub(crate) pixels: Option<Vec<[i64; 5]>>,
 }
 
 /// Copies that have been issued and not made, in order.

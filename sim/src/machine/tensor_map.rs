@@ -66,7 +66,7 @@ pub struct TensorMap {
 /// Why a tensor map is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid tensor map: {0}")]
-pub struct TensorMapError(String);
+pub struct TensorMapError(pub(crate) String);
 
 /// First bytes of an encoded map.
 pub(crate) const MAGIC: u32 = 0x50_41_4d_57;

@@ -60,12 +60,14 @@ pub(crate) struct StoreAsync {
     pub(crate) reduce: Option<Reduction>,
 }
 
-/// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor` in tile mode.
+/// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkTensor {
     /// Generic address of the tensor map.
     pub(crate) map: Addr,
     pub(crate) coordinates: Box<[R]>,
+    /// In im2col mode, what is added to the spatial coordinates of pixels.
+    pub(crate) im2col: Option<Box<[R]>>,
     pub(crate) shared: (Space, Addr),
     /// Towards shared memory.
     pub(crate) load: bool,

@@ -202,7 +202,7 @@ impl Cx<'_, '_, '_> {
         Ok(Reduction { f, bytes: ty.bytes() as u8 })
     }
 
-    /// `cp.async.bulk.tensor.dim.to.from[.tile].completion…` and the reducing form.
+    /// `cp.async.bulk.tensor.dim.to.from[.mode].completion…` and the reducing form.
     fn bulk_tensor(&mut self, reduce: bool) -> Decoded<Memory> {
         let rank = self.want("a dimension such as `.2d`", |word| match word {
             "1d" => Some(1),
@@ -222,22 +222,40 @@ impl Cx<'_, '_, '_> {
             return Err(self.unknown());
         }
         let reduce = if reduce { Some(self.tensor_reduce()?) } else { None };
-        self.m.eat("tile");
+        let mode = self.m.take(|word| match word {
+            "tile" => Some(false),
+            "im2col" => load.then_some(true),
+            "im2col_no_offs" => (!load).then_some(true),
+            _ => None,
+        });
+        let im2col = mode == Some(true);
+        if im2col && rank < 3 {
+            return Err(self.unknown());
+        }
         let tail = self.tail();
         if (load && !tail.mbarrier) || (!load && !tail.group) || tail.mbarrier == tail.group {
             return Err(self.unknown());
         }
-        let count = 2 + usize::from(tail.mbarrier) + usize::from(tail.multicast) + usize::from(tail.policy);
+        let offsets = load && im2col;
+        let count = 2
+            + usize::from(tail.mbarrier)
+            + usize::from(offsets)
+            + usize::from(tail.multicast)
+            + usize::from(tail.policy);
         self.arity(count)?;
         let (tensor, shared) = if load { (1, 0) } else { (0, 1) };
         let shared_space = if load { to } else { from };
         let (shared_addr, _) = self.addr(shared, shared_space)?;
         let (map, coordinates) = self.tensor_operand(tensor, rank)?;
         let (completion, next) = self.completion(&tail, 2)?;
-        let multicast = self.multicast(&tail, next)?;
+        let offset_regs =
+            if offsets { self.sources(next, rank - 2, Type::B16, Fit::Exact)? } else { Box::default() };
+        let offset_regs = self.words_of(next, &offset_regs)?;
+        let multicast = self.multicast(&tail, next + usize::from(offsets))?;
         Ok(Memory::BulkTensor(Box::new(BulkTensor {
             map,
             coordinates,
+            im2col: im2col.then_some(offset_regs),
             shared: (shared_space, shared_addr),
             load,
             completion,
