@@ -39,7 +39,7 @@ pub fn transpose<T: TensorElement>(
         if T::SIZE == 4 && divisor.is_multiple_of(4) {
             wide(k, x, y, sizes);
         } else {
-            narrow(k, target, x, y, sizes);
+            narrow(k, x, y, sizes);
         }
     })
 }
@@ -83,7 +83,6 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
 /// that many more rows of x.
 fn narrow<'k, T: TensorElement>(
     k: Builder<'k>,
-    target: Target,
     x: Input<'k, T>,
     y: Output<'k, T>,
     [m, n]: [Val<'k, u32>; 2],
@@ -92,9 +91,8 @@ fn narrow<'k, T: TensorElement>(
     const AT_ONCE: u32 = THREADS / TILE;
     let sector = SECTOR / T::SIZE;
     k.block([THREADS]);
-    // The number of resident threads on sm_75 and sm_86; other targets support more.
-    k.min_blocks(if target == Target::SM_75 { 2 } else { 3 });
-    // Adjacent tiles along a row of y run consecutively: they share rows of x and the sectors at their edges.
+    // A multiprocessor with 2048 threads has 32 registers for each.
+    k.max_registers(32);
     k.grid([(m.into_dim() + (sector - 1)).ceil_div(TILE), n.tiles(TILE)]);
     let passes = (sector + TILE).div_ceil(AT_ONCE);
     // Rows are padded by one word, so that the words of a column are in distinct banks.

@@ -1,5 +1,7 @@
 //! Accesses to a view's elements in order: offsets are computed once, and each address follows from the one before.
 
+use arrayvec::ArrayVec;
+
 use super::{
     element::TensorElement,
     memory::{Axis, Tensor},
@@ -47,10 +49,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// The start of the view: the coordinates along its axes are multiplied by their strides.
     #[track_caller]
     pub(super) fn line(&self) -> Line<'k, T, S, A> {
-        // What a thread adds along a dynamic axis, such as its row, is often the same in all iterations of a loop.
-        let dynamic = self.axes.iter().filter(|axis| axis.has_dynamic_stride());
-        let constant = self.axes.iter().filter(|axis| !axis.has_dynamic_stride());
-        let start = dynamic.chain(constant).fold(self.pointer, along);
+        // The oldest coordinate first: its part of the address was computed for earlier accesses, or before the loop.
+        let mut axes: ArrayVec<&Axis<'k>, MAX_AXES> = self.axes.iter().collect();
+        axes.sort_by_key(|axis| axis.at.reg().map(|(reg, _)| reg.index));
+        let start = axes.into_iter().fold(self.pointer, along);
         Line { start, pointer: start, coords: [0; MAX_AXES], swizzled: None }
     }
 }
