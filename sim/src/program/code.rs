@@ -18,6 +18,8 @@ pub(crate) mod warp;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 pub(crate) use crate::program::code::alu::*;
 pub(crate) use crate::program::code::bulk::*;
 pub(crate) use crate::program::code::control::*;
@@ -216,7 +218,7 @@ pub(crate) struct Watch {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
     pub(crate) registers: Vec<WatchedRegister>,
-    pub(crate) numbers: HashMap<Reg, u32>,
+    pub(crate) numbers: FxHashMap<Reg, u32>,
 }
 
 #[derive(Clone, Debug)]

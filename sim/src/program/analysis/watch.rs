@@ -3,8 +3,10 @@
 //! A forward analysis per function: a register is watched if some path reaches a use of it without passing a write. So
 //! is what is loaded from where something may be undefined, and whatever is computed from watched registers.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::program::code::properties::Passes;
 use crate::program::code::{
@@ -44,7 +46,7 @@ const MAX_WORK: usize = 1 << 30;
 
 /// Fills in [`Look::watch`](crate::program::code::Look) of a complete code.
 pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Arc<str>>, starts: &[usize]) {
-    let mut unwritten: BTreeSet<Reg> = BTreeSet::new();
+    let mut unwritten = Registers::none(code.slots);
     for (i, &start) in starts.iter().enumerate() {
         let end = starts.get(i + 1).copied().unwrap_or(code.instrs.len());
         unwritten.extend(undefined_uses(code, touches, start..end));
@@ -55,17 +57,13 @@ pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Ar
     watched.extend(matrices(code, touches));
     watched.extend(passed(code, touches));
     spread(code, touches, &mut watched);
-    if stores_to_shared(code, touches, &watched) {
-        watched.extend(loaded(code, touches, is_shared));
-        spread(code, touches, &mut watched);
-    }
-    let numbers: HashMap<Reg, u32> = watched.iter().copied().zip(0..).collect();
+    let numbers: FxHashMap<Reg, u32> = watched.iter().zip(0..).collect();
     let index =
         |regs: &[Reg]| -> Box<[u32]> { regs.iter().filter_map(|reg| numbers.get(reg).copied()).collect() };
     for (at, touches) in touches.iter().enumerate() {
         let guard = guard_of(code, at);
         let mut all = guard.iter().chain(&touches.sources).chain(&touches.sinks).chain(&touches.writes);
-        if !all.clone().any(|reg| watched.contains(reg)) {
+        if !all.clone().any(|&reg| watched.contains(reg)) {
             continue;
         }
         let shuffled = shuffled(&code.instrs[at].op);
@@ -75,19 +73,65 @@ pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Ar
             sources: index(&touches.sources),
             sinks: index(&touches.sinks),
             writes: index(&written),
-            always: all.any(|reg| unwritten.contains(reg)),
+            always: all.any(|&reg| unwritten.contains(reg)),
         });
     }
     for callee in &mut code.callees {
         let own = |reg: &Reg| callee.saved.is_some_and(|range| lies_in(*reg, range));
-        callee.watched = index(&watched.iter().copied().filter(own).collect::<Vec<_>>());
+        callee.watched = index(&watched.iter().filter(own).collect::<Vec<_>>());
     }
     let register = |reg: Reg| WatchedRegister {
         reg,
         name: names.get(&reg).cloned().unwrap_or_else(|| Arc::from("?")),
-        unwritten: unwritten.contains(&reg),
+        unwritten: unwritten.contains(reg),
     };
-    code.watched = Watched { registers: watched.into_iter().map(register).collect(), numbers };
+    code.watched = Watched { registers: watched.iter().map(register).collect(), numbers };
+}
+
+/// A set of registers.
+#[derive(Clone, Debug)]
+struct Registers {
+    slots: Slots,
+    /// By class, then by number.
+    members: Vec<bool>,
+    count: usize,
+}
+
+impl Registers {
+    fn none(slots: Slots) -> Self {
+        Self { slots, members: vec![false; (slots.r + 2 * slots.d + slots.p) as usize], count: 0 }
+    }
+
+    fn index(&self, reg: Reg) -> usize {
+        let Slots { r, d, p } = self.slots;
+        (match reg {
+            Reg::R(R(i)) => i,
+            Reg::D(D(i)) => r + i,
+            Reg::P(P(i)) => r + d + i,
+            Reg::Q(D(i)) => r + d + p + i,
+        }) as usize
+    }
+
+    fn contains(&self, reg: Reg) -> bool {
+        self.members[self.index(reg)]
+    }
+
+    fn extend(&mut self, regs: impl IntoIterator<Item = Reg>) {
+        for reg in regs {
+            let at = self.index(reg);
+            self.count += usize::from(!std::mem::replace(&mut self.members[at], true));
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Reg> {
+        let Slots { r, d, p } = self.slots;
+        let class = |count: u32, reg: fn(u32) -> Reg| (0..count).map(reg);
+        let all = class(r, |i| Reg::R(R(i)))
+            .chain(class(d, |i| Reg::D(D(i))))
+            .chain(class(p, |i| Reg::P(P(i))))
+            .chain(class(d, |i| Reg::Q(D(i))));
+        all.zip(&self.members).filter(|(_, member)| **member).map(|(reg, _)| reg)
+    }
 }
 
 fn lies_in(reg: Reg, (from, to): (Slots, Slots)) -> bool {
@@ -138,20 +182,6 @@ fn partial_at_first(code: &Code) -> impl Fn(&Access) -> bool {
     }
 }
 
-fn is_shared(access: &Access) -> bool {
-    matches!(access.space, Space::Generic | Space::Shared | Space::SharedCluster)
-}
-
-/// Whether something undefined may be stored to shared memory.
-fn stores_to_shared(code: &Code, touches: &[Touches], watched: &BTreeSet<Reg>) -> bool {
-    code.instrs.iter().zip(touches).any(|(instr, touches)| match &instr.op {
-        Op::Memory(Memory::St(access, _) | Memory::StR(access, _)) => {
-            is_shared(access) && touches.sources.iter().any(|reg| watched.contains(reg))
-        }
-        _ => false,
-    })
-}
-
 /// Registers that hold arguments and results of calls.
 fn passed(code: &Code, touches: &[Touches]) -> Vec<Reg> {
     let places = code.callees.iter().flat_map(|callee| callee.params.iter().chain(&callee.returns));
@@ -172,18 +202,18 @@ fn guard_of(code: &Code, at: usize) -> Option<Reg> {
 }
 
 /// Adds to `watched` whatever is computed from it.
-fn spread(code: &Code, touches: &[Touches], watched: &mut BTreeSet<Reg>) {
+fn spread(code: &Code, touches: &[Touches], watched: &mut Registers) {
     loop {
-        let before = watched.len();
+        let before = watched.count;
         for (at, touches) in touches.iter().enumerate() {
             let guard = guard_of(code, at);
             let mut read = touches.sources.iter().chain(&guard);
-            let tainted = read.any(|reg| watched.contains(reg));
+            let tainted = read.any(|&reg| watched.contains(reg));
             if tainted && !matches!(code.instrs[at].op.properties().passes, Passes::Nothing) {
-                watched.extend(&touches.writes);
+                watched.extend(touches.writes.iter().copied());
             }
         }
-        if watched.len() == before {
+        if watched.count == before {
             return;
         }
     }
@@ -218,7 +248,7 @@ fn has(bits: &Bits, i: usize) -> bool {
 
 /// The registers of one function with a use that a path reaches before any write.
 fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize>) -> Vec<Reg> {
-    let mut numbers: HashMap<Reg, usize> = HashMap::new();
+    let mut numbers: FxHashMap<Reg, usize> = FxHashMap::default();
     let mut regs = vec![];
     for at in range.clone() {
         let t = &touches[at];
@@ -281,7 +311,7 @@ fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize
 }
 
 /// Notes what instruction `at` writes on every path.
-fn write(code: &Code, touches: &[Touches], at: usize, numbers: &HashMap<Reg, usize>, bits: &mut Bits) {
+fn write(code: &Code, touches: &[Touches], at: usize, numbers: &FxHashMap<Reg, usize>, bits: &mut Bits) {
     if code.instrs[at].guard == Guard::Always {
         touches[at].writes.iter().for_each(|reg| set(bits, numbers[reg]));
     }
