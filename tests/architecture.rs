@@ -1,5 +1,5 @@
-//! The rules of the house, checked on the source itself: which room may use which, where `unsafe` may stand, that no file
-//! is too long, and that nothing committed names a place on somebody's machine.
+//! Architecture rules, checked on the source: the dependencies of modules, where `unsafe` is allowed, that no file
+//! is too long, and that no committed file contains machine-specific paths.
 //!
 //! Each rule is a function from text to complaints, so that each is also shown a planted violation and a clean twin.
 

@@ -1,4 +1,4 @@
-//! What stands beside the instructions: raw lines, variables, printing, modules of several kernels.
+//! Features other than instructions: raw lines, variables, printing, modules of several kernels.
 
 #[path = "support/assemble.rs"]
 mod ptxas;

@@ -1,4 +1,4 @@
-//! What a launch has to say: findings, counts, printed lines.
+//! The report of a launch: findings, counts, printed text.
 
 pub(crate) mod checks;
 mod counts;
@@ -11,27 +11,27 @@ pub use crate::report::checks::Checks;
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
 
-/// What a launch reports in addition to its outputs.
+/// The results of a launch in addition to its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What device-side `printf` wrote, one string per call: by block, in the order of execution inside a block.
+    /// The output of device-side `printf`, one string per call: by block, in order of execution within a block.
     pub printed: Vec<String>,
-    /// Blocks of the grid.
+    /// The number of blocks in the grid.
     pub blocks: u64,
-    /// Work done, in all.
+    /// The total counts.
     pub counts: Counts,
-    /// Work done by each instruction that was executed, in the order of the text; empty when
+    /// The counts of each executed instruction, in the order of the text; empty if
     /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub lines: Vec<LineCounts>,
-    /// The products and sums of the kernel, and of what it calls, that are rounded once: see [`Contract`](super::Contract).
+    /// The products and sums in the kernel and its callees that are rounded once; see [`Contract`](super::Contract).
     pub contractions: Vec<Contraction>,
     /// Blocks of the device heap that the launch allocated and did not free, by the line of the call. This is not a finding: a later
     /// launch may free them.
     pub leaks: Vec<Leak>,
-    /// The findings that were found. Empty unless the launch went on after findings
-    /// ([`Sim::keep_going`](crate::Sim::keep_going)): otherwise the first is an error.
+    /// The findings. Empty unless the launch continues after findings
+    /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
     pub findings: Vec<Finding>,
-    /// Whether a finding ended the run, so that outputs and counts are of a part of it. Only with
+    /// Whether a finding ended the run, so that outputs and counts are incomplete. Only with
     /// [`Sim::keep_going`](crate::Sim::keep_going).
     pub stopped: bool,
 }
@@ -46,42 +46,42 @@ pub struct Contraction {
 }
 
 impl Report {
-    /// Whether nothing was found.
+    /// Returns whether there are no findings.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Does nothing if nothing was found.
+    /// Panics if there are findings; for tests.
     ///
     /// # Panics
-    /// If there are findings, with all of them in the message: this is for tests.
+    /// If there are findings; the message contains all of them.
     #[track_caller]
     pub fn assert_clean(&self) {
         let text: Vec<String> = self.findings.iter().map(Finding::to_string).collect();
         assert!(text.is_empty(), "the kernel is not clean:\n{}", text.join("\n\n"));
     }
 
-    /// Wavefronts of shared memory beyond those that the same accesses would take without bank conflicts.
+    /// Returns the shared-memory wavefronts in excess of those without bank conflicts.
     ///
-    /// Zero also when [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
+    /// Also 0 if [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub fn bank_conflicts(&self) -> u64 {
         self.counts.bank_conflicts()
     }
 
-    /// 32-byte sectors of global memory per request of a warp; 0 without requests.
+    /// Returns the number of 32-byte sectors of global memory per request of a warp; 0 without requests.
     ///
-    /// A warp that reads 32 consecutive, aligned words takes 4.
+    /// A warp that reads 32 consecutive, aligned words needs 4 sectors.
     pub fn sectors_per_request(&self) -> f64 {
         self.counts.sectors_per_request()
     }
 
-    /// Warp instructions of one class.
+    /// Returns the number of warp instructions of one class.
     pub fn instructions(&self, class: InstructionClass) -> u64 {
         let lines = self.lines.iter().filter(|line| line.class == class);
         lines.map(|line| line.counts.warp_instructions).sum()
     }
 
-    /// The instructions with the most warp instructions first.
+    /// Returns the instructions by decreasing number of warp instructions.
     pub fn hot_lines(&self) -> Vec<&LineCounts> {
         let mut lines: Vec<&LineCounts> = self.lines.iter().collect();
         lines.sort_by_key(|line| (std::cmp::Reverse(line.counts.warp_instructions), line.line, line.column));

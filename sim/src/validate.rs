@@ -1,7 +1,7 @@
-//! Is a text valid PTX? A second opinion to ptxas, without running anything.
+//! Validation of PTX without execution, as a second opinion to ptxas.
 //!
-//! The parser and the decoder of the simulator know syntax, names, types and operands; here stands what they need not know to run
-//! a text: the versions and targets that features are bound to.
+//! The simulator's parser and decoder check syntax, names, types and operands; this module checks what execution does not
+//! require: the versions and targets of features.
 
 mod features;
 mod target;
@@ -17,10 +17,10 @@ use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::validate::target::{Needs, Target, Version};
 
-/// Every error in a text, in its order: unknown or malformed instructions, wrong operands, undefined and doubly defined
-/// names, features that the module's `.version` or `.target` lack. `file` is the name that the errors give the text.
+/// Returns every error in a text, in order: unknown or malformed instructions, wrong operands, undefined and duplicate
+/// names, features that the module's `.version` or `.target` does not support. `file` is the file name in the errors.
 ///
-/// Valid here means what ptxas takes. Operands and qualifiers of instructions that the simulator does not support (textures,
+/// A text is valid if ptxas accepts it. Operands and qualifiers of instructions that the simulator does not support (textures,
 /// `tcgen05`, `multimem` …) are not checked.
 ///
 /// ```
@@ -40,12 +40,12 @@ pub fn validate(file: &str, text: &str) -> Vec<ParseError> {
     errors.into_iter().map(|error| error.in_file(file)).collect()
 }
 
-/// What a module may use.
+/// The features that a module may use.
 struct Features<'t> {
     text: &'t str,
     version: Version,
     target: Target,
-    /// What instructions demand, by mnemonic and number of operands.
+    /// The requirements of instructions, by mnemonic and number of operands.
     demands: FxHashMap<(*const Mnemonic, usize), Rc<[(Version, Needs)]>>,
     errors: Vec<ParseError>,
 }
@@ -135,7 +135,7 @@ impl<'t> Features<'t> {
         }
     }
 
-    /// One error at most for a place.
+    /// Records at most one error per position.
     fn demand(&mut self, pos: Pos, len: usize, what: impl Display, version: Version, needs: Needs) {
         let message = if self.version < version {
             format!("{what} needs version {version} of PTX; this is {}", self.version)

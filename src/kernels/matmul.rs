@@ -35,8 +35,9 @@ where
         k.describe(format!("D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {sizes}", T::NAME));
         k.block([128]);
         if divisor > 1 {
-            // Asynchronous copies leave so many registers that ptxas fits three blocks on a multiprocessor, by loading fragments right
-            // before they are multiplied. With two, all fragments of a stage are loaded ahead.
+            // With asynchronous copies, register usage is low enough for ptxas to fit three blocks on a multiprocessor, by
+            // loading fragments immediately before they are multiplied. With two blocks, all fragments of a stage are loaded
+            // ahead.
             k.min_blocks(2);
         }
         k.grid([n.tiles(128), m.tiles(128)]);

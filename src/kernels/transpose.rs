@@ -113,7 +113,7 @@ fn narrow<'k, T: TensorElement>(
 
     let (row, col) = (top + lane, left + group);
     let (last, step) = ((lane + sector) * pitch + group, m * AT_ONCE);
-    // Where the tile's rows of y begin, modulo 2^32: sectors divide that.
+    // The starts of the tile's rows of y, modulo 2^32, which is a multiple of the sector.
     let starts = successors(Some(col * m + top), |&start| Some(start + step));
     let held: Vec<_> = zip(0..TILE / AT_ONCE, starts)
         .map(|(pass, start)| {

@@ -1,7 +1,8 @@
-//! Traits that bound the operands of instructions: which types an instruction takes, and what converts to an operand.
+//! Traits that bound the operands of instructions: the types that an instruction accepts, and conversions to operands.
 //!
-//! The crate implements them for its own types; user code meets them in bounds and in error messages only. Traits that kernels name
-//! themselves, such as [`Element`](super::Element), [`Scope`](super::Scope) and [`State`](super::State), are in the module above.
+//! The crate implements them for its own types; users see them only in bounds and in error messages. Traits that kernels name
+//! explicitly, such as [`Element`](super::Element), [`Scope`](super::Scope) and [`State`](super::State), are in the parent
+//! module.
 
 pub use super::dim::IntoGrid;
 pub use super::flow::Counter;

@@ -15,12 +15,12 @@ use crate::{
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Known alignment of an element's address, up to 16 bytes.
+    /// Returns the known alignment of an element's address, up to 16 bytes.
     pub(super) fn alignment(&self, offset: &Offset) -> u32 {
         self.alignment_from(self.start_alignment(), offset)
     }
 
-    /// [`alignment`](Self::alignment) with the view's start known to be aligned to `start` bytes.
+    /// Returns the [`alignment`](Self::alignment) if the view's start is known to be aligned to `start` bytes.
     pub(super) fn alignment_from(&self, start: u64, offset: &Offset) -> u32 {
         let size = u64::from(T::SIZE);
         let mut align = gcd(start, offset.elements.unsigned_abs() * size);
@@ -32,7 +32,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         align as u32
     }
 
-    /// Known alignment of the view's start, up to 16 bytes.
+    /// Returns the known alignment of the view's start, up to 16 bytes.
     pub(super) fn start_alignment(&self) -> u64 {
         let size = u64::from(T::SIZE);
         let align = self.axes.iter().fold(gcd(u64::from(self.pointer.align()), 16), |align, axis| {
@@ -45,13 +45,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         gcd(align, gcd(self.inner.divisor(), 1 << self.swizzle.base()))
     }
 
-    /// Whether the view's first element is known to be aligned to `bytes`.
+    /// Returns whether the view's first element is known to be aligned to `bytes`.
     pub(super) fn begins_aligned(&self, bytes: u32) -> bool {
         let constant = self.offset.component(0).unsigned_abs() * u64::from(T::SIZE);
         gcd(self.start_alignment(), constant).is_multiple_of(bytes.into())
     }
 
-    /// Whether all rows of a tile `(row, col)` begin at multiples of `bytes`, with adjacent columns.
+    /// Returns whether all rows of a tile `(row, col)` start at multiples of `bytes`, with adjacent columns.
     pub(crate) fn has_aligned_rows(&self, bytes: u32) -> bool {
         let size = u64::from(T::SIZE);
         let steps: Vec<_> = self.layout.stride().leaves().collect();
@@ -67,8 +67,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         adjacent && rows.is_multiple_of(bytes.into()) && self.begins_aligned(bytes)
     }
 
-    /// How many adjacent elements from here are known to be inside or outside together, up to 16. `next` is the offset of the next
-    /// element in memory.
+    /// Returns the number of adjacent elements from here that are known to be entirely in or out of bounds, up to 16. `next` is
+    /// the offset of the next element in memory.
     pub(super) fn inside_together(&self, offset: &Offset, next: Option<&Offset>) -> u32 {
         let mut together = 16;
         for (axis, facts) in self.axes.iter().enumerate() {
@@ -81,12 +81,12 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         together as u32
     }
 
-    /// Whether some element of the view may be outside of the tensor.
+    /// Returns whether elements of the view may be out of the tensor's bounds.
     pub(super) fn has_edges(&self) -> bool {
         self.axes.iter().any(|axis| axis.extent.is_some())
     }
 
-    /// Element (`row`, `col`) of a matrix, with the condition under which it is within its extents.
+    /// Returns element (`row`, `col`) of a matrix, with the condition under which it is within the extents.
     #[track_caller]
     pub(crate) fn at_coord(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> CheckedPtr<'k, T, S, A> {
         let mut view = self.clone();
@@ -97,7 +97,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view.pointer_at(&offset).checked(view.contains(&offset))
     }
 
-    /// The swizzled address of `bytes` from the view's start: a part in registers, computed once in `start`, and a constant.
+    /// Returns the swizzled address of `bytes` from the view's start: a register part, computed once in `start`, and a
+    /// constant.
     #[track_caller]
     pub(super) fn swizzled(&self, bytes: i64, start: &mut Option<Val<'k, u32>>) -> Ptr<'k, T, S, A> {
         let (swizzle, inner) = (self.swizzle, self.inner);
@@ -109,7 +110,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             let start = *start.get_or_insert_with(|| permuted(inner, swizzle));
             return self.permuted(start ^ split.xor as u32, split.xor).byte_offset(split.add);
         }
-        // The sum may carry: only what the swizzle neither reads nor changes stays a constant.
+        // The sum may carry, so only bits that the swizzle neither reads nor changes remain constant.
         let period = swizzle.period() - 1;
         let (repeats, within) = (bytes & !period, bytes & period);
         let chunk = 1 << swizzle.base();
@@ -118,7 +119,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         pointer.byte_offset(repeats + below)
     }
 
-    /// Computes the swizzled offset of the view's start, for accesses that follow.
+    /// Computes the swizzled offset of the view's start for subsequent accesses.
     #[track_caller]
     pub(crate) fn prepare(&self) {
         if self.is_swizzled() && self.inner.as_constant().is_none() {
@@ -126,14 +127,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The pointer to a permuted offset, of which `constant` bytes were added to the view's start.
+    /// Returns the pointer to a permuted offset, of which `constant` bytes were added to the view's start.
     #[track_caller]
     fn permuted(&self, offset: Val<'k, u32>, constant: i64) -> Ptr<'k, T, S, A> {
         let align = gcd(gcd(self.inner.divisor(), constant.unsigned_abs()), 1 << self.swizzle.base());
         S::at_byte(self.pointer, offset).assume_aligned(gcd(align, 16).max(1) as u32)
     }
 
-    /// Whether the element at an offset is inside of the tensor.
+    /// Returns whether the element at an offset is within the tensor.
     #[track_caller]
     pub(super) fn contains(&self, offset: &Offset) -> Val<'k, bool> {
         let axes = self.axes.iter().zip(&offset.coords);
@@ -142,18 +143,18 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 }
 
 impl<'k> Axis<'k> {
-    /// Whether the coordinate that is `coord` from the view's first is inside of the tensor.
+    /// Returns whether the coordinate at distance `coord` from the view's first one is within the tensor.
     #[track_caller]
     pub(super) fn contains(&self, coord: i64) -> Val<'k, bool> {
         let Some(extent) = self.extent else { return true.into() };
-        // Coordinates past 32 bits are past every extent.
+        // Coordinates of more than 32 bits exceed every extent.
         let Ok(coord) = u32::try_from(coord) else { return false.into() };
         self.tile.unwrap_or_else(|| saturating_sum(self.at, coord.into())).lt(extent)
     }
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
-    /// Bytes of `count` adjacent elements that are inside along the axis that they run along, given that the first is.
+    /// Returns the bytes of `count` adjacent elements that are in bounds along their axis, given that the first is.
     #[track_caller]
     pub(super) fn valid_bytes(&self, first: &Offset, next: Option<&Offset>, count: u32) -> Val<'k, u32> {
         let along = next.and_then(|next| {
@@ -169,7 +170,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     }
 }
 
-/// The swizzled byte offset of one in a register.
+/// Returns the swizzled byte offset of a dynamic one.
 #[track_caller]
 fn permuted(offset: Val<'_, u32>, swizzle: Swizzle) -> Val<'_, u32> {
     let mask = ((1_u32 << swizzle.bits()) - 1) << swizzle.base();

@@ -1,7 +1,7 @@
-//! What views may not exceed: the tensor that they are views of.
+//! Bounds of views: the tensor that they are part of.
 //!
-//! Edges of a tensor made by [`Builder::tensor`](crate::ptx::Builder::tensor) are predicated. All other tensors have the elements of
-//! their layout and no more, so that a view beyond them is a mistake.
+//! Edges of a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor) are predicated. All other tensors have exactly
+//! the elements of their layout, so a view that extends past them is an error.
 
 use super::{
     element::TensorElement,
@@ -15,7 +15,7 @@ use crate::{
     ptx::Val,
 };
 
-/// First and last offset of a component: 0 counts elements, 1 + a coordinates along axis a.
+/// Returns the first and last offset of a component: 0 counts elements, 1 + a coordinates along axis a.
 pub(super) fn reach(layout: &Layout<Step>, component: usize) -> (i64, i64) {
     let leaves = layout.shape().leaves().zip(layout.stride().leaves());
     leaves.fold((0, 0), |(first, last), (&extent, step)| {
@@ -24,24 +24,24 @@ pub(super) fn reach(layout: &Layout<Step>, component: usize) -> (i64, i64) {
     })
 }
 
-/// Whether an index is known to be less than `end`.
+/// Returns whether an index is known to be less than `end`.
 fn is_below(index: Val<'_, u32>, end: i64) -> bool {
     u32::try_from(end).map_or(end > 0, |end| index.is_below(&end.into()))
 }
 
-/// The layout in elements, for errors.
+/// Returns the layout in elements, for errors.
 fn shown(layout: &Layout<Step>) -> String {
     elements_of(layout).map_or_else(|error| error.to_string(), |plain| plain.to_string())
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Refuses a division or composition that takes in more than the tensor's elements: it does not divide them.
+    /// Rejects a division or composition that extends past the tensor's elements because it does not divide them.
     #[track_caller]
     pub(super) fn check_view(&self, view: &Layout<Step>) {
         self.check_part(&self.layout, view);
     }
 
-    /// [`check_view`](Self::check_view) of a mode.
+    /// Applies [`check_view`](Self::check_view) to a mode.
     #[track_caller]
     pub(super) fn check_part(&self, mode: &Layout<Step>, view: &Layout<Step>) {
         for component in self.bounded() {
@@ -57,8 +57,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The components of steps along which no access is compared with an edge, so that no view may reach beyond this one: elements of a
-    /// tensor of constant layout, coordinates of a tile that is inside or outside as a whole.
+    /// Returns the components of steps along which accesses are not compared with an edge, so that no view may extend past this
+    /// one: elements of a tensor with constant layout, coordinates of a tile that is entirely in or out of bounds.
     fn bounded(&self) -> impl Iterator<Item = usize> {
         let elements = self.divided_whole.then_some(0);
         let settled = |axis: &Axis<'_>| axis.extent.is_none() || axis.tile.is_some();
@@ -67,13 +67,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             .chain((1..).zip(&self.axes).filter(move |(_, axis)| settled(axis)).map(|(at, _)| at))
     }
 
-    /// Whether steps of a mode are along a component that is not compared with an edge.
+    /// Returns whether steps of a mode are along a component that is not compared with an edge.
     fn is_bounded(&self, mode: &Layout<Step>) -> bool {
         self.bounded().any(|component| mode.stride().leaves().any(|step| step.component(component) != 0))
     }
 
-    /// Refuses an index that may be past the end of a mode, where no access is compared with an edge: it would leave the buffer. What
-    /// leaves a tensor in shared memory stays in the block, for the simulator to find.
+    /// Rejects an index that may be past the end of a mode along which accesses are not compared with an edge, because it would
+    /// leave the buffer. Accesses past a tensor in shared memory stay in the block and are reported by the simulator.
     #[track_caller]
     pub(super) fn check_index(&self, mode: &Layout<Step>, index: Val<'k, u32>) {
         let (most, extent) = (index.known().most(), mode.size());
@@ -86,7 +86,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Refuses a constant thread that is not there, and threads of which a block has fewer: the rest would be left undone.
+    /// Rejects a constant thread that does not exist, and more threads than the block has, because part of the work would be
+    /// omitted.
     #[track_caller]
     pub(super) fn check_threads(&self, index: Val<'k, u32>, threads: i64) {
         let k = self.kernel();
@@ -99,7 +100,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Refuses a thread that may not be there, where its part is not compared with an edge; `parts` is by thread.
+    /// Rejects a thread that may not exist if its part is not compared with an edge; `parts` is by thread.
     #[track_caller]
     pub(super) fn check_thread_exists(&self, index: Val<'k, u32>, threads: i64, parts: &Layout<Step>) {
         let most = index.known().most();
@@ -112,7 +113,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Refuses a constant coordinate past the end, where no access is compared with an edge.
+    /// Rejects a constant coordinate past the end along which accesses are not compared with an edge.
     #[track_caller]
     pub(super) fn check_coord(&self, coord: &Indices<'k>) {
         if let Some((index, extent)) = self.outside(&self.layout, coord) {
@@ -121,7 +122,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The first constant of a coordinate that lies outside of its mode, and the mode's extent.
+    /// Returns the first constant of a coordinate that is out of bounds in its mode, and the mode's extent.
     fn outside(&self, layout: &Layout<Step>, coord: &Indices<'k>) -> Option<(i64, i64)> {
         match coord {
             Tuple::Leaf(Index::Constant(index)) => {
@@ -136,7 +137,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 }
 
-/// The first constant of a coordinate that lies outside of its mode of a fragment's shape, and the mode's extent.
+/// Returns the first constant of a coordinate that is out of bounds in its mode of a fragment's shape, and the mode's extent.
 pub(super) fn outside(shape: &IntTuple, coord: &Indices<'_>) -> Option<(i64, i64)> {
     match coord {
         Tuple::Leaf(Index::Constant(index)) => {

@@ -1,4 +1,4 @@
-//! Tensors made from pointers and layouts.
+//! Construction of tensors from pointers and layouts.
 
 use super::{
     element::TensorElement,
@@ -12,23 +12,23 @@ use crate::{
     ptx::{Builder, Dim, Element, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
-/// Stands for an extent that only the launch knows, in a tensor of so many modes: their product stays within 64 bits. Coordinates
-/// past it run on.
+/// Returns the placeholder for a dynamic extent in a tensor of `modes` modes, such that their product fits in 64 bits.
+/// Coordinates past it are extrapolated.
 fn run_time_extent(modes: usize) -> i64 {
     DYNAMIC_EXTENT.min(1 << (62 / modes.max(1)))
 }
 
-/// Most elements of a tile along a mode whose extent only the launch knows.
+/// The maximum extent of a tile along a mode with a dynamic extent.
 pub(super) const MOST_TILE: u32 = 1 << 16;
 
-/// Most coordinates of a global tensor along a mode: a launch refuses more. Coordinates have 32 bits, and the last tile of them is
-/// kept past every edge.
+/// The maximum number of coordinates of a global tensor along a mode, which launches check. Coordinates have 32 bits, and the
+/// last tile of coordinates is reserved, so that it is past every edge.
 pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
 
-/// Most elements of a shared tensor: no block has as many bytes.
+/// The maximum number of elements of a shared tensor; no block has that many bytes.
 const MOST_SHARED: i64 = 1 << 20;
 
-/// How a tensor in shared memory lies: a layout in elements, and a swizzle of byte addresses.
+/// The layout of a tensor in shared memory: a layout in elements, and a swizzle of byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLayout {
     layout: Layout,
@@ -36,21 +36,21 @@ pub struct SharedLayout {
 }
 
 impl SharedLayout {
-    /// A layout in elements under a swizzle of byte addresses.
+    /// Returns a layout in elements with a swizzle of byte addresses.
     #[must_use]
     pub fn swizzled(layout: Layout, swizzle: Swizzle) -> Self {
         Self { layout, swizzle }
     }
 
-    /// Alignment of the first byte: the period of the swizzle, and at least 16.
+    /// Returns the alignment of the first byte: the period of the swizzle, at least 16.
     pub(crate) fn alignment(&self) -> u32 {
         u32::try_from(self.swizzle.period()).unwrap_or(1024).clamp(16, 1024)
     }
 
-    /// Coordinates to bytes, as a value to query for bank conflicts.
+    /// Returns the layout from coordinates to bytes, to query for bank conflicts.
     ///
     /// # Errors
-    /// If an offset passes 64 bits.
+    /// If an offset exceeds 64 bits.
     pub fn bytes<T: Element>(&self) -> Result<ComposedLayout, TensorError> {
         Ok(ComposedLayout::new(self.swizzle, 0, self.layout.scaled(T::SIZE.into())?))
     }
@@ -68,7 +68,7 @@ impl From<&Layout> for SharedLayout {
     }
 }
 
-/// An integer layout with steps in elements.
+/// Returns an integer layout with steps in elements.
 pub(super) fn in_elements(layout: &Layout) -> Layout<Step> {
     let stride = layout.stride().map(|&stride| Step::along(0, stride));
     Layout::with_stride(layout.shape().clone(), stride).unwrap_or_else(|_| nothing())
@@ -79,13 +79,13 @@ fn nothing() -> Layout<Step> {
 }
 
 impl<'k> Builder<'k> {
-    /// A tensor in global memory: `k.tensor(a, [m, k], [1, m])` is column-major. Extents and strides are integers or registers;
-    /// a stride that the host knows costs no instruction. A launch checks that the buffer contains the tensor.
+    /// Returns a tensor in global memory: `k.tensor(a, [m, k], [1, m])` is column-major. Extents and strides are integers or
+    /// registers; static strides cost no instructions. Each launch checks that the buffer contains the tensor.
     ///
     /// Rejected when the kernel is built: a pointer that is not a buffer parameter, and extents or strides that a launch cannot
-    /// compute, unless `unsafe` code vouches for the pointer ([`Ptr::assume_valid`]).
+    /// compute, unless `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
     ///
-    /// Coordinates have 32 bits, offsets 64: a launch refuses more than 2³² − 2¹⁶ coordinates along a mode.
+    /// Coordinates have 32 bits, offsets 64: a launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor<T: TensorElement, A, const R: usize>(
@@ -114,9 +114,9 @@ impl<'k> Builder<'k> {
         Tensor { axes, divided_whole: false, ..Tensor::of(pointer, Layout::concat(modes), Swizzle::NONE) }
     }
 
-    /// A tensor in global memory whose layout the host knows. Nothing is predicated: tiles must divide it, and an index in a
-    /// register must be known to be less than its mode's extent, by the block's shape, the grid, a loop's count, a mask or a
-    /// comparison around it. What is not is refused when the kernel is built.
+    /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide it, and a
+    /// dynamic index must be known to be less than its mode's extent, from the block's shape, the grid, a loop count, a
+    /// mask or an enclosing comparison. Otherwise, it is rejected when the kernel is built.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(
@@ -133,11 +133,11 @@ impl<'k> Builder<'k> {
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 
-    /// A tensor in the block's shared memory with nothing in it: it can be written; waiting for what was written gives the view to read
-    /// ([`Pending::wait`](super::Pending::wait)).
+    /// Allocates an uninitialized tensor in the block's shared memory, which can be written; waiting for the data returns the
+    /// view to read ([`Pending::wait`](super::Pending::wait)).
     ///
-    /// A layout in which two coordinates share an address is refused, as are one of more than 2²⁰ elements and a swizzle that would
-    /// split elements.
+    /// Rejected when the kernel is built: a layout in which two coordinates share an address, more than 2²⁰ elements, and a
+    /// swizzle that would split elements.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(
@@ -161,14 +161,14 @@ impl<'k> Builder<'k> {
             self.refuse(format!("{swizzle} splits elements of {} bytes", T::SIZE));
         }
         let count = u32::try_from(layout.cosize()).unwrap_or(u32::MAX / 16);
-        // What a swizzle sends past the end stays within its period.
+        // The swizzle may permute up to the end of its period.
         let bytes = (count * T::SIZE).next_multiple_of(u32::try_from(swizzle.period()).unwrap_or(1));
         let pointer = self.shared_aligned::<T>(bytes.div_ceil(T::SIZE), align);
         Tensor::of(pointer.assume_access(), in_elements(&layout), swizzle)
     }
 }
 
-/// Whether each stride is beyond what the smaller ones reach: then no two coordinates share an offset.
+/// Returns whether each stride exceeds the span of the smaller ones, so that no two coordinates share an offset.
 fn strides_are_apart(layout: &Layout) -> bool {
     let leaves = layout.shape().leaves().zip(layout.stride().leaves());
     let mut modes: Vec<(i64, i64)> =
@@ -182,7 +182,7 @@ fn strides_are_apart(layout: &Layout) -> bool {
     })
 }
 
-/// Which two coordinates of a layout share an offset, if any do.
+/// Returns two coordinates of a layout that share an offset, if there are any.
 fn aliases(layout: &Layout) -> Option<String> {
     if strides_are_apart(layout) {
         return None;
@@ -200,7 +200,7 @@ fn aliases(layout: &Layout) -> Option<String> {
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// A tensor over shared memory that is there already, aligned as its swizzle wants.
+    /// Returns a tensor over allocated shared memory, which must be aligned as the swizzle requires.
     pub(crate) fn at(pointer: Ptr<'k, T, Shared, A>, lies: &SharedLayout) -> Self {
         Tensor::of(pointer, in_elements(&lies.layout), lies.swizzle)
     }

@@ -1,4 +1,4 @@
-//! `copy`, which chooses how elements move.
+//! `copy`, which selects the instructions of a copy.
 
 use std::panic::Location;
 
@@ -11,22 +11,22 @@ use super::{
 };
 use crate::ptx::{Builder, CpAsyncCache, Features, RegId, Val};
 
-/// Most elements that one call moves: beyond, a tensor was not sliced.
+/// The maximum number of elements per call; more indicate a tensor that was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
 
-/// Copies `src` to `dst`, element by element in the order of their shapes, each in the way that moves it best:
+/// Copies `src` to `dst`, element by element in the order of their shapes, with the best instructions for each part:
 ///
-/// - the widest accesses, up to 16 bytes, that both layouts and what is known of the addresses' alignment allow;
-/// - from global to shared memory, `cp.async` where the target has it and an access has 4, 8 or 16 bytes;
-/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) where one side is a thread's part of a product's operand
-///   ([`MmaThread::partition`](super::MmaThread::partition), also sliced along its rest modes), the other a fragment of its shape,
-///   and the matrices' rows lie side by side and aligned for all threads: the widest that fits, plain or transposed. All lanes of
-///   a warp must come to such a copy, as to the product itself;
-/// - elements past the edges of a tensor made by [`Builder::tensor`] are 0 when read and not written.
+/// - the widest accesses, up to 16 bytes, that both layouts and the known alignment of the addresses allow;
+/// - from global to shared memory, `cp.async` if the target supports it and an access has 4, 8 or 16 bytes;
+/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) if one side is a thread's part of a product's
+///   operand ([`MmaThread::partition`](super::MmaThread::partition), also sliced along its rest modes), the other a fragment of
+///   its shape, and the rows of the matrices are contiguous and aligned for all threads: the widest form that fits, plain or
+///   transposed. All lanes of a warp must execute such a copy, as the product itself;
+/// - elements past the edges of a tensor created by [`Builder::tensor`] are read as 0 and not written.
 ///
-/// What goes to shared memory is [`Pending`](super::Pending) whichever way it goes.
+/// Data copied to shared memory are [`Pending`](super::Pending), regardless of the instructions.
 ///
-/// Refused when the kernel is built: sizes that differ, and more elements than a thread can have.
+/// Rejected when the kernel is built if the sizes differ, or if there are more elements than a thread can process.
 #[doc(alias = "copyto!")]
 #[doc(alias = "cucopyto!")]
 #[track_caller]
@@ -44,10 +44,10 @@ pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Sou
     })
 }
 
-/// [`copy`] of only those elements for which `predicates` hold; the others are neither read nor written.
+/// Copies only the elements for which `predicates` hold, like [`copy`]; the others are neither read nor written.
 ///
-/// A vector moves whole where its elements share a predicate. Always through registers: `cp.async` would write zeros where an
-/// element must keep its value.
+/// A vector is moved as a whole if its elements share a predicate. Data always pass through registers, because `cp.async` would
+/// write zeros to elements that must be preserved.
 #[track_caller]
 pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     predicates: &Predicates<'k>,
@@ -62,7 +62,7 @@ pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     })
 }
 
-/// [`copy`] of a thread's parts, whose order is the caller's: tells whether the data arrive later.
+/// Copies a thread's parts in the caller's order, like [`copy`], and returns whether the copy is asynchronous.
 #[track_caller]
 pub(crate) fn copy_issued<'k, T: TensorElement>(
     dst: &impl Destination<'k, T>,
@@ -73,17 +73,17 @@ pub(crate) fn copy_issued<'k, T: TensorElement>(
     transfer(to, from, None, &how)
 }
 
-/// How elements are moved.
+/// The constraints on the instructions of a copy.
 pub(super) struct How {
-    /// Widest access in bytes.
+    /// The maximum width of an access in bytes.
     pub(super) widest: u32,
     /// Whether every access must have that width.
     pub(super) exactly: bool,
-    /// Whether `cp.async` may be used, and how it uses the caches.
+    /// Whether `cp.async` may be used, and the caches that it uses.
     pub(super) asynchronous: Option<CpAsyncCache>,
-    /// Whether nothing else may.
+    /// Whether only `cp.async` may be used.
     pub(super) always_asynchronous: bool,
-    /// What asks for it, for errors.
+    /// The operation, for errors.
     pub(super) what: String,
 }
 
@@ -94,7 +94,7 @@ impl How {
     }
 }
 
-/// Moves all elements, and tells whether some of them arrive later.
+/// Moves all elements, and returns whether some of them are copied asynchronously.
 #[track_caller]
 pub(super) fn transfer<'k, T: TensorElement>(
     dst: Side<'k, T>,
@@ -163,7 +163,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
         }
         let keep = predicates.is_some();
         match to.target_registers(&step) {
-            // Directly into the fragment's own registers.
+            // Load directly into the fragment's registers.
             Some(words) => {
                 let exists = if keep { both(exists, condition) } else { exists };
                 from.read(&step, exists, keep, Some(words));
@@ -180,11 +180,11 @@ pub(super) fn transfer<'k, T: TensorElement>(
     asynchronous
 }
 
-/// What was loaded, on its way to the destination.
+/// Loaded data, its condition, and the move to the destination.
 type Loaded<'k, T> = (Data<'k, T>, Val<'k, bool>, Move);
 
-/// Parts that were loaded one by one as the accesses that the destination alone allows: elements that a row of global memory has at any
-/// address fill whole registers, and a vector in shared memory.
+/// Joins individually loaded parts into the accesses that the destination allows: elements of a row of global memory at an
+/// unaligned address fill whole registers, and a vector in shared memory.
 #[track_caller]
 fn joined<'k, T: TensorElement>(
     loaded: Vec<Loaded<'k, T>>,
@@ -214,7 +214,7 @@ fn joined<'k, T: TensorElement>(
     joined
 }
 
-/// The words that elements and words make up in order.
+/// Packs elements into words, and returns all words in order.
 #[track_caller]
 fn words_of<'k, T: TensorElement>(parts: impl Iterator<Item = Data<'k, T>>, k: Builder<'k>) -> Vec<RegId> {
     let (mut words, mut elements) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
-//! One lane's part of a view that a warp moves together.
+//! A lane's part of a view that a warp moves together.
 //!
-//! The part's start is that of lane 0 until an access needs this lane's own: a matrix instruction takes addresses of other lanes'
-//! elements, which the part alone does not tell.
+//! The part's start is that of lane 0 until an access requires this lane's: a matrix instruction uses addresses of other lanes'
+//! elements, which cannot be derived from the part alone.
 
 use std::rc::Rc;
 
@@ -11,21 +11,21 @@ use crate::{
     ptx::Val,
 };
 
-/// How the lanes of a warp share a view: lane number to step, and this thread's lane.
+/// The distribution of a view over the lanes of a warp: the layout lane number → step, and this thread's lane.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes<'k> {
-    /// 32 lanes.
+    /// The layout of 32 lanes.
     pub(super) layout: Layout<Step>,
     pub(super) lane: Val<'k, u32>,
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Lane 0's view as that of lane `lane`, by a layout of 32 lanes.
+    /// Converts lane 0's view to that of lane `lane`, by a layout of 32 lanes.
     pub(super) fn in_lanes(self, layout: Layout<Step>, lane: Val<'k, u32>) -> Self {
         Self { lanes: Some(Rc::new(Lanes { layout, lane })), ..self }
     }
 
-    /// The view with this lane's start added.
+    /// Returns the view with this lane's start added.
     #[track_caller]
     pub(super) fn resolved(&self) -> Self {
         let mut view = self.clone();
@@ -35,7 +35,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Moves the view's start by the value of `mode` at `index`.
+    /// Advances the view's start by the value of `mode` at `index`.
     #[track_caller]
     pub(super) fn add_coordinate(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {
         self.check_index(mode, index);
@@ -48,14 +48,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.advance(moved);
     }
 
-    /// The part of lane `lane` of a warp, by a (thread, value) layout onto the view's elements.
+    /// Returns lane `lane`'s part of the view, by a (thread, value) layout onto the view's elements.
     #[track_caller]
     pub(crate) fn lane_part(&self, tv: &TvLayout, lane: Val<'k, u32>) -> Self {
         let (part, threads) = self.part_by(tv.layout());
         part.in_lanes(threads, lane)
     }
 
-    /// The part of thread `thread`, by a (thread, value) layout onto the view's elements.
+    /// Returns thread `thread`'s part of the view, by a (thread, value) layout onto the view's elements.
     #[track_caller]
     pub(crate) fn part_of(&self, tv: &Layout, thread: Val<'k, u32>) -> Self {
         let (mut part, threads) = self.part_by(tv);
@@ -63,8 +63,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         part
     }
 
-    /// The rectangle of `size` elements that begins at coordinate `at`, counted in rectangles of `unit` elements. Its elements must have
-    /// the layout of the first ones: those of a nested mode do not carry from one block into the next.
+    /// Returns the rectangle of `size` elements that starts at coordinate `at`, in units of rectangles of `unit` elements. Its
+    /// elements must have the layout of the first ones: nested modes do not carry from one block into the next.
     #[track_caller]
     pub(crate) fn rectangle(&self, size: [u32; 2], unit: [u32; 2], at: [Val<'k, u32>; 2]) -> Self {
         let first = self.layout.compose(Tiler::from((size[0], size[1])));
@@ -85,7 +85,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Thread 0's part, and what the other threads add.
+    /// Returns thread 0's part, and the layout of the other threads' offsets.
     #[track_caller]
     fn part_by(&self, tv: &Layout) -> (Self, Layout<Step>) {
         let parts = self.layout.compose(tv).and_then(|tv| Ok((tv.mode(0)?, tv.mode(1)?)));

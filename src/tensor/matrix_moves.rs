@@ -1,8 +1,8 @@
 //! Copies between shared memory and fragments as `ldmatrix` and `stmatrix`, derived from the layouts of both.
 //!
-//! A register of a fragment is a matrix of 8 rows of 16 bytes if lane 4g + t has, of row g, the t-th word (plain), or of row
-//! 2t + e, column g as its e-th half (transposed). One instruction moves 4, 2 or 1 of them; lane 8m + r passes the address of row r of
-//! matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
+//! A register of a fragment is part of a matrix of 8 rows of 16 bytes if lane 4g + t contains the t-th word of row g (plain),
+//! or column g of row 2t + e as its e-th half (transposed). One instruction moves 4, 2 or 1 matrices; lane 8m + r provides the
+//! address of row r of matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
 
 use arrayvec::ArrayVec;
 
@@ -14,28 +14,29 @@ use crate::{
     ptx::{Features, Ptr, ReadWrite, RegId, Shared},
 };
 
-/// Which of the two a copy is.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Load,
     Store,
 }
 
-/// How the words of a part make up matrices.
+/// The matrices that the words of a part form.
 struct Matrices {
     transposed: bool,
-    /// Elements from one row of a matrix to the next.
+    /// The distance in elements between the rows of a matrix.
     row: i64,
-    /// Each matrix: its register, and its first element relative to the view's start.
+    /// The register of each matrix, and its first element relative to the view's start.
     all: Vec<(RegId, i64)>,
 }
 
-/// Bytes of a matrix's row.
+/// The length of a matrix row in bytes.
 const ROW_BYTES: i64 = 16;
-/// Rows of a matrix.
+/// The number of rows of a matrix.
 const ROWS: i64 = 8;
 
-/// Moves between a lane's part of shared memory and a fragment of the same shape, if both are made of matrices; `false` if not.
+/// Moves data between a lane's part of shared memory and a fragment of the same shape, if both consist of matrices; otherwise,
+/// returns `false`.
 #[track_caller]
 pub(super) fn move_matrices<'k, T: TensorElement>(
     direction: Direction,
@@ -51,7 +52,7 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
     }
     let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
     let mut rest = all.as_slice();
-    // Most instructions address their rows by the same steps from the first one.
+    // Most instructions use the same steps between their rows.
     let mut last: Option<([(i64, i64); 3], Rows<'k, T>)> = None;
     while let Some(&(_, first)) = rest.first() {
         let count = [4, 2, 1].into_iter().find(|&count| is_affine(rest, count)).unwrap_or(1);
@@ -79,14 +80,14 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
     true
 }
 
-/// The rows whose addresses the lanes pass to an instruction.
+/// The rows whose addresses the lanes provide to an instruction.
 struct Rows<'k, T> {
     view: Tensor<'k, Shared, T, ReadWrite>,
     line: Line<'k, T, Shared, ReadWrite>,
 }
 
 impl<'k, T: TensorElement> Rows<'k, T> {
-    /// Rows by the digits of the lane's number: extents and steps in elements.
+    /// Creates the rows from the digits of the lane number: extents and steps in elements.
     #[track_caller]
     fn new(memory: &Tensor<'k, Shared, T, ReadWrite>, digits: [(i64, i64); 3]) -> Option<Self> {
         let shape: IntTuple = digits.iter().map(|(extent, _)| *extent).collect();
@@ -97,15 +98,16 @@ impl<'k, T: TensorElement> Rows<'k, T> {
         Some(Self { line: view.line(), view })
     }
 
-    /// The lane's row of the matrices that begin at element `first` of the view.
+    /// Returns the address of the lane's row of the matrices that start at element `first` of the view.
     #[track_caller]
     fn pointer_at(&mut self, first: i64) -> Ptr<'k, T, Shared, ReadWrite> {
         self.line.pointer_at(&self.view, &Offset { elements: first, ..Offset::default() })
     }
 }
 
-/// The matrices of one instruction in the order of its registers. What is transposed is operand B of a product, whose registers for one
-/// column of the result are a pair along k, the rows in memory: in neighboring registers they need no moves before an `mma`.
+/// Returns the matrices of one instruction in the order of its registers. Transposed matrices are operand B of a product, whose
+/// registers for one column of the result are a pair along k, the rows in memory: in adjacent registers, they need no moves
+/// before an `mma`.
 fn in_operand_order(group: &[(RegId, i64)], transposed: bool, rows: i64) -> ArrayVec<(RegId, i64), 4> {
     match *group {
         [a, b, c, d] if transposed && b.1 - a.1 != rows && c.1 - a.1 == rows => [a, c, b, d].into(),
@@ -113,7 +115,7 @@ fn in_operand_order(group: &[(RegId, i64)], transposed: bool, rows: i64) -> Arra
     }
 }
 
-/// Whether the first `count` matrices are at `first + (m & 1) · a + (m >> 1) · b`, as one address layout requires.
+/// Returns whether the first `count` matrices are at `first + (m & 1) · a + (m >> 1) · b`, as a single address layout requires.
 fn is_affine(matrices: &[(RegId, i64)], count: usize) -> bool {
     match matrices.get(..count) {
         Some([(_, a), (_, b), (_, c), (_, d)]) => b - a == d - c,
@@ -123,7 +125,7 @@ fn is_affine(matrices: &[(RegId, i64)], count: usize) -> bool {
 }
 
 impl Matrices {
-    /// The matrices of a lane's part of shared memory, in the order of the fragment's registers.
+    /// Returns the matrices of a lane's part of shared memory, in the order of the fragment's registers.
     fn of<T: TensorElement>(
         memory: &Tensor<'_, Shared, T, ReadWrite>,
         fragment: &Fragment<'_, T>,
@@ -136,7 +138,7 @@ impl Matrices {
         if memory.size() != fragment.size() || T::SIZE > 4 || !memory.begins_aligned(ROW_BYTES as u32) {
             return None;
         }
-        // Lane 4g + t: t along one direction, g along the other.
+        // Lane 4g + t: t is the index along one direction, g along the other.
         let [t, g] = lane_steps(&lanes.layout)?;
         let offsets = memory.offsets(memory.size());
         let between = if per_word > 1 { offsets[1].elements - offsets[0].elements } else { 1 };
@@ -160,7 +162,7 @@ impl Matrices {
     }
 }
 
-/// Elements that 1 and 4 more lanes add, if lanes 4g + t add `t` times the one and `g` times the other.
+/// Returns the steps in elements of 1 and 4 lanes, if lane 4g + t is at `t` times the first plus `g` times the second.
 fn lane_steps(lanes: &Layout<Step>) -> Option<[i64; 2]> {
     let at = |lane: i64| lanes.index(lane).component(0);
     let (t, g) = (at(1), at(4));

@@ -18,55 +18,55 @@ use crate::{
     ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, Space, State, Val, Visitor},
 };
 
-/// A layout's steps in elements alone.
+/// Returns the layout of a layout's element steps.
 pub(super) fn elements_of(layout: &Layout<Step>) -> Result<Layout, LayoutError> {
     Layout::new(layout.shape().clone(), layout.stride().map(|step| step.component(0)))
 }
 
-/// A mode of the original tensor, along which a view may reach past the edge.
+/// A mode of the original tensor along which a view may extend past the edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis<'k> {
-    /// Coordinate of the view's first element.
+    /// The coordinate of the view's first element.
     pub(super) at: Val<'k, u32>,
-    /// Number of coordinates; `None` if the view is known to be inside.
+    /// The number of coordinates; `None` if the view is known to be in bounds.
     pub(super) extent: Option<Val<'k, u32>>,
-    /// Elements from one coordinate to the next.
+    /// The distance in elements between consecutive coordinates.
     pub(super) stride: Val<'k, u32>,
-    /// First coordinate of a tile that is inside or outside as a whole, of which the view is a part.
+    /// The first coordinate of an enclosing tile that is entirely in or out of bounds.
     pub(super) tile: Option<Val<'k, u32>>,
 }
 
 impl Axis<'_> {
-    /// Whether only the launch knows the stride.
+    /// Returns whether the stride is dynamic.
     pub(super) fn has_dynamic_stride(&self) -> bool {
         self.stride.as_constant().is_none()
     }
 }
 
-/// Elements `T` in global or shared memory, seen through a layout.
+/// Elements `T` in global or shared memory, with a layout.
 ///
-/// The layout is known to the host; extents and strides of a matrix may be registers. The start of the view is in the coordinates of
-/// its axes, which an access multiplies by their strides, or in the pointer if it has no axes; static parts fold into constant offsets.
-/// Cloning gives another view of the same memory.
+/// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by the
+/// coordinates of its axes, which an access multiplies by their strides, or by the pointer if it has no axes; static parts fold
+/// into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Layout<Step>,
     pub(super) axes: ArrayVec<Axis<'k>, MAX_AXES>,
-    /// Constant elements from the pointer to coordinate 0, and coordinates from the axes' own.
+    /// The constant distance in elements from the pointer to coordinate 0, and constant coordinates relative to the axes.
     pub(super) offset: Step,
     pub(super) swizzle: Swizzle,
-    /// Bytes that are added before the swizzle; without a swizzle they are in the pointer.
+    /// The bytes added before the swizzle; without a swizzle, they are part of the pointer.
     pub(super) inner: Val<'k, u32>,
-    /// Whether tiles must divide the tensor: its layout has a fixed number of elements.
+    /// Whether tiles must divide the tensor, because its layout has a fixed number of elements.
     pub(super) divided_whole: bool,
-    /// Set in one lane's part of a warp's view, whose start the lane has not been added to.
+    /// Set in a lane's part of a warp's view, to whose start the lane's offset has not been added.
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
-    /// In shared memory, the view that threads share before each takes its part.
+    /// In shared memory, the view of which all threads take their parts.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
 }
 
 impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
-    /// The same view through another pointer to the same address.
+    /// Returns the same view through another pointer to the same address.
     pub(super) fn through<B>(&self, pointer: Ptr<'k, T, S, B>) -> Tensor<'k, S, T, B> {
         self.seen(pointer, self.layout.clone())
     }
@@ -85,7 +85,7 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The same memory seen through another layout.
+    /// Returns the same memory with another layout.
     pub(super) fn with_layout(&self, layout: Layout<Step>) -> Self {
         self.seen(self.pointer, layout)
     }
@@ -122,54 +122,54 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.pointer.kernel()
     }
 
-    /// Extents of the view; those known only at launch are placeholders.
+    /// Returns the extents of the view; placeholders for dynamic ones.
     #[must_use]
     pub fn shape(&self) -> &IntTuple {
         self.layout.shape()
     }
 
-    /// Number of elements of the view.
+    /// Returns the number of elements of the view.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// Elements of mode `index`; 1 past the last.
+    /// Returns the number of elements of mode `index`; 1 past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)
     }
 
-    /// Number of modes.
+    /// Returns the number of modes.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
-    /// The layout in elements, without the strides that are known only at launch.
+    /// Returns the layout in elements, without dynamic strides.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// Those of [`Layout::new`].
     pub fn element_layout(&self) -> Result<Layout, LayoutError> {
         elements_of(&self.layout)
     }
 
-    /// Which axes have strides that only the launch knows.
+    /// Returns which axes have dynamic strides.
     fn dynamic(&self) -> [bool; MAX_AXES] {
         std::array::from_fn(|axis| self.axes.get(axis).is_some_and(|axis| axis.has_dynamic_stride()))
     }
 
-    /// The offsets of the view's first `count` elements.
+    /// Returns the offsets of the view's first `count` elements.
     pub(super) fn offsets(&self, count: i64) -> Vec<Offset> {
         offsets(&self.layout, &self.offset, self.dynamic(), count.min(self.size()))
     }
 
-    /// The offset of one element.
+    /// Returns the offset of one element.
     pub(super) fn offset_of(&self, element: i64) -> Offset {
         offset_of(&self.layout, &self.offset, self.dynamic(), element)
     }
 
-    /// The same view with another layout, or unchanged with the algebra's reason recorded.
+    /// Returns the same view with another layout; if the algebra returned an error, records it and returns the view unchanged.
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<Layout<Step>, impl Into<TensorError>>) -> Self {
         match layout {
@@ -184,7 +184,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The elements that `tiler` selects, mode by mode. Refused when the kernel is built: more than the tensor has.
+    /// Returns the elements that `tiler` selects, mode by mode. Rejected when the kernel is built if it selects more than the
+    /// tensor has.
     #[doc(alias = "composition")]
     #[must_use]
     #[track_caller]
@@ -199,14 +200,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.relaid(composed)
     }
 
-    /// `((tile, …), (rest, …))`: see [`Layout::zipped_divide`].
+    /// Returns `((tile, …), (rest, …))`; see [`Layout::zipped_divide`].
     #[must_use]
     #[track_caller]
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Self {
         self.relaid(self.layout.zipped_divide(tiler))
     }
 
-    /// Modes `begin..end` gathered into one.
+    /// Groups modes `begin..end` into one.
     #[doc(alias = "group_modes")]
     #[must_use]
     #[track_caller]
@@ -214,13 +215,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.relaid(self.layout.group(begin, end))
     }
 
-    /// The modes in reverse: for a matrix, its transpose.
+    /// Returns the modes in reverse order: for a matrix, its transpose.
     #[must_use]
     pub fn transpose(&self) -> Self {
         self.with_layout(self.layout.transpose())
     }
 
-    /// The same memory as elements of another type, of any size.
+    /// Reinterprets the memory as elements of another type, of any size.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {
@@ -253,14 +254,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.swizzle.bits() > 0
     }
 
-    /// The view that all threads share, of which this one is a thread's part.
+    /// Returns the view shared by all threads, of which this is one thread's part.
     pub(super) fn whole(&self) -> Tensor<'k, S, T, ReadWrite> {
         self.shared_view.as_deref().cloned().unwrap_or_else(|| self.through(self.pointer.assume_access()))
     }
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// The tensor for reading and writing, without a proof that anything arrived: for programs that order their accesses themselves.
+    /// Returns the tensor for reading and writing, without a proof that copies have completed, for programs that order their
+    /// accesses themselves.
     #[must_use]
     pub fn unchecked(&self) -> Tensor<'k, Shared, T, ReadWrite> {
         self.through(self.pointer.assume_access())
@@ -272,15 +274,15 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
-    /// The tensor for reading alone.
+    /// Returns the tensor restricted to reads.
     #[must_use]
     pub fn read_only(&self) -> Tensor<'k, S, T, Read> {
         self.through(self.pointer.read_only())
     }
 }
 
-/// A view is loop state: its registers change from one iteration to the next, its layout does not. Constant offsets become part of
-/// the registers, so that views that differ only in those follow each other.
+/// A view is loop state: its registers may change between iterations, its layout may not. Constant offsets are added to
+/// the registers, so that views that differ only in these can replace each other.
 impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {

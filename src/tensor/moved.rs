@@ -1,4 +1,4 @@
-//! What registers add to the start of a view.
+//! The dynamic offset of a view's start.
 
 use super::{
     construct::MOST_TILE,
@@ -12,10 +12,10 @@ use crate::{
     ptx::{Builder, Val, quotient, remainder},
 };
 
-/// What moving a view's start adds.
+/// The offset of a view's start.
 #[derive(Default)]
 pub(super) struct Moved<'k> {
-    /// Steps along constant strides: how many, in a register, of how many elements.
+    /// Steps along constant strides: the number of steps, in a register, and the number of elements per step.
     pub(super) elements: Vec<(Val<'k, u32>, i64)>,
     /// Coordinates along each axis.
     pub(super) coords: [Option<Val<'k, u32>>; MAX_AXES],
@@ -40,7 +40,7 @@ impl<'k> Moved<'k> {
         }
     }
 
-    /// Adds the value of `mode` at the coordinate whose digits are those of a thread's number.
+    /// Adds the value of `mode` at the coordinate whose digits are those of a thread number.
     #[track_caller]
     pub(super) fn add_digits(
         &mut self,
@@ -57,7 +57,7 @@ impl<'k> Moved<'k> {
             }
             let (above, _) = divide(thread, weight);
             let digit = if weight * extent >= threads { above } else { divide(above, extent).1 };
-            // The part of the mode that this digit counts.
+            // The part of the mode that this digit indexes.
             match Layout::new(extent, unit).and_then(|digit| mode.compose(digit)) {
                 Ok(part) => self.add(&part, digit),
                 Err(error) => k.refuse(error.to_string()),
@@ -83,10 +83,12 @@ impl<'k> Moved<'k> {
     }
 }
 
-/// `times · by`, at most the largest multiple of `by`: a tile past 2³² is past the edge, and must not wrap around to the first.
+/// Returns `times · by`, clamped to the largest multiple of `by`: a tile past 2³² is past the edge, and must not wrap around to
+/// the first.
 ///
-/// That multiple is past every edge too, as a launch refuses extents above [`MOST_COORDINATES`](super::construct::MOST_COORDINATES). Refused when the kernel is built:
-/// a factor for which it might not be.
+/// That multiple is past every edge too, because launches reject extents above
+/// [`MOST_COORDINATES`](super::construct::MOST_COORDINATES). A factor for which it might not be is rejected when the kernel is
+/// built.
 #[track_caller]
 pub(super) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
     let factor = u32::try_from(by).unwrap_or(0);
@@ -104,19 +106,19 @@ pub(super) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
     times.min(u32::MAX / factor) * factor
 }
 
-/// `a + b`, at most 2³² − 1: a coordinate past 2³² is past the edge.
+/// Returns `a + b`, clamped to 2³² − 1: a coordinate past 2³² is past the edge.
 #[track_caller]
 pub(super) fn saturating_sum<'k>(a: Val<'k, u32>, b: Val<'k, u32>) -> Val<'k, u32> {
     if a.sum_fits(&b) { a + b } else { a.min(!b) + b }
 }
 
-/// Quotient and remainder by a constant.
+/// Returns the quotient and the remainder by a constant.
 #[track_caller]
 pub(crate) fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
     (quotient(value, by as u32), remainder(value, by as u32))
 }
 
-/// Calls `visit` with each mode that a coordinate fixes by a register.
+/// Calls `visit` for each mode to which a coordinate assigns a register.
 pub(super) fn walk<'k>(
     layout: &Layout<Step>,
     coord: &Indices<'k>,

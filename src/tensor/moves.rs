@@ -1,38 +1,39 @@
-//! Which elements move together: the widest vectors that both sides allow.
+//! Grouping of elements into moves: the widest vectors that both sides allow.
 
 use std::cmp::Ordering;
 
 use super::offset::Offset;
 
-/// Where an element is, as far as it decides how elements move; by element number of the view.
+/// The location of an element, as far as it determines how elements are grouped; by element number of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In memory: its address is known to be aligned to `align` bytes, and `together` adjacent elements are inside or outside together.
+    /// In memory: its address is known to be aligned to `align` bytes, and `together` adjacent elements are entirely in or out
+    /// of bounds.
     Memory { offset: Offset, align: u32, together: u32 },
     /// A slot of a register.
     Register { word: usize, slot: usize },
 }
 
-/// Elements that move with one access, in the order of memory.
+/// Elements that one access moves, in the order of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) elements: Vec<i64>,
 }
 
-/// Sizes of what is moved.
+/// The sizes of a move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
-    /// Bytes of an element.
+    /// Bytes per element.
     pub(super) element: u32,
-    /// Elements in a register of a fragment.
+    /// Elements per register of a fragment.
     pub(super) per_word: usize,
-    /// Widest access, in bytes.
+    /// The maximum width of an access in bytes.
     pub(super) widest: u32,
-    /// Whether an access of 4 bytes or more may reach past an edge, as `cp.async` can be told how many bytes to read.
+    /// Whether an access of 4 bytes or more may extend past an edge, because `cp.async` accepts the number of bytes to read.
     pub(super) partial: bool,
 }
 
-/// Groups elements into moves, each as wide as both sides allow. Memory decides the order; of two memories, the destination.
+/// Groups elements into moves, each as wide as both sides allow, in the order of memory; of two memories, the destination's.
 pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     let mut order: Vec<usize> = (0..dst.len()).collect();
     let lead = if matches!(dst.first(), Some(Place::Memory { .. })) { dst } else { src };
@@ -65,7 +66,7 @@ pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     moves
 }
 
-/// Whether one access of `bytes` can move these elements of a side.
+/// Returns whether one access of `bytes` can move these elements of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
     let first = &side[run[0]];
     let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {

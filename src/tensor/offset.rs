@@ -1,24 +1,24 @@
-//! Offsets of a view's elements, all at once: what plans of copies are made from.
+//! Offsets of all elements of a view, from which copies are planned.
 
 use super::step::Step;
 use crate::layout::{Codomain, Layout};
 
-/// Most axes of a tensor.
+/// The maximum number of axes of a tensor.
 pub(super) const MAX_AXES: usize = 5;
 
 /// The offset of an element: a constant number of elements, and coordinates along each axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Offset {
-    /// Coordinates that count strides known only at launch; 0 along axes of constant stride.
+    /// Coordinates along dynamic strides; 0 along axes of constant stride.
     pub(super) line: [i64; MAX_AXES],
-    /// Elements, by constant strides.
+    /// The number of elements, from constant strides.
     pub(super) elements: i64,
     /// Coordinates along each axis, for comparison with its extent.
     pub(super) coords: [i64; MAX_AXES],
 }
 
 impl Offset {
-    /// What elements are ordered by in memory.
+    /// Returns the key by which elements are ordered in memory.
     pub(super) fn in_memory(&self) -> ([i64; MAX_AXES], i64) {
         (self.line, self.elements)
     }
@@ -39,8 +39,8 @@ impl Offset {
     }
 }
 
-/// The offsets of the first `count` elements of a view that begins at `start`, in order; `dynamic` tells the axes whose stride only
-/// the launch knows.
+/// Returns the offsets of the first `count` elements of a view that starts at `start`, in order; `dynamic` marks the axes
+/// with dynamic strides.
 pub(super) fn offsets(
     layout: &Layout<Step>,
     start: &Step,
@@ -73,7 +73,7 @@ pub(super) fn offsets(
     all
 }
 
-/// The offset of element `element` of a view.
+/// Returns the offset of element `element` of a view.
 pub(super) fn offset_of(
     layout: &Layout<Step>,
     start: &Step,

@@ -32,13 +32,13 @@ mod sealed {
 impl<S: TensorSpace, T, A> sealed::Sealed for Tensor<'_, S, T, A> {}
 impl<T> sealed::Sealed for Fragment<'_, T> {}
 
-/// What a copy reads: a [`Tensor`] or a [`Fragment`].
+/// A source of a copy: a [`Tensor`] or a [`Fragment`].
 pub trait Source<'k, T: TensorElement>: sealed::Sealed {
     #[doc(hidden)]
     fn source(&self) -> Side<'k, T>;
 }
 
-/// What a copy writes: a [`Tensor`] or a [`Fragment`].
+/// A destination of a copy: a [`Tensor`] or a [`Fragment`].
 pub trait Destination<'k, T: TensorElement>: sealed::Sealed {
     /// `()`, or [`Pending`] for shared memory.
     type Done;
@@ -98,7 +98,7 @@ impl<'k, T: TensorElement> Destination<'k, T> for Fragment<'k, T> {
     fn done(&self, _: bool) {}
 }
 
-/// What one access moves: whole registers, or one element narrower than a register.
+/// The data of one access: whole registers, or one element narrower than a register.
 #[derive(Clone, Debug)]
 pub(super) enum Data<'k, T: TensorElement> {
     Registers(Vec<RegId>),
@@ -122,7 +122,7 @@ impl<'k, T: TensorElement> Side<'k, T> {
         }
     }
 
-    /// Begins to access elements in order.
+    /// Starts to access elements in order.
     #[track_caller]
     pub(super) fn walk(self) -> SideWalk<'k, T> {
         match self {
@@ -141,7 +141,7 @@ pub(super) enum SideWalk<'k, T> {
 }
 
 impl<'k, T: TensorElement> SideWalk<'k, T> {
-    /// Where each element is.
+    /// Returns the location of each element.
     pub(super) fn places(&self) -> Vec<Place> {
         match self {
             Self::Global(walk) => walk.places(),
@@ -155,7 +155,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Whether the elements of a move, which are inside or outside together, are inside.
+    /// Returns whether the elements of a move, which are entirely in or out of bounds, are in bounds.
     #[track_caller]
     pub(super) fn contains(&mut self, step: &Move) -> Val<'k, bool> {
         match self {
@@ -164,7 +164,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// The registers that an access may load into directly.
+    /// Returns the registers that an access can load into directly.
     pub(super) fn target_registers(&self, step: &Move) -> Option<Vec<RegId>> {
         match self {
             Self::Registers(fragment) => whole_registers(fragment, step),
@@ -172,8 +172,8 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Reads into the given registers, or fresh ones. Where `condition` does not hold, the result is 0, or registers keep their
-    /// values if `keep` is set.
+    /// Reads into the given registers, or fresh ones. If `condition` does not hold, the result is 0, or registers are
+    /// unchanged if `keep` is set.
     #[track_caller]
     pub(super) fn read(
         &mut self,
@@ -227,7 +227,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
             };
             return offsets.iter().map(place).collect();
         }
-        // The element after each in memory tells along which axis a vector would run.
+        // The next element in memory determines the axis along which a vector extends.
         let mut order: Vec<usize> = (0..offsets.len()).collect();
         order.sort_unstable_by_key(|&element| offsets[element].in_memory());
         let mut next = vec![None; offsets.len()];
@@ -276,7 +276,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
     }
 }
 
-/// The registers that a move fills, if it fills them whole.
+/// Returns the registers that a move fills, if it fills them completely.
 fn whole_registers<T: TensorElement>(fragment: &Fragment<'_, T>, step: &Move) -> Option<Vec<RegId>> {
     if !step.elements.len().is_multiple_of(T::PER_WORD) {
         return None;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// The view that `coord` keeps: `(.., 3)`, `(.., .., i)`. Places may be integers, registers or `..`.
+    /// Returns the view that `coord` keeps: `(.., 3)`, `(.., .., i)`. Entries may be integers, registers or `..`.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Indices<'k>>) -> Self {
@@ -51,9 +51,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The tile of extents `tiler` at block coordinate `coord`: `(tile modes …, kept rest modes …)`; see
-    /// [`local_tile`](super::local_tile()). What lies past the edges of a tensor made by [`Builder::tensor`](crate::ptx::Builder::tensor) is predicated by
-    /// copies, unless the tile surely divides the tensor.
+    /// Returns the tile of extents `tiler` at block coordinate `coord`: `(tile modes …, kept rest modes …)`; see
+    /// [`local_tile`](super::local_tile()). Copies predicate elements past the edges of a tensor created by
+    /// [`Builder::tensor`](crate::ptx::Builder::tensor), unless the tile is known to divide the tensor.
     #[doc(alias = "@tile")]
     #[must_use]
     #[track_caller]
@@ -72,8 +72,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Refuses a tile that is longer than a tile of an extent that only the launch knows may be, or than what stands for the extent:
-    /// it would have no next tile.
+    /// Rejects a tile that exceeds the maximum for a dynamic extent, or the extent's placeholder, because it
+    /// would have no next tile.
     #[track_caller]
     fn check_tile(&self, tiler: &Tiler) {
         for (axis, facts) in self.axes.iter().enumerate() {
@@ -90,8 +90,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Drops the edges of axes along which this tile of `whole` is known to be inside, and compares a tile that divides an axis as a
-    /// whole. Only the tile's mode may run along the axis, and from its first coordinate: then the index alone says where the tile is.
+    /// Drops the edges of axes along which this tile of `whole` is known to be in bounds, and marks a tile that divides an axis
+    /// as entirely in or out of bounds. Only the tile's mode may extend along the axis, from its first coordinate, so that the
+    /// index determines the position of the tile.
     #[track_caller]
     fn settle_edges(&mut self, whole: &Self, tiler: &Tiler, coord: &Indices<'k>) {
         for (mode, step) in whole.layout.stride().modes().iter().enumerate() {
@@ -112,7 +113,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
                 let facts = &mut self.axes[axis];
                 let Some(extent) = facts.extent else { continue };
-                // A mode of one tile has no step to the next: its index moves nothing but the coordinate.
+                // A mode of one tile has no step to the next one: its index affects only the coordinate.
                 if extent.as_constant().is_some_and(|extent| extent <= tile) {
                     facts.at = saturating_sum(facts.at, coordinate(index, tile.into()));
                 }
@@ -129,7 +130,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// The elements that thread `index` of `threads` takes: see [`local_partition`](super::local_partition()).
+    /// Returns the elements of thread `index` of `threads`; see [`local_partition`](super::local_partition()).
     #[doc(alias = "@parallelize")]
     #[must_use]
     #[track_caller]
@@ -158,7 +159,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// One thread's part of `(thread, value, (rest, …))`, where the thread's coordinates are digits of `index`.
+    /// Returns one thread's part of `(thread, value, (rest, …))`, where the thread's coordinates are digits of `index`.
     #[track_caller]
     pub(super) fn thread_part(
         &self,
@@ -187,7 +188,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         for (path, digits) in digits {
             let mode = path.iter().try_fold(by_thread.clone(), |mode, &at| mode.mode(at));
             match (mode, digits.as_slice()) {
-                // What the lanes of a warp add stays apart: a matrix instruction addresses rows for other lanes.
+                // The offsets of a warp's lanes are kept separate, because a matrix instruction addresses rows for other lanes.
                 (Ok(mode), [Digit { extent: 32, weight: 1 }]) => {
                     let lane = if threads > 32 { divide(index, 32).1 } else { index };
                     lanes = Some((mode, lane));
@@ -204,14 +205,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Remembers the view that threads share, of which this is one thread's part.
+    /// Records the shared view of which this is one thread's part.
     pub(super) fn share(&mut self, whole: &Self) {
         if S::as_shared(whole).is_some() {
             self.shared_view = Some(Rc::new(whole.whole()));
         }
     }
 
-    /// Moves the view's start by what is in registers.
+    /// Advances the view's start by a dynamic offset.
     #[track_caller]
     pub(super) fn advance(&mut self, moved: Moved<'k>) {
         if !self.axes.is_empty() {
@@ -219,7 +220,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 axis.at = by.map_or(axis.at, |by| saturating_sum(axis.at, by));
             }
         } else if self.is_swizzled() {
-            // Whole periods of the swizzle pass it by.
+            // The swizzle does not affect whole periods.
             let period = self.swizzle.period() / i64::from(T::SIZE);
             let (periods, rest): (Vec<_>, Vec<_>) =
                 moved.elements.into_iter().partition(|(_, elements)| elements % period == 0);

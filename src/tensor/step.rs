@@ -1,17 +1,17 @@
-//! Steps in memory: what layouts of tensors map to.
+//! Steps in memory: the values of tensor layouts.
 
 use std::fmt;
 
 use super::offset::MAX_AXES;
 use crate::layout::{BasisVector, Codomain};
 
-/// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a. A [`BasisVector`] of few components,
-/// which needs no allocation.
+/// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a. A [`BasisVector`] of few
+/// components, without allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Step([i64; 1 + MAX_AXES]);
 
 impl Step {
-    /// `scale` along one component.
+    /// Returns `scale` along one component.
     pub(super) fn along(component: usize, scale: i64) -> Self {
         let mut step = Self::default();
         step.0[component] = scale;
@@ -22,7 +22,7 @@ impl Step {
         self.0[component]
     }
 
-    /// The components combined with another step's, if all results fit.
+    /// Returns the components combined with another step's, if all results fit.
     fn with(self, other: Self, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Self> {
         let mut step = self;
         for (component, other) in step.0.iter_mut().zip(other.0) {

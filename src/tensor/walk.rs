@@ -1,4 +1,4 @@
-//! Accesses to a view's elements in order: offsets are computed once, and each address follows from the one before.
+//! Accesses to a view's elements in order: offsets are computed once, and each address is derived from the previous one.
 
 use arrayvec::ArrayVec;
 
@@ -14,42 +14,42 @@ use crate::ptx::{Global, Ptr, ReadWrite, Space, Val};
 /// A view whose elements are accessed in order.
 pub(super) struct Walk<'k, S: Space, T> {
     pub(super) view: Tensor<'k, S, T, ReadWrite>,
-    /// Of each element.
+    /// The offset of each element.
     pub(super) offsets: Vec<Offset>,
     line: Line<'k, T, S, ReadWrite>,
-    /// Axes and coordinates that were compared with the extent: many elements share a row or a column.
+    /// Comparisons of coordinates with extents, which elements of a row or column share.
     compared: Vec<(usize, i64, Val<'k, bool>)>,
 }
 
-/// A pointer that moves along the axes whose strides only the launch knows: from one row to the next it is one sum, not a product of
+/// A pointer that moves along axes with dynamic strides: the step from one row to the next is a sum instead of a product with
 /// the row's coordinate.
 pub(super) struct Line<'k, T, S: Space, A> {
-    /// Pointer to coordinate 0 of the view, without its constant offset.
+    /// The pointer to coordinate 0 of the view, without its constant offset.
     start: Ptr<'k, T, S, A>,
-    /// Pointer to these coordinates.
+    /// The pointer to these coordinates.
     pointer: Ptr<'k, T, S, A>,
     coords: [i64; MAX_AXES],
-    /// The swizzled offset of the view's start, once an access needed it.
+    /// The swizzled offset of the view's start, once an access has required it.
     swizzled: Option<Val<'k, u32>>,
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Pointer to element number `element` of the view.
+    /// Returns a pointer to element `element` of the view.
     #[track_caller]
     pub(super) fn pointer_to(&self, element: i64) -> Ptr<'k, T, S, A> {
         self.pointer_at(&self.offset_of(element))
     }
 
-    /// Pointer to the element at an offset.
+    /// Returns a pointer to the element at an offset.
     #[track_caller]
     pub(super) fn pointer_at(&self, offset: &Offset) -> Ptr<'k, T, S, A> {
         self.line().pointer_at(self, offset)
     }
 
-    /// The start of the view: the coordinates along its axes are multiplied by their strides.
+    /// Returns a line at the start of the view, with the coordinates along its axes multiplied by their strides.
     #[track_caller]
     pub(super) fn line(&self) -> Line<'k, T, S, A> {
-        // The oldest coordinate first: its part of the address was computed for earlier accesses, or before the loop.
+        // The oldest coordinate first: its part of the address has already been computed, for earlier accesses or before the loop.
         let mut axes: ArrayVec<&Axis<'k>, MAX_AXES> = self.axes.iter().collect();
         axes.sort_by_key(|axis| axis.at.reg().map(|(reg, _)| reg.index));
         let start = axes.into_iter().fold(self.pointer, along);
@@ -57,7 +57,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 }
 
-/// The pointer moved by an axis' coordinate.
+/// Returns the pointer advanced by a coordinate along an axis.
 #[track_caller]
 fn along<'k, S: TensorSpace, T: TensorElement, A>(
     pointer: Ptr<'k, T, S, A>,
@@ -70,7 +70,7 @@ fn along<'k, S: TensorSpace, T: TensorElement, A>(
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Line<'k, T, S, A> {
-    /// Pointer to the element at an offset of the view that this began with.
+    /// Returns a pointer to the element at an offset of the view with which this line started.
     #[track_caller]
     pub(super) fn pointer_at(&mut self, view: &Tensor<'k, S, T, A>, offset: &Offset) -> Ptr<'k, T, S, A> {
         let bytes = offset.elements * i64::from(T::SIZE);
@@ -91,7 +91,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Line<'k, T, S, A> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
-    /// Begins at the start of a view.
+    /// Creates the walk, at the start of a view.
     #[track_caller]
     pub(super) fn new(view: Tensor<'k, S, T, ReadWrite>) -> Self {
         let view = view.resolved();
@@ -102,13 +102,13 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         &self.offsets[element as usize]
     }
 
-    /// Pointer to element number `element` of the view.
+    /// Returns a pointer to element `element` of the view.
     #[track_caller]
     pub(super) fn pointer_to(&mut self, element: i64) -> Ptr<'k, T, S, ReadWrite> {
         self.line.pointer_at(&self.view, &self.offsets[element as usize])
     }
 
-    /// Whether an element is inside of the tensor.
+    /// Returns whether an element is within the tensor.
     #[track_caller]
     pub(super) fn contains(&mut self, element: i64) -> Val<'k, bool> {
         let coords = self.offset(element).coords;
@@ -129,7 +129,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
 }
 
 impl<'k, T: TensorElement> Walk<'k, Global, T> {
-    /// Bytes of adjacent elements that are inside along the axis that they run along, given that the first is.
+    /// Returns the bytes of adjacent elements that are in bounds along their axis, given that the first is.
     #[track_caller]
     pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
         let next = elements.get(1).map(|&next| self.offset(next));

@@ -1,14 +1,14 @@
-//! Which module may use which: arrows point only to modules above in the tables, so there are no cycles.
+//! Dependencies between modules: each may use only modules above it in the tables, so there are no cycles.
 
 use super::{
     files,
     tokens::{Placed, Token, tokens},
 };
 
-/// A room, and the rooms that it may use.
+/// A module, and the modules that it may use.
 type Room = (&'static str, &'static [&'static str]);
 
-/// The rooms of the house, each below those that it uses (docs/design.md, "Crates and modules").
+/// The modules of the crate, each below those that it uses (docs/design.md, "Crates and modules").
 #[rustfmt::skip]
 const ROOMS: &[Room] = &[
     ("layout",  &[]),
@@ -24,7 +24,7 @@ const ROOMS: &[Room] = &[
     ("draw",    &["layout", "atoms", "tensor"]),
 ];
 
-/// The modules of the simulator, along the way that a kernel takes (docs/design.md, "The simulator's modules").
+/// The modules of the simulator, in the order in which a kernel passes through them (docs/design.md, "The simulator's modules").
 #[rustfmt::skip]
 const SIMULATOR: &[Room] = &[
     ("arith",    &[]),
@@ -52,7 +52,7 @@ fn in_crate(name: &str) -> Option<(&str, &'static [Room])> {
     CRATES.iter().find_map(|(folder, rooms)| Some((name.strip_prefix(folder)?, *rooms)))
 }
 
-/// The room that a file of a library belongs to; the root of the crate belongs to none, and may use every one.
+/// Returns the module that a file of a library belongs to; the root of the crate belongs to none, and may use all.
 pub(super) fn room_of(name: &str) -> Option<&str> {
     let (inside, _) = in_crate(name)?;
     (inside != "lib.rs").then(|| inside.split(['/', '.']).next()).flatten()

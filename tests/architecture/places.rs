@@ -1,4 +1,4 @@
-//! Nothing committed names a place on somebody's machine.
+//! No committed file contains machine-specific paths.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn places() -> Vec<String> {
 /// Kernels as other compilers wrote them, which name the source files of their authors.
 const FOREIGN: &str = "sim/tests/data/corpus/";
 
-/// `bytes` may be text or not; a place in either counts.
+/// `bytes` may be text or binary; a path in either is an error.
 fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {

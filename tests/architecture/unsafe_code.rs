@@ -3,7 +3,7 @@
 
 use super::{arrows::room_of, files, tokens::tokens};
 
-/// The room that talks to the driver.
+/// The module that calls the driver.
 const ROOM: &str = "gpu";
 
 /// The layer that declares `unsafe` functions.

@@ -1,4 +1,4 @@
-//! What `Builder::mma` refuses, and where it says so.
+//! The operands that `Builder::mma` rejects, and the location of the errors.
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -23,7 +23,7 @@ fn sum<'k>() -> Val<'k, f32> {
     0.0.into()
 }
 
-/// The error of a kernel, without its place.
+/// Returns the error of a kernel, without its location.
 fn refused(target: Target, write: impl for<'k> FnOnce(Builder<'k>)) -> String {
     let built = Kernel::<()>::build("k", target, |k, ()| write(k));
     let error = built.expect_err("it is refused");

@@ -1,6 +1,6 @@
 //! Every atom of a warp, run: its product of matrices that are packed by the atom's own layouts is the exact one.
 //!
-//! The simulator has fragment maps of its own, so it is a second opinion; a GPU is the last one.
+//! The simulator has separate fragment maps, so it is an independent check; a GPU is the reference.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

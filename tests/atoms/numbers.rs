@@ -21,7 +21,7 @@ pub(crate) fn encode(ty: MmaType, value: i64) -> u64 {
     bits
 }
 
-/// Sign, exponent and a fraction of so many bits.
+/// Sign, exponent and a fraction of this many bits.
 fn small_float(value: i64, fraction_bits: u32, bias: u64) -> u64 {
     let magnitude = value.unsigned_abs();
     if magnitude == 0 {
@@ -32,7 +32,7 @@ fn small_float(value: i64, fraction_bits: u32, bias: u64) -> u64 {
     u64::from(value < 0) << 7 | (exponent + bias) << fraction_bits | fraction
 }
 
-/// The number that bits stand for, which must be whole.
+/// Returns the number represented by bits, which must be an integer.
 pub(crate) fn decode(ty: MmaType, bits: u64) -> i64 {
     let whole = |value: f64| {
         assert!(value.fract() == 0.0, "{ty}: {value} is not whole");

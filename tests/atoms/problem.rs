@@ -35,7 +35,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Both factors zero and C the number of each element: shows where C and D lie.
+    /// Both factors are zero and C contains the number of each element, which shows the layouts of C and D.
     pub(crate) fn indices(atom: &MmaAtom) -> Self {
         let (m, n, k) = sizes(atom);
         Self::new(atom, vec![0; m * k], vec![0; n * k], (0..(m * n) as i64).collect(), &mut Random(1))
@@ -148,7 +148,7 @@ fn sizes(atom: &MmaAtom) -> (usize, usize, usize) {
     (m as usize, n as usize, k as usize)
 }
 
-/// Groups of threads in a warp, each with a product of its own.
+/// Groups of threads in a warp, each with a separate product.
 pub(crate) fn groups(atom: &MmaAtom) -> usize {
     match atom.group() {
         Group::Thread => 32,

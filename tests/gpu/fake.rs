@@ -6,7 +6,7 @@ use super::stand_in::{StandIn, is_child};
 use pretty_assertions::assert_eq;
 use warpwright::gpu::*;
 
-/// Runs the ignored test of this name on a stand-in built with these macros.
+/// Runs the ignored test of this name on a fake driver built with these macros.
 fn run(test: &str, macros: &[&str]) -> Option<String> {
     Some(StandIn::build(macros)?.run(&format!("gpu::fake::{test}")).join("\n"))
 }
@@ -39,7 +39,7 @@ fn child_useless() {
     }
 }
 
-/// Without a stand-in: nothing panics on this machine, whatever driver it has.
+/// Without the fake driver: nothing panics on this machine, whatever driver it has.
 #[test]
 fn nothing_panics_on_this_machine() {
     let printed = super::stand_in::run_in("", "gpu::fake::child_this_machine");
@@ -134,7 +134,7 @@ fn child_load() {
     println!("{:?}", function.attributes());
     let sizes = function.parameters().expect("the stand-in tells").iter().map(|p| p.size);
     println!("{:?}", sizes.collect::<Vec<_>>());
-    // A thread of its own has no current context.
+    // A separate thread has no current context.
     std::thread::spawn(|| drop(function)).join().expect("dropped");
 }
 

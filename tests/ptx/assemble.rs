@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What ptxas said of a module.
+/// The output of ptxas for a module.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) accepted: bool,

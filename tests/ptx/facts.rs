@@ -344,7 +344,7 @@ impl Operation {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Every value of a random program, in many threads at once: with folding and without, as the host computes it.
+    /// Compares every value of a random program, in many threads, with and without folding, with the host's results.
     #[test]
     fn folding_changes_no_result(
         program in proptest::collection::vec((operation(), any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..12),

@@ -20,7 +20,7 @@ use warpwright::{
 
 use crate::truth::{self, Entry};
 
-/// Operands of one application, as bits; an operation takes as many as it wants.
+/// The operands of one application, as bits; an operation uses as many as it needs.
 type Bits = [u64; 4];
 
 /// Threads of a kernel that applies an operation to registers.
@@ -187,7 +187,7 @@ fn constants_fold_to_what_the_device_returns() {
     assert!(found > 250, "only {found} operations are in the recording");
 }
 
-/// On a target that has at least so many of the operations.
+/// A target that supports at least this many of the operations.
 fn folding_gives_what_the_instruction_gives(target: Target, at_least: usize) {
     let operations = available(target);
     assert!(operations.len() >= at_least, "{target} has only {} operations", operations.len());

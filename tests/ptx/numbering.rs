@@ -125,7 +125,7 @@ fn a_counter_is_compared_anew() {
     assert_eq!(found, 5);
 }
 
-/// Two tiles of one expression, each with an accumulation in place.
+/// Two tiles of the same expression, each accumulated into in place.
 #[test]
 fn shared_values_are_not_accumulated_into() {
     let lines = |twice: bool| {

@@ -105,7 +105,7 @@ fn vector(mnemonic: &str) -> usize {
     [2, 4, 8].into_iter().find(|n| parts().any(|part| part == format!("v{n}"))).unwrap_or(0)
 }
 
-/// The type that a class stands for in a mnemonic.
+/// The type of a class in a mnemonic.
 fn resolve(mnemonic: &str, class: &str) -> String {
     const TYPES: [&str; 22] = [
         "pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "bf16", "b32", "u32", "s32", "f16x2", "bf16x2",

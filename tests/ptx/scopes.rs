@@ -47,7 +47,7 @@ fn threads_know_where_they_are() {
 
 #[test]
 fn parts_of_a_block_wait_for_themselves() {
-    // Each group of warps turns its own part of shared memory round, with a barrier of its own.
+    // Each group of warps reverses its own part of shared memory, with a separate barrier.
     let reversed = each_thread([192], |k, block| {
         let shared = k.shared::<u32>(192);
         let pair = k.warps::<2>();

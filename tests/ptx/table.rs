@@ -59,7 +59,7 @@ fn lines(form: &Form) -> Vec<String> {
     }
 }
 
-/// The directive that stands between a kernel's parameters and its body, if the form is one.
+/// The directive between a kernel's parameters and its body, if the form is one.
 fn directive(form: &Form) -> Option<String> {
     form.mnemonic
         .starts_with('.')

@@ -18,7 +18,7 @@ pub(super) fn built<A: Params>(
     kernels.into_iter().next().expect("two")
 }
 
-/// The mistake that a kernel is refused for.
+/// The error for which a kernel is rejected.
 pub(super) fn refused<A: Params>(write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>)) -> BuildErrorKind {
     let refused: BuildError =
         Kernel::<A>::build("refused", Target::SM_80, write).expect_err("it is a mistake");

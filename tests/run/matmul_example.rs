@@ -26,7 +26,7 @@ use std::{
 };
 use warpwright::prelude::*;
 
-/// A folder of its own, removed when dropped.
+/// A separate folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

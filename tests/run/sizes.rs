@@ -1,4 +1,4 @@
-//! Sizes at the edges: buffers that no device has room for, extents that overflow, buffers that overlap.
+//! Extreme sizes: buffers too large for any device, extents that overflow, buffers that overlap.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

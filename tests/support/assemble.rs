@@ -11,7 +11,7 @@ use warpwright::ptx::{Kernel, Target};
 
 use crate::require;
 
-/// Assembles a kernel for its target, or says that ptxas is missing.
+/// Assembles a kernel for its target, or reports that ptxas is missing.
 pub(crate) fn kernel<A>(kernel: &Kernel<A>) {
     module(&kernel.ptx(), kernel.entry().target);
 }

@@ -8,7 +8,7 @@ use warpwright::{
 
 use crate::require;
 
-/// The GPU; says that the test is skipped if there is none.
+/// Returns the GPU; if none is available, reports that the test is skipped.
 pub(crate) fn gpu() -> Option<AnyDevice> {
     open(DeviceChoice::Gpu).map_err(|why| require::skip("gpu", &why.to_string())).ok()
 }

@@ -1,6 +1,6 @@
 //! What a test may need and not find: a GPU, or ptxas.
 //!
-//! A test that lacks it says so on stderr, past the harness's capture, and returns; the running count shows how many
+//! A test without its requirement reports it on stderr, past the harness's capture, and returns; the running count shows how many
 //! did so in this binary. `WARPWRIGHT_REQUIRE=gpu,ptxas` turns that into a failure.
 //!
 //! ```ignore
@@ -39,7 +39,7 @@ pub(crate) fn ptxas() -> Option<PathBuf> {
     }
 }
 
-/// Reports that the running test is skipped for want of `what`, or fails it if that is required.
+/// Reports that the running test is skipped because `what` is missing, or fails it if `what` is required.
 pub(crate) fn skip(what: &str, why: &str) {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     let required = env::var("WARPWRIGHT_REQUIRE").unwrap_or_default();

@@ -193,7 +193,7 @@ fn indices_that_may_be_past_the_end() {
     assert_eq!(inside, [const { None }; 6]);
 }
 
-/// A tile whose rest runs along the same axis: the index of the one does not tell that the other is inside.
+/// A tile whose rest is along the same axis: an in-bounds index of one does not imply that the other is in bounds.
 #[test]
 fn two_modes_along_an_axis() {
     let kernel = Kernel::<(InOut<f32>, u32)>::build("two(x, n)", Target::SM_80, |k, (x, n)| {

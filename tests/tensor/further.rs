@@ -31,7 +31,7 @@ impl Operand {
         Self { layout: Layout::column_major((rows, cols)).unwrap(), modes, threads }
     }
 
-    /// Where a thread's elements lie in the tile at `at`, in tiles of 4×4×4 by 2×2 threads.
+    /// The positions of a thread's elements in the tile at `at`, in tiles of 4×4×4 by 2×2 threads.
     fn part(&self, at: (i64, i64, i64), thread: i64) -> Partition {
         let tile = local_tile_projected(&self.layout, (4, 4, 4), at, &self.modes).unwrap();
         let threads = Layout::column_major((2, 2)).unwrap();

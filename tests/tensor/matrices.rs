@@ -85,7 +85,7 @@ fn stmatrix_stores_what_ldmatrix_loads() {
     }
 }
 
-/// An operand of a tiled product that lies in shared memory.
+/// An operand of a tiled product in shared memory.
 #[derive(Clone, Copy)]
 struct InShared {
     target: Target,
@@ -214,7 +214,7 @@ fn passes<T: TensorElement + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// `ldmatrix` of so many matrices.
+/// `ldmatrix` of this many matrices.
 const LDMATRIX: [&str; 3] =
     ["ldmatrix.sync.aligned.m8n8.x1", "ldmatrix.sync.aligned.m8n8.x2", "ldmatrix.sync.aligned.m8n8.x4"];
 

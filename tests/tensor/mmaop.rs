@@ -38,7 +38,7 @@ const FAMILIES: &[[&str; 4]] = &[
     ],
 ];
 
-/// A and B of the quad-pair instructions, by whether the operand's own rows (`r`) or columns lie along k.
+/// A and B of the quad-pair instructions, by whether the operand's rows (`r`) or columns are along k.
 const ALONG_K: &str = "(8,4):(1,8)";
 const ACROSS_K: &str = "((4,2),4):((8,4),1)";
 

@@ -140,7 +140,7 @@ type Halves = (In<f16>, In<f16>, Out<f32>);
 /// Tiles of A and B that can be read.
 type Tiles<'k> = (Tensor<'k, Shared, f16, ptx::Read>, Tensor<'k, Shared, f16, ptx::Read>);
 
-/// C = A·Bᵀ of 16×8×16 by one warp through shared memory, which waits for its asynchronous copies as `wait` says.
+/// C = A·Bᵀ of 16×8×16 by one warp through shared memory; `wait` selects the wait for its asynchronous copies.
 fn one_warp(wait: impl for<'k> FnOnce(Builder<'k>, Pending<'k, Tiles<'k>>) -> Tiles<'k>) -> Kernel<Halves> {
     let kernel = Kernel::<Halves>::build("halves(a, b, c)", Target::SM_80, |k, (a, b, c)| {
         k.block([32]);

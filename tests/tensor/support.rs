@@ -14,7 +14,7 @@ pub(super) fn count<A>(kernel: &Kernel<A>, mnemonic: &str) -> usize {
     counts.iter().filter(|(name, _)| name.starts_with(mnemonic)).map(|(_, count)| count).sum()
 }
 
-/// Numbers that tell positions apart.
+/// Numbers that identify positions.
 pub(super) fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| i as f32 + 0.5).collect()
 }

@@ -1,4 +1,4 @@
-//! Matrices whose elements tell where they are, and what lanes should hold of them.
+//! Matrices whose elements encode their positions, and the elements expected in each lane.
 
 use warpwright::{
     layout::TvLayout,
@@ -52,7 +52,7 @@ impl Coded for f32 {
     }
 }
 
-/// Element (row, col): neighbours differ, and so do elements 8 or 16 apart in either direction.
+/// Element (row, col): adjacent elements differ, and so do elements 8 or 16 apart in either direction.
 pub(super) fn code<T: Coded>(row: u32, col: u32) -> T {
     T::code((row * 37 + col * 5) % 251 + 1)
 }

@@ -23,7 +23,7 @@ pub(super) fn dump<'k, T: Coded, const H: usize, const W: usize, L: RegisterLayo
     }
 }
 
-/// A matrix of so many rows and columns, the second tile down and the second across of which is loaded.
+/// A matrix of this many rows and columns, of which the second tile down and the second tile across are loaded.
 fn load<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32, cols: u32, divisor: u32) {
     let kernel =
         Kernel::<(In<T>, Out<u32>, u32, u32)>::build("load", Target::SM_80, |k, (a, words, m, n)| {
@@ -47,7 +47,7 @@ fn load<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32, 
     assert_eq!(words, want, "{}×{} of {rows}×{cols}", 16 * H, 16 * W);
 }
 
-/// The same tile stored to the same place of a larger matrix, of which everything else must stay as it was.
+/// The same tile stored to the same position of a larger matrix, whose other elements must be unchanged.
 fn store<T: Coded, const H: usize, const W: usize, L: RegisterLayout>(rows: u32, cols: u32, divisor: u32) {
     let kernel = Kernel::<(In<T>, Out<T>, u32, u32)>::build("store", Target::SM_80, |k, (a, d, m, n)| {
         k.block([32]);

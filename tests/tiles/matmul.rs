@@ -1,4 +1,4 @@
-//! The matrix product kernel's corners, on every device; any shape is tested in the run room.
+//! Corner cases of the matrix product kernel, on every device; arbitrary shapes are tested in `tests/run`.
 
 use warpwright::{
     kernels::{MatmulArgs, matmul, pitch_divisor},
@@ -79,7 +79,7 @@ fn f16_inputs() {
     }
 }
 
-/// Warps whose whole tile lies past the matrix's edge, although the sizes are multiples of the tile's.
+/// Warps whose whole tile is past the matrix's edge, although the sizes are multiples of the tile's.
 #[test]
 fn tiles_past_the_edge() {
     let problem = Problem::<bf16>::new(64, 64, 64, 3);

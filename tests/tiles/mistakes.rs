@@ -1,4 +1,4 @@
-//! Mistakes that the compiler cannot see: each is an error with the Rust line that made it.
+//! Bugs that the compiler cannot detect: each is an error with the Rust line that caused it.
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -7,7 +7,7 @@ use warpwright::{
     tiles::Swizzle128,
 };
 
-/// Builds a kernel that must be refused; the error's line must be `line`.
+/// Builds a kernel that must be rejected; the error's line must be `line`.
 fn refused<A: Params>(
     target: Target,
     line: u32,
@@ -93,7 +93,7 @@ fn an_overwritten_register_is_not_read() {
     assert!(matches!(kind, BuildErrorKind::Overwritten { .. }), "{kind}");
 }
 
-/// A tile made inside a loop and used after it.
+/// A tile created inside a loop and used after it.
 #[test]
 fn a_tile_stays_in_its_block() {
     let (_, kind) = refused::<(Out<f32>,)>(Target::SM_80, line!() + 3, |k, (y,)| {
@@ -104,7 +104,7 @@ fn a_tile_stays_in_its_block() {
     assert!(matches!(kind, BuildErrorKind::NotDominated { .. }), "{kind}");
 }
 
-/// A product summed in place inside a loop, into a tile that the loop does not carry: it would add up over the iterations.
+/// A product accumulated in place inside a loop, into a tile that the loop does not carry: it would add up over the iterations.
 #[test]
 fn an_accumulator_is_the_loops_state() {
     let (_, kind) = refused::<()>(Target::SM_80, line!() + 4, |k, ()| {
@@ -135,7 +135,7 @@ fn two_warps_do_not_store_to_one_tile() {
         k.block([64]);
         let x = k.global(x, row_major(16, 16));
         let tile: Rt<f32, 1, 1> = Rt::load(x.tile(k.ctaid_x(), 0));
-        // Each of the two warps would double it.
+        // Each of the two warps would double the result.
         x.tile(k.ctaid_x(), 0).store(&tile.add(&tile));
     });
     assert!(text.contains("all warps of the block store to the same tile"), "{text}");

@@ -136,7 +136,7 @@ fn store_and_load() {
                 let tile = Rt::<T, 2, 4, L>::load(k.global(a, row_major(32, 64)).tile(0, 0));
                 let tile = k.shared_tile::<St<T, 2, 4, S>>().store(&tile).wait();
                 dump(k, &tile.load::<M>(), whole);
-                // A place that is known only at run time.
+                // A dynamic position.
                 let one = k.ntid_x() >> 5;
                 let corner: Rt<T, 1, 2, M> = tile.subtile(one, one + 1).load();
                 dump(k, &corner, part);
@@ -165,7 +165,7 @@ fn store_and_load() {
     through::<f32, Plain, Row, Row>();
 }
 
-/// Every element has bytes of its own, and all of them are within the tile.
+/// Every element has distinct bytes, all of them within the tile.
 #[test]
 fn addresses_are_bijections() {
     fn check<T: Coded, const H: usize, const W: usize, S: SharedSwizzle>() {

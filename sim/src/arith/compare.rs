@@ -78,7 +78,7 @@ pub enum Class {
     Number,
     /// NaN.
     NotANumber,
-    /// Neither NaN, infinity nor subnormal. A zero is normal on an H200, other than the PTX ISA says.
+    /// Neither NaN, infinity nor subnormal. On an H200, zeros are normal, contrary to the PTX ISA.
     Normal,
     /// Nonzero and below the smallest normal number.
     Subnormal,

@@ -151,7 +151,7 @@ fn converted_nan(to: Float, from: Float, ftz: bool, bits: u64) -> u64 {
     if from != Float::F64 && to != Float::F64 {
         return to.canonical_nan();
     }
-    // Between f64 and bf16 lies f32, which flushed NaNs reach canonical.
+    // Conversions between f64 and bf16 pass through f32, which makes NaNs canonical.
     let (from, bits) = match from {
         Float::F64 | Float::F16 => (from, bits),
         Float::Bf16 if !ftz => (Float::F32, bits << 16),
@@ -163,7 +163,7 @@ fn converted_nan(to: Float, from: Float, ftz: bool, bits: u64) -> u64 {
     sign | to.infinity() | 1 << (to.fraction_bits() - 1) | payload
 }
 
-/// `cvt.rna.tf32.f32`: adds half a unit to the bit pattern, whatever it stands for, and drops the low bits.
+/// Implements `cvt.rna.tf32.f32`: adds half a unit to the bit pattern, regardless of its value, and drops the low bits.
 ///
 /// `.satfinite` takes a unit off what then lies at or above infinity, NaNs included.
 fn round_bits_to_tf32(mode: CvtMode, bits: u32) -> u64 {

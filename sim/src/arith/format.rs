@@ -23,7 +23,7 @@ pub enum Round {
 impl Round {
     /// Whether a magnitude must grow by one unit, given its lowest kept bit and what was cut off.
     ///
-    /// `half` compares the cut-off part with half a unit; `inexact` says whether it is nonzero.
+    /// `half` compares the discarded part with half a unit; `inexact` is true if it is nonzero.
     pub(super) fn up(self, sign: bool, odd: bool, half: std::cmp::Ordering, inexact: bool) -> bool {
         use std::cmp::Ordering::{Equal, Greater};
         match self {
@@ -244,7 +244,7 @@ impl Int {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// The number that the low bits of a register stand for.
+    /// Returns the number represented by the low bits of a register.
     pub const fn value(self, bits: u64) -> i128 {
         let spare = 64 - self.bits();
         if self.signed() {

@@ -113,7 +113,7 @@ pub fn sad(ty: Int, a: u64, b: u64, c: u64) -> u64 {
 
 /// `c` plus the products of the four bytes of `a` and `b`, wrapping in 32 bits.
 ///
-/// `signed` says for `a` and for `b` whether bytes are `.s32` (signed) or `.u32`.
+/// `signed` states for `a` and for `b` whether bytes are `.s32` (signed) or `.u32`.
 pub fn dp4a(signed: (bool, bool), a: u32, b: u32, c: u32) -> u32 {
     (0..4).fold(c, |sum, i| sum.wrapping_add(byte(signed.0, a, i).wrapping_mul(byte(signed.1, b, i))))
 }

@@ -46,13 +46,13 @@ pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u
     if mode.xorsign_abs { picked | sign } else { picked }
 }
 
-/// `min.f32` and its kin: see [`minmax`].
+/// Computes `min` of any type; see [`minmax`].
 #[doc(alias = "min.f32")]
 pub fn min(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
     minmax(ty, Extremum::Min, mode, a, b)
 }
 
-/// `max.f32` and its kin: see [`minmax`].
+/// Computes `max` of any type; see [`minmax`].
 #[doc(alias = "max.f32")]
 pub fn max(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
     minmax(ty, Extremum::Max, mode, a, b)

@@ -106,7 +106,7 @@ impl Exact {
 
     /// The magnitude in units of `2^unit`, rounded to an integer.
     ///
-    /// `unit` is at most 127 below the exponent of the highest set bit. The flag says whether it is inexact.
+    /// `unit` is at most 127 below the exponent of the highest set bit. The flag is true if the result is inexact.
     pub(super) fn round_to(self, unit: i32, round: Round) -> (u128, bool) {
         let shift = unit - self.exponent;
         if shift <= 0 {

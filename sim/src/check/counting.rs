@@ -9,7 +9,7 @@ use crate::report::{Bytes, Counts};
 const SECTOR: u64 = 32;
 
 impl Cx<'_> {
-    /// The counts of the executing instruction, if anybody counts.
+    /// Returns the counts of the executing instruction, if counting is enabled.
     #[inline(always)]
     fn counts(&mut self) -> Option<&mut Counts> {
         self.profile.get_mut(self.pc as usize)
@@ -115,7 +115,7 @@ fn operand_bytes(op: &Wgmma) -> u64 {
     ((a + n * k * b_bits as usize) / 8) as u64
 }
 
-/// Passes over the 32 banks that the lanes of `m` need: in each, a bank gives one of its words to whoever asks for it.
+/// Returns the passes over the 32 banks for the lanes of `m`: per pass, a bank delivers one word to all lanes that request it.
 fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
     if bytes <= 4 && m == FULL {
         let first = all[0];
@@ -141,7 +141,7 @@ fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
     let mut left = [0; 32];
     let mut count = 0;
     let words = bytes.div_ceil(4);
-    // Bit i of a lane says that its word i still waits.
+    // Bit i of a lane is set if its word i has not been served.
     for lane in lanes(m) {
         left[lane] = (1u32 << words) - 1;
     }
@@ -177,7 +177,7 @@ fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
             Some(last) => count += end.max(last) - last,
             None => count += end - first + 1,
         }
-        // Between neighbours there may be sectors that nobody touches.
+        // Between adjacent addresses, there may be sectors that are not accessed.
         if let Some(last) = last.filter(|&last| first > last) {
             count -= first - last - 1;
         }

@@ -338,7 +338,7 @@ pub(crate) fn global_bits(cx: &Cx<'_>, address: u64, mask: u32, bits: u32) {
     }
 }
 
-/// Combines one element with what is there.
+/// Combines one element with the one in memory.
 pub(crate) fn combine(cx: &mut Cx<'_>, end: End, offset: u32, reduction: Reduction, new: u64) {
     let bytes = u32::from(reduction.bytes);
     let aligned = offset & !3;

@@ -86,7 +86,7 @@ pub(crate) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// The transpose of an 8×8 matrix held as one word (two neighbours of a row) per lane.
+/// Returns the transpose of an 8×8 matrix with one word (two adjacent elements of a row) per lane.
 fn transpose(words: &Lanes32) -> Lanes32 {
     let element = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
     std::array::from_fn(|lane| {

@@ -78,7 +78,7 @@ fn store(cx: &mut Cx<'_>, place: Place, bits: u64) {
     shared.written.mark(place.offset as u64, 8);
 }
 
-/// The object at a place, if one was initialised there.
+/// Returns the object at an address, if one was initialized there.
 fn sound(cx: &Cx<'_>, place: Place, lane: usize) -> Outcome<State> {
     let state = State::unpack(load(cx, place));
     if state.is_sound() {

@@ -4,7 +4,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::clocks::{Knowledge, Time};
 
-/// What the threads of one completed phase are told by `bar.red`.
+/// The result of `bar.red` for the threads of a completed phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
     pub(crate) popc: u32,
@@ -54,7 +54,7 @@ impl Default for BarrierState {
 }
 
 impl BarrierState {
-    /// Some threads arrive: `expected` is what the instruction says (0 for all), `all` the threads of the block.
+    /// Records the arrival of threads: `expected` is the count of the instruction (0 for all), `all` the threads of the block.
     /// Returns the phase they arrived in, and how many there were if that completed it for all.
     pub(crate) fn arrive(
         &mut self,

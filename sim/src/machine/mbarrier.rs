@@ -74,13 +74,13 @@ pub(crate) struct Passing {
     pub(crate) completed: Knowledge,
 }
 
-/// Whether the object at a place waits for the rest of a phase that has begun.
+/// Returns whether the object at an address is in the middle of a phase.
 pub(crate) fn in_phase(cx: &Cx<'_>, place: Place) -> bool {
     let state = State::unpack(load(cx, place));
     state.is_sound() && (state.pending != state.expected || state.tx != 0)
 }
 
-/// The bits of the object at a place.
+/// Returns the bits of the object at an address.
 pub(crate) fn load(cx: &Cx<'_>, place: Place) -> u64 {
     let words = &cx.ctas[place.rank].shared.words;
     u64::from(words[place.offset / 4]) | u64::from(words[place.offset / 4 + 1]) << 32

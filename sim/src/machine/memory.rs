@@ -1,4 +1,4 @@
-//! Device memory: separate allocations, each alone in its own stretch of addresses.
+//! Device memory: separate allocations, each in its own address range.
 
 use crate::program::spaces::GLOBAL_START;
 use crate::program::spaces::REGION_BITS;
@@ -9,54 +9,54 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::machine::heap::{Heap, regions};
 use crate::program::module::Module;
 
-/// Why a host access to device memory failed.
+/// Errors of host accesses to device memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// The address belongs to no allocation.
+    /// The address is not in an allocation.
     #[error("{address:#x} is in no allocation")]
     Unknown {
         /// The address.
         address: u64,
     },
-    /// The allocation was freed.
+    /// The allocation has been freed.
     #[error("{address:#x} is in an allocation of {size} bytes that was freed")]
     Freed {
         /// The address.
         address: u64,
-        /// Bytes the allocation had.
+        /// The size of the allocation in bytes.
         size: u64,
     },
-    /// The access runs past the end.
+    /// The access extends past the end.
     #[error("{bytes} bytes at {address:#x} run past the end of an allocation of {size} bytes at {start:#x}")]
     OutOfBounds {
         /// The address.
         address: u64,
-        /// Bytes accessed.
+        /// The number of bytes accessed.
         bytes: u64,
-        /// Start of the allocation.
+        /// The start of the allocation.
         start: u64,
-        /// Bytes of the allocation.
+        /// The size of the allocation in bytes.
         size: u64,
     },
-    /// The address handed to [`Memory::free`] is not the start of an allocation.
+    /// The address passed to [`Memory::free`] is not the start of an allocation.
     #[error("{address:#x} is inside an allocation; only its start {start:#x} can be freed")]
     NotTheStart {
         /// The address.
         address: u64,
-        /// Start of the allocation.
+        /// The start of the allocation.
         start: u64,
     },
-    /// More bytes than an allocation may have, or than the host has memory for.
+    /// More bytes than an allocation may have, or than the host can provide.
     #[error(
         "an allocation of {bytes} bytes is too large: the simulator has room for {most} at most, and the host may have less"
     )]
     TooLarge {
-        /// Bytes requested.
+        /// The number of bytes requested.
         bytes: u64,
-        /// Most bytes of an allocation.
+        /// The maximum size of an allocation in bytes.
         most: u64,
     },
-    /// The module has no such variable.
+    /// The module does not contain the variable.
     #[error("the module has no global variable `{name}`")]
     NoVariable {
         /// The name.
@@ -64,13 +64,13 @@ pub enum MemoryError {
     },
 }
 
-/// One allocation's contents, as words that any thread may read and write.
+/// The contents of an allocation, as words that any thread may read and write.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) words: Box<[AtomicU32]>,
-    /// A module variable's name.
+    /// The name of a module variable.
     pub(crate) name: Option<Arc<str>>,
     pub(crate) read_only: bool,
 }
@@ -83,47 +83,47 @@ enum Slot {
     Freed(u64),
 }
 
-/// What an address belongs to.
+/// The owner of an address.
 pub(crate) enum Found<'a> {
     Live(&'a Allocation),
-    /// In the region of the device heap, whose blocks the heap knows.
+    /// In the region of the device heap, which tracks its blocks.
     Heap(&'a Allocation, &'a Heap),
-    /// Freed, with the bytes it had.
+    /// Freed, with its former size in bytes.
     Freed(u64),
     Nothing,
 }
 
 /// The global memory of one simulated device.
 ///
-/// Allocations never touch: an index that leaves its buffer is found, wherever it lands. Contents start as zeros.
+/// Allocations are never adjacent, so every access outside of its buffer is detected. Contents are initially zero.
 #[derive(Debug, Default)]
 pub struct Memory {
     slots: Vec<Slot>,
-    /// First slot of each loaded module's variables.
+    /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
     heap: Option<Heap>,
 }
 
 impl Memory {
-    /// A device without allocations.
+    /// Creates a device without allocations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Allocates `bytes` bytes, all zero, and returns their address, a multiple of 256.
+    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256.
     ///
     /// # Panics
-    /// If the host has no memory for them; [`try_alloc`](Self::try_alloc) returns an error instead.
+    /// If the host is out of memory; [`try_alloc`](Self::try_alloc) returns an error instead.
     #[doc(alias = "cudaMalloc")]
     pub fn alloc(&mut self, bytes: usize) -> u64 {
         self.alloc_named(bytes as u64, None, false).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Allocates `bytes` bytes, all zero, and returns their address, a multiple of 256. The host takes memory for a page
-    /// when it is first written.
+    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page
+    /// on the first write.
     ///
     /// # Errors
-    /// [`MemoryError::TooLarge`] if the host has no memory for them.
+    /// [`MemoryError::TooLarge`] if the host is out of memory.
     pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
         self.alloc_named(bytes as u64, None, false)
     }
@@ -137,7 +137,7 @@ impl Memory {
         const MOST: u64 = 1 << REGION_BITS;
         let too_large = || MemoryError::TooLarge { bytes: size, most: MOST };
         let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
-        // Zeroed by the host's allocator, which does not touch the pages.
+        // Zeroed by the host's allocator, which does not access the pages.
         let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
         let start = (self.slots.len() as u64 + 1) << REGION_BITS;
         self.slots.push(Slot::Live(Allocation { start, size, words, name, read_only }));
@@ -147,7 +147,7 @@ impl Memory {
     /// Sets every byte of the allocation that contains `address`.
     ///
     /// # Errors
-    /// If `address` is in no live allocation.
+    /// If `address` is not in a live allocation.
     #[doc(alias = "cudaMemset")]
     pub fn fill(&mut self, address: u64, byte: u8) -> Result<(), MemoryError> {
         let allocation = self.checked(address, 0)?;
@@ -177,7 +177,7 @@ impl Memory {
     /// Copies host bytes to the device.
     ///
     /// # Errors
-    /// If the bytes are not all inside one live allocation.
+    /// If the bytes are not all in one live allocation.
     #[doc(alias = "cudaMemcpy")]
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
@@ -192,7 +192,7 @@ impl Memory {
     /// Copies device bytes to the host.
     ///
     /// # Errors
-    /// If the bytes are not all inside one live allocation.
+    /// If the bytes are not all in one live allocation.
     #[doc(alias = "cudaMemcpy")]
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
@@ -204,17 +204,17 @@ impl Memory {
         Ok(())
     }
 
-    /// The address of a module's `.global` or `.const` variable, loading the module if it is new here.
+    /// Returns the address of a module's `.global` or `.const` variable, and loads the module if necessary.
     ///
     /// # Errors
-    /// If the module has no such variable.
+    /// If the module does not contain the variable.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn symbol(&mut self, module: &Module, name: &str) -> Result<u64, MemoryError> {
         let index = module.variable(name).ok_or_else(|| MemoryError::NoVariable { name: name.into() })?;
         Ok(self.load(module)[index])
     }
 
-    /// The addresses of a module's variables, allocated and initialised on first use.
+    /// Returns the addresses of a module's variables, which are allocated and initialized on first use.
     pub(crate) fn load(&mut self, module: &Module) -> Vec<u64> {
         if let Some(addresses) = self.modules.get(&module.id()) {
             return addresses.clone();
@@ -241,7 +241,7 @@ impl Memory {
         addresses
     }
 
-    /// The device heap, of `bytes` bytes if there was none. The host cannot access it.
+    /// Returns the device heap, created with `bytes` bytes on first use. The host cannot access it.
     pub(crate) fn begin_heap(&mut self, bytes: u64) {
         if self.heap.is_none() {
             let reserve = |memory: &mut Self, region: u64| {
@@ -258,12 +258,12 @@ impl Memory {
         self.heap.iter().for_each(Heap::begin);
     }
 
-    /// The device heap, if a kernel that calls `malloc` or `free` was launched.
+    /// Returns the device heap, if a kernel that calls `malloc` or `free` has been launched.
     pub(crate) fn heap(&self) -> Option<&Heap> {
         self.heap.as_ref()
     }
 
-    /// Bytes of each allocation that kernels may write, in the order of their addresses; 0 for others.
+    /// Returns the size in bytes of each allocation that kernels may write, in the order of addresses; 0 for others.
     pub(crate) fn writable(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
             Slot::Live(allocation) | Slot::Heap(allocation) if !allocation.read_only => allocation.size,
@@ -290,7 +290,7 @@ impl Memory {
         }
     }
 
-    /// What is at an address.
+    /// Returns the owner of an address.
     pub(crate) fn find(&self, address: u64) -> Found<'_> {
         if address < GLOBAL_START {
             return Found::Nothing;
@@ -319,13 +319,13 @@ fn slot_of(address: u64) -> usize {
     ((address >> REGION_BITS) - 1) as usize
 }
 
-/// Whether two addresses belong to the same allocation's stretch.
+/// Returns whether two addresses are in the address range of the same allocation.
 pub(crate) fn same_region(a: u64, b: u64) -> bool {
     a >> REGION_BITS == b >> REGION_BITS
 }
 
 impl Allocation {
-    /// Replaces some bits of a word; other threads may be replacing others.
+    /// Replaces some bits of a word, while other threads may replace others.
     #[inline]
     pub(crate) fn store_bits(&self, word: usize, mask: u32, bits: u32) {
         let cell = &self.words[word];

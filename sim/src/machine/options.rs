@@ -1,8 +1,8 @@
-//! What a launch is told: the architecture, the checks, the arguments.
+//! Options of a launch: the architecture, the checks, the arguments.
 
 use crate::arith::mma::TensorArch;
 
-/// The architecture whose arithmetic is simulated; a module's `.target` plays no part.
+/// The architecture whose arithmetic is simulated, regardless of the module's `.target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Arch {
@@ -24,7 +24,7 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// The compute capability, major and minor: `(9, 0)`.
+    /// Returns the compute capability, major and minor: `(9, 0)`.
     pub fn capability(self) -> (u32, u32) {
         match self {
             Arch::Sm75 => (7, 5),
@@ -37,7 +37,7 @@ impl Arch {
         }
     }
 
-    /// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, "Technical Specifications").
+    /// Returns the maximum shared memory per block in bytes (CUDA C++ Programming Guide, "Technical Specifications").
     pub(crate) fn shared_limit(self) -> u32 {
         1024 * match self {
             Arch::Sm75 => 64,
@@ -59,13 +59,13 @@ impl Arch {
     }
 }
 
-/// What is done with a `mul` and an `add` or `sub` of its result if neither names a rounding: the PTX ISA leaves it open.
+/// The contraction of a `mul` and a dependent `add` or `sub` without rounding modifiers, which the PTX ISA leaves unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Contract {
-    /// They become one `fma` where ptxas 13.0 makes them one: most of those in one basic block.
+    /// They are fused into one `fma` if ptxas 13.0 fuses them: most of those in one basic block.
     #[default]
     Ptxas,
-    /// Each is rounded.
+    /// Each is rounded separately.
     Never,
 }
 
@@ -76,7 +76,7 @@ pub struct Arg {
 }
 
 impl Arg {
-    /// An argument of any type, as its little-endian bytes.
+    /// Creates an argument of any type from its little-endian bytes.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into() }
     }

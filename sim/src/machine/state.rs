@@ -57,7 +57,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) global: Option<GlobalRaces>,
     /// Who requires to see instructions as they are executed.
     pub(crate) tracer: Option<Tracer<'a>>,
-    /// Several blocks run at once.
+    /// Several blocks run simultaneously.
     pub(crate) parallel: bool,
 }
 
@@ -83,7 +83,7 @@ impl Machine<'_> {
         (REGISTERS / self.threads().max(1) / 8 * 8).min(MOST_REGISTERS)
     }
 
-    /// Where an instruction of a warp stands; `block` is the block's coordinates.
+    /// Returns the location of an instruction of a warp; `block` is the block's coordinates.
     pub(crate) fn site(
         &self,
         module: &Module,
@@ -125,7 +125,7 @@ impl Machine<'_> {
         std::array::from_fn(|i| origin[i] as u32 * self.cluster[i] + within[i])
     }
 
-    /// Room for the work of each instruction, if anybody counts.
+    /// The counts of each instruction, if counting is enabled.
     pub(crate) fn empty_profile(&self) -> Vec<Counts> {
         let counting = self.checks.contains(Checks::COUNTS);
         vec![Counts::default(); if counting { self.code.instrs.len() } else { 0 }]
@@ -270,7 +270,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) cluster_barrier: ClusterBarrier,
     /// Work by instruction; empty if nothing is counted.
     pub(crate) profile: Vec<Counts>,
-    /// Findings after which the run goes on, with warp and instruction.
+    /// Findings after which the run continues, with warp and instruction.
     pub(crate) noted: Vec<(Box<Fault>, usize, u32)>,
     /// What was reported of each instruction of this cluster.
     pub(crate) reports: FxHashMap<u32, Reports>,

@@ -1,4 +1,4 @@
-//! Watching a run, one instruction at a time.
+//! Traces: observing a run one instruction at a time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use crate::machine::warp::Warp;
 use crate::program::code::Reg;
 use crate::program::module::Module;
 
-/// Which instructions are told of.
+/// The instructions to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trace {
-    /// Those on a line of the text, from 1.
+    /// The instructions on a 1-based line of the text.
     Line(u32),
-    /// Those of the warp of this number in its block, in every block.
+    /// The instructions of the warp with this index, in every block.
     Warp(u32),
 }
 
-/// Told of every instruction that was asked for.
+/// The listener for traced instructions.
 pub(crate) type OnStep<'a> = dyn Fn(&Step<'_>) + Send + Sync + 'a;
 
 /// An instruction that some lanes of a warp have executed.
@@ -26,26 +26,26 @@ pub(crate) type OnStep<'a> = dyn Fn(&Step<'_>) + Send + Sync + 'a;
 pub struct Step<'m> {
     /// The block's coordinates in the grid.
     pub block: [u32; 3],
-    /// The warp's number in its block.
+    /// The index of the warp in its block.
     pub warp: u32,
-    /// The lanes, as a mask.
+    /// The lane mask.
     pub lanes: u32,
-    /// 1-based line of the PTX text.
+    /// The 1-based line of the PTX text.
     pub line: u32,
-    /// That line, without white space at its ends.
+    /// The text of the line, trimmed.
     pub text: &'m str,
-    /// Registers it wrote, then those it read, with what they hold now.
+    /// The registers that it wrote, then those that it read, with their current values.
     pub registers: Vec<Register>,
 }
 
-/// A register and what it holds in each lane.
+/// A register and its value in each lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// Its name in the text.
+    /// The name in the text.
     pub name: Arc<str>,
-    /// Bits of it: 1, 32, 64 or 128; narrower ones are stored in 32.
+    /// The width in bits: 1, 32, 64 or 128; narrower registers are stored in 32.
     pub bits: u32,
-    /// By lane.
+    /// The values by lane.
     pub values: [u128; 32],
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Step<'_> {
             write!(f, "\n    {} =", register.name)?;
             let active = (0..32).filter(|lane| self.lanes >> lane & 1 != 0).map(|lane| register.values[lane]);
             let values: Vec<u128> = active.collect();
-            // One value for all is told once.
+            // A value common to all lanes is printed once.
             let told = if values.windows(2).all(|pair| pair[0] == pair[1]) { 1 } else { values.len() };
             values[..told.min(values.len())].iter().try_for_each(|value| write!(f, " {value:#x}"))?;
         }
@@ -66,7 +66,7 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// A trace that was asked for, and of which text.
+/// The selected trace, and the text.
 pub(crate) struct Tracer<'a> {
     pub(crate) what: Trace,
     pub(crate) tell: &'a OnStep<'a>,
@@ -74,7 +74,7 @@ pub(crate) struct Tracer<'a> {
 }
 
 impl Tracer<'_> {
-    /// Tells of the instruction at `pc`, if it is one of those asked for.
+    /// Reports the instruction at `pc`, if it is selected.
     pub(crate) fn executed(&self, cx: &Cx<'_>, warp: &Warp, pc: u32, lanes: u32) {
         let code = cx.machine.code;
         let line = code.meta[pc as usize].line;
@@ -102,7 +102,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Bits of a register, and its values by lane.
+/// Returns the width of a register, and its values by lane.
 fn values(warp: &Warp, reg: Reg) -> (u32, [u128; 32]) {
     match reg {
         Reg::P(p) => {

@@ -38,7 +38,7 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// Whether lanes that come to the same instruction join.
+    /// Returns whether lanes that reach the same instruction merge.
     pub(crate) fn is_open(self) -> bool {
         matches!(self, Wait::Ready | Wait::Lanes(_) | Wait::Aligned)
     }
@@ -100,7 +100,7 @@ pub(crate) struct Warp {
     pub(crate) groups: Vec<Group>,
     /// Lanes that have not ended.
     pub(crate) live: u32,
-    /// Its block's place in the cluster, and its number in the block.
+    /// The rank of its block in the cluster, and its index in the block.
     pub(crate) cta: usize,
     pub(crate) index: u32,
     /// Phase of the cluster barrier in which each lane arrived last.
@@ -172,7 +172,7 @@ impl Warp {
         self.frames[lane] = bytes;
     }
 
-    /// Unites groups that stand at the same instruction.
+    /// Merges groups at the same instruction.
     pub(crate) fn merge(&mut self) {
         let mut i = 0;
         while i < self.groups.len() {

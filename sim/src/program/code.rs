@@ -1,8 +1,8 @@
-//! The decoded form: what a launch executes.
+//! The decoded form that a launch executes.
 //!
 //! Each PTX instruction is one [`Instr`] whose operands are slots of a warp's register file. Constants, special
-//! registers that never change during a warp's life, and addresses of variables also live in slots, filled when a
-//! warp starts, so that an executor never asks what kind of operand it has.
+//! registers that never change during a warp's lifetime, and addresses of variables are also slots, filled when a
+//! warp starts, so the executor does not distinguish kinds of operands.
 
 pub(crate) mod alu;
 pub(crate) mod bulk;
@@ -53,20 +53,20 @@ pub(crate) enum Reg {
     Q(D),
 }
 
-/// A slot's value that is known when a warp starts.
+/// The value of a slot that is known when a warp starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
     /// These bits.
     Bits(u64),
     /// A special register.
     Special(Special),
-    /// The address of module variable `.0` plus bytes (global and constant space).
+    /// The address of module variable `.0` plus an offset in bytes (global and constant space).
     Variable(u32, i64),
-    /// A shared address, plus bytes: as such or made generic.
+    /// A shared address plus an offset, as a shared or a generic address.
     Shared { offset: i64, generic: bool },
-    /// The same, counted from the start of dynamic shared memory.
+    /// Likewise, relative to the start of dynamic shared memory.
     DynamicShared { offset: i64, generic: bool },
-    /// A local address of the entry made generic.
+    /// A local address of the entry as a generic address.
     LocalGeneric(i64),
     /// A kernel parameter's address made generic.
     ParamGeneric(i64),
@@ -141,7 +141,7 @@ pub(crate) enum Op {
     Tensor(Box<Tensor>),
 }
 
-/// Where an instruction stands, for reports; parallel to the instructions.
+/// The location of an instruction, for reports; parallel to the instructions.
 #[derive(Clone, Debug)]
 pub(crate) struct Meta {
     pub(crate) line: u32,
@@ -369,7 +369,7 @@ impl Code {
     }
 }
 
-/// A kernel parameter's place in the parameter space.
+/// The position of a kernel parameter in the parameter space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParamSlot {
     pub(crate) name: Arc<str>,

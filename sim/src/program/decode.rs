@@ -60,7 +60,7 @@ pub(crate) struct Symbols<'m> {
     pub(crate) functions: Vec<&'m Function>,
 }
 
-/// What a module-level name stands for.
+/// The meaning of a module-level name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Global {
     /// Index into [`Symbols::variables`].
@@ -72,7 +72,7 @@ pub(crate) enum Global {
 type Decoded<T> = Result<T, ParseError>;
 
 impl<'m> Symbols<'m> {
-    /// Collects the names of a module; a definition takes the place of its declarations.
+    /// Collects the names of a module; a definition replaces its declarations.
     pub(crate) fn new(text: &'m str, ast: &'m Ast) -> Decoded<Self> {
         let mut symbols = Self {
             text,

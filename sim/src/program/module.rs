@@ -14,7 +14,7 @@ use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::text::parser;
 
-/// A PTX module, validated. Cheap to clone.
+/// A validated PTX module. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Module {
     inner: Arc<Inner>,
@@ -32,10 +32,10 @@ struct Inner {
 
 #[derive(Debug)]
 struct Kernel {
-    /// Index of its function among the items.
+    /// The index of its function among the items.
     item: usize,
     params: Vec<ParamSlot>,
-    /// Decoded when it is first asked for: functions that several kernels call would otherwise take memory for each of them.
+    /// Decoded on first use, because each kernel has its own copy of the functions that it calls.
     code: OnceLock<Result<Code, ParseError>>,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct GlobalVariable {
     pieces: Vec<(u64, Piece)>,
 }
 
-/// What an initialiser puts at an offset.
+/// The contents of an initializer at an offset.
 #[derive(Debug)]
 enum Piece {
     Bytes(Vec<u8>),
-    /// The address of a variable, plus bytes.
+    /// The address of a variable plus an offset in bytes.
     Variable {
         index: usize,
         offset: i64,
@@ -67,7 +67,7 @@ enum Piece {
 }
 
 impl GlobalVariable {
-    /// The initial bytes, by offset.
+    /// Returns the initial bytes by offset.
     pub(crate) fn image(&self, addresses: &[u64]) -> Vec<(u64, Vec<u8>)> {
         let bytes_of = |piece: &Piece| match piece {
             Piece::Bytes(bytes) => bytes.clone(),
@@ -89,20 +89,20 @@ impl Module {
     /// Parses and validates PTX text.
     ///
     /// # Errors
-    /// On the first thing that is not valid PTX, or that the simulator does not know: with line, column and caret.
+    /// The first construct that is not valid PTX, or that the simulator does not recognize, with line, column and caret.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Self::parse_file("kernel.ptx", text)
     }
 
-    /// Like [`Module::parse`], with the name that reports give the text.
+    /// Like [`Module::parse`], with a file name for reports.
     ///
     /// # Errors
-    /// As [`Module::parse`].
+    /// Those of [`Module::parse`].
     pub fn parse_file(file: &str, text: &str) -> Result<Self, ParseError> {
         Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
     }
 
-    /// Like [`Module::parse_file`], with every error rather than the first; there is at least one.
+    /// Like [`Module::parse_file`], but returns all errors; there is at least one.
     pub(crate) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
         let build = || {
             let ast = parser::parse(text)?;
@@ -118,18 +118,18 @@ impl Module {
             .map_err(|errors: Vec<ParseError>| errors.into_iter().map(|error| error.in_file(file)).collect())
     }
 
-    /// The syntax tree, which prints as PTX; for tests.
+    /// Returns the syntax tree, which prints as PTX; for tests.
     #[doc(hidden)]
     pub fn ast(&self) -> &Ast {
         &self.inner.ast
     }
 
-    /// The text as parsed.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.inner.text
     }
 
-    /// The names of the kernels, in the order of the text.
+    /// Returns the kernels, in the order of the text.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.inner.kernels.iter().filter_map(|kernel| match &self.inner.ast.items[kernel.item] {
             Item::Function(function) => Some(Entry { module: self, kernel, function }),
@@ -137,19 +137,19 @@ impl Module {
         })
     }
 
-    /// A kernel by name.
+    /// Returns the kernel with a name.
     pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
         self.entries().find(|entry| entry.name() == name)
     }
 
-    /// The decoded form of a kernel and of what it calls.
+    /// Returns the decoded form of a kernel and its callees.
     fn link(&self, entry: &Function) -> Result<Code, ParseError> {
         let linked =
             Symbols::new(&self.inner.text, &self.inner.ast).and_then(|symbols| link(&symbols, entry));
         linked.map_err(|error| error.in_file(&self.inner.file))
     }
 
-    /// The name that reports give the text.
+    /// Returns the file name for reports.
     pub fn file(&self) -> &str {
         &self.inner.file
     }
@@ -166,7 +166,7 @@ impl Module {
         self.inner.variables.iter().position(|v| &*v.name == name)
     }
 
-    /// The path of a `.file`.
+    /// Returns the path of a `.file`.
     pub(crate) fn source_file(&self, index: u32) -> Option<&str> {
         self.inner.ast.items.iter().find_map(|item| match item {
             Item::File { index: i, name } if *i == index => Some(name.as_str()),
@@ -174,7 +174,7 @@ impl Module {
         })
     }
 
-    /// The largest variable in shared memory that a kernel can name.
+    /// Returns the largest variable in shared memory that a kernel can access.
     pub(crate) fn largest_shared(&self, entry: &str) -> Option<Pos> {
         let items = &self.inner.ast.items;
         let function = items.iter().find_map(|item| match item {
@@ -193,20 +193,20 @@ impl Module {
         outer.chain(inner).filter(|v| v.space == Space::Shared).max_by_key(bytes).map(|v| v.pos)
     }
 
-    /// The line of the source that an instruction was compiled from, if the text says.
+    /// Returns the source line of an instruction, if the text contains it.
     pub(crate) fn source_of(&self, code: &Code, meta: &Meta) -> Option<SourceLocation> {
         let loc = code.locs.get(meta.loc as usize)?;
         let file = self.source_file(loc.file).unwrap_or("?").to_string();
         Some(SourceLocation { file, line: loc.line, column: loc.column })
     }
 
-    /// A line of the text, from 1; empty past the end.
+    /// Returns a 1-based line of the text; empty past the end.
     pub fn line(&self, line: u32) -> &str {
         self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
     }
 }
 
-/// What a module says about one kernel.
+/// A kernel of a module.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'m> {
     module: &'m Module,
@@ -217,73 +217,73 @@ pub struct Entry<'m> {
 /// A kernel parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// Its name in the text.
+    /// The name in the text.
     pub name: String,
-    /// Its type: `u64`, `f32`, `b8[128]`.
+    /// The type: `u64`, `f32`, `b8[128]`.
     pub ty: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: usize,
 }
 
 impl<'m> Entry<'m> {
-    /// The kernel's name.
+    /// Returns the kernel's name.
     pub fn name(&self) -> &'m str {
         &self.function.name
     }
 
-    /// What a launch executes.
+    /// Returns the code for a launch.
     ///
     /// # Errors
-    /// If the kernel, or something that it calls, contains an instruction that is not supported.
+    /// If the kernel, or one of its callees, contains an unsupported instruction.
     pub(crate) fn code(&self) -> Result<&'m Code, &'m ParseError> {
         self.kernel.code.get_or_init(|| self.module.link(self.function)).as_ref()
     }
 
-    /// The parameters in order.
+    /// Returns the parameters in order.
     pub fn params(&self) -> Vec<Param> {
         let param =
             |p: &ParamSlot| Param { name: p.name.to_string(), ty: p.ty.to_string(), size: p.size as usize };
         self.kernel.params.iter().map(param).collect()
     }
 
-    /// The integers of a directive such as `maxntid`, `maxnreg`, `minnctapersm`, if the kernel has it.
+    /// Returns the integers of a directive such as `maxntid`, `maxnreg`, `minnctapersm`, if the kernel has it.
     pub fn directive(&self, name: &str) -> Option<&'m [u64]> {
         self.function.directives.iter().find(|d| d.name == name).map(|d| &d.values[..])
     }
 
-    /// `.reqntid`: the block shape the kernel demands, missing extents 1.
+    /// Returns the block shape required by `.reqntid`, with 1 for missing extents.
     #[doc(alias = ".reqntid")]
     pub fn reqntid(&self) -> Option<[u32; 3]> {
         self.directive("reqntid").map(extents)
     }
 
-    /// `.reqnctapercluster`: the cluster shape the kernel demands.
+    /// Returns the cluster shape required by `.reqnctapercluster`.
     #[doc(alias = ".reqnctapercluster")]
     pub fn reqnctapercluster(&self) -> Option<[u32; 3]> {
         self.directive("reqnctapercluster").map(extents)
     }
 
-    /// Bytes of statically declared shared memory that the kernel and what it calls use; 0 if they contain an instruction
-    /// that is not supported.
+    /// Returns the size in bytes of statically declared shared memory that the kernel and its callees use; 0 if they contain an
+    /// unsupported instruction.
     pub fn static_shared_bytes(&self) -> usize {
         self.code().map_or(0, |code| code.static_shared as usize)
     }
 
-    /// Registers declared in the kernel's body, by type.
+    /// Returns the number of registers declared in the kernel's body, by type.
     pub fn declared_registers(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         count_registers(self.function.body.as_deref().unwrap_or(&[]), &mut counts);
         counts
     }
 
-    /// Every instruction of the kernel's body in order: full mnemonic and line.
+    /// Returns all instructions of the kernel's body in order: full mnemonic and line.
     pub fn instructions(&self) -> impl Iterator<Item = (String, u32)> + 'm {
         let mut all = vec![];
         collect_instructions(self.function.body.as_deref().unwrap_or(&[]), &mut all);
         all.into_iter()
     }
 
-    /// How many instructions of each mnemonic the kernel's body holds.
+    /// Returns the number of instructions of each mnemonic in the kernel's body.
     pub fn instruction_counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for (mnemonic, _) in self.instructions() {
@@ -335,7 +335,7 @@ fn kernels(symbols: &Symbols<'_>, ast: &Ast) -> Result<Vec<Kernel>, Vec<ParseErr
     Ok(check(symbols)?.into_iter().map(kernel).collect())
 }
 
-/// Memory that a module's variables may take together.
+/// The maximum total size of a module's variables.
 const MAX_VARIABLES: u64 = 1 << 33;
 
 fn variables(symbols: &Symbols<'_>) -> Result<Vec<GlobalVariable>, ParseError> {
@@ -360,7 +360,7 @@ fn variables(symbols: &Symbols<'_>) -> Result<Vec<GlobalVariable>, ParseError> {
     Ok(out)
 }
 
-/// Lays out an initialiser from `at` on.
+/// Stores an initializer, starting at offset `at`.
 fn fill(
     symbols: &Symbols<'_>,
     variable: &Variable,
@@ -372,7 +372,7 @@ fn fill(
 ) -> Result<(), ParseError> {
     let error = |message: String| symbols.error(Pos { ..variable.pos }, variable.name.len(), message);
     if let Init::List(items) = init {
-        // An inner list starts its own row of an array with several extents.
+        // An inner list starts a new row of an array with several extents.
         let inner: u64 = variable.dims.iter().skip(1).flatten().product::<u64>() * u64::from(ty.bytes());
         for item in items {
             let row = *at;

@@ -1,6 +1,6 @@
 //! The address spaces: which generic addresses belong to which state space.
 
-/// Each allocation has this many address bits to itself, so that no stray index reaches a neighbour.
+/// Each allocation has a separate range of this many address bits, so that no out-of-bounds index reaches another one.
 pub(crate) const REGION_BITS: u32 = 36;
 
 /// The lowest address of any allocation; below are the windows of the other state spaces.

@@ -1,40 +1,40 @@
-//! What a run looks for.
+//! The checks of a run.
 
 bitflags::bitflags! {
-    /// What is watched beyond the rules that are always enforced (bounds, alignment, masks, deadlock).
+    /// The enabled checks, in addition to the rules that are always enforced (bounds, alignment, masks, deadlock).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Checks: u32 {
-        /// Uses of what was loaded from shared memory that no thread of the cluster has written, and of what was computed from it.
+        /// Uses of values loaded from shared memory that no thread of the cluster has written, and of values derived from them.
         const UNINITIALIZED_SHARED = 1;
-        /// Threads that end while others of their block wait at a barrier for all.
+        /// Threads that exit while other threads of the block wait at a barrier for all threads.
         const BARRIERS = 1 << 1;
-        /// Shuffles that read a lane that does not take part.
+        /// Shuffles that read from a lane that does not participate.
         const SHUFFLES = 1 << 2;
         /// Counts of executed instructions.
         const COUNTS = 1 << 3;
-        /// Uses of uninitialized registers, and of what was computed from them.
+        /// Uses of uninitialized registers, and of values derived from them.
         const UNINITIALIZED_REGISTERS = 1 << 4;
-        /// Accesses of shared memory, at least one a write, with no order between them.
+        /// Unordered accesses to shared memory, at least one of them a write.
         const SHARED_RACES = 1 << 5;
         /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes.
         const PROXY_FENCES = 1 << 6;
-        /// Accesses of global memory by different blocks, at least one a write, with no order between them.
+        /// Unordered accesses to global memory by different blocks, at least one of them a write.
         const GLOBAL_RACES = 1 << 7;
-        /// Uses of what was loaded from local memory that the thread has not written, and of what was computed from it.
+        /// Uses of values loaded from local memory that the thread has not written, and of values derived from them.
         const UNINITIALIZED_LOCAL = 1 << 8;
-        /// Registers that a `wgmma` in flight writes or reads and that are touched before it was waited for.
+        /// Accesses to registers that a `wgmma` in flight reads or writes.
         const WGMMA_IN_FLIGHT = 1 << 9;
-        /// Asynchronous copies and products that has not been waited for when their thread ends.
+        /// Asynchronous copies and products that have not been waited for when their thread exits.
         const LEAKED_GROUPS = 1 << 10;
         /// Addresses converted to a state space that does not contain them.
         const ADDRESS_CONVERSIONS = 1 << 11;
-        /// Volatile accesses of shared memory by lanes of a warp that rely on lockstep; only together with `SHARED_RACES`.
+        /// Volatile accesses to shared memory by lanes of a warp that rely on lockstep; only together with `SHARED_RACES`.
         const VOLATILE_RACES = 1 << 12;
     }
 }
 
 impl Checks {
-    /// Those for which undefined values are followed.
+    /// The checks for which undefined values are tracked.
     pub(crate) const UNDEFINED: Self =
         Self::UNINITIALIZED_REGISTERS.union(Self::UNINITIALIZED_LOCAL).union(Self::UNINITIALIZED_SHARED);
 }

@@ -1,17 +1,17 @@
-//! How much work a launch was, in all and by line.
+//! The work of a launch, in total and per line.
 
 use crate::report::SourceLocation;
 
-/// Bytes that threads moved, by state space. Inactive lanes move none; lanes that read one address count each.
+/// The bytes moved by threads, by state space. Inactive lanes count 0; lanes that read the same address count separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// Read from global memory, asynchronous copies included.
+    /// Read from global memory, including by asynchronous copies.
     pub global_read: u64,
-    /// Written to global memory, asynchronous copies included.
+    /// Written to global memory, including by asynchronous copies.
     pub global_written: u64,
-    /// Read from shared memory, also by asynchronous copies and `wgmma`.
+    /// Read from shared memory, including by asynchronous copies and `wgmma`.
     pub shared_read: u64,
-    /// Written to shared memory, also by asynchronous copies.
+    /// Written to shared memory, including by asynchronous copies.
     pub shared_written: u64,
     /// Read from local memory.
     pub local_read: u64,
@@ -23,7 +23,7 @@ pub struct Bytes {
     pub param_read: u64,
 }
 
-/// How much work it was. All but [`warp_instructions`](Counts::warp_instructions) stay 0 when
+/// The counts of executed work. All except [`warp_instructions`](Counts::warp_instructions) are 0 if
 /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -31,21 +31,21 @@ pub struct Counts {
     pub warp_instructions: u64,
     /// Instructions executed, counted once per active thread.
     pub thread_instructions: u64,
-    /// Branches executed by a warp or a part of one.
+    /// Branches executed by a warp or part of a warp.
     pub branches: u64,
-    /// Those after which lanes went different ways.
+    /// Branches whose lanes diverge.
     pub divergent_branches: u64,
-    /// Warp-wide loads, stores and atomics of shared memory.
+    /// Warp-wide loads, stores and atomics to shared memory.
     pub shared_requests: u64,
-    /// Wavefronts they took: passes over the 32 banks of 4 bytes.
+    /// Wavefronts of these requests: passes over the 32 banks of 4 bytes.
     pub shared_wavefronts: u64,
-    /// Wavefronts they would take without bank conflicts.
+    /// Wavefronts that these requests would need without bank conflicts.
     pub shared_wavefronts_ideal: u64,
-    /// Warp-wide loads, stores, atomics and `cp.async` of global memory.
+    /// Warp-wide loads, stores, atomics and `cp.async` to global memory.
     pub global_requests: u64,
-    /// 32-byte sectors they touched.
+    /// 32-byte sectors accessed by these requests.
     pub global_sectors: u64,
-    /// Sectors that as many bytes fill when they are adjacent.
+    /// Sectors that the same number of adjacent bytes would occupy.
     pub global_sectors_ideal: u64,
     /// Multiplications and additions of tensor cores.
     pub tensor_flops: u64,
@@ -54,17 +54,17 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Wavefronts of shared memory beyond the least possible.
+    /// Returns the shared-memory wavefronts in excess of the minimum.
     pub fn bank_conflicts(&self) -> u64 {
         self.shared_wavefronts - self.shared_wavefronts_ideal.min(self.shared_wavefronts)
     }
 
-    /// 32-byte sectors of global memory per request; 0 without requests.
+    /// Returns the number of 32-byte sectors of global memory per request; 0 without requests.
     pub fn sectors_per_request(&self) -> f64 {
         if self.global_requests == 0 { 0.0 } else { self.global_sectors as f64 / self.global_requests as f64 }
     }
 
-    /// The part of a warp's lanes that were active, on average; 0 without instructions.
+    /// Returns the average fraction of a warp's lanes that were active; 0 without instructions.
     pub fn active_lanes(&self) -> f64 {
         match self.warp_instructions {
             0 => 0.0,
@@ -95,15 +95,15 @@ impl Counts {
     }
 }
 
-/// What kind of work an instruction is.
+/// The kind of work of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum InstructionClass {
     /// Integer, logic and bit instructions.
     Integer,
-    /// Floating point up to 32 bits.
+    /// Floating-point instructions of up to 32 bits.
     Float,
-    /// 64-bit floating point.
+    /// 64-bit floating-point instructions.
     Double,
     /// `cvt`.
     Conversion,
@@ -123,16 +123,16 @@ pub enum InstructionClass {
     Barrier,
     /// Branches, calls, returns.
     Control,
-    /// Exchange between the lanes of a warp.
+    /// Exchanges between the lanes of a warp.
     Warp,
     /// `mma`, `wmma`, `wgmma`.
     Tensor,
-    /// What fits nowhere else.
+    /// Other instructions.
     Other,
 }
 
 impl InstructionClass {
-    /// The class as reports spell it: `tensor`.
+    /// Returns the name in reports: `tensor`.
     pub fn name(self) -> &'static str {
         match self {
             InstructionClass::Integer => "integer",
@@ -153,7 +153,7 @@ impl InstructionClass {
         }
     }
 
-    /// The class of an instruction that only touches registers by its full mnemonic: `fma.rn.f32`.
+    /// Returns the class of an instruction that only accesses registers, by its full mnemonic: `fma.rn.f32`.
     pub(crate) fn of_mnemonic(mnemonic: &str) -> Self {
         let opcode = mnemonic.split('.').next().unwrap_or("");
         let ty = mnemonic.rsplit('.').next().unwrap_or("");
@@ -174,19 +174,19 @@ impl std::fmt::Display for InstructionClass {
     }
 }
 
-/// The work of one instruction of the text.
+/// The counts of one instruction of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCounts {
-    /// 1-based line of the PTX text.
+    /// The 1-based line of the PTX text.
     pub line: u32,
-    /// 1-based column: a line may hold several instructions.
+    /// The 1-based column, because a line may contain several instructions.
     pub column: u32,
     /// The instruction's full mnemonic.
     pub mnemonic: String,
-    /// What kind of work it is.
+    /// The class of the instruction.
     pub class: InstructionClass,
-    /// The line of the source that was compiled, if the text says.
+    /// The source line, if the text contains it.
     pub source: Option<SourceLocation>,
-    /// The work.
+    /// The counts.
     pub counts: Counts,
 }

@@ -1,4 +1,4 @@
-//! What stops a run: found while executing, before it is known where in the text that was.
+//! Faults: findings during execution, before their location in the text is determined.
 
 use crate::report::FindingKind;
 
@@ -23,13 +23,13 @@ pub(crate) struct Elsewhere {
 pub(crate) struct Fault {
     pub(crate) kind: FindingKind,
     pub(crate) message: String,
-    /// The first lane at fault, if it is a lane's doing.
+    /// The first faulty lane, if the fault is that of a lane.
     pub(crate) lane: Option<usize>,
-    /// Where it is reported, if not at the executing instruction.
+    /// The location, if it is not the executing instruction.
     pub(crate) site: Option<Where>,
-    /// The other side, where there are two.
+    /// The location of the other access, if there are two.
     pub(crate) other: Option<Where>,
-    /// The other side in another cluster.
+    /// The location of the other access in another cluster.
     pub(crate) elsewhere: Option<Elsewhere>,
 }
 
@@ -42,13 +42,13 @@ impl Fault {
         Box::new(Self { lane: Some(lane), ..*Self::new(kind, message) })
     }
 
-    /// Reported at another instruction than the executing one.
+    /// Sets the location to an instruction other than the executing one.
     pub(crate) fn reported_at(mut self: Box<Self>, site: Where) -> Box<Self> {
         self.site = Some(site);
         self
     }
 
-    /// With another side.
+    /// Sets the location of the other access.
     pub(crate) fn with(mut self: Box<Self>, other: Option<Where>) -> Box<Self> {
         self.other = other;
         self

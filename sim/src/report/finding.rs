@@ -1,4 +1,4 @@
-//! Findings: their kinds, their location, and how they are printed.
+//! Findings: their kinds, locations and display.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use crate::report::checks::Checks;
 use crate::text::error::Snippet;
 use crate::text::lexer::Pos;
 
-/// One row for each kind: its documentation, name, and the check that looks for it.
+/// Defines the kinds, one row each: documentation, name, and the check that reports it.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $check:expr;)*) => {
-        /// The kinds of bugs that are found while a kernel runs.
+        /// The kinds of bugs that are detected while a kernel runs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum FindingKind {
@@ -21,14 +21,14 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &[FindingKind] = &[$(FindingKind::$kind),*];
 
-            /// The kind as reports and files spell it: `global_out_of_bounds`.
+            /// Returns the name in reports and files: `global_out_of_bounds`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(FindingKind::$kind => $name,)*
                 }
             }
 
-            /// The check that looks for it; empty if every run does.
+            /// Returns the check that reports it; empty if it is always reported.
             pub fn check(self) -> Checks {
                 match self {
                     $(FindingKind::$kind => $check,)*
@@ -41,73 +41,73 @@ macro_rules! kinds {
 kinds! {
     /// An access to global memory outside every buffer, or in a freed one.
     GlobalOutOfBounds = "global_out_of_bounds", Checks::empty();
-    /// A `free` of an address that `malloc` did not return, or of a block that was freed before.
+    /// A `free` of an address that `malloc` did not return, or of a block that has already been freed.
     InvalidFree = "invalid_free", Checks::empty();
-    /// An access to shared memory past the block's own.
+    /// An access past the block's shared memory.
     SharedOutOfBounds = "shared_out_of_bounds", Checks::empty();
-    /// An access to local memory past the thread's own, or a stack overflow.
+    /// An access past the thread's local memory, or a stack overflow.
     LocalOutOfBounds = "local_out_of_bounds", Checks::empty();
     /// A read of the parameter space past the last parameter.
     ParamOutOfBounds = "param_out_of_bounds", Checks::empty();
-    /// An address that is not a multiple of the access's size.
+    /// An address that is not a multiple of the access size.
     MisalignedAccess = "misaligned_access", Checks::empty();
     /// A write to constant memory or parameters.
     ReadOnly = "read_only", Checks::empty();
-    /// An address in no space the instruction may access.
+    /// An address in a space that the instruction cannot access.
     InvalidAddress = "invalid_address", Checks::empty();
-    /// A use of what was loaded from shared memory that no thread wrote, or of what was computed from it. The first side is
-    /// the load, the other side the use.
+    /// A use of a value loaded from shared memory that no thread has written, or of a value derived from it. The first location
+    /// is the load, the other one the use.
     UninitializedSharedRead = "uninitialized_shared_read", Checks::UNINITIALIZED_SHARED;
-    /// A use of a register that was never written, or of what was computed from it.
+    /// A use of a register that was never written, or of a value derived from it.
     UninitializedRegister = "uninitialized_register", Checks::UNINITIALIZED_REGISTERS;
-    /// Two accesses of shared memory, at least one a write, with no order between them.
+    /// Two unordered accesses to shared memory, at least one of them a write.
     SharedRace = "shared_race", Checks::SHARED_RACES;
-    /// Volatile accesses of a word of shared memory by two lanes of a warp, one a store, with nothing to order them.
+    /// Unordered volatile accesses to a word of shared memory by two lanes of a warp, one of them a store.
     VolatileRace = "volatile_race", Checks::VOLATILE_RACES;
-    /// A load from shared memory to which an asynchronous copy is in flight.
+    /// A load from shared memory that is the destination of an asynchronous copy in flight.
     AsyncCopyUnwaited = "async_copy_unwaited", Checks::SHARED_RACES;
-    /// An asynchronous operation and an access of the same shared memory with no order between them.
+    /// An asynchronous operation and an unordered access to the same shared memory.
     AsyncProxyRace = "async_proxy_race", Checks::SHARED_RACES;
-    /// An asynchronous read of what ordinary instructions wrote, or a copy over it, with no proxy fence between.
+    /// An asynchronous read of data written by ordinary instructions, or a copy over it, without a proxy fence in between.
     MissingProxyFence = "missing_proxy_fence", Checks::PROXY_FENCES;
-    /// Threads of a block that do not meet at a barrier.
+    /// Threads of a block that do not reach the same barrier.
     DivergentBarrier = "divergent_barrier", Checks::empty();
-    /// Threads that ended before a barrier for all of the block, which goes on without them.
+    /// Threads that exited before a barrier for all threads of the block, which continues without them.
     ExitedBeforeBarrier = "exited_before_barrier", Checks::BARRIERS;
     /// No warp can continue.
     Deadlock = "deadlock", Checks::empty();
     /// The step limit was reached.
     StepLimit = "step_limit", Checks::empty();
-    /// A `.sync` instruction run by a lane its mask leaves out, or with masks that differ.
+    /// A `.sync` instruction executed by a lane that its mask excludes, or with different masks.
     SyncMask = "sync_mask", Checks::empty();
-    /// An `.aligned` instruction not run by the whole warp.
+    /// An `.aligned` instruction not executed by the whole warp.
     AlignedDivergence = "aligned_divergence", Checks::empty();
-    /// A shuffle that reads a lane that does not take part.
+    /// A shuffle that reads from a lane that does not participate.
     ShflInactiveLane = "shfl_inactive_lane", Checks::SHUFFLES;
-    /// An operand value the instruction does not allow.
+    /// An operand value that the instruction does not allow.
     InvalidOperand = "invalid_operand", Checks::empty();
-    /// An mbarrier used against its rules.
+    /// A misuse of an mbarrier.
     MbarrierMisuse = "mbarrier_misuse", Checks::empty();
-    /// A wait for an mbarrier phase that nothing will complete.
+    /// A wait for an mbarrier phase that can never complete.
     MbarrierNeverCompletes = "mbarrier_never_completes", Checks::empty();
-    /// A tensor copy that starts inside a 16-byte unit of a row.
+    /// A tensor copy that starts within a 16-byte unit of a row.
     TensorCoordinateMisaligned = "tensor_coordinate_misaligned", Checks::empty();
     /// A matrix descriptor or tensor map that no instruction accepts.
     InvalidDescriptor = "invalid_descriptor", Checks::empty();
-    /// An access to global memory and one of another block, at least one a write, with nothing to order them.
+    /// Unordered accesses to global memory by two blocks, at least one of them a write.
     GlobalRace = "global_race", Checks::GLOBAL_RACES;
-    /// A use of what was loaded from local memory that the thread never wrote, or of what was computed from it. The other
-    /// side is the load.
+    /// A use of a value loaded from local memory that the thread has not written, or of a value derived from it. The other
+    /// location is the load.
     UninitializedLocalRead = "uninitialized_local_read", Checks::UNINITIALIZED_LOCAL;
-    /// A register that a product in flight writes or reads was touched, or shared memory it reads was overwritten.
+    /// An access to a register that a product in flight reads or writes, or a write to shared memory that it reads.
     WgmmaInFlight = "wgmma_in_flight", Checks::WGMMA_IN_FLIGHT;
-    /// A `wgmma` whose registers other instructions wrote, with no `wgmma.fence` between.
+    /// A `wgmma` whose registers were written by other instructions, without a `wgmma.fence` in between.
     MissingWgmmaFence = "missing_wgmma_fence", Checks::WGMMA_IN_FLIGHT;
-    /// Asynchronous work that was not waited for when its thread ended.
+    /// Asynchronous work that was not waited for before its thread exited.
     AsyncGroupLeaked = "async_group_leaked", Checks::LEAKED_GROUPS;
     /// An address outside the state space that it was converted to.
     AddressConversion = "address_conversion", Checks::ADDRESS_CONVERSIONS;
-    /// More shared memory or registers than a block can have.
+    /// More shared memory or registers than a block may use.
     BudgetExceeded = "budget_exceeded", Checks::empty();
     /// `trap` or `brkpt`.
     Trap = "trap", Checks::empty();
@@ -137,37 +137,37 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// A line of the source that was compiled to PTX, from `.loc` and `.file`.
+/// A source line of the PTX text, from `.loc` and `.file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// The path as `.file` gives it.
+    /// The path in `.file`.
     pub file: String,
-    /// 1-based line.
+    /// The 1-based line.
     pub line: u32,
-    /// Column as `.loc` gives it; 0 when unknown.
+    /// The column in `.loc`; 0 if unknown.
     pub column: u32,
 }
 
-/// Where something happened.
+/// The location of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The kernel.
     pub kernel: String,
     /// The block's coordinates in the grid.
     pub block: [u32; 3],
-    /// The thread's coordinates in its block, where one thread is at fault.
+    /// The thread's coordinates in its block, if one thread is at fault.
     pub thread: Option<[u32; 3]>,
-    /// The warp's number in its block.
+    /// The index of the warp in its block.
     pub warp: u32,
-    /// The lane, where one is at fault.
+    /// The lane, if one is at fault.
     pub lane: Option<u32>,
-    /// 1-based line of the PTX text.
+    /// The 1-based line of the PTX text.
     pub line: u32,
-    /// 1-based column of the PTX text.
+    /// The 1-based column of the PTX text.
     pub column: u32,
     /// The instruction's full mnemonic.
     pub mnemonic: String,
-    /// The line of the source that was compiled, if the text says.
+    /// The source line, if the text contains it.
     pub source: Option<SourceLocation>,
     pub(crate) file: String,
     pub(crate) text: String,
@@ -193,7 +193,7 @@ impl fmt::Display for Site {
 }
 
 impl Finding {
-    /// Whether both are the same finding of the same instructions, perhaps of other threads.
+    /// Returns whether both are the same finding at the same instructions, possibly of different threads.
     pub(crate) fn same_place(&self, other: &Finding) -> bool {
         let place = |site: &Site| (site.line, site.column);
         let sides = |finding: &Finding| (place(&finding.site), finding.other.as_ref().map(place));
@@ -201,18 +201,18 @@ impl Finding {
     }
 }
 
-/// One finding that was found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its kind.
+    /// The kind.
     pub kind: FindingKind,
-    /// What happened, in words.
+    /// The description.
     pub message: String,
-    /// Where.
+    /// The location.
     pub site: Site,
-    /// The other side, where two accesses meet.
+    /// The location of the other access, if there are two.
     pub other: Option<Site>,
-    /// Further facts, such as where every warp stands.
+    /// Further information, such as the position of every warp.
     pub notes: Vec<String>,
 }
 

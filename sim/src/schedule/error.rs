@@ -1,46 +1,46 @@
-//! Why a launch failed.
+//! Errors of launches.
 
 use crate::report::{Finding, FindingKind};
 use crate::text::error::ParseError;
 
-/// Why a launch did not run, or did not run to its end.
+/// The reason why a launch did not run, or did not complete.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The module has no such kernel.
+    /// The module does not contain the kernel.
     #[error("the module has no kernel `{name}`; it has {}", .entries.join(", "))]
     UnknownEntry {
-        /// The name asked for.
+        /// The name requested.
         name: String,
-        /// The names there are.
+        /// The names of the kernels.
         entries: Vec<String>,
     },
-    /// More or fewer arguments than parameters.
+    /// The number of arguments differs from the number of parameters.
     #[error("kernel `{kernel}`: expected {expected} arguments, found {found}")]
     ArgumentCount {
         /// The kernel.
         kernel: String,
-        /// Parameters.
+        /// The number of parameters.
         expected: usize,
-        /// Arguments.
+        /// The number of arguments.
         found: usize,
     },
-    /// An argument of another size than its parameter.
+    /// The size of an argument differs from that of its parameter.
     #[error(
         "argument {index} of kernel `{kernel}`: parameter `{name}` of type .{ty} takes {expected} bytes, found {found}"
     )]
     ArgumentSize {
         /// The kernel.
         kernel: String,
-        /// Which argument, from 0.
+        /// The 0-based index of the argument.
         index: usize,
         /// The parameter's name.
         name: String,
         /// The parameter's type.
         ty: String,
-        /// Bytes of the parameter.
+        /// The size of the parameter in bytes.
         expected: usize,
-        /// Bytes of the argument.
+        /// The size of the argument in bytes.
         found: usize,
     },
     /// A grid, block or cluster that cannot be launched.
@@ -48,10 +48,10 @@ pub enum SimError {
     Shape {
         /// The kernel.
         kernel: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// The kernel, or something that it calls, contains an instruction that the simulator does not support.
+    /// The kernel, or one of its callees, contains an instruction that the simulator does not support.
     #[error("kernel `{kernel}` cannot run: {}, line {}", .error.message(), .error.line())]
     Unsupported {
         /// The kernel.
@@ -59,13 +59,13 @@ pub enum SimError {
         /// The instruction.
         error: ParseError,
     },
-    /// A finding of the kernel that stopped the run.
+    /// A finding that stopped the run.
     #[error("{0}")]
     Fault(Box<Finding>),
 }
 
 impl SimError {
-    /// The finding that stopped the run, if a finding of the kernel did.
+    /// Returns the finding that stopped the run, if there is one.
     pub fn finding(&self) -> Option<&Finding> {
         match self {
             SimError::Fault(finding) => Some(finding),
@@ -73,7 +73,7 @@ impl SimError {
         }
     }
 
-    /// The kind of that finding.
+    /// Returns the kind of that finding.
     pub fn kind(&self) -> Option<FindingKind> {
         self.finding().map(|finding| finding.kind)
     }

@@ -251,7 +251,7 @@ fn settle(results: &mut Results, unit: &mut Unit<'_>, outcome: Result<(), Box<Fi
     }
 }
 
-/// Communicating clusters: as many as a GPU would hold at once take turns in a fixed order.
+/// Runs communicating clusters: those that would be resident on a GPU take turns in a fixed order.
 fn in_turns(
     machine: &Machine<'_>,
     module: &Module,

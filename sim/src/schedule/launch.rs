@@ -1,4 +1,4 @@
-//! How a kernel is launched: [`Sim`], [`Launch`], [`Arg`], [`Checks`].
+//! Launches of kernels: [`Sim`], [`Launch`], [`Arg`], [`Checks`].
 
 use crate::machine::Machine;
 use crate::machine::memory::Memory;
@@ -18,24 +18,24 @@ use crate::shadow::global::GlobalRaces;
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Blocks along x, y, z.
+    /// The number of blocks along x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block along x, y, z.
+    /// The number of threads per block along x, y, z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// The size of dynamic shared memory in bytes.
     pub dynamic_shared_bytes: u32,
-    /// Blocks of a cluster along x, y, z, if the launch sets them.
+    /// The number of blocks per cluster along x, y, z, if the launch sets it.
     pub cluster: Option<[u32; 3]>,
 }
 
 impl Default for Launch {
-    /// One block of one thread.
+    /// Returns a launch of one block of one thread.
     fn default() -> Self {
         Self { grid: [1; 3], block: [1; 3], dynamic_shared_bytes: 0, cluster: None }
     }
 }
 
-/// A simulated device and its rules. Cheap to make; launches on it are deterministic.
+/// A simulated device with its settings. Cheap to create; launches on it are deterministic.
 pub struct Sim<'a> {
     arch: Arch,
     checks: Checks,
@@ -69,20 +69,20 @@ impl std::fmt::Debug for Sim<'_> {
     }
 }
 
-/// Warp instructions a block may execute unless told otherwise.
+/// The default maximum number of warp instructions per block.
 const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 
-/// Bytes of the device heap unless told otherwise, as in CUDA.
+/// The default size of the device heap in bytes, as in CUDA.
 const DEFAULT_HEAP: u64 = 8 << 20;
 
-/// Bytes that cooperative groups meet in, of which they use the second word.
+/// The size of the workspace of cooperative groups in bytes, of which they use the second word.
 const WORKSPACE: usize = 32;
 
-/// Shared memory that a kernel may declare with its size; more is dynamic (CUDA C++ Programming Guide, "Shared Memory").
+/// The maximum statically declared shared memory; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
 impl<'a> Sim<'a> {
-    /// sm_90 with all checks.
+    /// Creates an sm_90 simulator with all checks.
     pub fn new() -> Self {
         Self {
             arch: Arch::default(),
@@ -104,22 +104,23 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets what is watched.
+    /// Sets the enabled checks.
     #[must_use]
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
         self
     }
 
-    /// Sets whether products and sums that name no rounding are rounded once.
+    /// Sets whether products and sums without rounding modifiers are fused.
     #[must_use]
     pub fn contract(mut self, contract: Contract) -> Self {
         self.contract = contract;
         self
     }
 
-    /// Sets the size of the device heap in bytes: what kernels can allocate by `malloc`, headers of 16 bytes included. As in CUDA, it
-    /// is fixed by the first launch on a [`Memory`] of a kernel that calls `malloc` or `free`. The default is 8 MiB.
+    /// Sets the size of the device heap in bytes, from which kernels allocate with `malloc`, including headers of 16 bytes. As
+    /// in CUDA, it is fixed by the first launch on a [`Memory`] of a kernel that calls `malloc` or `free`. The default is 8
+    /// MiB.
     #[doc(alias = "cudaLimitMallocHeapSize")]
     #[must_use]
     pub fn heap(mut self, bytes: u64) -> Self {
@@ -127,18 +128,18 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets how many warp instructions a block (with its cluster) may execute before the run is given up.
+    /// Sets the number of warp instructions that a block (with its cluster) may execute before the run is aborted.
     #[must_use]
     pub fn step_limit(mut self, instructions: u64) -> Self {
         self.step_limit = instructions;
         self
     }
 
-    /// Continues after findings that allow it (races, uninitialized reads, missing waits),
-    /// and returns up to `limit` of them in [`Report::findings`], one for each kind and place in the text.
+    /// Continues after findings that permit it (races, uninitialized reads, missing waits),
+    /// and returns up to `limit` of them in [`Report::findings`], one per kind and position in the text.
     ///
-    /// A finding that ends the run (such as an access outside every buffer) then is the last of them, and
-    /// [`Report::stopped`] is set. With 0, as at first, the first finding is the error [`SimError::Fault`].
+    /// A finding that ends the run (such as an out-of-bounds access) is then the last one, and
+    /// [`Report::stopped`] is set. With 0, the default, the first finding is the error [`SimError::Fault`].
     #[must_use]
     pub fn keep_going(mut self, limit: usize) -> Self {
         self.keep_going = limit;
@@ -147,33 +148,33 @@ impl<'a> Sim<'a> {
 
     /// Interleaves warps, and blocks that communicate, at random. The same seed gives the same run on every machine.
     ///
-    /// Without a seed warps take turns in a fixed order.
+    /// Without a seed, warps take turns in a fixed order.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Calls `f` with the blocks finished and the blocks in all, from whichever thread finished one.
+    /// Calls `f` with the numbers of completed and total blocks, from the thread that completed a block.
     #[must_use]
     pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
         self.progress = Some(Box::new(f));
         self
     }
 
-    /// Calls `f` after each instruction that `what` asks for; blocks then run one after the other.
+    /// Calls `f` after each instruction selected by `what`; blocks then run one after the other.
     #[must_use]
     pub fn on_step(mut self, what: Trace, f: impl Fn(&Step<'_>) + Send + Sync + 'a) -> Self {
         self.trace = Some((what, Box::new(f)));
         self
     }
 
-    /// Runs a kernel to its end.
+    /// Runs a kernel to completion.
     ///
-    /// The module's variables are loaded into `memory` on first use and keep their values between launches.
+    /// The module's variables are loaded into `memory` on first use and retain their values between launches.
     ///
     /// # Errors
-    /// If the kernel does not exist, the arguments or the shape do not fit it, or the kernel has a bug that
+    /// If the kernel does not exist, if its parameters do not match the arguments or the shape, or if the kernel has a bug that
     /// stops it ([`SimError::Fault`]).
     pub fn launch(
         &self,
@@ -263,7 +264,7 @@ impl<'a> Sim<'a> {
     }
 }
 
-/// The parameter space, as words.
+/// Returns the parameter space as words.
 fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     if args.len() != code.params.len() {
         return Err(SimError::ArgumentCount {
@@ -292,7 +293,7 @@ fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     Ok(words)
 }
 
-/// A finding about the kernel's shared memory, at the largest variable of it or else at the first instruction.
+/// Returns a finding about the kernel's shared memory, at its largest variable or else at the first instruction.
 fn budget(code: &Code, module: &Module, message: String) -> Finding {
     let meta = &code.meta[0];
     let largest = module.largest_shared(&code.entry);
@@ -325,10 +326,10 @@ fn shape(code: &Code, reason: impl Into<String>) -> SimError {
     SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
 }
 
-/// Blocks of a grid, so that no launch takes for ever.
+/// The maximum number of blocks of a grid, which bounds the duration of a launch.
 const MAX_BLOCKS: u64 = 1 << 26;
 
-/// The limits of CUDA C++ Programming Guide, "Technical Specifications", and the kernel's own directives.
+/// Checks the limits of the CUDA C++ Programming Guide, "Technical Specifications", and of the kernel's directives.
 fn check_shape(
     code: &Code,
     launch: &Launch,

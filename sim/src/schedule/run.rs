@@ -195,7 +195,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
 ) -> Outcome<Option<Stop>> {
     let code = cx.machine.code;
     let alone = warp.groups.is_empty();
-    // Where the next group stands that this one would run into.
+    // The position of the next group that this one would reach.
     let meeting = warp
         .groups
         .iter()

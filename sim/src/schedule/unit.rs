@@ -32,7 +32,7 @@ const LOOK: u64 = 64;
 /// Instructions a warp executes before the next one has its turn.
 const TURN: u64 = 2048;
 
-/// Rounds in which memory stays as it is before it is asked whether anybody can still go on; then again after twice as many.
+/// The number of rounds without a change of memory before the check for progress, which is repeated after twice as many.
 const QUIET_ROUNDS: u32 = 256;
 
 /// Rounds in which nothing happens before those who look at memory are taken to wait for ever, even if they count how often.
@@ -196,7 +196,7 @@ impl<'a> Unit<'a> {
             idle &= match stop {
                 Stop::Turn => {
                     waited = waited.max((turn / LOOK) as u32);
-                    // Turns too short to look in tell nothing.
+                    // Turns that are too short for the check are inconclusive.
                     warp.polled || turn < LOOK
                 }
                 Stop::Yielded | Stop::Blocked => true,
@@ -257,7 +257,7 @@ impl<'a> Unit<'a> {
         self.spins.clear();
     }
 
-    /// Keeps what every warp waits for, if none of them can go on, or if `anyway` says so.
+    /// Records what every warp waits for, if none of them can continue, or if `anyway` is set.
     fn search(&mut self, module: &Module, steps: u64, anyway: bool) -> Result<(), Box<Finding>> {
         let mut spins = vec![];
         for i in 0..self.warps.len() {
@@ -275,7 +275,7 @@ impl<'a> Unit<'a> {
         Ok(())
     }
 
-    /// The finding of a fault. What was read before anybody wrote it explains what went wrong later; a race explains both.
+    /// Returns the finding of a fault. An uninitialized read explains later faults; a race explains both.
     fn explained(&mut self, module: &Module, warp: usize, faulted: &Faulted) -> Box<Finding> {
         let finding = self.finding(module, warp, faulted);
         if faulted.0.other.is_some() {
@@ -360,7 +360,7 @@ impl<'a> Unit<'a> {
         std::mem::take(&mut self.findings)
     }
 
-    /// Turns what was noted while executing into findings, one for each place.
+    /// Converts the violations noted during execution into findings, one per instruction.
     fn tell(&mut self, module: &Module) {
         for (fault, warp, pc) in std::mem::take(&mut self.cx.noted) {
             let finding = self.finding(module, warp, &(fault, pc));

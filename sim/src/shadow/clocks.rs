@@ -31,7 +31,7 @@ pub(crate) struct Clocks {
     now: Time,
     /// By knower, then by warp known of.
     known: Vec<Time>,
-    /// The least each warp knows of any other, and of its own lanes: what is older needs no further question.
+    /// The minimum that each warp knows of any other, and of its own lanes: older accesses need no further comparison.
     floor: Vec<Time>,
     /// When all lanes of each warp last synchronised.
     lanes: Vec<Time>,
@@ -54,7 +54,7 @@ impl Clocks {
         self.now = (self.now + 1).min(END);
     }
 
-    /// Whether time has run out, so that nothing can be told any more.
+    /// Whether the clock has overflowed, after which orders are unknown.
     #[inline(always)]
     pub(crate) fn ended(&self) -> bool {
         self.now == END
@@ -135,7 +135,7 @@ impl Clocks {
         self.warps + 2 + block * self.block_groups + warp / WARPGROUP
     }
 
-    /// The warp that stands for an agent in a finding: the first of a warpgroup for its tensor cores.
+    /// Returns the warp that represents an agent in a finding: the first of a warpgroup for its tensor cores.
     pub(crate) fn spokesman(&self, agent: usize) -> usize {
         let Some(group) = agent.checked_sub(self.warps + 2) else { return agent };
         group / self.block_groups * self.block_warps + group % self.block_groups * WARPGROUP
@@ -176,7 +176,7 @@ impl Clocks {
         from == to || time < self.lanes[warp] || among_some()
     }
 
-    /// The same for what several lanes did, not told apart.
+    /// Returns the same for accesses of several lanes, which are not distinguished.
     pub(crate) fn several_lanes_known(&self, warp: usize, to: usize, time: Time) -> bool {
         (0..32).any(|from| from != to && self.lanes_know(warp, from, to, time))
     }

@@ -29,17 +29,17 @@ use crate::shadow::global::side_by_side::{Page, Pages};
 /// Units whose cells are made together, when one of them is accessed first.
 const PAGE: usize = 1 << 10;
 
-/// Clusters that can be told apart.
+/// The number of clusters that can be distinguished.
 const MAX_CLUSTERS: u64 = 1 << 22;
 
-/// Who made an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero is no accessor.
+/// The origin of an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accessor(u64);
 
 const HASH_BITS: u32 = 16;
 const WARP_BITS: u32 = 9;
 const PC_BITS: u32 = 16;
-/// Instructions beyond the last number are not told apart.
+/// Instructions beyond the last number are not distinguished.
 const LAST_PC: u64 = (1 << PC_BITS) - 1;
 
 impl Accessor {
@@ -160,7 +160,7 @@ impl GlobalRaces {
         who.writing(value(((unit - first) as u64) << self.shift) & u32::MAX >> (32 - bits))
     }
 
-    /// Notes reads of `bytes` bytes by the lanes of a cluster that runs beside others.
+    /// Records reads of `bytes` bytes by the lanes of a cluster that runs concurrently with others.
     pub(crate) fn read(&self, written: &mut OwnWrites, all: &Lanes64, bytes: u64, m: u32, who: Accessor) {
         let mut note = |run: Range<u64>| {
             let (slot, units) = self.units(run.start, run.end - run.start);

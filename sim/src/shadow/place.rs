@@ -1,6 +1,6 @@
 //! Positions in the shared memory of a cluster.
 
-/// A checked place in the shared memory of a block of the cluster.
+/// A checked position in the shared memory of a block of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) rank: usize,

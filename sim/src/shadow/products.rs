@@ -24,7 +24,7 @@ pub(crate) enum Unfenced {
     #[default]
     None,
     /// By `mov` of a register of no product. Compilers set accumulators so, right before the product that takes them; the
-    /// fence then stands before the `mov`.
+    /// fence is then before the `mov`.
     Set,
     /// By any other instruction.
     Computed,

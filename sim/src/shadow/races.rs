@@ -40,7 +40,7 @@ pub(crate) struct Conflict {
 const PENDING: Time = END + 1;
 
 /// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and whether it was atomic (for writes) or
-/// several lanes' (for reads). Zero is no access.
+/// several lanes (for reads). Zero means no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record(u64);
 

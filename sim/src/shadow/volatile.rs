@@ -1,4 +1,4 @@
-//! Volatile reads of shared memory, to tell whether another lane of the warp overwrites what is read.
+//! Volatile reads of shared memory, to detect whether another lane of the warp overwrites the data.
 
 use std::collections::HashMap;
 

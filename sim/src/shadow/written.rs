@@ -29,7 +29,7 @@ impl Written {
         self.undefined.is_empty()
     }
 
-    /// Whether all words that lanes load `bytes` bytes from are written and defined; no is no answer.
+    /// Returns whether all words that lanes load from, `bytes` bytes each, are known to be defined; `false` is inconclusive.
     #[inline(always)]
     pub(crate) fn surely(&self, all: &[u64; 32], bytes: usize) -> bool {
         self.is_sound()

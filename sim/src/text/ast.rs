@@ -1,4 +1,4 @@
-//! The syntax tree of a PTX module: what the text says, before any of it is given a meaning.
+//! The syntax tree of a PTX module: the text before semantic analysis.
 //!
 //! Printing a tree ([`std::fmt::Display`]) and parsing the result gives the same tree; positions do not take part
 //! in comparisons. Debug sections (`.section`, `@@DWARF`) are skipped by the parser and are not part of it.
@@ -95,11 +95,11 @@ impl fmt::Debug for Integer {
 pub struct Ast {
     /// `.version major.minor`.
     pub version: (u32, u32),
-    /// Where the version stands.
+    /// The position of the version.
     pub version_pos: Pos,
     /// `.target sm_90a, texmode_independent …`.
     pub target: Vec<String>,
-    /// Where the first target stands.
+    /// The position of the first target.
     pub target_pos: Pos,
     /// `.address_size`, 64 when absent.
     pub address_size: u32,
@@ -107,7 +107,7 @@ pub struct Ast {
     pub items: Vec<Item>,
 }
 
-/// Something that stands at module level.
+/// An item at module level.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A variable in `.global`, `.const`, `.shared` or `.local`.
@@ -127,7 +127,7 @@ pub enum Item {
     Alias {
         /// The new name.
         name: String,
-        /// The function it stands for.
+        /// The aliased function.
         of: String,
     },
 }
@@ -188,7 +188,7 @@ pub struct Variable {
     pub dims: Box<[Option<u64>]>,
     /// Initialiser.
     pub init: Option<Box<Init>>,
-    /// Where the name stands.
+    /// The position of the name.
     pub pos: Pos,
 }
 
@@ -253,7 +253,7 @@ pub struct Function {
     pub directives: Vec<Directive>,
     /// The body; `None` for a declaration.
     pub body: Option<Vec<Statement>>,
-    /// Where the name stands.
+    /// The position of the name.
     pub pos: Pos,
 }
 
@@ -266,7 +266,7 @@ pub struct Directive {
     pub values: Vec<u64>,
     /// Its strings (`.pragma`).
     pub strings: Vec<String>,
-    /// Where it stands.
+    /// The position.
     pub pos: Pos,
 }
 
@@ -302,7 +302,7 @@ pub struct Targets {
     pub calls: bool,
     /// What it lists.
     pub names: Vec<Name>,
-    /// Where the label stands.
+    /// The position of the label.
     pub pos: Pos,
 }
 
@@ -317,7 +317,7 @@ pub struct Prototype {
     pub params: Vec<Variable>,
     /// `.noreturn` and the like.
     pub directives: Vec<String>,
-    /// Where the label stands.
+    /// The position of the label.
     pub pos: Pos,
 }
 
@@ -345,7 +345,7 @@ pub struct Registers {
     pub ty: Name,
     /// Names; with a count, `%r<4>` declares `%r0` … `%r3`.
     pub names: Vec<(Name, Option<u32>)>,
-    /// Where it stands.
+    /// The position.
     pub pos: Pos,
 }
 
@@ -358,7 +358,7 @@ pub struct Instruction {
     pub mnemonic: Arc<Mnemonic>,
     /// The operands.
     pub operands: Box<[Operand]>,
-    /// Where the opcode stands.
+    /// The position of the opcode.
     pub pos: Pos,
 }
 
@@ -405,11 +405,11 @@ pub struct Guard {
     pub negated: bool,
     /// The predicate register.
     pub name: Name,
-    /// Where the name stands.
+    /// The position of the name.
     pub pos: Pos,
 }
 
-/// An operand and where it stands.
+/// An operand and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand {
     /// What it is.
@@ -461,7 +461,7 @@ pub enum OperandKind {
     Address(Box<Address>),
 }
 
-/// What stands between brackets.
+/// The contents of brackets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
     /// A register, a variable or a constant.

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::text::lexer::Pos;
 
-/// PTX text that cannot be run: what is wrong, and where.
+/// An error in PTX text, with its location.
 ///
-/// `Display` shows the message, `file:line:column`, the line of text and a caret under the place.
+/// `Display` prints the message, `file:line:column`, the line of text and a caret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(Box<Inner>);
 
@@ -37,7 +37,7 @@ impl ParseError {
         }))
     }
 
-    /// Marks the error of an instruction that is PTX, but that the simulator does not execute.
+    /// Marks the error of an instruction that is valid PTX but is not supported by the simulator.
     pub(crate) fn of_unsupported(mut self) -> Self {
         self.0.unsupported = true;
         self
@@ -52,27 +52,27 @@ impl ParseError {
         self
     }
 
-    /// 1-based line of the text.
+    /// Returns the 1-based line of the text.
     pub fn line(&self) -> u32 {
         self.0.line
     }
 
-    /// 1-based column, in characters.
+    /// Returns the 1-based column, in characters.
     pub fn column(&self) -> u32 {
         self.0.column
     }
 
-    /// Characters of the text that it is about, at least 1.
+    /// Returns the number of characters that the error refers to, at least 1.
     pub fn length(&self) -> u32 {
         self.0.len
     }
 
-    /// The line of the text, or the beginning of a very long one.
+    /// Returns the line of the text, or the beginning of a very long line.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// What is wrong, in one line, without the place.
+    /// Returns the description of the error in one line, without the location.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -93,7 +93,7 @@ impl ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// ` --> file:line:column`, the line, and a caret line.
+/// Prints ` --> file:line:column`, the line, and a caret line.
 pub(crate) struct Snippet<'a> {
     pub(crate) file: &'a str,
     pub(crate) pos: Pos,

@@ -2,7 +2,7 @@
 
 use crate::text::error::ParseError;
 
-/// A place in the text: 1-based line and column (in characters).
+/// A position in the text: 1-based line and column (in characters).
 ///
 /// Positions never make two syntax trees differ: every `Pos` equals every other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) enum Kind<'s> {
     End,
 }
 
-/// One token and where it stands.
+/// A token and its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'s> {
     pub(crate) kind: Kind<'s>,

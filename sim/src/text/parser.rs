@@ -21,7 +21,7 @@ const MAX_DEPTH: u32 = 64;
 /// Errors after which parsing is given up.
 const MAX_ERRORS: usize = 64;
 
-/// Parses a whole module; after an error it goes on with the next statement, so that others are found too.
+/// Parses a whole module; after an error, it continues with the next statement, so that further errors are found.
 pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
     let mut parser = Parser::new(text);
     let ast = parser.module();
@@ -256,7 +256,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Skips to what can only stand at module level.
+    /// Skips to the next construct that is only valid at module level.
     fn skip_to_item(&mut self) {
         self.depth = 0;
         loop {

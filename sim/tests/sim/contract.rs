@@ -4,7 +4,7 @@ use super::support::{kernel, one_block, parse, run_on};
 use pretty_assertions::assert_eq;
 use warpwright_sim::{Arg, Contract, Contraction, Memory, Sim};
 
-/// What ptxas makes of some bodies, as a file tells.
+/// The code that ptxas generates for some bodies, from a file.
 const RECORDED: &str = include_str!("../data/contracted.tsv");
 
 const DECLARATIONS: &str = ".reg .f32 %f<64>; .reg .f64 %d<64>; .reg .b16 %h<64>; .reg .b32 %r<64>; .reg .b64 %rd<16>; .reg .pred %p<16>;
@@ -76,7 +76,7 @@ fn a_contracted_sum_is_rounded_once() {
         ("add.ftz.sat.f32 %r9, %r4, %r2", 1.0, 1.0),
     ] {
         let product = if sum.contains("ftz") { "mul.ftz.f32" } else { "mul.f32" };
-        // The rounded product stands in `%r5`.
+        // The rounded product is in `%r5`.
         let body = format!("mul.rn.f32 %r5, %r0, %r1; {product} %r4, %r0, %r1; {sum};");
         assert_eq!(result(Contract::Ptxas, &body, input), once.to_bits(), "{sum}");
         assert_eq!(result(Contract::Never, &body, input), f32::to_bits(twice), "{sum}");

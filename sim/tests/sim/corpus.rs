@@ -173,7 +173,7 @@ fn arguments(case: &Json, buffers: &BTreeMap<String, Buffer<'_>>) -> Result<Vec<
     Ok(args)
 }
 
-/// Runs one case; `Err` says what is wrong.
+/// Runs one case; the error describes the failure.
 fn check(folder: &Path) -> Result<(), String> {
     let json = std::fs::read_to_string(folder.join("case.json")).expect("case.json");
     let case: Json = serde_json::from_str(&json).expect("JSON");

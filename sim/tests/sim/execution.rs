@@ -63,7 +63,7 @@ fn halves_of_a_warp_have_masks_of_their_own() {
     assert_eq!(outputs(apart, 32, &[0]), want);
 }
 
-/// Both ways of a branch may have a copy of a `.sync` instruction for the whole warp, with registers of its own.
+/// Both sides of a branch may have a copy of a `.sync` instruction for the whole warp, with different registers.
 #[test]
 fn lanes_meet_at_the_same_instruction_in_two_places() {
     let both = |high: &str, low: &str| {
@@ -615,7 +615,7 @@ fn rare_forms_compute() {
     assert!(third(".rm") < third(".rp"));
 }
 
-/// A tensor of 3 rows of 8 words; the fourth row of the box lies outside.
+/// A tensor of 3 rows of 8 words; the fourth row of the box is out of bounds.
 #[test]
 fn a_tensor_map_made_on_the_device() {
     let body = ".global .align 64 .b8 map[128]; .shared .align 128 .b8 s[256]; .shared .align 8 .b64 bar;

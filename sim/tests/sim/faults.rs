@@ -1,4 +1,4 @@
-//! Mistakes that stop a run, each beside a clean twin.
+//! Bugs that stop a run, each with a correct counterpart.
 
 use pretty_assertions::assert_eq;
 
@@ -21,7 +21,7 @@ fn text(body: &str) -> String {
     kernel(PARAMS, &format!("{HEAD}{body}"))
 }
 
-/// The mistake found when `body` runs with `threads` threads, an input of 32 words and an output of 32.
+/// The bug found when `body` runs with `threads` threads, an input of 32 words and an output of 32.
 #[track_caller]
 fn finding(body: &str, threads: u32) -> Finding {
     match run(&text(body), &one_block(threads), &[7; 32], 32) {

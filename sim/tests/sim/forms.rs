@@ -1,4 +1,4 @@
-//! Single instructions: valid on the targets and since the versions that ptxas says, and invalid elsewhere.
+//! Single instructions: valid for the targets and versions for which ptxas accepts them, and invalid otherwise.
 
 use warpwright_sim::validate;
 

@@ -58,7 +58,7 @@ pub(crate) fn class(token: &str) -> u8 {
     }
 }
 
-/// The text with one token deleted, doubled, exchanged with its neighbour or replaced; how, and at which line.
+/// Returns the text with one token deleted, doubled, exchanged with the next one or replaced; the kind of change, and its line.
 pub(crate) fn mutate(
     text: &str,
     vocabulary: &BTreeMap<u8, Vec<String>>,

@@ -1,4 +1,4 @@
-//! Planted bugs, each beside its corrected twin: every checker finds the one, at the line it is on, and is silent on
+//! Planted bugs, each with a corrected counterpart: every check reports the bug, at its line, and reports nothing for
 //! the other, in the fixed order and in random ones.
 
 mod clusters;
@@ -17,7 +17,7 @@ use warpwright_sim::{
     Arg, Checks, FindingKind, Launch, Memory, Report, Sim, SimError, TensorMap, TensorSwizzle, TensorType,
 };
 
-/// A kernel with a mistake, and without. Of each line that a finding should name, `HERE` is the comment.
+/// A kernel with a bug, and without it. Each line that a finding should name has the comment `HERE`.
 struct Pair {
     name: &'static str,
     kind: FindingKind,
@@ -40,7 +40,7 @@ const fn pair(
     Pair { name, kind, grid: 1, cluster: 1, block, bug, twin }
 }
 
-/// Pairs of so many blocks of so many threads.
+/// Pairs with this many blocks of this many threads.
 const fn blocks(
     name: &'static str,
     kind: FindingKind,
@@ -65,7 +65,7 @@ mad.lo.u32 %r8, %r1, %r4, %r0; mul.wide.u32 %rd2, %r8, 4; add.s64 %rd3, %rd0, %r
 setp.eq.u32 %p0, %r0, 0; setp.lt.u32 %p1, %r0, 16; setp.lt.u32 %p2, %r0, 32; setp.eq.u32 %p3, %r1, 0;
 ";
 
-/// What a module has beside the kernel.
+/// The contents of a module in addition to the kernel.
 const OUTSIDE: &str =
     ".extern .func (.param .b64 r) malloc(.param .b64 n); .extern .func free(.param .b64 p);
 .extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);

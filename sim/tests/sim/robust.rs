@@ -79,7 +79,7 @@ fn exercise(text: &str) -> bool {
     true
 }
 
-/// Many damaged kernels of real compilers: `WARPWRIGHT_FUZZ` says how many, `WARPWRIGHT_SEED` which.
+/// Many mutated kernels of real compilers: `WARPWRIGHT_FUZZ` is the number, `WARPWRIGHT_SEED` the seed.
 #[test]
 #[ignore = "takes minutes; WARPWRIGHT_FUZZ=1000000 cargo test --release --test sim -- --ignored --nocapture damaged_kernels"]
 fn damaged_kernels_end_soon() {

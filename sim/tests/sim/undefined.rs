@@ -1,4 +1,4 @@
-//! Where undefined values are told of, and that copies of them are none of anybody's business.
+//! Where undefined values are reported, and that copies of them are not.
 
 use super::support::{kernel, one_block, parse};
 use warpwright_sim::{Arg, Checks, Finding, FindingKind, Memory, Report, Sim};
@@ -9,7 +9,7 @@ mov.u64 %SPL, depot; cvta.local.u64 %SP, %SPL; ld.param.u64 %rd0, [out]; mov.u32
 mul.wide.u32 %rd1, %r0, 16; add.s64 %rd1, %rd0, %rd1;
 ";
 
-/// What stands before the kernel, on its first line.
+/// The text before the kernel, on its first line.
 const OUTSIDE: &str = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a); .global .b8 text[3] = {37, 100, 0};";
 
 fn launch(checks: Checks, body: &str) -> Report {
@@ -57,7 +57,7 @@ fn a_use_names_the_read_too() {
     let print = "st.local.u32 [depot+40], %r2; cvta.global.u64 %rd2, text; add.u64 %rd3, %SP, 40;
         { .param .b64 a; .param .b64 b; .param .b32 v; st.param.b64 [a], %rd2; st.param.b64 [b], %rd3;\ncall.uni (v), vprintf, (a, b); }";
     assert_eq!(used(print), [(Local, 6, Some(1))]);
-    // What was told of once is not told of again.
+    // Findings that have been reported are not reported again.
     let twice = "st.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+4], %r2;";
     assert_eq!(used(twice), [(Local, 4, Some(1))]);
 }
@@ -99,7 +99,7 @@ fn copies_of_unset_members_are_no_mistake() {
          E: bar.sync 0; ld.u32 %r6, [%rd5]; ld.u32 %r7, [%rd5+4]; add.s64 %rd9, %rd5, 8; ld.u32 %r8, [%rd5+8];
          ld.u32 %r9, [%rd9+4]; st.u32 [%rd1+4], %r7; st.u32 [%rd1], %r6; st.u32 [%rd1+8], %r8; st.u32 [%rd1+12], %r9; ret;",
     );
-    // An object of an empty class is a byte that nobody writes; a lambda that holds one is copied and called.
+    // An object of an empty class is a byte that is never written; a lambda that contains one is copied and called.
     clean(
         "st.u8 [%SP+16], %rs7; mov.f32 %f1, 0f3F800000; st.f32 [%SP+20], %f1; ld.u8 %rs1, [%SP+16]; ld.u8 %rs2, [%SP+17];
          ld.u8 %rs3, [%SP+18]; ld.u8 %rs4, [%SP+19]; ld.u32 %r1, [%SP+20]; st.u8 [%SP+32], %rs1; st.u8 [%SP+33], %rs2;

@@ -1,4 +1,4 @@
-//! Results of an H200 that the PTX ISA leaves open or says otherwise, beside the recorded files.
+//! Results of an H200 that the PTX ISA leaves unspecified or contradicts, in addition to the recorded files.
 
 use pretty_assertions::assert_eq;
 use warpwright_sim::arith::compare::{Class, testp};
@@ -8,7 +8,7 @@ use warpwright_sim::arith::{Float, Round, approx, float};
 
 #[test]
 fn flushing_looks_at_the_rounded_result() {
-    // The exact sum lies just below the smallest normal number, its rounding does not.
+    // The exact sum is just below the smallest normal number, its rounding is not.
     assert_eq!(float::fma(Float::F16, Round::Rn, true, false, 0x0400, 0x0400, 0x8400), 0x8400);
     assert_eq!(float::fma(Float::F16, Round::Rz, true, false, 0x0400, 0x0400, 0x8400), 0x8000);
     assert_eq!(approx::div(true, 0x0080_0001, 0x3f80_0001), 0x0080_0000);

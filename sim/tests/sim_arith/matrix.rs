@@ -14,7 +14,7 @@ use crate::{
     truth::Entry,
 };
 
-/// What an `mma`, `mma.sp` or `wgmma` opcode says.
+/// The contents of an `mma`, `mma.sp` or `wgmma` opcode.
 #[derive(Clone, Debug)]
 pub(crate) struct Opcode {
     pub(crate) parts: Vec<String>,

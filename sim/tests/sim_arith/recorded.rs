@@ -115,7 +115,7 @@ fn recorded_instructions_have_equal_bits() {
             t.variants_equal, t.variants, t.uncovered, t.cases_equal, t.cases
         );
     }
-    // Families that move data only are no arithmetic.
+    // Families that only move data have no arithmetic.
     let data_movement = ["cp_async", "ldmatrix", "movmatrix", "stmatrix", "warp"];
     for (family, t) in families.iter().filter(|(family, _)| !data_movement.contains(family)) {
         assert!(t.uncovered == 0, "{family}: {} instructions are not computed", t.uncovered);

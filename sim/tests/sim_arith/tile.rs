@@ -7,7 +7,7 @@ use warpwright_sim::arith::{
     mma::{Accumulator, TensorArch, dot, mma_tile},
 };
 
-/// Where the exponents of a tile's operands lie, and how often an operand is any bit pattern at all.
+/// The range of the exponents of a tile's operands, and how often an operand is an arbitrary bit pattern.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
     exponents: (u32, u32),
@@ -35,7 +35,7 @@ fn number(ty: Float, spread: Spread, seed: u64) -> u32 {
     any_bits & sign_and_fraction | exponent << fraction_bits
 }
 
-/// Numbers whose exponents lie in one random range, some of them arbitrary bits.
+/// Numbers whose exponents are in one random range, some of them arbitrary bits.
 pub(crate) fn numbers(ty: Float, count: usize) -> impl Strategy<Value = Vec<u32>> {
     (spread(ty), prop::collection::vec(any::<u64>(), count))
         .prop_map(move |(spread, seeds)| seeds.iter().map(|&seed| number(ty, spread, seed)).collect())

@@ -16,7 +16,7 @@ impl Npz {
         Ok(Self(ZipArchive::new(BufReader::new(File::open(path)?))?))
     }
 
-    /// The elements of an array; `None` if there is no such array.
+    /// Returns the elements of an array; `None` if the array does not exist.
     pub(crate) fn array<T: npyz::Deserialize>(&mut self, name: &str) -> io::Result<Option<Vec<T>>> {
         let mut bytes = Vec::new();
         match self.0.by_name(&format!("{name}.npy")) {

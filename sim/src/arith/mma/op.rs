@@ -19,7 +19,7 @@ pub enum Instruction {
     Wgmma,
 }
 
-/// What decides the bits of a floating-point tensor-core instruction, besides its operands.
+/// The properties that determine the results of a floating-point tensor-core instruction, in addition to its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorOp {
     /// The hardware.

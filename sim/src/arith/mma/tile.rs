@@ -1,4 +1,4 @@
-//! A whole instruction at once, with the bits of [`super::TensorOp::dot`].
+//! Whole instructions, bit-identical to [`super::TensorOp::dot`].
 //!
 //! Operands are decoded once. Eight columns of one row then go through the fused dot-add side by side in
 //! fixed-size arrays without branches, which the compiler turns into vector code. Elements whose row or column

@@ -11,11 +11,11 @@ use crate::shadow::undefined::{Origin, Taint};
 
 /// How the bits of the results depend on those of the operands.
 enum Flow {
-    /// Each bit of the one result on the bits in the same place, by the table of `lop3`.
+    /// Each bit of the single result depends on the bits at the same position, by the table of `lop3`.
     Bitwise(u8, [Reg; 3]),
     /// Each bit of the results is one of the data, or a constant; which one, the controls say.
     Moves { data: [Option<Reg>; 4], controls: [Option<Reg>; 2] },
-    /// Each bit on those in the same place and below it.
+    /// Each bit depends on those at the same position and below.
     Carries,
     /// All on all.
     Mixes,

@@ -48,7 +48,7 @@ impl Descriptor {
             }
         };
         let address = start + linear;
-        // The swizzle exchanges 16-byte units by the row of 128 bytes in which they lie, wherever the tile starts.
+        // The swizzle permutes 16-byte units by the index of their row of 128 bytes, regardless of the tile's start.
         let row = (address >> 7).wrapping_sub(base) & (units - 1);
         address ^ row << 4
     }

@@ -45,7 +45,7 @@ fn spread(words: &Lanes32, bits: u32, mut f: impl FnMut(usize, usize, usize, u32
     }
 }
 
-/// The place of element `i` of a lane in C or D with `n` columns.
+/// Returns the position of element `i` of a lane in C or D with `n` columns.
 #[inline(always)]
 pub(super) fn place_c(lane: usize, i: usize, n: usize) -> usize {
     let (row, column) = (lane / 4 + 8 * (i / 2 % 2), 2 * (lane % 4) + i % 2 + 8 * (i / 4));

@@ -4,7 +4,7 @@ use crate::arith::mma::{Accumulator, Instruction, Shape, TensorArch, TensorOp, i
 use crate::machine::wgmma::Scratch;
 use crate::program::code::{Extents, Numbers, SmallInt};
 
-/// C ← A·B + C for everything but f64. `k_of` says which k each element of a sparse A meets.
+/// Computes C ← A·B + C for all types except f64. `k_of` is the k of each element of a sparse A.
 pub(super) fn multiply(
     scratch: &mut Scratch,
     numbers: &Numbers,

@@ -19,7 +19,7 @@ use crate::program::code::{
     Preset, R, R1, R2, R3, Reg, Space, Value,
 };
 
-/// Fuses what ptxas would fuse; [`Code::contractions`] tells how to undo it.
+/// Fuses products and sums like ptxas; [`Code::contractions`] records how to undo it.
 pub(crate) fn fuse(code: &mut Code, touches: &mut [Touches], starts: &[usize]) {
     if !touches.iter().any(|touches| touches.contractible) {
         return;
@@ -372,7 +372,7 @@ fn copied(instr: &Instr) -> Option<(Reg, Option<Form>)> {
 }
 
 /// Whether ptxas ends a basic block at this instruction: it branches around guarded instructions that it cannot guard,
-/// and calls functions of its own for divisions and roots.
+/// and calls internal functions for divisions and roots.
 fn divides(instr: &Instr) -> bool {
     match &instr.op {
         Op::Alu(Alu::Float(op)) => match op.f {
@@ -442,7 +442,7 @@ fn rewrite(code: &mut Code, touches: &mut [Touches], at: usize, product: &Produc
     let Op::Alu(separate) = separate else { return };
     let operands = touches[at].registers();
     code.contractions.push(Contraction { product: product.at as u32, sum: at as u32, separate, operands });
-    // Constants are no registers.
+    // Constants are not registers.
     let mut reads: Vec<Reg> = [(a, product.factors[0]), (b, product.factors[1])]
         .into_iter()
         .filter(|(_, factor)| touches[product.at].reads.contains(factor))

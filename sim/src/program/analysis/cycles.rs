@@ -6,7 +6,7 @@ pub(crate) const ANY: u32 = u32::MAX;
 /// For each function, whether it is on a cycle of calls: Kosaraju's strongly connected components.
 pub(crate) fn on_cycles(calls: &[Vec<u32>]) -> Vec<bool> {
     let n = calls.len();
-    // Node `n` stands between indirect calls and all functions.
+    // Node `n` connects indirect calls to all functions.
     let mut forward: Vec<Vec<usize>> = vec![vec![]; n + 1];
     for (from, targets) in calls.iter().enumerate() {
         forward[from] = targets.iter().map(|&to| if to == ANY { n } else { to as usize }).collect();

@@ -1,4 +1,4 @@
-//! Finds the registers of asynchronous products (`wgmma`), so that a checked run can tell who touches them too early.
+//! Finds the registers of asynchronous products (`wgmma`), so that a checked run detects accesses before the wait.
 
 use std::collections::BTreeMap;
 

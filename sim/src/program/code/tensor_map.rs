@@ -12,7 +12,7 @@ pub(crate) enum Field {
     Stride(usize),
     ElementStride(usize),
     ElementType,
-    /// Only none, so that it takes no place.
+    /// Only one choice, which therefore needs no bits.
     Interleave,
     Swizzle,
     Fill,

@@ -102,7 +102,7 @@ impl<'m> Cx<'_, '_, 'm> {
             Place::Frame(offset) if matches!(space, Space::Local | Space::Param) => {
                 Ok((Addr { base: Base::Frame, offset }, Space::Local))
             }
-            // In an entry the frame has one fixed place; parameters of calls are there too.
+            // In an entry, the frame is at a fixed address; it includes parameters of calls.
             Place::Value(value, Space::Local) if space == Space::Param => {
                 let d = self.body.builder.preset_d(value);
                 Ok((Addr { base: Base::D(d), offset: 0 }, Space::Local))

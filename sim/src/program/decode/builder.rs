@@ -37,7 +37,7 @@ pub(super) struct Builder<'m> {
     queue: VecDeque<(u32, &'m Function)>,
     /// Offsets of shared variables by address of their declaration.
     shared: FxHashMap<*const Variable, u32>,
-    /// Which callees each callee calls; `u32::MAX` stands for an indirect call.
+    /// The callees of each callee; `u32::MAX` represents an indirect call.
     pub(super) calls: Vec<Vec<u32>>,
     pub(super) current: u32,
     /// Registers each instruction touches, and what registers are called.

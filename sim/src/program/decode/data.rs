@@ -198,7 +198,7 @@ impl<'m> Cx<'_, '_, 'm> {
         Ok(Memory::Isspacep { space, d, a: Base::D(a) })
     }
 
-    /// `createpolicy…`: cache policies mean nothing here; any value stands for one.
+    /// Decodes `createpolicy…`: cache policies have no effect, so any value represents one.
     fn check_fraction(&self, operand: &Operand, fraction: f64) -> Decoded<()> {
         if fraction > 0.0 && fraction <= 1.0 {
             return Ok(());

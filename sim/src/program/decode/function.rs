@@ -115,7 +115,7 @@ impl<'b, 'm> Body<'b, 'm> {
         })
     }
 
-    /// Keeps an error and goes on, unless there are too many. What is not supported is an error only for the kernels that reach it.
+    /// Records an error and continues up to a limit. Unsupported instructions are errors only for kernels that reach them.
     fn note(&mut self, outcome: Decoded<()>) -> Decoded<()> {
         match outcome {
             Err(error) if error.is_unsupported() && !self.builder.linking => Ok(()),
@@ -184,7 +184,7 @@ impl<'b, 'm> Body<'b, 'm> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// The register that a name stands for, which gets its slots when it is first used.
+    /// Returns the register with a name, whose slots are allocated on first use.
     pub(super) fn register(&mut self, name: &Name) -> Option<Register> {
         for scope in self.scopes.iter_mut().rev() {
             if let Some(&register) = scope.registers.get(name) {

@@ -25,7 +25,7 @@ pub(super) struct Cx<'c, 'b, 'm> {
 /// How the qualifiers of forms begin that are not executed.
 const UNSUPPORTED: [&str; 3] = ["kind::", "cta_group::", "im2col::"];
 
-/// The generic address that an instruction converts to a space of its own.
+/// The generic address that an instruction converts to its own space.
 fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {
     match *op {
         Op::Alu(Alu::D1(D1::GenericToShared, _, a)) => Some((Space::Shared, a)),

@@ -91,7 +91,7 @@ impl Cx<'_, '_, '_> {
         }
     }
 
-    /// Like [`Self::elements`], refusing any number of components but `want`.
+    /// Like [`Self::elements`], but rejects any number of components other than `want`.
     pub(super) fn elements_of(&mut self, operand: &Operand, want: usize) -> Decoded<Vec<Operand>> {
         let elements = self.elements(operand)?;
         if elements.len() == want {

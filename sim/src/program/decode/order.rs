@@ -27,7 +27,7 @@ pub(super) fn canonical<'m>(opcode: &str, words: &'m [String]) -> Vec<&'m str> {
     ordered
 }
 
-/// What decides the place of a qualifier, if the opcode leaves them free.
+/// The order of a qualifier, if the opcode does not fix it.
 fn ranking(opcode: &str, words: &[&str]) -> Option<fn(&str) -> u8> {
     let first = words.first().copied().unwrap_or("");
     let bulk = ["async", "bulk"].contains(&first);

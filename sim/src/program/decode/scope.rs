@@ -8,7 +8,7 @@ use crate::program::types::Type;
 use crate::text::ast::{Name, Registers, Statement, Variable};
 use crate::text::lexer::Pos;
 
-/// What a name inside a function stands for.
+/// The meaning of a name inside a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol<'m> {
     /// A register declared with this type and this many components.

@@ -115,7 +115,7 @@ fn take(cx: &Cx<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[Place]) -> 
     from.iter().zip(to).map(one).collect()
 }
 
-/// What is undefined of a place of the current activation.
+/// Returns the undefined bits of a variable of the current activation.
 fn taint_of(cx: &Cx<'_>, warp: &Warp, lane: usize, place: Place) -> Taint {
     match place {
         Place::Register(reg) => {

@@ -1,4 +1,4 @@
-//! Lanes that come to one `.sync` instruction at several places of the text.
+//! Lanes that execute a `.sync` instruction at several positions of the text.
 
 use crate::exec::warp;
 use crate::machine::Cx;

@@ -28,7 +28,7 @@ pub(super) enum Step {
     Yield,
 }
 
-/// Splits the lanes of `mask` off the group, to wait at its instruction; the rest goes on behind it.
+/// Splits the lanes of `mask` off the group to wait at its instruction; the rest continues after it.
 pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
     warp.groups.push(Group { mask, wait, ..*group });
     group.mask &= !mask;

@@ -11,9 +11,9 @@ use crate::schedule::unit::Unit;
 /// How a group's waiting relates to that of others, from what explains most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
-    /// Lanes of its warp wait at another place, or have ended; or there are too few registers.
+    /// Lanes of its warp wait at another instruction, or have exited; or there are too few registers.
     Divergence,
-    /// Whom it waits for waits at another place, or has ended.
+    /// The threads it waits for are waiting at another instruction, or have exited.
     Missing,
     /// It goes round in a loop.
     Spin,
@@ -133,7 +133,7 @@ impl Unit<'_> {
         }
     }
 
-    /// The group whose waiting explains that of others, and where it stands.
+    /// Returns the group whose wait explains those of the others, and its position.
     fn cause(&self) -> (Cause, usize, Group) {
         let groups =
             self.warps.iter().enumerate().flat_map(|(i, warp)| warp.groups.iter().map(move |g| (i, *g)));
@@ -175,7 +175,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Where every warp stands.
+    /// Returns the position of every warp.
     pub(super) fn standings(&self, module: &Module) -> Vec<String> {
         let mut notes = vec![];
         for (i, warp) in self.warps.iter().enumerate().filter(|(_, w)| w.live != 0) {

@@ -26,7 +26,7 @@ impl Extremes {
         }
     }
 
-    /// Both, if anybody was noted.
+    /// Returns both, if an accessor was recorded.
     fn get(&self) -> Option<[Accessor; 2]> {
         let [inverted, most] = [0, 1].map(|at| self.0[at].load(Relaxed));
         (most != 0).then_some([Accessor(!inverted), Accessor(most)])

@@ -28,7 +28,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "words that lanes outside of a shuffle in two arms exchange",
         SharedRace,
         32,
-        // Lanes 0 and 1 meet in the two arms, which says nothing of lanes 2 and 3.
+        // Lanes 0 and 1 synchronize in the two branches, which does not order lanes 2 and 3.
         "mov.u32 %r9, s; mad.lo.u32 %r9, %r0, 4, %r9; setp.gt.u32 %p4, %r0, 1; setp.eq.u32 %p5, %r0, 0;
          @!%p4 bra B; setp.gt.u32 %p6, %r0, 3; @%p6 bra E; setp.eq.u32 %p6, %r0, 3; @%p6 bra E;
          st.shared.u32 [%r9], %r0; // HERE

@@ -1,4 +1,4 @@
-//! Bounds, alignment, what nobody wrote, and budgets.
+//! Bounds, alignment, uninitialized memory, and budgets.
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{

@@ -249,7 +249,7 @@ pub(super) const PAIRS: &[Pair] = &[
          mul.wide.u32 %rd6, %r0, 4; add.s64 %rd6, %rd6, %rd0; ld.global.u32 %r10, [%rd6+64]; // HERE
          ld.global.u32 %r10, [%rd6+320]; // HERE
          E:",
-        // Each thread has a fence of its own before the barrier; another twin has it after the barrier, in one thread.
+        // Each thread has a fence before the barrier; another counterpart has it after the barrier, in one thread.
         "add.s64 %rd5, %rd3, 64; st.global.u32 [%rd5], 1; membar.gl; bar.sync 0;
          @!%p0 bra W; atom.global.inc.u32 %r9, [%rd0], 2; st.shared.u32 [%r5], %r9;
          W: bar.sync 0; ld.shared.u32 %r9, [%r5]; setp.ne.u32 %p4, %r9, 2; @%p4 bra E; membar.gl;

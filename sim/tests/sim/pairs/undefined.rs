@@ -291,7 +291,7 @@ pub(super) const PAIRS: &[Pair] = &[
              setp.lt.u32 %p4, %r9, %r0;
              @%p4 st.global.u32 [%rd3], %r0;"
         ),
-        // A merge loads the next key of both lists; at the end of one it takes the other's, whatever the comparison says.
+        // A merge loads the next key of both lists; at the end of one, it uses the other's, regardless of the comparison.
         half!(
             "ld.shared.u32 %r9, [%r2+4]; setp.lt.u32 %p4, %r9, %r0; setp.lt.u32 %p5, %r0, 15; and.pred %p4, %p4, %p5;
              selp.b32 %r10, %r9, %r0, %p4; @%p4 st.global.u32 [%rd3], %r10;"
