@@ -174,12 +174,12 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
         }
         (Some(sparsity), Some(Metadata { selector, .. })) => {
             return Err(format!(
-                "{atom}: wanted a selector below {}, found {selector}",
+                "{atom}: expected a selector below {}, found {selector}",
                 sparsity.selectors()
             ));
         }
-        (Some(_), None) => return Err(format!("{atom}: wanted the metadata of a sparse A, found none")),
-        (None, Some(_)) => return Err(format!("{atom}: wanted no metadata, as A is dense, but found some")),
+        (Some(_), None) => return Err(format!("{atom}: expected the metadata of a sparse A, found none")),
+        (None, Some(_)) => return Err(format!("{atom}: expected no metadata for a dense A, found some")),
     };
     let scales = match (atom.block_scale(), scales) {
         (None, None) => None,
@@ -188,8 +188,8 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
             check_scale(atom, "B", b, scale.vector(), 4)?;
             Some([a, b].map(|scale| (scale.bits, [scale.byte, scale.thread])))
         }
-        (Some(_), None) => return Err(format!("{atom}: wanted scales of A and B, found none")),
-        (None, Some(_)) => return Err(format!("{atom}: wanted no scales, but found some")),
+        (Some(_), None) => return Err(format!("{atom}: expected scales of A and B, found none")),
+        (None, Some(_)) => return Err(format!("{atom}: expected no scales, found some")),
     };
     Ok(Addition { sparse, scales, bare: atom.group().threads() == 1 })
 }
@@ -203,11 +203,14 @@ fn check_scale(
 ) -> Result<(), String> {
     let count = vector.count();
     if !scale.byte.is_multiple_of(count) || scale.byte > 4 - count {
-        return Err(format!("{atom}: wanted the byte of {count} scales of {operand}, found {}", scale.byte));
+        return Err(format!(
+            "{atom}: expected the byte of {count} scales of {operand}, found {}",
+            scale.byte
+        ));
     }
     if scale.thread >= threads {
         return Err(format!(
-            "{atom}: wanted a thread below {threads} for the scales of {operand}, found {}",
+            "{atom}: expected a thread below {threads} for the scales of {operand}, found {}",
             scale.thread
         ));
     }

@@ -67,7 +67,7 @@ impl Module {
         Self::load_with(gpu, ptx, &LoadOptions::default())
     }
 
-    /// [`Module::load`] with options.
+    /// Like [`Module::load`], with options.
     ///
     /// # Errors
     /// As for [`Module::load`].

@@ -94,7 +94,7 @@ impl Entry {
                 let wanted = params.len();
                 let found = names.len();
                 problem = Some(BuildErrorKind::Refused(format!(
-                    "the signature `{signature}` names {found} parameters, but the kernel has {wanted}"
+                    "expected {wanted} parameter names in the signature `{signature}`, found {found}"
                 )));
             } else {
                 for (param, name) in params.iter_mut().zip(names) {

@@ -141,7 +141,7 @@ pub enum BuildErrorKind {
         known: u64,
     },
     /// More shared memory than the target allows per block.
-    #[error("{bytes} bytes of shared memory wanted, but a block on {target} has at most {most}")]
+    #[error("expected at most {most} bytes of shared memory per block on {target}, found {bytes}")]
     TooMuchShared {
         /// The number of bytes requested.
         bytes: u64,

@@ -33,7 +33,7 @@ pub struct Module {
 #[non_exhaustive]
 pub enum ModuleError {
     /// The kernel has another target.
-    #[error("kernel `{kernel}` is for {found}, but the module is for {wanted}")]
+    #[error("kernel `{kernel}`: expected target {wanted} of the module, found {found}")]
     Target {
         /// The name of the kernel.
         kernel: String,

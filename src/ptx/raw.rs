@@ -61,7 +61,7 @@ impl RawOperand {
 /// Values and host constants become a register or an immediate, a [`Var`] its register (which the line may write), a
 /// [`Ptr`] an address in square brackets, and an array of values a vector in braces.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot stand in a raw line",
+    message = "`{Self}` cannot be an operand of a raw line",
     note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
 )]
 pub trait IntoRaw<'k> {

@@ -118,7 +118,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         if !align.is_power_of_two() || *align < T::SIZE {
             let least = T::SIZE;
             return Some(BuildErrorKind::Refused(format!(
-                "variable `{name}` aligned to {align} bytes: wanted a power of two, at least {least}"
+                "variable `{name}` aligned to {align} bytes: expected a power of two, at least {least}"
             )));
         }
         let (bytes, most) = (self.bytes(), S::MAX_BYTES);

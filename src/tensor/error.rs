@@ -28,7 +28,7 @@ pub enum TensorError {
         threads: i64,
     },
     /// A tensor with fewer modes than the tiling.
-    #[error("{what}: wanted a tensor of at least {wanted} modes, found {found}")]
+    #[error("{what}: expected a tensor of at least {wanted} modes, found {found}")]
     Rank {
         /// The tiling.
         what: String,
@@ -38,7 +38,7 @@ pub enum TensorError {
         found: String,
     },
     /// Atoms of a tiled product that share threads, or that do not use all threads of their warps.
-    #[error("{what}: atoms {atoms} give threads {ids}, wanted each of them once within {warps} warps")]
+    #[error("{what}: expected each thread of {warps} warps once, found threads {ids} for atoms {atoms}")]
     Atoms {
         /// The tiling.
         what: String,
@@ -50,7 +50,7 @@ pub enum TensorError {
         warps: i64,
     },
     /// More modes than M, N and K.
-    #[error("{what}: wanted at most {wanted} modes, found {found}")]
+    #[error("{what}: expected at most {wanted} modes, found {found}")]
     Modes {
         /// The tiling.
         what: String,
@@ -60,9 +60,7 @@ pub enum TensorError {
         found: String,
     },
     /// Values per thread that do not form whole instructions.
-    #[error(
-        "{what}: {values} values a thread are no multiple of the {instruction} that an instruction moves"
-    )]
+    #[error("{what}: expected a multiple of {instruction} values per thread, found {values}")]
     Values {
         /// The tiling.
         what: String,
@@ -72,7 +70,7 @@ pub enum TensorError {
         instruction: i64,
     },
     /// Threads that do not form whole instructions.
-    #[error("{what}: {threads} threads are no multiple of the {instruction} that an instruction takes")]
+    #[error("{what}: expected a multiple of {instruction} threads, found {threads}")]
     Threads {
         /// The tiling.
         what: String,

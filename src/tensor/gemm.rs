@@ -185,7 +185,7 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
 #[track_caller]
 fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
     if !atom.is_emitted() || atom.sparsity().is_some() || atom.block_scale().is_some() {
-        k.refuse(format!("{} is no instruction on the fragments of one product", atom.name()));
+        k.refuse(format!("{} is not a single instruction on fragments", atom.name()));
     } else if atom.group() == Group::Thread && D::SIZE < 4 {
         // Halves are packed in pairs; a single one is computed in separate registers.
         k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));
@@ -214,7 +214,7 @@ impl<'k> Words<'_, 'k> {
             let words = fragment.slice(slice(index)).operand();
             if words.len() != wanted {
                 self.k.refuse(format!(
-                    "{} wants {wanted} registers of {operand:?}, but the fragment's values fill {}",
+                    "{}: expected {wanted} registers of {operand:?}, found {} in the fragment",
                     self.atom.name(),
                     words.len()
                 ));

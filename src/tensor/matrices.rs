@@ -25,7 +25,7 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
     let k = src.kernel();
     k.located(Location::caller(), || {
         if !matches!(tiled.atom().kind(), CopyKind::LdMatrix(_)) {
-            k.refuse(format!("{} is no ldmatrix", tiled.atom().name()));
+            k.refuse(format!("expected an `ldmatrix` atom, found {}", tiled.atom().name()));
             return;
         }
         let (mnemonic, src) = (tiled.atom().mnemonic(), src.resolved());
@@ -50,7 +50,7 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
     let k = dst.kernel();
     k.located(Location::caller(), || {
         if !matches!(tiled.atom().kind(), CopyKind::StMatrix(_)) {
-            k.refuse(format!("{} is no stmatrix", tiled.atom().name()));
+            k.refuse(format!("expected an `stmatrix` atom, found {}", tiled.atom().name()));
             return;
         }
         let (mnemonic, dst) = (tiled.atom().mnemonic(), dst.resolved());

@@ -66,12 +66,12 @@ fn metadata_and_scales_are_asked_for() {
     let none = refused(Target::SM_80, |k| {
         let _: Vec<Val<'_, f32>> = k.mma(sparse, &[bits(); 4], &[bits(); 4], &[sum(); 4]);
     });
-    assert_eq!(none, "SM80_SPARSE_16x8x32_F32F16F16F32_TN: wanted the metadata of a sparse A, found none");
+    assert_eq!(none, "SM80_SPARSE_16x8x32_F32F16F16F32_TN: expected the metadata of a sparse A, found none");
     let selector = refused(Target::SM_80, |k| {
         let metadata = Metadata { bits: bits(), selector: 2 };
         let _: Vec<Val<'_, f32>> = k.mma_sparse(sparse, &[bits(); 4], &[bits(); 4], &[sum(); 4], metadata);
     });
-    assert_eq!(selector, "SM80_SPARSE_16x8x32_F32F16F16F32_TN: wanted a selector below 2, found 2");
+    assert_eq!(selector, "SM80_SPARSE_16x8x32_F32F16F16F32_TN: expected a selector below 2, found 2");
     let scaled = mma_with_mnemonic(
         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
     );
@@ -80,7 +80,7 @@ fn metadata_and_scales_are_asked_for() {
         let scale = Scale { bits: bits(), byte: 1, thread: 0 };
         let _: Vec<Val<'_, f32>> = k.mma_scaled(scaled, &[bits(); 4], &[bits(); 2], &[sum(); 4], [scale; 2]);
     });
-    assert_eq!(byte, format!("{scaled}: wanted the byte of 2 scales of A, found 1"));
+    assert_eq!(byte, format!("{scaled}: expected the byte of 2 scales of A, found 1"));
     let wgmma = mma_atom("SM90_64x128x16_F32F16F16_SS").expect("the table has it");
     let elsewhere = refused(Target::SM_90A, |k| {
         let _: Vec<Val<'_, f32>> = k.mma(wgmma, &[bits(); 1], &[bits(); 1], &[sum(); 64]);

@@ -82,8 +82,8 @@ impl Drop for StandIn {
 
 const MARK: &str = "WARPWRIGHT_TEST_STAND_IN";
 
-/// Whether this process was started by [`StandIn::run`]. A panic then ends the process even if it is caught, as in a program
-/// built with `panic = "abort"`.
+/// Returns whether this process was started by [`StandIn::run`]. A panic then ends the process even if it is caught, as in a
+/// program built with `panic = "abort"`.
 pub(super) fn is_child() -> bool {
     let child = env::var_os(MARK).is_some();
     if child {

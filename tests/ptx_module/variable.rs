@@ -128,7 +128,7 @@ fn what_no_module_takes() {
         let kind = refused::<()>(|k, ()| {
             k.address_of(&Variable::constant("a", &[1u32]).aligned(bytes));
         });
-        assert!(kind.to_string().contains("wanted a power of two, at least 4"), "{kind}");
+        assert!(kind.to_string().contains("expected a power of two, at least 4"), "{kind}");
     }
 
     let kind = refused::<()>(|k, ()| {

@@ -219,7 +219,7 @@ fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
     assert!(target("sm_75").contains("the target is sm_75"), "{}", target("sm_75"));
     assert_eq!(
         target("sm_1"),
-        "--target: unknown target `sm_1`: wanted one of sm_75, sm_80, sm_86, sm_87, \
+        "--target: unknown target `sm_1`: expected one of sm_75, sm_80, sm_86, sm_87, \
          sm_89, sm_90, sm_90a, sm_100a, sm_120a"
     );
     assert_eq!(

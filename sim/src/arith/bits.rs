@@ -32,31 +32,31 @@ pub fn shr(ty: Int, a: u64, b: u32) -> u64 {
     ty.wrap(ty.value(a) >> b.min(ty.bits()))
 }
 
-/// The upper 32 bits of `high:low << amount` (`shf.l`).
+/// Returns the upper 32 bits of `high:low << amount` (`shf.l`).
 #[doc(alias = "shf.l")]
 pub fn funnel_left(beyond: Beyond, low: u32, high: u32, amount: u32) -> u32 {
     let pair = u64::from(high) << 32 | u64::from(low);
     (pair << beyond.limit(amount) >> 32) as u32
 }
 
-/// The lower 32 bits of `high:low >> amount` (`shf.r`).
+/// Returns the lower 32 bits of `high:low >> amount` (`shf.r`).
 #[doc(alias = "shf.r")]
 pub fn funnel_right(beyond: Beyond, low: u32, high: u32, amount: u32) -> u32 {
     let pair = u64::from(high) << 32 | u64::from(low);
     (pair >> beyond.limit(amount)) as u32
 }
 
-/// The number of zeros above the highest set bit.
+/// Returns the number of zeros above the highest set bit.
 pub fn clz(ty: Int, a: u64) -> u32 {
     (a & ty.mask()).leading_zeros() - (64 - ty.bits())
 }
 
-/// The number of set bits.
+/// Returns the number of set bits.
 pub fn popc(ty: Int, a: u64) -> u32 {
     (a & ty.mask()).count_ones()
 }
 
-/// The position of the highest bit that differs from the sign (of the highest set bit, for unsigned types);
+/// Returns the position of the highest bit that differs from the sign (of the highest set bit, for unsigned types);
 /// with `shiftamt` how far it is below the top. All ones if there is none.
 pub fn bfind(ty: Int, shiftamt: bool, a: u64) -> u32 {
     let value = ty.value(a);
@@ -68,12 +68,12 @@ pub fn bfind(ty: Int, shiftamt: bool, a: u64) -> u32 {
     }
 }
 
-/// The bits in reverse order.
+/// Returns the bits in reverse order.
 pub fn brev(ty: Int, a: u64) -> u64 {
     a.reverse_bits() >> (64 - ty.bits())
 }
 
-/// The field of `length` bits from `position`; signed types extend its highest bit. Bits beyond the register read
+/// Returns the field of `length` bits from `position`; signed types extend its highest bit. Bits beyond the register read
 /// as the sign (zero for unsigned types). With 32-bit types only the low 8 bits of position and length count.
 pub fn bfe(ty: Int, a: u64, position: u32, length: u32) -> u64 {
     let (position, length) = field_operands(ty, position, length);
@@ -108,7 +108,7 @@ pub fn bmsk(beyond: Beyond, position: u32, length: u32) -> u32 {
     (ones << beyond.limit(position)) as u32
 }
 
-/// The low `width` bits, sign- or zero-extended; `.s32` or `.u32`.
+/// Returns the low `width` bits, sign- or zero-extended; `.s32` or `.u32`.
 pub fn szext(ty: Int, beyond: Beyond, a: u32, width: u32) -> u32 {
     match 32 - beyond.limit(width) {
         32 => 0,
@@ -117,7 +117,7 @@ pub fn szext(ty: Int, beyond: Beyond, a: u32, width: u32) -> u32 {
     }
 }
 
-/// The position of the n-th set bit of `mask`, seen from bit `base` (included): the `offset`-th upward, or downward
+/// Returns the position of the n-th set bit of `mask`, seen from bit `base` (included): the `offset`-th upward, or downward
 /// if it is negative; 0 asks for bit `base` itself. All ones if there is none.
 pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     let set = |position: &u32| mask >> position & 1 != 0;

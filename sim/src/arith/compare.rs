@@ -84,7 +84,7 @@ pub enum Class {
     Subnormal,
 }
 
-/// Whether `a` is of a class.
+/// Returns whether `a` is in a class.
 pub fn testp(ty: Float, class: Class, a: u64) -> bool {
     let magnitude = a & ty.mask() & !ty.sign_bit();
     let infinity = ty.infinity();

@@ -17,7 +17,7 @@ struct Mode {
     sat: bool,
 }
 
-/// `a + b`.
+/// Returns `a + b`.
 ///
 /// A sum of zeros of both signs, or of numbers that cancel, is +0; with [`Round::Rm`] −0.
 #[doc(alias = "add.f32")]
@@ -27,14 +27,14 @@ pub fn add(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64
         .unwrap_or_else(|| exact_sum(ty, mode, &[a, b], operand(ty, ftz, a), operand(ty, ftz, b)))
 }
 
-/// `a - b`.
+/// Returns `a - b`.
 #[doc(alias = "sub.f32")]
 pub fn sub(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64 {
     let minus_b = if ty.is_nan(b) { b } else { b ^ ty.sign_bit() };
     add(ty, round, ftz, sat, a, minus_b)
 }
 
-/// `a · b`.
+/// Returns `a · b`.
 #[doc(alias = "mul.f32")]
 pub fn mul(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64 {
     let mode = Mode { round, ftz, sat };
@@ -44,7 +44,7 @@ pub fn mul(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64
     })
 }
 
-/// `a · b + c` with one rounding.
+/// Returns `a · b + c` with a single rounding.
 #[doc(alias = "fma.rn.f32")]
 pub fn fma(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64, c: u64) -> u64 {
     let mode = Mode { round, ftz, sat };
@@ -77,7 +77,7 @@ pub fn fma_relu(ty: Float, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
     if bits & ty.sign_bit() != 0 { 0 } else { bits }
 }
 
-/// `a / b`, correctly rounded (`div.rn` and the directed forms).
+/// Returns `a / b`, correctly rounded (`div.rn` and the directed forms).
 #[doc(alias = "div.rn.f32")]
 pub fn div(ty: Float, round: Round, ftz: bool, a: u64, b: u64) -> u64 {
     let mode = Mode { round, ftz, sat: false };
@@ -108,14 +108,14 @@ pub fn div(ty: Float, round: Round, ftz: bool, a: u64, b: u64) -> u64 {
     finish(ty, mode, &[b, a], pack(ty, mode, quotient))
 }
 
-/// `1 / a`, correctly rounded (`rcp.rn` and the directed forms).
+/// Returns `1 / a`, correctly rounded (`rcp.rn` and the directed forms).
 #[doc(alias = "rcp.rn.f32")]
 pub fn rcp(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     let one = (ty.bias() as u64) << (ty.fraction_bits() + ty.padding());
     div(ty, round, ftz, one, a)
 }
 
-/// The square root of `a`, correctly rounded (`sqrt.rn` and the directed forms). −0 gives −0.
+/// Returns the square root of `a`, correctly rounded (`sqrt.rn` and the directed forms). −0 gives −0.
 #[doc(alias = "sqrt.rn.f32")]
 pub fn sqrt(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     let mode = Mode { round, ftz, sat: false };
@@ -140,7 +140,7 @@ pub fn sqrt(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     finish(ty, mode, &[a], pack(ty, mode, root))
 }
 
-/// The host's own arithmetic where it has the same bits: f32 and f64, to nearest. `None` asks for the exact way.
+/// Computes with the host's arithmetic if its bits are the same: f32 and f64, to nearest. `None` requires exact arithmetic.
 fn native(
     ty: Float,
     mode: Mode,
@@ -189,7 +189,7 @@ fn product(a: Unpacked, b: Unpacked) -> Unpacked {
     }
 }
 
-/// The rounded sum of two exact values; a zero comes out with its IEEE sign.
+/// Returns the rounded sum of two exact values; a zero has its IEEE sign.
 fn exact_sum(ty: Float, mode: Mode, operands: &[u64], a: Unpacked, b: Unpacked) -> u64 {
     let exact = match (a, b) {
         (Unpacked::Nan, _) | (_, Unpacked::Nan) => Unpacked::Nan,
@@ -225,7 +225,7 @@ fn finish(ty: Float, mode: Mode, operands: &[u64], bits: u64) -> u64 {
     if ty == Float::F64 && ty.is_nan(bits) { propagated_nan(operands) } else { bits }
 }
 
-/// The NaN that an f64 operation passes on: of operand b, then c, then a, quieted.
+/// Returns the NaN that an f64 operation propagates: of operand b, then c, then a, quieted.
 pub(super) fn propagated_nan(operands: &[u64]) -> u64 {
     let quiet = 1 << 51;
     let in_order = operands.iter().skip(1).chain(operands.first());

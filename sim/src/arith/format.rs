@@ -21,7 +21,7 @@ pub enum Round {
 }
 
 impl Round {
-    /// Whether a magnitude must grow by one unit, given its lowest kept bit and what was cut off.
+    /// Returns whether a magnitude is rounded up by one unit, given its lowest kept bit and the discarded part.
     ///
     /// `half` compares the discarded part with half a unit; `inexact` is true if it is nonzero.
     pub(super) fn up(self, sign: bool, odd: bool, half: std::cmp::Ordering, inexact: bool) -> bool {
@@ -35,7 +35,7 @@ impl Round {
         }
     }
 
-    /// Whether a magnitude above the largest finite number becomes infinity (otherwise that largest number).
+    /// Returns whether a magnitude above the largest finite number becomes infinity instead of that number.
     pub(super) fn overflows_to_inf(self, sign: bool) -> bool {
         match self {
             Self::Rn | Self::Rna => true,
@@ -85,7 +85,7 @@ pub(super) enum Specials {
 }
 
 impl Float {
-    /// The number of exponent bits.
+    /// Returns the number of exponent bits.
     pub const fn exponent_bits(self) -> u32 {
         match self {
             Self::F16 | Self::E5m2 => 5,
@@ -97,7 +97,7 @@ impl Float {
         }
     }
 
-    /// The number of stored fraction bits (for tf32: the 10 bits that count).
+    /// Returns the number of stored fraction bits (for tf32: the 10 significant ones).
     pub const fn fraction_bits(self) -> u32 {
         match self {
             Self::F16 | Self::Tf32 => 10,
@@ -111,7 +111,7 @@ impl Float {
         }
     }
 
-    /// The number of bits of one value (tf32 fills a 32-bit register).
+    /// Returns the number of bits of one value (tf32 fills a 32-bit register).
     pub const fn bits(self) -> u32 {
         match self {
             Self::F16 | Self::Bf16 => 16,
@@ -123,7 +123,7 @@ impl Float {
         }
     }
 
-    /// The exponent bias.
+    /// Returns the exponent bias.
     pub const fn bias(self) -> i32 {
         (1 << (self.exponent_bits() - 1)) - 1
     }
@@ -136,7 +136,7 @@ impl Float {
         }
     }
 
-    /// The bits of a fraction stored below the ones that count (13 for tf32, else none).
+    /// Returns the number of insignificant bits stored below the fraction (13 for tf32, otherwise 0).
     pub(super) const fn padding(self) -> u32 {
         match self {
             Self::Tf32 => 13,
@@ -144,7 +144,7 @@ impl Float {
         }
     }
 
-    /// The bit that holds the sign.
+    /// Returns the bit that holds the sign.
     pub const fn sign_bit(self) -> u64 {
         match self {
             Self::Ue8m0 => 0,
@@ -152,12 +152,12 @@ impl Float {
         }
     }
 
-    /// All bits of a value, as a mask.
+    /// Returns all bits of a value, as a mask.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// The bits of +infinity; for formats without one, of the largest finite number.
+    /// Returns the bits of +infinity; for formats without one, of the largest finite number.
     pub const fn infinity(self) -> u64 {
         match self.specials() {
             Specials::InfNan => ((1 << self.exponent_bits()) - 1) << (self.bits() - 1 - self.exponent_bits()),
@@ -165,7 +165,7 @@ impl Float {
         }
     }
 
-    /// The bits of the largest finite number.
+    /// Returns the bits of the largest finite number.
     pub const fn max_finite(self) -> u64 {
         let all = self.mask() & !self.sign_bit();
         match self.specials() {
@@ -175,7 +175,7 @@ impl Float {
         }
     }
 
-    /// The NaN that operations produce: all ones below the sign (tf32: the low 13 bits clear), except f64
+    /// Returns the NaN that operations produce: all ones below the sign (tf32: the low 13 bits clear), except f64
     /// (`0xfff8000000000000`).
     ///
     /// Formats without NaN have none; conversions to them give +max, which is also all ones.
@@ -187,7 +187,7 @@ impl Float {
         }
     }
 
-    /// Whether the bits are a NaN.
+    /// Returns whether the bits are a NaN.
     pub const fn is_nan(self, bits: u64) -> bool {
         let magnitude = bits & self.mask() & !self.sign_bit();
         match self.specials() {
@@ -197,7 +197,7 @@ impl Float {
         }
     }
 
-    /// Whether the bits are a nonzero number below the smallest normal one.
+    /// Returns whether the bits are a nonzero number below the smallest normal one.
     pub const fn is_subnormal(self, bits: u64) -> bool {
         let magnitude = bits & self.mask() & !self.sign_bit();
         magnitude != 0 && magnitude >> (self.fraction_bits() + self.padding()) == 0
@@ -224,7 +224,7 @@ pub enum Int {
 }
 
 impl Int {
-    /// The number of bits.
+    /// Returns the number of bits.
     pub const fn bits(self) -> u32 {
         match self {
             Self::U8 | Self::S8 => 8,
@@ -234,12 +234,12 @@ impl Int {
         }
     }
 
-    /// Whether the type has a sign.
+    /// Returns whether the type has a sign.
     pub const fn signed(self) -> bool {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// All bits of a value, as a mask.
+    /// Returns all bits of a value, as a mask.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
@@ -254,28 +254,28 @@ impl Int {
         }
     }
 
-    /// The smallest number of the type.
+    /// Returns the smallest number of the type.
     pub const fn min(self) -> i128 {
         if self.signed() { -(1 << (self.bits() - 1)) } else { 0 }
     }
 
-    /// The largest number of the type.
+    /// Returns the largest number of the type.
     pub const fn max(self) -> i128 {
         if self.signed() { (1 << (self.bits() - 1)) - 1 } else { (1 << self.bits()) - 1 }
     }
 
-    /// The bits of a number, wrapping modulo 2^bits.
+    /// Returns the bits of a number, wrapping modulo 2^bits.
     pub const fn wrap(self, value: i128) -> u64 {
         value as u64 & self.mask()
     }
 
-    /// The bits of a number, clamped to the range of the type.
+    /// Returns the bits of a number, clamped to the range of the type.
     pub fn clamp(self, value: i128) -> u64 {
         self.wrap(value.clamp(self.min(), self.max()))
     }
 }
 
-/// Any scalar type that `cvt` knows.
+/// A scalar type that `cvt` supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {
     /// An integer.

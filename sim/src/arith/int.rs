@@ -15,13 +15,13 @@ pub fn sub(ty: Int, sat: bool, a: u64, b: u64) -> u64 {
     fit(ty, sat, ty.value(a) - ty.value(b))
 }
 
-/// The low half of `a · b`.
+/// Returns the low half of `a · b`.
 #[doc(alias = "mul.lo")]
 pub fn mul_lo(ty: Int, a: u64, b: u64) -> u64 {
     a.wrapping_mul(b) & ty.mask()
 }
 
-/// The high half of `a · b`.
+/// Returns the high half of `a · b`.
 #[doc(alias = "mul.hi")]
 pub fn mul_hi(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product(ty, a, b) >> ty.bits())
@@ -33,13 +33,13 @@ pub fn mul_wide(ty: Int, a: u64, b: u64) -> u64 {
     product(ty, a, b) as u64 & double_mask(ty)
 }
 
-/// The low half of `a · b`, plus `c`.
+/// Returns the low half of `a · b`, plus `c`.
 #[doc(alias = "mad.lo")]
 pub fn mad_lo(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     a.wrapping_mul(b).wrapping_add(c) & ty.mask()
 }
 
-/// The high half of `a · b`, plus `c`; with `sat` (`.s32` only) the sum is clamped.
+/// Returns the high half of `a · b`, plus `c`; with `sat` (`.s32` only) the sum is clamped.
 #[doc(alias = "mad.hi")]
 pub fn mad_hi(ty: Int, sat: bool, a: u64, b: u64, c: u64) -> u64 {
     fit(ty, sat, ty.value(mul_hi(ty, a, b)) + ty.value(c))
@@ -51,7 +51,7 @@ pub fn mad_wide(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     (product(ty, a, b) as u64).wrapping_add(c) & double_mask(ty)
 }
 
-/// The low 32 bits of the product of two 24-bit numbers; `.u32` or `.s32`.
+/// Returns the low 32 bits of the product of two 24-bit numbers; `.u32` or `.s32`.
 #[doc(alias = "mul24.lo")]
 pub fn mul24_lo(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product24(ty, a, b))
@@ -81,12 +81,12 @@ pub fn div(ty: Int, a: u64, b: u64) -> u64 {
     ty.value(a).checked_div(ty.value(b)).map_or(ty.mask(), |quotient| ty.wrap(quotient))
 }
 
-/// The remainder of [`div`], with the sign of `a`. Division by zero gives all ones (unspecified by the ISA).
+/// Returns the remainder of [`div`], with the sign of `a`. Division by zero gives all ones (unspecified by the ISA).
 pub fn rem(ty: Int, a: u64, b: u64) -> u64 {
     ty.value(a).checked_rem(ty.value(b)).map_or(ty.mask(), |remainder| ty.wrap(remainder))
 }
 
-/// The magnitude of a signed number; the smallest one wraps to itself.
+/// Returns the magnitude of a signed number; the smallest one wraps to itself.
 pub fn abs(ty: Int, a: u64) -> u64 {
     ty.wrap(ty.value(a).abs())
 }
@@ -96,12 +96,12 @@ pub fn neg(ty: Int, a: u64) -> u64 {
     ty.wrap(-ty.value(a))
 }
 
-/// The smaller number; with `relu` (signed types) at least zero.
+/// Returns the smaller number; with `relu` (signed types) at least zero.
 pub fn min(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).min(ty.value(b))))
 }
 
-/// The larger number; with `relu` (signed types) at least zero.
+/// Returns the larger number; with `relu` (signed types) at least zero.
 pub fn max(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).max(ty.value(b))))
 }
@@ -149,7 +149,7 @@ pub fn sub_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
     add_with_carry(ty, a, !b, carry)
 }
 
-/// The low (or `high`) half of `a · b`, plus `c` and the carry, and the carry out: `mad.lo.cc`, `madc.hi.cc`, ..
+/// Returns the low (or `high`) half of `a · b`, plus `c` and the carry, and the carry out: `mad.lo.cc`, `madc.hi.cc`, ..
 #[doc(alias = "mad.cc")]
 #[doc(alias = "madc")]
 pub fn mad_with_carry(ty: Int, high: bool, a: u64, b: u64, c: u64, carry: bool) -> (u64, bool) {

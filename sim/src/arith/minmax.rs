@@ -3,7 +3,7 @@
 use super::float::propagated_nan;
 use super::format::Float;
 
-/// Which extremum.
+/// Minimum or maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extremum {
     /// The smaller operand.
@@ -23,7 +23,7 @@ pub struct MinMaxMode {
     pub xorsign_abs: bool,
 }
 
-/// The smaller or larger operand (PTX ISA, "min", "max").
+/// Returns the smaller or larger operand (PTX ISA, "min", "max").
 ///
 /// −0 is below +0. Without `.NaN` a NaN loses against a number and two NaNs give the canonical NaN; of f64 `b`, quieted.
 #[doc(alias = "min.f32")]
@@ -58,7 +58,7 @@ pub fn max(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
     minmax(ty, Extremum::Max, mode, a, b)
 }
 
-/// The extremum of three f32 operands (PTX ISA, "min", "max" with `c`, sm_100 and later): pairwise from the left.
+/// Returns the extremum of three f32 operands (PTX ISA, "min", "max" with `c`, sm_100 and later): pairwise from the left.
 ///
 /// `abs` (`.abs`) compares and returns magnitudes; `.xorsign.abs` does not exist here.
 pub fn minmax3(which: Extremum, ftz: bool, nan: bool, abs: bool, operands: [u64; 3]) -> u64 {

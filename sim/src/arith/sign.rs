@@ -2,7 +2,7 @@
 
 use super::format::Float;
 
-/// The magnitude of `a` (PTX ISA, "abs"). With `ftz`, a subnormal becomes +0.
+/// Returns the magnitude of `a` (PTX ISA, "abs"). With `ftz`, a subnormal becomes +0.
 ///
 /// f16 and bf16 clear the sign of any pattern; an f32 NaN becomes `0x7fffffff`, an f64 NaN is quieted.
 #[doc(alias = "abs.f32")]
@@ -16,7 +16,7 @@ pub fn neg(ty: Float, ftz: bool, a: u64) -> u64 {
     nan_rule(ty, a).unwrap_or_else(|| ty.flush(ftz, (a & ty.mask()) ^ ty.sign_bit()))
 }
 
-/// The magnitude of `b` with the sign of `a` (PTX ISA, "copysign"). NaN payloads are kept.
+/// Returns the magnitude of `b` with the sign of `a` (PTX ISA, "copysign"). NaN payloads are kept.
 #[doc(alias = "copysign.f32")]
 pub fn copysign(ty: Float, a: u64, b: u64) -> u64 {
     (a & ty.sign_bit()) | (b & ty.mask() & !ty.sign_bit())

@@ -64,12 +64,12 @@ impl Exact {
         Self { sign, exponent, significand, sticky: false }
     }
 
-    /// The exponent of the highest set bit.
+    /// Returns the exponent of the highest set bit.
     pub(super) fn top(self) -> i32 {
         self.exponent + 127 - self.significand.leading_zeros() as i32
     }
 
-    /// The product of two numbers with at most 64 significant bits each.
+    /// Returns the product of two numbers with at most 64 significant bits each.
     pub(super) fn mul(self, other: Self) -> Self {
         Self::new(
             self.sign != other.sign,
@@ -78,7 +78,7 @@ impl Exact {
         )
     }
 
-    /// The sum of two numbers with at most 106 significant bits each; `None` if it is exactly zero.
+    /// Returns the sum of two numbers with at most 106 significant bits each; `None` if it is exactly zero.
     ///
     /// The larger one is moved to bit 125. Bits of the smaller one can then only be lost if it is at least 2^19
     /// times smaller, so no cancellation brings the lost part near the rounding position of any format.
@@ -104,7 +104,7 @@ impl Exact {
         (significand != 0).then_some(Self { sign, exponent, significand, sticky })
     }
 
-    /// The magnitude in units of `2^unit`, rounded to an integer.
+    /// Returns the magnitude in units of `2^unit`, rounded to an integer.
     ///
     /// `unit` is at most 127 below the exponent of the highest set bit. The flag is true if the result is inexact.
     pub(super) fn round_to(self, unit: i32, round: Round) -> (u128, bool) {
@@ -127,7 +127,7 @@ impl Exact {
         (kept + u128::from(round.up(self.sign, kept & 1 != 0, half, inexact)), inexact)
     }
 
-    /// The bits of the number in a format.
+    /// Returns the bits of the number in a format.
     ///
     /// With `ftz`, a number that is below the smallest normal one when it is rounded with all bits of a normal one becomes
     /// a zero of its sign (an H200: f32 and f16).
@@ -156,7 +156,7 @@ impl Exact {
         sign | magnitude as u64
     }
 
-    /// The bits in ue8m0: a power of two near the magnitude, clamped to 2^-127 .. 2^127.
+    /// Returns the bits in ue8m0: a power of two near the magnitude, clamped to 2^-127 .. 2^127.
     fn pack_exponent(self, round: Round) -> u64 {
         let exponent = self.top();
         let (power, _) = Self { sign: false, ..self }.round_to(exponent, round);

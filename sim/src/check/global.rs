@@ -158,8 +158,8 @@ impl Cx<'_> {
         self.note(fault)
     }
 
-    /// Whether the executing load reads what a later atomic of the kernel updates at the same address: as the first guess of a
-    /// loop with `atom.cas`, or to see whether the atomic is needed.
+    /// Returns whether the executing load reads what a later atomic of the kernel updates at the same address: as the first
+    /// guess of a loop with `atom.cas`, or to see whether the atomic is needed.
     #[cold]
     fn is_seed(&self) -> bool {
         let code = self.machine.code;
@@ -170,7 +170,7 @@ impl Cx<'_> {
     }
 }
 
-/// Whether an instruction is an atomic.
+/// Returns whether an instruction is atomic.
 fn is_update(code: &Code, pc: u32) -> bool {
     code.instrs.get(pc as usize).is_some_and(|instr| updated(&instr.op).is_some())
 }

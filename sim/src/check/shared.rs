@@ -35,7 +35,7 @@ impl Cx<'_> {
         self.machine.checks.intersects(checks)
     }
 
-    /// Whether races in shared memory are looked for.
+    /// Returns whether races in shared memory are checked.
     pub(crate) fn racing(&self) -> bool {
         self.checks(Checks::SHARED_RACES)
     }
@@ -211,7 +211,7 @@ impl Cx<'_> {
         self.note(Fault::at(FindingKind::MbarrierMisuse, lane, message))
     }
 
-    /// Whether both write the same bytes.
+    /// Returns whether both write the same bytes.
     fn harmless(
         &self,
         conflict: &Conflict,
@@ -241,8 +241,8 @@ impl Cx<'_> {
         })
     }
 
-    /// Whether what an instruction wrote takes a proxy fence to be seen by an asynchronous engine. What `cp.async` brought does
-    /// not in practice: CUTLASS and Triton wait and synchronise, no more, before `wgmma` reads it.
+    /// Returns whether what an instruction wrote takes a proxy fence to be seen by an asynchronous engine. What `cp.async`
+    /// brought does not in practice: CUTLASS and Triton wait and synchronise, no more, before `wgmma` reads it.
     fn wants_proxy_fence(&self, pc: u32) -> bool {
         let instr = self.machine.code.instrs.get(pc as usize);
         instr.is_none_or(|instr| instr.op.properties().agent != Agent::Copier)

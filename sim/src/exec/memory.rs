@@ -87,7 +87,7 @@ pub(crate) fn execute<const CHECKED: bool>(
     }
 }
 
-/// Whether a generic address belongs to a space.
+/// Returns whether a generic address belongs to a space.
 fn belongs(space: Space, address: u64, rank: u64) -> bool {
     match space {
         Space::Global => address >= GLOBAL_START,

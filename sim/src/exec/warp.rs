@@ -59,7 +59,7 @@ pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Out
     Ok(())
 }
 
-/// Whether two instructions are the same one with the same qualifiers, whatever their registers.
+/// Returns whether two instructions are the same one with the same qualifiers, whatever their registers.
 pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
     match (a, b) {
         (WarpOp::Shfl(a), WarpOp::Shfl(b)) => a.mode == b.mode,

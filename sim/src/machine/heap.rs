@@ -1,6 +1,6 @@
 //! The device heap, which `malloc` and `free` of kernels manage (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation").
 //!
-//! Blocks are far apart and reused as late as possible, so that overruns and uses after `free` meet memory that is in no block.
+//! Blocks are far apart and reused as late as possible, so that overruns and uses after `free` access memory outside all blocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The alignment of blocks.
 const ALIGN: u64 = 16;
 
-/// Bytes of a block's header.
+/// The size of a block's header in bytes.
 const HEADER: u64 = 16;
 
-/// Bytes of unused addresses after a block: as many as it has, within these bounds.
+/// The number of unused addresses after a block: the size of the block, within these bounds.
 const LEAST_GAP: u64 = 256;
 const MOST_GAP: u64 = 1 << 16;
 
-/// Bytes of addresses for a heap of `bytes` bytes, in order of preference: what the host has addresses for.
+/// Returns the sizes of the address range for a heap of `bytes` bytes, in order of preference.
 pub(crate) fn regions(bytes: u64) -> [u64; 2] {
     const MODEST: u64 = 1 << 30;
     [bytes.saturating_mul(16).min(MODEST).max(bytes.saturating_mul(4)), bytes]
@@ -26,7 +26,7 @@ pub(crate) fn regions(bytes: u64) -> [u64; 2] {
 pub(crate) struct Block {
     /// Its address.
     pub(crate) start: u64,
-    /// Bytes asked for, and set apart.
+    /// The number of bytes requested, and of bytes reserved.
     pub(crate) size: u64,
     extent: u64,
     pub(crate) live: bool,
@@ -35,37 +35,37 @@ pub(crate) struct Block {
     line: u32,
 }
 
-/// Why an address cannot be freed.
+/// The reason why an address cannot be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadFree {
-    /// The block was freed before.
+    /// The block has already been freed.
     Twice(Block),
-    /// It is inside of a block.
+    /// The address is inside a block.
     Inside(Block),
-    /// It is in no block.
+    /// The address is outside of all blocks.
     Foreign,
 }
 
-/// The blocks that a launch did not free, of one call of `malloc`.
+/// The blocks allocated by one call of `malloc` that a launch did not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The line of the call in the PTX text.
     pub line: u32,
-    /// How many.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Their bytes, as asked for.
+    /// The number of bytes requested.
     pub bytes: u64,
 }
 
 #[derive(Debug, Default)]
 struct Blocks {
-    /// By address, freed ones too until their bytes are reused.
+    /// The blocks by address, including freed ones whose bytes have not been reused.
     by_start: BTreeMap<u64, Block>,
     /// Freed blocks, the longest freed first.
     freed: VecDeque<u64>,
-    /// Bytes of live blocks with their headers.
+    /// The size of live blocks with their headers, in bytes.
     used: u64,
-    /// The start of the addresses that were never allocated.
+    /// The start of the addresses that have never been allocated.
     fresh: u64,
     /// The end of those that are allocated with wide gaps.
     wide: u64,
@@ -128,7 +128,8 @@ impl Heap {
         }
     }
 
-    /// Whether some bytes are in one live block; else the block in front of them that they are in or next to, if there is one.
+    /// Returns whether some bytes are in one live block; else the block in front of them that they are in or next to, if
+    /// there is one.
     pub(crate) fn check(&self, address: u64, bytes: u64) -> Result<(), Option<Block>> {
         match self.blocks().around(address) {
             Some(block) if block.live && address.saturating_add(bytes) <= block.start + block.size => Ok(()),

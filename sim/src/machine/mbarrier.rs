@@ -59,7 +59,7 @@ impl State {
         }
     }
 
-    /// Whether bits look like an object: no count beyond what was asked for.
+    /// Returns whether bits look like an object: no count beyond what was asked for.
     pub(crate) fn is_sound(self) -> bool {
         self.expected > 0 && self.pending <= self.expected
     }

@@ -69,7 +69,7 @@ const MOST_REGISTERS: u32 = 256;
 pub(crate) const MULTIPROCESSORS: u32 = 132;
 
 impl Machine<'_> {
-    /// Whether only the results are needed.
+    /// Returns whether only the results are needed.
     pub(crate) fn is_unwatched(&self) -> bool {
         self.checks.is_empty() && self.tracer.is_none()
     }
@@ -344,7 +344,7 @@ impl<'a> Cx<'a> {
         Ok(())
     }
 
-    /// Whether a violation by the executing instruction is worth a message: one instruction may be wrong a million times.
+    /// Returns whether a violation by the executing instruction is worth a message: one instruction may be wrong a million times.
     pub(crate) fn is_news(&self, kind: FindingKind, other: Option<u32>) -> bool {
         self.reports.get(&self.pc).is_none_or(|reports| reports.is_news(kind, other))
     }

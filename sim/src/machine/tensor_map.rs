@@ -41,7 +41,7 @@ impl TensorSwizzle {
     }
 }
 
-/// A tiled tensor map, in the words of `cuTensorMapEncodeTiled`; dimensions go from the innermost outwards.
+/// A tiled tensor map, in the terms of `cuTensorMapEncodeTiled`; dimensions start with the innermost.
 #[doc(alias = "cuTensorMapEncodeTiled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {

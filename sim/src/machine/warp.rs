@@ -43,7 +43,7 @@ impl Wait {
         matches!(self, Wait::Ready | Wait::Lanes(_) | Wait::Aligned)
     }
 
-    /// Whether lanes at the same instruction are one group: not if they wait for different lanes.
+    /// Returns whether lanes at the same instruction are one group: not if they wait for different lanes.
     fn joins(self, other: Wait) -> bool {
         let apart = matches!((self, other), (Wait::Lanes(a), Wait::Lanes(b)) if a != b);
         self.is_open() && other.is_open() && !apart

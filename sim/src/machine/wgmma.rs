@@ -46,7 +46,7 @@ impl WgmmaGroups {
         self.committed(index).saturating_sub(n)
     }
 
-    /// Whether all warps have issued their part of the first `groups` groups.
+    /// Returns whether all warps have issued their part of the first `groups` groups.
     pub(crate) fn issued(&self, groups: u32) -> bool {
         self.committed.iter().flatten().all(|&committed| committed >= groups)
     }

@@ -157,7 +157,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// Whether a checked run looks at anything, when something undefined is about or not.
+    /// Returns whether a checked run looks at anything, when something undefined is about or not.
     #[inline(always)]
     pub(crate) fn looks(&self, undefined: bool) -> bool {
         self.look.is_some() && (!self.late || undefined)
@@ -174,7 +174,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Whether there is something to see only once something undefined is about.
+    /// Returns whether there is something to see only once something undefined is about.
     pub(crate) fn is_late(&self) -> bool {
         let watch = self.watch.as_ref().is_some_and(|watch| !watch.always);
         watch && self.products.is_none() && self.converts.is_none()
@@ -363,7 +363,7 @@ impl Code {
         code
     }
 
-    /// Whether all blocks of the grid may wait for each other as cooperative groups do.
+    /// Returns whether all blocks of the grid may wait for each other as cooperative groups do.
     pub(crate) fn meets_grid(&self) -> bool {
         self.presets.iter().any(|preset| matches!(preset.value, Value::Special(Special::Workspace { .. })))
     }

@@ -201,7 +201,7 @@ pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Ty
     Ok((ty, size, align.next_power_of_two()))
 }
 
-/// Whether the size of a variable is found elsewhere: in its definition, its initial value, or a call.
+/// Returns whether the size of a variable is found elsewhere: in its definition, its initial value, or a call.
 fn may_be_open(variable: &Variable) -> bool {
     let initialised = matches!(variable.init.as_deref(), Some(Init::List(_)));
     variable.linkage == Linkage::Extern || initialised || variable.space == Space::Param

@@ -136,12 +136,12 @@ impl Type {
         })
     }
 
-    /// Whether two values share its register.
+    /// Returns whether two values share its register.
     pub(crate) fn is_pair(self) -> bool {
         matches!(self, Type::F16x2 | Type::Bf16x2 | Type::U16x2 | Type::S16x2)
     }
 
-    /// Whether an operand of this type may be a register declared as `register` (PTX ISA, "Operand Types"):
+    /// Returns whether an operand of this type may be a register declared as `register` (PTX ISA, "Operand Types"):
     /// equal sizes; bits go with anything, integers with integers, a float with its own kind.
     pub(crate) fn accepts(self, register: Type) -> bool {
         if self.bits() != register.bits() {

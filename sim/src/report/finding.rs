@@ -137,7 +137,7 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// A source line of the PTX text, from `.loc` and `.file`.
+/// A line of the source that was compiled to PTX, from `.loc` and `.file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
     /// The path in `.file`.

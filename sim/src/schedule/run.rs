@@ -86,7 +86,7 @@ fn run_turn<const CHECKED: bool, const FMA: bool>(
     }
 }
 
-/// Whether a waiting group may go on.
+/// Returns whether a waiting group may continue.
 fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
     match group.wait {
         Wait::Ready => true,

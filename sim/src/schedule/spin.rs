@@ -27,7 +27,7 @@ impl Spin {
         lanes(group.mask).find_map(|lane| self.asks[lane])
     }
 
-    /// Whether a loop reads global memory.
+    /// Returns whether a loop reads global memory.
     pub(crate) fn looks_at_global(&self, code: &Code) -> bool {
         self.asks.iter().flatten().any(|&pc| match &code.instrs[pc as usize].op {
             Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => {

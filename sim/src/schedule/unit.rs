@@ -325,7 +325,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Whether somebody's loop waits for what another cluster may store in global memory.
+    /// Returns whether a loop waits for a value that another cluster may store to global memory.
     pub(crate) fn looks_at_global(&self) -> bool {
         self.spins.iter().any(|spin| spin.looks_at_global(self.cx.machine.code))
     }
@@ -350,7 +350,7 @@ impl<'a> Unit<'a> {
         std::mem::swap(&mut self.cx.profile, profile);
     }
 
-    /// Whether something was printed or found.
+    /// Returns whether there is output or a finding.
     pub(crate) fn has_news(&self) -> bool {
         !self.cx.printed.is_empty() || !self.findings.is_empty()
     }

@@ -54,7 +54,7 @@ impl Clocks {
         self.now = (self.now + 1).min(END);
     }
 
-    /// Whether the clock has overflowed, after which orders are unknown.
+    /// Returns whether the clock has overflowed, after which orders are unknown.
     #[inline(always)]
     pub(crate) fn ended(&self) -> bool {
         self.now == END
@@ -165,12 +165,12 @@ impl Clocks {
         self.floor[warp]
     }
 
-    /// Whether an access of `other` at `time` is ordered before what `warp` does now.
+    /// Returns whether an access of `other` at `time` is ordered before what `warp` does now.
     pub(crate) fn knows(&self, warp: usize, other: usize, time: Time) -> bool {
         time < self.known(warp, other)
     }
 
-    /// Whether what lane `from` of the warp did at `time` is ordered before what lane `to` does now.
+    /// Returns whether what lane `from` of the warp did at `time` is ordered before what lane `to` does now.
     pub(crate) fn lanes_know(&self, warp: usize, from: usize, to: usize, time: Time) -> bool {
         let among_some = || self.some_lanes[warp].get(32 * to + from).is_some_and(|&known| time < known);
         from == to || time < self.lanes[warp] || among_some()
@@ -181,7 +181,7 @@ impl Clocks {
         (0..32).any(|from| from != to && self.lanes_know(warp, from, to, time))
     }
 
-    /// Whether what a lane did at `time` is ordered before what another does now (both as warp and lane).
+    /// Returns whether what a lane did at `time` is ordered before what another does now (both as warp and lane).
     pub(crate) fn ordered(&self, from: (usize, usize), time: Time, to: (usize, usize)) -> bool {
         if self.ended() {
             return true;
@@ -197,7 +197,7 @@ impl Clocks {
         self.lanes[warp]
     }
 
-    /// Whether a proxy fence is between what `writer` did at `time` and what `warp` does now.
+    /// Returns whether a proxy fence is between what `writer` did at `time` and what `warp` does now.
     pub(crate) fn proxy_fenced(&self, warp: usize, writer: usize, time: Time) -> bool {
         time < self.proxy_fenced[writer] || time < self.proxy_fenced[warp]
     }

@@ -76,7 +76,7 @@ impl Record {
         self.0 & 1 == 1
     }
 
-    /// Whether both are the same lane's, and neither is still in flight.
+    /// Returns whether both are the same lane's, and neither is still in flight.
     #[inline(always)]
     fn same_thread(self, other: Record) -> bool {
         (self.0 ^ other.0) & 0xfffe == 0 && self.time() != PENDING && self != NONE
@@ -225,7 +225,7 @@ impl Races {
         left
     }
 
-    /// Whether lanes that access whole words may be looked at together.
+    /// Returns whether lanes that access whole words may be looked at together.
     #[inline(always)]
     pub(crate) fn by_words(&self) -> bool {
         self.unit == 4 && !self.clocks.ended()

@@ -108,7 +108,7 @@ impl Undefined {
         taints.into_iter().find(|(_, taint)| taint.bits != 0)
     }
 
-    /// Whether what is undefined of some registers is all padding.
+    /// Returns whether all undefined bits of some registers are padding.
     pub(crate) fn is_padding(&self, registers: &[u32], lane: usize) -> bool {
         let mut taints = registers.iter().map(|&register| self.get(register, lane));
         taints.all(|taint| taint.bits == 0 || taint.origin.is_some_and(|origin| origin.padding))
@@ -130,7 +130,7 @@ pub(crate) trait Partial {
     /// The undefined bits of up to 8 bytes, and where they come from, if they were stored.
     fn undefined(&self, lane: usize, address: u64, bytes: u64) -> (u64, Option<Origin>);
 
-    /// Whether some of these bytes were written.
+    /// Returns whether some of these bytes were written.
     fn touched(&self, lane: usize, bytes: Range<u64>) -> bool;
 
     /// Of up to 8 bytes that were just stored, some bits are undefined.

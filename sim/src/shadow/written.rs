@@ -23,7 +23,7 @@ impl Written {
         self.undefined.clear();
     }
 
-    /// Whether all that was written is defined.
+    /// Returns whether all written bytes are defined.
     #[inline(always)]
     pub(crate) fn is_sound(&self) -> bool {
         self.undefined.is_empty()

@@ -200,7 +200,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Whether the previous character belongs to a word, as in `tensor.2d`.
+    /// Returns whether the previous character belongs to a word, as in `tensor.2d`.
     fn after_word(&self) -> bool {
         self.at > 0 && is_word(self.bytes[self.at - 1])
     }

@@ -16,7 +16,7 @@ impl fmt::Display for Version {
 const LAST: [(u32, u32); 9] = [(1, 5), (2, 3), (3, 2), (4, 3), (5, 0), (6, 5), (7, 8), (8, 8), (9, 0)];
 
 impl Version {
-    /// Whether such a version was published, up to the newest that is known here.
+    /// Returns whether the version has been published, up to the newest supported one.
     pub(super) fn is_known(self) -> bool {
         LAST.iter().any(|&(major, minor)| self.0 == major && self.1 <= minor)
     }

@@ -10,7 +10,7 @@ use std::process::Command;
 use super::mutate::{SplitMix, kernels, mutate, number, vocabulary};
 use warpwright_sim::validate;
 
-/// Whether ptxas takes the text, for the architecture it names.
+/// Returns whether ptxas accepts the text for its architecture.
 fn assembles(ptxas: &Path, text: &str, file: &Path) -> (bool, String) {
     std::fs::write(file, text).expect("a temporary file");
     let target = text.split_once(".target").map_or("", |(_, rest)| rest);

@@ -55,7 +55,7 @@ additions! {
 }
 
 /// An integer element with atomic compare-and-swap and bit operations.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no integer of 32 or 64 bits")]
+#[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
     /// The untyped name of the width: `"b32"`.
     #[doc(hidden)]
@@ -265,7 +265,7 @@ operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
     /// Adds to `N` adjacent elements, each atomically: 2 or 4 of f32, f16, bf16 or pairs, 8 of f16 or bf16. The
-    /// address must be known to be aligned to all of them. sm_90.
+    /// address must be known to be aligned to all of them. Requires sm_90.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

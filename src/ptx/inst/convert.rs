@@ -194,7 +194,7 @@ impl<'k, T: Integer> Val<'k, T> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Converts to f16 or bf16 and replaces negative numbers with 0: [`Rounding::Rn`] or [`Rounding::Rz`]. sm_80.
+    /// Converts to f16 or bf16 and replaces negative numbers with 0: [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_80.
     #[doc(alias = "cvt.relu")]
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
@@ -209,7 +209,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32, in the upper 19 bits of a register: to nearest, ties away from zero. sm_80.
+    /// Converts to tf32, in the upper 19 bits of a register: to nearest, ties away from zero. Requires sm_80.
     #[doc(alias = "cvt.rna.tf32")]
     #[track_caller]
     pub fn to_tf32(self) -> Val<'k, B32> {

@@ -129,7 +129,7 @@ halves! {
 }
 
 impl<'k, T: Half> Val<'k, T> {
-    /// Returns `self · factor + addend`, rounded once, with negative results replaced by 0. sm_80.
+    /// Returns `self · factor + addend`, rounded once, with negative results replaced by 0. Requires sm_80.
     #[doc(alias = "fma.relu")]
     #[track_caller]
     pub fn fma_relu(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -168,7 +168,7 @@ macro_rules! nan_extrema {
 nan_extrema! { f16 bf16 f16x2 bf16x2 }
 
 impl<'k, T: NanExtremum> Val<'k, T> {
-    /// Returns the minimum; NaN if either operand is NaN. sm_80.
+    /// Returns the minimum; NaN if either operand is NaN. Requires sm_80.
     #[doc(alias = "min.NaN")]
     #[track_caller]
     pub fn min_nan(self, other: impl Into<Self>) -> Self {
@@ -179,7 +179,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum; NaN if either operand is NaN. sm_80.
+    /// Returns the maximum; NaN if either operand is NaN. Requires sm_80.
     #[doc(alias = "max.NaN")]
     #[track_caller]
     pub fn max_nan(self, other: impl Into<Self>) -> Self {

@@ -123,7 +123,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
     }
 
-    /// Returns `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_80.
+    /// Returns `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_80.
     #[doc(alias = "mma.m16n8k16")]
     #[track_caller]
     pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -135,7 +135,7 @@ impl<'k> Builder<'k> {
         self.mma_into_fresh("m16n8k16", &a, &b, c)
     }
 
-    /// Returns `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. sm_75; bf16: sm_80.
+    /// Returns `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_75; bf16 requires sm_80.
     #[doc(alias = "mma.m16n8k8")]
     #[track_caller]
     pub fn mma_m16n8k8<P: HalfPair, C: Accumulator<P>, const N: usize>(

@@ -110,7 +110,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         k.result(format_args!("cvt.rn.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
     }
 
-    /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. sm_80.
+    /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. Requires sm_80.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
     pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self

@@ -194,7 +194,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("activemask.b32"), &[])
     }
 
-    /// Returns one lane of `mask`, the same for all lanes, and whether it is this one. sm_90.
+    /// Returns one lane of `mask`, the same for all lanes, and whether it is this one. Requires sm_90.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {
@@ -228,16 +228,16 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// Returns the sum over the lanes of `mask`. sm_80.
+    /// Returns the sum over the lanes of `mask`. Requires sm_80.
     redux_add, "add", PTX;
-    /// Returns the minimum over the lanes of `mask`. sm_80.
+    /// Returns the minimum over the lanes of `mask`. Requires sm_80.
     redux_min, "min", PTX;
-    /// Returns the maximum over the lanes of `mask`. sm_80.
+    /// Returns the maximum over the lanes of `mask`. Requires sm_80.
     redux_max, "max", PTX;
-    /// Returns the bits that are 1 in all lanes of `mask`. sm_80.
+    /// Returns the bits that are 1 in all lanes of `mask`. Requires sm_80.
     redux_and, "and", UNTYPED;
-    /// Returns the bits that are 1 in any lane of `mask`. sm_80.
+    /// Returns the bits that are 1 in any lane of `mask`. Requires sm_80.
     redux_or, "or", UNTYPED;
-    /// Returns the bits that are 1 in an odd number of lanes of `mask`. sm_80.
+    /// Returns the bits that are 1 in an odd number of lanes of `mask`. Requires sm_80.
     redux_xor, "xor", UNTYPED;
 }

@@ -85,7 +85,7 @@ impl TensorOp {
         self.arch.datapath(self.ty.0, products)
     }
 
-    /// Whether the assembler unpacks fp8 to f16: Hopper's `mma` has no fp8 datapath, only its `wgmma`.
+    /// Returns whether the assembler unpacks fp8 to f16: on Hopper, `wgmma` has an fp8 datapath, but `mma` does not.
     fn unpacks_fp8(&self) -> bool {
         let fp8 = matches!(self.ty.0, Float::E4m3 | Float::E5m2);
         fp8 && self.arch == TensorArch::Sm90 && self.instruction == Instruction::Mma

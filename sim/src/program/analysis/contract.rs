@@ -371,7 +371,7 @@ fn copied(instr: &Instr) -> Option<(Reg, Option<Form>)> {
     }
 }
 
-/// Whether ptxas ends a basic block at this instruction: it branches around guarded instructions that it cannot guard,
+/// Returns whether ptxas ends a basic block at this instruction: it branches around guarded instructions that it cannot guard,
 /// and calls internal functions for divisions and roots.
 fn divides(instr: &Instr) -> bool {
     match &instr.op {

@@ -84,12 +84,12 @@ impl Access {
         u64::from(self.bytes) * u64::from(self.count)
     }
 
-    /// Whether it is `.volatile`: strong, but no synchronization is intended.
+    /// Returns whether it is `.volatile`: strong, but no synchronization is intended.
     pub(crate) fn is_volatile(&self) -> bool {
         self.strong && !self.synchronizes && !self.relaxed
     }
 
-    /// Whether what a load finds next to written bytes may be the padding of a structure. Compilers copy that too: from
+    /// Returns whether what a load finds next to written bytes may be the padding of a structure. Compilers copy that too: from
     /// generic addresses, if they do not optimise, or as vectors.
     pub(crate) fn may_be_padding(&self) -> bool {
         (self.space == Space::Generic && !self.float) || self.count > 1
@@ -236,7 +236,7 @@ pub(crate) struct MatrixAccess {
 }
 
 impl Access {
-    /// Whether another block may take part in it.
+    /// Returns whether another block may take part in it.
     fn meets_blocks(&self) -> bool {
         matches!(self.space, Space::Generic | Space::Global)
     }
@@ -245,7 +245,7 @@ impl Access {
         Some(Element { space: Some(self.space), bytes: self.bytes })
     }
 
-    /// Whether its memory belongs to more than one thread and may change.
+    /// Returns whether its memory belongs to more than one thread and may change.
     fn is_far(&self) -> bool {
         match self.space {
             Space::Generic | Space::Global | Space::Shared | Space::SharedCluster => true,

@@ -58,7 +58,7 @@ pub(crate) enum Passes<'o> {
 }
 
 impl Passes<'_> {
-    /// Whether undefined bits of a register are passed on.
+    /// Returns whether undefined bits of a register are passed on.
     pub(crate) fn includes(self, reg: Reg) -> bool {
         match self {
             Passes::Nothing => false,

@@ -288,7 +288,7 @@ impl Type {
     }
 }
 
-/// Whether `to` has every value of `from`.
+/// Returns whether `to` can represent every value of `from`.
 fn holds(to: Int, from: Int) -> bool {
     match (to.signed(), from.signed()) {
         (true, false) => to.bits() > from.bits(),

@@ -334,7 +334,7 @@ impl Cx<'_, '_, '_> {
         self.m.take(logic_of)
     }
 
-    /// Whether operand `n` is a vector in braces.
+    /// Returns whether operand `n` is a vector in braces.
     pub(super) fn is_vector(&self, n: usize) -> bool {
         matches!(self.operand(n).kind, OperandKind::Vector(_))
     }

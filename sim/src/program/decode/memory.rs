@@ -42,7 +42,7 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    /// Whether other clusters are in it.
+    /// Returns whether other clusters are in it.
     pub(super) fn is_wide(self) -> bool {
         self == Scope::Device
     }
@@ -59,7 +59,7 @@ struct Strength {
 }
 
 impl Caching {
-    /// Whether nothing but a policy, and perhaps a prefetch, is asked for.
+    /// Returns whether only a policy, and possibly a prefetch, is requested.
     pub(super) fn is_plain(&self) -> bool {
         !(self.operator || self.nc || self.eviction)
     }

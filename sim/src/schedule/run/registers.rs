@@ -37,7 +37,7 @@ pub(super) fn request(
     Ok(Step::Next)
 }
 
-/// Whether the block's pool has what a warp requires.
+/// Returns whether the block's pool has the registers that a warp requires.
 pub(super) fn available(cx: &Cx<'_>, warp: &Warp, count: u32) -> bool {
     LANES * count.saturating_sub(warp.max_registers) <= cx.ctas[warp.cta].free_registers
 }

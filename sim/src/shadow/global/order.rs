@@ -94,7 +94,7 @@ impl Knowledge {
         stamp.time() < self.floor || known().is_some_and(|known| stamp.own() < known.of_warp(other.warp()))
     }
 
-    /// Whether anything of a cluster is known.
+    /// Returns whether anything of a cluster is known.
     fn includes(&self, cluster: u64) -> bool {
         self.floor > 0 || self.of.contains_key(&(cluster as u32))
     }

@@ -40,7 +40,7 @@ impl OwnWrites {
         self.bits[at][unit % PAGE / 64] |= 1 << (unit % 64);
     }
 
-    /// Whether something of a unit's page was written.
+    /// Returns whether something of a unit's page was written.
     #[inline]
     pub(crate) fn has_page(&mut self, slot: usize, unit: usize) -> bool {
         !self.bits.is_empty() && self.find((slot, unit / PAGE)).is_some()

@@ -41,7 +41,7 @@ impl Parser<'_> {
         Ok(self.spanned(token, kind))
     }
 
-    /// Whether `(` opens the list of a call rather than an expression.
+    /// Returns whether `(` opens the list of a call rather than an expression.
     fn is_group(&self) -> bool {
         match self.peek_ahead(1) {
             Kind::Ident(word) => word != "WARP_SZ",
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the `(` at hand comes right after the function of a `call`.
+    /// Returns whether the `(` at hand comes right after the function of a `call`.
     fn in_call_list(&self) -> bool {
         self.in_call && self.last.kind == Kind::Punct(',')
     }
