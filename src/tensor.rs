@@ -40,7 +40,7 @@ pub use construct::SharedLayout;
 pub(crate) use copy::copy_issued;
 pub use copy::{copy, copy_if};
 pub use element::{Arithmetic, FloatElement, TensorElement};
-pub(crate) use element::{SUBTILE_SIDE, splat};
+pub(crate) use element::{SUBTILE_SIDE, splat, splat_value};
 pub use elementwise::{Elements, ReadElements, WriteElements, axpby, fill, sum, transform};
 pub use error::TensorError;
 pub use fragment::Fragment;

@@ -93,6 +93,7 @@ fn narrow<'k, T: TensorElement>(
     k.block([THREADS]);
     // A multiprocessor with 2048 threads has 32 registers for each.
     k.max_registers(32);
+    // Adjacent tiles along a row of y run consecutively: they share rows of x and the sectors at their edges.
     k.grid([(m.into_dim() + (sector - 1)).ceil_div(TILE), n.tiles(TILE)]);
     let passes = (sector + TILE).div_ceil(AT_ONCE);
     // Rows are padded by one word, so that the words of a column are in distinct banks.

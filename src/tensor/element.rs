@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::ptx::{B16, B32, B64, Element, Scalar, Val, bf16, bf16x2, f16, f16x2, traits::Number};
+use crate::ptx::{B16, B32, B64, Builder, Element, Scalar, Val, bf16, bf16x2, f16, f16x2, traits::Number};
 
 /// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, lowest
 /// bits first.
@@ -105,4 +105,14 @@ impl FloatElement for f32 {
 pub(crate) fn splat<T: TensorElement>(value: T) -> T::Word {
     let bits = (0..T::PER_WORD).map(|slot| value.to_mem_bits() << (8 * T::SIZE as usize * slot));
     T::Word::from_bits(bits.fold(0, |word, slot| word | slot))
+}
+
+/// [`splat`] of a constant or a register.
+#[track_caller]
+pub(crate) fn splat_value<'k, T: Arithmetic>(k: Builder<'k>, value: Val<'k, T>) -> Val<'k, T::Word> {
+    match value.as_constant() {
+        Some(constant) => splat(constant).into(),
+        None if T::PER_WORD == 1 => Val::from_reg(value.in_register(k), k),
+        None => Val::from_reg(k.word::<T>(&[value; 4][..T::PER_WORD]), k),
+    }
 }

@@ -8,7 +8,7 @@ use std::{
 use super::{element::RegisterLayout, rt::Rt};
 use crate::{
     ptx::Val,
-    tensor::{Arithmetic, FloatElement, TensorElement, splat},
+    tensor::{Arithmetic, FloatElement, TensorElement, splat_value},
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
@@ -72,11 +72,11 @@ impl<'k, T: Arithmetic, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
         self.kernel().located(Location::caller(), || self.zip(other, |x, y| x * y))
     }
 
-    /// Multiplies every element by `factor`.
+    /// Multiplies every element by `factor`, a constant or a register.
     #[must_use]
     #[track_caller]
-    pub fn scale(&self, factor: T) -> Self {
-        let factor = Val::from(splat(factor));
+    pub fn scale(&self, factor: impl Into<Val<'k, T>>) -> Self {
+        let factor = splat_value(self.kernel(), factor.into());
         self.kernel().located(Location::caller(), || self.map(|x| x * factor))
     }
 }

@@ -134,6 +134,20 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
         work: impl FnOnce(S, &Tiles::Filled) -> S,
     ) -> S {
+        let work = |_, state, tiles: &_| work(state, tiles);
+        let count = count.into();
+        self.k.located(Location::caller(), || self.emit(count, state, fill, work))
+    }
+
+    /// Like [`run`](Self::run), and passes the number of the stage to `work` too: for masks and positions that depend on it.
+    #[track_caller]
+    pub fn run_indexed<S: State<'k>>(
+        self,
+        count: impl Into<Val<'k, u32>>,
+        state: S,
+        fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
+        work: impl FnOnce(Val<'k, u32>, S, &Tiles::Filled) -> S,
+    ) -> S {
         let count = count.into();
         self.k.located(Location::caller(), || self.emit(count, state, fill, work))
     }
@@ -143,7 +157,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         count: Val<'k, u32>,
         state: S,
         fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
-        work: impl FnOnce(S, &Tiles::Filled) -> S,
+        work: impl FnOnce(Val<'k, u32>, S, &Tiles::Filled) -> S,
     ) -> S {
         let k = self.k;
         let ahead = N as u32 - 1;
@@ -167,7 +181,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
             k.this_block().sync();
             begin(i + ahead, self.stage_at(write));
             let tiles = Tiles::at(self.stage_at(read)).filled();
-            let state = k.unlocated(|| work(state, &tiles));
+            let state = k.unlocated(|| work(i, state, &tiles));
             (state, self.next(read), self.next(write))
         });
         state

@@ -43,6 +43,37 @@ fn sum<const N: usize>(count: u32, known: bool) {
     );
 }
 
+/// The work on a stage sees its number: here each tile is weighted by it.
+#[test]
+fn work_knows_its_stage() {
+    type Args = (In<f32>, Out<f32>);
+    let kernel = Kernel::<Args>::build("weighted", Target::SM_80, |k, (a, d)| {
+        k.block([32]);
+        k.grid([1]);
+        let a = k.global(a, row_major(16, 80));
+        let total = k.pipeline::<(St<f32, 1, 1>,), 3>().run_indexed(
+            5,
+            k.zeros::<Rt<f32, 1, 1>>(),
+            |i, stage| stage.fill((a.tile(0, i),)),
+            |i, mut total, (tile,)| {
+                total += &tile.load().scale(i.cast::<f32>());
+                total
+            },
+        );
+        k.global(d, row_major(16, 16)).tile(0, 0).store(&total);
+    })
+    .unwrap();
+    let a = coded::<f32>(16, 80);
+    let got = everywhere(|device| {
+        let (a, mut d) = (device.upload(&a).unwrap(), device.output::<f32>(256).unwrap());
+        device.launch(&kernel, (&a, &mut d)).unwrap();
+        device.download(&d).unwrap()
+    });
+    let element =
+        |at: usize| (0..5).map(|tile| tile as f32 * a[at / 16 * 80 + tile * 16 + at % 16]).sum::<f32>();
+    assert_eq!(got, (0..256).map(element).collect::<Vec<_>>());
+}
+
 #[test]
 fn every_depth_and_count() {
     for count in [0, 1, 2, 3, 4, 5, 10] {
