@@ -40,13 +40,15 @@ pub fn validate(file: &str, text: &str) -> Vec<ParseError> {
     errors.into_iter().map(|error| error.in_file(file)).collect()
 }
 
+type Demands = Rc<[(Version, Needs)]>;
+
 /// The features that a module may use.
 struct Features<'t> {
     text: &'t str,
     version: Version,
     target: Target,
     /// The requirements of instructions, by mnemonic and number of operands.
-    demands: FxHashMap<(*const Mnemonic, usize), Rc<[(Version, Needs)]>>,
+    demands: FxHashMap<(*const Mnemonic, usize), Demands>,
     errors: Vec<ParseError>,
 }
 

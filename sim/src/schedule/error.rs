@@ -1,7 +1,6 @@
 //! Errors of launches.
 
 use crate::report::{Finding, FindingKind};
-use crate::text::error::ParseError;
 
 /// The reason why a launch did not run, or did not complete.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -52,12 +51,14 @@ pub enum SimError {
         reason: String,
     },
     /// The kernel, or one of its callees, contains an instruction that the simulator does not support.
-    #[error("kernel `{kernel}` cannot run: {}, line {}", .error.message(), .error.line())]
+    #[error("kernel `{kernel}` cannot run: {reason}, line {line}")]
     Unsupported {
         /// The kernel.
         kernel: String,
-        /// The instruction.
-        error: ParseError,
+        /// The instruction, and why.
+        reason: String,
+        /// Its line in the text.
+        line: u32,
     },
     /// A finding that stopped the run.
     #[error("{0}")]

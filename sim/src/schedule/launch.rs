@@ -188,9 +188,11 @@ impl<'a> Sim<'a> {
             let entries = module.entries().map(|e| format!("`{}`", e.name())).collect();
             return Err(SimError::UnknownEntry { name: entry.into(), entries });
         };
-        let code = found
-            .code()
-            .map_err(|error| SimError::Unsupported { kernel: entry.into(), error: error.clone() })?;
+        let code = found.code().map_err(|error| SimError::Unsupported {
+            kernel: entry.into(),
+            reason: error.message().into(),
+            line: error.line(),
+        })?;
         let separate =
             (self.contract == Contract::Never && !code.contractions.is_empty()).then(|| code.uncontracted());
         let code = separate.as_ref().unwrap_or(code);

@@ -73,11 +73,11 @@ fn functions_are_checked_once_however_many_kernels_call_them() {
     for i in (0..FUNCTIONS).rev() {
         let call = if i + 1 < FUNCTIONS { format!("call.uni f{};", i + 1) } else { String::new() };
         let adds = "add.u32 %r, %r, 1;\n".repeat(30);
-        write!(text, ".func f{i}() {{ .reg .b32 %r; mov.u32 %r, 0; {adds} {call} ret; }}\n")
+        writeln!(text, ".func f{i}() {{ .reg .b32 %r; mov.u32 %r, 0; {adds} {call} ret; }}")
             .expect("a string");
     }
     for i in 0..1000 {
-        write!(text, ".visible .entry k{i}() {{ call.uni f0; ret; }}\n").expect("a string");
+        writeln!(text, ".visible .entry k{i}() {{ call.uni f0; ret; }}").expect("a string");
     }
     let start = Instant::now();
     let module = parse(&text);

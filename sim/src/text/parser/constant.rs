@@ -96,7 +96,7 @@ impl Parser<'_> {
         let Kind::Punct(first) = self.peek() else { return None };
         let second = if let Kind::Punct(c) = self.peek_ahead(1) { c } else { ' ' };
         let joined = match (first, second) {
-            ('<' | '>', '=') | ('=' | '!', '=') => true,
+            ('<' | '>' | '=' | '!', '=') => true,
             ('<' | '>' | '&' | '|', second) => first == second,
             _ => false,
         };
