@@ -1,10 +1,11 @@
 //! Divides: a layout split into tiles and the steps between tiles.
 
 use super::codomain::Codomain;
+use super::complement::ceil_div;
 use super::construct::{Layout, Mode, flat_modes};
 use super::error::{LayoutError, Trail};
 use super::tiler::{ByMode, Tile, Tiler};
-use super::tuple::Tuple;
+use super::tuple::{Shape, Tuple};
 
 impl<D: Codomain> Layout<D> {
     /// Splits each mode in two, `(tile, rest)`: the elements that the tiler selects, and the offsets of its repetitions. A tuple
@@ -35,6 +36,9 @@ impl<D: Codomain> Layout<D> {
             extent: Layout::column_major,
             keep_rest: true,
             whole: |layout: &Layout<D>, tile: &Layout| {
+                if let Some(copies) = copies_of_run(&layout.shape, tile) {
+                    return layout.compose_layout(&Layout::concat([tile.clone(), copies]));
+                }
                 refuse_backwards(tile)?;
                 let copies = tile.fill(&layout.coalesce().shape)?.covering()?;
                 match copies.hole {
@@ -133,6 +137,21 @@ impl<D: Codomain> Layout<D> {
 
     pub(super) fn with_unpacked_both(&self) -> Result<Layout<D>, LayoutError> {
         Ok(Layout::concat(self.mode(0)?.unpacked().into_iter().chain(self.mode(1)?.unpacked())))
+    }
+}
+
+/// The copies of a tile of adjacent elements that cover a mode, which is the most frequent division: `⌈size / extent⌉ : extent`.
+fn copies_of_run(shape: &Shape, tile: &Layout) -> Option<Layout> {
+    match (shape, &tile.shape, &tile.stride) {
+        (Tuple::Leaf(size), Tuple::Leaf(extent), Tuple::Leaf(1)) => {
+            let copies = ceil_div(*size, *extent);
+            copies.checked_mul(*extent)?;
+            Some(Layout {
+                shape: Tuple::Leaf(copies),
+                stride: Tuple::Leaf(if copies == 1 { 0 } else { *extent }),
+            })
+        }
+        _ => None,
     }
 }
 

@@ -105,9 +105,6 @@ pub(crate) struct Mnemonic {
     pub(super) moves: bool,
 }
 
-/// The number of registers per class that suffices for most kernels.
-const COMMON_REGISTERS: usize = 64;
-
 /// The column at which operands start, and the spaces up to it.
 const OPERAND_COLUMN: usize = COLUMN.len();
 const COLUMN: &str = "                        ";
@@ -119,7 +116,7 @@ impl Body {
             entry,
             located: None,
             error: None,
-            registers: std::array::from_fn(|_| Vec::with_capacity(COMMON_REGISTERS)),
+            registers: Default::default(),
             dims: Vec::new(),
             open_blocks: vec![0],
             open_loops: vec![0],

@@ -79,6 +79,9 @@ impl Body {
         let in_loop = *self.open_loops.last().unwrap_or(&0);
         self.uniform.fresh(class);
         let regs = &mut self.registers[class.index()];
+        if regs.is_empty() {
+            regs.reserve(COMMON_REGISTERS);
+        }
         regs.push(RegFacts {
             block,
             writes: 0,
@@ -327,6 +330,9 @@ impl Body {
         self.order.close(block);
     }
 }
+
+/// The number of registers per class that suffices for most kernels: growing copies their facts.
+pub(super) const COMMON_REGISTERS: usize = 256;
 
 /// Returns the width of a register in bits. Facts are recorded only about integers.
 pub(crate) const fn width(class: RegClass) -> u32 {

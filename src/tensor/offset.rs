@@ -19,8 +19,8 @@ pub(super) struct Offset {
 
 impl Offset {
     /// Returns the key by which elements are ordered in memory.
-    pub(super) fn in_memory(&self) -> ([i64; MAX_AXES], i64) {
-        (self.line, self.elements)
+    pub(super) fn in_memory(&self) -> (&[i64; MAX_AXES], i64) {
+        (&self.line, self.elements)
     }
 
     fn of(step: &Step) -> Self {

@@ -229,7 +229,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         }
         // The next element in memory determines the axis along which a vector extends.
         let mut order: Vec<usize> = (0..offsets.len()).collect();
-        order.sort_unstable_by_key(|&element| offsets[element].in_memory());
+        order.sort_unstable_by(|&a, &b| offsets[a].in_memory().cmp(&offsets[b].in_memory()));
         let mut next = vec![None; offsets.len()];
         for pair in order.windows(2) {
             let (a, b) = (&offsets[pair[0]], &offsets[pair[1]]);

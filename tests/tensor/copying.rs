@@ -143,6 +143,34 @@ fn elements_too_small_for_asynchronous_copies_are_stored_together() {
     check("st.shared.b32", |i| i as i8);
 }
 
+/// Strides along both axes are known only at launch, so that the next row is a step back along the columns.
+#[test]
+fn strides_of_both_axes_may_be_dynamic() {
+    type Args = (In<f32>, Out<f32>, u32, u32, u32, u32);
+    let kernel =
+        Kernel::<Args>::build("strided(x, y, m, n, row, col)", Target::SM_80, |k, (x, y, m, n, row, col)| {
+            k.block([1]);
+            k.grid([m.tiles(4), n.tiles(4)]);
+            let at = (k.ctaid_x(), k.ctaid_y());
+            let from = k.tensor(x, [m, n], [row, col]).local_tile((4, 4), at);
+            let to = k.tensor(y, [m, n], [1.into(), m]).local_tile((4, 4), at);
+            let held = k.fragment_of_shape::<f32>((4, 4));
+            copy(&held, &from);
+            copy(&to, &held);
+        });
+    let kernel = kernel.unwrap();
+    for device in all() {
+        for (m, n, row, col) in [(8, 8, 8, 1), (7, 5, 12, 2), (6, 9, 1, 7), (5, 6, 3, 20)] {
+            let x = numbers(m * row + n * col);
+            let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(m * n).unwrap());
+            let sizes = [m, n, row, col].map(|size| size as u32);
+            device.launch(&kernel, (&from, &mut to, sizes[0], sizes[1], sizes[2], sizes[3])).unwrap();
+            let expected: Vec<f32> = (0..m * n).map(|i| x[i % m * row + i / m * col]).collect();
+            assert_eq!(device.download(&to).unwrap(), expected, "{m}×{n}, strides {row} and {col}");
+        }
+    }
+}
+
 fn refusal<A>(built: Result<Kernel<A>, BuildError>) -> String {
     let error = built.expect_err("this must be refused");
     assert!(error.location().file().ends_with("copying.rs"), "{error}");

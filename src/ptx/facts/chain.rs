@@ -79,6 +79,8 @@ impl Body {
         }
         self.entry.instructions -= left_out.len() as u32;
         let (text, marks) = (std::mem::take(&mut self.entry.text), std::mem::take(&mut self.entry.marks));
+        self.entry.text.reserve(text.len());
+        self.entry.marks.reserve(marks.len());
         let mut start = 0;
         for (line, mark) in marks.into_iter().enumerate() {
             if left_out.last() == Some(&line) {

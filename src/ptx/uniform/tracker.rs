@@ -10,6 +10,7 @@ use super::{
 };
 use crate::ptx::{
     body::RegId,
+    facts::COMMON_REGISTERS,
     operand::{AddressBase, Operand},
     types::RegClass,
 };
@@ -114,7 +115,11 @@ impl Tracker {
 
     /// Adds a fresh register of a class.
     pub(crate) fn fresh(&mut self, class: RegClass) {
-        self.facts[class.index()].push(Fact {
+        let facts = &mut self.facts[class.index()];
+        if facts.is_empty() {
+            facts.reserve(COMMON_REGISTERS);
+        }
+        facts.push(Fact {
             level: Uniformity::Grid,
             set: Set::EMPTY,
             index: None,
