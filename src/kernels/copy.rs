@@ -44,6 +44,6 @@ pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs
 
         let (x, y) = (k.slice(x, n), k.slice(y, n));
         let at = whole + thread;
-        k.if_(block.eq(0), || y.at(at).store(x.at(at).load()));
+        k.if_(block.eq(0) & at.lt(n), || y.at(at).store(x.at(at).load()));
     })
 }

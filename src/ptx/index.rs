@@ -103,7 +103,7 @@ impl<'k> Index<'k> {
 
     /// Returns a pointer to this element.
     #[track_caller]
-    pub(super) fn element_of<T: Element, S: Space, A>(self, start: Ptr<'k, T, S, A>) -> Ptr<'k, T, S, A>
+    pub(super) fn element_of<T: Element, S, A>(self, start: Ptr<'k, T, S, A>) -> Ptr<'k, T, S, A>
     where
         S: Space<Address = u64>,
     {

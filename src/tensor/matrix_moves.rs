@@ -53,20 +53,15 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
     let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
     let mut rest = all.as_slice();
     // Most instructions use the same steps between their rows.
-    let mut last: Option<([(i64, i64); 3], Rows<'k, T>)> = None;
+    let mut last: Option<Rows<'k, T>> = None;
     while let Some(&(_, first)) = rest.first() {
         let count = [4, 2, 1].into_iter().find(|&count| is_affine(rest, count)).unwrap_or(1);
         let (group, after) = rest.split_at(count);
         let group = &in_operand_order(group, transposed, ROWS * row);
         let step = |bit: usize| group.get(1 << bit).map_or((1, 0), |(_, offset)| (2, offset - first));
-        let steps = [(ROWS, row), step(0), step(1)];
-        let mut rows = match last.take().filter(|(of, _)| *of == steps) {
-            Some((_, rows)) => rows,
-            None => match Rows::new(memory, steps) {
-                Some(rows) => rows,
-                None => return false,
-            },
-        };
+        let digits = [(ROWS, row), step(0), step(1)];
+        let same = last.take().filter(|rows| rows.digits == digits);
+        let Some(mut rows) = same.or_else(|| Rows::new(memory, digits)) else { return false };
         let pointer = rows.pointer_at(first);
         let registers: ArrayVec<RegId, 4> = group.iter().map(|(register, _)| *register).collect();
         let trans = if transposed { ".trans" } else { "" };
@@ -74,7 +69,7 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
             Direction::Load => pointer.ldmatrix_words(trans, &registers),
             Direction::Store => pointer.stmatrix_words(trans, &registers),
         }
-        last = Some((steps, rows));
+        last = Some(rows);
         rest = after;
     }
     true
@@ -82,6 +77,8 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
 
 /// The rows whose addresses the lanes provide to an instruction.
 struct Rows<'k, T> {
+    /// Digits of the lane number: extents and steps in elements.
+    digits: [(i64, i64); 3],
     view: Tensor<'k, Shared, T, ReadWrite>,
     line: Line<'k, T, Shared, ReadWrite>,
 }
@@ -95,7 +92,7 @@ impl<'k, T: TensorElement> Rows<'k, T> {
         let rows = Layout::with_stride(shape, strides).ok()?;
         let mut view = Tensor { lanes: None, ..memory.clone() };
         view.add_coordinate(&rows, memory.lanes.as_ref()?.lane);
-        Some(Self { line: view.line(), view })
+        Some(Self { digits, line: view.line(), view })
     }
 
     /// Returns the address of the lane's row of the matrices that start at element `first` of the view.
