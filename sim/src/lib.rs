@@ -58,7 +58,6 @@ mod shadow;
 mod text;
 mod validate;
 
-pub use machine::heap::Leak;
 pub use machine::im2col::Im2colMap;
 pub use machine::memory::{Memory, MemoryError};
 pub use machine::options::{Arch, Arg, Contract};
@@ -67,8 +66,8 @@ pub use machine::trace::{Register, Step, Trace};
 pub use program::code::TensorType;
 pub use program::module::{Entry, Module, Param};
 pub use report::{
-    Bytes, Checks, Contraction, Counts, Finding, FindingKind, InstructionClass, LineCounts, Report, Site,
-    SourceLocation, UnknownKind,
+    Bytes, Checks, Contraction, Counts, Finding, FindingKind, InstructionClass, Leak, LineCounts, Report,
+    Site, SourceLocation, UnknownKind,
 };
 pub use schedule::error::SimError;
 pub use schedule::launch::{Launch, Sim};

@@ -5,8 +5,6 @@ mod counts;
 pub(crate) mod fault;
 mod finding;
 
-use crate::machine::heap::Leak;
-
 pub use crate::report::checks::Checks;
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
@@ -43,6 +41,17 @@ pub struct Contraction {
     pub product: u32,
     /// The line of the `add` or `sub`.
     pub sum: u32,
+}
+
+/// The blocks allocated by one call of `malloc` that a launch did not free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leak {
+    /// The line of the call in the PTX text.
+    pub line: u32,
+    /// The number of blocks.
+    pub blocks: u64,
+    /// The number of bytes requested.
+    pub bytes: u64,
 }
 
 impl Report {

@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::report::Leak;
+
 /// The alignment of blocks.
 const ALIGN: u64 = 16;
 
@@ -44,17 +46,6 @@ pub(crate) enum BadFree {
     Inside(Block),
     /// The address is outside of all blocks.
     Foreign,
-}
-
-/// The blocks allocated by one call of `malloc` that a launch did not free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leak {
-    /// The line of the call in the PTX text.
-    pub line: u32,
-    /// The number of blocks.
-    pub blocks: u64,
-    /// The number of bytes requested.
-    pub bytes: u64,
 }
 
 #[derive(Debug, Default)]
