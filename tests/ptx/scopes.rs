@@ -278,10 +278,10 @@ fn lanes_exchange_values_of_any_type() {
             unsafe { narrow.at(t + 192).store(warp.count(t.lt(40))) };
             unsafe { narrow.at(t + 256).store(block.count(t.lt(40))) };
             unsafe {
-                narrow.at(t + 320).store(warp.all(t.lt(40)).select(1, 0) + warp.any(t.ge(40)).select(2, 0))
+                narrow.at(t + 320).store(warp.all(t.lt(40)).select(1, 0) + warp.any(t.ge(40)).select(2, 0));
             };
             unsafe {
-                narrow.at(t + 384).store(block.all(t.lt(64)).select(1, 0) + block.any(t.ge(64)).select(2, 0))
+                narrow.at(t + 384).store(block.all(t.lt(64)).select(1, 0) + block.any(t.ge(64)).select(2, 0));
             };
         })
         .unwrap_or_else(|e| panic!("{e}"));

@@ -159,7 +159,7 @@ fn indices_that_may_be_past_the_end() {
         refused(|k, x, n| drop(k.tensor_with_layout(x, &k.layout("(8,4):(4,1)")).slice((n, ..)))),
         refused(|k, x, _| drop(k.tensor_with_layout(x, &k.layout("(32,4):(4,1)")).slice((k.tid_x(), ..)))),
         refused(|k, x, _| {
-            drop(k.tensor_with_layout(x, &k.layout("(28,4):(4,1)")).local_tile((4, 4), (k.ctaid_x(), 0)))
+            drop(k.tensor_with_layout(x, &k.layout("(28,4):(4,1)")).local_tile((4, 4), (k.ctaid_x(), 0)));
         }),
         refused(|k, x, _| {
             drop(k.tensor_with_layout(x, &k.layout("32:1")).local_partition(&k.layout("32:1"), k.tid_x()));
@@ -185,7 +185,7 @@ fn indices_that_may_be_past_the_end() {
         }),
         refused(|k, x, _| drop(k.tensor_with_layout(x, &k.layout("(64,4):(4,1)")).slice((k.tid_x(), ..)))),
         refused(|k, x, _| {
-            drop(k.tensor_with_layout(x, &k.layout("(32,4):(4,1)")).local_tile((4, 4), (k.ctaid_x(), 0)))
+            drop(k.tensor_with_layout(x, &k.layout("(32,4):(4,1)")).local_tile((4, 4), (k.ctaid_x(), 0)));
         }),
         refused(|k, x, n| drop(row_of(k, x, n).slice((n & 15, ..)))),
         refused(|k, x, n| drop(k.tensor(x, [n, 4.into()], [4.into(), 1.into()]).slice((n, ..)))),
