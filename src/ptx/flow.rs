@@ -146,6 +146,7 @@ impl<'k> Builder<'k> {
     /// use warpwright::prelude::*;
     ///
     /// let kernel = Kernel::<(InOut<f32>, u32)>::build("f(x, n)", Target::SM_80, |k, (x, n)| {
+    ///     let x = k.slice(x, 1).at(0);
     ///     let value = k.if_else_with(n.gt(1), || x.load() * 2.0, || Val::from(1.0));
     ///     x.store(value);
     /// })?;

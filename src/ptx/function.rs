@@ -18,6 +18,7 @@ impl<'k> Builder<'k> {
     ///
     /// let kernel = Kernel::<(InOut<f32>,)>::build("f(x)", Target::SM_80, |k, (x,)| {
     ///     let square = k.function(|v: Val<f32>| v * v);
+    ///     let x = k.slice(x, 1).at(0);
     ///     x.store(cube(square(x.load())));
     ///
     ///     let tile = k.filled::<Rt<f32, 1, 1>>(2.0);

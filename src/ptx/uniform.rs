@@ -26,7 +26,7 @@ pub(crate) use tracker::Tracker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniformity {
     /// The same in each run of this many consecutive threads of the block, the first run starting at thread 0:
-    /// 1 if nothing is known, 32 for a warp, 128 for a warp group.
+    /// 1 if nothing is known, 32 for a warp, 128 for a warpgroup.
     Threads(u32),
     /// The same in all threads of the block.
     Block,
@@ -41,7 +41,7 @@ impl Uniformity {
     pub const NONE: Self = Self::Threads(1);
     /// The same in the 32 lanes of each warp.
     pub const WARP: Self = Self::Threads(32);
-    /// The same in the 128 threads of each warp group.
+    /// The same in the 128 threads of each warpgroup.
     pub const WARP_GROUP: Self = Self::Threads(128);
 
     /// Returns the uniformity of a result computed from two such values.
@@ -78,7 +78,7 @@ impl fmt::Display for Uniformity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threads(32) => f.write_str("all lanes of the warp"),
-            Self::Threads(128) => f.write_str("all threads of the warp group"),
+            Self::Threads(128) => f.write_str("all threads of the warpgroup"),
             Self::Threads(n) => write!(f, "all {n} threads of the group"),
             Self::Block => f.write_str("all threads of the block"),
             Self::Cluster => f.write_str("all threads of the cluster"),

@@ -21,7 +21,7 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) if one side is a thread's part of a product's
 ///   operand ([`MmaThread::partition`](super::MmaThread::partition), also sliced along its rest modes), the other a fragment of
 ///   its shape, and the rows of the matrices are contiguous and aligned for all threads: the widest form that fits, plain or
-///   transposed. All lanes of a warp must execute such a copy, as the product itself;
+///   transposed. All lanes of a warp must execute such a copy, like the product itself;
 /// - elements past the edges of a tensor created by [`Builder::tensor`] are read as 0 and not written.
 ///
 /// Data copied to shared memory are [`Pending`](super::Pending), regardless of the instructions.

@@ -1,4 +1,4 @@
-//! A warp, several warps, a warp group.
+//! A warp, several warps, a warpgroup.
 
 use super::{Scope, by_own_methods, quotient, remainder, sealed};
 use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
@@ -12,7 +12,7 @@ pub struct Warps<'k, const N: usize> {
 /// This thread's warp: 32 lanes.
 pub type Warp<'k> = Warps<'k, 1>;
 
-/// This thread's warp group: four warps, which execute `wgmma` together.
+/// This thread's warpgroup: four warps, which execute `wgmma` together.
 pub type WarpGroup<'k> = Warps<'k, 4>;
 
 impl<'k, const N: usize> Warps<'k, N> {
@@ -102,7 +102,7 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Returns this thread's warp group: four consecutive warps.
+    /// Returns this thread's warpgroup: four consecutive warps.
     #[track_caller]
     pub fn warp_group(self) -> WarpGroup<'k> {
         Warps::new(self)
@@ -133,7 +133,7 @@ impl<'k> Builder<'k> {
         self.when_warps::<1>(rank, work);
     }
 
-    /// Emits `work` for warp group `rank` of the block only.
+    /// Emits `work` for warpgroup `rank` of the block only.
     #[track_caller]
     pub fn when_warp_group(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(WarpGroup<'k>)) {
         self.when_warps::<4>(rank, work);

@@ -66,7 +66,7 @@ pub(super) enum Together {
     Mask,
     /// The warp.
     Warp,
-    /// The warp group: `wgmma`, `setmaxnreg`.
+    /// The warpgroup: `wgmma`, `setmaxnreg`.
     WarpGroup,
     /// The block, or the warp if the number of threads is an operand.
     Barrier,
