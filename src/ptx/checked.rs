@@ -22,6 +22,8 @@ pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     /// The granularity of the bounds: from here on, groups of elements whose size divides this number are entirely in or out of
     /// bounds; 0 for any size.
     pub(super) together: u64,
+    /// The innermost block in which it was made: what is known of the element may hold there only.
+    pub(super) made_in: u32,
 }
 
 impl<T, S: Space, A> Clone for CheckedPtr<'_, T, S, A> {
@@ -45,7 +47,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// of every access through the result is in shared or local memory, in a buffer whose extents a launch checks, or in
     /// memory covered by an obligation of `unsafe` code in the kernel.
     pub(crate) fn checked(self, inside: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, S, A> {
-        CheckedPtr { pointer: self, inside: inside.into(), together: 0 }
+        CheckedPtr {
+            pointer: self,
+            inside: inside.into(),
+            together: 0,
+            made_in: self.kernel().innermost_block(),
+        }
     }
 }
 
@@ -62,6 +69,18 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
 
     /// Returns the condition under which accesses happen.
     pub fn inside(self) -> Val<'k, bool> {
+        self.inside
+    }
+
+    /// Returns the pointer to the first of `together` elements that are in bounds or out of bounds together.
+    pub(crate) fn in_groups_of(self, together: u64) -> Self {
+        Self { together, ..self }
+    }
+
+    /// Returns the condition for an access here. Rejects a pointer made in a branch or loop that has ended.
+    #[track_caller]
+    pub(super) fn condition(self) -> Val<'k, bool> {
+        self.kernel().check_open(self.made_in);
         self.inside
     }
 

@@ -132,6 +132,8 @@ impl Body {
 
     /// Discards the facts about the register's value, because an instruction writes it.
     pub(super) fn written(&mut self, reg: RegId) {
+        // What was assumed of the old value must not be restored as known of the new one.
+        self.assumed.retain(|(_, other, _)| (other.class, other.index) != (reg.class, reg.index));
         let facts = self.facts_mut(reg);
         facts.version += 1;
         (facts.known, facts.local) = (Known::nothing(width(reg.class)), false);
@@ -152,6 +154,7 @@ impl Body {
     /// Records that the register may be written anywhere in the text, regardless of enclosing loops, so that no
     /// expression of it is computed once and used twice.
     pub(crate) fn set_variable(&mut self, reg: RegId) {
+        self.written(reg);
         self.facts_mut(reg).variable = true;
         self.uniform.set_changes(reg);
     }
@@ -255,9 +258,15 @@ impl Body {
 
     // ── What its value can be ────────────────────────────────────────────────────────────────────────────────────
 
-    /// Returns the facts about the register's value.
+    /// Returns whether facts about the register are facts about the value of this handle: it was not overwritten since.
+    pub(super) fn has_facts(&self, reg: RegId) -> bool {
+        let facts = self.facts(reg);
+        !facts.variable && (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)
+    }
+
+    /// Returns the known facts about the value; none about a value that was overwritten.
     pub(crate) fn known(&self, reg: RegId) -> Known {
-        self.facts(reg).known
+        if self.has_facts(reg) { self.facts(reg).known } else { Known::nothing(width(reg.class)) }
     }
 
     /// Returns the facts about an operand's value; a constant has `width` bits.

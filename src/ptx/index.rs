@@ -117,15 +117,24 @@ impl<'k> Index<'k> {
 /// The length of a view: the expression by which a launch computes it, and its value in the kernel.
 ///
 /// A constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel computes in 64 bits.
-pub trait IntoLength<'k> {
+pub trait IntoLength<'k>: sealed::Length {
     /// Returns the expression and the value.
     #[doc(hidden)]
     #[track_caller]
     fn into_length(self, k: Builder<'k>) -> (Dim, Index<'k>);
 }
 
+mod sealed {
+    /// The two parts of a length must agree, so that only the crate makes them.
+    pub trait Length {}
+}
+
+impl sealed::Length for Dim {}
+
 macro_rules! lengths {
     ($($t:ty)*) => {$(
+        impl<'k> sealed::Length for $t {}
+
         impl<'k> IntoLength<'k> for $t {
             fn into_length(self, _: Builder<'k>) -> (Dim, Index<'k>) {
                 (self.into_dim(), self.into_index())

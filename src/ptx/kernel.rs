@@ -344,6 +344,20 @@ impl<'k> Builder<'k> {
         }
     }
 
+    /// Returns the innermost open block: a branch, a loop, or the kernel.
+    pub(crate) fn innermost_block(self) -> u32 {
+        *self.body().open_blocks.last().unwrap_or(&0)
+    }
+
+    /// Rejects the use of what was made in a block that has ended, where what is known of it may not hold.
+    #[track_caller]
+    pub(crate) fn check_open(self, block: u32) {
+        let is_open = self.body().open_blocks.contains(&block);
+        if !is_open {
+            self.refuse("expected a view or an element of the enclosing code, found one made in a branch or loop that has ended".into());
+        }
+    }
+
     /// Counts an access in an `unsafe` call.
     pub(crate) fn count_unsafe_access(self) {
         self.body().entry.unsafe_accesses += 1;

@@ -103,7 +103,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         let index = index.into_index();
         let inside = index.is_below(self.len);
         let together = gcd(index.divisor(), self.len.divisor());
-        CheckedPtr { pointer: index.element_of(self.start), inside, together }
+        index.element_of(self.start).checked(inside).in_groups_of(together)
     }
 
     /// Returns the first `count` elements, or all elements if there are fewer.

@@ -44,6 +44,11 @@ enum Step<'a> {
 }
 
 impl<'k> Visitor<'_, 'k> {
+    /// Returns whether the value is read now, at the start of a loop or the end of its body.
+    pub(crate) fn reads(&self) -> bool {
+        matches!(self.step, Step::Enter(..) | Step::Collect(..) | Step::Merge(_))
+    }
+
     /// Visits a value that may be shared with others: the loop copies it to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
@@ -52,7 +57,7 @@ impl<'k> Visitor<'_, 'k> {
 
     /// Visits a register that this value alone owns: the loop overwrites it in place.
     #[track_caller]
-    pub fn owned<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
+    pub(crate) fn owned<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, true);
     }
 

@@ -12,7 +12,7 @@ use super::buffer::{Buffer, Store};
     note = "pass `&Buffer<T>` for `In<T>`, `&mut Buffer<T>` for `Out<T>` and `InOut<T>`, and numbers with exactly the \
             parameter's type"
 )]
-pub trait Argument<P: Param> {
+pub trait Argument<P: Param>: sealed::Sealed<P> {
     /// Erases the type of the value.
     fn value<'a>(self) -> Value<'a>
     where
@@ -26,7 +26,7 @@ pub trait Argument<P: Param> {
     note = "pass a tuple: `&Buffer<T>` for `In<T>`, `&mut Buffer<T>` for `Out<T>` and `InOut<T>`, and numbers with exactly \
             the parameter's type"
 )]
-pub trait Arguments<A: Params> {
+pub trait Arguments<A: Params>: sealed::Sealed<A> {
     /// Erases the types of the values.
     fn values<'a>(self) -> Vec<Value<'a>>
     where
@@ -60,6 +60,8 @@ impl Number {
     }
 }
 
+impl<T: Element> sealed::Sealed<In<T>> for &Buffer<T> {}
+
 impl<T: Element> Argument<In<T>> for &Buffer<T> {
     fn value<'a>(self) -> Value<'a>
     where
@@ -71,6 +73,8 @@ impl<T: Element> Argument<In<T>> for &Buffer<T> {
 
 macro_rules! written {
     ($($marker:ident)*) => {$(
+        impl<T: Element> sealed::Sealed<$marker<T>> for &mut Buffer<T> {}
+
         impl<T: Element> Argument<$marker<T>> for &mut Buffer<T> {
             fn value<'a>(self) -> Value<'a>
             where
@@ -99,6 +103,8 @@ macro_rules! numbers {
             }
         }
 
+        impl sealed::Sealed<$t> for $t {}
+
         impl Argument<$t> for $t {
             fn value<'a>(self) -> Value<'a>
             where
@@ -123,6 +129,8 @@ numbers! {
     f64:  |_| None;
 }
 
+impl sealed::Sealed<()> for () {}
+
 impl Arguments<()> for () {
     fn values<'a>(self) -> Vec<Value<'a>>
     where
@@ -134,6 +142,8 @@ impl Arguments<()> for () {
 
 macro_rules! tuples {
     ($($p:ident $x:ident)*) => {
+        impl<$($p: Param, $x: Argument<$p>),*> sealed::Sealed<($($p,)*)> for ($($x,)*) {}
+
         impl<$($p: Param, $x: Argument<$p>),*> Arguments<($($p,)*)> for ($($x,)*) {
             fn values<'a>(self) -> Vec<Value<'a>>
             where
@@ -159,3 +169,8 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM }
+
+mod sealed {
+    /// Only the crate says which values a launch may pass: its checks rely on their kinds.
+    pub trait Sealed<P> {}
+}

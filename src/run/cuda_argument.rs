@@ -16,11 +16,14 @@ use super::{argument::IntoNumber, plan::Seen};
     label = "the kernel expects `{T}` here",
     note = "a buffer stores its own element type; in addition, `u16` stores f16 and bf16, `u32` their packed pairs"
 )]
-pub trait StorageFor<T> {}
+pub trait StorageFor<T>: sealed::Stores<T> {}
 
 macro_rules! storage {
     ($($own:ty: $($t:ty)*;)*) => {
-        $($(impl StorageFor<$t> for $own {})*)*
+        $($(
+            impl sealed::Stores<$t> for $own {}
+            impl StorageFor<$t> for $own {}
+        )*)*
     };
 }
 
@@ -48,7 +51,7 @@ storage! {
     note = "pass `&CudaSlice<_>` or `&CudaView<_>` for `In<_>`, `&mut CudaSlice<_>` or `&mut CudaViewMut<_>` for `Out<_>` \
             and `InOut<_>`, and numbers with exactly the parameter's type"
 )]
-pub trait CudaArgument<P: Param> {
+pub trait CudaArgument<P: Param>: sealed::Sealed<P> {
     /// Adds the value to the arguments of a launch.
     fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
     where
@@ -62,7 +65,7 @@ pub trait CudaArgument<P: Param> {
     note = "pass a tuple: `&CudaSlice<_>` for `In<_>`, `&mut CudaSlice<_>` for `Out<_>` and `InOut<_>`, and numbers with \
             exactly the parameter's type"
 )]
-pub trait CudaArguments<A: Params> {
+pub trait CudaArguments<A: Params>: sealed::Sealed<A> {
     /// Adds the values to the arguments of a launch.
     fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
     where
@@ -86,6 +89,8 @@ impl CudaLaunchArgs<'_> {
 
 macro_rules! buffers {
     ($($marker:ident: $buffer:ty, $how:ident;)*) => {$(
+        impl<T: Element, U: StorageFor<T>> sealed::Sealed<$marker<T>> for $buffer {}
+
         impl<T: Element, U: StorageFor<T>> CudaArgument<$marker<T>> for $buffer {
             fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
             where
@@ -111,6 +116,8 @@ buffers! {
 
 macro_rules! numbers {
     ($($t:ty)*) => {$(
+        impl sealed::Sealed<$t> for $t {}
+
         impl CudaArgument<$t> for $t {
             fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
             where
@@ -126,6 +133,8 @@ macro_rules! numbers {
 
 numbers! { u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 }
 
+impl sealed::Sealed<()> for () {}
+
 impl CudaArguments<()> for () {
     fn pass<'a>(self, _: &mut CudaLaunchArgs<'a>)
     where
@@ -136,6 +145,8 @@ impl CudaArguments<()> for () {
 
 macro_rules! tuples {
     ($($p:ident $x:ident)*) => {
+        impl<$($p: Param, $x: CudaArgument<$p>),*> sealed::Sealed<($($p,)*)> for ($($x,)*) {}
+
         impl<$($p: Param, $x: CudaArgument<$p>),*> CudaArguments<($($p,)*)> for ($($x,)*) {
             fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
             where
@@ -161,3 +172,11 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM }
+
+mod sealed {
+    /// Only the crate says which values a launch may pass: its checks rely on their kinds.
+    pub trait Sealed<P> {}
+
+    /// Only the crate says which types have the same size and any bits.
+    pub trait Stores<T> {}
+}

@@ -94,7 +94,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             view.add_coordinate(&mode, at);
         }
         let offset = view.offset_of(0);
-        view.pointer_at(&offset).checked(view.contains(&offset))
+        // A vector runs along the axis whose elements are adjacent, if there is one.
+        let mut steps = self.layout.stride().leaves();
+        let adjacent = steps.position(|step| step.component(0) == 1);
+        let together = adjacent.map_or(1, |axis| {
+            let mut next = offset;
+            next.coords[axis] += 1;
+            view.inside_together(&offset, Some(&next))
+        });
+        view.pointer_at(&offset).checked(view.contains(&offset)).in_groups_of(together.into())
     }
 
     /// Returns the swizzled address of `bytes` from the view's start: a register part, computed once in `start`, and a

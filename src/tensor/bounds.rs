@@ -43,6 +43,16 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Applies [`check_view`](Self::check_view) to a mode.
     #[track_caller]
+    pub(super) fn has_element(&self, index: i64) -> bool {
+        let exists = (0..self.size()).contains(&index);
+        if !exists {
+            self.kernel().refuse(format!("expected an element below {}, found element {index}", self.size()));
+        }
+        exists
+    }
+
+    /// Rejects a part of a mode that reaches beyond it.
+    #[track_caller]
     pub(super) fn check_part(&self, mode: &Layout<Step>, view: &Layout<Step>) {
         for component in self.bounded() {
             let ((first, last), (from, to)) = (reach(mode, component), reach(view, component));

@@ -111,7 +111,7 @@ impl<'k> Builder<'k> {
             Layout::with_stride(extent, Tuple::Leaf(step)).unwrap_or_else(|_| nothing())
         });
         let axes = axes.collect();
-        Tensor { axes, divided_whole: false, ..Tensor::of(pointer, Layout::concat(modes), Swizzle::NONE) }
+        Tensor { axes, divided_whole: R == 0, ..Tensor::of(pointer, Layout::concat(modes), Swizzle::NONE) }
     }
 
     /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide it, and a

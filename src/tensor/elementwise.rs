@@ -72,6 +72,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Elements<'k, T> for Tensor<'k, S, 
 impl<'k, S: TensorSpace, T: TensorElement, A: Readable> ReadElements<'k, T> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn element(&self, index: i64) -> Val<'k, T::Reg> {
+        if !self.has_element(index) {
+            return zero::<T>().into();
+        }
         let view = self.resolved();
         let offset = view.offset_of(index);
         view.pointer_at(&offset).checked(view.contains(&offset)).load_or(zero::<T>())
@@ -81,6 +84,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> ReadElements<'k, T> for 
 impl<'k, S: TensorSpace, T: TensorElement, A: Writable> WriteElements<'k, T> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn put(&self, index: i64, value: Val<'k, T::Reg>) {
+        if !self.has_element(index) {
+            return;
+        }
         let view = self.resolved();
         let offset = view.offset_of(index);
         view.pointer_at(&offset).checked(view.contains(&offset)).store(value);

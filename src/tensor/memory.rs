@@ -5,6 +5,7 @@ use std::{fmt, rc::Rc};
 use arrayvec::ArrayVec;
 
 use super::{
+    bounds::reach,
     construct::in_elements,
     element::TensorElement,
     error::TensorError,
@@ -61,6 +62,8 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) divided_whole: bool,
     /// Set in a lane's part of a warp's view, to whose start the lane's offset has not been added.
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
+    /// The innermost block in which it was cut: what is known of its coordinates may hold there only.
+    pub(super) cut_in: u32,
     /// In shared memory, the view of which all threads take their parts.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
 }
@@ -80,6 +83,7 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
             swizzle: self.swizzle,
             inner: self.inner,
             divided_whole: self.divided_whole,
+            cut_in: self.cut_in,
             lanes: self.lanes.clone(),
             shared_view: self.shared_view.clone(),
         }
@@ -113,6 +117,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             swizzle,
             inner: 0.into(),
             divided_whole: true,
+            cut_in: pointer.kernel().innermost_block(),
             lanes: None,
             shared_view: None,
         }
@@ -120,6 +125,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     pub(crate) fn kernel(&self) -> Builder<'k> {
         self.pointer.kernel()
+    }
+
+    /// Rejects a view of global memory cut in a branch or loop that has ended.
+    #[track_caller]
+    pub(super) fn check_open(&self) {
+        if S::as_shared(self).is_none() {
+            self.kernel().check_open(self.cut_in);
+        }
     }
 
     /// Returns the extents of the view; placeholders for dynamic ones.
@@ -233,7 +246,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             in_elements(&Layout::concat([]))
         };
         let layout = match layout {
-            Ok(layout) if self.axes.is_empty() => in_elements(&layout),
+            Ok(layout) if self.axes.is_empty() => {
+                let (found, new) = (in_elements(&layout), i64::from(U::SIZE));
+                let bytes = |layout: &Layout<Step>, size: i64| (reach(layout, 0).1 + 1).saturating_mul(size);
+                let (most, needed) = (bytes(&self.layout, T::SIZE.into()), bytes(&found, new));
+                if needed > most {
+                    k.refuse(format!("recast to {}: expected at most {most} bytes, found {needed}", U::NAME));
+                }
+                found
+            }
             Ok(_) => refuse("recast of a tensor with edges: recast a fragment instead".into()),
             Err(error) => refuse(error.to_string()),
         };
@@ -286,6 +307,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
 impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        if visitor.reads() {
+            self.check_open();
+        }
         let elements = self.offset.component(0);
         if elements % (self.swizzle.period() / i64::from(T::SIZE)).max(1) == 0 {
             self.pointer = self.pointer.byte_offset(elements * i64::from(T::SIZE));
@@ -312,5 +336,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
             self.lanes
         ));
         self.shared_view = None;
+        // The loop's registers have the values of the iteration before, for which it was known.
+        self.cut_in = self.kernel().innermost_block();
     }
 }

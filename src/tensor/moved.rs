@@ -115,7 +115,11 @@ pub(super) fn saturating_sum<'k>(a: Val<'k, u32>, b: Val<'k, u32>) -> Val<'k, u3
 /// Returns the quotient and the remainder by a constant.
 #[track_caller]
 pub(crate) fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
-    (quotient(value, by as u32), remainder(value, by as u32))
+    match u32::try_from(by) {
+        Ok(by) => (quotient(value, by), remainder(value, by)),
+        // Every number of 32 bits is less.
+        Err(_) => (0.into(), value),
+    }
 }
 
 /// Calls `visit` for each mode to which a coordinate assigns a register.

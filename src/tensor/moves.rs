@@ -74,7 +74,8 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
             offset.line == other.line
                 && other.elements == offset.elements + position as i64
                 && align % bytes == 0
-                && (together.is_multiple_of(run.len() as u32) || widths.partial && bytes >= 4)
+                && (together.is_multiple_of(run.len() as u32)
+                    || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
         }
         (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
@@ -85,6 +86,23 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
         _ => false,
     };
     run.iter().enumerate().all(fits)
+}
+
+/// Returns whether each element is one coordinate after the one before along one axis: then the axis alone says how many exist.
+fn runs_along_an_axis(side: &[Place], run: &[usize]) -> bool {
+    let coords = |&element: &usize| match &side[element] {
+        Place::Memory { offset, .. } => offset.coords,
+        Place::Register { .. } => Default::default(),
+    };
+    let first = coords(&run[0]);
+    let along = |axis: usize| {
+        run.iter().zip(0..).all(|(element, position)| {
+            let mut expected = first;
+            expected[axis] += position;
+            coords(element) == expected
+        })
+    };
+    (0..first.len()).any(along)
 }
 
 #[cfg(test)]

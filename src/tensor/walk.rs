@@ -49,6 +49,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns a line at the start of the view, with the coordinates along its axes multiplied by their strides.
     #[track_caller]
     pub(super) fn line(&self) -> Line<'k, T, S, A> {
+        self.check_open();
         // The oldest coordinate first: its part of the address has already been computed, for earlier accesses or before the loop.
         let mut axes: ArrayVec<&Axis<'k>, MAX_AXES> = self.axes.iter().collect();
         axes.sort_by_key(|axis| axis.at.reg().map(|(reg, _)| reg.index));

@@ -103,7 +103,7 @@ impl Order {
 
     /// Discards the facts that hold only in a block.
     pub(in crate::ptx) fn close(&mut self, block: u32) {
-        while self.below.pop_if(|fact| fact.block == block).is_some() {}
+        self.below.retain(|fact| fact.block != block);
     }
 
     /// Returns the terms that `left` is known to be less than.
@@ -150,7 +150,7 @@ impl Body {
     /// Returns the term of an operand's value, unless it may change.
     pub(in crate::ptx) fn term_of(&mut self, operand: Operand<'_>) -> Option<TermId> {
         match operand {
-            Operand::Reg(reg) => (!self.facts(reg).variable).then(|| self.term(reg)),
+            Operand::Reg(reg) => (self.has_facts(reg)).then(|| self.term(reg)),
             Operand::Imm(constant) => Some(self.order.number(Term::Constant(constant.bits()))),
             _ => None,
         }
@@ -185,7 +185,9 @@ impl Body {
 
     /// Records that `reg` is `⌊source / n⌋`.
     pub(in crate::ptx) fn set_quotient(&mut self, reg: RegId, source: RegId, n: u64) {
-        self.set_term(reg, source, |order, term| order.number(Term::Quotient(term, n)));
+        if self.follows_here(reg, source) {
+            self.set_term(reg, source, |order, term| order.number(Term::Quotient(term, n)));
+        }
     }
 
     /// Records the grid rule: the block index is less than the number of blocks.

@@ -148,7 +148,7 @@ ordering! { Reduction }
 impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
     #[track_caller]
     fn emit(self, operation: std::fmt::Arguments<'_>, operands: &[Val<'k, T::Reg>]) -> Val<'k, T::Reg> {
-        let (k, inside) = (self.at.kernel(), self.at.inside);
+        let (k, inside) = (self.at.kernel(), self.at.condition());
         let zero = T::Reg::from_bits(0);
         let old = match inside.as_constant() {
             Some(false) => return zero.into(),
@@ -188,7 +188,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
 impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
     #[track_caller]
     fn emit(self, operation: std::fmt::Arguments<'_>, operands: &[Val<'k, T::Reg>]) {
-        let (k, inside) = (self.at.kernel(), self.at.inside);
+        let (k, inside) = (self.at.kernel(), self.at.condition());
         if inside.as_constant() == Some(false) {
             return;
         }
@@ -276,6 +276,6 @@ impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
         let (operation, element) = T::ADD.rsplit_once('.').unwrap_or((T::ADD, ""));
         let mnemonic = format_args!("red{order}{scope}.global{operation}.v{N}.{element}");
         let operands = [self.at.pointer.operand(), Operand::Vector(&registers)];
-        k.located(Location::caller(), || k.when(self.at.inside, || k.emit(mnemonic, &operands)));
+        k.located(Location::caller(), || k.when(self.at.condition(), || k.emit(mnemonic, &operands)));
     }
 }

@@ -21,7 +21,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
         from.check_vector((BYTES / T::SIZE).max(1) as usize);
-        self.emit_copy_async::<BYTES, _>(from.pointer(), from.inside().select(BYTES, 0));
+        self.emit_copy_async::<BYTES, _>(from.pointer(), from.condition().select(BYTES, 0));
     }
 
     /// Copies only the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` become zero. If

@@ -163,7 +163,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     #[track_caller]
     fn load_values<const N: usize>(self, how: Load, otherwise: T::Reg) -> [Val<'k, T::Reg>; N] {
         let (k, at) = (self.kernel(), Location::caller());
-        let known = self.inside.as_constant();
+        let inside = self.condition();
+        let known = inside.as_constant();
         if known == Some(false) {
             return [otherwise.into(); N];
         }
@@ -175,7 +176,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let how = if how == Load::Default && self.pointer.is_never_written() { Load::Nc } else { how };
         let (order, scope, cache) = how.suffixes();
         let mnemonic = format_args!("ld{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
-        k.located(at, || k.when(self.inside, || k.emit(mnemonic, &[one_or_vector(&registers), address])));
+        k.located(at, || k.when(inside, || k.emit(mnemonic, &[one_or_vector(&registers), address])));
         values
     }
 
@@ -223,14 +224,15 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     #[track_caller]
     fn store_values<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N]) {
         let (k, at) = (self.kernel(), Location::caller());
-        if self.inside.as_constant() == Some(false) {
+        let inside = self.condition();
+        if inside.as_constant() == Some(false) {
             return;
         }
         let registers = k.located(at, || values.map(|value| value.operand(k)));
         let address = self.pointer.operand();
         let (order, scope, cache) = how.suffixes();
         let mnemonic = format_args!("st{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
-        k.located(at, || k.when(self.inside, || k.emit(mnemonic, &[address, one_or_vector(&registers)])));
+        k.located(at, || k.when(inside, || k.emit(mnemonic, &[address, one_or_vector(&registers)])));
     }
 }
 
