@@ -41,7 +41,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.check_part(&self.layout, view);
     }
 
-    /// Applies [`check_view`](Self::check_view) to a mode.
+    /// Returns whether the view has element `index`, and rejects an element that it does not have.
     #[track_caller]
     pub(super) fn has_element(&self, index: i64) -> bool {
         let exists = (0..self.size()).contains(&index);
@@ -51,7 +51,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         exists
     }
 
-    /// Rejects a part of a mode that reaches beyond it.
+    /// Applies [`check_view`](Self::check_view) to a mode.
     #[track_caller]
     pub(super) fn check_part(&self, mode: &Layout<Step>, view: &Layout<Step>) {
         for component in self.bounded() {
@@ -82,12 +82,18 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.bounded().any(|component| mode.stride().leaves().any(|step| step.component(component) != 0))
     }
 
+    /// Returns whether an index below `extent` would have to be known so: no access along the mode is compared with an edge, and
+    /// one past it would leave the buffer.
+    fn may_leave(&self, mode: &Layout<Step>, index: Val<'k, u32>, extent: i64) -> bool {
+        !is_below(index, extent) && S::as_shared(self).is_none() && self.is_bounded(mode)
+    }
+
     /// Rejects an index that may be past the end of a mode along which accesses are not compared with an edge, because it would
     /// leave the buffer. Accesses past a tensor in shared memory stay in the block and are reported by the simulator.
     #[track_caller]
     pub(super) fn check_index(&self, mode: &Layout<Step>, index: Val<'k, u32>) {
         let (most, extent) = (index.known().most(), mode.size());
-        if !is_below(index, extent) && S::as_shared(self).is_none() && self.is_bounded(mode) {
+        if self.may_leave(mode, index, extent) {
             self.kernel().refuse(format!(
                 "expected an index known to be less than {extent}, found one of at most {most}: nothing compares it with the edge of \
                  {}. Mask or compare it, give the grid or the loop a constant bound, or make the tensor with `k.tensor`",
@@ -114,7 +120,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(super) fn check_thread_exists(&self, index: Val<'k, u32>, threads: i64, parts: &Layout<Step>) {
         let most = index.known().most();
-        if !is_below(index, threads) && S::as_shared(self).is_none() && self.is_bounded(parts) {
+        if self.may_leave(parts, index, threads) {
             self.kernel().refuse(format!(
                 "expected a thread index known to be less than {threads}, found one of at most {most}: nothing compares its part with \
                  the edge of {}. Use as many threads as the block has, or compare the index",

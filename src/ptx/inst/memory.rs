@@ -237,7 +237,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
 }
 
 /// Returns `.v2`, `.v4`, or nothing for one element.
-fn vector(count: usize) -> &'static str {
+pub(super) fn vector(count: usize) -> &'static str {
     match count {
         1 => "",
         2 => ".v2",
@@ -245,7 +245,7 @@ fn vector(count: usize) -> &'static str {
     }
 }
 
-fn one_or_vector<'o>(registers: &'o [Operand<'static>]) -> Operand<'o> {
+pub(super) fn one_or_vector<'o>(registers: &'o [Operand<'static>]) -> Operand<'o> {
     match registers {
         [one] => *one,
         several => Operand::Vector(several),

@@ -4,6 +4,7 @@ use std::{fmt, panic::Location};
 
 use arrayvec::ArrayVec;
 
+use super::memory::{one_or_vector, vector};
 use crate::ptx::{
     body::RegId,
     error::BuildErrorKind,
@@ -235,21 +236,5 @@ fn word_bytes(words: &[RegId]) -> u32 {
     match words.first().map(|word| word.class) {
         Some(RegClass::B64 | RegClass::F64) => 8,
         _ => 4,
-    }
-}
-
-/// Returns `.v2` or `.v4`.
-fn vector(words: usize) -> &'static str {
-    match words {
-        1 => "",
-        2 => ".v2",
-        _ => ".v4",
-    }
-}
-
-fn one_or_vector<'o>(registers: &'o [Operand<'static>]) -> Operand<'o> {
-    match registers {
-        [one] => *one,
-        several => Operand::Vector(several),
     }
 }
