@@ -17,6 +17,7 @@ mod ptx {
     mod emitters;
     mod facts;
     mod folding;
+    mod number_types;
     mod numbering;
     mod operands;
     mod running;

@@ -1,5 +1,7 @@
 //! Typed launches in the simulator, on a stand-in driver, and on a GPU if one is available.
 
+#[path = "support/assemble.rs"]
+mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
 #[path = "support/require.rs"]
@@ -7,6 +9,7 @@ mod require;
 
 mod run {
     mod choice;
+    mod elements;
     mod hostile;
     mod kernels;
     mod launch;

@@ -1,12 +1,17 @@
 //! Scalar types of PTX as Rust types.
 //!
 //! Rust's own types represent PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and
-//! [`half::f16`]/[`half::bf16`] are `.f16`/`.bf16`. [`B16`] … [`B64`] are the untyped `.b16` … `.b64`;
-//! [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
+//! [`half::f16`]/[`half::bf16`] are `.f16`/`.bf16`. [`e4m3`], [`e5m2`] and [`tf32`] are those of PTX. [`B16`] … [`B64`] are the
+//! untyped `.b16` … `.b64`; [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
+
+mod fp8;
+mod tensor_float;
 
 use std::fmt::{self, Debug};
 
+pub use fp8::{e4m3, e5m2};
 pub use half::{bf16, f16};
+pub use tensor_float::tf32;
 
 use super::operand::write_decimal;
 
@@ -89,9 +94,11 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     const CLASS: RegClass;
     /// The type suffix of `ld`, `st` and `mov`: `"b16"` for f16.
     const MEM: &'static str;
-    /// The size in memory, in bytes.
+    /// The size in a register, in bytes. It differs from that in memory for [`e4m3`] and [`e5m2`], of which a register contains
+    /// one in its low 8 bits.
     const BYTES: u32;
-    /// Whether instructions of this type accept immediates; 16-bit floats and pairs must be in registers.
+    /// Whether instructions of this type accept immediates; 16-bit floats, pairs, and types without arithmetic must be in
+    /// registers.
     const IMMEDIATE: bool;
 
     /// Returns the value as raw bits.
@@ -104,7 +111,7 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
 
 /// A type that can be stored in memory; [`Element::Reg`] is the type that a load returns.
 ///
-/// 8-bit integers are in 32-bit registers: `ld.u8` extends, `st.u8` truncates.
+/// 8-bit integers and floats are in 32-bit registers: `ld.u8` extends, `st.u8` truncates.
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The type of the register that a load returns.
     type Reg: Scalar;
@@ -218,6 +225,9 @@ scalars! {
     f64,    "f64",    F64,   "f64",  8,  true,  |v| v.to_bits(),                            f64::from_bits,                        |v, w| write!(w, "0d{:016X}", v.to_bits());
     f16x2,  "f16x2",  B32,   "b32",  4,  false, |v| pair(v.0[0].to_bits(), v.0[1].to_bits()), |b| f16x2([f16::from_bits(b as u16), f16::from_bits((b >> 16) as u16)]),    |v, w| write!(w, "{:#010x}", v.to_bits());
     bf16x2, "bf16x2", B32,   "b32",  4,  false, |v| pair(v.0[0].to_bits(), v.0[1].to_bits()), |b| bf16x2([bf16::from_bits(b as u16), bf16::from_bits((b >> 16) as u16)]), |v, w| write!(w, "{:#010x}", v.to_bits());
+    e4m3,   "e4m3",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| e4m3::from_bits(b as u8),          |v, w| write!(w, "{:#04x}", v.to_bits());
+    e5m2,   "e5m2",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| e5m2::from_bits(b as u8),          |v, w| write!(w, "{:#04x}", v.to_bits());
+    tf32,   "tf32",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| tf32::from_bits(b as u32),         |v, w| write!(w, "{:#010x}", v.to_bits());
 }
 
 elements! {
@@ -236,6 +246,9 @@ elements! {
     f64,    f64,     "f64",  "f64", 8, |v| v.to_bits(),           f64::from_bits;
     f16x2,  f16x2,   "b32",  "b32", 4, Scalar::to_bits,           Scalar::from_bits;
     bf16x2, bf16x2,  "b32",  "b32", 4, Scalar::to_bits,           Scalar::from_bits;
+    e4m3,   e4m3,    "u8",   "b8",  1, |v| v.to_bits().into(),    |b| e4m3::from_bits(b as u8);
+    e5m2,   e5m2,    "u8",   "b8",  1, |v| v.to_bits().into(),    |b| e5m2::from_bits(b as u8);
+    tf32,   tf32,    "b32",  "b32", 4, |v| v.to_bits().into(),    |b| tf32::from_bits(b as u32);
     B16,    B16,     "b16",  "b16", 2, |v| v.0.into(),            |b| B16(b as u16);
     B32,    B32,     "b32",  "b32", 4, |v| v.0.into(),            |b| B32(b as u32);
     B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;

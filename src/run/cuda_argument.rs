@@ -4,7 +4,10 @@ use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
 
 use crate::{
     gpu,
-    ptx::{B16, B32, B64, Element, In, InOut, Out, Params, bf16, bf16x2, f16, f16x2, traits::Param},
+    ptx::{
+        B16, B32, B64, Element, In, InOut, Out, Params, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
+        traits::Param,
+    },
 };
 
 use super::{argument::IntoNumber, plan::Seen};
@@ -14,7 +17,7 @@ use super::{argument::IntoNumber, plan::Seen};
 #[diagnostic::on_unimplemented(
     message = "a CUDA buffer of `{Self}` cannot store `{T}`",
     label = "the kernel expects `{T}` here",
-    note = "a buffer stores its own element type; in addition, `u16` stores f16 and bf16, `u32` their packed pairs"
+    note = "a buffer stores its own element type; in addition, `u8` stores e4m3 and e5m2, `u16` f16 and bf16, `u32` their packed pairs, `f32` tf32"
 )]
 pub trait StorageFor<T>: sealed::Stores<T> {}
 
@@ -28,17 +31,17 @@ macro_rules! storage {
 }
 
 storage! {
-    u8:   u8;
+    u8:   u8 e4m3 e5m2;
     i8:   i8;
     u16:  u16 B16 f16 bf16;
     i16:  i16;
-    u32:  u32 B32 f16x2 bf16x2;
+    u32:  u32 B32 f16x2 bf16x2 tf32;
     i32:  i32;
     u64:  u64 B64;
     i64:  i64;
     f16:  f16;
     bf16: bf16;
-    f32:  f32;
+    f32:  f32 tf32;
     f64:  f64;
 }
 

@@ -75,7 +75,7 @@ fn dtype(param: &ParamDecl) -> &'static str {
     match (param.element, param.element_bytes) {
         ("f16", _) => "f16",
         ("bf16", _) => "bf16",
-        ("f32", _) => "f32",
+        ("f32" | "tf32", _) => "f32",
         ("f64", _) => "f64",
         ("i8", _) => "s8",
         ("i16", _) => "s16",

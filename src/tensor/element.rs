@@ -2,7 +2,9 @@
 
 use arrayvec::ArrayVec;
 
-use crate::ptx::{B16, B32, B64, Builder, Element, Scalar, Val, bf16, bf16x2, f16, f16x2, traits::Number};
+use crate::ptx::{
+    B16, B32, B64, Builder, Element, Scalar, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32, traits::Number,
+};
 
 /// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, lowest
 /// bits first.
@@ -11,7 +13,7 @@ use crate::ptx::{B16, B32, B64, Builder, Element, Scalar, Val, bf16, bf16x2, f16
     note = "elements are floats or integers of 8 to 64 bits"
 )]
 pub trait TensorElement: Element {
-    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, `u32` for bytes, the type itself for 32 bits
+    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, `u32` for 8 bits, the type itself for 32 bits
     /// or more.
     type Word: Scalar;
     /// The number of elements per word.
@@ -37,6 +39,8 @@ elements! {
     i8,     u32;
     u16,    u32;
     i16,    u32;
+    e4m3,   u32;
+    e5m2,   u32;
     B16,    u32;
     f16,    f16x2;
     bf16,   bf16x2;
@@ -45,6 +49,7 @@ elements! {
     B32,    B32;
     f16x2,  f16x2;
     bf16x2, bf16x2;
+    tf32,   tf32;
     f32,    f32;
     u64,    u64;
     i64,    i64;

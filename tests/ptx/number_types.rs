@@ -1,0 +1,175 @@
+//! Host numbers of 8 bits and tf32: every value, and every boundary between roundings, against a search over all values and
+//! the simulator's `cvt`.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    ptx::{e4m3, e5m2, tf32},
+    sim::arith::{Float, Round, cvt::CvtMode, cvt::cvt},
+};
+
+/// A number of an 8-bit format by the definition of the format (OCP, "8-bit Floating Point Specification", Table 1).
+fn defined(bits: u8, exponent_bits: i32, fraction_bits: i32) -> f64 {
+    let field = i32::from(bits & 0x7f) >> fraction_bits;
+    let fraction = f64::from(i32::from(bits) & ((1 << fraction_bits) - 1)) / 2f64.powi(fraction_bits);
+    let bias = (1 << (exponent_bits - 1)) - 1;
+    let magnitude = match field {
+        0 => fraction * 2f64.powi(1 - bias),
+        _ => (1.0 + fraction) * 2f64.powi(field - bias),
+    };
+    if bits >> 7 == 1 { -magnitude } else { magnitude }
+}
+
+/// An 8-bit type with its format.
+struct Type {
+    name: &'static str,
+    float: Float,
+    fields: [i32; 2],
+    /// The largest finite number.
+    max: u8,
+    to_f32: fn(u8) -> f32,
+    from_f32: fn(f32) -> u8,
+}
+
+const TYPES: [Type; 2] = [
+    Type {
+        name: "e4m3",
+        float: Float::E4m3,
+        fields: [4, 3],
+        max: 0x7e,
+        to_f32: |bits| e4m3::from_bits(bits).to_f32(),
+        from_f32: |x| e4m3::from_f32(x).to_bits(),
+    },
+    Type {
+        name: "e5m2",
+        float: Float::E5m2,
+        fields: [5, 2],
+        max: 0x7b,
+        to_f32: |bits| e5m2::from_bits(bits).to_f32(),
+        from_f32: |x| e5m2::from_f32(x).to_bits(),
+    },
+];
+
+impl Type {
+    fn number(&self, bits: u8) -> f64 {
+        defined(bits, self.fields[0], self.fields[1])
+    }
+
+    /// The finite number closest to `x`, the even one of two.
+    fn nearest(&self, x: f32) -> u8 {
+        // Every finite number is equally far from an infinity.
+        let magnitude = f64::from(x).abs().min(f32::MAX.into());
+        let distance = |bits: &u8| (self.number(*bits) - magnitude).abs();
+        let closest =
+            (0..=self.max).min_by(|a, b| distance(a).total_cmp(&distance(b)).then((a & 1).cmp(&(b & 1))));
+        closest.expect("the format has numbers") | u8::from(x.is_sign_negative()) << 7
+    }
+}
+
+/// The f32 next to `x`, away from zero or towards it.
+fn neighbors(x: f32) -> [f32; 3] {
+    [f32::from_bits(x.to_bits().saturating_sub(1)), x, f32::from_bits(x.to_bits() + 1)]
+}
+
+/// Every number of a format, every midpoint, and their neighbors; extremes of f32; and others that are spread over all bits.
+fn f32s(numbers: impl Iterator<Item = f64>) -> Vec<f32> {
+    let numbers: Vec<f64> = numbers.collect();
+    let midpoints = numbers.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
+    let boundaries = numbers.iter().copied().chain(midpoints).flat_map(|x| neighbors(x as f32));
+    let extremes =
+        [f32::MIN_POSITIVE, f32::MAX, f32::INFINITY, f32::from_bits(1), f32::from_bits(0x007f_ffff)];
+    let spread = (0..1 << 16).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b1) >> 1));
+    boundaries.chain(extremes).chain(spread).filter(|x| !x.is_nan()).flat_map(|x| [x, -x]).collect()
+}
+
+#[test]
+fn eight_bits_widen_exactly() {
+    for ty in TYPES {
+        for bits in 0..=u8::MAX {
+            let (found, mode) = ((ty.to_f32)(bits), CvtMode::default());
+            // No instruction converts to f32 directly; f16 contains every number.
+            let half = cvt(Float::F16.into(), ty.float.into(), mode, bits.into());
+            let simulated = cvt(Float::F32.into(), Float::F16.into(), mode, half);
+            assert_eq!(u64::from(found.to_bits()), simulated, "{} {bits:#x}", ty.name);
+            if found.is_finite() {
+                assert_eq!(f64::from(found).to_bits(), ty.number(bits).to_bits(), "{} {bits:#x}", ty.name);
+                assert_eq!((ty.from_f32)(found), bits, "{} {bits:#x}", ty.name);
+            }
+        }
+    }
+    assert!((0..=255).filter(|&bits| e4m3::from_bits(bits).is_nan()).eq([0x7f, 0xff]));
+    assert!((0..=255).filter(|&bits| e5m2::from_bits(bits).is_infinite()).eq([0x7c, 0xfc]));
+    assert!(
+        (0..=255).filter(|&bits| e5m2::from_bits(bits).is_nan()).eq([0x7d, 0x7e, 0x7f, 0xfd, 0xfe, 0xff])
+    );
+    assert_eq!((e4m3::MAX.to_f32(), e4m3::MIN_POSITIVE.to_f32()), (448.0, 2f32.powi(-6)));
+    assert_eq!((e5m2::MAX.to_f32(), e5m2::MIN_POSITIVE.to_f32()), (57344.0, 2f32.powi(-14)));
+    assert_eq!((e4m3::ONE.to_f32(), e5m2::ONE.to_f32(), tf32::ONE.to_f32()), (1.0, 1.0, 1.0));
+}
+
+#[test]
+fn eight_bits_round_to_the_nearest_and_saturate() {
+    let mode = CvtMode { satfinite: true, ..CvtMode::default() };
+    for ty in TYPES {
+        for x in f32s((0..=ty.max).map(|bits| ty.number(bits))) {
+            let found = (ty.from_f32)(x);
+            assert_eq!(found, ty.nearest(x), "{} of {x:e}", ty.name);
+            let simulated = cvt(ty.float.into(), Float::F32.into(), mode, x.to_bits().into());
+            assert_eq!(u64::from(found), simulated, "{} of {x:e}", ty.name);
+        }
+        for nan in [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff].map(f32::from_bits) {
+            assert_eq!((ty.from_f32)(nan), 0x7f, "{}", ty.name);
+        }
+    }
+}
+
+#[test]
+fn e5m2_overflows_to_infinity_on_request() {
+    // The upper half of an f16, if that is rounded once: f16 contains every midpoint.
+    for x in f32s((0..=0x7bu8).map(|bits| TYPES[1].number(bits))) {
+        let found = e5m2::from_f32_with_infinity(x).to_bits();
+        let simulated = cvt(Float::E5m2.into(), Float::F32.into(), CvtMode::default(), x.to_bits().into());
+        assert_eq!(u64::from(found), simulated, "{x:e}");
+    }
+    let [below, at] = [61439.996, 61440.0].map(e5m2::from_f32_with_infinity);
+    assert_eq!((below, at), (e5m2::MAX, e5m2::INFINITY));
+    assert_eq!(e5m2::from_f32_with_infinity(f32::NEG_INFINITY), e5m2::NEG_INFINITY);
+    assert!(e5m2::from_f32_with_infinity(f32::NAN).is_nan());
+}
+
+#[test]
+fn tf32_rounds_like_both_instructions() {
+    let ten_digits =
+        (0..1 << 12).map(|i: u32| f64::from(f32::from_bits(i.wrapping_mul(0x9e37_79b1) >> 1 & !0x1fff)));
+    // Consecutive numbers around 1 and the smallest, and some anywhere.
+    let numbers = (0..64).map(|i| f64::from(f32::from_bits(0x3f7f_0000 + (i << 13))));
+    let smallest = (0..8).map(|i| f64::from(f32::from_bits(i << 13)));
+    let nans = [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0x7fff_ffff].map(f32::from_bits);
+    let ties = (0..64).map(|i| f32::from_bits(0x4f00_1000 + (i << 13)));
+    for x in f32s(numbers.chain(smallest).chain(ten_digits)).into_iter().chain(nans).chain(ties) {
+        let simulated = |round| {
+            cvt(
+                Float::Tf32.into(),
+                Float::F32.into(),
+                CvtMode { round, ..CvtMode::default() },
+                x.to_bits().into(),
+            )
+        };
+        assert_eq!(u64::from(tf32::from_f32(x).to_bits()), simulated(Round::Rna), "{:#x}", x.to_bits());
+        let even = tf32::from_f32_ties_even(x).to_bits();
+        assert_eq!(u64::from(even), simulated(Round::Rn), "{:#x}", x.to_bits());
+        assert_eq!(tf32::from_f32(x).to_f32().to_bits() & 0x1fff, 0);
+    }
+    assert_eq!(tf32::from_f32(1.0 + 2f32.powi(-11)).to_f32(), 1.0 + 2f32.powi(-10));
+    assert_eq!(tf32::from_f32_ties_even(1.0 + 2f32.powi(-11)).to_f32(), 1.0);
+    assert_eq!(tf32::MAX.to_f32(), f32::from_bits(0x7f7f_e000));
+    assert_eq!(tf32::from_f32(f32::MAX), tf32::INFINITY);
+}
+
+#[test]
+fn numbers_compare_and_print_like_f32() {
+    assert!(e4m3::NAN != e4m3::NAN && e5m2::NAN != e5m2::NAN && tf32::NAN != tf32::NAN);
+    assert_eq!((-e4m3::ZERO, -e5m2::ZERO, -tf32::ZERO), (e4m3::ZERO, e5m2::ZERO, tf32::ZERO));
+    assert!(e4m3::MIN < -e4m3::ONE && e5m2::NEG_INFINITY < e5m2::MIN && tf32::MAX < tf32::INFINITY);
+    assert_eq!((-e4m3::ONE).abs(), e4m3::ONE);
+    assert_eq!(format!("{} {:?} {}", e4m3::MAX, -e5m2::ONE, tf32::ONE), "448 -1.0 1");
+}
