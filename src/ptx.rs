@@ -47,15 +47,16 @@ pub use fold::{Format, Mode, Rounding};
 pub use index::Index;
 pub(crate) use inst::{Addition, CpAsyncCache};
 pub use inst::{
-    Atomic, Class, Comparison, FULL_MASK, Load, MemoryScope, NanExtremum, Order, Permute, Prefetch, Reduce,
-    Reduction, ShiftMode, Shuffle, Store, lop3_table,
+    Atomic, Class, Comparison, FULL_MASK, Load, Mbarrier, MemoryScope, NanExtremum, Order, Permute, Prefetch,
+    ProxySpace, Reduce, ReduceOp, Reduction, ShiftMode, Shuffle, Store, lop3_table,
 };
 pub use kernel::{Builder, Kernel};
 pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, ParamDecl, ParamKind, Params};
 pub use print::PrintValue;
 pub use ptr::{
-    Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, Space, Writable, Write,
+    Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, Writable,
+    Write,
 };
 pub use raw::{Raw, RawOperand};
 pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};

@@ -2,6 +2,8 @@
 
 #[path = "support/atom_kernel.rs"]
 mod atom_kernel;
+#[path = "support/devices.rs"]
+mod devices;
 #[path = "../sim/tests/support/npz.rs"]
 mod npz;
 #[path = "support/require.rs"]
@@ -21,6 +23,7 @@ mod ptx {
     mod numbering;
     mod operands;
     mod running;
+    mod running_hopper;
     mod scopes;
     mod table;
     mod uniformity;

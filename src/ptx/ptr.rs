@@ -27,11 +27,12 @@ pub trait Space: sealed::Sealed + 'static {
     const CONFINED: bool;
 }
 
-/// A space in which every access is safe: shared and local memory. An out-of-bounds access reaches memory of the same block
+/// A space in which every access is safe: shared memory of the block or cluster, and local memory. An out-of-bounds access reaches memory of the same block
 /// or cluster, or aborts the kernel; the simulator reports it.
 pub trait SafeSpace: Space {}
 
 impl SafeSpace for Shared {}
+impl SafeSpace for SharedCluster {}
 impl SafeSpace for Local {}
 
 /// An integer type of addresses: `u32` or `u64`.
@@ -79,6 +80,9 @@ spaces! {
     /// Memory of a block.
     #[doc(alias = ".shared")]
     Shared, u32, ".shared", true;
+    /// Memory of any block of the cluster: [`Ptr::in_block`] returns such an address. Requires sm_90.
+    #[doc(alias = ".shared::cluster")]
+    SharedCluster, u32, ".shared::cluster", true;
     /// Memory of a thread.
     #[doc(alias = ".local")]
     Local, u64, ".local", true;
@@ -213,6 +217,17 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
                 self.moved(base, align)
             }
         }
+    }
+
+    /// Returns the base of the address, without the constant offset.
+    pub(crate) fn base(self) -> Val<'k, S::Address> {
+        self.base
+    }
+
+    /// Returns the pointer with its base converted to another space. Memory there may be written by other blocks.
+    pub(crate) fn in_space<Z: Space>(self, base: Val<'k, Z::Address>) -> Ptr<'k, T, Z, A> {
+        let Self { k, offset, align, .. } = self;
+        Ptr { k, base, offset, align, never_written: false, assumed_valid: false, kind: PhantomData }
     }
 
     /// Returns the pointer with another base.

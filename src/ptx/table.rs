@@ -33,6 +33,7 @@ pub struct Form {
     /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
     /// | `{#0,#0}`      | constants in braces                                                                |
+    /// | `_`            | a result that is not kept                                                          |
     /// | `label`        | a label; `call`: a function with its arguments and results                         |
     /// | `?a:u32`       | optional, with all that follow                                                     |
     ///

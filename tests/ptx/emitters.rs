@@ -6,6 +6,8 @@
     reason = "every operator and shape is written once, on whatever is at hand"
 )]
 
+mod hopper;
+
 use std::collections::BTreeSet;
 
 use warpwright::atoms::mma_atoms;
@@ -505,8 +507,14 @@ fn limits() -> Result<Kernel<()>, BuildError> {
     })
 }
 
-/// The text of every kernel above.
-fn texts() -> Vec<String> {
+/// A kernel's target and text.
+fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
+    let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
+    (kernel.entry().target, kernel.ptx())
+}
+
+/// The targets and texts of every kernel above and in [`hopper`].
+fn texts() -> Vec<(Target, String)> {
     let kernels: [(&str, for<'k> fn(Values<'k>)); 7] = [
         ("integers", integers),
         ("floats", floats),
@@ -516,13 +524,10 @@ fn texts() -> Vec<String> {
         ("synchronization", synchronization),
         ("special_registers", special_registers),
     ];
-    let mut texts: Vec<String> = kernels
-        .into_iter()
-        .map(|(name, write)| build(name, write).unwrap_or_else(|e| panic!("{e}")).ptx())
-        .collect();
-    texts.push(memory().unwrap_or_else(|e| panic!("{e}")).ptx());
-    texts.push(matrices().unwrap_or_else(|e| panic!("{e}")).ptx());
-    texts.push(limits().unwrap_or_else(|e| panic!("{e}")).ptx());
+    let mut texts: Vec<_> = kernels.into_iter().map(|(name, write)| module(build(name, write))).collect();
+    texts.extend([module(memory()), module(matrices()), module(limits())]);
+    texts.extend([module(hopper::mbarriers()), module(hopper::fences())]);
+    texts.extend([module(hopper::clusters()), module(hopper::warpgroups())]);
     texts
 }
 
@@ -535,8 +540,8 @@ fn products() -> Vec<(Target, String)> {
 #[test]
 fn ptxas_takes_what_every_emitter_writes() {
     let Some(ptxas) = require::ptxas() else { return };
-    for text in texts() {
-        check(&ptxas, &text, "sm_90");
+    for (target, text) in texts() {
+        check(&ptxas, &text, &target.to_string());
     }
 }
 
@@ -554,8 +559,8 @@ fn every_row_has_an_emitter() {
     let products = products();
     let words: BTreeSet<&str> = texts
         .iter()
-        .chain(products.iter().map(|(_, text)| text))
-        .flat_map(|text| text.lines())
+        .chain(&products)
+        .flat_map(|(_, text)| text.lines())
         .flat_map(|line| line.split([' ', ',', ';']).filter(|word| !word.is_empty()))
         .collect();
     let silent: Vec<&str> = table::forms()

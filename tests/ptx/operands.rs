@@ -54,6 +54,9 @@ impl Registers {
                 false => format!("[{}]", self.register("u64")),
             }];
         }
+        if operand == "_" {
+            return vec!["_".into()];
+        }
         if operand == "call" {
             return vec!["f".into()];
         }

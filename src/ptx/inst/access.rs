@@ -122,8 +122,8 @@ macro_rules! accesses {
 /// Defines the atomic operations of a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory and
-        /// device scope elsewhere: `counter.atomic().add(1)`,
+        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory, cluster
+        /// scope in that of the cluster, and device scope elsewhere: `counter.atomic().add(1)`,
         /// `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
         $(#[doc = $safety])?
         #[doc(alias = "atom")]
@@ -133,7 +133,7 @@ macro_rules! atomics {
         }
 
         /// Returns the atomic operations on the element that return no result. By default, they are relaxed, with block scope
-        /// in shared memory and device scope elsewhere: `sum.reduction().add(x)`.
+        /// in shared memory, cluster scope in that of the cluster, and device scope elsewhere: `sum.reduction().add(x)`.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]

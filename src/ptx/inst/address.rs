@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use crate::ptx::{
     checked::CheckedPtr,
-    ptr::{Access, Const, Generic, Global, Local, Ptr, Readable, Shared, Space},
+    ptr::{Access, Const, Generic, Global, Local, Ptr, Readable, Shared, SharedCluster, Space},
     types::Element,
     val::Val,
 };
@@ -92,16 +92,22 @@ macro_rules! windows {
 
 windows! { Global Local Const }
 
-impl GenericWindow for Shared {
-    #[track_caller]
-    fn narrow(address: Val<'_, u64>) -> Val<'_, u32> {
-        address.cast()
-    }
-    #[track_caller]
-    fn widen(address: Val<'_, u32>) -> Val<'_, u64> {
-        address.cast()
-    }
+macro_rules! narrow_windows {
+    ($($space:ident)*) => {$(
+        impl GenericWindow for $space {
+            #[track_caller]
+            fn narrow(address: Val<'_, u64>) -> Val<'_, u32> {
+                address.cast()
+            }
+            #[track_caller]
+            fn widen(address: Val<'_, u32>) -> Val<'_, u64> {
+                address.cast()
+            }
+        }
+    )*};
 }
+
+narrow_windows! { Shared SharedCluster }
 
 impl<'k, T: Element, S: GenericWindow, A: Access> Ptr<'k, T, S, A> {
     /// Returns the equivalent generic address.

@@ -6,12 +6,12 @@ use super::order::{MemoryScope, Order};
 use crate::ptx::{
     checked::CheckedPtr,
     operand::Operand,
-    ptr::{Generic, Global, ReadWrite, Shared, Space},
+    ptr::{Generic, Global, ReadWrite, Shared, SharedCluster, Space},
     types::{Element, Scalar, bf16, bf16x2, f16, f16x2},
     val::Val,
 };
 
-/// A space with atomic operations: global, shared, generic.
+/// A space with atomic operations: global, shared (of the block or the cluster), generic.
 pub trait AtomicSpace: Space {
     /// The default scope; if `None`, the device.
     #[doc(hidden)]
@@ -21,6 +21,9 @@ pub trait AtomicSpace: Space {
 impl AtomicSpace for Global {}
 impl AtomicSpace for Shared {
     const MEMORY_SCOPE: Option<MemoryScope> = Some(MemoryScope::Cta);
+}
+impl AtomicSpace for SharedCluster {
+    const MEMORY_SCOPE: Option<MemoryScope> = Some(MemoryScope::Cluster);
 }
 impl AtomicSpace for Generic {}
 
@@ -110,7 +113,7 @@ pub struct Reduction<'k, T: Element, S: Space> {
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
     /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block
-    /// scope in shared memory and device scope elsewhere. Out of bounds, they have no effect and return 0.
+    /// scope in shared memory, cluster scope in that of the cluster, and device scope elsewhere. Out of bounds, they have no effect and return 0.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }

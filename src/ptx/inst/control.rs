@@ -1,6 +1,11 @@
-//! Ending, stopping and pausing a thread: `exit`, `trap`, `brkpt`, `nanosleep`.
+//! Ending, stopping and pausing a thread: `exit`, `trap`, `brkpt`, `nanosleep`; registers and dependent launches: `setmaxnreg`,
+//! `griddepcontrol`.
 
-use crate::ptx::{kernel::Builder, val::Val};
+use crate::ptx::{
+    kernel::Builder,
+    operand::{Immediate, Operand},
+    val::Val,
+};
 
 impl<'k> Builder<'k> {
     /// Ends the thread.
@@ -25,5 +30,62 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn nanosleep(self, nanoseconds: impl Into<Val<'k, u32>>) {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);
+    }
+
+    /// Increases the registers of each thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until
+    /// they are available. The kernel must declare [`max_registers`](Self::max_registers), or its block and
+    /// [`min_blocks`](Self::min_blocks), because ptxas ignores the instruction otherwise. Requires sm_90a.
+    #[doc(alias = "setmaxnreg.inc")]
+    #[track_caller]
+    pub fn setmaxnreg_inc(self, registers: u32) {
+        self.setmaxnreg("inc", registers);
+    }
+
+    /// Decreases the registers of each thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, under the same
+    /// condition as [`setmaxnreg_inc`](Self::setmaxnreg_inc).
+    #[doc(alias = "setmaxnreg.dec")]
+    #[track_caller]
+    pub fn setmaxnreg_dec(self, registers: u32) {
+        self.setmaxnreg("dec", registers);
+    }
+
+    #[track_caller]
+    fn setmaxnreg(self, direction: &str, registers: u32) {
+        if !(24..=256).contains(&registers) || !registers.is_multiple_of(8) {
+            self.refuse(format!("setmaxnreg: expected a multiple of 8 from 24 to 256, found {registers}"));
+            return;
+        }
+        if !self.has_register_budget() {
+            self.refuse(
+                "setmaxnreg requires the number of registers at the start: call `max_registers`, or `block` and `min_blocks`, first"
+                    .into(),
+            );
+        }
+        let count = Operand::Imm(Immediate::new(registers));
+        self.emit(format_args!("setmaxnreg.{direction}.sync.aligned.u32"), &[count]);
+    }
+
+    /// Returns whether the kernel declares what determines its registers at the start; otherwise, ptxas ignores `setmaxnreg`.
+    fn has_register_budget(self) -> bool {
+        let entry = &self.body().entry;
+        let threads = entry.block.or(entry.max_block);
+        entry.max_registers.is_some() || threads.is_some() && entry.min_blocks.is_some()
+    }
+
+    /// Waits until the grids that this one depends on are complete and their writes are visible; returns immediately if the
+    /// launch is not a dependent one. Requires sm_90.
+    #[doc(alias = "griddepcontrol.wait")]
+    #[doc(alias = "cudaGridDependencySynchronize")]
+    #[track_caller]
+    pub fn griddepcontrol_wait(self) {
+        self.emit(format_args!("griddepcontrol.wait"), &[]);
+    }
+
+    /// Allows dependent grids to start once all blocks have called this or ended. Requires sm_90.
+    #[doc(alias = "griddepcontrol.launch_dependents")]
+    #[doc(alias = "cudaTriggerProgrammaticLaunchCompletion")]
+    #[track_caller]
+    pub fn griddepcontrol_launch_dependents(self) {
+        self.emit(format_args!("griddepcontrol.launch_dependents"), &[]);
     }
 }

@@ -64,8 +64,29 @@ impl<'k> Cluster<'k> {
     #[doc(alias = "barrier.cluster")]
     #[track_caller]
     pub fn sync(self) {
-        self.k.require_uniform(self, "barrier.cluster");
+        self.arrive();
+        self.wait();
+    }
+
+    /// Arrives at the barrier of the cluster without waiting. Earlier writes are visible to threads that then
+    /// [`wait`](Self::wait).
+    #[doc(alias = "barrier.cluster.arrive")]
+    #[track_caller]
+    pub fn arrive(self) {
         self.k.emit(format_args!("barrier.cluster.arrive.aligned"), &[]);
+    }
+
+    /// Arrives like [`arrive`](Self::arrive), without ordering earlier accesses.
+    #[doc(alias = "barrier.cluster.arrive.relaxed")]
+    #[track_caller]
+    pub fn arrive_relaxed(self) {
+        self.k.emit(format_args!("barrier.cluster.arrive.relaxed.aligned"), &[]);
+    }
+
+    /// Waits until all threads of the cluster have arrived.
+    #[doc(alias = "barrier.cluster.wait")]
+    #[track_caller]
+    pub fn wait(self) {
         self.k.emit(format_args!("barrier.cluster.wait.aligned"), &[]);
     }
 }

@@ -12,6 +12,7 @@ mod half;
 mod integer;
 mod logic;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod mma;
 mod sync;
@@ -41,6 +42,7 @@ const SM_80: Features = Features::AMPERE;
 const SM_89: Features = Features::FP8;
 const SM_90: Features = Features::HOPPER;
 const SM_100: Features = Features::BLACKWELL;
+const SETMAXNREG: Features = Features::SETMAXNREG;
 const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
 
 /// Chapters of the manual's instruction set.
@@ -57,6 +59,7 @@ pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Warp-Level Matrix", matrix::FORMS),
     ("Warp-Level Matrix Multiply-Accumulate", mma::FORMS),
     ("Parallel Synchronization and Communication", sync::FORMS),
+    ("mbarrier", mbarrier::FORMS),
     ("Atomic Memory Operations", atomic::FORMS),
     ("Control Flow", control::FLOW),
     ("Calls", call::FORMS),

@@ -90,6 +90,9 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "st" | "red" | "bra" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "barrier" | "membar"
         | "fence" | "prefetch" | "stmatrix" | "cp" | "call" | "wgmma" | "setmaxnreg" | "griddepcontrol"
         | "discard" | "applypriority" => Absent,
+        "mbarrier" if matches!(second, "init" | "inval" | "expect_tx" | "complete_tx") => Absent,
+        // Arrivals at barriers of other blocks return no state.
+        "mbarrier" if mnemonic.contains(".shared::cluster") => Absent,
         "bar" if second == "red" => Barrier,
         "bar" => Absent,
         "ld" => match second {
@@ -100,6 +103,8 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         },
         // The carry is not an operand.
         "addc" | "subc" | "madc" => Varies,
+        // The rank of the block that owns an address of the block itself differs between blocks.
+        "getctarank" => Varies,
         "atom" | "ldmatrix" | "movmatrix" | "mma" | "activemask" | "mbarrier" => Varies,
         "shfl" => Shuffle { from_lane: mnemonic.contains(".idx") },
         "vote" | "redux" => Warp,
@@ -129,10 +134,10 @@ fn together(root: &str, second: &str, mnemonic: &str) -> Together {
             "arrive" => Together::Warp,
             _ => Together::Barrier,
         },
-        "barrier" if second == "cluster" => Together::Cluster,
+        "barrier" if second == "cluster" && mnemonic.contains(".aligned") => Together::Cluster,
         "shfl" | "vote" | "redux" | "match" | "elect" => Together::Mask,
         "wgmma" | "setmaxnreg" => Together::WarpGroup,
-        // `barrier.sync` and `barrier.arrive` count individual threads.
+        // `barrier.sync`, `barrier.arrive` and `barrier.cluster` count individual threads.
         _ if mnemonic.contains(".aligned") => Together::Warp,
         _ => Together::Any,
     }

@@ -1,7 +1,7 @@
 //! PTX ISA, "Control Flow Instructions", "Miscellaneous Instructions", "Special Registers", and directives that need
 //! a version.
 
-use super::{ANY, Form, SM_90, row};
+use super::{ANY, Form, SETMAXNREG, SM_90, row};
 
 #[rustfmt::skip]
 pub(super) static FLOW: &[Form] = &[
@@ -16,6 +16,7 @@ pub(super) static MISCELLANEOUS: &[Form] = &[
     //   mnemonic                                operands    PTX     needs  PTX ISA  Rust
     row("brkpt",                                 "",         (1, 0), ANY,   "brkpt").by("Builder::brkpt"),
     row("nanosleep.u32",                         "a:t",      (6, 3), ANY,   "nanosleep").by("Builder::nanosleep"),
+    row("setmaxnreg(.inc|.dec).sync.aligned.u32", "#24|232", (8, 0), SETMAXNREG, "setmaxnreg").by("Builder::setmaxnreg_inc, Builder::setmaxnreg_dec"),
     row("trap",                                  "",         (1, 0), ANY,   "trap").by("Builder::trap"),
 ];
 

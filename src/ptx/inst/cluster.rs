@@ -1,0 +1,148 @@
+//! Shared memory of other blocks of the cluster: `mapa`, `getctarank`, `st.async`, `red.async`, and barriers of the cluster
+//! whose threads arrive separately.
+
+use super::{
+    mbarrier::Mbarrier,
+    memory::{one_or_vector, vector},
+    reduce_op::ReduceOp,
+};
+use crate::ptx::{
+    kernel::Builder,
+    operand::Operand,
+    ptr::{Access, Generic, Ptr, Shared, SharedCluster, Writable},
+    types::Element,
+    val::Val,
+};
+
+impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
+    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running: a barrier of the
+    /// cluster before the first and after the last access ensures it.
+    #[doc(alias = "mapa")]
+    #[track_caller]
+    pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Ptr<'k, T, SharedCluster, A> {
+        let (k, base) = (self.kernel(), self.base());
+        let operands = [Operand::Reg(base.in_register(k)), rank.into().operand(k)];
+        self.in_space(k.result(format_args!("mapa.shared::cluster.u32"), &operands))
+    }
+
+    /// Returns the same address as one in the cluster's shared memory, without an instruction.
+    pub fn in_cluster(self) -> Ptr<'k, T, SharedCluster, A> {
+        self.in_space(self.base())
+    }
+}
+
+impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
+    /// Returns the same address, which must be in shared memory, in the block with rank `rank` of the cluster.
+    #[doc(alias = "mapa.u64")]
+    #[track_caller]
+    pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Self {
+        let (k, base) = (self.kernel(), self.base());
+        let operands = [Operand::Reg(base.in_register(k)), rank.into().operand(k)];
+        self.in_space(k.result(format_args!("mapa.u64"), &operands))
+    }
+
+    /// Returns the rank of the block whose shared memory contains the address.
+    #[doc(alias = "getctarank.u64")]
+    #[track_caller]
+    pub fn block_rank(self) -> Val<'k, u32> {
+        let k = self.kernel();
+        k.result(format_args!("getctarank.u64"), &[Operand::Reg(self.address().in_register(k))])
+    }
+}
+
+impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
+    /// Returns the rank of the block whose shared memory contains the address.
+    #[doc(alias = "getctarank")]
+    #[track_caller]
+    pub fn block_rank(self) -> Val<'k, u32> {
+        let k = self.kernel();
+        let address = Operand::Reg(self.address().in_register(k));
+        k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
+    }
+
+    /// Stores the element, of 32 or 64 bits, asynchronously, and then completes its bytes at `barrier`, which must be in the same
+    /// block as the element.
+    #[doc(alias = "st.async")]
+    #[track_caller]
+    pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
+    where
+        A: Writable,
+    {
+        self.store_values_async([value.into()], barrier);
+    }
+
+    /// Stores `N` adjacent elements, 2 or 4 and at most 16 bytes, like [`store_async`](Self::store_async). The address must be
+    /// known to be aligned to all of them.
+    #[doc(alias = "st.async.v4")]
+    #[track_caller]
+    pub fn store_vector_async<const N: usize>(
+        self,
+        values: [Val<'k, T::Reg>; N],
+        barrier: Mbarrier<'k, SharedCluster>,
+    ) where
+        A: Writable,
+    {
+        const { assert!(N == 2 || N == 4, "a vector store takes 2 or 4 elements") };
+        const { assert!(N as u32 * T::SIZE <= 16, "a vector has at most 16 bytes") };
+        self.store_values_async(values, barrier);
+    }
+
+    #[track_caller]
+    fn store_values_async<const N: usize>(
+        self,
+        values: [Val<'k, T::Reg>; N],
+        barrier: Mbarrier<'k, SharedCluster>,
+    ) {
+        const { assert!(T::SIZE == 4 || T::SIZE == 8, "st.async stores 32 or 64 bits") };
+        self.check_aligned(N as u32 * T::SIZE);
+        let k = self.kernel();
+        let registers = values.map(|value| Operand::Reg(value.in_register(k)));
+        let mnemonic =
+            format_args!("st.async.shared::cluster.mbarrier::complete_tx::bytes{}.{}", vector(N), T::MEM);
+        k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
+    }
+
+    /// Combines the element with `value` asynchronously, and then completes its bytes at `barrier`, which must be in the same
+    /// block as the element. Integers of 32 bits; `u64` and `i64` can be added.
+    #[doc(alias = "red.async")]
+    #[track_caller]
+    pub fn reduce_async(
+        self,
+        op: ReduceOp,
+        value: impl Into<Val<'k, T::Reg>>,
+        barrier: Mbarrier<'k, SharedCluster>,
+    ) where
+        A: Writable,
+    {
+        let k = self.kernel();
+        let instruction = "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes";
+        if let Some(mnemonic) = op.checked::<T>(k, instruction) {
+            let value = Operand::Reg(value.into().in_register(k));
+            k.emit(format_args!("{mnemonic}"), &[self.operand(), value, barrier.pointer().operand()]);
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Arrives at the barrier of the cluster without waiting, in warps whose lanes may have diverged; every thread of the
+    /// cluster arrives once. Earlier writes are visible after the wait.
+    #[doc(alias = "barrier.cluster.arrive")]
+    #[track_caller]
+    pub fn barrier_cluster_arrive(self) {
+        self.emit(format_args!("barrier.cluster.arrive"), &[]);
+    }
+
+    /// Arrives like [`barrier_cluster_arrive`](Self::barrier_cluster_arrive), without ordering earlier accesses.
+    #[doc(alias = "barrier.cluster.arrive.relaxed")]
+    #[track_caller]
+    pub fn barrier_cluster_arrive_relaxed(self) {
+        self.emit(format_args!("barrier.cluster.arrive.relaxed"), &[]);
+    }
+
+    /// Waits until all threads of the cluster have arrived, in warps whose lanes may have diverged.
+    #[doc(alias = "barrier.cluster.wait")]
+    #[track_caller]
+    pub fn barrier_cluster_wait(self) {
+        self.emit(format_args!("barrier.cluster.wait"), &[]);
+    }
+}

@@ -1,0 +1,361 @@
+//! Barriers in shared memory: `mbarrier` (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
+
+use std::{fmt, panic::Location};
+
+use super::order::MemoryScope;
+use crate::ptx::{
+    Features,
+    kernel::Builder,
+    operand::Operand,
+    ptr::{Ptr, Shared, SharedCluster, Space},
+    types::Scalar,
+    val::Val,
+};
+
+/// A barrier in shared memory, `mbarrier`, which threads and asynchronous copies complete in phases.
+///
+/// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases
+/// alternate between parity 0 and 1: a wait for parity `p` returns once the current phase has another parity, so the first
+/// phase is awaited with 0. Allocated by [`Builder::mbarriers`]; `S` is [`SharedCluster`] for the barrier of another block, from
+/// [`in_block`](Self::in_block), on which threads can arrive but not wait. Requires sm_80; copies and clusters require sm_90.
+///
+/// By default, arrivals are `.release` and waits `.acquire`, with block scope; [`relaxed`](Self::relaxed) and
+/// [`scope`](Self::scope) return the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
+///
+/// ```
+/// use warpwright::prelude::*;
+///
+/// let kernel = Kernel::<(Out<u32>,)>::build("handoff(out)", Target::SM_90, |k, (out,)| {
+///     let block = k.block([64]);
+///     k.grid([1]);
+///     let (out, cell) = (k.slice(out, 32), k.shared::<u32>(32));
+///     let full = k.mbarriers(1);
+///     k.if_(block.thread().eq(0), || full.init(32));
+///     block.sync();
+///     k.if_else(
+///         block.thread().lt(32),
+///         || {
+///             cell.at(block.thread()).store(block.thread() * 2);
+///             full.arrive();
+///         },
+///         || {
+///             full.wait(0);
+///             let i = block.thread() - 32;
+///             out.at(i).store(cell.at(31 - i).load());
+///         },
+///     );
+/// })?;
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+#[doc(alias = "cuda::barrier")]
+#[doc(alias = "semaphore")]
+pub struct Mbarrier<'k, S: Space = Shared> {
+    at: Ptr<'k, u64, S>,
+    relaxed: bool,
+    scope: Option<MemoryScope>,
+}
+
+impl<S: Space> Clone for Mbarrier<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Space> Copy for Mbarrier<'_, S> {}
+
+impl<S: Space> fmt::Debug for Mbarrier<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mbarrier({:?})", self.at)
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Allocates `count` adjacent barriers in shared memory and returns the first; [`Mbarrier::at`] returns the others. A thread
+    /// must [`init`](Mbarrier::init) each before any thread uses it.
+    #[track_caller]
+    pub fn mbarriers(self, count: u32) -> Mbarrier<'k> {
+        Mbarrier::new(self.shared_aligned::<u64>(count, 8))
+    }
+
+    /// Returns the number of arrivals that the phase of `state` still expected.
+    #[doc(alias = "mbarrier.pending_count")]
+    #[track_caller]
+    pub fn mbarrier_pending_count(self, state: Val<'k, u64>) -> Val<'k, u32> {
+        self.result(format_args!("mbarrier.pending_count.b64"), &[state.operand(self)])
+    }
+}
+
+impl<'k, S: Space> Mbarrier<'k, S> {
+    pub(super) fn new(at: Ptr<'k, u64, S>) -> Self {
+        Self { at, relaxed: false, scope: None }
+    }
+
+    /// Returns barrier `index` of the array that starts here.
+    #[track_caller]
+    pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
+        Self { at: self.at.at(index), ..self }
+    }
+
+    /// Returns the address.
+    pub fn pointer(self) -> Ptr<'k, u64, S> {
+        self.at
+    }
+
+    /// Returns the barrier with operations that do not order the thread's other accesses: `.relaxed`.
+    #[must_use]
+    #[doc(alias = ".relaxed")]
+    pub fn relaxed(self) -> Self {
+        Self { relaxed: true, ..self }
+    }
+
+    /// Returns the barrier with operations that order accesses for these threads: those of the block or the cluster. Any other
+    /// scope is rejected.
+    #[must_use]
+    #[track_caller]
+    pub fn scope(self, scope: MemoryScope) -> Self {
+        if !matches!(scope, MemoryScope::Cta | MemoryScope::Cluster) {
+            self.at
+                .kernel()
+                .refuse(format!("expected the scope of an mbarrier, Cta or Cluster, found {scope:?}"));
+        }
+        Self { scope: Some(scope), ..self }
+    }
+
+    /// Increases the number of bytes that the current phase expects.
+    #[doc(alias = "mbarrier.expect_tx")]
+    #[track_caller]
+    pub fn expect_tx(self, bytes: impl Into<Val<'k, u32>>) {
+        self.transaction("expect_tx", bytes.into());
+    }
+
+    /// Simulates the completion of `bytes` bytes of asynchronous copies, without a copy.
+    #[doc(alias = "mbarrier.complete_tx")]
+    #[track_caller]
+    pub fn complete_tx(self, bytes: impl Into<Val<'k, u32>>) {
+        self.transaction("complete_tx", bytes.into());
+    }
+
+    #[track_caller]
+    fn transaction(self, operation: &str, bytes: Val<'k, u32>) {
+        let k = self.at.kernel();
+        // Transactions are always relaxed.
+        let (order, scope) = match self.scope {
+            Some(scope) => (".relaxed", scope.suffix()),
+            None => ("", ""),
+        };
+        let mnemonic = format_args!("mbarrier.{operation}{order}{scope}{}.b64", S::PTX);
+        k.emit(mnemonic, &[self.at.operand(), bytes.operand(k)]);
+    }
+
+    /// Returns the qualifiers of an operation whose default order is `order`.
+    fn qualifiers(self, order: &'static str) -> (&'static str, &'static str) {
+        match (self.relaxed, self.scope) {
+            (false, None) => ("", ""),
+            (false, Some(scope)) => (order, scope.suffix()),
+            (true, scope) => (".relaxed", scope.unwrap_or(MemoryScope::Cta).suffix()),
+        }
+    }
+}
+
+impl<'k> Mbarrier<'k> {
+    /// Returns the barrier at the same address in the block with rank `rank` of the cluster.
+    #[doc(alias = "mapa")]
+    #[track_caller]
+    pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Mbarrier<'k, SharedCluster> {
+        let Self { at, relaxed, scope } = self;
+        Mbarrier { at: at.in_block(rank), relaxed, scope }
+    }
+
+    /// Initializes the barrier for phases of `arrivals` arrivals, 1 to 2²⁰ − 1. One thread initializes it; the others may
+    /// use it after a barrier of the block, those of other blocks and the async proxy after
+    /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
+    #[doc(alias = "mbarrier.init")]
+    #[track_caller]
+    pub fn init(self, arrivals: impl Into<Val<'k, u32>>) {
+        let k = self.at.kernel();
+        k.emit(format_args!("mbarrier.init.shared.b64"), &[self.at.operand(), arrivals.into().operand(k)]);
+    }
+
+    /// Ends the use of the barrier, whose memory may then be used for other purposes.
+    #[doc(alias = "mbarrier.inval")]
+    #[track_caller]
+    pub fn invalidate(self) {
+        self.at.kernel().emit(format_args!("mbarrier.inval.shared.b64"), &[self.at.operand()]);
+    }
+
+    /// Arrives when all `cp.async` copies that this thread has started are complete. The arrival is not counted among those of
+    /// [`init`](Self::init).
+    #[doc(alias = "cp.async.mbarrier.arrive")]
+    #[track_caller]
+    pub fn arrive_after_copies(self) {
+        self.at.kernel().emit(format_args!("cp.async.mbarrier.arrive.shared.b64"), &[self.at.operand()]);
+    }
+
+    /// Arrives like [`arrive_after_copies`](Self::arrive_after_copies); the arrival is counted among those of
+    /// [`init`](Self::init).
+    #[doc(alias = "cp.async.mbarrier.arrive.noinc")]
+    #[track_caller]
+    pub fn arrive_after_copies_counted(self) {
+        let k = self.at.kernel();
+        k.emit(format_args!("cp.async.mbarrier.arrive.noinc.shared.b64"), &[self.at.operand()]);
+    }
+
+    #[track_caller]
+    fn arrival(self, operation: &str, space: &str, operand: Option<Val<'k, u32>>) -> Val<'k, u64> {
+        let (k, (order, scope)) = (self.at.kernel(), self.qualifiers(".release"));
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 2>::new();
+        operands.push(self.at.operand());
+        operands.extend(operand.map(|operand| operand.operand(k)));
+        k.result(format_args!("mbarrier.{operation}{order}{scope}{space}.b64"), &operands)
+    }
+
+    #[track_caller]
+    fn poll<T: Scalar>(
+        self,
+        operation: &str,
+        phase: Val<'k, T>,
+        limit: Option<Val<'k, u32>>,
+    ) -> Val<'k, bool> {
+        let (k, (order, scope)) = (self.at.kernel(), self.qualifiers(".acquire"));
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 3>::new();
+        operands.extend([self.at.operand(), phase.operand(k)]);
+        operands.extend(limit.map(|limit| limit.operand(k)));
+        k.result(format_args!("mbarrier.{operation}{order}{scope}.shared.b64"), &operands)
+    }
+
+    /// Returns whether the phase of `state`, from an arrival, is complete.
+    #[doc(alias = "mbarrier.test_wait")]
+    #[track_caller]
+    pub fn test_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
+        self.poll("test_wait", state, None)
+    }
+
+    /// Returns whether the phase of this parity, the current or the previous one, is complete.
+    #[doc(alias = "mbarrier.test_wait.parity")]
+    #[track_caller]
+    pub fn test_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
+        self.poll("test_wait.parity", parity.into(), None)
+    }
+
+    /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether
+    /// it is complete. Requires sm_90.
+    #[doc(alias = "mbarrier.try_wait")]
+    #[track_caller]
+    pub fn try_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
+        self.poll("try_wait", state, None)
+    }
+
+    /// Waits like [`try_wait`](Self::try_wait), for about `nanoseconds` at most.
+    #[track_caller]
+    pub fn try_wait_for(self, state: Val<'k, u64>, nanoseconds: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
+        self.poll("try_wait", state, Some(nanoseconds.into()))
+    }
+
+    /// Suspends the thread until the phase of this parity is complete or a system-dependent time has passed, and returns
+    /// whether it is complete. Requires sm_90.
+    #[doc(alias = "mbarrier.try_wait.parity")]
+    #[track_caller]
+    pub fn try_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
+        self.poll("try_wait.parity", parity.into(), None)
+    }
+
+    /// Waits like [`try_wait_parity`](Self::try_wait_parity), for about `nanoseconds` at most.
+    #[track_caller]
+    pub fn try_wait_parity_for(
+        self,
+        parity: impl Into<Val<'k, u32>>,
+        nanoseconds: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, bool> {
+        self.poll("try_wait.parity", parity.into(), Some(nanoseconds.into()))
+    }
+
+    /// Waits until the phase of this parity is complete: a loop of `try_wait`, or of `test_wait` before sm_90.
+    #[doc(alias = "mbarrier.try_wait")]
+    #[track_caller]
+    pub fn wait(self, parity: impl Into<Val<'k, u32>>) {
+        let (k, parity) = (self.at.kernel(), parity.into());
+        let suspends = k.target().features().contains(Features::HOPPER);
+        let operation = if suspends { "try_wait.parity" } else { "test_wait.parity" };
+        k.located(Location::caller(), || k.loop_(|l| l.break_if(self.poll(operation, parity, None))));
+    }
+}
+
+/// Defines the arrivals of a barrier: of this block with the state as result, or of another block without.
+macro_rules! arrivals {
+    ($space:ident, $counted:literal $(, $state:ty)?) => {
+        impl<'k> Mbarrier<'k, $space> {
+            /// Arrives.
+            #[doc(alias = "mbarrier.arrive")]
+            #[track_caller]
+            pub fn arrive(self) $(-> $state)? {
+                self.arrival("arrive", $space::PTX, None)
+            }
+
+            /// Arrives `count` times. Requires sm_90.
+            #[doc(alias = "mbarrier.arrive")]
+            #[track_caller]
+            pub fn arrive_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
+                self.arrival("arrive", $counted, Some(count.into()))
+            }
+
+            /// Increases the number of expected bytes, and arrives. Requires sm_90.
+            #[doc(alias = "mbarrier.arrive.expect_tx")]
+            #[track_caller]
+            pub fn arrive_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {
+                self.arrival("arrive.expect_tx", $space::PTX, Some(bytes.into()))
+            }
+
+            /// Arrives for the last time: all later phases expect one arrival fewer.
+            #[doc(alias = "mbarrier.arrive_drop")]
+            #[track_caller]
+            pub fn arrive_drop(self) $(-> $state)? {
+                self.arrival("arrive_drop", $space::PTX, None)
+            }
+
+            /// Arrives `count` times, and all later phases expect `count` arrivals fewer. Requires sm_90.
+            #[doc(alias = "mbarrier.arrive_drop")]
+            #[track_caller]
+            pub fn arrive_drop_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
+                self.arrival("arrive_drop", $counted, Some(count.into()))
+            }
+
+            /// Increases the number of expected bytes, and arrives for the last time. Requires sm_90.
+            #[doc(alias = "mbarrier.arrive_drop.expect_tx")]
+            #[track_caller]
+            pub fn arrive_drop_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {
+                self.arrival("arrive_drop.expect_tx", $space::PTX, Some(bytes.into()))
+            }
+        }
+    };
+}
+
+// With a count, a spelling of its own: the instruction table explains why.
+arrivals! { Shared, ".shared::cta", Val<'k, u64> }
+arrivals! { SharedCluster, ".shared::cluster" }
+
+impl<'k> Mbarrier<'k> {
+    /// Arrives `count` times, fewer than the phase expects: the arrival must not complete the phase.
+    #[doc(alias = "mbarrier.arrive.noComplete")]
+    #[track_caller]
+    pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {
+        self.arrival("arrive.noComplete", ".shared", Some(count.into()))
+    }
+
+    /// Arrives like [`arrive_no_complete`](Self::arrive_no_complete), and all later phases expect `count` arrivals fewer.
+    #[doc(alias = "mbarrier.arrive_drop.noComplete")]
+    #[track_caller]
+    pub fn arrive_drop_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {
+        self.arrival("arrive_drop.noComplete", ".shared", Some(count.into()))
+    }
+}
+
+impl<'k> Mbarrier<'k, SharedCluster> {
+    #[track_caller]
+    fn arrival(self, operation: &str, space: &str, operand: Option<Val<'k, u32>>) {
+        let (k, (order, scope)) = (self.at.kernel(), self.qualifiers(".release"));
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 3>::new();
+        operands.extend([Operand::Name("_"), self.at.operand()]);
+        operands.extend(operand.map(|operand| operand.operand(k)));
+        k.emit(format_args!("mbarrier.{operation}{order}{scope}{space}.b64"), &operands);
+    }
+}

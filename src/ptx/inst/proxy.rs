@@ -1,0 +1,92 @@
+//! Fences between the proxies through which threads and asynchronous copies access memory (PTX ISA, "membar, fence", "Proxies").
+
+use super::order::MemoryScope;
+use crate::ptx::kernel::Builder;
+
+/// The memory whose accesses `fence.proxy.async` orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProxySpace {
+    /// All memory.
+    All,
+    /// Global memory.
+    Global,
+    /// Shared memory of the block.
+    Shared,
+    /// Shared memory of the cluster.
+    SharedCluster,
+}
+
+impl ProxySpace {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Global => ".global",
+            Self::Shared => ".shared::cta",
+            Self::SharedCluster => ".shared::cluster",
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Makes this thread's [initializations](crate::ptx::Mbarrier::init) of barriers visible to the cluster and to asynchronous
+    /// copies. Requires sm_90.
+    #[doc(alias = "fence.mbarrier_init")]
+    #[track_caller]
+    pub fn fence_mbarrier_init(self) {
+        self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
+    }
+
+    /// Orders this thread's ordinary accesses with accesses of the async proxy: before bulk copies or `wgmma` read what the
+    /// thread has stored, for example. Requires sm_90.
+    #[doc(alias = "fence.proxy.async")]
+    #[track_caller]
+    pub fn fence_proxy_async(self, space: ProxySpace) {
+        self.emit(format_args!("fence.proxy.async{}", space.suffix()), &[]);
+    }
+
+    /// Orders accesses to the same memory through different virtual addresses.
+    #[doc(alias = "fence.proxy.alias")]
+    #[track_caller]
+    pub fn fence_proxy_alias(self) {
+        self.emit(format_args!("fence.proxy.alias"), &[]);
+    }
+
+    /// Orders this thread's changes to a tensor map before a later acquire of the map in `scope`. Requires sm_90.
+    #[doc(alias = "fence.proxy.tensormap::generic.release")]
+    #[track_caller]
+    pub fn fence_proxy_tensormap_release(self, scope: MemoryScope) {
+        self.emit(format_args!("fence.proxy.tensormap::generic.release{}", scope.suffix()), &[]);
+    }
+
+    /// Acquires with cluster scope, for shared memory of the cluster only. Requires sm_90.
+    #[doc(alias = "fence.acquire.sync_restrict")]
+    #[track_caller]
+    pub fn fence_acquire_restricted(self) {
+        self.emit(format_args!("fence.acquire.sync_restrict::shared::cluster.cluster"), &[]);
+    }
+
+    /// Releases with cluster scope, for shared memory of the block only. Requires sm_90.
+    #[doc(alias = "fence.release.sync_restrict")]
+    #[track_caller]
+    pub fn fence_release_restricted(self) {
+        self.emit(format_args!("fence.release.sync_restrict::shared::cta.cluster"), &[]);
+    }
+
+    /// Acquires like [`fence_acquire_restricted`](Self::fence_acquire_restricted), and orders ordinary accesses with those of the
+    /// async proxy. Requires sm_90.
+    #[doc(alias = "fence.proxy.async::generic.acquire.sync_restrict")]
+    #[track_caller]
+    pub fn fence_proxy_async_acquire_restricted(self) {
+        let mnemonic = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
+        self.emit(format_args!("{mnemonic}"), &[]);
+    }
+
+    /// Releases like [`fence_release_restricted`](Self::fence_release_restricted), and orders ordinary accesses with those of the
+    /// async proxy. Requires sm_90.
+    #[doc(alias = "fence.proxy.async::generic.release.sync_restrict")]
+    #[track_caller]
+    pub fn fence_proxy_async_release_restricted(self) {
+        let mnemonic = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster";
+        self.emit(format_args!("{mnemonic}"), &[]);
+    }
+}

@@ -1,0 +1,64 @@
+//! The operations of asynchronous reductions: `red.async`, `cp.reduce.async.bulk`.
+
+use crate::ptx::{kernel::Builder, table, types::Element};
+
+/// The operation by which an asynchronous reduction combines an element of memory with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceOp {
+    /// The sum.
+    Add,
+    /// The minimum.
+    Min,
+    /// The maximum.
+    Max,
+    /// The element plus 1, or 0 if the element is at least the value.
+    Inc,
+    /// The element minus 1, or the value if the element is 0 or greater than the value.
+    Dec,
+    /// The bitwise and.
+    And,
+    /// The bitwise or.
+    Or,
+    /// The bitwise exclusive or.
+    Xor,
+}
+
+impl ReduceOp {
+    /// All operations.
+    pub const ALL: [Self; 8] =
+        [Self::Add, Self::Min, Self::Max, Self::Inc, Self::Dec, Self::And, Self::Or, Self::Xor];
+
+    /// Returns the name in PTX: `"add"`.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Inc => "inc",
+            Self::Dec => "dec",
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+        }
+    }
+
+    /// Returns `instruction` with the operation on elements of type `T`; if it does not exist, records an error.
+    #[track_caller]
+    pub(super) fn checked<T: Element>(self, k: Builder<'_>, instruction: &str) -> Option<String> {
+        let name = self.name();
+        let operation = match (self, T::NAME) {
+            (Self::And | Self::Or | Self::Xor, _) => format!("{name}.b{}", 8 * T::SIZE),
+            // In two's complement, the sum has the same bits; `.s64` does not exist.
+            (Self::Add, "i64") => "add.u64".into(),
+            (Self::Add, "f16" | "bf16") => format!("add.noftz.{}", T::NAME),
+            (_, "f16" | "bf16") => format!("{name}.{}", T::NAME),
+            _ => format!("{name}.{}", T::MEM),
+        };
+        let mnemonic = format!("{instruction}.{operation}");
+        if table::find(&mnemonic).is_none() {
+            k.refuse(format!("`{instruction}` has no `{name}` of {}", T::NAME));
+            return None;
+        }
+        Some(mnemonic)
+    }
+}
