@@ -11,6 +11,7 @@ mod facts;
 mod flow;
 mod fold;
 mod function;
+mod in_place;
 mod index;
 mod inst;
 mod kernel;
@@ -60,7 +61,7 @@ pub use ptr::{
 };
 pub use raw::{Raw, RawOperand};
 pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
-pub(crate) use scope::{quotient, remainder};
+pub(crate) use scope::{quotient, remainder, shuffle};
 pub use slice::Slice;
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};

@@ -37,8 +37,8 @@ mod tiled_mma;
 mod walk;
 
 pub use construct::SharedLayout;
-pub(crate) use copy::copy_issued;
 pub use copy::{copy, copy_if};
+pub(crate) use copy::{copy_issued, copy_or};
 pub use element::{Arithmetic, FloatElement, TensorElement};
 pub(crate) use element::{SUBTILE_SIDE, splat, splat_value};
 pub use elementwise::{Elements, ReadElements, WriteElements, axpby, fill, sum, transform};

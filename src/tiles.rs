@@ -5,22 +5,35 @@
 //! checked by the type system.
 #![forbid(unsafe_code)]
 
+mod convert;
 mod element;
 mod fill;
 mod gl;
 mod maps;
 mod mma;
+mod operand;
+mod operators;
 mod pipeline;
+mod reduce;
 mod register_copies;
+mod registers;
 mod rt;
 mod scope;
 mod st;
 mod swizzle;
+mod vector;
+mod vector_layout;
 
+pub use convert::Convert;
 pub use element::{Col, RegisterLayout, Row};
 pub use gl::{Gl, GlLayout, GlTile, col_major, row_major};
+pub use operand::Elementwise;
 pub use pipeline::{Filling, Pipeline, Sources, Stage, StageTiles};
+pub use reduce::Accumulate;
 pub use register_copies::Subtile;
+pub use registers::Distributed;
 pub use rt::{Fill, Rt};
 pub use st::{Allocate, Filled, Pending, St};
 pub use swizzle::{Auto, Plain, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128};
+pub use vector::{ColVec, RowVec, Rv};
+pub use vector_layout::{Aligned, Broadcast, Naive, Orthogonal, VectorLayout};

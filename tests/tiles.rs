@@ -16,5 +16,6 @@ mod tiles {
     mod mistakes;
     mod pipeline;
     mod shared;
+    mod softmax;
     mod tensor;
 }

@@ -4,6 +4,7 @@ mod along;
 mod check;
 mod error;
 mod owner;
+mod project;
 mod table;
 mod tiled;
 

@@ -14,6 +14,7 @@ use super::{
     entry::{Declaration, Entry},
     error::{BuildError, BuildErrorKind},
     facts::{self, Condition, Known, Numbered, Numbering, Order, RegFacts},
+    in_place::Latest,
     operand::Operand,
     raw,
     shared::Arena,
@@ -75,6 +76,10 @@ pub(crate) struct Body {
     pub(super) order: Order,
     pub(super) conditions: Vec<Condition>,
     pub(super) numbering: Numbering,
+    /// The latest instruction with a single result.
+    pub(super) latest: Option<Latest>,
+    /// The generation in which the next register of each class begins.
+    pub(super) next_writes: [u32; RegClass::ALL.len()],
     /// Registers that a later instruction bypassed.
     pub(super) bypassed: Vec<RegId>,
     labels: u32,
@@ -125,6 +130,8 @@ impl Body {
             order: Order::default(),
             conditions: Vec::new(),
             numbering: Numbering::default(),
+            latest: None,
+            next_writes: Default::default(),
             bypassed: Vec::new(),
             labels: 0,
             barriers: Vec::new(),
@@ -303,10 +310,13 @@ impl Body {
                     self.fail_if(divergence);
                 }
                 self.set_line(reg);
-                self.write(&text, Some(reg), operands, at);
-                if let Numbered::New(expression) = numbered {
-                    self.record(expression, reg);
+                let operand = self.write(&text, Some(reg), operands, at);
+                let mut expression = None;
+                if let Numbered::New(new) = numbered {
+                    self.record(new, reg);
+                    expression = Some(new);
                 }
+                self.latest = Some(Latest { reg, operand, end: self.entry.text.len(), expression });
                 reg
             }
         };
@@ -333,14 +343,14 @@ impl Body {
         }
     }
 
-    /// Writes the line of an instruction, with `result` before the other operands.
+    /// Writes the line of an instruction, with `result` before the other operands, and returns the position of the first one.
     fn write(
         &mut self,
         mnemonic: &str,
         result: Option<RegId>,
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
-    ) {
+    ) -> usize {
         let start = self.entry.text.len();
         self.begin_line(at);
         self.entry.text.push_str(mnemonic);
@@ -348,10 +358,12 @@ impl Body {
             operand.for_each_register(&mut |reg| self.count_use(reg));
         }
         let result = result.map(Operand::Reg);
+        let mut first = self.entry.text.len();
         for (i, operand) in result.iter().chain(operands).enumerate() {
             if i == 0 {
                 let column = self.entry.text.len() - start;
                 self.entry.text.push_str(&COLUMN[column.min(OPERAND_COLUMN - 1)..]);
+                first = self.entry.text.len();
             } else {
                 self.entry.text.push_str(", ");
             }
@@ -360,6 +372,7 @@ impl Body {
         self.entry.text.push(';');
         self.entry.instructions += 1;
         self.end_line(at);
+        first
     }
 
     /// Writes the indentation and the guard, if any.

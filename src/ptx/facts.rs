@@ -31,7 +31,7 @@ use chain::Origin;
 pub(super) use chain::Step;
 pub(super) use condition::{Compared, Condition};
 pub(crate) use integer::Known;
-pub(super) use numbering::{Numbered, Numbering, is_commutative, is_pure};
+pub(super) use numbering::{Numbered, Numbering, Unrecorded, is_commutative, is_pure};
 pub(crate) use order::Inside;
 pub(super) use order::Order;
 use order::TermId;
@@ -78,13 +78,14 @@ impl Body {
         let block = *self.open_blocks.last().unwrap_or(&0);
         let in_loop = *self.open_loops.last().unwrap_or(&0);
         self.uniform.fresh(class);
+        let writes = std::mem::take(&mut self.next_writes[class.index()]);
         let regs = &mut self.registers[class.index()];
         if regs.is_empty() {
             regs.reserve(COMMON_REGISTERS);
         }
         regs.push(RegFacts {
             block,
-            writes: 0,
+            writes,
             version: 0,
             shared: false,
             variable: false,
@@ -100,7 +101,15 @@ impl Body {
             special: None,
             in_loop,
         });
-        RegId { class, index: regs.len() as u32 - 1, writes: 0 }
+        RegId { class, index: regs.len() as u32 - 1, writes }
+    }
+
+    /// Removes the latest register of its class, whose instruction has another result now. The next one has its number, and
+    /// rejects older handles.
+    pub(super) fn remove_latest(&mut self, reg: RegId) {
+        let removed = self.registers[reg.class.index()].pop();
+        self.next_writes[reg.class.index()] = removed.map_or(0, |facts| facts.writes + 1);
+        self.uniform.remove_latest(reg.class);
     }
 
     /// Returns a fresh register, defined outside of the innermost open block, which is a branch.

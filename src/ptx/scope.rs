@@ -26,6 +26,7 @@ use super::{kernel::Builder, types::Scalar, uniform::Uniformity, val::Val};
 
 pub use block::Block;
 pub use cluster::Cluster;
+pub(crate) use exchange::shuffle;
 pub use lane::Lane;
 pub use reduce::Reducible;
 pub use warps::{Warp, WarpGroup, Warps};

@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use super::{
     element::TensorElement,
+    fragment::Fragment,
     matrix_moves::{Direction, move_matrices},
     moves::{Move, Widths, plan},
     predicate::{Predicates, both},
@@ -62,6 +63,14 @@ pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     })
 }
 
+/// Copies like [`copy`] to a fragment, and reads elements past the edges as `fill`.
+#[track_caller]
+pub(crate) fn copy_or<'k, T: TensorElement>(dst: &Fragment<'k, T>, src: &impl Source<'k, T>, fill: T) {
+    let (to, from) = (dst.destination(), src.source());
+    let how = How { fill: fill.to_mem_bits(), ..How::best(from.kernel()) };
+    transfer(to, from, None, &how);
+}
+
 /// Copies a thread's parts in the caller's order, like [`copy`], and returns whether the copy is asynchronous.
 #[track_caller]
 pub(crate) fn copy_issued<'k, T: TensorElement>(
@@ -85,12 +94,21 @@ pub(super) struct How {
     pub(super) always_asynchronous: bool,
     /// The operation, for errors.
     pub(super) what: String,
+    /// The bits of the element that is read past an edge.
+    pub(super) fill: u64,
 }
 
 impl How {
     pub(super) fn best(k: Builder<'_>) -> Self {
         let asynchronous = k.target().features().contains(Features::AMPERE).then_some(CpAsyncCache::Best);
-        Self { widest: 16, exactly: false, asynchronous, always_asynchronous: false, what: "copy".into() }
+        Self {
+            widest: 16,
+            exactly: false,
+            asynchronous,
+            always_asynchronous: false,
+            what: "copy".into(),
+            fill: 0,
+        }
     }
 }
 
@@ -166,9 +184,12 @@ pub(super) fn transfer<'k, T: TensorElement>(
             // Load directly into the fragment's registers.
             Some(words) => {
                 let exists = if keep { both(exists, condition) } else { exists };
-                from.read(&step, exists, keep, Some(words));
+                from.read(&step, exists, (!keep).then_some(how.fill), Some(words));
             }
-            None => loaded.push((from.read(&step, both(exists, condition), false, None), condition, step)),
+            None => {
+                let data = from.read(&step, both(exists, condition), Some(how.fill), None);
+                loaded.push((data, condition, step));
+            }
         }
     }
     if predicates.is_none() && !how.exactly && loaded.len() > 1 {

@@ -1,13 +1,12 @@
 //! Tensors and fragments as the sides of a copy.
 
 use super::{
-    element::TensorElement,
+    element::{TensorElement, splat},
     fragment::Fragment,
     memory::Tensor,
     moves::{Move, Place},
     offset::Offset,
     pending::Pending,
-    predicate::zero,
     space::TensorSpace,
     walk::Walk,
 };
@@ -172,19 +171,19 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Reads into the given registers, or fresh ones. If `condition` does not hold, the result is 0, or registers are
-    /// unchanged if `keep` is set.
+    /// Reads into the given registers, or fresh ones. If `condition` does not hold, each element has the bits `fill`; without
+    /// them, registers are unchanged.
     #[track_caller]
     pub(super) fn read(
         &mut self,
         step: &Move,
         condition: Val<'k, bool>,
-        keep: bool,
+        fill: Option<u64>,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
         match self {
-            Self::Global(walk) => walk.read(step, condition, keep, into),
-            Self::Shared(walk) => walk.read(step, condition, keep, into),
+            Self::Global(walk) => walk.read(step, condition, fill, into),
+            Self::Shared(walk) => walk.read(step, condition, fill, into),
             Self::Registers(fragment) => read_registers(fragment, step, condition, into),
         }
     }
@@ -248,19 +247,21 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         &mut self,
         step: &Move,
         condition: Val<'k, bool>,
-        keep: bool,
+        fill: Option<u64>,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
         let pointer = self.pointer_to(step.elements[0]);
         let k = pointer.kernel();
         let bytes = step.elements.len() as u32 * T::SIZE;
         if bytes < T::Word::BYTES {
-            return Data::Element(pointer.checked(condition).load_or(zero::<T>()));
+            let fill = T::Reg::from_bits(fill.unwrap_or(0));
+            return Data::Element(pointer.checked(condition).load_or(fill));
         }
         let words =
             into.unwrap_or_else(|| (0..bytes / T::Word::BYTES).map(|_| k.fresh(T::Word::CLASS)).collect());
-        if condition.as_constant() != Some(true) && !keep {
-            words.iter().for_each(|&word| k.move_into(word, Val::from(T::Word::from_bits(0))));
+        if let (None | Some(false), Some(fill)) = (condition.as_constant(), fill) {
+            let fill = Val::from(splat(T::from_mem_bits(fill)));
+            words.iter().for_each(|&word| k.move_into(word, fill));
         }
         pointer.load_words(&words, condition);
         Data::Registers(words)

@@ -114,6 +114,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
             asynchronous,
             always_asynchronous: asynchronous.is_some(),
             what: what.clone(),
+            fill: 0,
         };
         let asynchronous = match tiled.atom().kind() {
             CopyKind::Universal { bytes } => transfer(to, from, None, &how(bytes, None)),

@@ -1,5 +1,6 @@
 //! Register-tile layouts as types, and the (thread, value) layouts that they denote.
 
+use super::vector_layout::{Aligned, Orthogonal, VectorLayout};
 use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
     layout::TvLayout,
@@ -21,14 +22,26 @@ pub enum Col {}
 pub trait RegisterLayout: 'static {
     /// The layout as a value.
     const LAYOUT: TileLayout;
+    /// The layout of a vector with one element per row of such a tile.
+    type PerRow: VectorLayout;
+    /// The layout of a vector with one element per column of such a tile.
+    type PerCol: VectorLayout;
+    /// The layout of the same registers as a tile of the transposed matrix.
+    type Transposed: RegisterLayout<Transposed = Self>;
 }
 
 impl RegisterLayout for Row {
     const LAYOUT: TileLayout = TileLayout::Row;
+    type PerRow = Orthogonal;
+    type PerCol = Aligned;
+    type Transposed = Col;
 }
 
 impl RegisterLayout for Col {
     const LAYOUT: TileLayout = TileLayout::Col;
+    type PerRow = Aligned;
+    type PerCol = Orthogonal;
+    type Transposed = Row;
 }
 
 /// Returns the (lane, value) layout of a tile of `height`×`width` subtiles: [`rt_base`] repeated, subtiles in register order

@@ -2,6 +2,7 @@
 
 use super::{
     element::{Col, Row},
+    registers::Registers,
     rt::Rt,
 };
 use crate::{

@@ -22,7 +22,7 @@ use crate::{
 /// let stages = k.pipeline::<(St<bf16, 1, 1>,), 3>();
 /// let sum = stages.run(4, k.zeros::<Rt<bf16, 1, 1>>(),
 ///     |i, stage| stage.fill((a.tile(0, i),)),   // two stages ahead
-///     |sum, (tile,)| sum.add(&tile.load()));    // after the wait
+///     |sum, (tile,)| sum + tile.load());    // after the wait
 /// # drop(sum);
 /// # })?;
 /// # Ok::<(), warpwright::ptx::BuildError>(())

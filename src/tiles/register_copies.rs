@@ -3,48 +3,106 @@
 use std::{fmt, panic::Location};
 
 use super::{
+    convert::Convert,
     element::{RegisterLayout, register_layout},
     gl::GlTile,
+    registers::{Registers, words_of},
     rt::Rt,
     st::{Filled, Pending, St},
     swizzle::SharedSwizzle,
 };
 use crate::{
-    layout::IntTuple,
-    ptx::{ReadWrite, Readable, Shared, Val, Writable},
-    tensor::{Fragment, Tensor, TensorElement, copy},
+    layout::{IntTuple, Layout},
+    ptx::{ReadWrite, Readable, Scalar, Shared, Val, Writable},
+    tensor::{Fragment, Tensor, TensorElement, copy, copy_or},
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Loads a tile from global memory; elements past the matrix's edges are 0 and are not read.
+    /// Loads a tile from global memory; see [`GlTile::load`].
+    #[track_caller]
+    pub fn load<U: Convert<T>, A: Readable>(from: GlTile<'k, U, A>) -> Self {
+        from.load()
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
+    /// Loads a register tile, and converts its elements; elements past the matrix's edges are 0 and are not read.
     ///
     /// Each lane loads its own elements, with the widest accesses that are known to be aligned.
     #[track_caller]
-    pub fn load<A: Readable>(from: GlTile<'k, T, A>) -> Self {
-        let k = from.kernel();
+    pub fn load<U, const H: usize, const W: usize, L>(self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        self.load_filled(T::from_mem_bits(0))
+    }
+
+    /// Loads a register tile like [`load`](Self::load); elements past the matrix's edges are `fill`, such as −∞ before a maximum.
+    ///
+    /// Rejected when the kernel is built if the matrix's element type cannot represent `fill` exactly.
+    #[track_caller]
+    pub fn load_or<U, const H: usize, const W: usize, L>(self, fill: U) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        let exact = T::exactly(fill);
+        if exact.is_none() {
+            self.kernel().refuse(format!(
+                "expected a value that {} represents exactly to fill past the edges, found {fill:?}",
+                T::NAME
+            ));
+        }
+        self.load_filled(exact.unwrap_or(T::from_mem_bits(0)))
+    }
+
+    #[track_caller]
+    fn load_filled<U, const H: usize, const W: usize, L>(self, fill: T) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        let k = self.kernel();
         k.located(Location::caller(), || {
-            k.check_warp_tile(from.coordinates(), false);
-            let part = from
-                .tensor(Self::ROWS, Self::COLS)
-                .lane_part(&register_layout::<T, L>(H, W), k.lane().rank());
-            let tile = Self::uninitialized(k);
-            copy(&tile.fragment, &part);
-            tile
+            k.check_warp_tile(self.coordinates(), false);
+            // In the layout of the result, so that conversion moves nothing between lanes.
+            let layout = register_layout::<U, L>(H, W);
+            let whole = self.tensor(Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS);
+            let loaded = Fragment::<T>::uninitialized(k, &in_order(layout.values()), T::Word::CLASS);
+            copy_or(&loaded, &whole.lane_part(&layout, k.lane().rank()), fill);
+            let words = T::convert_words(&words_of(&loaded));
+            Rt::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
         })
     }
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a register tile; elements past the matrix's edges are not written.
+    /// Stores a register tile, and converts its elements; elements past the matrix's edges are not written.
     #[track_caller]
-    pub fn store<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+    pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Rt<'k, U, H, W, L>)
+    where
+        U: Convert<T>,
+        L: RegisterLayout,
+    {
         let k = tile.kernel();
         k.located(Location::caller(), || {
             k.check_warp_tile(self.coordinates(), true);
-            let whole = self.tensor(Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS);
-            copy(&whole.lane_part(&register_layout::<T, L>(H, W), k.lane().rank()), &tile.fragment);
+            let layout = register_layout::<U, L>(H, W);
+            let whole = self.tensor(Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS);
+            let converted = U::convert_words(&tile.words()).into_iter().map(|word| word.in_register(k));
+            let converted = Fragment::<T>::over(k, converted, in_order(layout.values()));
+            copy(&whole.lane_part(&layout, k.lane().rank()), &converted);
         });
     }
+}
+
+/// Returns the layout of a lane's values in register order.
+pub(super) fn in_order(values: i64) -> Layout {
+    Layout::new(values, 1).expect("the registers of a tile are few")
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {

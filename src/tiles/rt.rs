@@ -2,7 +2,11 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::element::{RegisterLayout, Row, register_layout};
+use super::{
+    element::{RegisterLayout, Row, register_layout},
+    register_copies::in_order,
+    registers::Registers,
+};
 use crate::{
     atoms::TileLayout,
     layout::{Element, Layout, Owner, TvError, TvLayout},
@@ -48,22 +52,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Returns the layout of a lane's values, in register order.
     fn values() -> Layout {
-        Layout::new((Self::REGISTERS * T::PER_WORD) as i64, 1).expect("the registers of a tile are few")
+        in_order((Self::REGISTERS * T::PER_WORD) as i64)
     }
 
     /// Returns a tile whose registers must all be written before it is read.
     #[track_caller]
     pub(super) fn uninitialized(k: Builder<'k>) -> Self {
         Self { fragment: Fragment::uninitialized(k, &Self::values(), T::Word::CLASS), layout: PhantomData }
-    }
-
-    /// Returns a tile that owns these registers.
-    pub(super) fn of_registers(k: Builder<'k>, registers: impl IntoIterator<Item = RegId>) -> Self {
-        Self { fragment: Fragment::over(k, registers, Self::values()), layout: PhantomData }
-    }
-
-    pub(super) fn kernel(&self) -> Builder<'k> {
-        self.fragment.kernel()
     }
 
     /// Returns the (lane, value) layout, which every load, store and product of the tile uses.
@@ -115,8 +110,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns the lane's registers, in the order of [`fragment`](Self::fragment), to compute with or to inspect.
     /// A handle is rejected after the tile's register has been overwritten by `mma` or through a fragment.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
-        let k = self.kernel();
-        self.fragment.all_registers().iter().map(|&register| Val::from_reg(k.current(register), k)).collect()
+        self.words()
     }
 
     /// Returns the registers of subtile (`i`, `j`).
@@ -158,6 +152,22 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
             k.move_register(to, from);
         }
         tile
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Registers<'k>
+    for Rt<'k, T, H, W, L>
+{
+    fn fragment(&self) -> &Fragment<'k, T> {
+        &self.fragment
+    }
+
+    fn of_registers(k: Builder<'k>, registers: Vec<RegId>) -> Self {
+        Self { fragment: Fragment::over(k, registers, Self::values()), layout: PhantomData }
+    }
+
+    fn layout() -> TvLayout {
+        register_layout::<T, L>(H, W)
     }
 }
 
@@ -208,11 +218,6 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> St
 {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-        let k = self.kernel();
-        let mut registers = self.registers();
-        for register in &mut registers {
-            visitor.owned(register);
-        }
-        *self = Self::of_registers(k, registers.iter().map(|register| register.in_register(k)));
+        self.visit_registers(visitor);
     }
 }

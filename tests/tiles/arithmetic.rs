@@ -108,7 +108,7 @@ fn elementwise<T: Coded, L: RegisterLayout>(target: Target) {
         let at = row_major(16, 32);
         let x = Rt::<T, 1, 2, L>::load(k.global(x, at).tile(0, 0));
         let y = Rt::<T, 1, 2, L>::load(k.global(y, at).tile(0, 0));
-        let mut sum = x.add(&y);
+        let mut sum = &x + &y;
         k.global(single, at).tile(0, 0).store(&sum.convert::<f32>());
         k.global(brain, at).tile(0, 0).store(&sum.convert::<bf16>());
         k.global(half, at).tile(0, 0).store(&sum.convert::<f16>());
@@ -117,9 +117,9 @@ fn elementwise<T: Coded, L: RegisterLayout>(target: Target) {
         // A factor in a register gives the same as the constant.
         let half = T::from_f64(1.0 / two);
         let loaded = k.var(half).get();
-        let by_register = sum.scale(loaded);
-        let by_constant = sum.scale(half);
-        k.global(d, at).tile(0, 0).store(&by_register.add(&by_constant).scale(half));
+        let by_register = &sum * loaded;
+        let by_constant = &sum * half;
+        k.global(d, at).tile(0, 0).store(&((by_register + by_constant) * half));
     })
     .unwrap();
     let (x, x_f32) = whole::<T>(512, 5);

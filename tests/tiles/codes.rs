@@ -4,10 +4,13 @@ use warpwright::{
     layout::TvLayout,
     ptx::{bf16, f16},
     tensor::{Arithmetic, FloatElement},
+    tiles::Convert,
 };
 
 /// An element type with small whole numbers.
-pub(super) trait Coded: Arithmetic + FloatElement {
+pub(super) trait Coded:
+    Arithmetic + FloatElement + Convert<Self> + Convert<f32> + Convert<bf16> + Convert<f16>
+{
     /// The number in this type; exact up to 256.
     fn code(number: u32) -> Self;
     /// The number as f64, exactly.

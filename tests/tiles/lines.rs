@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use warpwright::{
     kernels::matmul,
     prelude::*,
-    tensor::{Arithmetic, FloatElement},
-    tiles::{Auto, Plain, SharedSwizzle},
+    tensor::Arithmetic,
+    tiles::{Auto, Convert, Plain, SharedSwizzle},
 };
 
 /// The Rust files that a module's `.loc` directives name.
@@ -14,7 +14,11 @@ fn files(ptx: &str) -> BTreeSet<&str> {
     ptx.lines().filter_map(|line| line.strip_prefix(".file ")?.split('"').nth(1)).collect()
 }
 
-fn everything<T: Arithmetic + FloatElement, S: SharedSwizzle>(divisor: u32, target: Target) -> String {
+fn everything<T, S: SharedSwizzle>(divisor: u32, target: Target) -> String
+where
+    T: Arithmetic + Convert<T> + Convert<f32>,
+    f32: Convert<T>,
+{
     Kernel::<(In<T>, Out<T>, u32, u32)>::build("everything", target, |k, (a, d, m, n)| {
         k.block([32]);
         k.return_if(m.eq(0));
@@ -23,9 +27,9 @@ fn everything<T: Arithmetic + FloatElement, S: SharedSwizzle>(divisor: u32, targ
         let x = Rt::<T, 1, 2>::load(a.tile(0, 0));
         let y = Rt::<T, 1, 2, Col>::load(a.tile(0, 0));
         let tile = k.shared_tile::<St<T, 1, 2, S>>().fill(a.tile(1, 0)).wait();
-        let z = tile.load::<Col>().mul(&y);
+        let z = tile.load::<Col>() * &y;
         let tile = tile.release().store(&x).wait();
-        let x = tile.load::<Row>().add(&x).scale(T::ONE);
+        let x = (tile.load::<Row>() + &x) * T::ONE;
         let w = k.pipeline::<(St<T, 1, 2, S>,), 3>().run(
             n / 32,
             k.filled::<Rt<T, 1, 2>>(T::ONE),
@@ -34,7 +38,7 @@ fn everything<T: Arithmetic + FloatElement, S: SharedSwizzle>(divisor: u32, targ
         );
         let total = k.fold(4u32, x, |_, x| x.map(|x| x + x).convert::<f32>().convert());
         d.tile(0, 0).store(&z);
-        d.tile(0, 1).store(&w.add(&total));
+        d.tile(0, 1).store(&(w + total));
     })
     .unwrap()
     .ptx_with_lines()

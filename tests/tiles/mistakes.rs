@@ -129,14 +129,14 @@ fn a_loop_goes_forward() {
 fn two_warps_do_not_store_to_one_tile() {
     fn double<'k>(row: Val<'k, u32>, x: &Gl<'k, f32, ptx::ReadWrite>) {
         let tile: Rt<f32, 1, 1> = Rt::load(x.tile(row, 0));
-        x.tile(row, 0).store(&tile.add(&tile));
+        x.tile(row, 0).store(&(&tile + &tile));
     }
     let (text, _) = refused::<(InOut<f32>,)>(Target::SM_80, line!() + 5, |k, (x,)| {
         k.block([64]);
         let x = k.global(x, row_major(16, 16));
         let tile: Rt<f32, 1, 1> = Rt::load(x.tile(k.ctaid_x(), 0));
         // Each of the two warps would double the result.
-        x.tile(k.ctaid_x(), 0).store(&tile.add(&tile));
+        x.tile(k.ctaid_x(), 0).store(&(&tile + &tile));
     });
     assert!(text.contains("all warps of the block store to the same tile"), "{text}");
     let kernel = Kernel::<(InOut<f32>,)>::build("rows", Target::SM_80, |k, (x,)| {

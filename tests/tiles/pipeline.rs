@@ -56,7 +56,7 @@ fn work_knows_its_stage() {
             k.zeros::<Rt<f32, 1, 1>>(),
             |i, stage| stage.fill((a.tile(0, i),)),
             |i, mut total, (tile,)| {
-                total += &tile.load().scale(i.cast::<f32>());
+                total += tile.load() * i.cast::<f32>();
                 total
             },
         );
@@ -99,7 +99,7 @@ fn again_and_again() {
                 3,
                 k.zeros::<Rt<f32, 1, 1>>(),
                 |i, stage| stage.fill((a.tile(0, i),)),
-                |total, (tile,)| total.add(&tile.subtile(0, half).load()),
+                |total, (tile,)| total + tile.subtile(0, half).load(),
             );
             d.tile(0, half).store(&total);
         });

@@ -50,10 +50,7 @@ impl TvLayout {
     /// # Ok::<(), warpwright::layout::TvError>(())
     /// ```
     pub fn along(&self, axis: usize) -> Result<Along, TvError> {
-        if axis >= self.shape.rank() {
-            let (name, shape) = (self.name.clone(), self.shape.to_string());
-            return Err(TvError::Axis { name, shape, axis });
-        }
+        self.check_axis(axis)?;
         let coords = self.coords()?;
         let mut thread_bits = Vec::new();
         for Digit { extent, step, offset } in self.digits(&coords.mode(0)?, "thread", axis)? {
@@ -70,8 +67,16 @@ impl TvLayout {
         Ok(Along { thread_bits, values: modes(|digit| digit.step), offsets: modes(|digit| digit.offset) })
     }
 
+    pub(super) fn check_axis(&self, axis: usize) -> Result<(), TvError> {
+        if axis < self.shape.rank() {
+            return Ok(());
+        }
+        let (name, shape) = (self.name.clone(), self.shape.to_string());
+        Err(TvError::Axis { name, shape, axis })
+    }
+
     /// Returns the layout (thread, value) → coordinate, with one dimension per mode of the tile: no step carries between modes.
-    fn coords(&self) -> Result<Layout<BasisVector>, TvError> {
+    pub(super) fn coords(&self) -> Result<Layout<BasisVector>, TvError> {
         let identity = Layout::identity(self.shape.product_each())?;
         let composed = identity.compose(&self.layout);
         composed.map_err(|fault| TvError::Wraps { name: self.name.clone(), fault: Box::new(fault) })

@@ -172,6 +172,11 @@ impl Body {
         self.numbering.values.insert(expression, (reg, version));
     }
 
+    /// Discards a recorded expression.
+    pub(in crate::ptx) fn forget(&mut self, Unrecorded(expression): Unrecorded) {
+        self.numbering.values.remove(&expression);
+    }
+
     fn expression(
         &self,
         mnemonic: Mnemonic,

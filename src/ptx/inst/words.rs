@@ -142,6 +142,14 @@ impl<'k> Builder<'k> {
         word.in_register(self)
     }
 
+    /// Returns a word whose two slots both contain the 16-bit element in slot `slot` of a word.
+    #[track_caller]
+    pub(crate) fn repeated<W: Scalar>(self, word: RegId, slot: usize) -> Val<'k, W> {
+        let word = Operand::Reg(word.in_place());
+        let selected = Val::<u32>::from([0x1010, 0x3232][slot]).operand(self);
+        self.result(format_args!("prmt.b32"), &[word, word, selected])
+    }
+
     /// Emits `d = a · b + c` on words, with each operand in braces, or without braces for an instruction of a single thread.
     #[track_caller]
     pub(crate) fn product_of_words(

@@ -15,7 +15,7 @@ use crate::ptx::{
 
 /// Shuffles a value of up to 64 bits over the whole warp, 32 bits at a time.
 #[track_caller]
-pub(super) fn shuffle<'k, T: Scalar>(
+pub(crate) fn shuffle<'k, T: Scalar>(
     k: Builder<'k>,
     how: Shuffle,
     value: Val<'k, T>,
@@ -179,7 +179,7 @@ impl<'k> Block<'k> {
 
 impl<'k, T: Scalar> Val<'k, T> {
     /// Returns the value, which is uniform at this level by construction.
-    pub(super) fn known_uniform(self, level: Uniformity) -> Self {
+    pub(crate) fn known_uniform(self, level: Uniformity) -> Self {
         if let Some((reg, k)) = self.reg() {
             k.body().uniform.set_level(reg, level);
         }

@@ -132,6 +132,11 @@ impl Tracker {
         });
     }
 
+    /// Removes the latest register of a class.
+    pub(crate) fn remove_latest(&mut self, class: RegClass) {
+        self.facts[class.index()].pop();
+    }
+
     /// Records that a fresh register is defined outside of the innermost condition.
     pub(crate) fn define_outside(&mut self, reg: RegId) {
         let outer = self.conditions.len().saturating_sub(1) as u32;

@@ -6,7 +6,7 @@ fn main() {
         let a = k.global(a, row_major(64, 64));
         let stages = k.pipeline::<(St<bf16, 1, 1>,), 2>();
         let sum = k.zeros::<Rt<bf16, 1, 1>>();
-        let _ = stages.run(4, sum, |_, stage| stage, |sum, (tile,)| sum.add(&tile.load()));
+        let _ = stages.run(4, sum, |_, stage| stage, |sum, (tile,)| sum + tile.load());
         let _ = a;
     });
 }

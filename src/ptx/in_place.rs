@@ -1,0 +1,70 @@
+//! Values computed in place: the instruction that computes a register's next value writes the register itself.
+//!
+//! An instruction is emitted before it is known where its result goes. If the result replaces the value of a register that its
+//! owner writes in place, and no line follows, the instruction's result operand is renamed.
+
+use super::{
+    body::{Body, RegId},
+    facts::Unrecorded,
+    kernel::Builder,
+    types::Scalar,
+    val::Val,
+};
+
+/// The latest instruction with a single result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Latest {
+    pub(super) reg: RegId,
+    /// The position of the result operand in the text.
+    pub(super) operand: usize,
+    /// The length of the text after the instruction.
+    pub(super) end: usize,
+    /// The expression by which later instructions would find the result.
+    pub(super) expression: Option<Unrecorded>,
+}
+
+impl Body {
+    /// Renames the result of the latest instruction from `reg` to `to`, and returns whether that was possible: `reg` is a fresh
+    /// register of the same class that no instruction has read.
+    fn redirect(&mut self, reg: RegId, to: RegId) -> bool {
+        let Some(latest) = self.latest.filter(|latest| latest.end == self.entry.text.len()) else {
+            return false;
+        };
+        let is_newest = reg.index + 1 == self.registers_of(reg.class);
+        if latest.reg != reg || reg.class != to.class || !is_newest || self.is_guarded() {
+            return false;
+        }
+        self.latest = None;
+        latest.expression.inspect(|&expression| self.forget(expression));
+        let name = latest.operand..latest.operand + reg.to_string().len();
+        self.entry.text.replace_range(name, &to.to_string());
+        let end = self.entry.text.len();
+        let at = self.entry.marks.last_mut().and_then(|line| {
+            line.end = end;
+            line.at
+        });
+        self.remove_latest(reg);
+        self.overwrite(to);
+        if let Some(at) = at {
+            self.uniform.write_unknown(to, at);
+        }
+        true
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Computes the next value of a register that its owner writes in place, and returns the register that contains it: the
+    /// same one, or a fresh one in a loop that does not carry the register, where every iteration starts from the old value.
+    #[track_caller]
+    pub(crate) fn replace<T: Scalar>(self, register: RegId, compute: impl FnOnce() -> Val<'k, T>) -> RegId {
+        if !self.body().is_carried(register) {
+            return self.owned(compute);
+        }
+        let value = compute();
+        let redirected = value.reg().is_some_and(|(reg, _)| self.body().redirect(reg, register));
+        if !redirected {
+            self.move_into(register, value);
+        }
+        register
+    }
+}

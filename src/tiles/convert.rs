@@ -1,0 +1,110 @@
+//! Conversion between element types.
+
+use std::panic::Location;
+
+use super::{element::RegisterLayout, registers::Registers, rt::Rt, vector::Rv, vector_layout::VectorLayout};
+use crate::{
+    ptx::{RegId, Val, bf16, f16},
+    tensor::{FloatElement, TensorElement},
+};
+
+/// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types to each other, rounded to
+/// nearest even if necessary.
+#[diagnostic::on_unimplemented(
+    message = "tiles of `{Self}` do not convert to `{U}`",
+    note = "floating-point types convert to each other; load and store other types unchanged, and convert with `zip` or `map`"
+)]
+pub trait Convert<U: TensorElement>: TensorElement {
+    /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise the given ones.
+    #[doc(hidden)]
+    #[track_caller]
+    fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;
+    /// Returns the element of this type that converts to `value`, if there is one.
+    #[doc(hidden)]
+    fn exactly(value: U) -> Option<Self>;
+}
+
+macro_rules! conversions {
+    ($($from:ident => $($to:ident)*;)*) => {
+        $($(impl Convert<$to> for $from {
+            #[track_caller]
+            fn convert_words<'k>(words: &[Val<'k, <$from as TensorElement>::Word>]) -> Vec<Val<'k, <$to as TensorElement>::Word>> {
+                through_f32::<$from, $to>(words)
+            }
+
+            fn exactly(value: $to) -> Option<$from> {
+                let narrow = Val::from(value).cast::<$from>();
+                let is_same = |wide: $to| wide.to_bits() == value.to_bits();
+                narrow.cast::<$to>().as_constant().filter(|&wide| is_same(wide)).and(narrow.as_constant())
+            }
+        })*)*
+    };
+}
+
+conversions! {
+    bf16 => f16 f32;
+    f16  => bf16 f32;
+    f32  => bf16 f16;
+}
+
+macro_rules! unchanged {
+    ($($t:ident)*) => {
+        $(impl Convert<$t> for $t {
+            fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, Self::Word>> {
+                words.to_vec()
+            }
+
+            fn exactly(value: $t) -> Option<$t> {
+                Some(value)
+            }
+        })*
+    };
+}
+
+unchanged! { bf16 f16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64 }
+
+/// Converts words, as many at a time as fill whole words of both types.
+#[track_caller]
+fn through_f32<'k, T: FloatElement, U: FloatElement>(words: &[Val<'k, T::Word>]) -> Vec<Val<'k, U::Word>> {
+    let mut converted = Vec::with_capacity(words.len() * T::PER_WORD / U::PER_WORD);
+    for words in words.chunks(U::PER_WORD.div_ceil(T::PER_WORD)) {
+        let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
+        converted.extend(U::from_f32(&elements));
+    }
+    converted
+}
+
+/// Returns registers with the elements of `from` as `U`, owned by no other value.
+#[track_caller]
+fn converted<'k, T: Convert<U>, U: TensorElement>(from: &impl Registers<'k, Element = T>) -> Vec<RegId> {
+    let k = from.kernel();
+    k.located(Location::caller(), || k.all_owned(|| T::convert_words(&from.words())))
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32
+    /// accumulator becomes operand A of the next product without a shuffle.
+    #[must_use]
+    #[track_caller]
+    pub fn convert<U: TensorElement>(&self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+    {
+        const {
+            assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape")
+        };
+        Rt::of_registers(self.kernel(), converted::<T, U>(self))
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Converts the elements to type `U`, rounding to nearest even if necessary.
+    #[must_use]
+    #[track_caller]
+    pub fn convert<U: TensorElement>(&self) -> Rv<'k, U, N, V>
+    where
+        T: Convert<U>,
+    {
+        Rv::of_registers(self.kernel(), converted::<T, U>(self))
+    }
+}

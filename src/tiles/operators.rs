@@ -1,0 +1,160 @@
+//! Arithmetic on register tiles and vectors: with tiles, numbers, and vectors that are broadcast.
+//!
+//! An operator that takes its first operand by value computes in that operand's registers; `&x + &y` uses fresh ones.
+
+use std::{
+    ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Sub, SubAssign},
+    panic::Location,
+};
+
+use super::{
+    element::RegisterLayout,
+    operand::Elementwise,
+    registers::{Registers, WordOf},
+    rt::Rt,
+    vector::Rv,
+    vector_layout::VectorLayout,
+};
+use crate::{
+    ptx::{
+        Val,
+        traits::{Divide, Number, Numeric},
+    },
+    tensor::Arithmetic,
+};
+
+/// Combines each register with the operand's word, in place.
+#[track_caller]
+fn combine<'k, D: Registers<'k>>(
+    tile: &mut D,
+    operand: &impl Elementwise<'k, D>,
+    f: impl Fn(Val<'k, WordOf<'k, D>>, Val<'k, WordOf<'k, D>>) -> Val<'k, WordOf<'k, D>>,
+) {
+    let k = tile.kernel();
+    k.located(Location::caller(), || {
+        let words = operand.words_for(k);
+        tile.rewrite(|at, word| f(word, words[at]));
+    });
+}
+
+/// Combines each register with the operand's word, in fresh registers.
+#[track_caller]
+fn combined<'k, D: Registers<'k>>(
+    tile: &D,
+    operand: &impl Elementwise<'k, D>,
+    f: impl Fn(Val<'k, WordOf<'k, D>>, Val<'k, WordOf<'k, D>>) -> Val<'k, WordOf<'k, D>>,
+) -> D {
+    let k = tile.kernel();
+    k.located(Location::caller(), || {
+        let words = operand.words_for(k);
+        tile.computed(|at, word| f(word, words[at]))
+    })
+}
+
+macro_rules! operators {
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)* => $ops:tt) => {
+        $(operators! { @each $tile [$(const $size)*] $layout: $bound => $ops })*
+    };
+    (@each $tile:ident $sizes:tt $layout:ident: $bound:ident => {$($op:ident $method:ident $assign:ident $in_place:ident ($word:path) $sign:tt;)*}) => {
+        $(operators! { @one $tile $sizes $layout: $bound => $op $method $assign $in_place ($word) $sign })*
+    };
+    (@one $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident =>
+     $op:ident $method:ident $assign:ident $in_place:ident ($word:path) $sign:tt) => {
+        impl<'k, T, R, $(const $size: usize,)* $layout: $bound> $op<R> for $tile<'k, T, $($size,)* $layout>
+        where
+            T: Arithmetic<Word: $word>,
+            R: Elementwise<'k, Self>,
+        {
+            type Output = Self;
+
+            #[track_caller]
+            fn $method(mut self, other: R) -> Self {
+                combine(&mut self, &other, |a, b| a $sign b);
+                self
+            }
+        }
+
+        impl<'k, T, R, $(const $size: usize,)* $layout: $bound> $op<R> for &$tile<'k, T, $($size,)* $layout>
+        where
+            T: Arithmetic<Word: $word>,
+            R: Elementwise<'k, $tile<'k, T, $($size,)* $layout>>,
+        {
+            type Output = $tile<'k, T, $($size,)* $layout>;
+
+            #[track_caller]
+            fn $method(self, other: R) -> Self::Output {
+                combined(self, &other, |a, b| a $sign b)
+            }
+        }
+
+        impl<'k, T, R, $(const $size: usize,)* $layout: $bound> $assign<R> for $tile<'k, T, $($size,)* $layout>
+        where
+            T: Arithmetic<Word: $word>,
+            R: Elementwise<'k, Self>,
+        {
+            #[track_caller]
+            fn $in_place(&mut self, other: R) {
+                combine(self, &other, |a, b| a $sign b);
+            }
+        }
+    };
+}
+
+operators! {
+    Rt [const H const W] L: RegisterLayout;
+    Rv [const N] V: VectorLayout;
+    => {
+        Add add AddAssign add_assign (Number) +;
+        Sub sub SubAssign sub_assign (Number) -;
+        Mul mul MulAssign mul_assign (Number) *;
+        Div div DivAssign div_assign (Divide) /;
+    }
+}
+
+macro_rules! methods {
+    ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident) => {
+        impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            /// Returns `self · factor + addend`, rounded once, computed in place.
+            #[doc(alias = "fma")]
+            #[must_use]
+            #[track_caller]
+            pub fn mul_add(
+                mut self,
+                factor: impl Elementwise<'k, Self>,
+                addend: impl Elementwise<'k, Self>,
+            ) -> Self {
+                let k = self.kernel();
+                k.located(Location::caller(), || {
+                    let (factors, addends) = (factor.words_for(k), addend.words_for(k));
+                    self.rewrite(|at, word| word.mad(factors[at], addends[at]));
+                    self
+                })
+            }
+
+            /// Returns the elementwise maximum, computed in place; for floating-point types, numbers are preferred to NaN.
+            #[must_use]
+            #[track_caller]
+            pub fn max(mut self, other: impl Elementwise<'k, Self>) -> Self
+            where
+                T::Word: Numeric,
+            {
+                combine(&mut self, &other, |a, b| a.max(b));
+                self
+            }
+
+            /// Returns the elementwise minimum, computed in place; for floating-point types, numbers are preferred to NaN.
+            #[must_use]
+            #[track_caller]
+            pub fn min(mut self, other: impl Elementwise<'k, Self>) -> Self
+            where
+                T::Word: Numeric,
+            {
+                combine(&mut self, &other, |a, b| a.min(b));
+                self
+            }
+        }
+    };
+}
+
+methods! { Rt [const H const W] L: RegisterLayout }
+methods! { Rv [const N] V: VectorLayout }

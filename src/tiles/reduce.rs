@@ -1,0 +1,278 @@
+//! Reductions of register tiles and vectors along rows, along columns, and over all elements.
+//!
+//! A lane combines its own elements of a line in four partial results, in register order, and the partial results pairwise. Lanes
+//! then exchange by butterfly shuffles over the bits of the lane number that move along the line ([`TvLayout::along`]). All lanes
+//! evaluate the same tree, so that their results are bit-identical.
+
+use std::panic::Location;
+
+use arrayvec::ArrayVec;
+
+use super::{
+    element::RegisterLayout,
+    registers::{Registers, WordOf},
+    rt::Rt,
+    vector::{ColVec, RowVec, Rv},
+    vector_layout::VectorLayout,
+};
+use crate::{
+    layout::{ThreadBit, TvLayout},
+    ptx::{Builder, Scalar, Shuffle, Uniformity, Val, bf16, f16, shuffle, traits::Numeric},
+    tensor::Arithmetic,
+};
+
+/// An element type that tiles and vectors can reduce. 16-bit elements are combined in f32, so that a sum of many does not lose
+/// precision.
+#[diagnostic::on_unimplemented(
+    message = "tiles of `{Self}` cannot be reduced",
+    note = "reductions take tiles of `f32`, `f64`, `f16`, `bf16`, `i32`, `u32`, `i64` and `u64`; convert other types first"
+)]
+pub trait Accumulate: Arithmetic {
+    /// The type of the result.
+    type Sum: Arithmetic<Word = Self::Sum> + Numeric;
+
+    /// Returns a word's elements in that type, exactly.
+    #[doc(hidden)]
+    fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 2>;
+}
+
+macro_rules! accumulate {
+    (themselves: $($whole:ident)*, in f32: $($half:ident)*) => {
+        $(impl Accumulate for $whole {
+            type Sum = Self;
+
+            fn elements(word: Val<'_, Self>) -> ArrayVec<Val<'_, Self>, 2> {
+                [word].into_iter().collect()
+            }
+        })*
+        $(impl Accumulate for $half {
+            type Sum = f32;
+
+            #[track_caller]
+            fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 2> {
+                <[Val<'_, f32>; 2]>::from(word.unpack_f32()).into()
+            }
+        })*
+    };
+}
+
+accumulate! { themselves: f32 f64 i32 u32 i64 u64, in f32: f16 bf16 }
+
+/// The operation that combines two elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Combine {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+impl Combine {
+    #[track_caller]
+    fn apply<'k, S: Numeric>(self, a: Val<'k, S>, b: Val<'k, S>) -> Val<'k, S> {
+        match self {
+            Self::Sum => a + b,
+            Self::Product => a * b,
+            Self::Max => a.max(b),
+            Self::Min => a.min(b),
+        }
+    }
+}
+
+/// The number of partial results per line of a lane: enough to hide the latency of dependent instructions.
+const PARTIAL: usize = 4;
+
+/// Combines elements as they are added.
+struct Partial<'k, S: Scalar> {
+    results: ArrayVec<Val<'k, S>, PARTIAL>,
+    /// The number of elements.
+    count: usize,
+}
+
+impl<'k, S: Scalar> Partial<'k, S> {
+    fn new() -> Self {
+        Self { results: ArrayVec::new(), count: 0 }
+    }
+
+    /// Adds an element.
+    fn add(&mut self, element: Val<'k, S>, f: impl Fn(Val<'k, S>, Val<'k, S>) -> Val<'k, S>) {
+        match self.results.get_mut(self.count % PARTIAL) {
+            Some(result) => *result = f(*result, element),
+            None => self.results.push(element),
+        }
+        self.count += 1;
+    }
+
+    /// Combines the partial results pairwise.
+    fn finish(self, f: impl Fn(Val<'k, S>, Val<'k, S>) -> Val<'k, S>) -> Option<Val<'k, S>> {
+        let mut results = self.results;
+        while results.len() > 1 {
+            results =
+                results.chunks(2).map(|pair| pair.iter().copied().reduce(&f).unwrap_or(pair[0])).collect();
+        }
+        results.pop()
+    }
+}
+
+/// Combines the values of the lanes that differ in these bits of the lane number, one bit at a time for all values.
+#[track_caller]
+fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[ThreadBit], how: Combine) {
+    for bit in bits {
+        for value in &mut *values {
+            *value = how.apply(*value, shuffle(k, Shuffle::Bfly, *value, (1 << bit.bit).into()));
+        }
+    }
+}
+
+/// Returns the bits of the lane number that move along an axis.
+fn lane_bits(layout: &TvLayout, axis: usize) -> Vec<ThreadBit> {
+    layout.along(axis).expect("register tiles and vectors are affine along their axes").thread_bits
+}
+
+/// Calls `each` with every element of a tile or vector, in register order.
+#[track_caller]
+fn for_each_element<'k, D: Registers<'k, Element: Accumulate>>(
+    of: &D,
+    mut each: impl FnMut(usize, Val<'k, <D::Element as Accumulate>::Sum>),
+) {
+    let elements = |word: Val<'k, WordOf<'k, D>>| <D::Element as Accumulate>::elements(word);
+    of.words().into_iter().flat_map(elements).enumerate().for_each(|(at, element)| each(at, element));
+}
+
+/// Reduces a tile to one element per index along axis `keep`.
+#[track_caller]
+fn along<'k, T, const N: usize, V>(
+    tile: &impl Registers<'k, Element = T>,
+    layout: &TvLayout,
+    keep: usize,
+    how: Combine,
+) -> Rv<'k, T::Sum, N, V>
+where
+    T: Accumulate,
+    V: VectorLayout,
+{
+    let k = tile.kernel();
+    k.located(Location::caller(), || {
+        let slots = Rv::<T::Sum, N, V>::slots_along(layout, keep);
+        let mut lines: Vec<Partial<'k, T::Sum>> = Vec::new();
+        lines.resize_with(slots.iter().max().map_or(0, |most| most + 1), Partial::new);
+        for_each_element(tile, |at, element| lines[slots[at]].add(element, |a, b| how.apply(a, b)));
+        let mut results: Vec<_> =
+            lines.into_iter().filter_map(|line| line.finish(|a, b| how.apply(a, b))).collect();
+        let registers = k.all_owned(|| {
+            exchange(k, &mut results, &lane_bits(layout, 1 - keep), how);
+            results
+        });
+        Rv::of_registers(k, registers)
+    })
+}
+
+/// Reduces all elements to one value, the same in all lanes.
+#[track_caller]
+fn all<'k, D: Registers<'k, Element: Accumulate>>(
+    of: &D,
+    axes: usize,
+    how: Combine,
+) -> Val<'k, <D::Element as Accumulate>::Sum> {
+    let k = of.kernel();
+    k.located(Location::caller(), || {
+        let mut partial = Partial::new();
+        for_each_element(of, |_, element| partial.add(element, |a, b| how.apply(a, b)));
+        let own = partial.finish(|a, b| how.apply(a, b));
+        let mut results: Vec<_> = own.into_iter().collect();
+        let layout = D::layout();
+        (0..axes).for_each(|axis| exchange(k, &mut results, &lane_bits(&layout, axis), how));
+        results[0].known_uniform(Uniformity::WARP)
+    })
+}
+
+macro_rules! reductions {
+    ($($what:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident $all:ident $note:literal;)*) => {
+        impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+            $(
+                #[doc = concat!("Returns the ", $what, " of each row", $note, ".")]
+                ///
+                /// All lanes of the warp must take part. 16-bit elements are combined in f32. A [`Row`](super::Row) tile takes two
+                /// shuffles per 8 rows, a [`Col`](super::Col) tile three per 2 rows, regardless of the width.
+                #[doc(alias = "row_reduce")]
+                #[doc(alias = "shfl.sync.bfly")]
+                #[must_use]
+                #[track_caller]
+                pub fn $row(&self) -> ColVec<'k, T::Sum, H, L> {
+                    along(self, &Self::layout(), 0, Combine::$how)
+                }
+
+                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, computed in place of `with`.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
+                    self.$row().combined_into(with, Combine::$how)
+                }
+
+                #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
+                ///
+                /// All lanes of the warp must take part. 16-bit elements are combined in f32. A [`Row`](super::Row) tile takes three
+                /// shuffles per 2 columns, a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
+                #[doc(alias = "col_reduce")]
+                #[doc(alias = "shfl.sync.bfly")]
+                #[must_use]
+                #[track_caller]
+                pub fn $col(&self) -> RowVec<'k, T::Sum, W, L> {
+                    along(self, &Self::layout(), 1, Combine::$how)
+                }
+
+                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, computed in place of `with`.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L>) -> RowVec<'k, T::Sum, W, L> {
+                    self.$col().combined_into(with, Combine::$how)
+                }
+
+                #[doc = concat!("Returns the ", $what, " of all elements, the same in all lanes", $note, ".")]
+                ///
+                /// All lanes of the warp must take part. 16-bit elements are combined in f32.
+                #[doc(alias = "shfl.sync.bfly")]
+                #[must_use]
+                #[track_caller]
+                pub fn $all(&self) -> Val<'k, T::Sum> {
+                    all(self, 2, Combine::$how)
+                }
+            )*
+        }
+
+        impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+            $(
+                #[doc = concat!("Returns the ", $what, " of all elements, the same in all lanes", $note, ".")]
+                ///
+                /// All lanes of the warp must take part. 16-bit elements are combined in f32.
+                #[doc(alias = "shfl.sync.bfly")]
+                #[must_use]
+                #[track_caller]
+                pub fn $all(&self) -> Val<'k, T::Sum> {
+                    all(self, 1, Combine::$how)
+                }
+            )*
+        }
+    };
+}
+
+reductions! {
+    // what     combine  rows                 columns              all
+    "sum"       Sum     row_sum  row_sum_with  col_sum  col_sum_with  sum        "";
+    "product"   Product row_prod row_prod_with col_prod col_prod_with product    "";
+    "maximum"   Max     row_max  row_max_with  col_max  col_max_with  maximum    "; for floating-point types, numbers are preferred to NaN";
+    "minimum"   Min     row_min  row_min_with  col_min  col_min_with  minimum    "; for floating-point types, numbers are preferred to NaN";
+}
+
+impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {
+    /// Combines the vector with `with`, in place of `with`.
+    #[track_caller]
+    fn combined_into(self, mut with: Self, how: Combine) -> Self {
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let own = self.words();
+            with.rewrite(|at, word| how.apply(word, own[at]));
+            with
+        })
+    }
+}

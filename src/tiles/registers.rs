@@ -1,0 +1,94 @@
+//! What register tiles and register vectors have in common: elements distributed over the registers of a warp.
+
+use super::{element::RegisterLayout, rt::Rt, vector::Rv, vector_layout::VectorLayout};
+use crate::{
+    layout::TvLayout,
+    ptx::{Builder, RegId, Val, Visitor},
+    tensor::{Fragment, TensorElement},
+};
+
+/// Elements distributed over the registers of a warp: a register tile ([`Rt`]) or a register vector ([`Rv`]).
+pub trait Distributed<'k>: Sized + sealed::Sealed {
+    /// The element type.
+    type Element: TensorElement;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<T: TensorElement, const H: usize, const W: usize, L> sealed::Sealed for Rt<'_, T, H, W, L> {}
+impl<T: TensorElement, const N: usize, V> sealed::Sealed for Rv<'_, T, N, V> {}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Distributed<'k>
+    for Rt<'k, T, H, W, L>
+{
+    type Element = T;
+}
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Distributed<'k> for Rv<'k, T, N, V> {
+    type Element = T;
+}
+
+/// The word in a register of `D`.
+pub(super) type WordOf<'k, D> = <<D as Distributed<'k>>::Element as TensorElement>::Word;
+
+/// The registers of a tile or a vector.
+pub(super) trait Registers<'k>: Distributed<'k> {
+    fn fragment(&self) -> &Fragment<'k, Self::Element>;
+
+    /// Returns a value that owns these registers.
+    fn of_registers(k: Builder<'k>, registers: Vec<RegId>) -> Self;
+
+    /// Returns the (lane, value) layout.
+    fn layout() -> TvLayout;
+
+    fn kernel(&self) -> Builder<'k> {
+        self.fragment().kernel()
+    }
+
+    /// Returns the registers as values, each of which is rejected after its register has been overwritten.
+    fn words(&self) -> Vec<Val<'k, WordOf<'k, Self>>> {
+        words_of(self.fragment())
+    }
+
+    /// Applies `f` to the number and the value of every register, in fresh registers.
+    #[track_caller]
+    fn computed(&self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) -> Self {
+        let k = self.kernel();
+        let words = self.words().into_iter().enumerate();
+        Self::of_registers(k, words.map(|(at, word)| k.owned(|| f(at, word))).collect())
+    }
+
+    /// Applies `f` to the number and the value of every register, in place; in an emitted loop that does not carry the
+    /// registers, in fresh ones, because every iteration starts from the same values.
+    #[track_caller]
+    fn rewrite(&mut self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) {
+        let k = self.kernel();
+        let registers = self.fragment().all_registers().iter().enumerate();
+        let rewritten = registers.map(|(at, &register)| {
+            let word = Val::from_reg(k.current(register), k);
+            k.replace(register, || f(at, word))
+        });
+        let rewritten = rewritten.collect();
+        *self = Self::of_registers(k, rewritten);
+    }
+
+    /// Visits the registers as loop state.
+    #[track_caller]
+    fn visit_registers(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        let k = self.kernel();
+        let mut words = self.words();
+        for word in &mut words {
+            visitor.owned(word);
+        }
+        *self = Self::of_registers(k, words.iter().map(|word| word.in_register(k)).collect());
+    }
+}
+
+/// Returns the registers of a fragment as values, each of which is rejected after its register has been overwritten.
+pub(super) fn words_of<'k, T: TensorElement>(fragment: &Fragment<'k, T>) -> Vec<Val<'k, T::Word>> {
+    let k = fragment.kernel();
+    let registers = fragment.all_registers().iter();
+    registers.map(|&register| Val::from_reg(k.current(register), k)).collect()
+}

@@ -1,0 +1,101 @@
+//! Register vectors: the rows or columns of register tiles, and vectors of their own.
+
+use std::{fmt, marker::PhantomData};
+
+use super::{
+    element::{RegisterLayout, Row},
+    register_copies::in_order,
+    registers::Registers,
+    vector_layout::{Orthogonal, VectorLayout},
+};
+use crate::{
+    layout::{Element, Owner, TvError, TvLayout},
+    ptx::{Builder, RegId, State, Val, Visitor},
+    tensor::{Fragment, TensorElement},
+};
+
+/// A vector of `N` · 16 elements `T` in the registers of a warp. Its (lane, value) layout is determined by the type.
+///
+/// Vectors of tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
+/// [`RowVec`] (one per column). A vector that is loaded, processed and stored by itself is [`Naive`](super::Naive), whose accesses
+/// are the widest. [`to_layout`](Self::to_layout) converts between layouts.
+#[doc(alias = "rv")]
+pub struct Rv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
+    pub(super) fragment: Fragment<'k, T>,
+    layout: PhantomData<V>,
+}
+
+/// One element per row of a tile of height `H` in layout `L`: a column vector.
+#[doc(alias = "col_vec")]
+pub type ColVec<'k, T, const H: usize, L = Row> = Rv<'k, T, H, <L as RegisterLayout>::PerRow>;
+/// One element per column of a tile of width `W` in layout `L`: a row vector.
+#[doc(alias = "row_vec")]
+pub type RowVec<'k, T, const W: usize, L = Row> = Rv<'k, T, W, <L as RegisterLayout>::PerCol>;
+
+impl<T: TensorElement, const N: usize, V: VectorLayout> fmt::Debug for Rv<'_, T, N, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rv<{}, {N}, {}> {:?}", T::NAME, V::NAME, self.fragment)
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Registers<'k> for Rv<'k, T, N, V> {
+    fn fragment(&self) -> &Fragment<'k, T> {
+        &self.fragment
+    }
+
+    fn of_registers(k: Builder<'k>, registers: Vec<RegId>) -> Self {
+        let values = in_order((registers.len() * T::PER_WORD) as i64);
+        Self { fragment: Fragment::over(k, registers, values), layout: PhantomData }
+    }
+
+    fn layout() -> TvLayout {
+        V::layout(N).packed(T::PER_WORD as u32).expect("lanes own an even number of elements")
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// The number of elements.
+    pub const LENGTH: u32 = 16 * N as u32;
+
+    /// Returns the (lane, value) layout, which every operation uses. Vectors of tiles have several owners per element.
+    ///
+    /// ```
+    /// use warpwright::{prelude::*, tiles::ColVec};
+    ///
+    /// let owners = ColVec::<f32, 1>::fragment().owners(9)?;
+    /// assert_eq!(owners.iter().map(|owner| owner.thread).collect::<Vec<_>>(), [4, 5, 6, 7]);
+    /// # Ok::<(), warpwright::layout::TvError>(())
+    /// ```
+    pub fn fragment() -> TvLayout {
+        <Self as Registers<'k>>::layout()
+    }
+
+    /// Returns the first lane, register and slot of element `index`.
+    ///
+    /// # Errors
+    /// [`TvError::Coordinate`] if the element is past the end.
+    pub fn owner(index: u32) -> Result<Owner, TvError> {
+        Self::fragment().owner(index)
+    }
+
+    /// Returns the elements of a lane, in register order.
+    ///
+    /// # Errors
+    /// [`TvError::Thread`] if `lane` is 32 or more.
+    pub fn elements(lane: u32) -> Result<Vec<Element>, TvError> {
+        Self::fragment().elements(lane.into())
+    }
+
+    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment), to compute with or to inspect.
+    /// A handle is rejected after the vector's register has been overwritten.
+    pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
+        self.words()
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> State<'k> for Rv<'k, T, N, V> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.visit_registers(visitor);
+    }
+}
