@@ -30,7 +30,8 @@ fn rows_of_every_length() {
     println!("{}", kernel.ptx());
     crate::assemble::kernel(&kernel);
     for (m, n) in [(64, 64), (70, 64), (1, 1), (65, 33), (128, 63)] {
-        let x: Vec<bf16> = (0..m * n).map(|i| bf16::from_f32(((i * 37 + 11) % 101) as f32 / 25.0 - 2.0)).collect();
+        let x: Vec<bf16> =
+            (0..m * n).map(|i| bf16::from_f32(((i * 37 + 11) % 101) as f32 / 25.0 - 2.0)).collect();
         let y = everywhere(|device| {
             let x = device.upload(&x).unwrap();
             let mut y = device.output::<bf16>(m * n).unwrap();
@@ -42,7 +43,10 @@ fn rows_of_every_length() {
             let sum: f64 = exp.iter().sum();
             for col in 0..n {
                 let (found, expected) = (f64::from(y[row * n + col]), exp[col] / sum);
-                assert!((found - expected).abs() <= expected / 128.0, "({row}, {col}) of {m}×{n}: {found}, expected {expected}");
+                assert!(
+                    (found - expected).abs() <= expected / 128.0,
+                    "({row}, {col}) of {m}×{n}: {found}, expected {expected}"
+                );
             }
         }
     }
