@@ -47,21 +47,15 @@ conversions! {
     f32  => bf16 f16;
 }
 
-macro_rules! unchanged {
-    ($($t:ident)*) => {
-        $(impl Convert<$t> for $t {
-            fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, Self::Word>> {
-                words.to_vec()
-            }
+impl<T: TensorElement> Convert<T> for T {
+    fn convert_words<'k>(words: &[Val<'k, T::Word>]) -> Vec<Val<'k, T::Word>> {
+        words.to_vec()
+    }
 
-            fn exactly(value: $t) -> Option<$t> {
-                Some(value)
-            }
-        })*
-    };
+    fn exactly(value: T) -> Option<T> {
+        Some(value)
+    }
 }
-
-unchanged! { bf16 f16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64 }
 
 /// Converts words, as many at a time as fill whole words of both types.
 #[track_caller]

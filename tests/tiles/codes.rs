@@ -9,7 +9,7 @@ use warpwright::{
 
 /// An element type with small whole numbers.
 pub(super) trait Coded:
-    Arithmetic + FloatElement + Convert<Self> + Convert<f32> + Convert<bf16> + Convert<f16>
+    Arithmetic + FloatElement + Convert<f32> + Convert<bf16> + Convert<f16>
 {
     /// The number in this type; exact up to 256.
     fn code(number: u32) -> Self;

@@ -16,7 +16,7 @@ fn files(ptx: &str) -> BTreeSet<&str> {
 
 fn everything<T, S: SharedSwizzle>(divisor: u32, target: Target) -> String
 where
-    T: Arithmetic + Convert<T> + Convert<f32>,
+    T: Arithmetic + Convert<f32>,
     f32: Convert<T>,
 {
     Kernel::<(In<T>, Out<T>, u32, u32)>::build("everything", target, |k, (a, d, m, n)| {
