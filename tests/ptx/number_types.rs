@@ -56,8 +56,8 @@ impl Type {
 
     /// The finite number closest to `x`, the even one of two.
     fn nearest(&self, x: f32) -> u8 {
-        // Every finite number is equally far from an infinity.
-        let magnitude = f64::from(x).abs().min(f32::MAX.into());
+        // Distances to larger numbers are equal, or become so by rounding.
+        let magnitude = f64::from(x).abs().min(1e6);
         let distance = |bits: &u8| (self.number(*bits) - magnitude).abs();
         let closest =
             (0..=self.max).min_by(|a, b| distance(a).total_cmp(&distance(b)).then((a & 1).cmp(&(b & 1))));
