@@ -10,7 +10,7 @@ mod format;
 use std::cmp::Ordering;
 
 pub use convert::Numeric;
-pub(crate) use convert::{convert, round_to_integral, saturate};
+pub(crate) use convert::{convert, round_to_integral, saturate, to_tf32};
 pub use exact::Mode;
 pub use format::{Format, Rounding};
 

@@ -39,7 +39,7 @@ bitflags! {
         const HOPPER        = 1 << 2;
         /// `wgmma` and `setmaxnreg`: only sm_90a.
         const WGMMA         = 1 << 3;
-        /// `tcgen05` of data-center Blackwell: sm_100a and its family.
+        /// `tcgen05` and stochastic rounding of data-center Blackwell: sm_100a and its family.
         const TCGEN05       = 1 << 4;
         /// Block-scaled `mma`: sm_120a and its family.
         const MMA_BLOCK_SCALE = 1 << 5;

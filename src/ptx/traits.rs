@@ -10,8 +10,8 @@ pub use super::fold::{Float, Integer, Number, Numeric};
 pub use super::index::{IntoIndex, IntoLength};
 pub use super::inst::{
     Accumulator, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, CompareEach, Divide, Extend,
-    ExtendedPrecision, GenericWindow, Half, HalfPair, IntegerDivision, Narrow24, Packed, Pair, Prefetchable,
-    Real, Selector, Signed, UnitMask, WideBits, WideProduct, Widen,
+    ExtendedPrecision, Fp8, GenericWindow, Half, HalfPair, IntegerDivision, Narrow24, Packed, Pair,
+    Prefetchable, Real, Selector, Signed, UnitMask, WideBits, WideProduct, Widen,
 };
 pub use super::params::Param;
 pub use super::print::{Print, PrintArgs};

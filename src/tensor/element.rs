@@ -3,7 +3,8 @@
 use arrayvec::ArrayVec;
 
 use crate::ptx::{
-    B16, B32, B64, Builder, Element, Scalar, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32, traits::Number,
+    B16, B32, B64, Builder, Element, Rounding, Scalar, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
+    traits::Number,
 };
 
 /// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, lowest
@@ -63,23 +64,68 @@ pub trait Arithmetic: TensorElement<Word: Number, Reg = Self> + Number {}
 
 impl<T: TensorElement<Word: Number, Reg = T> + Number> Arithmetic for T {}
 
-/// A floating-point element type that register tiles convert to f32 for arithmetic: [`bf16`], [`struct@f16`] and `f32`.
+/// An element type that converts from and to f32: every floating-point type, `i8`, `u8` and `i32`.
+///
+/// | type                         | from f32                                                    | to f32           | requires |
+/// | ---                          | ---                                                         | ---              | ---      |
+/// | `f32`, `f64`                 | exact                                                       | exact, `f64` rounded to nearest even | |
+/// | [`bf16`], [`struct@f16`]     | to nearest even                                             | exact            | bf16: sm_80 |
+/// | [`tf32`]                     | to nearest, ties away from zero                             | exact            | sm_80    |
+/// | [`e4m3`], [`e5m2`]           | to nearest even, saturating to the largest finite number    | exact            | sm_89    |
+/// | `i8`, `u8`, `i32`            | to nearest even, saturating; NaN gives 0                    | `i32` to nearest even, others exact | |
 #[diagnostic::on_unimplemented(
     message = "no conversion between tiles of `{Self}` and `f32`",
-    note = "tiles of `bf16`, `f16` and `f32` convert into each other"
+    note = "tiles of every floating-point type, `i8`, `u8` and `i32` convert into each other"
 )]
-pub trait FloatElement: TensorElement {
-    /// Packs adjacent elements, given in f32, into words, rounded to nearest even.
+pub trait ConvertibleElement: TensorElement {
+    /// Packs adjacent elements, given in f32, into words; their number is a multiple of [`PER_WORD`](TensorElement::PER_WORD).
     #[doc(hidden)]
     fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>>;
-    /// Returns a word's elements in f32, exactly.
+    /// Returns a word's elements in f32.
     #[doc(hidden)]
     fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
 }
 
+/// A floating-point element type: [`e4m3`], [`e5m2`], [`bf16`], [`struct@f16`], [`tf32`], `f32` and `f64`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a floating-point element type",
+    note = "the floating-point element types are `e4m3`, `e5m2`, `bf16`, `f16`, `tf32`, `f32` and `f64`"
+)]
+pub trait FloatElement: ConvertibleElement {}
+
+macro_rules! floats {
+    ($($t:ty)*) => {$( impl FloatElement for $t {} )*};
+}
+
+floats! { e4m3 e5m2 bf16 f16 tf32 f32 f64 }
+
+/// Types of one element per word.
+macro_rules! single {
+    ($($t:ty, $from:expr, $to:expr;)*) => {$(
+        impl ConvertibleElement for $t {
+            #[track_caller]
+            fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, $t>> {
+                elements.iter().copied().map($from).collect()
+            }
+
+            #[track_caller]
+            fn to_f32(word: Val<'_, $t>) -> ArrayVec<Val<'_, f32>, 4> {
+                [word].into_iter().map($to).collect()
+            }
+        }
+    )*};
+}
+
+single! {
+    f32,  |x| x,                       |x| x;
+    f64,  Val::cast,                   Val::cast;
+    i32,  |x| x.convert(Rounding::Rn), Val::cast;
+    tf32, Val::to_tf32,                Val::<tf32>::to_f32;
+}
+
 macro_rules! halves {
     ($($half:ident)*) => {$(
-        impl FloatElement for $half {
+        impl ConvertibleElement for $half {
             #[track_caller]
             fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>> {
                 elements.chunks_exact(2).map(|pair| Val::pack_f32(pair[0], pair[1])).collect()
@@ -96,14 +142,53 @@ macro_rules! halves {
 
 halves! { bf16 f16 }
 
-impl FloatElement for f32 {
-    fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, f32>> {
-        elements.to_vec()
-    }
+macro_rules! fp8 {
+    ($($t:ident)*) => {$(
+        impl ConvertibleElement for $t {
+            #[track_caller]
+            fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, u32>> {
+                let pair = |low, high| Val::pack_fp8::<$t>(low, high);
+                elements.chunks_exact(4).map(|x| Val::pack(pair(x[0], x[1]), pair(x[2], x[3]))).collect()
+            }
 
-    fn to_f32(word: Val<'_, f32>) -> ArrayVec<Val<'_, f32>, 4> {
-        [word].into_iter().collect()
-    }
+            #[track_caller]
+            fn to_f32(word: Val<'_, u32>) -> ArrayVec<Val<'_, f32>, 4> {
+                let (low, high) = word.unpack();
+                let pairs = [low, high].map(|pair| pair.unpack_fp8::<$t>().unpack_f32());
+                pairs.into_iter().flat_map(|(low, high)| [low, high]).collect()
+            }
+        }
+    )*};
+}
+
+fp8! { e4m3 e5m2 }
+
+macro_rules! bytes {
+    ($($t:ident, $sign:literal;)*) => {$(
+        impl ConvertibleElement for $t {
+            #[track_caller]
+            fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, u32>> {
+                let integer = |x: &Val<'k, f32>| x.convert::<i32>(Rounding::Rn);
+                let word = |x: &[Val<'k, f32>]| Val::pack_bytes::<$t>(std::array::from_fn(|i| integer(&x[i])));
+                elements.chunks_exact(4).map(word).collect()
+            }
+
+            /// Without `cvt`, which has a quarter of the throughput of `prmt` and `sub`: the byte becomes the low byte of 2^23's
+            /// significand. Inverting the sign bit of an `i8` adds 128, which makes it positive.
+            #[track_caller]
+            fn to_f32(word: Val<'_, u32>) -> ArrayVec<Val<'_, f32>, 4> {
+                const BIAS: f32 = 8_388_608.0 + $sign as f32;
+                let positive = word ^ ($sign * 0x0101_0101u32);
+                let biased = |slot| positive.permute(0x4b00_0000u32, 0x7440u32 | slot).bits::<f32>();
+                (0..4u32).map(|slot| biased(slot) - BIAS).collect()
+            }
+        }
+    )*};
+}
+
+bytes! {
+    u8, 0;
+    i8, 128;
 }
 
 /// Returns a word with the same element in every slot.

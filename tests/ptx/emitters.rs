@@ -13,9 +13,10 @@ use std::collections::BTreeSet;
 use warpwright::atoms::mma_atoms;
 use warpwright::ptx::{
     B16, B32, B64, B128, BuildError, Builder, Class, Comparison, Const, FULL_MASK, Global, In, InOut, Kernel,
-    Load, Local, MemoryScope, Mode, Order, Permute, Prefetch, Rounding, Shared, ShiftMode, Shuffle, Store,
-    Target, Val, bf16, bf16x2, f16, f16x2, lop3_table,
+    Load, Local, MemoryScope, Mode, Order, Out, Permute, Prefetch, Rounding, Shared, ShiftMode, Shuffle,
+    Store, Target, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, lop3_table,
     table::{self, Pattern},
+    traits::Fp8,
 };
 
 use super::assemble::check;
@@ -270,7 +271,7 @@ fn conversions(v: Values<'_>) {
     );
     let _ = (v.f.cast_saturating::<i32>(), v.half.cast_saturating::<f16>(), v.d.cast_saturating::<f64>());
     let _ = (v.u.wrap_to::<u8>(), v.ul.wrap_to::<i8>(), v.s.clamp_to::<u8>(), v.u.clamp_to::<i8>());
-    let _ = (v.f.convert_relu::<f16>(Rounding::Rn), v.f.convert_relu::<bf16>(Rounding::Rz), v.f.to_tf32());
+    let _ = (v.f.convert_relu::<f16>(Rounding::Rn), v.f.convert_relu::<bf16>(Rounding::Rz));
     let _ = (
         Val::<f16x2>::pack_f32(v.f, 1.0),
         Val::<bf16x2>::pack_f32(v.f, v.f),
@@ -284,8 +285,24 @@ fn conversions(v: Values<'_>) {
         v.d.unpack(),
     );
     let _ = (v.f.bits::<u32>(), v.half.bits::<u16>(), v.d.bits::<i64>());
+    for rounding in [Rounding::Rn, Rounding::Rz] {
+        let _ = (v.f.to_tf32_with(rounding), v.f.to_tf32_relu(rounding), v.f.to_tf32().to_f32());
+    }
+    fp8::<e4m3>(&v);
+    fp8::<e5m2>(&v);
+    for rounding in Rounding::ALL {
+        let _ = (v.f.round_to::<i8>(rounding), v.f.round_to::<u8>(rounding));
+    }
+    let _ =
+        (Val::pack_bytes::<i8>([v.s, v.s, v.s, v.s]), Val::pack_bytes::<u8>([v.s, 5.into(), v.s, 6.into()]));
     let wide = v.k.var(Val::constant(B128(0)));
     wide.set(wide.get());
+}
+
+fn fp8<T: Fp8>(v: &Values<'_>) {
+    let pair = Val::pack_fp8::<T>(v.f, 1.0);
+    let _ = (pair, Val::pack_fp8_relu::<T>(v.f, v.f), v.halves.to_fp8::<T>(), v.halves.to_fp8_relu::<T>());
+    let _ = (pair.unpack_fp8::<T>(), v.h.unpack_fp8_relu::<T>(), v.f.to_fp8::<T>().to_f32());
 }
 
 fn synchronization(v: Values<'_>) {
@@ -507,6 +524,7 @@ fn limits() -> Result<Kernel<()>, BuildError> {
     })
 }
 
+<<<<<<< HEAD
 /// A kernel's target and text.
 fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
     let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
@@ -514,6 +532,23 @@ fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
 }
 
 /// The targets and texts of every kernel above and in [`hopper`].
+=======
+/// Stochastic rounding, which only sm_100a has.
+fn stochastic() -> Result<Kernel<(In<f32>, Out<u32>)>, BuildError> {
+    Kernel::<(In<f32>, Out<u32>)>::build("stochastic", Target::SM_100A, |k, (x, d)| {
+        let x = unsafe { x.load() };
+        let words = [
+            k.pack_stochastic::<f16x2>(x, 1.0, 7u32).bits(),
+            k.pack_stochastic::<bf16x2>(0.5, x, k.laneid()).bits(),
+            k.pack_fp8_stochastic::<e4m3>([x, x, 2.0.into(), x], k.laneid()),
+            k.pack_fp8_stochastic::<e5m2>([x; 4], 9u32),
+        ];
+        words.into_iter().for_each(|word| unsafe { d.store(word) });
+    })
+}
+
+/// The text of every kernel above.
+>>>>>>> d3f18ef (Conversions of e4m3, e5m2, tf32 and bytes; element types convert from and to f32 by words)
 fn texts() -> Vec<(Target, String)> {
     let kernels: [(&str, for<'k> fn(Values<'k>)); 7] = [
         ("integers", integers),
@@ -524,11 +559,23 @@ fn texts() -> Vec<(Target, String)> {
         ("synchronization", synchronization),
         ("special_registers", special_registers),
     ];
+<<<<<<< HEAD
     let mut texts: Vec<_> = kernels.into_iter().map(|(name, write)| module(build(name, write))).collect();
     texts.extend([module(memory()), module(matrices()), module(limits())]);
     texts.extend([module(hopper::mbarriers()), module(hopper::fences())]);
     texts.extend([module(hopper::clusters()), module(hopper::warpgroups())]);
     texts
+=======
+    let mut texts: Vec<String> = kernels
+        .into_iter()
+        .map(|(name, write)| build(name, write).unwrap_or_else(|e| panic!("{e}")).ptx())
+        .collect();
+    texts.push(memory().unwrap_or_else(|e| panic!("{e}")).ptx());
+    texts.push(matrices().unwrap_or_else(|e| panic!("{e}")).ptx());
+    texts.push(limits().unwrap_or_else(|e| panic!("{e}")).ptx());
+    let stochastic = stochastic().unwrap_or_else(|e| panic!("{e}")).ptx();
+    texts.into_iter().map(|text| (Target::SM_90, text)).chain([(Target::SM_100A, stochastic)]).collect()
+>>>>>>> d3f18ef (Conversions of e4m3, e5m2, tf32 and bytes; element types convert from and to f32 by words)
 }
 
 /// A module for each matrix instruction.
@@ -555,11 +602,13 @@ fn ptxas_takes_every_product() {
 
 #[test]
 fn every_row_has_an_emitter() {
-    let texts = texts();
-    let products = products();
+    let texts: Vec<_> = texts().into_iter().chain(products()).collect();
     let words: BTreeSet<&str> = texts
         .iter()
+<<<<<<< HEAD
         .chain(&products)
+=======
+>>>>>>> d3f18ef (Conversions of e4m3, e5m2, tf32 and bytes; element types convert from and to f32 by words)
         .flat_map(|(_, text)| text.lines())
         .flat_map(|line| line.split([' ', ',', ';']).filter(|word| !word.is_empty()))
         .collect();

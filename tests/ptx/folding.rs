@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "one pointer walks over all results")]
 
 mod conversions;
+mod elements;
 mod floats;
 mod integers;
 
@@ -88,7 +89,9 @@ macro_rules! operations {
 use operations;
 
 fn all() -> impl Iterator<Item = &'static Operation> {
-    [integers::OPERATIONS, floats::OPERATIONS, conversions::OPERATIONS].into_iter().flatten()
+    [integers::OPERATIONS, floats::OPERATIONS, conversions::OPERATIONS, elements::OPERATIONS]
+        .into_iter()
+        .flatten()
 }
 
 impl Operation {

@@ -1,6 +1,7 @@
 //! Conversion of constants between number formats, as by `cvt`.
 
 use super::format::{Exact, Format, Rounding, scale};
+use crate::ptx::types::tf32;
 
 /// Returns the integer that NaN converts to: 0, but 2^(width − 1) if either side has 64 bits (PTX ISA, "cvt").
 fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
@@ -64,6 +65,16 @@ fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
         (7, 23) => value << 16,
         (52, _) | (_, 52) => to.write(number, Rounding::Rz),
         (_, digits) => to.write(canonical(digits), Rounding::Rz),
+    }
+}
+
+/// Rounds a constant to tf32; NaN becomes the canonical one.
+pub(crate) fn to_tf32(value: f32, rounding: Rounding) -> tf32 {
+    const DIGITS: u32 = 10;
+    let format = Format::Float { exponent: 8, significand: DIGITS };
+    match f32::FORMAT.read(value.to_bits().into()) {
+        Exact::Nan { .. } => tf32::NAN,
+        number => tf32::from_bits((format.write(number, rounding) as u32) << (23 - DIGITS)),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::Half;
+use super::{ByteSized, Half};
 use crate::ptx::{
     fold::{self, Format, Integer, Numeric, Rounding},
     kernel::Builder,
     operand::Operand,
     target::Features,
-    types::{B32, Element, RegClass, Scalar, bf16},
+    types::{RegClass, Scalar, bf16, tf32},
     val::Val,
 };
 
@@ -134,32 +134,6 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// An 8-bit integer, stored in a 32-bit register: `u8`, `i8`.
-pub trait ByteSized: Element {
-    #[doc(hidden)]
-    fn fold_wrap(value: i64) -> Self::Reg;
-    #[doc(hidden)]
-    fn fold_clamp(value: i64) -> Self::Reg;
-}
-
-impl ByteSized for u8 {
-    fn fold_wrap(value: i64) -> u32 {
-        (value as Self).into()
-    }
-    fn fold_clamp(value: i64) -> u32 {
-        value.clamp(0, 255) as u32
-    }
-}
-
-impl ByteSized for i8 {
-    fn fold_wrap(value: i64) -> i32 {
-        (value as Self).into()
-    }
-    fn fold_clamp(value: i64) -> i32 {
-        value.clamp(-128, 127) as i32
-    }
-}
-
 /// Returns an integer of at most 32 bits, or a signed one, as an `i64`.
 fn as_i64<T: Integer>(value: T) -> i64 {
     let unused = 64 - 8 * T::BYTES;
@@ -209,21 +183,49 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32, in the upper 19 bits of a register: to nearest, ties away from zero. Requires sm_80.
-    #[doc(alias = "cvt.rna.tf32")]
+    /// Converts to tf32: to nearest, ties away from zero. Requires sm_80.
+    #[doc(alias = "cvt.rna.tf32.f32")]
     #[track_caller]
-    pub fn to_tf32(self) -> Val<'k, B32> {
+    pub fn to_tf32(self) -> Val<'k, tf32> {
         match self.reg() {
-            None => B32(self.as_constant().map_or(0, fold_tf32)).into(),
+            None => self.as_constant().map_or(tf32::ZERO, tf32::from_f32).into(),
             Some((_, k)) => k.result(format_args!("cvt.rna.tf32.f32"), &[self.operand(k)]),
+        }
+    }
+
+    /// Converts to tf32: [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90.
+    #[doc(alias = "cvt.rn.tf32.f32")]
+    #[doc(alias = "cvt.rz.tf32.f32")]
+    #[track_caller]
+    pub fn to_tf32_with(self, rounding: Rounding) -> Val<'k, tf32> {
+        match self.reg() {
+            None => self.as_constant().map_or(tf32::ZERO, |c| fold::to_tf32(c, rounding)).into(),
+            Some((_, k)) => k.result(format_args!("cvt{}.tf32.f32", rounding.suffix()), &[self.operand(k)]),
+        }
+    }
+
+    /// Returns [`to_tf32_with`](Self::to_tf32_with) with negative numbers replaced by 0. Requires sm_90.
+    #[doc(alias = "cvt.rn.relu.tf32.f32")]
+    #[track_caller]
+    pub fn to_tf32_relu(self, rounding: Rounding) -> Val<'k, tf32> {
+        match self.reg() {
+            None => {
+                let relu = |x: tf32| if x.to_bits() >> 31 == 1 { tf32::ZERO } else { x };
+                self.as_constant().map_or(tf32::ZERO, |c| relu(fold::to_tf32(c, rounding))).into()
+            }
+            Some((_, k)) => {
+                k.result(format_args!("cvt{}.relu.tf32.f32", rounding.suffix()), &[self.operand(k)])
+            }
         }
     }
 }
 
-/// Adds half a unit in the last place of tf32's ten digits to the magnitude, and drops the rest.
-fn fold_tf32(x: f32) -> u32 {
-    let half = if x.is_finite() { 1 << 12 } else { 0 };
-    (x.to_bits() + half) & !0x1fff
+impl<'k> Val<'k, tf32> {
+    /// Returns the same number in f32: the lower 13 bits of the register are ignored, as by `mma`.
+    #[track_caller]
+    pub fn to_f32(self) -> Val<'k, f32> {
+        (self.bits::<u32>() & !0x1fff).bits()
+    }
 }
 
 impl<'k, T: Scalar> Val<'k, T> {

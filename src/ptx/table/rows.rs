@@ -43,6 +43,7 @@ const SM_89: Features = Features::FP8;
 const SM_90: Features = Features::HOPPER;
 const SM_100: Features = Features::BLACKWELL;
 const SETMAXNREG: Features = Features::SETMAXNREG;
+const SM_100A: Features = Features::TCGEN05;
 const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
 
 /// Chapters of the manual's instruction set.

@@ -2,7 +2,7 @@
 
 use warpwright::ptx::{
     Rounding::{Rm, Rn, Rp, Rz},
-    Val, bf16, bf16x2, f16, f16x2,
+    Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
 };
 
 use super::{Operation, Word, operations};
@@ -366,6 +366,37 @@ operations! {
     cvt_rn_bf16x2_f32:      a f32, b f32 => bf16x2, Val::<bf16x2>::pack_f32(b, a);
     cvt_rn_relu_bf16x2_f32: a f32, b f32 => bf16x2, Val::<bf16x2>::pack_f32_relu(b, a);
     cvt_rna_tf32_f32:       a f32        => u32   , a.to_tf32().bits();
+    cvt_rn_tf32_f32:        a f32        => u32   , a.to_tf32_with(Rn).bits();
+    cvt_rz_tf32_f32:        a f32        => u32   , a.to_tf32_with(Rz).bits();
+    cvt_rn_relu_tf32_f32:   a f32        => u32   , a.to_tf32_relu(Rn).bits();
+    cvt_rz_relu_tf32_f32:   a f32        => u32   , a.to_tf32_relu(Rz).bits();
+    f32_tf32:               a u32        => f32   , a.bits::<tf32>().to_f32();
+    cvt_rn_satfinite_e4m3x2_f32:        a f32, b f32 => u16   , Val::pack_fp8::<e4m3>(b, a);
+    cvt_rn_satfinite_e5m2x2_f32:        a f32, b f32 => u16   , Val::pack_fp8::<e5m2>(b, a);
+    cvt_rn_satfinite_relu_e4m3x2_f32:   a f32, b f32 => u16   , Val::pack_fp8_relu::<e4m3>(b, a);
+    cvt_rn_satfinite_relu_e5m2x2_f32:   a f32, b f32 => u16   , Val::pack_fp8_relu::<e5m2>(b, a);
+    cvt_rn_satfinite_e4m3x2_f16x2:      a f16x2      => u16   , a.to_fp8::<e4m3>();
+    cvt_rn_satfinite_e5m2x2_f16x2:      a f16x2      => u16   , a.to_fp8::<e5m2>();
+    cvt_rn_satfinite_relu_e4m3x2_f16x2: a f16x2      => u16   , a.to_fp8_relu::<e4m3>();
+    cvt_rn_satfinite_relu_e5m2x2_f16x2: a f16x2      => u16   , a.to_fp8_relu::<e5m2>();
+    cvt_rn_f16x2_e4m3x2:                a u16        => f16x2 , a.unpack_fp8::<e4m3>();
+    cvt_rn_f16x2_e5m2x2:                a u16        => f16x2 , a.unpack_fp8::<e5m2>();
+    cvt_rn_relu_f16x2_e4m3x2:           a u16        => f16x2 , a.unpack_fp8_relu::<e4m3>();
+    cvt_rn_relu_f16x2_e5m2x2:           a u16        => f16x2 , a.unpack_fp8_relu::<e5m2>();
+    e4m3_f32:                           a f32        => u32   , a.to_fp8::<e4m3>().bits();
+    e5m2_f32:                           a f32        => u32   , a.to_fp8::<e5m2>().bits();
+    f32_e4m3:                           a u32        => f32   , (a & 0xff).bits::<e4m3>().to_f32();
+    f32_e5m2:                           a u32        => f32   , a.bits::<e5m2>().to_f32();
+    cvt_rni_sat_s8_f32:     a f32        => i32   , a.round_to::<i8>(Rn);
+    cvt_rzi_sat_s8_f32:     a f32        => i32   , a.round_to::<i8>(Rz);
+    cvt_rmi_sat_s8_f32:     a f32        => i32   , a.round_to::<i8>(Rm);
+    cvt_rpi_sat_s8_f32:     a f32        => i32   , a.round_to::<i8>(Rp);
+    cvt_rni_sat_u8_f32:     a f32        => u32   , a.round_to::<u8>(Rn);
+    cvt_rzi_sat_u8_f32:     a f32        => u32   , a.round_to::<u8>(Rz);
+    cvt_rmi_sat_u8_f32:     a f32        => u32   , a.round_to::<u8>(Rm);
+    cvt_rpi_sat_u8_f32:     a f32        => u32   , a.round_to::<u8>(Rp);
+    pack_s8:                a i32, b i32, c i32, d i32 => u32, Val::pack_bytes::<i8>([a, b, c, d]);
+    pack_u8:                a i32, b i32, c i32, d i32 => u32, Val::pack_bytes::<u8>([a, b, c, d]);
     mov_b32_f16x2:          a f16, b f16 => f16x2 , Val::pack(a, b);
     mov_b64_halves:         a u64        => u64   , { let (low, high) = a.unpack(); Val::pack(high, low) };
 }

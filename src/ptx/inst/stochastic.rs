@@ -1,0 +1,43 @@
+//! Stochastic rounding, `cvt.rs`: up or down at random, with the number as expected value.
+//!
+//! The effect of the random bits depends on the hardware, so these conversions are never folded: they are methods of the kernel, and
+//! emit an instruction even for constant operands. The simulator does not execute them.
+
+use super::{HalfPair, fp8::Fp8};
+use crate::ptx::{kernel::Builder, operand::Operand, val::Val};
+
+impl<'k> Builder<'k> {
+    /// Returns the pair of two f32, each rounded up or down according to `random`: 32 bits, independent for each call. Requires
+    /// sm_100a.
+    #[doc(alias = "cvt.rs.f16x2.f32")]
+    #[doc(alias = "cvt.rs.bf16x2.f32")]
+    #[track_caller]
+    pub fn pack_stochastic<P: HalfPair>(
+        self,
+        low: impl Into<Val<'k, f32>>,
+        high: impl Into<Val<'k, f32>>,
+        random: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, P> {
+        let operands = [high.into().operand(self), low.into().operand(self), random.into().operand(self)];
+        self.result(format_args!("cvt.rs.{}.f32", P::PTX), &operands)
+    }
+
+    /// Returns four f32 as 8-bit floating-point numbers, the first in the low byte, each rounded up or down according to `random`:
+    /// 32 bits, independent for each call. Larger magnitudes become the largest finite number of their sign. Requires sm_100a.
+    #[doc(alias = "cvt.rs.satfinite.e4m3x4.f32")]
+    #[doc(alias = "cvt.rs.satfinite.e5m2x4.f32")]
+    #[track_caller]
+    pub fn pack_fp8_stochastic<T: Fp8>(
+        self,
+        numbers: [Val<'k, f32>; 4],
+        random: impl Into<Val<'k, u32>>,
+    ) -> Val<'k, u32> {
+        // The first source is the high byte (PTX ISA, "cvt").
+        let mut numbers = numbers.map(|number| Operand::Reg(number.in_register(self)));
+        numbers.reverse();
+        self.result(
+            format_args!("cvt.rs.satfinite.{}x4.f32", T::PTX),
+            &[Operand::Vector(&numbers), random.into().operand(self)],
+        )
+    }
+}
