@@ -38,12 +38,8 @@ mod walk;
 
 pub use construct::SharedLayout;
 pub use copy::{copy, copy_if};
-<<<<<<< HEAD
 pub(crate) use copy::{copy_issued, copy_or};
-pub use element::{Arithmetic, FloatElement, TensorElement};
-=======
 pub use element::{Arithmetic, ConvertibleElement, FloatElement, TensorElement};
->>>>>>> d3f18ef (Conversions of e4m3, e5m2, tf32 and bytes; element types convert from and to f32 by words)
 pub(crate) use element::{SUBTILE_SIDE, splat, splat_value};
 pub use elementwise::{Elements, ReadElements, WriteElements, axpby, fill, sum, transform};
 pub use error::TensorError;

@@ -524,15 +524,6 @@ fn limits() -> Result<Kernel<()>, BuildError> {
     })
 }
 
-<<<<<<< HEAD
-/// A kernel's target and text.
-fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
-    let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
-    (kernel.entry().target, kernel.ptx())
-}
-
-/// The targets and texts of every kernel above and in [`hopper`].
-=======
 /// Stochastic rounding, which only sm_100a has.
 fn stochastic() -> Result<Kernel<(In<f32>, Out<u32>)>, BuildError> {
     Kernel::<(In<f32>, Out<u32>)>::build("stochastic", Target::SM_100A, |k, (x, d)| {
@@ -547,8 +538,13 @@ fn stochastic() -> Result<Kernel<(In<f32>, Out<u32>)>, BuildError> {
     })
 }
 
-/// The text of every kernel above.
->>>>>>> d3f18ef (Conversions of e4m3, e5m2, tf32 and bytes; element types convert from and to f32 by words)
+/// A kernel's target and text.
+fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
+    let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
+    (kernel.entry().target, kernel.ptx())
+}
+
+/// The targets and texts of every kernel above and in [`hopper`].
 fn texts() -> Vec<(Target, String)> {
     let kernels: [(&str, for<'k> fn(Values<'k>)); 7] = [
         ("integers", integers),
@@ -559,23 +555,12 @@ fn texts() -> Vec<(Target, String)> {
         ("synchronization", synchronization),
         ("special_registers", special_registers),
     ];
-<<<<<<< HEAD
     let mut texts: Vec<_> = kernels.into_iter().map(|(name, write)| module(build(name, write))).collect();
     texts.extend([module(memory()), module(matrices()), module(limits())]);
     texts.extend([module(hopper::mbarriers()), module(hopper::fences())]);
     texts.extend([module(hopper::clusters()), module(hopper::warpgroups())]);
+    texts.push(module(stochastic()));
     texts
-=======
-    let mut texts: Vec<String> = kernels
-        .into_iter()
-        .map(|(name, write)| build(name, write).unwrap_or_else(|e| panic!("{e}")).ptx())
-        .collect();
-    texts.push(memory().unwrap_or_else(|e| panic!("{e}")).ptx());
-    texts.push(matrices().unwrap_or_else(|e| panic!("{e}")).ptx());
-    texts.push(limits().unwrap_or_else(|e| panic!("{e}")).ptx());
-    let stochastic = stochastic().unwrap_or_else(|e| panic!("{e}")).ptx();
-    texts.into_iter().map(|text| (Target::SM_90, text)).chain([(Target::SM_100A, stochastic)]).collect()
->>>>>>> d3f18ef (Conversions of e4m3, e5m2, tf32 and bytes; element types convert from and to f32 by words)
 }
 
 /// A module for each matrix instruction.
@@ -605,10 +590,6 @@ fn every_row_has_an_emitter() {
     let texts: Vec<_> = texts().into_iter().chain(products()).collect();
     let words: BTreeSet<&str> = texts
         .iter()
-<<<<<<< HEAD
-        .chain(&products)
-=======
->>>>>>> d3f18ef (Conversions of e4m3, e5m2, tf32 and bytes; element types convert from and to f32 by words)
         .flat_map(|(_, text)| text.lines())
         .flat_map(|line| line.split([' ', ',', ';']).filter(|word| !word.is_empty()))
         .collect();

@@ -3,7 +3,8 @@
 
 use pretty_assertions::assert_eq;
 use warpwright::{
-    ptx::{e4m3, e5m2, tf32},
+    prelude::*,
+    ptx::{BuildErrorKind, Rounding},
     sim::arith::{Float, Round, cvt::CvtMode, cvt::cvt},
 };
 
@@ -172,4 +173,48 @@ fn numbers_compare_and_print_like_f32() {
     assert!(e4m3::MIN < -e4m3::ONE && e5m2::NEG_INFINITY < e5m2::MIN && tf32::MAX < tf32::INFINITY);
     assert_eq!((-e4m3::ONE).abs(), e4m3::ONE);
     assert_eq!(format!("{} {:?} {}", e4m3::MAX, -e5m2::ONE, tf32::ONE), "448 -1.0 1");
+}
+
+/// The mnemonic that a target refuses, and the lowest target that has it.
+fn refused(target: Target, write: impl for<'k> Fn(Builder<'k>, Val<'k, f32>)) -> (String, Target) {
+    let kernel = Kernel::<(f32,)>::build("conversion", target, |k, (x,)| write(k, x));
+    match kernel.expect_err("the target lacks the instruction").kind() {
+        BuildErrorKind::Unsupported { mnemonic, lowest, .. } => (mnemonic.clone(), *lowest),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn targets_without_a_conversion_refuse_it_and_name_one_that_has_it() {
+    let named = |mnemonic: &str, target| (mnemonic.to_string(), target);
+    assert_eq!(
+        refused(Target::SM_80, |_, x| {
+            let _ = x.to_fp8::<e4m3>();
+        }),
+        named("cvt.rn.satfinite.e4m3x2.f32", Target::SM_89)
+    );
+    assert_eq!(
+        refused(Target::SM_86, |_, x| {
+            let _ = x.bits::<e5m2>().to_f32();
+        }),
+        named("cvt.rn.f16x2.e5m2x2", Target::SM_89)
+    );
+    assert_eq!(
+        refused(Target::SM_75, |_, x| {
+            let _ = x.to_tf32();
+        }),
+        named("cvt.rna.tf32.f32", Target::SM_80)
+    );
+    assert_eq!(
+        refused(Target::SM_89, |_, x| {
+            let _ = x.to_tf32_with(Rounding::Rn);
+        }),
+        named("cvt.rn.tf32.f32", Target::SM_90)
+    );
+    assert_eq!(
+        refused(Target::SM_120A, |k, x| {
+            let _ = k.pack_stochastic::<bf16x2>(x, x, 1u32);
+        }),
+        named("cvt.rs.bf16x2.f32", Target::SM_100A)
+    );
 }
