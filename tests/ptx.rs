@@ -19,6 +19,7 @@ mod ptx {
     mod emitters;
     mod facts;
     mod folding;
+    mod functions;
     mod number_types;
     mod numbering;
     mod operands;

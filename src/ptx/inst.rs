@@ -16,6 +16,7 @@ mod cp_async;
 mod extended;
 mod float;
 mod fp8;
+mod functions;
 mod integer;
 mod logic;
 mod matrix;
@@ -45,6 +46,7 @@ pub(crate) use cp_async::CpAsyncCache;
 pub use extended::ExtendedPrecision;
 pub use float::{Half, NanExtremum};
 pub use fp8::Fp8;
+pub use functions::{Elementary, Root};
 pub use integer::{Narrow24, Packed};
 pub use logic::Bits;
 pub use matrix::Accumulator;
@@ -57,7 +59,7 @@ pub(crate) use product::Addition;
 pub use proxy::ProxySpace;
 pub use reduce_op::ReduceOp;
 pub use select::Selector;
-pub use sign::{Class, Real, Signed};
+pub use sign::{Class, Real, SignBits, Signed};
 pub use warp::{FULL_MASK, Reduce, Shuffle};
 
 use super::{

@@ -9,9 +9,9 @@ pub use super::flow::Counter;
 pub use super::fold::{Float, Integer, Number, Numeric};
 pub use super::index::{IntoIndex, IntoLength};
 pub use super::inst::{
-    Accumulator, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, CompareEach, Divide, Extend,
-    ExtendedPrecision, Fp8, GenericWindow, Half, HalfPair, IntegerDivision, Narrow24, Packed, Pair,
-    Prefetchable, Real, Selector, Signed, UnitMask, WideBits, WideProduct, Widen,
+    Accumulator, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, CompareEach, Divide, Elementary,
+    Extend, ExtendedPrecision, Fp8, GenericWindow, Half, HalfPair, IntegerDivision, Narrow24, Packed, Pair,
+    Prefetchable, Real, Root, Selector, SignBits, Signed, UnitMask, WideBits, WideProduct, Widen,
 };
 pub use super::params::Param;
 pub use super::print::{Print, PrintArgs};

@@ -119,10 +119,10 @@ fn floats(v: Values<'_>) {
         let _ = (
             f.div_with(f, rounding),
             d.div_with(d, rounding),
-            f.rcp(rounding),
-            d.rcp(rounding),
-            f.sqrt(rounding),
-            d.sqrt(rounding),
+            f.rcp_with(rounding),
+            d.rcp_with(rounding),
+            f.sqrt_with(rounding),
+            d.sqrt_with(rounding),
         );
         let _ = (f.round(rounding), d.round(rounding), h.round(rounding), b.round(rounding));
     }
@@ -131,14 +131,14 @@ fn floats(v: Values<'_>) {
         f.add_with(f, mode.sat()),
         f.fma_with(f, f, mode.sat()),
         f.div_with(f, mode),
-        f.rcp(mode),
-        f.sqrt(mode),
+        f.rcp_with(mode),
+        f.sqrt_with(mode),
     );
     let _ = (h.add_with(h, Mode::RN.ftz().sat()), h.fma_with(h, h, Mode::RN.sat()));
     macro_rules! all {
         ($($x:expr),*) => {$(
             let x = $x;
-            let _ = (x + x, x - x, x * x, x.mad(x, x), x.min(x), x.max(x), -x, x.abs());
+            let _ = (x + x, x - x, x * x, x.mad(x, x), x.min(x), x.max(x), -x, x.abs(), x.copysign(-x));
         )*};
     }
     all!(f, d, h, b, hh, bb);

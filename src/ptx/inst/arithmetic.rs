@@ -185,6 +185,20 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
+impl<'k, T: Number> Val<'k, T> {
+    /// Clamps to the range from `low` to `high`. NaN gives `low`; a `low` above `high` gives `high`.
+    #[track_caller]
+    pub fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
+        self.max(low).min(high)
+    }
+
+    /// Replaces negative numbers and NaN with 0.
+    #[track_caller]
+    pub fn relu(self) -> Self {
+        self.max(T::ZERO)
+    }
+}
+
 /// A type with an exact or correctly rounded quotient: integers, f32 and f64.
 pub trait Divide: Numeric {
     #[doc(hidden)]

@@ -193,8 +193,9 @@ impl<'k, T: NanExtremum> Val<'k, T> {
 
 impl<'k, T: Real> Val<'k, T> {
     /// Returns `1 / self` with the given mode.
+    #[doc(alias = "rcp")]
     #[track_caller]
-    pub fn rcp(self, mode: impl Into<Mode>) -> Self {
+    pub fn rcp_with(self, mode: impl Into<Mode>) -> Self {
         let mode = mode.into();
         match self.reg() {
             None => self.as_constant().map_or(self, |c| exact::div(T::ONE, c, mode).into()),
@@ -203,8 +204,9 @@ impl<'k, T: Real> Val<'k, T> {
     }
 
     /// Returns the square root with the given mode.
+    #[doc(alias = "sqrt")]
     #[track_caller]
-    pub fn sqrt(self, mode: impl Into<Mode>) -> Self {
+    pub fn sqrt_with(self, mode: impl Into<Mode>) -> Self {
         let mode = mode.into();
         match self.reg() {
             None => self.as_constant().map_or(self, |c| exact::sqrt(c, mode).into()),

@@ -5,10 +5,11 @@ use std::ops::Neg;
 use super::{
     Operands::{In, Known},
     operands,
+    permute::lop3_table,
 };
 use crate::ptx::{
     fold::{Number, Numeric, exact},
-    types::{bf16, bf16x2, f16, f16x2},
+    types::{RegClass, bf16, bf16x2, f16, f16x2},
     val::Val,
 };
 
@@ -133,16 +134,54 @@ impl<'k, T: Real> Val<'k, T> {
             Some((_, k)) => k.result(format_args!("testp.{}.{}", class.suffix(), T::PTX), &[self.operand(k)]),
         }
     }
+}
 
-    /// Returns this number with the sign of `sign`.
+/// A floating-point type, or a pair of them, by the bits that are signs.
+pub trait SignBits: Signed {
+    #[doc(hidden)]
+    const SIGNS: u64;
+}
+
+macro_rules! sign_bits {
+    ($($t:ty, $signs:literal;)*) => {$(
+        impl SignBits for $t {
+            const SIGNS: u64 = $signs;
+        }
+    )*};
+}
+
+sign_bits! {
+    f16,    0x8000;
+    bf16,   0x8000;
+    f32,    0x8000_0000;
+    f64,    0x8000_0000_0000_0000;
+    f16x2,  0x8000_8000;
+    bf16x2, 0x8000_8000;
+}
+
+impl<'k, T: SignBits> Val<'k, T> {
+    /// Returns this number with the sign of `sign`. Emits `copysign` for f32 and f64, operations on bits for 16-bit numbers.
     #[track_caller]
     pub fn copysign(self, sign: impl Into<Self>) -> Self {
         let sign = sign.into();
-        let bit = 1 << (8 * T::BYTES - 1);
-        match operands(self, sign) {
-            Known(a, s) => T::from_bits(a.to_bits() & !bit | s.to_bits() & bit).into(),
+        let k = match operands(self, sign) {
+            Known(a, s) => return T::from_bits(a.to_bits() & !T::SIGNS | s.to_bits() & T::SIGNS).into(),
+            In(k) => k,
+        };
+        let (a, s) = (self.operand(k), sign.operand(k));
+        match T::CLASS {
             // The first source provides the sign (PTX ISA, "copysign").
-            In(k) => sign.binary(k, format_args!("copysign.{}", T::PTX), self),
+            RegClass::F32 | RegClass::F64 => k.result(format_args!("copysign.{}", T::PTX), &[s, a]),
+            RegClass::Half => {
+                let mask = |signs: u64| Val::from(signs as u16).operand(k);
+                let part = |x, bits| k.result::<T>(format_args!("and.b16"), &[x, mask(bits)]).operand(k);
+                k.result(format_args!("or.b16"), &[part(a, !T::SIGNS), part(s, T::SIGNS)])
+            }
+            _ => {
+                let table = lop3_table(|a, s, signs| a & !signs | s & signs);
+                let [signs, table] = [T::SIGNS as u32, table.into()].map(|x| Val::<u32>::from(x).operand(k));
+                k.result(format_args!("lop3.b32"), &[a, s, signs, table])
+            }
         }
     }
 }
