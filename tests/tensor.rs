@@ -8,6 +8,8 @@ mod bounds;
 mod copying;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "tensor/elements.rs"]
+mod elements;
 #[path = "tensor/further.rs"]
 mod further;
 #[path = "tensor/json.rs"]

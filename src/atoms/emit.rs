@@ -30,7 +30,7 @@ impl<'k> Builder<'k> {
     /// Emits D = A·B + C on the fragments of a lane; [`MmaAtom::fragment`] returns the elements of each register.
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
-    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 is also passed as bits. A wrong number or type of
+    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 is [`tf32`](crate::ptx::tf32) or bits. A wrong number or type of
     /// registers is an error at the caller's line.
     ///
     /// ```
@@ -39,7 +39,7 @@ impl<'k> Builder<'k> {
     /// let kernel = Kernel::<(Out<f32>,)>::build("ones(d)", Target::SM_80, |k, (d,)| {
     ///     k.block([32]);
     ///     k.grid([1]);
-    ///     let one = Val::from(1.0f32.to_bits());
+    ///     let one = Val::from(tf32::ONE);
     ///     let sums: Vec<Val<f32>> = k.mma(atom, &[one; 4], &[one; 2], &[Val::from(0.5f32); 4]);
     ///     k.slice(d, 32).at(k.tid_x()).store(sums[0]);
     /// })?;
@@ -224,11 +224,20 @@ fn fits<T: Scalar>(atom: &MmaAtom, operand: MmaOperand, count: usize) -> Result<
     let typed = match T::PTX {
         "f16" | "f16x2" => ty == MmaType::F16,
         "bf16" | "bf16x2" => ty == MmaType::Bf16,
+        "tf32" => ty == MmaType::Tf32,
+        // A register contains a single one, an operand four.
+        "e4m3" | "e5m2" => false,
         _ => true,
     };
     if count == registers as usize && T::CLASS == class && typed {
         return Ok(());
     }
+    let packed = match atom.per_register(operand) {
+        1 => ty.to_string(),
+        elements => format!("{ty}x{elements}"),
+    };
     let (wanted, found) = (class.decl(), T::PTX);
-    Err(format!("{atom}: {operand:?} is {registers} registers `{wanted}` of {ty}, found {count} of {found}"))
+    Err(format!(
+        "{atom}: {operand:?} is {registers} registers `{wanted}` of {packed}, found {count} of {found}"
+    ))
 }

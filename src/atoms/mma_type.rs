@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::ptx::Element;
+
 /// The number format of an operand of a matrix instruction (PTX ISA, "Alternate Floating-Point Data Formats" and the
 /// types of `mma`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,6 +86,19 @@ impl MmaType {
     /// Returns the name in CuTe's atom names: `"BF16"`, and `"U1"` for single bits.
     pub(super) fn cute_name(self) -> String {
         if self == MmaType::B1 { "U1".to_owned() } else { self.name().to_uppercase() }
+    }
+
+    /// Returns whether elements `T` are operands of this type: its own Rust type, bits (`B16`, `u16` and the like, of which no operand
+    /// is a number), or f32 for [`Tf32`](Self::Tf32), whose lower bits are ignored.
+    pub(crate) fn is_stored_in<T: Element>(self) -> bool {
+        let own = match self {
+            MmaType::S8 => "i8",
+            MmaType::S16 => "i16",
+            MmaType::S32 => "i32",
+            ty => ty.name(),
+        };
+        let is_bits = matches!(T::NAME, "B16" | "B32" | "B64" | "u16" | "u32" | "u64");
+        T::NAME == own || is_bits && self.bits() == 8 * T::SIZE || self == MmaType::Tf32 && T::NAME == "f32"
     }
 
     /// Returns the number of bits; [`Tf32`](Self::Tf32) is stored in 32.

@@ -192,6 +192,16 @@ fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
     }
 }
 
+/// Rejects elements of another type than the operand's.
+#[track_caller]
+pub(super) fn check_type<T: TensorElement>(k: Builder<'_>, atom: &MmaAtom, operand: MmaOperand) {
+    let wanted = atom.operand_type(operand);
+    if !wanted.is_stored_in::<T>() {
+        let (name, found) = (atom.name(), T::NAME);
+        k.refuse(format!("operand {operand:?} of {name}: expected elements {wanted}, found {found}"));
+    }
+}
+
 /// The words of fragments that are the operands of an instruction.
 struct Words<'a, 'k> {
     k: Builder<'k>,
@@ -208,6 +218,7 @@ impl<'k> Words<'_, 'k> {
         count: i64,
         slice: impl Fn(i64) -> Tuple<Slot>,
     ) -> Option<Vec<Vec<RegId>>> {
+        check_type::<T>(self.k, self.atom, operand);
         let wanted = self.atom.registers(operand) as usize;
         let mut all = Vec::with_capacity(count as usize);
         for index in 0..count {

@@ -6,6 +6,7 @@ use super::{
     copy::{How, copy, transfer},
     element::TensorElement,
     fragment::Fragment,
+    gemm::check_type,
     local::{Digit, thread_digits},
     memory::Tensor,
     sides::{Destination, Source},
@@ -235,15 +236,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
     #[track_caller]
     fn registers<T: TensorElement>(&self, operand: MmaOperand, layout: &Layout) -> Fragment<'k, T> {
         let atom = self.mma.atom();
-        let bits = atom.operand_type(operand).bits();
-        if bits != 8 * T::SIZE {
-            self.k.refuse(format!(
-                "operand {operand:?} of {} has {bits} bits, {} has {}",
-                atom.name(),
-                T::NAME,
-                8 * T::SIZE
-            ));
-        }
+        check_type::<T>(self.k, atom, operand);
         let class = if T::Word::BYTES == 4 && atom.group().threads() > 1 {
             atom.register_class(operand)
         } else {

@@ -253,7 +253,7 @@ fn copy_loads_operands_of_other_widths_with_ldmatrix() {
     };
     tf32.loads(Walk::AtOnce, |i| i as u32, &[(x4, 8), ("ld.shared", 0)]);
     let bytes =
-        InShared { atom: "SM80_16x8x32_S32S8S8S32_TN", tile: (32, 8, 32), swizzle: Swizzle::NONE, ..A };
+        InShared { atom: "SM80_16x8x32_S32U8U8S32_TN", tile: (32, 8, 32), swizzle: Swizzle::NONE, ..A };
     bytes.loads(Walk::AtOnce, |i| (i % 251) as u8, &[(x4, 2), ("ld.shared", 0)]);
 }
 
