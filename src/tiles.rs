@@ -6,10 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod convert;
+mod coordinates;
 mod element;
+mod elements;
+mod extremes;
 mod fill;
 mod gl;
 mod maps;
+mod masks;
 mod mma;
 mod operand;
 mod operators;
@@ -18,6 +22,7 @@ mod reduce;
 mod register_copies;
 mod registers;
 mod rt;
+mod scan;
 mod scope;
 mod st;
 mod swizzle;

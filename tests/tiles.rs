@@ -14,6 +14,7 @@ mod tiles {
     mod lines;
     mod matmul;
     mod mistakes;
+    mod operations;
     mod pipeline;
     mod shared;
     mod softmax;

@@ -13,6 +13,20 @@ macro_rules! maps {
                 self.computed(|_, word| f(word))
             }
 
+            #[doc = concat!("Returns a ", $what, " of elements `U` of the results of `f` for every register, like [`map`](Self::map).")]
+            /// Both types must have the same number of elements per register.
+            #[must_use]
+            #[track_caller]
+            pub fn map_to<U: TensorElement>(
+                &self,
+                f: impl Fn(Val<'k, T::Word>) -> Val<'k, U::Word>,
+            ) -> $tile<'k, U, $($size,)* $layout> {
+                const { assert!(T::PER_WORD == U::PER_WORD, "both types must have the same number of elements per register: convert one") };
+                let k = self.kernel();
+                let results = self.words().into_iter().map(|word| k.owned(|| f(word)));
+                Registers::of_registers(k, results.collect())
+            }
+
             #[doc = concat!("Replaces every register of the ", $what, " by the result of `f`, like [`map`](Self::map).")]
             ///
             /// The last instruction of `f` writes the register itself, so a loop that carries it moves nothing.

@@ -1,6 +1,7 @@
 //! The second operand of an elementwise operation: a tile, a number, or a vector that is broadcast along rows or columns.
 
 use super::{
+    coordinates::value_offsets,
     element::RegisterLayout,
     registers::{Distributed, Registers, WordOf},
     rt::Rt,
@@ -90,11 +91,8 @@ where
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns, for each value of a tile, the value of a vector at the same coordinate along `axis`.
     pub(super) fn slots_along(tile: &TvLayout, axis: usize) -> Vec<usize> {
-        let offsets = |layout: &TvLayout, axis| {
-            layout.value_offsets(axis).expect("register tiles and vectors are affine along their axes")
-        };
-        let own = offsets(&Self::layout(), 0);
+        let own = value_offsets(&Self::layout(), 0);
         let slot = |at: i64| own.iter().position(|&offset| offset == at).unwrap_or(0);
-        offsets(tile, axis).into_iter().map(slot).collect()
+        value_offsets(tile, axis).into_iter().map(slot).collect()
     }
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     ptx::{
         Val,
-        traits::{Divide, Number, Numeric},
+        traits::{Divide, Number},
     },
     tensor::Arithmetic,
 };
@@ -134,10 +134,7 @@ macro_rules! methods {
             /// Returns the elementwise maximum, computed in place; for floating-point types, numbers are preferred to NaN.
             #[must_use]
             #[track_caller]
-            pub fn max(mut self, other: impl Elementwise<'k, Self>) -> Self
-            where
-                T::Word: Numeric,
-            {
+            pub fn max(mut self, other: impl Elementwise<'k, Self>) -> Self {
                 combine(&mut self, &other, |a, b| a.max(b));
                 self
             }
@@ -145,10 +142,7 @@ macro_rules! methods {
             /// Returns the elementwise minimum, computed in place; for floating-point types, numbers are preferred to NaN.
             #[must_use]
             #[track_caller]
-            pub fn min(mut self, other: impl Elementwise<'k, Self>) -> Self
-            where
-                T::Word: Numeric,
-            {
+            pub fn min(mut self, other: impl Elementwise<'k, Self>) -> Self {
                 combine(&mut self, &other, |a, b| a.min(b));
                 self
             }

@@ -9,6 +9,7 @@ use std::panic::Location;
 use arrayvec::ArrayVec;
 
 use super::{
+    coordinates::lane_bits,
     element::RegisterLayout,
     registers::{Registers, WordOf},
     rt::Rt,
@@ -124,14 +125,9 @@ fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[T
     }
 }
 
-/// Returns the bits of the lane number that move along an axis.
-fn lane_bits(layout: &TvLayout, axis: usize) -> Vec<ThreadBit> {
-    layout.along(axis).expect("register tiles and vectors are affine along their axes").thread_bits
-}
-
 /// Calls `each` with every element of a tile or vector, in register order.
 #[track_caller]
-fn for_each_element<'k, D: Registers<'k, Element: Accumulate>>(
+pub(super) fn for_each_element<'k, D: Registers<'k, Element: Accumulate>>(
     of: &D,
     mut each: impl FnMut(usize, Val<'k, <D::Element as Accumulate>::Sum>),
 ) {

@@ -1,0 +1,51 @@
+//! Coordinates of the elements in a lane's registers, derived from the (lane, value) layout: a part that depends on the lane, and a
+//! constant for each value.
+
+use crate::{
+    layout::{ThreadBit, TvLayout},
+    ptx::{Builder, Val},
+};
+
+/// The coordinates of a lane's elements along one axis.
+pub(super) struct Coordinates<'k> {
+    /// The coordinate of value 0.
+    pub(super) lane: Val<'k, u32>,
+    /// The distance of each value from value 0.
+    pub(super) offsets: Vec<i64>,
+}
+
+impl<'k> Coordinates<'k> {
+    /// Returns the coordinates along an axis of a tile or vector.
+    #[track_caller]
+    pub(super) fn along(k: Builder<'k>, layout: &TvLayout, axis: usize) -> Self {
+        let (bits, offsets) = (lane_bits(layout, axis), value_offsets(layout, axis));
+        Self { lane: coordinate_of_lane(k, &bits), offsets }
+    }
+
+    /// Returns the coordinate of a value.
+    #[track_caller]
+    pub(super) fn at(&self, value: usize) -> Val<'k, u32> {
+        self.lane + self.offsets[value] as u32
+    }
+}
+
+/// Returns the bits of the lane number that move along an axis, lowest first.
+pub(super) fn lane_bits(layout: &TvLayout, axis: usize) -> Vec<ThreadBit> {
+    layout.along(axis).expect("register tiles and vectors are affine along their axes").thread_bits
+}
+
+/// Returns the distance of each value from value 0 along an axis.
+pub(super) fn value_offsets(layout: &TvLayout, axis: usize) -> Vec<i64> {
+    layout.value_offsets(axis).expect("register tiles and vectors are affine along their axes")
+}
+
+/// Returns the sum of the steps of the lane's bits. Adjacent bits whose steps double are one field of the lane number.
+#[track_caller]
+fn coordinate_of_lane<'k>(k: Builder<'k>, bits: &[ThreadBit]) -> Val<'k, u32> {
+    let fields = bits.chunk_by(|low, high| high.bit == low.bit + 1 && high.offset == 2 * low.offset);
+    let lane = k.lane().rank();
+    fields.fold(0.into(), |sum: Val<'k, u32>, field| {
+        let mask = (1_u32 << field.len()) - 1;
+        sum + ((lane >> field[0].bit) & mask) * field[0].offset as u32
+    })
+}

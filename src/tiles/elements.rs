@@ -1,0 +1,138 @@
+//! Functions of single elements and their coordinates.
+
+use std::panic::Location;
+
+use super::{
+    coordinates::Coordinates,
+    element::RegisterLayout,
+    registers::{Distributed, Registers},
+    rt::Rt,
+    vector::Rv,
+    vector_layout::VectorLayout,
+};
+use crate::{
+    layout::TvLayout,
+    ptx::{Builder, Element, FULL_MASK, Uniformity, Val, traits::Numeric},
+    tensor::{Arithmetic, TensorElement},
+};
+
+/// The register type of a tile's elements.
+type RegisterOf<'k, D> = <<D as Distributed<'k>>::Element as Element>::Reg;
+
+/// Returns the element in slot `slot` of a word.
+#[track_caller]
+fn element_of<'k, T: TensorElement>(word: Val<'k, T::Word>, slot: usize, k: Builder<'k>) -> Val<'k, T::Reg> {
+    let register = word.in_register(k);
+    if T::PER_WORD == 1 { Val::from_reg(register, k) } else { k.extract::<T>(register, slot) }
+}
+
+/// Replaces each element by the result of `f` for the number of its value and the element, in place.
+#[track_caller]
+pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
+    tile: &mut D,
+    f: impl Fn(usize, Val<'k, RegisterOf<'k, D>>) -> Val<'k, RegisterOf<'k, D>>,
+) {
+    let (k, per_word) = (tile.kernel(), D::Element::PER_WORD);
+    tile.rewrite(|at, word| {
+        let element = |slot| f(at * per_word + slot, element_of::<D::Element>(word, slot, k));
+        let register = match per_word {
+            1 => element(0).in_register(k),
+            _ => k.word::<D::Element>(&(0..per_word).map(element).collect::<Vec<_>>()),
+        };
+        Val::from_reg(register, k)
+    });
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Returns the rows and columns of a lane's elements.
+    #[track_caller]
+    pub(super) fn coordinates(k: Builder<'k>) -> [Coordinates<'k>; 2] {
+        let layout: TvLayout = Self::layout();
+        [0, 1].map(|axis| Coordinates::along(k, &layout, axis))
+    }
+
+    /// Replaces each element by the result of `f` for the kernel, its row and column in the tile, and its value:
+    /// `t.map_indexed(|k, (row, col), x| …)`. Computed in place.
+    ///
+    /// 16-bit elements are unpacked; where a function of pairs will do, [`apply`](Self::apply) is faster.
+    #[must_use]
+    #[track_caller]
+    pub fn map_indexed(
+        mut self,
+        f: impl Fn(Builder<'k>, (Val<'k, u32>, Val<'k, u32>), Val<'k, T::Reg>) -> Val<'k, T::Reg>,
+    ) -> Self {
+        let k = self.kernel();
+        let [rows, cols] = k.located(Location::caller(), || Self::coordinates(k));
+        rewrite_elements(&mut self, |at, x| f(k, (rows.at(at), cols.at(at)), x));
+        self
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Replaces each element by the result of `f` for the kernel, its index in the vector, and its value:
+    /// `v.map_indexed(|k, index, x| …)`. Computed in place.
+    #[must_use]
+    #[track_caller]
+    pub fn map_indexed(
+        mut self,
+        f: impl Fn(Builder<'k>, Val<'k, u32>, Val<'k, T::Reg>) -> Val<'k, T::Reg>,
+    ) -> Self {
+        let k = self.kernel();
+        let indices = k.located(Location::caller(), || Coordinates::along(k, &Self::layout(), 0));
+        rewrite_elements(&mut self, |at, x| f(k, indices.at(at), x));
+        self
+    }
+}
+
+macro_rules! predicates {
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ", the same in all lanes, which must all take part.")]
+            #[doc(alias = "vote.sync.any")]
+            #[track_caller]
+            pub fn any(&self, f: impl Fn(Val<'k, T::Reg>) -> Val<'k, bool>) -> Val<'k, bool> {
+                let k = self.kernel();
+                let own = self.fold_elements(f, |a, b| a | b);
+                k.located(Location::caller(), || k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP))
+            }
+
+            #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ", the same in all lanes, which must all take part.")]
+            #[doc(alias = "vote.sync.all")]
+            #[track_caller]
+            pub fn all(&self, f: impl Fn(Val<'k, T::Reg>) -> Val<'k, bool>) -> Val<'k, bool> {
+                let k = self.kernel();
+                let own = self.fold_elements(f, |a, b| a & b);
+                k.located(Location::caller(), || k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP))
+            }
+
+            #[doc = concat!("Returns whether any element of the ", $what, " is NaN, the same in all lanes, which must all take part.")]
+            #[doc(alias = "hasnan")]
+            #[track_caller]
+            pub fn has_nan(&self) -> Val<'k, bool>
+            where
+                T: Arithmetic,
+                T::Reg: Numeric,
+            {
+                let k = self.kernel();
+                k.located(Location::caller(), || self.any(|x| x.ne(x)))
+            }
+
+            /// Combines the results of `f` for all elements of this lane.
+            #[track_caller]
+            fn fold_elements(
+                &self,
+                f: impl Fn(Val<'k, T::Reg>) -> Val<'k, bool>,
+                combine: impl Fn(Val<'k, bool>, Val<'k, bool>) -> Val<'k, bool>,
+            ) -> Val<'k, bool> {
+                let k = self.kernel();
+                let elements = self.words().into_iter().flat_map(|word| (0..T::PER_WORD).map(move |slot| element_of::<T>(word, slot, k)));
+                elements.map(f).reduce(combine).unwrap_or(false.into())
+            }
+        }
+    )*};
+}
+
+predicates! {
+    Rt [const H const W] L: RegisterLayout, "tile";
+    Rv [const N] V: VectorLayout, "vector";
+}

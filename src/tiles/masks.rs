@@ -1,0 +1,167 @@
+//! Masks: elements on one side of a diagonal, a row or a column are replaced.
+//!
+//! Each mask compares one register, which depends on the lane and the mask's position, with a constant per value: `lane part >
+//! constant`. Values with the same constant share the comparison.
+
+use std::panic::Location;
+
+use super::{element::RegisterLayout, elements::rewrite_elements, registers::Registers, rt::Rt};
+use crate::{
+    ptx::{Val, traits::Numeric},
+    tensor::TensorElement,
+};
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Replaces the elements for which `f` holds by `value`: `t.fill_where(0.0, |row, col| row.eq(col))`. Computed in place.
+    #[must_use]
+    #[track_caller]
+    pub fn fill_where(
+        mut self,
+        value: impl Into<Val<'k, T::Reg>>,
+        f: impl Fn(Val<'k, u32>, Val<'k, u32>) -> Val<'k, bool>,
+    ) -> Self {
+        let (k, value) = (self.kernel(), value.into());
+        let [rows, cols] = k.located(Location::caller(), || Self::coordinates(k));
+        rewrite_elements(&mut self, |at, x| f(rows.at(at), cols.at(at)).select(value, x));
+        self
+    }
+
+    /// Replaces the elements whose `key` is greater than the constant of their distances from the lane's first row and column.
+    #[track_caller]
+    fn fill_above(
+        mut self,
+        value: Val<'k, T::Reg>,
+        key: impl Fn(Val<'k, i32>, Val<'k, i32>) -> Val<'k, i32>,
+        constant: impl Fn(i64, i64) -> i64,
+    ) -> Self {
+        let k = self.kernel();
+        let [rows, cols] = Self::coordinates(k);
+        let key = key(rows.lane.cast(), cols.lane.cast());
+        let mut compared: Vec<(i64, Val<'k, bool>)> = Vec::new();
+        let above: Vec<_> = (rows.offsets.iter().zip(&cols.offsets))
+            .map(|(&row, &col)| {
+                let constant = constant(row, col);
+                if let Some((_, above)) = compared.iter().find(|(other, _)| *other == constant) {
+                    return *above;
+                }
+                let above = key.gt(constant as i32);
+                compared.push((constant, above));
+                above
+            })
+            .collect();
+        rewrite_elements(&mut self, |at, x| above[at].select(value, x));
+        self
+    }
+
+    /// Replaces the elements above the main diagonal by `value`: those of keys after the query in a square tile of attention
+    /// scores.
+    #[doc(alias = "make_causal")]
+    #[must_use]
+    #[track_caller]
+    pub fn causal(self, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let k = self.kernel();
+        k.located(Location::caller(), || self.tril(0, value))
+    }
+
+    /// Replaces the elements below the main diagonal by `value`: the causal mask of a transposed tile.
+    #[doc(alias = "make_causal_t")]
+    #[must_use]
+    #[track_caller]
+    pub fn causal_transposed(self, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let k = self.kernel();
+        k.located(Location::caller(), || self.triu(0, value))
+    }
+
+    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others by `value`. For a tile at
+    /// (`row0`, `col0`) of a matrix whose main diagonal counts, `diagonal` is `row0 − col0`; it may be in a register.
+    #[must_use]
+    #[track_caller]
+    pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let (k, value) = (self.kernel(), value.into());
+        k.located(Location::caller(), || {
+            let diagonal = Self::clamped(diagonal.into());
+            self.fill_above(value, |row, col| col - row - diagonal, |row, col| row - col)
+        })
+    }
+
+    /// Keeps the upper triangle, the elements with `col ≥ row + diagonal`, and replaces the others by `value`; see
+    /// [`tril`](Self::tril).
+    #[must_use]
+    #[track_caller]
+    pub fn triu(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let (k, value) = (self.kernel(), value.into());
+        k.located(Location::caller(), || {
+            let diagonal = Self::clamped(diagonal.into());
+            self.fill_above(value, |row, col| row - col + diagonal, |row, col| col - row)
+        })
+    }
+
+    /// Replaces the columns from `col` on by `value`: the keys past the end of a sequence.
+    #[must_use]
+    #[track_caller]
+    pub fn right_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let (k, value) = (self.kernel(), value.into());
+        k.located(Location::caller(), || {
+            let col: Val<'k, i32> = col.into().min(Self::COLS).cast();
+            self.fill_above(value, |_, own| own - col, |_, own| -own - 1)
+        })
+    }
+
+    /// Replaces the columns before `col` by `value`.
+    #[must_use]
+    #[track_caller]
+    pub fn left_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let (k, value) = (self.kernel(), value.into());
+        k.located(Location::caller(), || {
+            let col: Val<'k, i32> = col.into().min(Self::COLS).cast();
+            self.fill_above(value, |_, own| col - own, |_, own| own)
+        })
+    }
+
+    /// Replaces the rows before `row` by `value`.
+    #[must_use]
+    #[track_caller]
+    pub fn upper_fill(self, row: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let (k, value) = (self.kernel(), value.into());
+        k.located(Location::caller(), || {
+            let row: Val<'k, i32> = row.into().min(Self::ROWS).cast();
+            self.fill_above(value, |own, _| row - own, |own, _| own)
+        })
+    }
+
+    /// Replaces the rows from `row` on by `value`.
+    #[must_use]
+    #[track_caller]
+    pub fn lower_fill(self, row: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
+        let (k, value) = (self.kernel(), value.into());
+        k.located(Location::caller(), || {
+            let row: Val<'k, i32> = row.into().min(Self::ROWS).cast();
+            self.fill_above(value, |own, _| own - row, |own, _| -own - 1)
+        })
+    }
+
+    /// Replaces the elements in rows before `row` and in columns from `col` on by `value`.
+    #[must_use]
+    #[track_caller]
+    pub fn upper_right_fill(
+        self,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+        value: impl Into<Val<'k, T::Reg>>,
+    ) -> Self {
+        let (k, row, col) = (self.kernel(), row.into(), col.into());
+        k.located(Location::caller(), || {
+            self.fill_where(value, |own_row, own_col| own_row.lt(row) & own_col.ge(col))
+        })
+    }
+
+    /// Returns a diagonal that separates the same elements and whose sums with coordinates cannot overflow.
+    #[track_caller]
+    fn clamped(diagonal: Val<'k, i32>) -> Val<'k, i32>
+    where
+        i32: Numeric,
+    {
+        let most = (Self::ROWS + Self::COLS) as i32;
+        diagonal.max(-most).min(most)
+    }
+}

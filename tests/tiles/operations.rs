@@ -1,0 +1,339 @@
+//! Every operation on register tiles against a reference on the host: types × shapes × layouts, with whole numbers that make every
+//! result exact. Two blocks work on different tiles, and the output is poisoned with NaN.
+
+use std::marker::PhantomData;
+
+use warpwright::{
+    prelude::*,
+    ptx::Module,
+    run::Device,
+    tiles::{Broadcast, Convert, RegisterLayout},
+};
+
+use super::codes::Coded;
+use crate::devices::everywhere;
+
+/// A matrix of f64 by rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Matrix {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) elements: Vec<f64>,
+}
+
+impl Matrix {
+    pub(super) fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> f64) -> Self {
+        let elements = (0..rows * cols).map(|at| f(at / cols, at % cols)).collect();
+        Self { rows, cols, elements }
+    }
+
+    pub(super) fn at(&self, row: usize, col: usize) -> f64 {
+        self.elements[row * self.cols + col]
+    }
+
+    fn row(&self, row: usize) -> impl Iterator<Item = f64> + '_ {
+        (0..self.cols).map(move |col| self.at(row, col))
+    }
+
+    fn col(&self, col: usize) -> impl Iterator<Item = f64> + '_ {
+        (0..self.rows).map(move |row| self.at(row, col))
+    }
+
+    fn map(&self, f: impl Fn(usize, usize, f64) -> f64) -> Self {
+        Self::from_fn(self.rows, self.cols, |row, col| f(row, col, self.at(row, col)))
+    }
+}
+
+/// The tile of a block: small whole numbers, different in each.
+fn numbers(block: usize, rows: usize, cols: usize) -> Matrix {
+    Matrix::from_fn(rows, cols, |row, col| ((row * 7 + col * 3 + row * col + 5 * block) % 11) as f64 - 4.0)
+}
+
+/// An operation on a tile; the result in f32.
+type Operation<'a, T, L, const H: usize, const W: usize> =
+    dyn for<'k> Fn(Builder<'k>, Rt<'k, T, H, W, L>) -> Rt<'k, f32, H, W, L> + 'a;
+
+/// The operations on tiles of one type, shape and layout, all of whose kernels are assembled together.
+struct Operations<T, L, const H: usize, const W: usize> {
+    module: Module,
+    count: usize,
+    inputs: Vec<T>,
+    tiles: [Matrix; 2],
+    layout: PhantomData<L>,
+}
+
+impl<T, L, const H: usize, const W: usize> Operations<T, L, H, W>
+where
+    T: Coded,
+    L: RegisterLayout,
+{
+    fn new() -> Self {
+        let tiles = [0, 1].map(|block| numbers(block, 16 * H, 16 * W));
+        let inputs = tiles.iter().flat_map(|tile| &tile.elements).map(|&x| T::from_f64(x)).collect();
+        Self { module: Module::new(TARGET), count: 0, inputs, tiles, layout: PhantomData }
+    }
+
+    /// Runs an operation on the tiles of two blocks, and compares the results with those of `reference` exactly.
+    #[track_caller]
+    fn check(
+        &mut self,
+        name: &str,
+        operation: &Operation<'_, T, L, H, W>,
+        reference: &dyn Fn(&Matrix) -> Matrix,
+    ) {
+        let (rows, cols) = (16 * H as u32, 16 * W as u32);
+        self.count += 1;
+        let kernel_name = format!("operation_{}", self.count);
+        let kernel = Kernel::<(In<T>, Out<f32>)>::build(&kernel_name, TARGET, |k, (x, y)| {
+            k.block([32]);
+            k.grid([2]);
+            let shape = row_major(2 * rows, cols);
+            let tile = k.global(x, shape).tile(k.ctaid_x(), 0).load();
+            k.global(y, shape).tile(k.ctaid_x(), 0).store(&operation(k, tile));
+        })
+        .unwrap_or_else(|error| panic!("{name} {H}×{W}: {error}"));
+        self.module.add(&kernel).expect("kernels of one target, with different names");
+        let poisoned = vec![f32::NAN; self.inputs.len()];
+        let found = everywhere(|device| {
+            let x = device.upload(&self.inputs).unwrap();
+            let mut y = device.upload(&poisoned).unwrap();
+            device.launch(&kernel, (&x, &mut y)).unwrap();
+            let bits: Vec<u32> = device.download(&y).unwrap().into_iter().map(f32::to_bits).collect();
+            bits
+        });
+        let expected = self.tiles.iter().flat_map(|tile| reference(tile).elements);
+        for (at, (found, expected)) in found.into_iter().map(f32::from_bits).zip(expected).enumerate() {
+            let same = f64::from(found) == expected || found.is_nan() && expected.is_nan();
+            let (row, col) = (at / cols as usize, at % cols as usize);
+            let kind = std::any::type_name::<T>();
+            assert!(
+                same,
+                "{name} of {kind} {H}×{W} {:?}: row {row} of both tiles, column {col}: found {found}, expected {expected}",
+                L::LAYOUT
+            );
+        }
+    }
+
+    fn assemble(self) {
+        crate::assemble::module(&self.module.ptx(), TARGET);
+    }
+}
+
+const TARGET: Target = Target::SM_80;
+
+/// A line's reduction on the host.
+type Reduce = fn(&mut dyn Iterator<Item = f64>) -> f64;
+
+const SUM: Reduce = |line| line.sum();
+const MAX: Reduce = |line| line.fold(f64::NEG_INFINITY, f64::max);
+const MIN: Reduce = |line| line.fold(f64::INFINITY, f64::min);
+
+fn rows_reduced(x: &Matrix, f: Reduce) -> Matrix {
+    x.map(|row, _, _| f(&mut x.row(row)))
+}
+
+fn cols_reduced(x: &Matrix, f: Reduce) -> Matrix {
+    x.map(|_, col, _| f(&mut x.col(col)))
+}
+
+/// The first index of the largest element.
+fn argmax(line: impl Iterator<Item = f64>) -> f64 {
+    let first =
+        |(best, at): (f64, usize), (index, x): (usize, f64)| if x > best { (x, index) } else { (best, at) };
+    line.enumerate().fold((f64::NEG_INFINITY, 0), first).1 as f64
+}
+
+/// Returns the tile in f32.
+fn single<'k, T: Convert<f32>, const H: usize, const W: usize, L: RegisterLayout>(
+    tile: Rt<'k, T, H, W, L>,
+) -> Rt<'k, f32, H, W, L> {
+    tile.convert()
+}
+
+/// All operations on one type, shape and layout.
+fn all<T, L, const H: usize, const W: usize>()
+where
+    T: Coded + warpwright::tiles::Accumulate<Sum = f32>,
+    L: RegisterLayout,
+    L::PerRow: Broadcast<L, H, W, H>,
+    L::PerCol: Broadcast<L, H, W, W>,
+    f32: Convert<T>,
+{
+    let mut operations = Operations::<T, L, H, W>::new();
+    // Reductions, through the broadcast of their results.
+    macro_rules! reduced {
+        ($($row:ident $row_with:ident $col:ident $col_with:ident $all:ident $reduce:expr, $combine:expr;)*) => {$(
+            operations.check(stringify!($row), &|k, t| k.zeros::<Rt<f32, H, W, L>>() + &t.$row(), &|x| rows_reduced(x, $reduce));
+            operations.check(stringify!($col), &|k, t| k.zeros::<Rt<f32, H, W, L>>() + &t.$col(), &|x| cols_reduced(x, $reduce));
+            operations.check(stringify!($row_with), &|k, t| {
+                    let with = k.filled::<Rt<f32, H, W, L>>(1.5).row_max();
+                    k.zeros::<Rt<f32, H, W, L>>() + &t.$row_with(with)
+                }, &|x| rows_reduced(x, $reduce).map(|_, _, sum| $combine(sum, 1.5)));
+            operations.check(stringify!($col_with), &|k, t| {
+                    let with = k.filled::<Rt<f32, H, W, L>>(1.5).col_max();
+                    k.zeros::<Rt<f32, H, W, L>>() + &t.$col_with(with)
+                }, &|x| cols_reduced(x, $reduce).map(|_, _, sum| $combine(sum, 1.5)));
+            operations.check(stringify!($all), &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.$all(), &|x| x.map(|_, _, _| $reduce(&mut x.elements.iter().copied())));
+        )*};
+    }
+    reduced! {
+        row_sum row_sum_with col_sum col_sum_with sum SUM, |a: f64, b: f64| a + b;
+        row_max row_max_with col_max col_max_with maximum MAX, f64::max;
+        row_min row_min_with col_min col_min_with minimum MIN, f64::min;
+    }
+    // Products of powers of two.
+    operations.check(
+        "row_prod",
+        &|k, t| {
+            let powers = t.convert::<f32>().map_indexed(|_, _, x| x.gt(4.0).select(2.0, 1.0));
+            k.zeros::<Rt<f32, H, W, L>>() + &powers.row_prod()
+        },
+        &|x| x.map(|row, _, _| x.row(row).map(|x| if x > 4.0 { 2.0 } else { 1.0 }).product()),
+    );
+    // Vectors.
+    operations.check("sum of a vector", &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.row_max().sum(), &|x| {
+        x.map(|_, _, _| (0..x.rows).map(|row| MAX(&mut x.row(row))).sum())
+    });
+    operations.check(
+        "maximum of a vector",
+        &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.col_sum().maximum(),
+        &|x| x.map(|_, _, _| (0..x.cols).map(|col| SUM(&mut x.col(col))).fold(f64::NEG_INFINITY, f64::max)),
+    );
+    operations.check(
+        "elements of a vector by index",
+        &|k, t| {
+            let indexed = t.row_sum().map_indexed(|_, index, x| x + index.cast::<f32>() * 100.0);
+            k.zeros::<Rt<f32, H, W, L>>() + &indexed
+        },
+        &|x| x.map(|row, _, _| SUM(&mut x.row(row)) + 100.0 * row as f64),
+    );
+    // Extremes and their positions.
+    operations.check(
+        "row_argmax",
+        &|k, t| {
+            let (best, at) = t.row_argmax();
+            let mut sum = k.zeros::<Rt<f32, H, W, L>>() + &best;
+            sum += &at.map_to::<f32>(|x| x.cast::<f32>() * 16.0);
+            sum
+        },
+        &|x| x.map(|row, _, _| MAX(&mut x.row(row)) + 16.0 * argmax(x.row(row))),
+    );
+    operations.check(
+        "col_argmin",
+        &|k, t| {
+            let (best, at) = t.col_argmin();
+            let mut sum = k.zeros::<Rt<f32, H, W, L>>() + &best;
+            sum += &at.map_to::<f32>(|x| x.cast::<f32>() * 16.0);
+            sum
+        },
+        &|x| x.map(|_, col, _| MIN(&mut x.col(col)) + 16.0 * argmax(x.col(col).map(|x| -x))),
+    );
+    // Scans.
+    operations
+        .check("row_scan", &|_, t| t.row_scan(), &|x| x.map(|row, col, _| x.row(row).take(col + 1).sum()));
+    operations
+        .check("col_scan", &|_, t| t.col_scan(), &|x| x.map(|row, col, _| x.col(col).take(row + 1).sum()));
+    // Elementwise operations: with a tile, a number, a vector per row, a vector per column; in place and not.
+    let two = T::from_f64(2.0);
+    macro_rules! elementwise {
+        ($($sign:tt $in_place:tt;)*) => {$(
+            operations.check(concat!("tile ", stringify!($sign), " tile"), &|_, t| single({ let u = &t + two; &u $sign &t }), &|x| x.map(|_, _, x| (x + 2.0) $sign x));
+            operations.check(concat!("tile ", stringify!($in_place), " tile"), &|_, t| single({ let mut u = &t + two; u $in_place &t; u }), &|x| x.map(|_, _, x| (x + 2.0) $sign x));
+            operations.check(concat!("tile ", stringify!($sign), " number"), &|_, t| single(t $sign two), &|x| x.map(|_, _, x| x $sign 2.0));
+            operations.check(concat!("tile ", stringify!($sign), " vector per row"), &|_, t| { let v = t.row_max(); t.convert::<f32>() $sign &v }, &|x| x.map(|row, _, element| element $sign MAX(&mut x.row(row))));
+            operations.check(concat!("tile ", stringify!($sign), " vector per column"), &|_, t| { let v = t.col_max(); t.convert::<f32>() $sign &v }, &|x| x.map(|_, col, element| element $sign MAX(&mut x.col(col))));
+            operations.check(concat!("tile ", stringify!($sign), " packed vector per row"), &|_, t| single({ let v = t.row_max().convert::<T>(); t $sign &v }), &|x| x.map(|row, _, element| element $sign MAX(&mut x.row(row))));
+            operations.check(concat!("tile ", stringify!($sign), " packed vector per column"), &|_, t| single({ let v = t.col_max().convert::<T>(); t $sign &v }), &|x| x.map(|_, col, element| element $sign MAX(&mut x.col(col))));
+        )*};
+    }
+    elementwise! { + +=; - -=; * *=; }
+    operations.check("max", &|_, t| single(t.max(T::from_f64(1.0))), &|x| x.map(|_, _, x| x.max(1.0)));
+    operations.check("min", &|_, t| single(t.min(T::from_f64(1.0))), &|x| x.map(|_, _, x| x.min(1.0)));
+    operations.check(
+        "mul_add",
+        &|_, t| {
+            single({
+                let u = t.map(|x| x);
+                t.mul_add(two, &u)
+            })
+        },
+        &|x| x.map(|_, _, x| 3.0 * x),
+    );
+    operations.check(
+        "zip",
+        &|_, t| {
+            single({
+                let u = &t + two;
+                t.zip(&u, |a, b| a * b)
+            })
+        },
+        &|x| x.map(|_, _, x| x * (x + 2.0)),
+    );
+    // Masks at constant and computed positions.
+    let nine = || T::from_f64(9.0);
+    for diagonal in [-40, -9, -1, 0, 1, 8, 17, 40] {
+        operations.check("tril", &|_, t| single(t.tril(diagonal, nine())), &|x| {
+            x.map(|row, col, x| if col as i32 <= row as i32 + diagonal { x } else { 9.0 })
+        });
+        operations.check("triu by a register", &|k, t| single(t.triu(k.var(diagonal).get(), nine())), &|x| {
+            x.map(|row, col, x| if col as i32 >= row as i32 + diagonal { x } else { 9.0 })
+        });
+    }
+    for at in [0, 1, 7, 16, 23, 1000] {
+        macro_rules! fills {
+            ($($name:ident $replaced:expr;)*) => {$(
+                operations.check(stringify!($name), &|_, t| single(t.$name(at as u32, nine())), &|x| x.map(|row, col, x| if $replaced(row, col) { 9.0 } else { x }));
+                operations.check(stringify!($name), &|k, t| single(t.$name(k.var(at as u32).get(), nine())), &|x| x.map(|row, col, x| if $replaced(row, col) { 9.0 } else { x }));
+            )*};
+        }
+        fills! {
+            right_fill |_, col| col >= at;
+            left_fill |_, col| col < at;
+            upper_fill |row, _| row < at;
+            lower_fill |row, _| row >= at;
+        }
+        operations.check(
+            "upper_right_fill",
+            &|_, t| single(t.upper_right_fill(at as u32, 5, nine())),
+            &|x| x.map(|row, col, x| if row < at && col >= 5 { 9.0 } else { x }),
+        );
+    }
+    operations.check("causal", &|_, t| single(t.causal(nine())), &|x| {
+        x.map(|row, col, x| if col > row { 9.0 } else { x })
+    });
+    operations.check("causal_transposed", &|_, t| single(t.causal_transposed(nine())), &|x| {
+        x.map(|row, col, x| if col < row { 9.0 } else { x })
+    });
+    operations.check("fill_where", &|_, t| single(t.fill_where(nine(), |row, col| row.eq(col))), &|x| {
+        x.map(|row, col, x| if row == col { 9.0 } else { x })
+    });
+    // Questions about all elements.
+    macro_rules! asked {
+        ($($name:literal $ask:ident($($argument:expr)?), $answer:expr;)*) => {$(
+            operations.check($name, &|_, t| single({ let yes = t.$ask($($argument)?).select(1.0f32, 0.0f32); t.map_indexed(|_, _, _| yes.cast::<T>()) }), &|x| { let yes = f64::from(u8::from($answer(x))); x.map(|_, _, _| yes) });
+        )*};
+    }
+    asked! {
+        "any" any(|x| x.gt(T::from_f64(5.0))), |x: &Matrix| x.elements.iter().any(|&x| x > 5.0);
+        "all" all(|x| x.ge(T::from_f64(-4.0))), |x: &Matrix| x.elements.iter().all(|&x| x >= -4.0);
+        "not all" all(|x| x.ge(T::from_f64(-3.0))), |x: &Matrix| x.elements.iter().all(|&x| x >= -3.0);
+        "has_nan" has_nan(), |_: &Matrix| false;
+    }
+    operations.assemble();
+}
+
+macro_rules! cases {
+    ($($name:ident $t:ty, $layout:ty, $h:literal by $w:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            all::<$t, $layout, $h, $w>();
+        }
+    )*};
+}
+
+cases! {
+    f32_row_2_3  f32,  Row, 2 by 3;
+    f32_col_3_1  f32,  Col, 3 by 1;
+    bf16_row_1_2 bf16, Row, 1 by 2;
+    f16_col_2_2  f16,  Col, 2 by 2;
+}
