@@ -4,15 +4,17 @@ use std::panic::Location;
 
 use super::{element::RegisterLayout, registers::Registers, rt::Rt, vector::Rv, vector_layout::VectorLayout};
 use crate::{
-    ptx::{RegId, Val, bf16, f16},
-    tensor::{FloatElement, TensorElement},
+    ptx::{RegId, Scalar, Val, bf16, e4m3, e5m2, f16, tf32},
+    tensor::{ConvertibleElement, TensorElement, splat},
 };
 
-/// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types to each other, rounded to
-/// nearest even if necessary.
+/// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8 and 32
+/// bits to each other.
+///
+/// Types are converted through f32; the results are rounded to nearest even, and those of 8 bits and integers saturate.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
-    note = "floating-point types convert to each other; load and store other types unchanged, and convert with `zip` or `map`"
+    note = "floating-point types, `i8`, `u8` and `i32` convert to each other, except `f64` and `i32`; other types convert with `map_to`"
 )]
 pub trait Convert<U: TensorElement>: TensorElement {
     /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise the given ones.
@@ -28,23 +30,30 @@ macro_rules! conversions {
     ($($from:ident => $($to:ident)*;)*) => {
         $($(impl Convert<$to> for $from {
             #[track_caller]
-            fn convert_words<'k>(words: &[Val<'k, <$from as TensorElement>::Word>]) -> Vec<Val<'k, <$to as TensorElement>::Word>> {
+            fn convert_words<'k>(
+                words: &[Val<'k, <$from as TensorElement>::Word>],
+            ) -> Vec<Val<'k, <$to as TensorElement>::Word>> {
                 through_f32::<$from, $to>(words)
             }
 
             fn exactly(value: $to) -> Option<$from> {
-                let narrow = Val::from(value).cast::<$from>();
-                let is_same = |wide: $to| wide.to_bits() == value.to_bits();
-                narrow.cast::<$to>().as_constant().filter(|&wide| is_same(wide)).and(narrow.as_constant())
+                exactly_through_f32(value)
             }
         })*)*
     };
 }
 
 conversions! {
-    bf16 => f16 f32;
-    f16  => bf16 f32;
-    f32  => bf16 f16;
+    e4m3 =>      e5m2 bf16 f16 tf32 f32 f64 i32 i8 u8;
+    e5m2 => e4m3      bf16 f16 tf32 f32 f64 i32 i8 u8;
+    bf16 => e4m3 e5m2      f16 tf32 f32 f64 i32 i8 u8;
+    f16  => e4m3 e5m2 bf16     tf32 f32 f64 i32 i8 u8;
+    tf32 => e4m3 e5m2 bf16 f16      f32 f64 i32 i8 u8;
+    f32  => e4m3 e5m2 bf16 f16 tf32     f64 i32 i8 u8;
+    f64  => e4m3 e5m2 bf16 f16 tf32 f32         i8 u8;
+    i32  => e4m3 e5m2 bf16 f16 tf32 f32         i8 u8;
+    i8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32    u8;
+    u8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32 i8   ;
 }
 
 impl<T: TensorElement> Convert<T> for T {
@@ -59,13 +68,23 @@ impl<T: TensorElement> Convert<T> for T {
 
 /// Converts words, as many at a time as fill whole words of both types.
 #[track_caller]
-fn through_f32<'k, T: FloatElement, U: FloatElement>(words: &[Val<'k, T::Word>]) -> Vec<Val<'k, U::Word>> {
+fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
+    words: &[Val<'k, T::Word>],
+) -> Vec<Val<'k, U::Word>> {
     let mut converted = Vec::with_capacity(words.len() * T::PER_WORD / U::PER_WORD);
     for words in words.chunks(U::PER_WORD.div_ceil(T::PER_WORD)) {
         let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
         converted.extend(U::from_f32(&elements));
     }
     converted
+}
+
+/// Returns the element `T` that converts to `value`, if there is one.
+fn exactly_through_f32<T: ConvertibleElement, U: ConvertibleElement>(value: U) -> Option<T> {
+    let value = U::to_f32(splat(value).into())[0].as_constant()?;
+    let word = T::from_f32(&[value.into(); 4][..T::PER_WORD])[0].as_constant()?;
+    let back = T::to_f32(word.into())[0].as_constant()?;
+    (back.to_bits() == value.to_bits()).then(|| T::from_mem_bits(word.to_bits()))
 }
 
 /// Returns registers with the elements of `from` as `U`, owned by no other value.
