@@ -61,7 +61,7 @@ pub use ptr::{
 };
 pub use raw::{Raw, RawOperand};
 pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
-pub(crate) use scope::{quotient, remainder, shuffle};
+pub(crate) use scope::{Combine, quotient, reduce, remainder, shuffle};
 pub use slice::Slice;
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};

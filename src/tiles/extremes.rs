@@ -11,7 +11,11 @@ use super::{
     vector::{ColVec, RowVec, Rv},
     vector_layout::VectorLayout,
 };
-use crate::ptx::{Builder, Comparison, Scalar, Shuffle, Val, shuffle, traits::Numeric};
+use crate::{
+    layout::TvLayout,
+    ptx::{Builder, Comparison, Scalar, Shuffle, Val, shuffle, traits::Numeric},
+    tensor::Fragment,
+};
 
 /// An element and its index along the line.
 #[derive(Clone, Copy)]
@@ -43,43 +47,49 @@ impl<'k, S: Numeric> Candidate<'k, S> {
     }
 }
 
-/// Returns the best element of each line across axis `1 - keep`, and its index.
+/// Returns the best element of each line across axis `keep` of a tile of a layout, and its index.
 #[track_caller]
-fn best<
-    'k,
-    T: Accumulate,
-    const H: usize,
-    const W: usize,
-    L: RegisterLayout,
-    const N: usize,
-    V: VectorLayout,
->(
-    tile: &Rt<'k, T, H, W, L>,
+fn best<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    layout: &TvLayout,
     keep: usize,
+    slots: &[usize],
     better: Comparison,
-) -> (Rv<'k, T::Sum, N, V>, Rv<'k, u32, N, V>) {
-    let k = tile.kernel();
-    k.located(Location::caller(), || {
-        let layout = Rt::<T, H, W, L>::layout();
-        let slots = Rv::<T::Sum, N, V>::slots_along(&layout, keep);
-        let along = Coordinates::along(k, &layout, 1 - keep);
-        let mut lines: Vec<Option<Candidate<'k, T::Sum>>> =
-            vec![None; slots.iter().max().map_or(0, |most| most + 1)];
-        for_each_element(tile, |at, element| {
-            let candidate = Candidate { element, index: along.at(at) };
-            let line = &mut lines[slots[at]];
-            *line = Some(line.map_or(candidate, |best| best.or_better(candidate, better)));
-        });
-        let mut lines: Vec<_> = lines.into_iter().flatten().collect();
-        for bit in lane_bits(&layout, 1 - keep) {
-            for line in &mut lines {
-                *line = line.or_better(line.of_lane(k, 1 << bit.bit), better);
-            }
+) -> Vec<Candidate<'k, T::Sum>> {
+    let k = fragment.kernel();
+    let along = Coordinates::along(k, layout, 1 - keep);
+    let mut lines: Vec<Option<Candidate<'k, T::Sum>>> =
+        vec![None; slots.iter().max().map_or(0, |most| most + 1)];
+    for_each_element(fragment, &mut |at, element| {
+        let candidate = Candidate { element, index: along.at(at) };
+        let line = &mut lines[slots[at]];
+        *line = Some(line.map_or(candidate, |best| best.or_better(candidate, better)));
+    });
+    let mut lines: Vec<_> = lines.into_iter().flatten().collect();
+    for bit in lane_bits(layout, 1 - keep) {
+        for line in &mut lines {
+            *line = line.or_better(line.of_lane(k, 1 << bit.bit), better);
         }
-        let elements = k.all_owned(|| lines.iter().map(|line| line.element).collect());
-        let indices = k.all_owned(|| lines.iter().map(|line| line.index).collect());
-        (Rv::of_registers(k, elements), Rv::of_registers(k, indices))
-    })
+    }
+    lines
+}
+
+impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    #[track_caller]
+    fn best<const N: usize, V: VectorLayout>(
+        &self,
+        keep: usize,
+        better: Comparison,
+    ) -> (Rv<'k, T::Sum, N, V>, Rv<'k, u32, N, V>) {
+        let (k, layout) = (self.kernel(), Self::layout());
+        k.located(Location::caller(), || {
+            let slots = Rv::<T::Sum, N, V>::slots_along(&layout, keep);
+            let lines = best(&self.fragment, &layout, keep, &slots, better);
+            let elements = k.all_owned(|| lines.iter().map(|line| line.element).collect());
+            let indices = k.all_owned(|| lines.iter().map(|line| line.index).collect());
+            (Rv::of_registers(k, elements), Rv::of_registers(k, indices))
+        })
+    }
 }
 
 macro_rules! extremes {
@@ -92,7 +102,7 @@ macro_rules! extremes {
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>) {
-                    best(self, 0, Comparison::$comparison)
+                    self.best(0, Comparison::$comparison)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each column, and the index of its row, the lowest of several. An element that is compared with NaN is not replaced.")]
@@ -101,7 +111,7 @@ macro_rules! extremes {
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>) {
-                    best(self, 1, Comparison::$comparison)
+                    self.best(1, Comparison::$comparison)
                 }
             )*
         }

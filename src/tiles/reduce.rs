@@ -11,15 +11,15 @@ use arrayvec::ArrayVec;
 use super::{
     coordinates::lane_bits,
     element::RegisterLayout,
-    registers::{Registers, WordOf},
+    registers::{Registers, words_of},
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
     vector_layout::VectorLayout,
 };
 use crate::{
     layout::{ThreadBit, TvLayout},
-    ptx::{Builder, Scalar, Shuffle, Uniformity, Val, bf16, f16, shuffle, traits::Numeric},
-    tensor::Arithmetic,
+    ptx::{Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, bf16, f16, shuffle, traits::Numeric},
+    tensor::{Arithmetic, Fragment},
 };
 
 /// An element type that tiles and vectors can reduce. 16-bit elements are combined in f32, so that a sum of many does not lose
@@ -61,21 +61,23 @@ accumulate! { themselves: f32 f64 i32 u32 i64 u64, in f32: f16 bf16 }
 
 /// The operation that combines two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Combine {
-    Sum,
+enum Operation {
+    /// One that scopes have too.
+    Scoped(Combine),
     Product,
-    Max,
-    Min,
 }
 
-impl Combine {
+const SUM: Operation = Operation::Scoped(Combine::Sum);
+const MAX: Operation = Operation::Scoped(Combine::Max);
+const MIN: Operation = Operation::Scoped(Combine::Min);
+const PRODUCT: Operation = Operation::Product;
+
+impl Operation {
     #[track_caller]
     fn apply<'k, S: Numeric>(self, a: Val<'k, S>, b: Val<'k, S>) -> Val<'k, S> {
         match self {
-            Self::Sum => a + b,
+            Self::Scoped(combine) => combine.apply(a, b),
             Self::Product => a * b,
-            Self::Max => a.max(b),
-            Self::Min => a.min(b),
         }
     }
 }
@@ -117,7 +119,7 @@ impl<'k, S: Scalar> Partial<'k, S> {
 
 /// Combines the values of the lanes that differ in these bits of the lane number, one bit at a time for all values.
 #[track_caller]
-fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[ThreadBit], how: Combine) {
+fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[ThreadBit], how: Operation) {
     for bit in bits {
         for value in &mut *values {
             *value = how.apply(*value, shuffle(k, Shuffle::Bfly, *value, (1 << bit.bit).into()));
@@ -127,57 +129,59 @@ fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[T
 
 /// Calls `each` with every element of a tile or vector, in register order.
 #[track_caller]
-pub(super) fn for_each_element<'k, D: Registers<'k, Element: Accumulate>>(
-    of: &D,
-    mut each: impl FnMut(usize, Val<'k, <D::Element as Accumulate>::Sum>),
+pub(super) fn for_each_element<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    each: &mut dyn FnMut(usize, Val<'k, T::Sum>),
 ) {
-    let elements = |word: Val<'k, WordOf<'k, D>>| <D::Element as Accumulate>::elements(word);
-    of.words().into_iter().flat_map(elements).enumerate().for_each(|(at, element)| each(at, element));
+    let elements = words_of(fragment).into_iter().flat_map(T::elements);
+    elements.enumerate().for_each(|(at, element)| each(at, element));
 }
 
-/// Reduces a tile to one element per index along axis `keep`.
+/// Reduces a tile of a layout to one element per index along axis `keep`; `slots` are those of
+/// [`slots_along`](Rv::slots_along). Returns the registers of the results.
 #[track_caller]
-fn along<'k, T, const N: usize, V>(
-    tile: &impl Registers<'k, Element = T>,
+fn along<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
     layout: &TvLayout,
     keep: usize,
-    how: Combine,
-) -> Rv<'k, T::Sum, N, V>
-where
-    T: Accumulate,
-    V: VectorLayout,
-{
-    let k = tile.kernel();
-    k.located(Location::caller(), || {
-        let slots = Rv::<T::Sum, N, V>::slots_along(layout, keep);
-        let mut lines: Vec<Partial<'k, T::Sum>> = Vec::new();
-        lines.resize_with(slots.iter().max().map_or(0, |most| most + 1), Partial::new);
-        for_each_element(tile, |at, element| lines[slots[at]].add(element, |a, b| how.apply(a, b)));
-        let mut results: Vec<_> =
-            lines.into_iter().filter_map(|line| line.finish(|a, b| how.apply(a, b))).collect();
-        let registers = k.all_owned(|| {
-            exchange(k, &mut results, &lane_bits(layout, 1 - keep), how);
-            results
-        });
-        Rv::of_registers(k, registers)
+    slots: &[usize],
+    how: Operation,
+) -> Vec<RegId> {
+    let k = fragment.kernel();
+    let mut lines: Vec<Partial<'k, T::Sum>> = Vec::new();
+    lines.resize_with(slots.iter().max().map_or(0, |most| most + 1), Partial::new);
+    for_each_element(fragment, &mut |at, element| lines[slots[at]].add(element, |a, b| how.apply(a, b)));
+    let mut results: Vec<_> =
+        lines.into_iter().filter_map(|line| line.finish(|a, b| how.apply(a, b))).collect();
+    k.all_owned(|| {
+        exchange(k, &mut results, &lane_bits(layout, 1 - keep), how);
+        results
     })
+}
+
+/// Combines the elements of each lane.
+#[track_caller]
+fn combined<'k, T: Accumulate>(fragment: &Fragment<'k, T>, how: Operation) -> Val<'k, T::Sum> {
+    let mut partial = Partial::new();
+    for_each_element(fragment, &mut |_, element| partial.add(element, |a, b| how.apply(a, b)));
+    partial.finish(|a, b| how.apply(a, b)).expect("tiles and vectors have elements")
+}
+
+/// Combines the elements of each lane by an operation of scopes.
+#[track_caller]
+pub(super) fn lane_result<'k, T: Accumulate>(fragment: &Fragment<'k, T>, how: Combine) -> Val<'k, T::Sum> {
+    combined(fragment, Operation::Scoped(how))
 }
 
 /// Reduces all elements to one value, the same in all lanes.
 #[track_caller]
-fn all<'k, D: Registers<'k, Element: Accumulate>>(
-    of: &D,
-    axes: usize,
-    how: Combine,
-) -> Val<'k, <D::Element as Accumulate>::Sum> {
-    let k = of.kernel();
+fn all<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, how: Operation) -> Val<'k, T::Sum> {
+    let k = fragment.kernel();
     k.located(Location::caller(), || {
-        let mut partial = Partial::new();
-        for_each_element(of, |_, element| partial.add(element, |a, b| how.apply(a, b)));
-        let own = partial.finish(|a, b| how.apply(a, b));
-        let mut results: Vec<_> = own.into_iter().collect();
-        let layout = D::layout();
-        (0..axes).for_each(|axis| exchange(k, &mut results, &lane_bits(&layout, axis), how));
+        let mut results = [combined(fragment, how)];
+        for axis in 0..layout.shape().rank() {
+            exchange(k, &mut results, &lane_bits(layout, axis), how);
+        }
         results[0].known_uniform(Uniformity::WARP)
     })
 }
@@ -195,14 +199,14 @@ macro_rules! reductions {
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> ColVec<'k, T::Sum, H, L> {
-                    along(self, &Self::layout(), 0, Combine::$how)
+                    self.reduced(0, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, computed in place of `with`.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
-                    self.$row().combined_into(with, Combine::$how)
+                    self.$row().combined_into(with, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
@@ -214,14 +218,14 @@ macro_rules! reductions {
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> RowVec<'k, T::Sum, W, L> {
-                    along(self, &Self::layout(), 1, Combine::$how)
+                    self.reduced(1, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, computed in place of `with`.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L>) -> RowVec<'k, T::Sum, W, L> {
-                    self.$col().combined_into(with, Combine::$how)
+                    self.$col().combined_into(with, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of all elements, the same in all lanes", $note, ".")]
@@ -231,7 +235,7 @@ macro_rules! reductions {
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> Val<'k, T::Sum> {
-                    all(self, 2, Combine::$how)
+                    all(&self.fragment, &Self::layout(), $how)
                 }
             )*
         }
@@ -245,7 +249,7 @@ macro_rules! reductions {
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> Val<'k, T::Sum> {
-                    all(self, 1, Combine::$how)
+                    all(&self.fragment, &Self::layout(), $how)
                 }
             )*
         }
@@ -254,16 +258,28 @@ macro_rules! reductions {
 
 reductions! {
     // what     combine  rows                 columns              all
-    "sum"       Sum     row_sum  row_sum_with  col_sum  col_sum_with  sum        "";
-    "product"   Product row_prod row_prod_with col_prod col_prod_with product    "";
-    "maximum"   Max     row_max  row_max_with  col_max  col_max_with  maximum    "; for floating-point types, numbers are preferred to NaN";
-    "minimum"   Min     row_min  row_min_with  col_min  col_min_with  minimum    "; for floating-point types, numbers are preferred to NaN";
+    "sum"       SUM     row_sum  row_sum_with  col_sum  col_sum_with  sum        "";
+    "product"   PRODUCT row_prod row_prod_with col_prod col_prod_with product    "";
+    "maximum"   MAX     row_max  row_max_with  col_max  col_max_with  maximum    "; for floating-point types, numbers are preferred to NaN";
+    "minimum"   MIN     row_min  row_min_with  col_min  col_min_with  minimum    "; for floating-point types, numbers are preferred to NaN";
+}
+
+impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Reduces the tile to one element per index along axis `keep`.
+    #[track_caller]
+    fn reduced<const N: usize, V: VectorLayout>(&self, keep: usize, how: Operation) -> Rv<'k, T::Sum, N, V> {
+        let (k, layout) = (self.kernel(), Self::layout());
+        k.located(Location::caller(), || {
+            let slots = Rv::<T::Sum, N, V>::slots_along(&layout, keep);
+            Rv::of_registers(k, along(&self.fragment, &layout, keep, &slots, how))
+        })
+    }
 }
 
 impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {
     /// Combines the vector with `with`, in place of `with`.
     #[track_caller]
-    fn combined_into(self, mut with: Self, how: Combine) -> Self {
+    fn combined_into(self, mut with: Self, how: Operation) -> Self {
         let k = self.kernel();
         k.located(Location::caller(), || {
             let own = self.words();

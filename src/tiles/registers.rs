@@ -55,23 +55,14 @@ pub(super) trait Registers<'k>: Distributed<'k> {
     /// Applies `f` to the number and the value of every register, in fresh registers.
     #[track_caller]
     fn computed(&self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) -> Self {
-        let k = self.kernel();
-        let words = self.words().into_iter().enumerate();
-        Self::of_registers(k, words.map(|(at, word)| k.owned(|| f(at, word))).collect())
+        Self::of_registers(self.kernel(), computed(self.fragment(), &f))
     }
 
     /// Applies `f` to the number and the value of every register, in place; in an emitted loop that does not carry the
     /// registers, in fresh ones, because every iteration starts from the same values.
     #[track_caller]
     fn rewrite(&mut self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) {
-        let k = self.kernel();
-        let registers = self.fragment().all_registers().iter().enumerate();
-        let rewritten = registers.map(|(at, &register)| {
-            let word = Val::from_reg(k.current(register), k);
-            k.replace(register, || f(at, word))
-        });
-        let rewritten = rewritten.collect();
-        *self = Self::of_registers(k, rewritten);
+        *self = Self::of_registers(self.kernel(), rewritten(self.fragment(), &f));
     }
 
     /// Visits the registers as loop state.
@@ -91,4 +82,26 @@ pub(super) fn words_of<'k, T: TensorElement>(fragment: &Fragment<'k, T>) -> Vec<
     let k = fragment.kernel();
     let registers = fragment.all_registers().iter();
     registers.map(|&register| Val::from_reg(k.current(register), k)).collect()
+}
+
+/// A function of the number and the value of a register.
+type OfWord<'f, 'k, W> = dyn Fn(usize, Val<'k, W>) -> Val<'k, W> + 'f;
+
+// The functions behind the operations are generic over the element type only: shapes would multiply the code that users compile.
+
+#[track_caller]
+fn computed<'k, T: TensorElement>(fragment: &Fragment<'k, T>, f: &OfWord<'_, 'k, T::Word>) -> Vec<RegId> {
+    let k = fragment.kernel();
+    words_of(fragment).into_iter().enumerate().map(|(at, word)| k.owned(|| f(at, word))).collect()
+}
+
+#[track_caller]
+fn rewritten<'k, T: TensorElement>(fragment: &Fragment<'k, T>, f: &OfWord<'_, 'k, T::Word>) -> Vec<RegId> {
+    let k = fragment.kernel();
+    let registers = fragment.all_registers().iter().enumerate();
+    let rewritten = registers.map(|(at, &register)| {
+        let word = Val::from_reg(k.current(register), k);
+        k.replace(register, || f(at, word))
+    });
+    rewritten.collect()
 }

@@ -13,10 +13,14 @@ use super::{
     registers::Registers,
     rt::Rt,
 };
-use crate::ptx::{Builder, Shuffle, Val, shuffle, traits::Numeric};
+use crate::{
+    layout::{ThreadBit, TvLayout},
+    ptx::{Builder, RegId, Scalar, Shuffle, Val, shuffle, traits::Numeric},
+    tensor::Fragment,
+};
 
 /// The elements of a lane on one line whose coordinates differ in the digits combined so far.
-struct Group<'k, S: crate::ptx::Scalar> {
+struct Group<'k, S: Scalar> {
     /// The coordinate along the line without those digits.
     at: i64,
     /// The numbers of its values.
@@ -55,7 +59,7 @@ fn merge<'k, S: Numeric>(groups: Vec<Group<'k, S>>, span: i64, sums: &mut [Val<'
 fn scan_line<'k, S: Numeric>(
     k: Builder<'k>,
     line: BTreeMap<i64, usize>,
-    bits: &[crate::layout::ThreadBit],
+    bits: &[ThreadBit],
     sums: &mut [Val<'k, S>],
 ) {
     let group = |(at, value): (i64, usize)| Group { at, values: vec![value], total: sums[value] };
@@ -72,17 +76,37 @@ fn scan_line<'k, S: Numeric>(
     merge(groups, i64::MAX, sums);
 }
 
+/// Replaces the elements of a tile of a layout by their prefix sums along an axis, in fresh registers.
+#[track_caller]
+fn scan<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, axis: usize) -> Vec<RegId> {
+    let k = fragment.kernel();
+    let (along, across) = (value_offsets(layout, axis), value_offsets(layout, 1 - axis));
+    let mut bits = lane_bits(layout, axis);
+    bits.sort_by_key(|bit| bit.offset);
+    let mut lines: BTreeMap<i64, BTreeMap<i64, usize>> = BTreeMap::new();
+    let mut sums = Vec::with_capacity(along.len());
+    for_each_element(fragment, &mut |value, element| {
+        lines.entry(across[value]).or_default().insert(along[value], value);
+        sums.push(element);
+    });
+    k.all_owned(|| {
+        lines.into_values().for_each(|line| scan_line(k, line, &bits, &mut sums));
+        sums
+    })
+}
+
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the prefix sums along each row: element (i, j) of the result is the sum of elements (i, 0) to (i, j). 16-bit elements
     /// are summed in f32.
     ///
-    /// All lanes of the warp must take part. A [`Row`](super::Row) tile takes two shuffles per 8×8 elements and 8 rows.
+    /// All lanes of the warp must take part. A [`Row`](super::Row) tile takes two shuffles per 8×8 elements.
     #[doc(alias = "cumsum")]
     #[doc(alias = "prefix sum")]
     #[must_use]
     #[track_caller]
     pub fn row_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
-        self.scan(1)
+        let k = self.kernel();
+        k.located(Location::caller(), || Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 1)))
     }
 
     /// Returns the prefix sums along each column; see [`row_scan`](Self::row_scan).
@@ -91,28 +115,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     #[must_use]
     #[track_caller]
     pub fn col_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
-        self.scan(0)
-    }
-
-    #[track_caller]
-    fn scan(&self, axis: usize) -> Rt<'k, T::Sum, H, W, L> {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let layout = Self::layout();
-            let (along, across) = (value_offsets(&layout, axis), value_offsets(&layout, 1 - axis));
-            let mut bits = lane_bits(&layout, axis);
-            bits.sort_by_key(|bit| bit.offset);
-            let mut lines: BTreeMap<i64, BTreeMap<i64, usize>> = BTreeMap::new();
-            let mut sums = Vec::with_capacity(along.len());
-            for_each_element(self, |value, element| {
-                lines.entry(across[value]).or_default().insert(along[value], value);
-                sums.push(element);
-            });
-            let registers = k.all_owned(|| {
-                lines.into_values().for_each(|line| scan_line(k, line, &bits, &mut sums));
-                sums
-            });
-            Rt::of_registers(k, registers)
-        })
+        k.located(Location::caller(), || Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 0)))
     }
 }

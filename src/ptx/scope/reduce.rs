@@ -71,7 +71,7 @@ reducible! {
 
 /// The operation that combines two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Combine {
+pub(crate) enum Combine {
     Sum,
     Max,
     Min,
@@ -88,7 +88,7 @@ impl Combine {
     }
 
     /// Returns the neutral element.
-    const fn neutral<T: Reducible>(self) -> T::In {
+    pub(crate) const fn neutral<T: Reducible>(self) -> T::In {
         match self {
             Self::Sum => T::NOTHING,
             Self::Max => T::LOWEST,
@@ -97,7 +97,7 @@ impl Combine {
     }
 
     #[track_caller]
-    fn apply<'k, W: Numeric>(self, a: Val<'k, W>, b: Val<'k, W>) -> Val<'k, W> {
+    pub(crate) fn apply<'k, W: Numeric>(self, a: Val<'k, W>, b: Val<'k, W>) -> Val<'k, W> {
         match self {
             Self::Sum => a + b,
             Self::Max => a.max(b),
@@ -180,8 +180,13 @@ impl<'k, W: Numeric + Element<Reg = W>, S: Scope<'k>> Partials<'k, W, S> {
     }
 }
 
+/// Combines the values of all threads of a scope.
 #[track_caller]
-fn reduce<'k, T: Reducible, S: Scope<'k>>(scope: S, value: Val<'k, T>, how: Combine) -> Val<'k, T> {
+pub(crate) fn reduce<'k, T: Reducible, S: Scope<'k>>(
+    scope: S,
+    value: Val<'k, T>,
+    how: Combine,
+) -> Val<'k, T> {
     let k = scope.kernel();
     k.located(Location::caller(), || {
         let mut result = in_warp::<T>(k, value.cast(), how);

@@ -1,0 +1,97 @@
+//! Elementary functions of register tiles and vectors, computed in place.
+
+use std::{ops::Neg, panic::Location};
+
+use super::{
+    element::RegisterLayout, operand::Elementwise, registers::Registers, rt::Rt, vector::Rv,
+    vector_layout::VectorLayout,
+};
+use crate::{
+    ptx::traits::{Elementary, Root, Signed},
+    tensor::{Arithmetic, TensorElement},
+};
+
+macro_rules! functions {
+    ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident => $($rest:tt)*) => {
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            functions! { @each $($rest)* }
+        }
+    };
+    (@each $($($function:ident)*: $of:ident;)*) => {$($(
+        #[doc = concat!("Replaces each element by the result of [`Builder::", stringify!($function), "`](crate::ptx::Builder::", stringify!($function), ").")]
+        #[must_use]
+        #[track_caller]
+        pub fn $function(mut self) -> Self
+        where
+            T::Word: $of,
+        {
+            let k = self.kernel();
+            k.located(Location::caller(), || self.rewrite(|_, word| k.$function(word)));
+            self
+        }
+    )*)*};
+}
+
+macro_rules! all {
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)*) => {$(
+        functions! { $tile [$(const $size)*] $layout: $bound =>
+            sqrt recip rsqrt: Root;
+            exp2 exp log2 ln tanh sin cos sigmoid silu gelu gelu_tanh: Elementary;
+        }
+
+        impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            /// Replaces each element by its absolute value.
+            #[must_use]
+            #[track_caller]
+            pub fn abs(mut self) -> Self
+            where
+                T::Word: Signed,
+            {
+                let k = self.kernel();
+                k.located(Location::caller(), || self.rewrite(|_, word| word.abs()));
+                self
+            }
+
+            /// Replaces negative elements and NaN by 0.
+            #[must_use]
+            #[track_caller]
+            pub fn relu(mut self) -> Self {
+                let k = self.kernel();
+                k.located(Location::caller(), || self.rewrite(|_, word| word.relu()));
+                self
+            }
+
+            /// Clamps each element to the range from `low` to `high`: numbers, tiles, or vectors that are broadcast. NaN gives `low`.
+            #[must_use]
+            #[track_caller]
+            pub fn clamp(mut self, low: impl Elementwise<'k, Self>, high: impl Elementwise<'k, Self>) -> Self {
+                let k = self.kernel();
+                k.located(Location::caller(), || {
+                    let (low, high) = (low.words_for(k), high.words_for(k));
+                    self.rewrite(|at, word| word.clamp(low[at], high[at]));
+                });
+                self
+            }
+        }
+
+        impl<'k, T, $(const $size: usize,)* $layout: $bound> Neg for $tile<'k, T, $($size,)* $layout>
+        where
+            T: Arithmetic<Word: Signed>,
+        {
+            type Output = Self;
+
+            /// Negates each element in place.
+            #[track_caller]
+            fn neg(mut self) -> Self {
+                let k = self.kernel();
+                k.located(Location::caller(), || self.rewrite(|_, word| -word));
+                self
+            }
+        }
+    )*};
+}
+
+all! {
+    Rt [const H const W] L: RegisterLayout;
+    Rv [const N] V: VectorLayout;
+}

@@ -1,0 +1,79 @@
+//! Reductions of tiles and vectors that are distributed over the warps of a scope, one part per warp.
+
+use std::panic::Location;
+
+use super::{
+    coordinates::lane_bits,
+    element::RegisterLayout,
+    reduce::{Accumulate, lane_result},
+    registers::Registers,
+    rt::Rt,
+    vector::Rv,
+    vector_layout::VectorLayout,
+};
+use crate::{
+    layout::TvLayout,
+    ptx::{Builder, Combine, Scope, Val, reduce, traits::Reducible},
+};
+
+/// Returns the bits of the lane number that do not affect the elements that a lane owns.
+fn repeated_bits(layout: &TvLayout) -> u32 {
+    let axes = 0..layout.shape().rank();
+    let moving = axes.flat_map(|axis| lane_bits(layout, axis));
+    31 & !moving.fold(0, |bits, bit| bits | 1 << bit.bit)
+}
+
+/// Combines the elements of all parts of a scope: each lane its own, then all threads.
+#[track_caller]
+fn over<'k, D, S>(part: &D, scope: impl Scope<'k>, how: Combine) -> Val<'k, S>
+where
+    D: Registers<'k, Element: Accumulate<Sum = S>>,
+    S: Reducible + crate::ptx::traits::Numeric,
+{
+    let k: Builder<'k> = part.kernel();
+    k.located(Location::caller(), || {
+        let own: Val<'k, S> = lane_result(part.fragment(), how);
+        // An element that several lanes own counts once.
+        let repeated = repeated_bits(&D::layout());
+        let own = match (how, repeated) {
+            (Combine::Sum, 1..) => (k.lane().rank() & repeated).eq(0).select(own, S::ZERO),
+            _ => own,
+        };
+        reduce(scope, own, how)
+    })
+}
+
+macro_rules! reductions {
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
+        impl<'k, T, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout>
+        where
+            T: Accumulate<Sum: Reducible>,
+        {
+            #[doc = concat!("Returns the sum of the elements of the ", $what, "s of all warps of `scope`, the same in all threads, which must all take part.")]
+            #[must_use]
+            #[track_caller]
+            pub fn sum_over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
+                over(self, scope, Combine::Sum)
+            }
+
+            #[doc = concat!("Returns the maximum of the elements of the ", $what, "s of all warps of `scope`, the same in all threads, which must all take part.")]
+            #[must_use]
+            #[track_caller]
+            pub fn maximum_over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
+                over(self, scope, Combine::Max)
+            }
+
+            #[doc = concat!("Returns the minimum of the elements of the ", $what, "s of all warps of `scope`, the same in all threads, which must all take part.")]
+            #[must_use]
+            #[track_caller]
+            pub fn minimum_over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
+                over(self, scope, Combine::Min)
+            }
+        }
+    )*};
+}
+
+reductions! {
+    Rt [const H const W] L: RegisterLayout, "tile";
+    Rv [const N] V: VectorLayout, "vector";
+}
