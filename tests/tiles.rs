@@ -11,6 +11,7 @@ mod tiles {
     mod arithmetic;
     mod codes;
     mod global;
+    mod in_place;
     mod lines;
     mod matmul;
     mod mistakes;

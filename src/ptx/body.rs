@@ -78,8 +78,8 @@ pub(crate) struct Body {
     pub(super) numbering: Numbering,
     /// The latest instruction with a single result.
     pub(super) latest: Option<Latest>,
-    /// The generation in which the next register of each class begins.
-    pub(super) next_writes: [u32; RegClass::ALL.len()],
+    /// The last registers of each class that no instruction refers to, to be used next.
+    pub(super) retired: [u32; RegClass::ALL.len()],
     /// Registers that a later instruction bypassed.
     pub(super) bypassed: Vec<RegId>,
     labels: u32,
@@ -131,7 +131,7 @@ impl Body {
             conditions: Vec::new(),
             numbering: Numbering::default(),
             latest: None,
-            next_writes: Default::default(),
+            retired: Default::default(),
             bypassed: Vec::new(),
             labels: 0,
             barriers: Vec::new(),

@@ -77,16 +77,17 @@ impl Body {
     pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
         let block = *self.open_blocks.last().unwrap_or(&0);
         let in_loop = *self.open_loops.last().unwrap_or(&0);
-        self.uniform.fresh(class);
-        let writes = std::mem::take(&mut self.next_writes[class.index()]);
         let regs = &mut self.registers[class.index()];
         if regs.is_empty() {
             regs.reserve(COMMON_REGISTERS);
         }
-        regs.push(RegFacts {
+        let index = regs.len() - self.retired[class.index()] as usize;
+        let (writes, version) =
+            regs.get(index).map_or((0, 0), |retired| (retired.writes, retired.version + 1));
+        let facts = RegFacts {
             block,
             writes,
-            version: 0,
+            version,
             shared: false,
             variable: false,
             known: Known::nothing(width(class)),
@@ -100,16 +101,23 @@ impl Body {
             buffer: None,
             special: None,
             in_loop,
-        });
-        RegId { class, index: regs.len() as u32 - 1, writes }
+        };
+        match regs.get_mut(index) {
+            Some(retired) => {
+                *retired = facts;
+                self.retired[class.index()] -= 1;
+            }
+            None => regs.push(facts),
+        }
+        self.uniform.fresh(class, index);
+        RegId { class, index: index as u32, writes }
     }
 
-    /// Removes the latest register of its class, whose instruction has another result now. The next one has its number, and
-    /// rejects older handles.
-    pub(super) fn remove_latest(&mut self, reg: RegId) {
-        let removed = self.registers[reg.class.index()].pop();
-        self.next_writes[reg.class.index()] = removed.map_or(0, |facts| facts.writes + 1);
-        self.uniform.remove_latest(reg.class);
+    /// Releases the newest register of its class, whose instruction has another result now: the next fresh register takes its
+    /// place, and handles to it are rejected.
+    pub(super) fn retire(&mut self, newest: RegId) {
+        self.facts_mut(newest).writes += 1;
+        self.retired[newest.class.index()] += 1;
     }
 
     /// Returns a fresh register, defined outside of the innermost open block, which is a branch.
@@ -207,7 +215,7 @@ impl Body {
 
     /// Returns the number of registers of a class.
     pub(crate) fn registers_of(&self, class: RegClass) -> u32 {
-        self.registers[class.index()].len() as u32
+        self.registers[class.index()].len() as u32 - self.retired[class.index()]
     }
 
     /// Returns the current handle to the register.

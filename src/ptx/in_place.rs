@@ -43,7 +43,7 @@ impl Body {
             line.end = end;
             line.at
         });
-        self.remove_latest(reg);
+        self.retire(reg);
         self.overwrite(to);
         if let Some(at) = at {
             self.uniform.write_unknown(to, at);
@@ -60,8 +60,10 @@ impl<'k> Builder<'k> {
         if !self.body().is_carried(register) {
             return self.owned(compute);
         }
+        let before = self.body().registers_of(T::CLASS);
         let value = compute();
-        let redirected = value.reg().is_some_and(|(reg, _)| self.body().redirect(reg, register));
+        let computed = value.reg().map(|(reg, _)| reg).filter(|reg| reg.index >= before);
+        let redirected = computed.is_some_and(|reg| self.body().redirect(reg, register));
         if !redirected {
             self.move_into(register, value);
         }

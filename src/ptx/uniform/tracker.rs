@@ -113,13 +113,13 @@ impl Tracker {
         }
     }
 
-    /// Adds a fresh register of a class.
-    pub(crate) fn fresh(&mut self, class: RegClass) {
+    /// Adds a fresh register of a class, at the end or in place of a retired one.
+    pub(crate) fn fresh(&mut self, class: RegClass, index: usize) {
         let facts = &mut self.facts[class.index()];
         if facts.is_empty() {
             facts.reserve(COMMON_REGISTERS);
         }
-        facts.push(Fact {
+        let fact = Fact {
             level: Uniformity::Grid,
             set: Set::EMPTY,
             index: None,
@@ -129,12 +129,11 @@ impl Tracker {
             assumed_in: 0,
             written_at: None,
             written_in: 0,
-        });
-    }
-
-    /// Removes the latest register of a class.
-    pub(crate) fn remove_latest(&mut self, class: RegClass) {
-        self.facts[class.index()].pop();
+        };
+        match facts.get_mut(index) {
+            Some(retired) => *retired = fact,
+            None => facts.push(fact),
+        }
     }
 
     /// Records that a fresh register is defined outside of the innermost condition.
