@@ -46,14 +46,14 @@ macro_rules! operands {
         impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for T {
             #[track_caller]
             fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, T::Word>> {
-                vec![splat_value(k, Val::from(*self)); <$tile>::layout().registers() as usize]
+                vec![splat_value(k, Val::from(*self)); <$tile>::count()]
             }
         }
 
         impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for Val<'k, T> {
             #[track_caller]
             fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, T::Word>> {
-                vec![splat_value(k, *self); <$tile>::layout().registers() as usize]
+                vec![splat_value(k, *self); <$tile>::count()]
             }
         }
     };

@@ -43,6 +43,11 @@ pub(super) trait Registers<'k>: Distributed<'k> {
     /// Returns the (lane, value) layout.
     fn layout() -> TvLayout;
 
+    /// Returns the number of registers per lane.
+    fn count() -> usize {
+        Self::layout().registers() as usize
+    }
+
     fn kernel(&self) -> Builder<'k> {
         self.fragment().kernel()
     }

@@ -5,12 +5,12 @@ use std::{fmt, marker::PhantomData};
 use super::{
     element::{RegisterLayout, Row, register_layout},
     register_copies::in_order,
-    registers::Registers,
+    registers::{Distributed, Registers, WordOf},
 };
 use crate::{
     atoms::TileLayout,
     layout::{Element, Layout, Owner, TvError, TvLayout},
-    ptx::{Builder, RegId, Scalar, State, Val, Visitor},
+    ptx::{Builder, Element as _, RegId, Scalar, State, Val, Visitor},
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, splat},
 };
 
@@ -97,16 +97,6 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().assert_bijective();
     }
 
-    /// Returns a tile with `value` in every element.
-    #[track_caller]
-    pub fn filled(k: Builder<'k>, value: T) -> Self {
-        let (tile, word) = (Self::uninitialized(k), Val::from(splat(value)));
-        for &register in tile.fragment.all_registers() {
-            k.move_into(register, word);
-        }
-        tile
-    }
-
     /// Returns the lane's registers, in the order of [`fragment`](Self::fragment), to compute with or to inspect.
     /// A handle is rejected after the tile's register has been overwritten by `mma` or through a fragment.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
@@ -169,44 +159,38 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Re
     fn layout() -> TvLayout {
         register_layout::<T, L>(H, W)
     }
+
+    fn count() -> usize {
+        Self::REGISTERS
+    }
 }
 
-/// A tile type that a kernel can fill with one value; see [`Builder::zeros`].
-pub trait Fill<'k> {
-    /// The element type.
-    type Element;
+/// A tile or vector type that a kernel can fill with one value; see [`Builder::zeros`].
+pub trait Fill<'k>: Distributed<'k> {
     /// Returns a tile filled with `value`.
+    #[doc(hidden)]
     #[track_caller]
     fn fill(k: Builder<'k>, value: Self::Element) -> Self;
-    /// Returns a tile filled with zeros.
-    #[track_caller]
-    fn zeros(k: Builder<'k>) -> Self;
 }
 
-impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Fill<'k>
-    for Rt<'k, T, H, W, L>
-{
-    type Element = T;
-
+impl<'k, D: Registers<'k>> Fill<'k> for D {
     #[track_caller]
-    fn fill(k: Builder<'k>, value: T) -> Self {
-        Self::filled(k, value)
-    }
-
-    #[track_caller]
-    fn zeros(k: Builder<'k>) -> Self {
-        Self::filled(k, T::from_mem_bits(0))
+    fn fill(k: Builder<'k>, value: D::Element) -> Self {
+        let word = Val::<'k, WordOf<'k, D>>::from(splat(value));
+        let registers: Vec<_> = (0..D::count()).map(|_| k.fresh_changing(WordOf::<'k, D>::CLASS)).collect();
+        registers.iter().for_each(|&register| k.move_into(register, word));
+        D::of_registers(k, registers)
     }
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a tile of zeros: `k.zeros::<Rt<f32, 4, 4>>()`.
+    /// Returns a tile or vector of zeros: `k.zeros::<Rt<f32, 4, 4>>()`.
     #[track_caller]
     pub fn zeros<R: Fill<'k>>(self) -> R {
-        R::zeros(self)
+        R::fill(self, R::Element::from_mem_bits(0))
     }
 
-    /// Returns a tile with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
+    /// Returns a tile or vector with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
     #[track_caller]
     pub fn filled<R: Fill<'k>>(self, value: R::Element) -> R {
         R::fill(self, value)

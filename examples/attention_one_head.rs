@@ -1,0 +1,120 @@
+//! One head of attention, softmax(Q·Kᵀ / √d)·V in bf16, with the running softmax: the matrix of scores is never stored.
+//!
+//! ```text
+//! cargo run --release --example attention_one_head
+//! ```
+
+use std::{error::Error, f32::consts::LOG2_E, process::ExitCode};
+
+use warpwright::{
+    prelude::*,
+    run::{self, Device},
+};
+
+type Args = (In<bf16>, In<bf16>, In<bf16>, Out<bf16>, u32, u32);
+
+/// The length of a row of Q, K and V.
+const D: usize = 64;
+
+/// O = softmax(Q·Kᵀ / √d)·V: Q, O m×d, K, V n×d, all bf16 by rows. A warp takes 16 rows of Q; the block takes 64 keys at a time
+/// to shared memory.
+fn attention(target: Target) -> Result<Kernel<Args>, BuildError> {
+    Kernel::<Args>::build("attention(q, k, v, o, m, n)", target, |k, (q, keys, values, o, m, n)| {
+        k.block([128]);
+        k.grid([m.tiles(64)]);
+        let d = D as u32;
+        let (q, o) = (k.global(q, row_major(m, d)), k.global(o, row_major(m, d)));
+        let (keys, values) = (k.global(keys, row_major(n, d)), k.global(values, row_major(n, d)));
+        let row = k.ctaid_x() * 4 + k.warp();
+        let q: Rt<bf16, 1, 4> = q.tile(row, 0).load();
+
+        // The weighted sum of values so far, the sum of weights, and the maximum of the scores, in units of log₂.
+        let start = (
+            k.zeros::<Rt<f32, 1, 4>>(),
+            k.zeros::<ColVec<f32, 1>>(),
+            k.filled::<ColVec<f32, 1>>(f32::NEG_INFINITY),
+        );
+        let stages = k.pipeline::<(St<bf16, 4, 4>, St<bf16, 4, 4>), 2>();
+        let (mut sum, weight, _) = stages.run_indexed(
+            n.ceil_div(64),
+            start,
+            |j, stage| stage.fill((keys.tile(j, 0), values.tile(j, 0))),
+            |j, (mut sum, mut weight, max), (keys, values)| {
+                let scores = k.zeros::<Rt<f32, 1, 4>>().mma_abt(&q, &keys.load::<Row>());
+                let mut scores =
+                    (scores * (LOG2_E / (D as f32).sqrt())).right_fill(n - j * 64, f32::NEG_INFINITY);
+                let new_max = scores.row_max().max(&max);
+                let scale = (max - &new_max).exp2();
+                scores = (scores - &new_max).exp2();
+                weight = weight * &scale + &scores.row_sum();
+                sum *= &scale;
+                (sum.mma_ab(&scores.convert(), &values.load()), weight, new_max)
+            },
+        );
+        sum *= &weight.recip();
+        o.tile(row, 0).store(&sum);
+    })
+}
+
+fn main() -> ExitCode {
+    match demonstrate() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn demonstrate() -> Result<(), Box<dyn Error>> {
+    let device = run::first();
+    println!("device   {}", device.describe());
+    let kernel = attention(Target::SM_80)?;
+    for (m, n) in [(64, 128), (100, 77), (17, 300)] {
+        let [q, keys, values] = [(m, 1), (n, 2), (n, 3)].map(|(rows, seed)| matrix(rows, seed));
+        let mut o = device.output::<bf16>(m * D)?;
+        let arguments = (
+            &device.upload(&q)?,
+            &device.upload(&keys)?,
+            &device.upload(&values)?,
+            &mut o,
+            m as u32,
+            n as u32,
+        );
+        let launched = device.launch(&kernel, arguments)?;
+        let error = largest_error(&q, &keys, &values, &device.download(&o)?);
+        println!("{m:>4} queries, {n:>4} keys in {:.2?}: largest error {error:.5}", launched.time);
+        // Weights and results are rounded to bf16; values are at most 1.
+        if error > 2.0 / 256.0 {
+            return Err("the error exceeds the rounding of bf16".into());
+        }
+    }
+    Ok(())
+}
+
+/// Returns rows of numbers between −1 and 1.
+fn matrix(rows: usize, seed: u32) -> Vec<bf16> {
+    let mut state = seed;
+    let number = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        bf16::from_f32((state >> 16) as f32 / 32_768.0 - 1.0)
+    };
+    (0..rows * D).map(number).collect()
+}
+
+/// Returns the largest error of an element of `o`, compared with f64.
+fn largest_error(q: &[bf16], keys: &[bf16], values: &[bf16], o: &[bf16]) -> f64 {
+    let dot =
+        |a: &[bf16], b: &[bf16]| a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
+    let mut largest = 0.0_f64;
+    for (q, o) in q.chunks(D).zip(o.chunks(D)) {
+        let weights: Vec<f64> = keys.chunks(D).map(|key| (dot(q, key) / (D as f64).sqrt()).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for (col, &found) in o.iter().enumerate() {
+            let column = values.iter().skip(col).step_by(D);
+            let expected = weights.iter().zip(column).map(|(w, &v)| w * f64::from(v)).sum::<f64>() / total;
+            largest = largest.max((f64::from(found) - expected).abs());
+        }
+    }
+    largest
+}
