@@ -8,6 +8,7 @@
 
 mod copy;
 mod emit;
+mod emit_wgmma;
 mod error;
 mod mma;
 mod mma_type;
@@ -15,6 +16,7 @@ mod rt_base;
 
 pub use copy::{CopyAtom, CopyKind, CopySide, Matrices, copy_atom, copy_atoms};
 pub use emit::{Metadata, Scale};
+pub use emit_wgmma::WgmmaOptions;
 pub use error::NotInRegisters;
 pub use mma::{
     BitOp, BlockScale, Group, Major, MmaAtom, MmaOperand, ScaleVector, Source, Sparsity, UnknownAtom,

@@ -46,14 +46,16 @@ pub(crate) use facts::divisor;
 pub use flow::{Loop, Steps};
 pub use fold::{Format, Mode, Rounding};
 pub use index::Index;
-pub(crate) use inst::{Addition, CpAsyncCache};
+pub(crate) use inst::{Addition, CpAsyncCache, WgmmaTail};
 pub use inst::{
-    Atomic, Class, Comparison, FULL_MASK, Load, Mbarrier, MemoryScope, NanExtremum, Order, Permute, Prefetch,
-    ProxySpace, Reduce, ReduceOp, Reduction, ShiftMode, Shuffle, Store, lop3_table,
+    Atomic, CachePolicy, Class, Comparison, CopyHints, Eviction, FULL_MASK, Hints, Load, MapField, MapUse,
+    MatrixDescriptor, MatrixLayout, Mbarrier, MemoryScope, NanExtremum, Order, Permute, Prefetch,
+    PrefetchSize, ProxySpace, Reduce, ReduceOp, Reduction, ShiftMode, Shuffle, Store, SwizzleMode,
+    TensorMapEdit, TensorMapPtr, WgmmaA, lop3_table,
 };
 pub use kernel::{Builder, Kernel};
 pub use module::{Module, ModuleError};
-pub use params::{BUFFER_ALIGN, In, InOut, Out, ParamDecl, ParamKind, Params};
+pub use params::{BUFFER_ALIGN, In, InOut, Out, ParamDecl, ParamKind, Params, TensorMap};
 pub use print::PrintValue;
 pub use ptr::{
     Const, Generic, Global, Local, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, Writable,

@@ -47,6 +47,7 @@ mod launched;
 mod plan;
 #[cfg(feature = "record")]
 mod record;
+mod tensor_map;
 
 #[cfg(feature = "sim")]
 mod simulator;
@@ -74,6 +75,7 @@ pub use launched::{Details, Launched};
 pub use record::RecordError;
 #[cfg(feature = "sim")]
 pub use simulator::Simulator;
+pub use tensor_map::{Mapped, TensorBox};
 
 #[cfg(feature = "cuda")]
 pub use cuda_argument::{CudaArgument, CudaArguments, CudaLaunchArgs, StorageFor};

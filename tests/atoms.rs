@@ -1,5 +1,7 @@
 //! Instructions as data.
 
+#[path = "support/assemble.rs"]
+mod assemble;
 #[path = "support/atom_kernel.rs"]
 mod atom_kernel;
 #[path = "atoms/copies.rs"]
@@ -22,3 +24,5 @@ mod oracle;
 mod problem;
 #[path = "support/require.rs"]
 mod require;
+#[path = "atoms/wgmma.rs"]
+mod wgmma;

@@ -24,6 +24,7 @@ mod ptx {
     mod numbering;
     mod operands;
     mod running;
+    mod running_bulk;
     mod running_hopper;
     mod scopes;
     mod table;

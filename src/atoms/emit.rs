@@ -162,25 +162,12 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
     scales: Option<[Scale<'k>; 2]>,
 ) -> Result<Addition<'k>, String> {
     if !atom.is_emitted() {
-        return Err(format!("{atom}: kernels cannot emit it on registers"));
+        return Err(format!("{atom}: `mma` does not emit it"));
     }
     fits::<A>(atom, MmaOperand::A, a.len())?;
     fits::<B>(atom, MmaOperand::B, b.len())?;
     fits::<C>(atom, MmaOperand::C, c.len())?;
-    let sparse = match (atom.sparsity(), metadata) {
-        (None, None) => None,
-        (Some(sparsity), Some(Metadata { bits, selector })) if selector < sparsity.selectors() => {
-            Some((bits, selector))
-        }
-        (Some(sparsity), Some(Metadata { selector, .. })) => {
-            return Err(format!(
-                "{atom}: expected a selector below {}, found {selector}",
-                sparsity.selectors()
-            ));
-        }
-        (Some(_), None) => return Err(format!("{atom}: expected the metadata of a sparse A, found none")),
-        (None, Some(_)) => return Err(format!("{atom}: expected no metadata for a dense A, found some")),
-    };
+    let sparse = sparse_operand(atom, metadata)?;
     let scales = match (atom.block_scale(), scales) {
         (None, None) => None,
         (Some(scale), Some([a, b])) => {
@@ -192,6 +179,24 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
         (None, Some(_)) => return Err(format!("{atom}: expected no scales, found some")),
     };
     Ok(Addition { sparse, scales, bare: atom.group().threads() == 1 })
+}
+
+/// Returns the operands of the metadata of a sparse A.
+pub(super) fn sparse_operand<'k>(
+    atom: &MmaAtom,
+    metadata: Option<Metadata<'k>>,
+) -> Result<Option<(Val<'k, u32>, u32)>, String> {
+    match (atom.sparsity(), metadata) {
+        (None, None) => Ok(None),
+        (Some(sparsity), Some(Metadata { bits, selector })) if selector < sparsity.selectors() => {
+            Ok(Some((bits, selector)))
+        }
+        (Some(sparsity), Some(Metadata { selector, .. })) => {
+            Err(format!("{atom}: expected a selector below {}, found {selector}", sparsity.selectors()))
+        }
+        (Some(_), None) => Err(format!("{atom}: expected the metadata of a sparse A, found none")),
+        (None, Some(_)) => Err(format!("{atom}: expected no metadata for a dense A, found some")),
+    }
 }
 
 fn check_scale(
@@ -218,7 +223,7 @@ fn check_scale(
 }
 
 /// Checks that `count` registers of type `T` match an operand.
-fn fits<T: Scalar>(atom: &MmaAtom, operand: MmaOperand, count: usize) -> Result<(), String> {
+pub(super) fn fits<T: Scalar>(atom: &MmaAtom, operand: MmaOperand, count: usize) -> Result<(), String> {
     let (ty, class, registers) =
         (atom.operand_type(operand), atom.register_class(operand), atom.registers(operand));
     let typed = match T::PTX {

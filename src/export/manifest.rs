@@ -241,5 +241,7 @@ const fn kind_name(kind: ParamKind) -> &'static str {
         ParamKind::Out => "out",
         ParamKind::InOut => "inout",
         ParamKind::Scalar => "scalar",
+        ParamKind::TensorMap { written: false } => "tensor_map",
+        ParamKind::TensorMap { written: true } => "tensor_map_out",
     }
 }

@@ -1,5 +1,6 @@
 //! The arguments of a launch as bytes, with the event tracking that cudarc does for its buffers.
 
+use super::tensor_map::TensorMap;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, SyncOnDrop};
 use std::ffi::c_void;
 use std::fmt;
@@ -95,6 +96,40 @@ impl<'a> Args<'a> {
         self.guards.push(guard);
         self.last_address = Some(address);
         self.value(address)
+    }
+
+    /// Adds a tensor map of a buffer that the kernel only reads; `encode` receives the buffer's address.
+    ///
+    /// # Errors
+    /// The error of `encode`.
+    pub fn read_map<T, E>(
+        &mut self,
+        buffer: &'a impl DevicePtr<T>,
+        encode: impl FnOnce(u64) -> Result<TensorMap, E>,
+    ) -> Result<&mut Self, E> {
+        if self.is_foreign(buffer.stream()) {
+            return Ok(self.bytes(&[0; 128]));
+        }
+        let (address, guard) = buffer.device_ptr(self.stream);
+        self.guards.push(guard);
+        Ok(self.value(encode(address)?))
+    }
+
+    /// Adds a tensor map of a buffer that the kernel writes, or reads and writes, like [`read_map`](Self::read_map).
+    ///
+    /// # Errors
+    /// The error of `encode`.
+    pub fn write_map<T, E>(
+        &mut self,
+        buffer: &'a mut impl DevicePtrMut<T>,
+        encode: impl FnOnce(u64) -> Result<TensorMap, E>,
+    ) -> Result<&mut Self, E> {
+        if self.is_foreign(buffer.stream()) {
+            return Ok(self.bytes(&[0; 128]));
+        }
+        let (address, guard) = buffer.device_ptr_mut(self.stream);
+        self.guards.push(guard);
+        Ok(self.value(encode(address)?))
     }
 
     /// Returns whether the argument belongs to another context, and records it, so that the launch rejects it.

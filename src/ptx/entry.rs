@@ -6,6 +6,7 @@ use super::{
     divisor::lcm,
     error::BuildErrorKind,
     extent::Extent,
+    inst::MapUse,
     params::{ParamDecl, Params},
     target::{Target, Version},
     types::RegClass,
@@ -50,6 +51,8 @@ pub struct Entry {
     pub promises: Vec<Promise>,
     /// The extents of the kernel's views; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
+    /// How the kernel uses the tensor maps of its parameters; a launch checks that the maps fit.
+    pub map_uses: Vec<MapUse>,
     /// The number of accesses, views and raw lines in `unsafe` calls; if 0, all accesses are within the kernel's buffers.
     pub unsafe_accesses: u32,
     /// The size of statically declared shared memory, in bytes.
@@ -116,6 +119,7 @@ impl Entry {
             grid: None,
             promises: Vec::new(),
             extents: Vec::new(),
+            map_uses: Vec::new(),
             unsafe_accesses: 0,
             static_shared_bytes: 0,
             dynamic_shared_bytes: 0,

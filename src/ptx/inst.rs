@@ -6,7 +6,9 @@ mod approx;
 mod arithmetic;
 mod atomic;
 mod bits;
+mod bulk;
 mod bytes;
+mod cache_policy;
 mod chain;
 mod cluster;
 mod compare;
@@ -34,15 +36,20 @@ mod special;
 mod stochastic;
 mod sync;
 mod warp;
+mod wgmma;
 mod words;
 
 pub use address::{GenericWindow, Prefetch, Prefetchable};
 pub use arithmetic::{Divide, IntegerDivision, WideProduct, Widen};
 pub use atomic::{Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Reduction};
 pub use bits::{Extend, ShiftMode, WideBits};
+pub use bulk::{Hints, MapField, MapUse, TensorMapEdit, TensorMapPtr};
+pub(crate) use bulk::{MAP_ALIGN, MAP_BYTES};
 pub use bytes::ByteSized;
+pub use cache_policy::{CachePolicy, Eviction};
 pub use compare::{CompareEach, Comparison, UnitMask};
 pub(crate) use cp_async::CpAsyncCache;
+pub use cp_async::{CopyHints, PrefetchSize};
 pub use extended::ExtendedPrecision;
 pub use float::{Half, NanExtremum};
 pub use fp8::Fp8;
@@ -61,6 +68,8 @@ pub use reduce_op::ReduceOp;
 pub use select::Selector;
 pub use sign::{Class, Real, SignBits, Signed};
 pub use warp::{FULL_MASK, Reduce, Shuffle};
+pub(crate) use wgmma::WgmmaTail;
+pub use wgmma::{MatrixDescriptor, MatrixLayout, SwizzleMode, WgmmaA};
 
 use super::{
     kernel::Builder,

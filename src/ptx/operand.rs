@@ -15,6 +15,11 @@ pub(crate) enum Operand<'a> {
         base: AddressBase<'a>,
         offset: i64,
     },
+    /// `[map, {x, y}]`: a box of a tensor.
+    Tensor {
+        map: AddressBase<'a>,
+        coordinates: &'a [Operand<'a>],
+    },
     /// `{a, b, c, d}`.
     Vector(&'a [Operand<'a>]),
     /// A special register, a variable or a label.
@@ -68,6 +73,12 @@ impl Operand<'_> {
         match self {
             Self::Reg(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),
             Self::Vector(items) => items.iter().for_each(|o| o.for_each_register(f)),
+            Self::Tensor { map, coordinates } => {
+                if let AddressBase::Reg(r) = map {
+                    f(*r);
+                }
+                coordinates.iter().for_each(|o| o.for_each_register(f));
+            }
             Self::Pair(a, b) => {
                 f(*a);
                 f(*b);
@@ -93,28 +104,44 @@ impl Operand<'_> {
             }
             Self::Address { base, offset } => {
                 text.push('[');
-                match base {
-                    AddressBase::Reg(r) => r.push_to(text),
-                    AddressBase::Name(n) => text.push_str(n),
-                }
+                base.push_to(text);
                 if *offset != 0 {
                     text.push_str(if *offset < 0 { "+-" } else { "+" });
                     let _ = write_decimal(text, offset.unsigned_abs());
                 }
                 text.push(']');
             }
-            Self::Vector(items) => {
-                text.push('{');
-                for (i, item) in items.iter().enumerate() {
-                    if i > 0 {
-                        text.push_str(", ");
-                    }
-                    item.push_to(text);
-                }
-                text.push('}');
+            Self::Vector(items) => push_braces(items, text),
+            Self::Tensor { map, coordinates } => {
+                text.push('[');
+                map.push_to(text);
+                text.push_str(", ");
+                push_braces(coordinates, text);
+                text.push(']');
             }
         }
     }
+}
+
+impl AddressBase<'_> {
+    fn push_to(&self, text: &mut String) {
+        match self {
+            Self::Reg(r) => r.push_to(text),
+            Self::Name(n) => text.push_str(n),
+        }
+    }
+}
+
+/// Writes `{a, b}`.
+fn push_braces(items: &[Operand<'_>], text: &mut String) {
+    text.push('{');
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            text.push_str(", ");
+        }
+        item.push_to(text);
+    }
+    text.push('}');
 }
 
 impl RegId {

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use super::{
     dim::Dim,
+    inst::{MAP_BYTES, TensorMapPtr},
     kernel::Builder,
     operand::{AddressBase, Operand},
     ptr::{Global, Ptr, Read, ReadWrite, Write},
@@ -21,6 +22,13 @@ pub struct Out<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
+/// A tensor map of a buffer, `TensorMap<In<T>>`, `TensorMap<Out<T>>` or `TensorMap<InOut<T>>`: through it, copies move boxes of a
+/// tensor between the buffer and shared memory. The launch creates it. Requires sm_90.
+#[doc(alias = "CUtensorMap")]
+#[doc(alias = "TMA")]
+#[derive(Debug)]
+pub struct TensorMap<B>(PhantomData<fn() -> B>);
+
 /// The alignment of every buffer in bytes. Launches check it; device allocations are aligned to 256.
 pub const BUFFER_ALIGN: u32 = 16;
 
@@ -35,6 +43,23 @@ pub enum ParamKind {
     InOut,
     /// A number.
     Scalar,
+    /// A tensor map of a buffer.
+    TensorMap {
+        /// Whether the kernel writes the tensor.
+        written: bool,
+    },
+}
+
+impl ParamKind {
+    /// Returns whether the parameter is the address of a buffer.
+    pub const fn is_buffer(self) -> bool {
+        matches!(self, Self::In | Self::Out | Self::InOut)
+    }
+
+    /// Returns whether the kernel writes the buffer of the parameter.
+    pub const fn is_written(self) -> bool {
+        matches!(self, Self::Out | Self::InOut | Self::TensorMap { written: true })
+    }
 }
 
 /// The declaration of a parameter.
@@ -66,7 +91,7 @@ pub(super) mod sealed {
 /// A type that can be used in a kernel's parameter tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
-    note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), and numbers such as `u32` or `f32`"
+    note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), `TensorMap` of these, and numbers such as `u32` or `f32`"
 )]
 pub trait Param: sealed::Sealed + 'static {
     /// The handle that the kernel's body receives.
@@ -132,6 +157,33 @@ buffers! {
     In,    Read;
     Out,   Write;
     InOut, ReadWrite;
+}
+
+macro_rules! maps {
+    ($($marker:ident, $access:ident, $written:literal;)*) => {$(
+        impl<T: Element> sealed::Sealed for TensorMap<$marker<T>> {}
+        impl<T: Element> Param for TensorMap<$marker<T>> {
+            type Handle<'k> = TensorMapPtr<'k, T, $access>;
+
+            fn declaration(index: usize) -> ParamDecl {
+                let (name, kind) = (format!("p{index}"), ParamKind::TensorMap { written: $written });
+                ParamDecl { name, kind, element: T::NAME, ptx: "b8", bytes: MAP_BYTES, element_bytes: T::SIZE }
+            }
+
+            fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
+                let name = k.body().entry.param_symbol(index);
+                let offset = k.result::<u64>(format_args!("mov.u64"), &[Operand::Name(&name)]);
+                let generic = k.result::<u64>(format_args!("cvta.param.u64"), &[offset.operand(k)]);
+                TensorMapPtr::new(k, generic, Some(index))
+            }
+        }
+    )*};
+}
+
+maps! {
+    In,    Read,      false;
+    Out,   Write,     true;
+    InOut, ReadWrite, true;
 }
 
 macro_rules! scalars {

@@ -31,6 +31,12 @@ pub trait Space: sealed::Sealed + 'static {
 /// or cluster, or aborts the kernel; the simulator reports it.
 pub trait SafeSpace: Space {}
 
+/// Shared memory, of the block or of the cluster.
+pub trait SharedSpace: SafeSpace<Address = u32> {}
+
+impl SharedSpace for Shared {}
+impl SharedSpace for SharedCluster {}
+
 impl SafeSpace for Shared {}
 impl SafeSpace for SharedCluster {}
 impl SafeSpace for Local {}

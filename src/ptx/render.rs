@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use super::{
     ascii::ascii,
     entry::Entry,
+    inst::MAP_ALIGN,
     params::{BUFFER_ALIGN, ParamDecl, ParamKind},
     target::Target,
     types::RegClass,
@@ -62,6 +63,9 @@ fn entry(out: &mut String, entry: &Entry, files: &Files<'_>) {
     for (i, param) in entry.params.iter().enumerate() {
         out.push_str(if i == 0 { "\n" } else { ",\n" });
         let _ = write!(out, "    .param {:<32}{}", param_type(param), entry.param_symbol(i));
+        if matches!(param.kind, ParamKind::TensorMap { .. }) {
+            let _ = write!(out, "[{}]", param.bytes);
+        }
     }
     out.push_str(if entry.params.is_empty() { ")\n" } else { "\n)\n" });
     let shape = |[x, y, z]: [u32; 3]| format!("{x}, {y}, {z}");
@@ -95,6 +99,8 @@ fn entry(out: &mut String, entry: &Entry, files: &Files<'_>) {
 fn param_type(param: &ParamDecl) -> String {
     match param.kind {
         ParamKind::Scalar => format!(".{}", param.ptx),
+        // `name[128]`: the size follows the name.
+        ParamKind::TensorMap { .. } => format!(".align {MAP_ALIGN} .b8"),
         _ => format!(".u64 .ptr .global .align {BUFFER_ALIGN}"),
     }
 }

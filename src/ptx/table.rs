@@ -31,6 +31,9 @@ pub struct Form {
     /// | `{4}d:b32`     | four of them in braces; `{v}`: the mnemonic's count, `.v2`, or a single one        |
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
     /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
+    /// | `{n/2}d:f32`   | half as many as the mnemonic's N, `m64n8k16`; `{n/4}`: a quarter                   |
+    /// | `[map,nd]`     | a tensor map with the coordinates of the mnemonic's dimension, `.2d`               |
+    /// | `{nd-2}o:b16`  | two registers fewer than that dimension                                            |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
     /// | `{#0,#0}`      | constants in braces                                                                |
     /// | `_`            | a result that is not kept                                                          |

@@ -49,6 +49,10 @@ bitflags! {
         const TURING        = 1 << 7;
         /// `setmaxnreg`: sm_90a, sm_100a, sm_120a and their families.
         const SETMAXNREG    = 1 << 8;
+        /// `tensormap.replace`: sm_90a, sm_100a, sm_120a and their families.
+        const TENSORMAP     = 1 << 9;
+        /// Bulk copies to several blocks of a cluster: sm_90a, sm_100a and their families.
+        const MULTICAST     = 1 << 10;
     }
 }
 
@@ -138,10 +142,13 @@ impl Target {
         if self.sm >= 100 {
             f = f.union(Features::BLACKWELL);
         }
+        if self.sm >= 90 && self.specific {
+            f = f.union(Features::SETMAXNREG).union(Features::TENSORMAP);
+        }
         match (self.sm, self.specific) {
-            (90, true) => f.union(Features::WGMMA).union(Features::SETMAXNREG),
-            (100, true) => f.union(Features::TCGEN05).union(Features::SETMAXNREG),
-            (120, true) => f.union(Features::MMA_BLOCK_SCALE).union(Features::SETMAXNREG),
+            (90, true) => f.union(Features::WGMMA).union(Features::MULTICAST),
+            (100, true) => f.union(Features::TCGEN05).union(Features::MULTICAST),
+            (120, true) => f.union(Features::MMA_BLOCK_SCALE),
             _ => f,
         }
     }

@@ -15,7 +15,7 @@ pub use super::inst::{
 };
 pub use super::params::Param;
 pub use super::print::{Print, PrintArgs};
-pub use super::ptr::{Access, AddressType, SafeSpace};
+pub use super::ptr::{Access, AddressType, SafeSpace, SharedSpace};
 pub use super::raw::{Append, IntoRaw};
 pub use super::scope::Reducible;
 pub use super::variable::VariableSpace;

@@ -2,10 +2,14 @@
 
 use crate::ptx::{Element, In, InOut, Out, Params, Scalar, bf16, f16, traits::Param};
 
-use super::buffer::{Buffer, Store};
+use super::{
+    buffer::{Buffer, Store},
+    tensor_map::TensorBox,
+};
 
 /// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for
-/// [`Out<T>`](Out) and [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar.
+/// [`Out<T>`](Out) and [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar, and
+/// [`TensorBox::of`](super::TensorBox::of) one of these buffers for a [`TensorMap`](crate::ptx::TensorMap).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -43,6 +47,8 @@ pub(super) enum Kind<'a> {
     Number(Number),
     Read(&'a Store, usize),
     Write(&'a mut Store, usize),
+    ReadMap(&'a Store, usize, TensorBox),
+    WriteMap(&'a mut Store, usize, TensorBox),
 }
 
 /// A scalar argument.
@@ -170,7 +176,7 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM }
 
-mod sealed {
+pub(super) mod sealed {
     /// Only the crate says which values a launch may pass: its checks rely on their kinds.
     pub trait Sealed<P> {}
 }

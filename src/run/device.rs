@@ -181,6 +181,14 @@ fn prepare<'k, 'a, A: Params>(
         Kind::Number(number) => Ok(number.integer.map_or(Seen::Float, Seen::Integer)),
         Kind::Read(store, elements) => buffer(device, entry, i, store, *elements),
         Kind::Write(store, elements) => buffer(device, entry, i, store, *elements),
+        Kind::ReadMap(store, elements, tensor) => {
+            tensor.check(entry, i, *elements)?;
+            buffer(device, entry, i, store, *elements)
+        }
+        Kind::WriteMap(store, elements, tensor) => {
+            tensor.check(entry, i, *elements)?;
+            buffer(device, entry, i, store, *elements)
+        }
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;
     let plan = plan(entry, &seen, grid)?;

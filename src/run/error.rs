@@ -80,6 +80,16 @@ pub enum RunError {
         /// The number of coordinates.
         found: u64,
     },
+    /// A tensor map that the kernel or the device cannot use.
+    #[error("kernel `{kernel}`: parameter `{parameter}`: {why}")]
+    TensorMap {
+        /// The kernel name.
+        kernel: String,
+        /// The parameter name.
+        parameter: String,
+        /// The violated rule.
+        why: String,
+    },
     /// A buffer that the kernel writes overlaps another buffer.
     #[error(
         "kernel `{kernel}`: parameters `{first}` and `{second}`: expected buffers that do not overlap, found shared bytes"

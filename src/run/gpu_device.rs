@@ -119,8 +119,8 @@ impl Backend for GpuDevice {
         let Request { entry, text, plan, args } = request;
         let (code, load_time) = self.code(entry, text)?;
         let mut passed = Args::new(&self.stream);
-        for arg in args {
-            pass(&mut passed, arg);
+        for (i, arg) in args.into_iter().enumerate() {
+            pass(&mut passed, &self.gpu, entry, i, arg)?;
         }
         let mut passed = Some(passed);
         let timings = time(&self.stream, 0, 1, |_| match passed.take() {
@@ -141,12 +141,28 @@ impl Backend for GpuDevice {
 }
 
 /// Adds an argument that is known to be a scalar or a buffer of this device.
-fn pass<'a>(args: &mut Args<'a>, arg: Value<'a>) {
+fn pass<'a>(
+    args: &mut Args<'a>,
+    gpu: &Gpu,
+    entry: &Entry,
+    index: usize,
+    arg: Value<'a>,
+) -> Result<(), RunError> {
     match arg.0 {
         Kind::Number(number) => args.bytes(&number.bytes()[..number.bytes]),
         Kind::Read(Store::Cuda(slice), _) => args.read(slice),
         Kind::Write(Store::Cuda(slice), _) => args.write(slice),
+        Kind::ReadMap(Store::Cuda(slice), _, tensor) => {
+            args.read_map(slice, |address| tensor.encoded(gpu, entry, index, address))?
+        }
+        Kind::WriteMap(Store::Cuda(slice), _, tensor) => {
+            args.write_map(slice, |address| tensor.encoded(gpu, entry, index, address))?
+        }
         #[cfg(feature = "sim")]
-        Kind::Read(Store::Simulated(_), _) | Kind::Write(Store::Simulated(_), _) => args,
+        Kind::Read(Store::Simulated(_), _)
+        | Kind::Write(Store::Simulated(_), _)
+        | Kind::ReadMap(Store::Simulated(_), ..)
+        | Kind::WriteMap(Store::Simulated(_), ..) => args,
     };
+    Ok(())
 }

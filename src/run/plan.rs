@@ -1,6 +1,6 @@
 //! Checks of a launch, and its shape, before it reaches a device.
 
-use crate::ptx::{BUFFER_ALIGN, Dim, Entry, ParamKind};
+use crate::ptx::{BUFFER_ALIGN, Dim, Entry};
 
 use super::error::RunError;
 
@@ -145,9 +145,7 @@ fn check_overlap(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
         }
         _ => None,
     };
-    let written = |index: usize| {
-        entry.params.get(index).is_some_and(|p| matches!(p.kind, ParamKind::Out | ParamKind::InOut))
-    };
+    let written = |index: usize| entry.params.get(index).is_some_and(|p| p.kind.is_written());
     for second in 0..args.len() {
         for first in 0..second {
             let (Some(a), Some(b)) = (bytes(first), bytes(second)) else { continue };

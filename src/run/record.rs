@@ -22,6 +22,14 @@ pub enum RecordError {
     /// The launch is not valid, or a buffer could not be read.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The kernel has a tensor map, which a case cannot contain.
+    #[error(
+        "parameter `{parameter}`: expected a number or a buffer in a recorded launch, found a tensor map"
+    )]
+    TensorMap {
+        /// The parameter name.
+        parameter: String,
+    },
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -49,6 +57,9 @@ pub(super) fn record(
             }
             Kind::Read(store, elements) => (&**store, *elements, false),
             Kind::Write(store, elements) => (&**store, *elements, true),
+            Kind::ReadMap(..) | Kind::WriteMap(..) => {
+                return Err(RecordError::TensorMap { parameter: param.name.clone() });
+            }
         };
         let bytes = device.read(store, elements * param.element_bytes as usize)?;
         let dtype = dtype(param);

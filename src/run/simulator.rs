@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::sim::{Arch, Arg, Checks, Launch, Module, Sim};
+use crate::{
+    ptx::Entry,
+    sim::{Arch, Arg, Checks, Launch, Module, Sim},
+};
 
 use super::{
     argument::{Kind, Value},
@@ -15,6 +18,7 @@ use super::{
     device::{Backend, Device, Request},
     error::{KernelFindings, RunError},
     launched::{Details, Launched},
+    tensor_map::TensorBox,
 };
 
 /// A simulated GPU with its own memory. Kernels stay decoded for later launches.
@@ -92,12 +96,19 @@ impl Simulator {
         }
     }
 
-    fn argument(&self, value: &Value<'_>) -> Arg {
-        match &value.0 {
+    /// Returns argument `index` as the bytes of its parameter.
+    fn argument(&self, entry: &Entry, index: usize, value: &Value<'_>) -> Result<Arg, RunError> {
+        let map = |store, tensor: &TensorBox| {
+            let address = self.address(store).unwrap_or_default();
+            tensor.simulated(entry, index, address).map(Arg::bytes)
+        };
+        Ok(match &value.0 {
             Kind::Number(number) => Arg::bytes(&number.bytes()[..number.bytes]),
             Kind::Read(store, _) => Arg::from(self.address(store).unwrap_or_default()),
             Kind::Write(store, _) => Arg::from(self.address(store).unwrap_or_default()),
-        }
+            Kind::ReadMap(store, _, tensor) => map(store, tensor)?,
+            Kind::WriteMap(store, _, tensor) => map(store, tensor)?,
+        })
     }
 }
 
@@ -148,7 +159,9 @@ impl Backend for Simulator {
     fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
         let Request { entry, text, plan, args } = request;
         let (module, load_time) = self.module(&entry.name, text)?;
-        let args: Vec<Arg> = args.iter().map(|value| self.argument(value)).collect();
+        let args: Result<Vec<Arg>, RunError> =
+            args.iter().enumerate().map(|(i, value)| self.argument(entry, i, value)).collect();
+        let args = args?;
         let shape = Launch {
             grid: plan.grid,
             block: plan.block,

@@ -10,7 +10,7 @@ use super::{
     predicate::{Predicates, both},
     sides::{Data, Destination, Side, SideWalk, Source},
 };
-use crate::ptx::{Builder, CpAsyncCache, Features, RegId, Val};
+use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, RegId, Val};
 
 /// The maximum number of elements per call; more indicate a tensor that was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
@@ -169,7 +169,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
             let valid = from.valid_bytes(&step.elements);
             let inside = both(exists, condition);
             let valid = if inside.as_constant() == Some(true) { valid } else { inside.select(valid, 0) };
-            to.copy_async_bytes(pointer, bytes, cache, valid);
+            to.copy_async_bytes(pointer, bytes, cache, valid, CopyHints::default());
             continue;
         }
         if how.always_asynchronous {

@@ -205,5 +205,5 @@ fn every_operand_of_every_atom_is_whole() {
             }
         }
     }
-    assert_eq!((fragments, shared), (3974, 1638));
+    assert_eq!((fragments, shared), (6614, 3222));
 }

@@ -104,8 +104,18 @@ impl Problem {
         Self { a, b, c, places }
     }
 
+    /// B, row by row.
+    pub(crate) fn b(&self) -> &[i64] {
+        &self.b
+    }
+
+    /// C, row by row.
+    pub(crate) fn c(&self) -> &[i64] {
+        &self.c
+    }
+
     /// A without the elements that are not stored.
-    fn stored_a(&self, atom: &MmaAtom) -> Vec<i64> {
+    pub(crate) fn stored_a(&self, atom: &MmaAtom) -> Vec<i64> {
         let (_, _, k) = sizes(atom);
         let Some(sparsity) = atom.sparsity() else { return self.a.clone() };
         let (chunk, unit) = (sparsity.chunk() as usize, sparsity.unit() as usize);
@@ -122,6 +132,11 @@ impl Problem {
 
     /// The exact D.
     pub(crate) fn product(&self, atom: &MmaAtom) -> Vec<i64> {
+        self.signed_product(atom, 1, true)
+    }
+
+    /// The exact D of ±A·B, added to C or not.
+    pub(crate) fn signed_product(&self, atom: &MmaAtom, sign: i64, accumulate: bool) -> Vec<i64> {
         let (m, n, k) = sizes(atom);
         let term = |a: i64, b: i64| match atom.bit_op() {
             None => a * b,
@@ -131,7 +146,8 @@ impl Problem {
         let mut d = Vec::with_capacity(m * n);
         for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
             let (a, b) = (&self.a[i * k..(i + 1) * k], &self.b[j * k..(j + 1) * k]);
-            let sum = self.c[i * n + j] + a.iter().zip(b).map(|(&a, &b)| term(a, b)).sum::<i64>();
+            let start = if accumulate { self.c[i * n + j] } else { 0 };
+            let sum = start + sign * a.iter().zip(b).map(|(&a, &b)| term(a, b)).sum::<i64>();
             d.push(match atom.operand_type(MmaOperand::D) {
                 MmaType::S32 if atom.saturates() => sum.clamp(i32::MIN.into(), i32::MAX.into()),
                 MmaType::S32 => i64::from(sum as i32),
@@ -143,7 +159,7 @@ impl Problem {
 }
 
 /// M, N, K.
-fn sizes(atom: &MmaAtom) -> (usize, usize, usize) {
+pub(crate) fn sizes(atom: &MmaAtom) -> (usize, usize, usize) {
     let (m, n, k) = atom.shape();
     (m as usize, n as usize, k as usize)
 }
@@ -205,13 +221,13 @@ pub(crate) fn pack(atom: &MmaAtom, problems: &[Problem], selector: u32) -> Packe
             }
         }
     }
-    let e = (0..warps).flat_map(|warp| metadata(atom, &problems[warp * groups], selector)).collect();
+    let e = (0..warps).flat_map(|warp| metadata(atom, &problems[warp * groups], 0, selector)).collect();
     let [a, b, c] = packed;
     Packed { a, b, c, e, warps }
 }
 
 /// Bits of an element in its register.
-fn element_bits(atom: &MmaAtom, operand: MmaOperand) -> u32 {
+pub(crate) fn element_bits(atom: &MmaAtom, operand: MmaOperand) -> u32 {
     use warpwright::ptx::RegClass;
     let bits = match atom.register_class(operand) {
         RegClass::F64 => 64,
@@ -221,8 +237,9 @@ fn element_bits(atom: &MmaAtom, operand: MmaOperand) -> u32 {
     bits / atom.per_register(operand)
 }
 
-/// Three words a lane, the first of them metadata. Lanes whose metadata do not count hold what is valid but wrong.
-fn metadata(atom: &MmaAtom, problem: &Problem, selector: u32) -> Vec<u64> {
+/// Three words a lane, the first of them metadata, of the 16 rows from `first` on. Lanes whose metadata do not count hold what is
+/// valid but wrong.
+pub(crate) fn metadata(atom: &MmaAtom, problem: &Problem, first: usize, selector: u32) -> Vec<u64> {
     let mut words = vec![0; 96];
     let Some(sparsity) = atom.sparsity() else { return words };
     let (bits, layout, threads) =
@@ -236,7 +253,7 @@ fn metadata(atom: &MmaAtom, problem: &Problem, selector: u32) -> Vec<u64> {
         for bit in 0..32 {
             let place = layout.index(thread + bit * threads.size());
             let (row, of_row) = ((place % 16) as usize, (place / 16) as u32);
-            let code = sparsity.code(problem.places[row][(of_row / bits) as usize]);
+            let code = sparsity.code(problem.places[first + row][(of_row / bits) as usize]);
             words[3 * lane] |= u64::from(code >> (of_row % bits) & 1) << bit;
         }
     }
@@ -249,7 +266,8 @@ pub(crate) fn unpack(atom: &MmaAtom, d: &[u64], problems: usize) -> Vec<Vec<i64>
     (0..problems).map(|i| matrix(atom, &map, d, (i / groups, i % groups))).collect()
 }
 
-fn matrix(atom: &MmaAtom, map: &TvLayout, d: &[u64], (warp, group): (usize, usize)) -> Vec<i64> {
+/// The matrix D of the group of threads that starts at a warp.
+pub(crate) fn matrix(atom: &MmaAtom, map: &TvLayout, d: &[u64], (warp, group): (usize, usize)) -> Vec<i64> {
     let (ty, registers) = (atom.operand_type(MmaOperand::D), atom.registers(MmaOperand::D) as usize);
     let bits = element_bits(atom, MmaOperand::D);
     let mut matrix = vec![0; (map.rows() * map.cols()) as usize];

@@ -54,7 +54,7 @@ pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[Stri
         ".version {version}\n.target {target}\n.address_size 64\n.func f {{ ret; }}\n.visible .entry k(.param .align 16 .b8 a[256])\n{directives}{{\n"
     );
     for (class, prefix) in registers {
-        text += &format!(".reg {class} {prefix}<32>;\n");
+        text += &format!(".reg {class} {prefix}<160>;\n");
     }
     if body.iter().any(|line| line.contains("%rq")) {
         text += ".reg .b128 %rq<8>;\n";
@@ -66,6 +66,21 @@ pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[Stri
         text += "\n";
     }
     text += "$L:\nret;\n}\n";
+    (text, first)
+}
+
+/// A module with a kernel for each line of `body`, and the line on which the first is. The accumulators of many products would not
+/// fit in the registers of one kernel.
+pub(crate) fn kernels(version: &str, target: &str, body: &[String]) -> (String, usize) {
+    let mut text = format!(".version {version}\n.target {target}\n.address_size 64\n");
+    let first = text.lines().count() + 1;
+    let registers: String = [(".pred", "%p"), (".b32", "%r"), (".f32", "%f"), (".b64", "%rd")]
+        .iter()
+        .map(|(class, prefix)| format!(".reg {class} {prefix}<160>; "))
+        .collect();
+    for (i, line) in body.iter().enumerate() {
+        text += &format!(".visible .entry k{i}() {{ {registers}{line} ret; }}\n");
+    }
     (text, first)
 }
 

@@ -6,6 +6,7 @@
     reason = "every operator and shape is written once, on whatever is at hand"
 )]
 
+mod bulk;
 mod hopper;
 
 use std::collections::BTreeSet;
@@ -544,7 +545,7 @@ fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
     (kernel.entry().target, kernel.ptx())
 }
 
-/// The targets and texts of every kernel above and in [`hopper`].
+/// The targets and texts of every kernel above, in [`hopper`] and in [`bulk`].
 fn texts() -> Vec<(Target, String)> {
     let kernels: [(&str, for<'k> fn(Values<'k>)); 7] = [
         ("integers", integers),
@@ -560,6 +561,13 @@ fn texts() -> Vec<(Target, String)> {
     texts.extend([module(hopper::mbarriers()), module(hopper::fences())]);
     texts.extend([module(hopper::clusters()), module(hopper::warpgroups())]);
     texts.push(module(stochastic()));
+    texts.push(module(hopper::products()));
+    texts.extend([
+        module(bulk::copies()),
+        module(bulk::tensors()),
+        module(bulk::policies()),
+        module(bulk::edits()),
+    ]);
     texts
 }
 

@@ -44,6 +44,10 @@ impl Registers {
         if operand.starts_with("{#") {
             return vec![operand.replace('#', "")];
         }
+        if operand == "[map,nd]" {
+            let coordinates = vec!["%r31"; dimension(mnemonic)].join(", ");
+            return vec![format!("[{}, {{{coordinates}}}]", self.register("u64"))];
+        }
         if let Some(address) = operand.strip_prefix('[') {
             let space = address.trim_end_matches(']').split_once(':').map(|(_, space)| space);
             let param =
@@ -66,6 +70,9 @@ impl Registers {
         let (negatable, operand) = operand.strip_prefix('!').map_or((false, operand), |rest| (true, rest));
         let (count, operand) = match operand.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
             Some(("v", operand)) => (vector(mnemonic), operand),
+            Some(("n/2", operand)) => (columns(mnemonic) / 2, operand),
+            Some(("n/4", operand)) => (columns(mnemonic) / 4, operand),
+            Some(("nd-2", operand)) => (dimension(mnemonic) - 2, operand),
             Some((count, operand)) => (count.parse().expect("a count in braces"), operand),
             None => (0, operand),
         };
@@ -106,6 +113,18 @@ impl Registers {
 fn vector(mnemonic: &str) -> usize {
     let parts = || mnemonic.split('.');
     [2, 4, 8].into_iter().find(|n| parts().any(|part| part == format!("v{n}"))).unwrap_or(0)
+}
+
+/// The dimension of `.2d` and the like.
+fn dimension(mnemonic: &str) -> usize {
+    let mut parts = mnemonic.split('.').filter_map(|part| part.strip_suffix('d')?.parse().ok());
+    parts.next().expect("a dimension")
+}
+
+/// The N of `m64n8k16` and the like.
+fn columns(mnemonic: &str) -> usize {
+    let shape = mnemonic.split_once("m64n").and_then(|(_, rest)| rest.split_once('k'));
+    shape.and_then(|(n, _)| n.parse().ok()).expect("a shape")
 }
 
 /// The type of a class in a mnemonic.

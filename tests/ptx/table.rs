@@ -8,7 +8,7 @@ use warpwright::ptx::{
 };
 
 use super::{
-    assemble::{assemble, module},
+    assemble::{assemble, kernels, module},
     operands,
 };
 use crate::require;
@@ -90,14 +90,20 @@ fn ptxas_takes_every_form() {
     }
     let mut wrong = Vec::new();
     for ((version, target), lines) in &batches {
-        let (text, first) = module(&format!("{}.{}", version.0, version.1), &target.to_string(), "", lines);
-        let verdict = assemble(&ptxas, &text, &target.to_string());
-        for (line, message) in &verdict.errors {
-            let line = lines.get(line.wrapping_sub(first)).map_or("?", String::as_str);
-            wrong.push(format!("{version:?} {target} `{line}`: {message}"));
-        }
-        if !verdict.accepted && verdict.errors.is_empty() {
-            wrong.push(format!("{version:?} {target}: {}", verdict.log));
+        let (number, name) = (format!("{}.{}", version.0, version.1), target.to_string());
+        let (products, lines): (Vec<_>, Vec<_>) =
+            lines.iter().cloned().partition(|line| line.starts_with("wgmma.mma_async"));
+        let modules =
+            [(module(&number, &name, "", &lines), &lines), (kernels(&number, &name, &products), &products)];
+        for ((text, first), lines) in modules {
+            let verdict = assemble(&ptxas, &text, &name);
+            for (line, message) in &verdict.errors {
+                let line = lines.get(line.wrapping_sub(first)).map_or("?", String::as_str);
+                wrong.push(format!("{version:?} {target} `{line}`: {message}"));
+            }
+            if !verdict.accepted && verdict.errors.is_empty() {
+                wrong.push(format!("{version:?} {target}: {}", verdict.log));
+            }
         }
     }
     for form in table::forms() {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::expression::expression;
-use crate::ptx::{Entry, Extent, ParamKind};
+use crate::ptx::{Entry, Extent};
 
 /// The declarations about buffers in every header.
 pub(super) const HELPERS: &str = "\
@@ -83,10 +83,9 @@ pub(super) fn checks(out: &mut String, entry: &Entry, fields: &[String]) {
             );
         }
     }
-    let written = |kind| matches!(kind, ParamKind::Out | ParamKind::InOut);
-    for (i, (a, first)) in params().enumerate().filter(|(_, (a, _))| a.kind != ParamKind::Scalar) {
-        for (b, second) in params().skip(i + 1).filter(|(b, _)| b.kind != ParamKind::Scalar) {
-            if written(a.kind) || written(b.kind) {
+    for (i, (a, first)) in params().enumerate().filter(|(_, (a, _))| a.kind.is_buffer()) {
+        for (b, second) in params().skip(i + 1).filter(|(b, _)| b.kind.is_buffer()) {
+            if a.kind.is_written() || b.kind.is_written() {
                 let _ = write!(
                     out,
                     "    if (warpwright_overlap(args->{first}, args->{second}))\n        \

@@ -67,7 +67,7 @@ impl<'a> Kernel<'a> {
 
     fn arguments(&self, out: &mut String) {
         let name = &self.entry.name;
-        if self.entry.params.iter().any(|param| matches!(param.kind, ParamKind::Out | ParamKind::InOut)) {
+        if self.entry.params.iter().any(|param| param.kind.is_written()) {
             out.push_str("/* Buffers that the kernel writes must not overlap other buffers. */\n");
         }
         let _ = writeln!(out, "typedef struct {name}_args {{");
@@ -116,6 +116,14 @@ impl<'a> Kernel<'a> {
         let mut body = String::new();
         for (i, (param, field)) in self.entry.params.iter().zip(&self.fields).enumerate() {
             let (value, what, divisor) = match param.kind {
+                ParamKind::TensorMap { .. } => {
+                    let name = &param.name;
+                    let _ = writeln!(
+                        body,
+                        "    if (args->{field} == NULL) return \"{name}: expected a tensor map\";"
+                    );
+                    continue;
+                }
                 ParamKind::Scalar => (field.clone(), "a", self.entry.promised_divisor(i)),
                 _ => (format!("{field}.address"), "an address that is a", BUFFER_ALIGN.into()),
             };
@@ -194,10 +202,12 @@ impl<'a> Kernel<'a> {
             out.push_str("    void **parameters = NULL;\n");
         } else {
             let _ = writeln!(out, "    {name}_args copy = *args;");
-            let address = |param: &ParamDecl| if param.kind == ParamKind::Scalar { "" } else { ".address" };
-            let pointers = self.entry.params.iter().zip(fields);
-            let pointers: Vec<String> =
-                pointers.map(|(param, field)| format!("&copy.{field}{}", address(param))).collect();
+            let pointer = |(param, field): (&ParamDecl, &String)| match param.kind {
+                ParamKind::Scalar => format!("&copy.{field}"),
+                ParamKind::TensorMap { .. } => format!("(void *)copy.{field}"),
+                _ => format!("&copy.{field}.address"),
+            };
+            let pointers: Vec<String> = self.entry.params.iter().zip(fields).map(pointer).collect();
             let _ = writeln!(out, "    void *parameters[] = {{{}}};", pointers.join(", "));
         }
         if grid.is_some() {
@@ -239,6 +249,9 @@ fn note(param: &ParamDecl) -> String {
         ParamKind::Out => "written",
         ParamKind::InOut => "read and written",
         ParamKind::Scalar => return scalar_note(param),
+        ParamKind::TensorMap { written } => {
+            return format!("a map of {}, {}", param.element, if written { "written" } else { "read" });
+        }
     };
     format!("{}, {use_}; address: a multiple of {BUFFER_ALIGN}", param.element)
 }
@@ -252,8 +265,11 @@ fn scalar_note(param: &ParamDecl) -> String {
 
 /// C's type for a parameter.
 fn c_type(param: &ParamDecl) -> &'static str {
-    if param.kind != ParamKind::Scalar {
-        return "warpwright_buffer";
+    match param.kind {
+        ParamKind::Scalar => {}
+        // cuda.h: CUtensorMap.
+        ParamKind::TensorMap { .. } => return "const struct CUtensorMap_st *",
+        _ => return "warpwright_buffer",
     }
     match param.element {
         "f32" => "float",

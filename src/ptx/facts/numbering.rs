@@ -24,6 +24,7 @@ const PURE: &[&str] = &[
     "cnot",
     "copysign",
     "cos",
+    "createpolicy",
     "cvt",
     "cvta",
     "div",

@@ -1,5 +1,6 @@
 //! `cp.async`: asynchronous copies from global to shared memory (PTX ISA, "Asynchronous copy").
 
+use super::cache_policy::CachePolicy;
 use crate::ptx::{
     checked::CheckedPtr,
     kernel::Builder,
@@ -20,8 +21,21 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
+        self.copy_async_with::<BYTES>(from, CopyHints::default());
+    }
+
+    /// Starts to copy like [`copy_async`](Self::copy_async), with a prefetch size or a cache policy.
+    #[doc(alias = "cp.async.L2::cache_hint")]
+    #[track_caller]
+    pub fn copy_async_with<const BYTES: u32>(
+        self,
+        from: CheckedPtr<'k, T, Global, impl Readable>,
+        hints: CopyHints<'k>,
+    ) {
+        const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
         from.check_vector((BYTES / T::SIZE).max(1) as usize);
-        self.emit_copy_async::<BYTES, _>(from.pointer(), from.condition().select(BYTES, 0));
+        let valid = from.condition().select(BYTES, 0);
+        self.copy_async_bytes(from.pointer(), BYTES, CpAsyncCache::Best, valid, hints);
     }
 
     /// Copies only the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` become zero. If
@@ -38,19 +52,41 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         from: Ptr<'k, T, Global, impl Readable>,
         valid: impl Into<Val<'k, u32>>,
     ) {
-        self.kernel().count_unsafe_access();
-        self.emit_copy_async::<BYTES, _>(from, valid.into());
-    }
-
-    /// Emits the copy of the first `valid` bytes, which the caller has ensured to be in bounds.
-    #[track_caller]
-    fn emit_copy_async<const BYTES: u32, R: Readable>(
-        self,
-        from: Ptr<'k, T, Global, R>,
-        valid: Val<'k, u32>,
-    ) {
         const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
-        self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, valid);
+        self.kernel().count_unsafe_access();
+        self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, valid.into(), CopyHints::default());
+    }
+}
+
+/// The bytes that a copy loads into the level-2 cache, which is otherwise left to the hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PrefetchSize {
+    /// 64 bytes.
+    B64,
+    /// 128 bytes.
+    B128,
+    /// 256 bytes.
+    B256,
+}
+
+/// Hints of a `cp.async` about the level-2 cache. Requires sm_80.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CopyHints<'k> {
+    /// The prefetch size.
+    pub prefetch: Option<PrefetchSize>,
+    /// The cache policy.
+    pub policy: Option<CachePolicy<'k>>,
+}
+
+impl CopyHints<'_> {
+    fn suffixes(&self) -> (&'static str, &'static str) {
+        let prefetch = match self.prefetch {
+            None => "",
+            Some(PrefetchSize::B64) => ".L2::64B",
+            Some(PrefetchSize::B128) => ".L2::128B",
+            Some(PrefetchSize::B256) => ".L2::256B",
+        };
+        (if self.policy.is_some() { ".L2::cache_hint" } else { "" }, prefetch)
     }
 }
 
@@ -74,18 +110,22 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         bytes: u32,
         cache: CpAsyncCache,
         valid: Val<'k, u32>,
+        hints: CopyHints<'k>,
     ) {
         let k = self.kernel();
         self.check_aligned(bytes);
         from.check_aligned(bytes);
         let l2_alone = cache == CpAsyncCache::L2 || (cache == CpAsyncCache::Best && bytes == 16);
         let level = if l2_alone { "cg" } else { "ca" };
-        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 4>::new();
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 5>::new();
         operands.extend([self.operand(), from.operand(), Operand::Imm(Immediate::new(bytes))]);
-        if valid.as_constant() != Some(bytes) {
+        // A policy follows the number of bytes.
+        if valid.as_constant() != Some(bytes) || hints.policy.is_some() {
             operands.push(valid.operand(k));
         }
-        k.emit(format_args!("cp.async.{level}.shared.global"), &operands);
+        operands.extend(hints.policy.map(|policy| policy.operand(k)));
+        let (policy, prefetch) = hints.suffixes();
+        k.emit(format_args!("cp.async.{level}.shared.global{policy}{prefetch}"), &operands);
     }
 }
 

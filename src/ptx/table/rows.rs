@@ -2,6 +2,7 @@
 
 mod async_copy;
 mod atomic;
+mod bulk;
 mod call;
 mod compare;
 mod control;
@@ -16,6 +17,7 @@ mod mbarrier;
 mod memory;
 mod mma;
 mod sync;
+mod wgmma;
 
 use super::Form;
 use crate::ptx::target::{Features, Version};
@@ -42,6 +44,9 @@ const SM_80: Features = Features::AMPERE;
 const SM_89: Features = Features::FP8;
 const SM_90: Features = Features::HOPPER;
 const SM_100: Features = Features::BLACKWELL;
+const WGMMA: Features = Features::WGMMA;
+const MULTICAST: Features = Features::MULTICAST;
+const TENSORMAP: Features = Features::TENSORMAP;
 const SETMAXNREG: Features = Features::SETMAXNREG;
 const SM_100A: Features = Features::TCGEN05;
 const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
@@ -57,8 +62,10 @@ pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Data Movement", memory::FORMS),
     ("Conversion", convert::FORMS),
     ("Asynchronous Copy", async_copy::FORMS),
+    ("Bulk Copy and Tensor Maps", bulk::FORMS),
     ("Warp-Level Matrix", matrix::FORMS),
     ("Warp-Level Matrix Multiply-Accumulate", mma::FORMS),
+    ("Asynchronous Warpgroup-Level Matrix", wgmma::FORMS),
     ("Parallel Synchronization and Communication", sync::FORMS),
     ("mbarrier", mbarrier::FORMS),
     ("Atomic Memory Operations", atomic::FORMS),

@@ -87,9 +87,10 @@ impl Rule {
 fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
     use {Operation::*, ResultRule::*};
     match root {
+        "wgmma" if second == "mma_async" => Varies,
         "st" | "red" | "bra" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "barrier" | "membar"
         | "fence" | "prefetch" | "stmatrix" | "cp" | "call" | "wgmma" | "setmaxnreg" | "griddepcontrol"
-        | "discard" | "applypriority" => Absent,
+        | "discard" | "applypriority" | "tensormap" => Absent,
         "mbarrier" if matches!(second, "init" | "inval" | "expect_tx" | "complete_tx") => Absent,
         // Arrivals at barriers of other blocks return no state.
         "mbarrier" if mnemonic.contains(".shared::cluster") => Absent,

@@ -498,7 +498,7 @@ impl Tracker {
                 Known::at(Uniformity::Grid)
             }
             Operand::Name(name) => self.special(name),
-            Operand::Vector(_) | Operand::Pair(..) => {
+            Operand::Vector(_) | Operand::Pair(..) | Operand::Tensor { .. } => {
                 let mut all = Known::at(Uniformity::Grid);
                 operand.for_each_register(&mut |reg| {
                     let known = self.read(reg);

@@ -1,8 +1,12 @@
-//! Emitters of mbarriers, clusters and asynchronous copies.
+//! Emitters of mbarriers, clusters, and products of a warpgroup.
 
 use warpwright::{
+    atoms::{Group, Metadata, MmaOperand, Source, WgmmaOptions, mma_atoms},
     prelude::*,
-    ptx::{Load, Mbarrier, MemoryScope, ProxySpace, ReduceOp, SharedCluster, Space, Store},
+    ptx::{
+        Load, MatrixDescriptor, MatrixLayout, Mbarrier, MemoryScope, ProxySpace, ReduceOp, RegClass,
+        SharedCluster, Space, Store, SwizzleMode, WgmmaA,
+    },
 };
 
 /// Every order and scope of a barrier's operations.
@@ -131,5 +135,42 @@ pub(super) fn warpgroups() -> Result<Kernel<()>, BuildError> {
         let block = k.block([256]);
         k.min_blocks(1);
         k.if_else(block.thread().lt(128), || k.setmaxnreg_dec(40), || k.setmaxnreg_inc(232));
+    })
+}
+
+/// The products of a warpgroup at N = 8, of every type, with A in shared memory and in registers.
+pub(super) fn products() -> Result<Kernel<(Out<f32>, Out<u32>, u32)>, BuildError> {
+    Kernel::<(Out<f32>, Out<u32>, u32)>::build("products", Target::SM_90A, |k, (floats, words, bits)| {
+        let block = k.block([128]);
+        let (floats, words) = (k.slice(floats, 128), k.slice(words, 128));
+        let layout = MatrixLayout { stride_bytes: 256, swizzle: SwizzleMode::B32, ..Default::default() };
+        let matrix = MatrixDescriptor::new(k.shared_aligned::<u8>(8192, 1024), layout);
+        for atom in mma_atoms().filter(|atom| atom.group() == Group::Warpgroup && atom.shape().1 == 8) {
+            let metadata = atom.sparsity().map(|_| Metadata { bits, selector: 0 });
+            let options = WgmmaOptions { accumulate: false.into(), metadata, ..Default::default() };
+            let registers = [bits; 4];
+            let a = match atom.source(MmaOperand::A) {
+                Source::Shared => WgmmaA::Shared(matrix),
+                Source::Registers => WgmmaA::Registers(&registers),
+            };
+            match atom.register_class(MmaOperand::D) {
+                RegClass::F32 => {
+                    let mut sums = k.wgmma_accumulators::<f32>(atom);
+                    k.wgmma_fence();
+                    k.wgmma(atom, &mut sums, a, matrix, options);
+                    k.wgmma_commit_group();
+                    k.wgmma_wait_group(0);
+                    floats.at(block.thread()).store(sums[0]);
+                }
+                _ => {
+                    let mut sums = k.wgmma_accumulators::<u32>(atom);
+                    k.wgmma_fence();
+                    k.wgmma(atom, &mut sums, a, matrix, options);
+                    k.wgmma_commit_group();
+                    k.wgmma_wait_group(0);
+                    words.at(block.thread()).store(sums[0]);
+                }
+            }
+        }
     })
 }

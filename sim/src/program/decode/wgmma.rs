@@ -77,6 +77,7 @@ impl Cx<'_, '_, '_> {
         self.uses.extend_from_slice(&regs);
         let d = self.words_of(0, &regs)?;
         let a = if from_registers {
+            let stored_k = if sparse { k / 2 } else { k };
             let count = 64 * stored_k * numbers.bits().0 as usize / 32 / 128;
             let regs = self.sources(1, count, Type::B32, Fit::Exact)?;
             WgmmaA::Registers(self.words_of(1, &regs)?)

@@ -3,11 +3,8 @@
 
 use MmaType::{B1, Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
 
-use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, by, dotted, letters, mnk, pairs};
-use crate::{
-    atoms::mma::Major,
-    ptx::{Target, Version},
-};
+use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, Sparsity, by, dotted, letters, mnk, pairs};
+use crate::atoms::mma::Major;
 
 /// A family: K, and types of D, A, B.
 type Family = (u32, [MmaType; 3]);
@@ -26,12 +23,18 @@ pub(super) fn atoms() -> Vec<MmaAtom> {
     let mut families: Vec<Family> = halves.to_vec();
     families.push((8, [F32, Tf32, Tf32]));
     families.extend(pairs(&[E4m3, E5m2]).flat_map(|(a, b)| [F16, F32].map(|d| (32, [d, a, b]))));
-    let mut atoms: Vec<_> = families.into_iter().flat_map(|family| each(family, plain)).collect();
-    for (a, b) in pairs(&[S8, U8]) {
-        atoms.extend(each((32, [S32, a, b]), plain));
-        atoms.extend(each((32, [S32, a, b]), saturating));
+    let signs: Vec<Family> = pairs(&[S8, U8]).map(|(a, b)| (32, [S32, a, b])).collect();
+    let mut atoms: Vec<_> = families.iter().flat_map(|&family| each(family, plain)).collect();
+    for &family in &signs {
+        atoms.extend(each(family, plain).chain(each(family, saturating)));
     }
     atoms.extend(each((256, [S32, B1, B1]), bits));
+    // A sparse A has twice the K.
+    let double = |(k, types): Family| (2 * k, types);
+    atoms.extend(families.into_iter().flat_map(|family| each(double(family), sparse)));
+    for family in signs.into_iter().map(double) {
+        atoms.extend(each(family, sparse).chain(each(family, sparse_saturating)));
+    }
     atoms
 }
 
@@ -41,7 +44,14 @@ fn each(family: Family, make: fn(Family, u32, bool) -> MmaAtom) -> impl Iterator
     legal_n(d).flat_map(move |n| [false, true].map(|registers| make(family, n, registers)))
 }
 
-fn row((k, types): Family, n: u32, registers: bool, ending: &str) -> Row {
+/// A row of the family, named `PREFIX_…_ENDING`, with qualifiers before and after the shape.
+fn row(
+    (k, types): Family,
+    n: u32,
+    registers: bool,
+    [prefix, sp]: [&str; 2],
+    [ending, qualifier]: [&str; 2],
+) -> Row {
     let [d, a, b] = types.map(Registers::packed);
     let shape = (64, n, k);
     let majors = if types[1].bits() == 16 { EITHER } else { K_MAJOR };
@@ -49,34 +59,49 @@ fn row((k, types): Family, n: u32, registers: bool, ending: &str) -> Row {
     // 16-bit atoms take their orders as parameters; the others have only one.
     let order = if types[1].bits() == 16 { "" } else { "_TN" };
     Row {
-        name: format!("SM90_{}_{}_{source}{order}{ending}", by(shape), letters(&types)),
-        mnemonic: format!("wgmma.mma_async.sync.aligned.{}.{}", mnk(shape), dotted(&types)),
+        name: format!("{prefix}_{}_{}_{source}{order}{ending}", by(shape), letters(&types)),
+        mnemonic: format!("wgmma.mma_async{sp}.sync.aligned.{}{qualifier}.{}", mnk(shape), dotted(&types)),
         shape,
         group: Group::Warpgroup,
         operands: [d, if registers { a.ordered(Major::K) } else { a.shared(majors) }, b.shared(majors), d],
     }
 }
 
+/// The prefixes of dense and sparse atoms.
+const DENSE: [&str; 2] = ["SM90", ""];
+const SPARSE: [&str; 2] = ["SM90_SPARSE", ".sp"];
+
+const PLAIN: [&str; 2] = ["", ""];
+const SATURATING: [&str; 2] = ["_SATURATE", ".satfinite"];
+
 fn plain(family: Family, n: u32, registers: bool) -> MmaAtom {
-    since(row(family, n, registers, "").atom(), family)
+    row(family, n, registers, DENSE, PLAIN).atom()
 }
 
 fn saturating(family: Family, n: u32, registers: bool) -> MmaAtom {
-    let row = row(family, n, registers, "_SATURATE");
-    let (k, types) = family;
-    let cute = format!("{}.satfinite", row.mnemonic);
-    let mnemonic = format!("wgmma.mma_async.sync.aligned.{}.satfinite.{}", mnk((64, n, k)), dotted(&types));
-    since(Row { mnemonic, ..row }.atom().spelled_by_cute(cute).saturating(true), family)
+    saturated(row(family, n, registers, DENSE, SATURATING))
+}
+
+fn sparse(family: Family, n: u32, registers: bool) -> MmaAtom {
+    compressed(row(family, n, registers, SPARSE, PLAIN).atom(), family)
+}
+
+fn sparse_saturating(family: Family, n: u32, registers: bool) -> MmaAtom {
+    compressed(saturated(row(family, n, registers, SPARSE, SATURATING)), family)
+}
+
+/// CuTe writes `.satfinite` at the end.
+fn saturated(row: Row) -> MmaAtom {
+    let cute = format!("{}.satfinite", row.mnemonic.replace(".satfinite", ""));
+    row.atom().spelled_by_cute(cute).saturating(true)
+}
+
+fn compressed(atom: MmaAtom, (k, types): Family) -> MmaAtom {
+    atom.sparse(Sparsity::new(types[1].bits(), k))
 }
 
 fn bits(family: Family, n: u32, registers: bool) -> MmaAtom {
-    let row = row(family, n, registers, "_ANDPOPC");
+    let row = row(family, n, registers, DENSE, ["_ANDPOPC", ""]);
     let mnemonic = format!("{}.and.popc", row.mnemonic);
-    since(Row { mnemonic, ..row }.atom().on_bits(BitOp::And), family)
-}
-
-/// Sets the version of products of signed and unsigned elements, which were introduced later.
-fn since(atom: MmaAtom, (_, [_, a, b]): Family) -> MmaAtom {
-    let mixed = a != b && [a, b].contains(&S8);
-    atom.since(if mixed { Version::new(8, 4) } else { Version::new(8, 0) }, Target::SM_90A)
+    Row { mnemonic, ..row }.atom().on_bits(BitOp::And)
 }

@@ -56,7 +56,13 @@ pub(super) static FORMS: &[Form] = &[
     row("isspacep(.const|.global|.local|.shared)",                                               "d:pred a:u64",  (2, 0), ANY,   "isspacep").by("Ptr::is_in"),
     row("isspacep.shared::cluster",                                                              "d:pred a:u64",  (7, 8), SM_90, "isspacep").by("Ptr::is_in"),
     row("cvta(.const|.global|.local|.shared).u64",                                               "d:t a:t",       (2, 0), ANY,   "cvta").by("Ptr::generic"),
+    row("cvta.param.u64",                                                                        "d:t a:t",       (7, 7), ANY,   "cvta").by("tensor map parameters"),
     row("cvta.shared::cluster.u64",                                                              "d:t a:t",       (7, 8), SM_90, "cvta").by("Ptr::generic"),
     row("cvta.to(.const|.global|.local|.shared).u64",                                            "d:t a:t",       (2, 0), ANY,   "cvta").by("Ptr::to_space, buffer parameters"),
     row("cvta.to.shared::cluster.u64",                                                           "d:t a:t",       (7, 8), SM_90, "cvta").by("Ptr::to_space"),
+    row("createpolicy.fractional(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64",          "d:t ?f:f32",        (7, 4), SM_80, "createpolicy").by("Builder::cache_policy, Builder::cache_policy_fraction"),
+    row("createpolicy.range{.global}(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64",      "d:t [a] n:u32 m:u32", (7, 4), SM_80, "createpolicy").by("Builder::cache_policy_range"),
+    row("createpolicy.cvt.L2.b64",                                                               "d:t a:t",       (7, 4), SM_80, "createpolicy").by("Builder::cache_policy_of_access_property"),
+    row("discard{.global}.L2",                                                                   "[a] #128",      (7, 4), SM_80, "discard").by("Ptr::discard"),
+    row("applypriority{.global}.L2::evict_normal",                                               "[a] #128",      (7, 4), SM_80, "applypriority").by("Ptr::apply_normal_priority"),
 ];

@@ -1,0 +1,155 @@
+//! Emission of `wgmma.mma_async`.
+
+use arrayvec::ArrayVec;
+
+use super::{
+    emit::{Metadata, fits, sparse_operand},
+    mma::{Group, Major, MmaAtom, MmaOperand, Source},
+    mma_type::MmaType,
+};
+use crate::ptx::{Builder, MatrixDescriptor, Scalar, Val, WgmmaA, WgmmaTail};
+
+/// The options of a `wgmma`. The default adds A·B to D, with both operands K-major.
+#[derive(Clone, Copy, Debug)]
+pub struct WgmmaOptions<'k> {
+    /// Whether D is added to (`scale-d`); otherwise, it is overwritten and need not be initialized.
+    pub accumulate: Val<'k, bool>,
+    /// Whether A is negated; floating-point types only.
+    pub negate_a: bool,
+    /// Whether B is negated; floating-point types only.
+    pub negate_b: bool,
+    /// The order of A; types of 16 bits in shared memory may be major in M.
+    pub major_a: Major,
+    /// The order of B; types of 16 bits may be major in N.
+    pub major_b: Major,
+    /// The metadata of a sparse A.
+    pub metadata: Option<Metadata<'k>>,
+}
+
+impl Default for WgmmaOptions<'_> {
+    fn default() -> Self {
+        Self {
+            accumulate: true.into(),
+            negate_a: false,
+            negate_b: false,
+            major_a: Major::K,
+            major_b: Major::K,
+            metadata: None,
+        }
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Emits D = A·B + D, or D = A·B, for a warpgroup; [`MmaAtom::fragment`] returns the elements of each register, and the operands in
+    /// shared memory are [`MatrixDescriptor`]s.
+    ///
+    /// The product is asynchronous: D may be accessed after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes to the
+    /// registers of D and A; therefore, D must be in registers of its own, from [`wgmma_accumulators`](Self::wgmma_accumulators) or loop
+    /// state. Rejected when the kernel is built: registers, orders or signs that the atom does not have, or a D in constants or shared
+    /// registers. All threads of the warpgroup execute it. Requires sm_90a.
+    ///
+    /// ```
+    /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};
+    ///
+    /// // 64×8 products of ones, 16 deep: 16 everywhere.
+    /// let atom = mma_atom("SM90_64x8x16_F32BF16BF16_SS")?;
+    /// let kernel = Kernel::<(Out<f32>,)>::build("ones(d)", Target::SM_90A, |k, (d,)| {
+    ///     let block = k.block([128]);
+    ///     k.grid([1]);
+    ///     let ones = k.shared_aligned::<bf16>(64 * 16, 128);
+    ///     k.for_(0..8u32, |i| ones.at(i * 128 + block.thread()).store(bf16::ONE));
+    ///     k.fence_proxy_async(ProxySpace::Shared);
+    ///     block.sync();
+    ///     // Core matrices of 8×8 elements, along K first.
+    ///     let layout = MatrixLayout { leading_bytes: 128, stride_bytes: 256, ..Default::default() };
+    ///     let matrix = MatrixDescriptor::new(ones, layout);
+    ///     let mut sums = k.wgmma_accumulators::<f32>(atom);
+    ///     k.wgmma_fence();
+    ///     let options = WgmmaOptions { accumulate: false.into(), ..Default::default() };
+    ///     k.wgmma(atom, &mut sums, matrix, matrix, options);
+    ///     k.wgmma_commit_group();
+    ///     k.wgmma_wait_group(0);
+    ///     k.slice(d, 128).at(block.thread()).store(sums[0]);
+    /// })?;
+    /// # use warpwright::run::Device;
+    /// # let device = warpwright::run::Simulator::new();
+    /// # let mut d = device.output::<f32>(128)?;
+    /// # device.launch(&kernel, (&mut d,))?;
+    /// # assert_eq!(device.download(&d)?, [16.0; 128]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "wgmma.mma_async")]
+    #[track_caller]
+    pub fn wgmma<'v, D: Scalar, A: Scalar>(
+        self,
+        atom: &MmaAtom,
+        d: &mut [Val<'k, D>],
+        a: impl Into<WgmmaA<'v, 'k, A>>,
+        b: MatrixDescriptor<'k>,
+        options: WgmmaOptions<'k>,
+    ) where
+        'k: 'v,
+    {
+        let a = a.into();
+        match check(atom, d, a, options) {
+            Ok(tail) => self.wgmma_in_place(atom.mnemonic(), d, a, b, tail),
+            Err(why) => self.refuse(why),
+        }
+    }
+
+    /// Returns uninitialized registers for the accumulators of a `wgmma` whose first product overwrites them.
+    #[track_caller]
+    pub fn wgmma_accumulators<D: Scalar>(self, atom: &MmaAtom) -> Vec<Val<'k, D>> {
+        self.fresh_values(atom.registers(MmaOperand::D) as usize)
+    }
+}
+
+/// Checks the operands against the atom and returns those after B, or why they do not fit.
+fn check<'k, D: Scalar, A: Scalar>(
+    atom: &MmaAtom,
+    d: &[Val<'k, D>],
+    a: WgmmaA<'_, 'k, A>,
+    options: WgmmaOptions<'k>,
+) -> Result<WgmmaTail<'k>, String> {
+    if atom.group() != Group::Warpgroup {
+        return Err(format!("{atom}: expected an atom of a warpgroup; `mma` emits this one"));
+    }
+    fits::<D>(atom, MmaOperand::D, d.len())?;
+    if d.iter().any(Val::is_shared) {
+        return Err(format!(
+            "{atom}: expected accumulators in registers of their own, found constants or shared registers: use `wgmma_accumulators`"
+        ));
+    }
+    match (atom.source(MmaOperand::A), a) {
+        (Source::Registers, WgmmaA::Registers(values)) => fits::<A>(atom, MmaOperand::A, values.len())?,
+        (Source::Shared, WgmmaA::Shared(_)) => {}
+        (Source::Registers, WgmmaA::Shared(_)) => {
+            return Err(format!("{atom}: expected A in registers, found a descriptor"));
+        }
+        (Source::Shared, WgmmaA::Registers(_)) => {
+            return Err(format!("{atom}: expected a descriptor of A, found registers"));
+        }
+    }
+    let mut immediates = ArrayVec::new();
+    let signs = [options.negate_a, options.negate_b];
+    match atom.operand_type(MmaOperand::D) {
+        MmaType::S32 if signs.contains(&true) => {
+            return Err(format!("{atom}: expected integers without a sign change, found a negation"));
+        }
+        MmaType::S32 => {}
+        _ => immediates.extend(signs.map(|negated| if negated { -1 } else { 1 })),
+    }
+    for (operand, major) in [(MmaOperand::A, options.major_a), (MmaOperand::B, options.major_b)] {
+        let majors = atom.majors(operand);
+        if !majors.contains(&major) {
+            return Err(format!(
+                "{atom}: expected {operand:?} in one of the orders {majors:?}, found {major:?}"
+            ));
+        }
+        if majors.len() > 1 {
+            immediates.push(i32::from(major == Major::Mn));
+        }
+    }
+    let sparse = sparse_operand(atom, options.metadata)?;
+    Ok(WgmmaTail { sparse, accumulate: options.accumulate, immediates })
+}

@@ -1,0 +1,97 @@
+//! Bulk copies of the async proxy: their hints and groups (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
+//!
+//! One thread issues a copy. Copies into shared memory complete at an [`Mbarrier`](super::Mbarrier), copies from it into global memory in
+//! groups of the issuing thread.
+
+mod copy;
+mod edit;
+mod map;
+mod tensor;
+
+use arrayvec::ArrayVec;
+
+use super::cache_policy::CachePolicy;
+use crate::ptx::{
+    kernel::Builder,
+    operand::{Immediate, Operand},
+    val::Val,
+};
+
+pub use edit::{MapField, TensorMapEdit};
+pub(crate) use map::{MAP_ALIGN, MAP_BYTES};
+pub use map::{MapUse, TensorMapPtr};
+
+/// Optional operands of a bulk copy: the blocks of the cluster that receive it, and a cache policy.
+///
+/// `Hints::default()` is none; `Hints::default().multicast(mask).policy(policy)` is both.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hints<'k> {
+    multicast: Option<Val<'k, u16>>,
+    policy: Option<CachePolicy<'k>>,
+}
+
+impl<'k> Hints<'k> {
+    /// Copies to the same offsets of the shared memory of every block whose rank is a bit of `blocks`, and completes at the barrier at the
+    /// same offset of each. Only for copies from global to shared memory. Requires sm_90a, because it is slow in code for all architectures.
+    #[must_use]
+    #[doc(alias = ".multicast::cluster")]
+    pub fn multicast(self, blocks: impl Into<Val<'k, u16>>) -> Self {
+        Self { multicast: Some(blocks.into()), ..self }
+    }
+
+    /// Applies a cache policy to the accesses to global memory.
+    #[must_use]
+    #[doc(alias = ".L2::cache_hint")]
+    pub fn policy(self, policy: CachePolicy<'k>) -> Self {
+        Self { policy: Some(policy), ..self }
+    }
+
+    /// Returns the suffixes of the mnemonic.
+    fn suffixes(&self) -> (&'static str, &'static str) {
+        let multicast = if self.multicast.is_some() { ".multicast::cluster" } else { "" };
+        (multicast, if self.policy.is_some() { ".L2::cache_hint" } else { "" })
+    }
+
+    /// Returns the operands, in order.
+    #[track_caller]
+    fn operands(&self, k: Builder<'k>) -> ArrayVec<Operand<'static>, 2> {
+        let mut operands = ArrayVec::new();
+        operands.extend(self.multicast.map(|blocks| Operand::Reg(blocks.in_register(k))));
+        operands.extend(self.policy.map(|policy| policy.operand(k)));
+        operands
+    }
+
+    /// Records an error for blocks that a copy other than into shared memory cannot have.
+    #[track_caller]
+    fn without_multicast(&self, k: Builder<'k>) {
+        if self.multicast.is_some() {
+            k.refuse(
+                "expected no multicast for a copy that does not write to shared memory, found one".into(),
+            );
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Commits all bulk copies from shared memory that this thread has started since the last commit as a group.
+    #[doc(alias = "cp.async.bulk.commit_group")]
+    #[track_caller]
+    pub fn cp_async_bulk_commit_group(self) {
+        self.emit(format_args!("cp.async.bulk.commit_group"), &[]);
+    }
+
+    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; the others are complete.
+    #[doc(alias = "cp.async.bulk.wait_group")]
+    #[track_caller]
+    pub fn cp_async_bulk_wait_group(self, pending: u32) {
+        self.emit(format_args!("cp.async.bulk.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
+    }
+
+    /// Waits until all but the `pending` newest bulk groups of this thread have read their shared memory, which may then be
+    /// overwritten.
+    #[doc(alias = "cp.async.bulk.wait_group.read")]
+    #[track_caller]
+    pub fn cp_async_bulk_wait_group_read(self, pending: u32) {
+        self.emit(format_args!("cp.async.bulk.wait_group.read"), &[Operand::Imm(Immediate::new(pending))]);
+    }
+}

@@ -1,0 +1,194 @@
+//! Copies of contiguous bytes: `cp.async.bulk`, `cp.reduce.async.bulk`, `cp.async.bulk.prefetch`.
+#![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
+
+use super::{
+    super::{mbarrier::Mbarrier, reduce_op::ReduceOp},
+    Hints,
+};
+use crate::ptx::{
+    kernel::Builder,
+    operand::Operand,
+    ptr::{Global, Ptr, Readable, Shared, SharedCluster, SharedSpace, Space, Writable},
+    types::Element,
+    val::Val,
+};
+
+/// The granularity of addresses and sizes.
+const UNIT: u32 = 16;
+
+/// Checks that both addresses and the size are known to be multiples of 16.
+#[track_caller]
+fn check<T: Element, S: Space, Z: Space, A, B>(
+    to: Ptr<'_, T, S, A>,
+    from: Ptr<'_, T, Z, B>,
+    bytes: Val<'_, u32>,
+) {
+    to.check_aligned(UNIT);
+    from.check_aligned(UNIT);
+    check_size(to.kernel(), bytes);
+}
+
+#[track_caller]
+fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
+    if !bytes.is_multiple_of(UNIT) {
+        let known = bytes.divisor();
+        k.refuse(format!(
+            "bulk copy: expected a size known to be a multiple of 16 bytes, found one of {known}"
+        ));
+    }
+}
+
+impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
+    /// Starts to copy `bytes` bytes, a multiple of 16, from global memory to here; they complete at `barrier`, which must be in the
+    /// same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the `bytes` bytes from `from` must be in one live allocation, and no thread may write them meanwhile.
+    #[doc(alias = "cp.async.bulk")]
+    #[track_caller]
+    pub unsafe fn copy_bulk<R: Readable>(
+        self,
+        from: Ptr<'k, T, Global, R>,
+        bytes: impl Into<Val<'k, u32>>,
+        barrier: Mbarrier<'k, S>,
+        hints: Hints<'k>,
+    ) {
+        let (k, bytes) = (self.kernel(), bytes.into());
+        k.count_unsafe_access();
+        check(self, from, bytes);
+        let (multicast, policy) = hints.suffixes();
+        let mnemonic = format_args!(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{multicast}{policy}"
+        );
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 6>::new();
+        operands.extend([self.operand(), from.operand(), bytes.operand(k), barrier.pointer().operand()]);
+        operands.extend(hints.operands(k));
+        k.emit(mnemonic, &operands);
+    }
+}
+
+impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
+    /// Starts to copy `bytes` bytes, a multiple of 16, from this block's shared memory to here; they complete at `barrier`, which must
+    /// be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
+    #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
+    #[track_caller]
+    pub fn copy_bulk_shared<R: Readable>(
+        self,
+        from: Ptr<'k, T, Shared, R>,
+        bytes: impl Into<Val<'k, u32>>,
+        barrier: Mbarrier<'k, SharedCluster>,
+    ) {
+        let (k, bytes) = (self.kernel(), bytes.into());
+        check(self, from, bytes);
+        k.emit(
+            format_args!("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"),
+            &[self.operand(), from.operand(), bytes.operand(k), barrier.pointer().operand()],
+        );
+    }
+
+    /// Combines the elements from here with those of this block's shared memory, like
+    /// [`copy_bulk_shared`](Self::copy_bulk_shared). Integers of 32 bits; `u64` and `i64` can be added.
+    #[doc(alias = "cp.reduce.async.bulk")]
+    #[track_caller]
+    pub fn reduce_bulk_shared<R: Readable>(
+        self,
+        op: ReduceOp,
+        from: Ptr<'k, T, Shared, R>,
+        bytes: impl Into<Val<'k, u32>>,
+        barrier: Mbarrier<'k, SharedCluster>,
+    ) {
+        let (k, bytes) = (self.kernel(), bytes.into());
+        check(self, from, bytes);
+        let instruction = "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes";
+        if let Some(mnemonic) = op.checked::<T>(k, instruction) {
+            let operands = [self.operand(), from.operand(), bytes.operand(k), barrier.pointer().operand()];
+            k.emit(format_args!("{mnemonic}"), &operands);
+        }
+    }
+}
+
+impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
+    /// Starts to copy `bytes` bytes, a multiple of 16, from shared memory to here, as part of this thread's next
+    /// [group](Builder::cp_async_bulk_commit_group). Both addresses must be known to be aligned to 16 bytes. What threads have stored
+    /// must be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async) first. Requires sm_90.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the `bytes` bytes from here must be in one live, writable allocation.
+    #[doc(alias = "cp.async.bulk.global.shared::cta")]
+    #[track_caller]
+    pub unsafe fn copy_bulk_out<R: Readable>(
+        self,
+        from: Ptr<'k, T, Shared, R>,
+        bytes: impl Into<Val<'k, u32>>,
+        hints: Hints<'k>,
+    ) {
+        let (_, policy) = hints.suffixes();
+        let mnemonic = format!("cp.async.bulk.global.shared::cta.bulk_group{policy}");
+        self.emit_bulk(&mnemonic, from, bytes.into(), hints);
+    }
+
+    /// Combines the elements from here with those of shared memory, like [`copy_bulk_out`](Self::copy_bulk_out). Integers of 32 and 64
+    /// bits; f16 and bf16 have sum, minimum and maximum, f32 and f64 the sum.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy_bulk_out`](Self::copy_bulk_out).
+    #[doc(alias = "cp.reduce.async.bulk")]
+    #[track_caller]
+    pub unsafe fn reduce_bulk_out<R: Readable>(
+        self,
+        op: ReduceOp,
+        from: Ptr<'k, T, Shared, R>,
+        bytes: impl Into<Val<'k, u32>>,
+        hints: Hints<'k>,
+    ) {
+        let (_, policy) = hints.suffixes();
+        let instruction = format!("cp.reduce.async.bulk.global.shared::cta.bulk_group{policy}");
+        if let Some(mnemonic) = op.checked::<T>(self.kernel(), &instruction) {
+            self.emit_bulk(&mnemonic, from, bytes.into(), hints);
+        }
+    }
+
+    #[track_caller]
+    fn emit_bulk<R: Readable>(
+        self,
+        mnemonic: &str,
+        from: Ptr<'k, T, Shared, R>,
+        bytes: Val<'k, u32>,
+        hints: Hints<'k>,
+    ) {
+        let k = self.kernel();
+        k.count_unsafe_access();
+        check(self, from, bytes);
+        hints.without_multicast(k);
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 5>::new();
+        operands.extend([self.operand(), from.operand(), bytes.operand(k)]);
+        operands.extend(hints.operands(k));
+        k.emit(format_args!("{mnemonic}"), &operands);
+    }
+}
+
+impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
+    /// Starts to load `bytes` bytes, a multiple of 16, into the level-2 cache. The address must be known to be aligned to 16 bytes.
+    /// Requires sm_90.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the `bytes` bytes from here must be in one live allocation.
+    #[doc(alias = "cp.async.bulk.prefetch")]
+    #[track_caller]
+    pub unsafe fn prefetch_bulk(self, bytes: impl Into<Val<'k, u32>>, hints: Hints<'k>) {
+        let (k, bytes) = (self.kernel(), bytes.into());
+        k.count_unsafe_access();
+        self.check_aligned(UNIT);
+        check_size(k, bytes);
+        hints.without_multicast(k);
+        let (_, policy) = hints.suffixes();
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 4>::new();
+        operands.extend([self.operand(), bytes.operand(k)]);
+        operands.extend(hints.operands(k));
+        k.emit(format_args!("cp.async.bulk.prefetch.L2.global{policy}"), &operands);
+    }
+}

@@ -1,0 +1,210 @@
+//! Tensor maps that a kernel modifies: `tensormap.replace`, `tensormap.cp_fenceproxy`.
+#![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
+
+use super::{
+    super::order::MemoryScope,
+    map::{MAP_BYTES, TensorMapPtr},
+};
+use crate::ptx::{
+    kernel::Builder,
+    operand::{Immediate, Operand},
+    ptr::{Global, Ptr, Shared, Space, Writable},
+    types::Element,
+    val::Val,
+};
+
+/// A field of a tensor map that `tensormap.replace` sets to one of several numbered choices (PTX ISA, "tensormap.replace").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MapField {
+    /// The type of the elements: 0 `u8`, 1 `u16`, 2 `u32`, 3 `s32`, 4 `u64`, 5 `s64`, 6 `f16`, 7 `f32`, 8 `f32` with flushed
+    /// subnormals, 9 `f64`, 10 `bf16`, 11 `tf32`, 12 `tf32` with flushed subnormals.
+    ElementType,
+    /// The interleave layout: 0 none, 1 16 bytes, 2 32 bytes.
+    Interleave,
+    /// The swizzle: 0 none, 1 32 bytes, 2 64 bytes, 3 128 bytes.
+    Swizzle,
+    /// The value of elements out of bounds: 0 zero, 1 NaN.
+    Fill,
+}
+
+impl MapField {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::ElementType => "elemtype",
+            Self::Interleave => "interleave_layout",
+            Self::Swizzle => "swizzle_mode",
+            Self::Fill => "fill_mode",
+        }
+    }
+
+    /// The number of choices.
+    const fn choices(self) -> u32 {
+        match self {
+            Self::ElementType => 13,
+            Self::Interleave => 3,
+            Self::Swizzle => 4,
+            Self::Fill => 2,
+        }
+    }
+}
+
+/// A tensor map in shared or global memory whose fields a kernel replaces. One thread modifies a map; a warp then
+/// [publishes](TensorMapEdit::publish) one in shared memory. Requires sm_90a.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorMapEdit<'k, S: Space> {
+    at: Ptr<'k, u32, S>,
+    /// The space, as `tensormap.replace` spells it.
+    space: &'static str,
+}
+
+impl<'k> Builder<'k> {
+    /// Allocates an uninitialized tensor map in shared memory, into which [`TensorMapPtr::bytes`] may be copied.
+    #[track_caller]
+    pub fn shared_tensor_map(self) -> TensorMapEdit<'k, Shared> {
+        TensorMapEdit { at: self.shared_aligned(MAP_BYTES / 4, MAP_BYTES), space: ".shared::cta" }
+    }
+}
+
+impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
+    /// Returns the tensor map at this address of global memory, for modification.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the address must be a multiple of 64, and the 128 bytes from here must be a tensor map in one live allocation that no other thread accesses meanwhile.
+    #[track_caller]
+    pub unsafe fn edit_tensor_map(self) -> TensorMapEdit<'k, Global> {
+        self.kernel().count_unsafe_access();
+        TensorMapEdit { at: self.cast().assume_access(), space: ".global" }
+    }
+}
+
+impl<'k, S: Space> TensorMapEdit<'k, S> {
+    /// Returns the address.
+    pub fn pointer(self) -> Ptr<'k, u32, S> {
+        self.at
+    }
+
+    /// Replaces the address of the tensor, a multiple of 16.
+    #[doc(alias = "tensormap.replace.tile.global_address")]
+    #[track_caller]
+    pub fn global_address<T: Element, A>(self, tensor: Ptr<'k, T, Global, A>) {
+        let k = self.at.kernel();
+        self.replace("global_address", "b64", &[Operand::Reg(tensor.address().in_register(k))]);
+    }
+
+    /// Replaces the number of dimensions: the field is one less.
+    #[doc(alias = "tensormap.replace.tile.rank")]
+    #[track_caller]
+    pub fn rank(self, rank: u32) {
+        if !(1..=5).contains(&rank) {
+            self.at.kernel().refuse(format!("tensor map: expected 1 to 5 dimensions, found {rank}"));
+            return;
+        }
+        self.replace("rank", "b32", &[immediate(rank - 1)]);
+    }
+
+    /// Replaces the elements of the box along dimension `dimension`, 0 to 4.
+    #[doc(alias = "tensormap.replace.tile.box_dim")]
+    #[track_caller]
+    pub fn box_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
+        self.along("box_dim", dimension, 5, elements.into());
+    }
+
+    /// Replaces the elements of the tensor along dimension `dimension`, 0 to 4.
+    #[doc(alias = "tensormap.replace.tile.global_dim")]
+    #[track_caller]
+    pub fn global_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
+        self.along("global_dim", dimension, 5, elements.into());
+    }
+
+    /// Replaces the bytes between consecutive indices along dimension `dimension`, 1 to 4: a multiple of 16.
+    #[doc(alias = "tensormap.replace.tile.global_stride")]
+    #[track_caller]
+    pub fn global_stride(self, dimension: u32, bytes: impl Into<Val<'k, u64>>) {
+        if !(1..=4).contains(&dimension) {
+            self.refuse_dimension(1, 4, dimension);
+            return;
+        }
+        let bytes = Operand::Reg(bytes.into().in_register(self.at.kernel()));
+        // The innermost dimension has no stride, so the field counts from the next one.
+        self.replace("global_stride", "b64", &[immediate(dimension - 1), bytes]);
+    }
+
+    /// Replaces the steps between copied elements along dimension `dimension`, 0 to 4.
+    #[doc(alias = "tensormap.replace.tile.element_stride")]
+    #[track_caller]
+    pub fn element_stride(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
+        self.along("element_stride", dimension, 5, elements.into());
+    }
+
+    /// Replaces a field by the choice of this number.
+    #[doc(alias = "tensormap.replace.tile.elemtype")]
+    #[doc(alias = "tensormap.replace.tile.swizzle_mode")]
+    #[track_caller]
+    pub fn choose(self, field: MapField, choice: u32) {
+        let last = field.choices() - 1;
+        if choice > last {
+            let name = field.name();
+            self.at
+                .kernel()
+                .refuse(format!("tensor map: expected a choice of 0 to {last} for `{name}`, found {choice}"));
+            return;
+        }
+        self.replace(field.name(), "b32", &[immediate(choice)]);
+    }
+
+    #[track_caller]
+    fn along(self, field: &str, dimension: u32, most: u32, value: Val<'k, u32>) {
+        if dimension >= most {
+            self.refuse_dimension(0, most - 1, dimension);
+            return;
+        }
+        let value = Operand::Reg(value.in_register(self.at.kernel()));
+        self.replace(field, "b32", &[immediate(dimension), value]);
+    }
+
+    #[track_caller]
+    fn refuse_dimension(self, least: u32, most: u32, found: u32) {
+        self.at.kernel().refuse(format!("tensor map: expected dimension {least} to {most}, found {found}"));
+    }
+
+    #[track_caller]
+    fn replace(self, field: &str, ty: &str, rest: &[Operand<'_>]) {
+        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 3>::new();
+        operands.push(self.at.operand());
+        operands.extend(rest.iter().copied());
+        let space = self.space;
+        self.at.kernel().emit(format_args!("tensormap.replace.tile.{field}{space}.b1024.{ty}"), &operands);
+    }
+}
+
+impl<'k> TensorMapEdit<'k, Shared> {
+    /// Copies the map to global memory and releases it in `scope`; the warp executes it together. Threads that
+    /// [acquire](TensorMapPtr::acquire) the returned map may then copy through it. Requires
+    /// sm_90.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Ptr::tensor_map`], for the map's fields as the kernel sets them; in addition, `to` must be a multiple of
+    /// 128, and the 128 bytes from there in one live, writable allocation.
+    #[doc(alias = "tensormap.cp_fenceproxy")]
+    #[track_caller]
+    pub unsafe fn publish<T: Element, A: Writable>(
+        self,
+        to: Ptr<'k, T, Global, A>,
+        scope: MemoryScope,
+    ) -> TensorMapPtr<'k, T, A> {
+        let k = self.at.kernel();
+        k.count_unsafe_access();
+        let mnemonic = format_args!(
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release{}.sync.aligned",
+            scope.suffix()
+        );
+        k.emit(mnemonic, &[to.operand(), self.at.operand(), immediate(MAP_BYTES)]);
+        TensorMapPtr::new(k, to.generic().address(), None)
+    }
+}
+
+fn immediate(value: u32) -> Operand<'static> {
+    Operand::Imm(Immediate::new(value))
+}

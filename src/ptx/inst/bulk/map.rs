@@ -1,0 +1,115 @@
+//! Tensor maps: the descriptors through which tensor copies access global memory (PTX ISA, "Tensor-map").
+#![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
+
+use std::{fmt, marker::PhantomData};
+
+use super::super::order::MemoryScope;
+use crate::ptx::{
+    kernel::Builder,
+    operand::{AddressBase, Immediate, Operand},
+    ptr::{Access, Generic, Global, Ptr, Read},
+    types::Element,
+    val::Val,
+};
+
+/// The size and alignment of a tensor map in bytes.
+pub(crate) const MAP_BYTES: u32 = 128;
+pub(crate) const MAP_ALIGN: u32 = 64;
+
+/// How a kernel uses the tensor map of a parameter; a launch checks that the map fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapUse {
+    /// The index of the parameter.
+    pub parameter: usize,
+    /// The number of coordinates.
+    pub rank: usize,
+    /// Whether the copies are in im2col mode.
+    pub im2col: bool,
+}
+
+/// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or
+/// [`Ptr::tensor_map`].
+///
+/// Copies through it are bounded by the tensor: elements out of bounds are read as zeros and not written. A launch checks that the
+/// tensor is in the buffer that the map was created from, so the copies are safe.
+pub struct TensorMapPtr<'k, T, A = Read> {
+    k: Builder<'k>,
+    /// The generic address.
+    address: Val<'k, u64>,
+    parameter: Option<usize>,
+    kind: PhantomData<fn() -> (T, A)>,
+}
+
+impl<T, A> Clone for TensorMapPtr<'_, T, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, A> Copy for TensorMapPtr<'_, T, A> {}
+
+impl<T: Element, A> fmt::Debug for TensorMapPtr<'_, T, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tensor map of {} at {:?}", T::NAME, self.address)
+    }
+}
+
+impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
+    /// Returns the map of parameter `parameter`, whose generic address is `address`.
+    pub(in crate::ptx) fn new(k: Builder<'k>, address: Val<'k, u64>, parameter: Option<usize>) -> Self {
+        Self { k, address, parameter, kind: PhantomData }
+    }
+
+    /// Returns the kernel that the map belongs to.
+    pub fn kernel(self) -> Builder<'k> {
+        self.k
+    }
+
+    /// Returns the map's 128 bytes, which may be copied to shared memory and modified there.
+    pub fn bytes(self) -> Ptr<'k, u32, Generic, Read> {
+        Ptr::new(self.k, self.address, MAP_ALIGN)
+    }
+
+    /// Loads the map into the cache of descriptors. One thread does it at the start of a kernel. Requires sm_90.
+    #[doc(alias = "prefetch.tensormap")]
+    #[track_caller]
+    pub fn prefetch_descriptor(self) {
+        self.k.emit(format_args!("prefetch.tensormap"), &[self.bytes().operand()]);
+    }
+
+    /// Makes changes of the map that were released in `scope` visible to this thread's tensor copies. Requires sm_90.
+    #[doc(alias = "fence.proxy.tensormap::generic.acquire")]
+    #[track_caller]
+    pub fn acquire(self, scope: MemoryScope) {
+        let operands = [self.bytes().operand(), Operand::Imm(Immediate::new(MAP_BYTES))];
+        self.k.emit(format_args!("fence.proxy.tensormap::generic.acquire{}", scope.suffix()), &operands);
+    }
+
+    /// Returns the base of the operand `[map, {coordinates}]`, and records how the map is used.
+    #[track_caller]
+    pub(super) fn used(self, rank: usize, im2col: bool) -> AddressBase<'static> {
+        if let Some(parameter) = self.parameter {
+            let found = MapUse { parameter, rank, im2col };
+            let uses = &mut self.k.body().entry.map_uses;
+            if !uses.contains(&found) {
+                uses.push(found);
+            }
+        }
+        AddressBase::Reg(self.address.in_register(self.k))
+    }
+}
+
+impl<'k, T: Element, A: Access> Ptr<'k, T, Global, A> {
+    /// Returns the tensor map at this address of global memory.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the address must be a multiple of 64, and the 128 bytes from here must be a tensor map of elements of type `T` when a copy uses it, and the tensor
+    /// must be in one live allocation, writable if it is written, and not written by any thread if it belongs to an `In` parameter.
+    #[track_caller]
+    pub unsafe fn tensor_map(self) -> TensorMapPtr<'k, T, A> {
+        let k = self.kernel();
+        k.count_unsafe_access();
+        TensorMapPtr::new(k, self.generic().address(), None)
+    }
+}

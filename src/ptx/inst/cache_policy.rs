@@ -1,0 +1,140 @@
+//! Eviction priorities of the level-2 cache: `createpolicy`, `applypriority`, `discard` (PTX ISA, "Cache Eviction Priority Hints").
+#![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
+
+use crate::ptx::{
+    kernel::Builder,
+    operand::{Immediate, Operand},
+    ptr::{Global, Ptr, Writable},
+    types::Element,
+    val::Val,
+};
+
+/// The order in which cache lines are evicted from the level-2 cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Eviction {
+    /// After the others.
+    Last,
+    /// The default.
+    Normal,
+    /// Before the others.
+    First,
+    /// The priority that the line already has.
+    Unchanged,
+}
+
+impl Eviction {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Last => ".L2::evict_last",
+            Self::Normal => ".L2::evict_normal",
+            Self::First => ".L2::evict_first",
+            Self::Unchanged => ".L2::evict_unchanged",
+        }
+    }
+}
+
+/// A cache policy in a register, which copies accept as a hint: 64 opaque bits.
+#[derive(Clone, Copy, Debug)]
+pub struct CachePolicy<'k>(Val<'k, u64>);
+
+impl<'k> CachePolicy<'k> {
+    /// Returns the policy's bits, for a loop's state or a raw line.
+    pub fn bits(self) -> Val<'k, u64> {
+        self.0
+    }
+
+    /// Returns a policy of these bits, from [`bits`](Self::bits) or from a constant of another program.
+    pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
+        Self(bits.into())
+    }
+
+    #[track_caller]
+    pub(super) fn operand(self, k: Builder<'k>) -> Operand<'static> {
+        Operand::Reg(self.0.in_register(k))
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Returns a policy with priority `primary` for all accesses. Requires sm_80.
+    #[doc(alias = "createpolicy.fractional")]
+    #[track_caller]
+    pub fn cache_policy(self, primary: Eviction) -> CachePolicy<'k> {
+        let mnemonic = format_args!("createpolicy.fractional{}.b64", primary.suffix());
+        CachePolicy(self.result(mnemonic, &[]))
+    }
+
+    /// Returns a policy with priority `primary` for a fraction of the accesses, above 0 and at most 1, and `secondary`,
+    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), for the others.
+    #[doc(alias = "createpolicy.fractional")]
+    #[track_caller]
+    pub fn cache_policy_fraction(
+        self,
+        primary: Eviction,
+        fraction: impl Into<Val<'k, f32>>,
+        secondary: Eviction,
+    ) -> CachePolicy<'k> {
+        let (primary, secondary) = (primary.suffix(), secondary.suffix());
+        let mnemonic = format_args!("createpolicy.fractional{primary}{secondary}.b64");
+        CachePolicy(self.result(mnemonic, &[fraction.into().operand(self)]))
+    }
+
+    /// Returns a policy with priority `primary` for the first `bytes` bytes from `start`, and `secondary`,
+    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), up to `window` bytes.
+    #[doc(alias = "createpolicy.range")]
+    #[track_caller]
+    pub fn cache_policy_range<T: Element, A>(
+        self,
+        start: Ptr<'k, T, Global, A>,
+        (primary, bytes): (Eviction, impl Into<Val<'k, u32>>),
+        (secondary, window): (Eviction, impl Into<Val<'k, u32>>),
+    ) -> CachePolicy<'k> {
+        let (primary, secondary) = (primary.suffix(), secondary.suffix());
+        let mnemonic = format_args!("createpolicy.range.global{primary}{secondary}.b64");
+        let operands = [start.operand(), bytes.into().operand(self), window.into().operand(self)];
+        CachePolicy(self.result(mnemonic, &operands))
+    }
+
+    /// Converts the bits of a policy of `cudaAccessPolicyWindow`.
+    #[doc(alias = "createpolicy.cvt")]
+    #[track_caller]
+    pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {
+        CachePolicy(self.result(format_args!("createpolicy.cvt.L2.b64"), &[bits.into().operand(self)]))
+    }
+}
+
+/// The bytes that `discard` and `applypriority` work on.
+const LINE: u32 = 128;
+
+impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
+    /// Destroys the 128 bytes from here without writing them back to memory; until they are written, their values are
+    /// undefined. Requires sm_80.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the address must be a multiple of 128, and the 128 bytes in one live allocation.
+    #[doc(alias = "discard.L2")]
+    #[track_caller]
+    pub unsafe fn discard(self) {
+        self.on_line("discard.global.L2");
+    }
+}
+
+impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
+    /// Sets the eviction priority of the 128 bytes from here to [`Normal`](Eviction::Normal). Requires sm_80.
+    ///
+    /// # Safety
+    ///
+    /// In every launch, the address must be a multiple of 128, and the 128 bytes in one live allocation.
+    #[doc(alias = "applypriority")]
+    #[track_caller]
+    pub unsafe fn apply_normal_priority(self) {
+        self.on_line("applypriority.global.L2::evict_normal");
+    }
+
+    #[track_caller]
+    fn on_line(self, mnemonic: &str) {
+        let k = self.kernel();
+        k.count_unsafe_access();
+        k.emit(format_args!("{mnemonic}"), &[self.operand(), Operand::Imm(Immediate::new(LINE))]);
+    }
+}

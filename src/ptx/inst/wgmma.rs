@@ -1,0 +1,230 @@
+//! Products of a warpgroup: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup Level
+//! Matrix Instructions").
+
+use std::fmt;
+
+use arrayvec::ArrayVec;
+
+use crate::ptx::{
+    kernel::Builder,
+    operand::{Immediate, Operand},
+    ptr::{Ptr, Shared},
+    types::{Element, Scalar},
+    val::Val,
+};
+
+/// The permutation of 16-byte chunks in shared memory that tensor copies and `wgmma` know (PTX ISA, "Swizzling Modes").
+///
+/// Chunk bits 4 to 6 of an address are combined with bits 7 to 9 by exclusive or, as far as the width allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SwizzleMode {
+    /// No permutation.
+    #[default]
+    None,
+    /// Within rows of 32 bytes.
+    B32,
+    /// Within rows of 64 bytes.
+    B64,
+    /// Within rows of 128 bytes.
+    B128,
+}
+
+impl SwizzleMode {
+    /// Returns the layout type of a matrix descriptor.
+    const fn layout_type(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::B128 => 1,
+            Self::B64 => 2,
+            Self::B32 => 3,
+        }
+    }
+}
+
+/// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
+///
+/// The operand consists of core matrices of 8 rows of 16 bytes; with a swizzle, of 8 rows of its width. For a K-major operand, a row
+/// is a run of k and `stride_bytes` is the distance of groups of 8 rows along M or N; without a swizzle, `leading_bytes` is the distance
+/// of core matrices along K. For an operand that is major in M or N, a row is a run of m or n: without a swizzle, `stride_bytes` is the
+/// distance of core matrices along M or N and `leading_bytes` along K; with a swizzle, it is the other way around.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MatrixLayout {
+    /// The leading dimension byte offset: a multiple of 16 below 2¹⁸.
+    pub leading_bytes: u32,
+    /// The stride dimension byte offset: a multiple of 16 below 2¹⁸.
+    pub stride_bytes: u32,
+    /// The row of 128 bytes, 0 to 7, at which the pattern of the swizzle starts; 0 for an operand that starts at a whole repetition of the
+    /// pattern: 256, 512 or 1024 bytes.
+    pub base_offset: u32,
+    /// The swizzle.
+    pub swizzle: SwizzleMode,
+}
+
+impl MatrixLayout {
+    /// Returns the words of a descriptor of address 0, or why there is none.
+    fn words(self) -> Result<[u32; 2], String> {
+        for (name, bytes) in [("leading", self.leading_bytes), ("stride", self.stride_bytes)] {
+            if !bytes.is_multiple_of(16) || bytes >= 1 << 18 {
+                return Err(format!(
+                    "matrix descriptor: expected a {name} byte offset that is a multiple of 16 below 262144, found {bytes}"
+                ));
+            }
+        }
+        if self.base_offset > 7 {
+            return Err(format!(
+                "matrix descriptor: expected a base offset of 0 to 7, found {}",
+                self.base_offset
+            ));
+        }
+        let high = self.stride_bytes >> 4 | self.base_offset << 17 | self.swizzle.layout_type() << 30;
+        Ok([self.leading_bytes >> 4 << 16, high])
+    }
+}
+
+/// The descriptor of an operand of `wgmma` in shared memory: address and [layout](MatrixLayout) in 64 bits.
+#[derive(Clone, Copy)]
+#[doc(alias = "GmmaDescriptor")]
+pub struct MatrixDescriptor<'k>(Val<'k, u64>);
+
+impl fmt::Debug for MatrixDescriptor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MatrixDescriptor({:?})", self.0)
+    }
+}
+
+impl<'k> MatrixDescriptor<'k> {
+    /// Creates the descriptor of the operand at `start`, which must be known to be aligned to 16 bytes.
+    #[track_caller]
+    pub fn new<T: Element, A>(start: Ptr<'k, T, Shared, A>, layout: MatrixLayout) -> Self {
+        start.check_aligned(16);
+        let [low, high] = layout.words().unwrap_or_else(|why| {
+            start.kernel().refuse(why);
+            [0; 2]
+        });
+        let units = (start.address() & 0x3_ffff) >> 4;
+        Self(Val::pack(units | low, Val::from(high)))
+    }
+
+    /// Returns the descriptor of the operand `bytes` bytes further on, a multiple of 16, with the same layout.
+    #[must_use]
+    #[track_caller]
+    pub fn advance(self, bytes: u32) -> Self {
+        Self(self.0 + u64::from(bytes >> 4))
+    }
+
+    /// Returns the bits.
+    pub fn bits(self) -> Val<'k, u64> {
+        self.0
+    }
+
+    /// Returns the descriptor of these bits.
+    pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
+        Self(bits.into())
+    }
+}
+
+/// A of a `wgmma`: registers or shared memory.
+#[derive(Clone, Copy, Debug)]
+pub enum WgmmaA<'v, 'k, T: Scalar = u32> {
+    /// The fragment of this thread; it must not be overwritten until the product has been waited for.
+    Registers(&'v [Val<'k, T>]),
+    /// A matrix in shared memory.
+    Shared(MatrixDescriptor<'k>),
+}
+
+impl<'k> From<MatrixDescriptor<'k>> for WgmmaA<'_, 'k> {
+    fn from(descriptor: MatrixDescriptor<'k>) -> Self {
+        Self::Shared(descriptor)
+    }
+}
+
+impl<'v, 'k, T: Scalar> From<&'v [Val<'k, T>]> for WgmmaA<'v, 'k, T> {
+    fn from(registers: &'v [Val<'k, T>]) -> Self {
+        Self::Registers(registers)
+    }
+}
+
+/// The operands of `wgmma.mma_async` after B.
+#[derive(Clone, Debug)]
+pub(crate) struct WgmmaTail<'k> {
+    /// The metadata of a sparse A, and the selector.
+    pub(crate) sparse: Option<(Val<'k, u32>, u32)>,
+    /// Whether D is added to.
+    pub(crate) accumulate: Val<'k, bool>,
+    /// The scales of floating-point A and B, 1 or −1, and the transposes, 0 or 1.
+    pub(crate) immediates: ArrayVec<i32, 4>,
+}
+
+/// The maximum number of accumulators: f32 and N = 256.
+const MOST: usize = 128;
+
+impl<'k> Builder<'k> {
+    /// Orders this thread's accesses to registers before later `wgmma`: before the first product, after writes to accumulators or to
+    /// registers of A, and in a loop before the products of each iteration, where ptxas would insert one. All threads of the warpgroup
+    /// execute it. Requires sm_90a.
+    #[doc(alias = "wgmma.fence")]
+    #[doc(alias = "warpgroup_arrive")]
+    #[track_caller]
+    pub fn wgmma_fence(self) {
+        self.emit(format_args!("wgmma.fence.sync.aligned"), &[]);
+    }
+
+    /// Commits all products of the warpgroup since the last commit as a group.
+    #[doc(alias = "wgmma.commit_group")]
+    #[doc(alias = "warpgroup_commit_batch")]
+    #[track_caller]
+    pub fn wgmma_commit_group(self) {
+        self.emit(format_args!("wgmma.commit_group.sync.aligned"), &[]);
+    }
+
+    /// Waits until at most the `pending` newest groups, 0 to 7, are in flight; the accumulators of the others may then be read.
+    #[doc(alias = "wgmma.wait_group")]
+    #[doc(alias = "warpgroup_wait")]
+    #[track_caller]
+    pub fn wgmma_wait_group(self, pending: u32) {
+        if pending > 7 {
+            self.refuse(format!("wgmma.wait_group: expected 0 to 7 groups, found {pending}"));
+            return;
+        }
+        self.emit(format_args!("wgmma.wait_group.sync.aligned"), &[Operand::Imm(Immediate::new(pending))]);
+    }
+
+    /// Emits `mnemonic d, a, b, …` in place of D, whose registers the innermost loop must carry.
+    #[track_caller]
+    pub(crate) fn wgmma_in_place<D: Scalar, A: Scalar>(
+        self,
+        mnemonic: &str,
+        d: &mut [Val<'k, D>],
+        a: WgmmaA<'_, 'k, A>,
+        b: MatrixDescriptor<'k>,
+        tail: WgmmaTail<'k>,
+    ) {
+        let mut accumulators = ArrayVec::<Operand<'_>, MOST>::new();
+        for d in d.iter() {
+            let reg = d.in_register(self);
+            self.check_carried(&[reg]);
+            accumulators.push(Operand::Reg(reg));
+        }
+        let mut registers = ArrayVec::<Operand<'_>, 4>::new();
+        let a = match a {
+            WgmmaA::Registers(values) => {
+                registers.extend(values.iter().map(|value| Operand::Reg(value.in_register(self))));
+                Operand::Vector(&registers)
+            }
+            WgmmaA::Shared(descriptor) => Operand::Reg(descriptor.0.in_register(self)),
+        };
+        let mut operands = ArrayVec::<Operand<'_>, 10>::new();
+        operands.extend([Operand::Vector(&accumulators), a, Operand::Reg(b.0.in_register(self))]);
+        if let Some((metadata, selector)) = tail.sparse {
+            operands
+                .extend([Operand::Reg(metadata.in_register(self)), Operand::Imm(Immediate::new(selector))]);
+        }
+        operands.push(Operand::Reg(tail.accumulate.in_register(self)));
+        operands.extend(tail.immediates.iter().map(|&value| Operand::Imm(Immediate::new(value))));
+        self.emit(format_args!("{mnemonic}"), &operands);
+        for d in d {
+            let reg = d.in_register(self);
+            *d = Val::from_reg(self.body().overwrite(reg), self);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Tensor maps as arguments: a tensor in a buffer, encoded by the launch.
+
+#[cfg(feature = "cuda")]
+use crate::gpu;
+use crate::ptx::{Element, Entry, In, InOut, Out, SwizzleMode, TensorMap};
+#[cfg(feature = "sim")]
+use crate::sim;
+
+use super::{
+    argument::{Argument, Kind, Value, sealed::Sealed},
+    buffer::Buffer,
+    error::RunError,
+    plan::parameter_name,
+};
+
+/// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost, whose elements are adjacent.
+///
+/// [`of`](Self::of) makes it an argument for a [`TensorMap`] parameter; the launch checks that the tensor is in the buffer, and encodes
+/// the map.
+///
+/// ```
+/// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};
+///
+/// // The box at (16, 8) of a 40×20 matrix, whose rows have 40 elements.
+/// let kernel = Kernel::<(TensorMap<In<f32>>, Out<f32>)>::build("corner(x, y)", Target::SM_90, |k, (x, y)| {
+///     let block = k.block([128]);
+///     k.grid([1]);
+///     let (tile, full) = (k.shared_aligned::<f32>(16 * 8, 128), k.mbarriers(1));
+///     k.if_(block.thread().eq(0), || {
+///         full.init(1);
+///         k.fence_mbarrier_init();
+///         full.arrive_expect_tx(16 * 8 * 4);
+///         x.load(tile, [16, 8], full, Hints::default());
+///     });
+///     block.sync();
+///     full.wait(0);
+///     k.slice(y, 128).at(block.thread()).store(tile.at(block.thread()).load());
+/// })?;
+/// let device = Simulator::new();
+/// let x = device.upload(&(0..800).map(|i| i as f32).collect::<Vec<_>>())?;
+/// let mut y = device.output::<f32>(128)?;
+/// device.launch(&kernel, (TensorBox::new([40, 20], [16, 8]).of(&x), &mut y))?;
+/// assert_eq!(device.download(&y)?[..2], [336.0, 337.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "CUtensorMap")]
+#[doc(alias = "cuTensorMapEncodeTiled")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorBox {
+    /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
+    pub dims: Vec<u64>,
+    /// The elements between consecutive indices along dimensions 1 and up: multiples of 16 bytes below 2⁴⁰.
+    pub strides: Vec<u64>,
+    /// The elements of the box along each dimension, 1 to 256; a row is a multiple of 16 bytes.
+    pub box_dims: Vec<u32>,
+    /// The steps between the elements copied along each dimension, 1 to 8; 1 for contiguous elements.
+    pub element_strides: Vec<u32>,
+    /// The swizzle in shared memory, whose width limits the rows of the box.
+    pub swizzle: SwizzleMode,
+    /// Whether floating-point elements out of bounds are NaN instead of zero.
+    pub nan_fill: bool,
+}
+
+impl TensorBox {
+    /// Returns a tensor without gaps between its elements, and a box without a swizzle.
+    pub fn new(dims: impl Into<Vec<u64>>, box_dims: impl Into<Vec<u32>>) -> Self {
+        let (dims, box_dims) = (dims.into(), box_dims.into());
+        let mut strides: Vec<u64> = Vec::with_capacity(dims.len());
+        for dim in dims.iter().take(dims.len().saturating_sub(1)) {
+            strides.push(strides.last().unwrap_or(&1).saturating_mul(*dim));
+        }
+        let element_strides = vec![1; dims.len()];
+        Self { dims, strides, box_dims, element_strides, swizzle: SwizzleMode::None, nan_fill: false }
+    }
+
+    /// Sets the elements between consecutive indices along dimensions 1 and up.
+    #[must_use]
+    pub fn strides(self, strides: impl Into<Vec<u64>>) -> Self {
+        Self { strides: strides.into(), ..self }
+    }
+
+    /// Sets the swizzle in shared memory.
+    #[must_use]
+    pub fn swizzle(self, swizzle: SwizzleMode) -> Self {
+        Self { swizzle, ..self }
+    }
+
+    /// Returns the argument: this tensor at the start of `buffer`, `&Buffer<T>` for `TensorMap<In<T>>`, `&mut Buffer<T>` for
+    /// `TensorMap<Out<T>>` and `TensorMap<InOut<T>>`.
+    pub fn of<B>(self, buffer: B) -> Mapped<B> {
+        Mapped { tensor: self, buffer }
+    }
+
+    /// Returns the strides in bytes, and the bytes from the first to the last element; `None` on overflow.
+    fn bytes(&self, element_bytes: u32) -> Option<(Vec<u64>, u64)> {
+        let size = u64::from(element_bytes);
+        let strides: Option<Vec<u64>> = self.strides.iter().map(|stride| stride.checked_mul(size)).collect();
+        let strides = strides?;
+        let steps = [size].into_iter().chain(strides.iter().copied());
+        let spans = self.dims.iter().zip(steps).map(|(dim, step)| dim.saturating_sub(1).checked_mul(step));
+        let span = spans.into_iter().try_fold(size, |sum, span| sum.checked_add(span?))?;
+        Some((strides, span))
+    }
+
+    /// Checks the map of parameter `index` against the kernel's use of it and a buffer of `elements` elements.
+    pub(super) fn check(&self, entry: &Entry, index: usize, elements: usize) -> Result<(), RunError> {
+        let refuse = |why| Err(refusal(entry, index, why));
+        let Some(param) = entry.params.get(index) else { return Ok(()) };
+        for used in entry.map_uses.iter().filter(|used| used.parameter == index) {
+            if used.im2col {
+                return refuse("expected a tensor map in im2col mode, found one of boxes".into());
+            }
+            if used.rank != self.dims.len() {
+                return refuse(format!(
+                    "expected a tensor map of {} dimensions, found {}",
+                    used.rank,
+                    self.dims.len()
+                ));
+            }
+        }
+        if self.strides.len() + 1 != self.dims.len() {
+            return refuse(format!(
+                "expected {} strides for {} dimensions, found {}",
+                self.dims.len().saturating_sub(1),
+                self.dims.len(),
+                self.strides.len()
+            ));
+        }
+        let Some((_, bytes)) = self.bytes(param.element_bytes) else {
+            return Err(RunError::ExtentOverflow {
+                kernel: entry.name.clone(),
+                parameter: parameter_name(entry, index),
+            });
+        };
+        let (expected, found) = (bytes.div_ceil(param.element_bytes.into()), elements as u64);
+        if found < expected {
+            let (kernel, parameter) = (entry.name.clone(), parameter_name(entry, index));
+            return Err(RunError::TooShort { kernel, parameter, expected, found });
+        }
+        Ok(())
+    }
+
+    /// Encodes the map of parameter `index` for a tensor at `address` in the simulator's memory.
+    #[cfg(feature = "sim")]
+    pub(super) fn simulated(&self, entry: &Entry, index: usize, address: u64) -> Result<[u8; 128], RunError> {
+        use sim::{TensorSwizzle, TensorType as Ty};
+        let element = &entry.params[index];
+        let ty = match (element.element, element.element_bytes) {
+            ("f16", _) => Ty::F16,
+            ("bf16", _) => Ty::Bf16,
+            ("f32" | "tf32", _) => Ty::F32,
+            ("f64", _) => Ty::F64,
+            ("i32", _) => Ty::S32,
+            ("i64", _) => Ty::S64,
+            (_, 1) => Ty::U8,
+            (_, 2) => Ty::U16,
+            (_, 4) => Ty::U32,
+            _ => Ty::U64,
+        };
+        let map = sim::TensorMap {
+            ty,
+            address,
+            dims: self.dims.clone(),
+            strides: self.bytes(element.element_bytes).unwrap_or_default().0,
+            tile: self.box_dims.clone(),
+            element_strides: self.element_strides.clone(),
+            swizzle: match self.swizzle {
+                SwizzleMode::None => TensorSwizzle::None,
+                SwizzleMode::B32 => TensorSwizzle::B32,
+                SwizzleMode::B64 => TensorSwizzle::B64,
+                SwizzleMode::B128 => TensorSwizzle::B128,
+            },
+            nan_fill: self.nan_fill,
+        };
+        map.encode().map_err(|why| refusal(entry, index, why.to_string()))
+    }
+
+    /// Encodes the map of parameter `index` for a tensor at `address` in the GPU's memory.
+    #[cfg(feature = "cuda")]
+    pub(super) fn encoded(
+        &self,
+        gpu: &gpu::Gpu,
+        entry: &Entry,
+        index: usize,
+        address: u64,
+    ) -> Result<gpu::TensorMap, RunError> {
+        use gpu::{ElementType as Ty, L2Promotion, OutOfBounds, Swizzle};
+        let param = &entry.params[index];
+        let element = match (param.element, param.element_bytes) {
+            ("f16", _) => Ty::F16,
+            ("bf16", _) => Ty::Bf16,
+            ("f32" | "tf32", _) => Ty::F32,
+            ("f64", _) => Ty::F64,
+            ("i32", _) => Ty::I32,
+            ("i64", _) => Ty::I64,
+            (_, 1) => Ty::U8,
+            (_, 2) => Ty::U16,
+            (_, 4) => Ty::U32,
+            _ => Ty::U64,
+        };
+        let tensor = gpu::TiledTensor {
+            address,
+            element,
+            dims: self.dims.clone(),
+            strides: self.bytes(param.element_bytes).unwrap_or_default().0,
+            box_dims: self.box_dims.clone(),
+            element_strides: self.element_strides.clone(),
+            swizzle: match self.swizzle {
+                SwizzleMode::None => Swizzle::None,
+                SwizzleMode::B32 => Swizzle::B32,
+                SwizzleMode::B64 => Swizzle::B64,
+                SwizzleMode::B128 => Swizzle::B128,
+            },
+            l2_promotion: L2Promotion::B128,
+            out_of_bounds: if self.nan_fill { OutOfBounds::Nan } else { OutOfBounds::Zero },
+        };
+        gpu::TensorMap::encode(gpu, &tensor).map_err(|why| refusal(entry, index, why.to_string()))
+    }
+}
+
+fn refusal(entry: &Entry, index: usize, why: String) -> RunError {
+    RunError::TensorMap { kernel: entry.name.clone(), parameter: parameter_name(entry, index), why }
+}
+
+/// A tensor in a buffer as an argument; [`TensorBox::of`] returns it.
+#[derive(Debug)]
+pub struct Mapped<B> {
+    tensor: TensorBox,
+    buffer: B,
+}
+
+impl<T: Element> Sealed<TensorMap<In<T>>> for Mapped<&Buffer<T>> {}
+
+impl<T: Element> Argument<TensorMap<In<T>>> for Mapped<&Buffer<T>> {
+    fn value<'a>(self) -> Value<'a>
+    where
+        Self: 'a,
+    {
+        Value(Kind::ReadMap(&self.buffer.store, self.buffer.len(), self.tensor))
+    }
+}
+
+macro_rules! written {
+    ($($marker:ident)*) => {$(
+        impl<T: Element> Sealed<TensorMap<$marker<T>>> for Mapped<&mut Buffer<T>> {}
+
+        impl<T: Element> Argument<TensorMap<$marker<T>>> for Mapped<&mut Buffer<T>> {
+            fn value<'a>(self) -> Value<'a>
+            where
+                Self: 'a,
+            {
+                let elements = self.buffer.len();
+                Value(Kind::WriteMap(&mut self.buffer.store, elements, self.tensor))
+            }
+        }
+    )*};
+}
+
+written! { Out InOut }
