@@ -110,6 +110,10 @@ mod readme {}
 #[doc = include_str!("../docs/layouts.md")]
 mod layouts {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../docs/tiles.md")]
+mod tile_guide {}
+
 #[cfg(all(doctest, feature = "sim"))]
 #[doc = include_str!("../docs/simulator.md")]
 mod simulator {}

@@ -19,5 +19,6 @@ mod tiles {
     mod pipeline;
     mod shared;
     mod softmax;
+    mod table;
     mod tensor;
 }

@@ -170,7 +170,8 @@ impl Slots {
                 Untyped::Reg(reg) => Operand::Reg(reg),
                 Untyped::Const(immediate) => Operand::Imm(immediate),
             };
-            k.emit(format_args!("mov.{}", slot.class.mov()), &[Operand::Reg(slot), operand]);
+            // The body may have computed other values in place of the old one.
+            k.emit(format_args!("mov.{}", slot.class.mov()), &[Operand::Reg(slot.in_place()), operand]);
         }
         for slot in &mut self.0 {
             *slot = k.body().overwrite(*slot);

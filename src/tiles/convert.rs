@@ -21,7 +21,7 @@ pub trait Convert<U: TensorElement>: TensorElement {
     #[doc(hidden)]
     #[track_caller]
     fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;
-    /// Returns the element of this type that converts to `value`, if there is one.
+    /// Returns the element of this type that converts to exactly `value`, or `None`.
     #[doc(hidden)]
     fn exactly(value: U) -> Option<Self>;
 }
@@ -79,7 +79,7 @@ fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     converted
 }
 
-/// Returns the element `T` that converts to `value`, if there is one.
+/// Returns the element `T` that converts to exactly `value`, or `None`.
 fn exactly_through_f32<T: ConvertibleElement, U: ConvertibleElement>(value: U) -> Option<T> {
     let value = U::to_f32(splat(value).into())[0].as_constant()?;
     let word = T::from_f32(&[value.into(); 4][..T::PER_WORD])[0].as_constant()?;

@@ -1,4 +1,4 @@
-//! Register vectors: the rows or columns of register tiles, and vectors of their own.
+//! Register vectors: the rows or columns of register tiles, and separate vectors.
 
 use std::{fmt, marker::PhantomData};
 
@@ -17,7 +17,7 @@ use crate::{
 /// A vector of `N` · 16 elements `T` in the registers of a warp. Its (lane, value) layout is determined by the type.
 ///
 /// Vectors of tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
-/// [`RowVec`] (one per column). A vector that is loaded, processed and stored by itself is [`Naive`](super::Naive), whose accesses
+/// [`RowVec`] (one per column). A vector that is not part of a tile is usually [`Naive`](super::Naive), whose accesses
 /// are the widest. [`to_layout`](Self::to_layout) converts between layouts.
 #[doc(alias = "rv")]
 pub struct Rv<'k, T: TensorElement, const N: usize, V = Orthogonal> {

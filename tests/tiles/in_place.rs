@@ -82,3 +82,26 @@ fn every_iteration_starts_from_a_tile_that_the_loop_does_not_carry() {
     });
     assert_eq!(found, [24.0; 256]);
 }
+
+/// The loop's state is a value from the previous iteration, whose register the body has reused.
+#[test]
+fn a_carried_register_may_be_reused_before_the_end() {
+    let kernel = Kernel::<(Out<f32>,)>::build("reused", Target::SM_80, |k, (y,)| {
+        k.block([32]);
+        k.grid([1]);
+        let start = (k.filled::<Rt<f32, 1, 1>>(1.0), k.zeros::<Rt<f32, 1, 1>>());
+        let (_, sum) = k.fold(3u32, start, |_, (last, sum)| {
+            let next = &last * 3.0;
+            let difference = next.map(|x| x) - &last;
+            (next, sum + (last * 10.0) + difference)
+        });
+        k.global(y, row_major(16, 16)).tile(0, 0).store(&sum);
+    })
+    .unwrap();
+    let found = everywhere(|device| {
+        let mut y = device.output::<f32>(256).unwrap();
+        device.launch(&kernel, (&mut y,)).unwrap();
+        device.download(&y).unwrap()
+    });
+    assert_eq!(found, [(1.0 + 3.0 + 9.0) * 12.0; 256]);
+}
