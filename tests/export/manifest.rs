@@ -100,3 +100,22 @@ fn grid_expressions_are_c_expressions_of_the_parameters() {
     let grid = export.manifest.kernels[0].grid.clone().expect("a rule");
     assert_eq!(grid, ["((m + 15) / 16) * ((n + 7) / 8)", "(n + 7 + 63) / 64", "1"]);
 }
+
+#[test]
+fn element_types_are_named_as_in_rust() {
+    type Args = (In<e4m3>, In<e5m2>, In<tf32>, InOut<i8>);
+    let kernel = Kernel::<Args>::build("types(a, b, c, d)", Target::SM_90, |k, _| {
+        k.block([32]);
+        k.grid([1]);
+    });
+    let export = warpwright::export::Export::kernel(&kernel.expect("it builds"));
+    let value: Value = serde_json::from_str(&export.manifest.to_json()).expect("JSON");
+    let parameters = value["kernels"][0]["parameters"].as_array().expect("an array");
+    let elements: Vec<_> = parameters.iter().map(|p| (&p["element"], &p["ptx_type"], &p["bytes"])).collect();
+    let [a, b, c, d] = ["e4m3", "e5m2", "tf32", "i8"].map(|name| json!(name));
+    let (address, bytes) = (json!("u64"), json!(8));
+    assert_eq!(elements, [&a, &b, &c, &d].map(|name| (name, &address, &bytes)));
+    for name in ["e4m3", "e5m2", "tf32", "i8"] {
+        assert!(export.header.contains(&format!("/* {name}, read")), "{}", export.header);
+    }
+}

@@ -192,7 +192,7 @@ fn child_too_old() {
 }
 
 #[test]
-fn raw_words_hold_halves() {
+fn raw_words_hold_elements() {
     fn holds<U: StorageFor<T>, T>() {}
     holds::<u16, bf16>();
     holds::<u16, f16>();
@@ -200,4 +200,8 @@ fn raw_words_hold_halves() {
     holds::<half::bf16, bf16>();
     holds::<f32, f32>();
     holds::<u32, bf16x2>();
+    holds::<u8, e4m3>();
+    holds::<u8, e5m2>();
+    holds::<f32, tf32>();
+    holds::<u32, tf32>();
 }
