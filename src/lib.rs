@@ -98,7 +98,9 @@ pub mod prelude {
             Ptr, Scope, Shared, Slice, Steps, Target, Val, Var, Warp, WarpGroup, Warps, bf16, bf16x2, e4m3,
             e5m2, f16, f16x2, tf32,
         },
-        tiles::{Col, ColVec, Gl, GlTile, Row, RowVec, Rt, Rv, St, col_major, row_major},
+        tiles::{
+            Col, ColVec, Gl, GlTile, Row, RowVec, Rt, Rv, St, Sv, col_major, contiguous, row_major, vector,
+        },
     };
 }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod accumulate;
 mod bounds;
 mod construct;
 mod copy;
@@ -34,8 +35,11 @@ mod step;
 mod tiled;
 mod tiled_copy;
 mod tiled_mma;
+mod views;
 mod walk;
 
+pub use accumulate::AtomicElement;
+pub(crate) use accumulate::{add_global, add_shared};
 pub use construct::SharedLayout;
 pub use copy::{copy, copy_if};
 pub(crate) use copy::{copy_issued, copy_or};

@@ -5,6 +5,8 @@
 //! checked by the type system.
 #![forbid(unsafe_code)]
 
+mod allocate;
+mod atomics;
 mod convert;
 mod coordinates;
 mod element;
@@ -13,6 +15,8 @@ mod extremes;
 mod fill;
 mod functions;
 mod gl;
+mod gl_layout;
+mod global_copies;
 mod maps;
 mod masks;
 mod mma;
@@ -20,27 +24,33 @@ mod operand;
 mod operators;
 mod pipeline;
 mod reduce;
-mod register_copies;
 mod registers;
 mod rt;
 mod scan;
 mod scope;
 mod scope_reduce;
+mod shared_copies;
+mod shared_maps;
 mod st;
+mod sv;
 mod swizzle;
 mod vector;
 mod vector_layout;
 
+pub use allocate::{Allocate, Filled, Pending};
+pub use atomics::Adding;
 pub use convert::Convert;
 pub use element::{Col, RegisterLayout, Row};
-pub use gl::{Gl, GlLayout, GlTile, col_major, row_major};
+pub use gl::{Batch, Gl, GlTile};
+pub use gl_layout::{GlLayout, col_major, contiguous, row_major, vector};
 pub use operand::Elementwise;
 pub use pipeline::{Filling, Pipeline, Sources, Stage, StageTiles};
 pub use reduce::Accumulate;
-pub use register_copies::Subtile;
 pub use registers::Distributed;
 pub use rt::{Fill, Rt};
-pub use st::{Allocate, Filled, Pending, St};
-pub use swizzle::{Auto, Plain, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128};
+pub use shared_copies::{Storing, Subtile, SubtileMut};
+pub use st::St;
+pub use sv::{StoringVector, Subvector, SubvectorMut, Sv};
+pub use swizzle::{Auto, Padded, Plain, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128};
 pub use vector::{ColVec, RowVec, Rv};
 pub use vector_layout::{Aligned, Broadcast, Naive, Orthogonal, VectorLayout};

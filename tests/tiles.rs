@@ -9,6 +9,7 @@ mod require;
 
 mod tiles {
     mod arithmetic;
+    mod block;
     mod codes;
     mod global;
     mod in_place;
@@ -18,7 +19,10 @@ mod tiles {
     mod operations;
     mod pipeline;
     mod shared;
+    mod shared_stores;
     mod softmax;
     mod table;
     mod tensor;
+    mod vectors;
+    mod views;
 }

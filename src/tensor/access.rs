@@ -51,11 +51,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         gcd(self.start_alignment(), constant).is_multiple_of(bytes.into())
     }
 
-    /// Returns whether all rows of a tile `(row, col)` start at multiples of `bytes`, with adjacent columns.
+    /// Returns whether all rows of a tile `(row, col)` start at multiples of `bytes`, with adjacent columns; a vector is a row.
     pub(crate) fn has_aligned_rows(&self, bytes: u32) -> bool {
         let size = u64::from(T::SIZE);
         let steps: Vec<_> = self.layout.stride().leaves().collect();
-        let [row, col] = steps.as_slice() else { return false };
+        let (row, col) = match steps.as_slice() {
+            [col] => (&&Step::default(), col),
+            [row, col] => (row, col),
+            _ => return false,
+        };
         let dynamic = |step: &Step| {
             let strides = self.axes.iter().enumerate().filter(|(axis, _)| step.component(1 + axis) != 0);
             strides
@@ -86,20 +90,18 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.axes.iter().any(|axis| axis.extent.is_some())
     }
 
-    /// Returns element (`row`, `col`) of a matrix, with the condition under which it is within the extents.
+    /// Returns the element at a coordinate, one number for each mode, with the condition under which it is within the extents.
     #[track_caller]
-    pub(crate) fn at_coord(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> CheckedPtr<'k, T, S, A> {
-        let mut view = self.clone();
-        for (mode, at) in self.layout.modes().zip([row, col]) {
-            view.add_coordinate(&mode, at);
-        }
+    pub(crate) fn at_coord(&self, coord: &[Val<'k, u32>]) -> CheckedPtr<'k, T, S, A> {
+        let view = self.starting_at(coord);
         let offset = view.offset_of(0);
-        // A vector runs along the axis whose elements are adjacent, if there is one.
-        let mut steps = self.layout.stride().leaves();
-        let adjacent = steps.position(|step| step.component(0) == 1);
-        let together = adjacent.map_or(1, |axis| {
+        // A vector runs along the mode whose elements are adjacent, if there is one.
+        let adjacent = self.layout.stride().leaves().find(|step| step.component(0) == 1);
+        let together = adjacent.map_or(1, |step| {
             let mut next = offset;
-            next.coords[axis] += 1;
+            for (axis, coord) in next.coords.iter_mut().enumerate() {
+                *coord += step.component(1 + axis);
+            }
             view.inside_together(&offset, Some(&next))
         });
         view.pointer_at(&offset).checked(view.contains(&offset)).in_groups_of(together.into())

@@ -289,6 +289,11 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
         self.through(self.pointer.assume_access())
     }
 
+    /// Returns the address of the tensor's allocation, before swizzling.
+    pub(crate) fn address(&self) -> Ptr<'k, u8, Shared> {
+        self.pointer.assume_access().cast()
+    }
+
     pub(crate) fn with_access<B>(&self) -> Tensor<'k, Shared, T, B> {
         self.through(self.pointer.assume_access())
     }

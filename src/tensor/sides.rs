@@ -215,7 +215,8 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
-    fn places(&self) -> Vec<Place> {
+    /// Returns the location of each element.
+    pub(super) fn places(&self) -> Vec<Place> {
         let (view, offsets) = (&self.view, &self.offsets);
         let start = view.start_alignment();
         if !view.has_edges() {

@@ -76,15 +76,17 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// would have no next tile.
     #[track_caller]
     fn check_tile(&self, tiler: &Tiler) {
-        for (axis, facts) in self.axes.iter().enumerate() {
-            let unknown = facts.extent.is_some_and(|extent| extent.as_constant().is_none());
-            let most = self.size_of(axis).min(MOST_TILE.into());
-            if let (true, Some(Tuple::Leaf(Tile::Extent(tile)))) = (unknown, tiler.mode(axis))
+        for mode in 0..self.rank() {
+            let unknown =
+                |axis: usize| self.axes[axis].extent.is_some_and(|extent| extent.as_constant().is_none());
+            let most = self.size_of(mode).min(MOST_TILE.into());
+            if let (true, Some(Tuple::Leaf(Tile::Extent(tile)))) =
+                (self.axes_of(mode).any(unknown), tiler.mode(mode))
                 && *tile > most
             {
                 let modes = self.rank();
                 self.kernel().refuse(format!(
-                    "a tile of {tile} along mode {axis}, whose extent the launch decides: at most {most} in a tensor of {modes} modes"
+                    "a tile of {tile} along mode {mode}, whose extent the launch decides: at most {most} in a tensor of {modes} modes"
                 ));
             }
         }

@@ -1,16 +1,18 @@
-//! Filling shared tiles from global memory: asynchronous copies where the alignment allows, plain copies otherwise.
+//! Copies between global memory and shared tiles or vectors by all threads of the block: asynchronous where the alignment allows.
 
 use std::panic::Location;
 
 use super::{
+    allocate::{Filled, Pending},
     gl::GlTile,
-    st::{Filled, Pending, St},
+    st::St,
+    sv::Sv,
     swizzle::SharedSwizzle,
 };
 use crate::{
     layout::Layout,
-    ptx::{Features, Global, Read, Readable},
-    tensor::{self, Tensor, TensorElement, copy_issued},
+    ptx::{Builder, Features, Global, ReadWrite, Readable, Shared, Val, Writable},
+    tensor::{self, Tensor, TensorElement, copy, copy_issued},
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
@@ -19,6 +21,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// Uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80), otherwise loads and
     /// stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
     /// be reading the tile of the previous iteration.
+    #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
@@ -30,28 +33,95 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// Starts the copy into the tile and returns whether it is asynchronous.
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A>) -> bool {
-        let k = self.tensor.kernel();
-        let from = from.tensor(Self::ROWS, Self::COLS).read_only();
-        let block = k.this_block();
-        let split = Split::new(block.size(), Self::ROWS, Self::COLS * T::SIZE, access_bytes(&from));
-        let tv = split.layout(Self::ROWS, T::SIZE);
-        let index = block.thread();
-        let begin = || copy_issued(&self.tensor.part_of(&tv, index), &from.part_of(&tv, index));
-        if split.threads() == block.size() {
-            return begin();
-        }
-        let mut asynchronous = false;
-        k.if_(index.lt(split.threads()), || asynchronous = begin());
-        asynchronous
+        fill(&self.tensor, &from.tensor([Self::ROWS, Self::COLS]), [Self::ROWS, Self::COLS])
     }
 }
 
-/// Returns the bytes per access to a row: the largest `cp.async` that the alignment allows, or 16 if single elements are loaded
-/// and stored together.
-fn access_bytes<T: TensorElement>(from: &Tensor<'_, Global, T, Read>) -> u32 {
-    let asynchronous = from.kernel().target().features().contains(Features::AMPERE);
-    let aligned = [16, 8, 4].into_iter().find(|&bytes| from.has_aligned_rows(bytes));
-    aligned.filter(|_| asynchronous).unwrap_or(16).max(T::SIZE)
+impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
+    /// Fills the vector from global memory with all threads of the block, like [`St::fill`]; elements past the end become 0.
+    #[doc(alias = "load_async")]
+    #[track_caller]
+    pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        k.sync_in_loop();
+        let asynchronous = k.located(Location::caller(), || {
+            fill(&self.tensor, &from.tensor([Self::LENGTH]), [1, Self::LENGTH])
+        });
+        tensor::Pending::new(k, Filled { tile: self }, asynchronous)
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
+    /// Stores a shared tile with all threads of the block; elements past the matrix's edges are not written.
+    ///
+    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. A register tile
+    /// that is stored through shared memory ([`St::store_with`]) thus leaves in accesses of 16 bytes.
+    #[track_caller]
+    pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
+        self,
+        tile: &Filled<St<'k, T, H, W, S>>,
+    ) {
+        let size = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
+        self.kernel().located(Location::caller(), || write_out(&self.tensor(size), &tile.tile.tensor, size));
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
+    /// Stores a shared vector with all threads of the block; elements past the end are not written.
+    #[track_caller]
+    pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
+        let length = Sv::<T, N>::LENGTH;
+        self.kernel().located(Location::caller(), || {
+            write_out(&self.tensor([length]), &vector.tile.tensor, [1, length]);
+        });
+    }
+}
+
+/// Starts a copy of `rows`×`cols` elements by all threads of the block, and returns whether it is asynchronous.
+#[track_caller]
+fn fill<'k, T: TensorElement, A: Readable>(
+    to: &Tensor<'k, Shared, T, ReadWrite>,
+    from: &Tensor<'k, Global, T, A>,
+    [rows, cols]: [u32; 2],
+) -> bool {
+    let (k, from) = (to.kernel(), from.read_only());
+    let asynchronous = k.target().features().contains(Features::AMPERE);
+    let bytes = aligned_bytes(&from).filter(|_| asynchronous).unwrap_or(16).max(T::SIZE);
+    let mut copies = false;
+    Split::new(k.this_block().size(), rows, cols * T::SIZE, bytes).for_each_thread(
+        k,
+        rows,
+        T::SIZE,
+        |tv, index| {
+            copies = copy_issued(&to.part_of(tv, index), &from.part_of(tv, index));
+        },
+    );
+    copies
+}
+
+/// Copies `rows`×`cols` elements to global memory by all threads of the block.
+#[track_caller]
+fn write_out<'k, T: TensorElement, A: Writable>(
+    to: &Tensor<'k, Global, T, A>,
+    from: &Tensor<'k, Shared, T, ReadWrite>,
+    [rows, cols]: [u32; 2],
+) {
+    let k = to.kernel();
+    // Rows that are not aligned are stored element by element: the elements of adjacent threads are then adjacent too.
+    let bytes = aligned_bytes(to).unwrap_or(0).max(T::SIZE);
+    Split::new(k.this_block().size(), rows, cols * T::SIZE, bytes).for_each_thread(
+        k,
+        rows,
+        T::SIZE,
+        |tv, index| {
+            copy(&to.part_of(tv, index), &from.part_of(tv, index));
+        },
+    );
+}
+
+/// Returns the largest access, of 16, 8 or 4 bytes, to whose multiples all rows are aligned.
+fn aligned_bytes<T: TensorElement, A>(of: &Tensor<'_, Global, T, A>) -> Option<u32> {
+    [16, 8, 4].into_iter().find(|&bytes| of.has_aligned_rows(bytes))
 }
 
 /// The distribution of a tile's rows over threads: `cols`×`rows` threads, each of which copies one access of a row at a time.
@@ -74,8 +144,23 @@ impl Split {
         Self { cols, rows: largest(rows, threads / cols), per_row, bytes }
     }
 
-    fn threads(&self) -> u32 {
-        self.cols * self.rows
+    /// Emits a thread's part of the copy, given the layout (thread, value) of a tile with elements of `size` bytes and the number of
+    /// the thread; the threads of the block that have no part skip it.
+    #[track_caller]
+    fn for_each_thread<'k>(
+        &self,
+        k: Builder<'k>,
+        rows: u32,
+        size: u32,
+        part: impl FnOnce(&Layout, Val<'k, u32>),
+    ) {
+        let (block, threads, tv) = (k.this_block(), self.cols * self.rows, self.layout(rows, size));
+        let index = block.thread();
+        if threads == block.size() {
+            part(&tv, index);
+        } else {
+            k.if_(index.lt(threads), || part(&tv, index));
+        }
     }
 
     /// Returns the layout (thread, value) → `row + rows · col` of a tile with elements of `size` bytes.

@@ -1,110 +1,160 @@
-//! Matrices in global memory with static or dynamic sizes and strides.
+//! Vectors, matrices and batches of matrices in global memory, with static or dynamic extents and strides.
 
 use std::fmt;
 
+use super::gl_layout::GlLayout;
 use crate::{
-    ptx::{Builder, CheckedPtr, Global, Ptr, Val},
-    tensor::{Tensor, TensorElement},
+    layout::Tiler,
+    ptx::{Builder, CheckedPtr, Global, Ptr, Scope, Val},
+    tensor::{Indices, Tensor, TensorElement},
 };
 
-/// The sizes and strides of a matrix, in elements; each is a constant or a register.
-#[derive(Clone, Copy, Debug)]
-pub struct GlLayout<'k> {
-    rows: Val<'k, u32>,
-    cols: Val<'k, u32>,
-    row_stride: Val<'k, u32>,
-    col_stride: Val<'k, u32>,
-}
-
-/// Returns the layout of a matrix with contiguous rows.
-pub fn row_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
-    let (rows, cols) = (rows.into(), cols.into());
-    GlLayout { rows, cols, row_stride: cols, col_stride: 1.into() }
-}
-
-/// Returns the layout of a matrix with contiguous columns.
-pub fn col_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
-    let (rows, cols) = (rows.into(), cols.into());
-    GlLayout { rows, cols, row_stride: 1.into(), col_stride: rows }
-}
-
-impl<'k> GlLayout<'k> {
-    /// Sets the distance in elements between rows, for a padded pitch or a matrix inside a larger one.
-    #[must_use]
-    pub fn with_row_stride(self, stride: impl Into<Val<'k, u32>>) -> Self {
-        Self { row_stride: stride.into(), ..self }
-    }
-
-    /// Sets the distance in elements between columns.
-    #[must_use]
-    pub fn with_col_stride(self, stride: impl Into<Val<'k, u32>>) -> Self {
-        Self { col_stride: stride.into(), ..self }
-    }
-}
-
-/// A matrix in global memory: a tensor `(row, col)`.
-pub struct Gl<'k, T: TensorElement, A> {
+/// A tensor of rank `R` in global memory: by default a matrix `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
+/// [`batch`](Self::batch) selects a matrix of the last two axes.
+///
+/// Offsets have 64 bits, so a matrix may have more than 2³² elements.
+#[doc(alias = "gl")]
+pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix in global memory, with the size of the tile that it is copied to or from. Tile (`row`, `col`) starts at
-/// element (`row` · height, `col` · width); elements past the matrix's edges are read as zero and never written.
-pub struct GlTile<'k, T: TensorElement, A> {
+/// A tile of a matrix or vector in global memory, with the size of the register or shared tile that it is copied to or from.
+/// Elements past the edges are read as zero, unless another value is given, and never written.
+pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
-    row: Val<'k, u32>,
-    col: Val<'k, u32>,
+    /// In units of tiles.
+    at: [Val<'k, u32>; R],
 }
 
-impl<T: TensorElement, A> Clone for Gl<'_, T, A> {
+impl<T: TensorElement, A, const R: usize> Clone for Gl<'_, T, A, R> {
     fn clone(&self) -> Self {
         Self { tensor: self.tensor.clone() }
     }
 }
 
-impl<T: TensorElement, A> Clone for GlTile<'_, T, A> {
+impl<T: TensorElement, A, const R: usize> Clone for GlTile<'_, T, A, R> {
     fn clone(&self) -> Self {
         Self { tensor: self.tensor.clone(), ..*self }
     }
 }
 
-impl<T: TensorElement, A> fmt::Debug for Gl<'_, T, A> {
+impl<T: TensorElement, A, const R: usize> fmt::Debug for Gl<'_, T, A, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Gl {:?}", self.tensor)
     }
 }
 
-impl<T: TensorElement, A> fmt::Debug for GlTile<'_, T, A> {
+impl<T: TensorElement, A, const R: usize> fmt::Debug for GlTile<'_, T, A, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tile ({:?}, {:?}) of {:?}", self.row, self.col, self.tensor)
+        write!(f, "tile {:?} of {:?}", self.at, self.tensor)
     }
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the matrix in a buffer parameter: `k.global(a, row_major(m, n))`. Each launch checks that the buffer is large
-    /// enough for it.
+    /// Returns the tensor in a buffer parameter: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` a vector,
+    /// `k.global(q, contiguous([batches, heads, m, n]))` a batch of matrices. Each launch checks that the buffer is large enough
+    /// for it.
     ///
     /// Rejected when the kernel is built: what [`tensor`](Self::tensor) rejects.
     #[track_caller]
-    pub fn global<T: TensorElement, A>(
+    pub fn global<T: TensorElement, A, const R: usize>(
         self,
         pointer: Ptr<'k, T, Global, A>,
-        layout: GlLayout<'k>,
-    ) -> Gl<'k, T, A> {
-        let GlLayout { rows, cols, row_stride, col_stride } = layout;
-        Gl { tensor: self.tensor(pointer, [rows, cols], [row_stride, col_stride]) }
+        layout: GlLayout<'k, R>,
+    ) -> Gl<'k, T, A, R> {
+        let GlLayout { extents, strides } = layout;
+        Gl { tensor: self.tensor(pointer, extents, strides) }
+    }
+}
+
+impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
+    /// Returns the tensor, whose tiles are predicated at the edges.
+    #[must_use]
+    pub fn tensor(&self) -> Tensor<'k, Global, T, A> {
+        self.tensor.clone()
+    }
+
+    /// Returns the same elements with the axes in another order, at no cost: axis `order[i]` becomes axis `i`. A tensor of
+    /// `[batches, rows, heads, cols]` in order `[0, 2, 1, 3]` has batches and heads of matrices.
+    ///
+    /// Rejected when the kernel is built if `order` is not a permutation.
+    #[must_use]
+    #[track_caller]
+    pub fn permuted(&self, order: [usize; R]) -> Self {
+        if (0..R).any(|axis| !order.contains(&axis)) {
+            self.tensor
+                .kernel()
+                .refuse(format!("expected a permutation of the axes 0 to {}, found {order:?}", R - 1));
+        }
+        Gl { tensor: self.tensor.with_modes(&order) }
+    }
+
+    /// Returns the matrix at the coordinates of all axes but the last two: `q.batch((b, h))`. Past the last batch, nothing is
+    /// accessed.
+    #[must_use]
+    #[track_caller]
+    pub fn batch<B: Batch<'k, R>>(&self, at: B) -> Gl<'k, T, A> {
+        let mut tensor = self.tensor.clone();
+        for at in at.coordinates() {
+            tensor = tensor.first_mode_at(at);
+        }
+        Gl { tensor }
+    }
+}
+
+/// The coordinates of a matrix in a batch of rank `R`: a number, or a tuple of two or three.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not select a matrix of a tensor of rank {R}",
+    note = "a tensor of rank 3 takes one number, of rank 4 a tuple of two, of rank 5 a tuple of three"
+)]
+pub trait Batch<'k, const R: usize> {
+    #[doc(hidden)]
+    fn coordinates(self) -> Vec<Val<'k, u32>>;
+}
+
+impl<'k, B: Into<Val<'k, u32>>> Batch<'k, 3> for B {
+    fn coordinates(self) -> Vec<Val<'k, u32>> {
+        vec![self.into()]
+    }
+}
+
+impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>> Batch<'k, 4> for (B, H) {
+    fn coordinates(self) -> Vec<Val<'k, u32>> {
+        vec![self.0.into(), self.1.into()]
+    }
+}
+
+impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>, D: Into<Val<'k, u32>>> Batch<'k, 5> for (B, H, D) {
+    fn coordinates(self) -> Vec<Val<'k, u32>> {
+        vec![self.0.into(), self.1.into(), self.2.into()]
     }
 }
 
 impl<'k, T: TensorElement, A> Gl<'k, T, A> {
-    /// Returns tile (`row`, `col`), in units of tiles.
+    /// Returns tile (`row`, `col`), which starts at element (`row` · height, `col` · width).
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A> {
-        GlTile { tensor: self.tensor.clone(), row: row.into(), col: col.into() }
+        GlTile { tensor: self.tensor.clone(), at: [row.into(), col.into()] }
     }
 
-    /// Returns the matrix as a tensor `(row, col)` whose tiles are predicated at the edges.
-    #[must_use]
-    pub fn tensor(&self) -> Tensor<'k, Global, T, A> {
-        self.tensor.clone()
+    /// Returns the tile that starts at element (`row`, `col`).
+    #[track_caller]
+    pub fn tile_at(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A> {
+        GlTile { tensor: self.tensor.starting_at(&[row.into(), col.into()]), at: [0.into(); 2] }
+    }
+
+    /// Returns this warp's tile of tile (`row`, `col`) of a scope, whose rows are divided among its warps: warp `w` has the `w`-th part.
+    /// The tile of the scope is as many times as high as the register tile as it has warps.
+    ///
+    /// `d.tile_of(block, i, j).store(&acc)` stores disjoint tiles, one for each warp of the block.
+    #[track_caller]
+    pub fn tile_of(
+        &self,
+        scope: impl Scope<'k>,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+    ) -> GlTile<'k, T, A> {
+        let (warp, count) = self.tensor.kernel().warp_of(scope);
+        self.tile(row.into() * count + warp, col)
     }
 
     /// Returns element (`row`, `col`); it is accessed only if it is within the matrix.
@@ -114,23 +164,74 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         row: impl Into<Val<'k, u32>>,
         col: impl Into<Val<'k, u32>>,
     ) -> CheckedPtr<'k, T, Global, A> {
-        self.tensor.at_coord(row.into(), col.into())
+        self.tensor.at_coord(&[row.into(), col.into()])
+    }
+
+    /// Returns a row as a vector. Past the last row, nothing is accessed.
+    #[must_use]
+    #[track_caller]
+    pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
+        Gl { tensor: self.tensor.first_mode_at(row.into()) }
+    }
+
+    /// Returns a column as a vector. Past the last column, nothing is accessed.
+    #[must_use]
+    #[track_caller]
+    pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
+        self.transposed().row(col)
+    }
+
+    /// Returns the transpose: the same elements with rows and columns exchanged, at no cost.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        Gl { tensor: self.tensor.with_modes(&[1, 0]) }
+    }
+
+    /// Returns the matrix of `rows`×`cols` elements that starts at element `(row, col)`; the part of it that is outside of this
+    /// matrix is past its edge.
+    #[doc(alias = "subview")]
+    #[must_use]
+    #[track_caller]
+    pub fn sub_matrix(
+        &self,
+        (row, col): (impl Into<Val<'k, u32>>, impl Into<Val<'k, u32>>),
+        (rows, cols): (impl Into<Val<'k, u32>>, impl Into<Val<'k, u32>>),
+    ) -> Self {
+        let start = self.tensor.starting_at(&[row.into(), col.into()]);
+        Gl { tensor: start.narrowed(&[rows.into(), cols.into()]) }
     }
 }
 
-impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
+impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
+    /// Returns tile `index`, which starts at element `index` · length.
+    pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {
+        GlTile { tensor: self.tensor.clone(), at: [index.into()] }
+    }
+
+    /// Returns the tile that starts at element `start`.
+    #[track_caller]
+    pub fn tile_at(&self, start: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {
+        GlTile { tensor: self.tensor.starting_at(&[start.into()]), at: [0.into()] }
+    }
+
+    /// Returns element `index`; it is accessed only if it is within the vector.
+    #[track_caller]
+    pub fn at(&self, index: impl Into<Val<'k, u32>>) -> CheckedPtr<'k, T, Global, A> {
+        self.tensor.at_coord(&[index.into()])
+    }
+}
+
+impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
     pub(super) fn kernel(&self) -> Builder<'k> {
         self.tensor.kernel()
     }
 
-    /// Returns the tile coordinates.
-    pub(super) fn coordinates(&self) -> [Val<'k, u32>; 2] {
-        [self.row, self.col]
-    }
-
-    /// Returns the tile of `rows`×`cols` elements as a tensor.
+    /// Returns the tile of these extents, one for each axis, as a tensor.
     #[track_caller]
-    pub(super) fn tensor(&self, rows: u32, cols: u32) -> Tensor<'k, Global, T, A> {
-        self.tensor.local_tile((rows, cols), (self.row, self.col))
+    pub(super) fn tensor(&self, extents: [u32; R]) -> Tensor<'k, Global, T, A> {
+        self.tensor.local_tile(
+            extents.into_iter().map(Tiler::from).collect::<Tiler>(),
+            self.at.into_iter().map(Indices::from).collect::<Indices<'k>>(),
+        )
     }
 }

@@ -3,8 +3,9 @@
 use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
+    allocate::{Allocate, Filled},
     gl::GlTile,
-    st::{Filled, St},
+    st::St,
     swizzle::SharedSwizzle,
 };
 use crate::{
@@ -218,7 +219,7 @@ macro_rules! stages {
             #[track_caller]
             fn at(base: Ptr<'k, u8, Shared>) -> Self {
                 let mut next = base;
-                ($(St::at(take(&mut next, St::<'k, $t, $h, $w, $s>::BYTES).cast()),)*)
+                ($(St::at(take(&mut next, St::<'k, $t, $h, $w, $s>::BYTES)),)*)
             }
 
             #[track_caller]

@@ -2,7 +2,7 @@
 
 use super::{element::RegisterLayout, rt::Rt, vector::Rv, vector_layout::VectorLayout};
 use crate::{
-    layout::TvLayout,
+    layout::{Layout, TvLayout},
     ptx::{Builder, RegId, Val, Visitor},
     tensor::{Fragment, TensorElement},
 };
@@ -109,4 +109,9 @@ fn rewritten<'k, T: TensorElement>(fragment: &Fragment<'k, T>, f: &OfWord<'_, 'k
         k.replace(register, || f(at, word))
     });
     rewritten.collect()
+}
+
+/// Returns the layout of a lane's values in register order.
+pub(super) fn in_order(values: i64) -> Layout {
+    Layout::new(values, 1).expect("the registers of a tile are few")
 }

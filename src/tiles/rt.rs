@@ -4,8 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     element::{RegisterLayout, Row, register_layout},
-    register_copies::in_order,
-    registers::{Distributed, Registers, WordOf},
+    registers::{Distributed, Registers, WordOf, in_order},
 };
 use crate::{
     atoms::TileLayout,
@@ -107,14 +106,6 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     pub(super) fn subtile_registers(&self, i: usize, j: usize) -> &[RegId] {
         let at = (i * W + j) * Self::SUBTILE_REGISTERS;
         &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
-    }
-
-    /// Returns the registers of each column of subtiles, from top to bottom.
-    pub(super) fn subtile_columns(&self) -> impl Iterator<Item = Fragment<'k, T>> {
-        let values = (Self::SUBTILE_REGISTERS * T::PER_WORD) as i64;
-        let all = Layout::column_major((values, W as i64, H as i64)).expect("a tile's extents are small");
-        let all = self.fragment.with_layout(all);
-        (0..W as i64).map(move |j| all.slice((.., j, ..)))
     }
 
     /// Converts the tile to a [`Fragment`] of `((element of word, k mod 2, k / 2), subtile column, subtile row)`.

@@ -1,7 +1,7 @@
 //! The threads that execute a tile operation together.
 
 use crate::{
-    ptx::{Builder, Features, Uniformity, Val},
+    ptx::{Builder, Features, Scope, Uniformity, Val},
     tensor::divide,
 };
 
@@ -33,7 +33,7 @@ impl<'k> Builder<'k> {
 
     /// Rejects a tile that differs between lanes of a warp and, if `written`, one that all warps of the block would store to.
     #[track_caller]
-    pub(super) fn check_warp_tile(self, coordinates: [Val<'k, u32>; 2], written: bool) {
+    pub(super) fn check_warp_tile(self, coordinates: impl IntoIterator<Item = Val<'k, u32>>, written: bool) {
         let shared_by = self.shared_by(coordinates);
         if !shared_by.covers(Uniformity::WARP) {
             self.refuse(
@@ -46,6 +46,16 @@ impl<'k> Builder<'k> {
                     .into(),
             );
         }
+    }
+
+    /// Returns the index of this warp among the warps of a scope, and their number.
+    #[track_caller]
+    pub(super) fn warp_of(self, scope: impl Scope<'k>) -> (Val<'k, u32>, u32) {
+        let warps = scope.size() / 32;
+        if warps == 0 || !Uniformity::Block.covers(scope.uniformity()) {
+            self.refuse("expected a scope of whole warps of a block to divide a tile among".into());
+        }
+        (if warps > 1 { scope.thread() >> 5 } else { 0.into() }, warps.max(1))
     }
 
     fn has_several_warps(self) -> bool {

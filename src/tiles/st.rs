@@ -10,15 +10,15 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::swizzle::{Auto, SharedSwizzle, shared_layout};
+use super::{
+    allocate::{Allocate, Filled, Pending, reuse},
+    swizzle::{Auto, SharedSwizzle, shared_layout},
+};
 use crate::{
     layout::{Layout, LayoutError},
     ptx::{Builder, Ptr, Read, ReadWrite, Shared, State, Visitor, Write},
     tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
-
-/// A tile that a copy or store is filling: [`wait`](tensor::Pending::wait) returns it as [`Filled`].
-pub type Pending<'k, Tile> = tensor::Pending<'k, Filled<Tile>>;
 
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in shared memory, with unspecified contents.
 ///
@@ -39,8 +39,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     pub const ROWS: u32 = SUBTILE_SIDE * H as u32;
     /// The number of columns.
     pub const COLS: u32 = T::SUBTILE_LENGTH * W as u32;
-    /// The size in bytes.
-    pub const BYTES: u32 = Self::ROWS * Self::COLS * T::SIZE;
+    /// The size in bytes, with the padding of [`Padded`](super::Padded) rows.
+    pub const BYTES: u32 = Self::ROWS * (Self::COLS * T::SIZE + S::PADDING);
 
     /// Returns the swizzled layout that the type denotes: `(row, (col in block, block))`.
     ///
@@ -65,11 +65,12 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         })
     }
 
-    /// Returns the tile at an address.
+    /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The other tile must not be larger.
+    ///
+    /// Rejected when the kernel is built if the address is not known to be aligned as its swizzle requires.
     #[track_caller]
-    pub(super) fn at(pointer: Ptr<'k, T, Shared>) -> Self {
-        let layout = Self::checked_layout(pointer.kernel());
-        Self { tensor: Tensor::at(pointer, &layout), swizzle: PhantomData }
+    pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
+        reuse(self)
     }
 
     /// Computes the lane-dependent parts of the tile's `ldmatrix` addresses before a loop that uses them.
@@ -93,50 +94,28 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 }
 
-/// A shared tile that a kernel can allocate; see [`Builder::shared_tile`].
-pub trait Allocate<'k> {
-    /// Allocates the tile from the block's shared memory.
-    #[track_caller]
-    fn allocate(k: Builder<'k>) -> Self;
-}
-
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Allocate<'k>
     for St<'k, T, H, W, S>
 {
+    const BYTES: u32 = Self::BYTES;
+
     #[track_caller]
-    fn allocate(k: Builder<'k>) -> Self {
-        let align = Self::checked_layout(k).alignment();
-        Self::at(k.shared_aligned(Self::ROWS * Self::COLS, align))
+    fn alignment(k: Builder<'k>) -> u32 {
+        Self::checked_layout(k).alignment()
     }
-}
 
-impl<'k> Builder<'k> {
-    /// Allocates a tile in shared memory: `k.shared_tile::<St<bf16, 4, 4>>()`.
     #[track_caller]
-    pub fn shared_tile<A: Allocate<'k>>(self) -> A {
-        A::allocate(self)
+    fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
+        let layout = Self::checked_layout(pointer.kernel());
+        Self { tensor: Tensor::at(pointer.cast(), &layout), swizzle: PhantomData }
     }
-}
 
-/// A tile whose data are visible to all threads of the block.
-pub struct Filled<Tile> {
-    pub(super) tile: Tile,
-}
-
-impl<Tile> fmt::Debug for Filled<Tile> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filled").finish_non_exhaustive()
+    fn address(&self) -> Ptr<'k, u8, Shared> {
+        self.tensor.address()
     }
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Waits at the block's barrier until all threads have finished reading; the tile can then be filled again.
-    #[track_caller]
-    pub fn release(self) -> St<'k, T, H, W, S> {
-        self.tile.tensor.kernel().this_block().sync();
-        self.tile
-    }
-
     /// Returns the tile as a readable tensor `(row, (col in block, block))`.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Read> {
@@ -148,12 +127,5 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S> State<'k> for St<'
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         self.tensor.visit(visitor);
-    }
-}
-
-impl<'k, Tile: State<'k>> State<'k> for Filled<Tile> {
-    #[track_caller]
-    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-        self.tile.visit(visitor);
     }
 }

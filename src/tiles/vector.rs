@@ -4,8 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     element::{RegisterLayout, Row},
-    register_copies::in_order,
-    registers::Registers,
+    registers::{Registers, in_order},
     vector_layout::{Orthogonal, VectorLayout},
 };
 use crate::{

@@ -1,0 +1,142 @@
+//! Atomic addition of register tiles and vectors to global and shared memory.
+
+use std::panic::Location;
+
+use super::{
+    allocate::{Filled, Pending},
+    element::RegisterLayout,
+    gl::GlTile,
+    global_copies::replicated,
+    registers::Registers,
+    rt::Rt,
+    shared_copies::{Rectangle, Storing},
+    st::St,
+    sv::{Line, StoringVector, Sv},
+    swizzle::SharedSwizzle,
+    vector::Rv,
+    vector_layout::VectorLayout,
+};
+use crate::{
+    ptx::{ReadWrite, Val},
+    tensor::{self, AtomicElement, add_global, add_shared},
+};
+
+impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
+    /// Adds a register tile of the same element type to the matrix atomically; elements past the edges are omitted.
+    ///
+    /// Emits `red` of up to 16 bytes of f32, f16 and bf16 (sm_90) where they are adjacent and known to be aligned, otherwise of one
+    /// element or a pair of f16 or bf16. bf16 requires sm_90. The order of the additions, and therefore the rounding of
+    /// floating-point sums, is not determined.
+    #[doc(alias = "red")]
+    #[doc(alias = "add_into")]
+    #[track_caller]
+    pub fn add<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let view = self.tensor([Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS]);
+            k.check_warp_tile(view.coordinates(), false);
+            let part = view.lane_part(&Rt::<T, H, W, L>::layout(), k.lane().rank());
+            add_global(&part, &tile.fragment, true.into());
+        });
+    }
+}
+
+impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
+    /// Adds a register vector to the vector in memory atomically, each element once.
+    #[doc(alias = "red")]
+    #[doc(alias = "add_into")]
+    #[track_caller]
+    pub fn add<const N: usize, V: VectorLayout>(self, vector: &Rv<'k, T, N, V>) {
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let view = self.tensor([Rv::<T, N, V>::LENGTH]);
+            k.check_warp_tile(view.coordinates(), false);
+            let part = view.lane_part(&Rv::<T, N, V>::fragment(), k.lane().rank());
+            add_global(&part, &vector.fragment, first_owner(vector));
+        });
+    }
+}
+
+/// Returns whether this lane is the first owner of its elements.
+#[track_caller]
+fn first_owner<'k, T: AtomicElement, const N: usize, V: VectorLayout>(
+    vector: &Rv<'k, T, N, V>,
+) -> Val<'k, bool> {
+    match replicated(&Rv::<T, N, V>::fragment()) {
+        0 => true.into(),
+        bits => (vector.kernel().lane().rank() & bits).eq(0),
+    }
+}
+
+/// A shared tile to which warps add, in [`Filled::add_with`].
+#[derive(Debug)]
+pub struct Adding<Tile> {
+    to: Tile,
+}
+
+impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Adds register tiles of any warps to rectangles of the tile, atomically: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
+    ///
+    /// Waits at the block's barrier first, because other threads may still be reading.
+    #[doc(alias = "add_into")]
+    #[track_caller]
+    pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
+        let tile = self.release();
+        add(&Adding { to: Storing { tile: tile.tensor.clone() } });
+        tensor::Pending::new(tile.tensor.kernel(), Filled { tile }, false)
+    }
+}
+
+impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
+    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Warps may add to the same rectangle.
+    #[doc(alias = "red")]
+    #[track_caller]
+    pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
+        &self,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+        tile: &Rt<'k, T, H, W, L>,
+    ) {
+        let k = tile.kernel();
+        k.located(Location::caller(), || {
+            let at = Rectangle::new(&self.to.tile, row.into(), col.into());
+            k.check_warp_tile([at.row, at.col], false);
+            at.each_part::<T, H, W, L>(&tile.fragment, |registers, memory| {
+                add_shared(memory, registers, true.into());
+            });
+        });
+    }
+}
+
+impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
+    /// Adds register vectors of any warps to parts of the vector, atomically: `sums.add_with(|sums| sums.add(0, &v))`.
+    ///
+    /// Waits at the block's barrier first, because other threads may still be reading.
+    #[doc(alias = "add_into")]
+    #[track_caller]
+    pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
+        let tile = self.release();
+        add(&Adding { to: StoringVector { vector: tile.tensor.clone() } });
+        tensor::Pending::new(tile.tensor.kernel(), Filled { tile }, false)
+    }
+}
+
+impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
+    /// Adds a register vector to part `index`, in units of its length, each element once. Warps may add to the same part.
+    #[doc(alias = "red")]
+    #[track_caller]
+    pub fn add<const N: usize, V: VectorLayout>(
+        &self,
+        index: impl Into<Val<'k, u32>>,
+        vector: &Rv<'k, T, N, V>,
+    ) {
+        let k = vector.kernel();
+        k.located(Location::caller(), || {
+            let line = Line { whole: self.to.vector.clone(), at: index.into() };
+            k.check_warp_tile([line.at], false);
+            let layout = Rv::<T, N, V>::fragment();
+            let part = line.part(Rv::<T, N, V>::LENGTH).lane_part(&layout, k.lane().rank());
+            add_shared(&part, &vector.fragment, first_owner(vector));
+        });
+    }
+}

@@ -1,0 +1,240 @@
+//! Copies between global memory and register tiles or vectors, with the (lane, value) layout of the type in registers.
+
+use std::panic::Location;
+
+use super::{
+    convert::Convert,
+    element::RegisterLayout,
+    gl::{Gl, GlTile},
+    registers::{Registers, in_order, words_of},
+    rt::Rt,
+    vector::{ColVec, RowVec, Rv},
+    vector_layout::VectorLayout,
+};
+use crate::{
+    layout::{Layout, TvLayout},
+    ptx::{Builder, Global, Readable, Scalar, Val, Writable},
+    tensor::{Destination, Fragment, Tensor, TensorElement, TensorSpace, copy, copy_if, copy_or},
+};
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Loads a tile from global memory; see [`GlTile::load`].
+    #[track_caller]
+    pub fn load<U: Convert<T>, A: Readable>(from: GlTile<'k, U, A>) -> Self {
+        from.load()
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Loads a vector from global memory; see [`GlTile::load`](GlTile#method.load-1).
+    #[track_caller]
+    pub fn load<U: Convert<T>, A: Readable>(from: GlTile<'k, U, A, 1>) -> Self {
+        from.load()
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
+    /// Loads a register tile, and converts its elements; elements past the matrix's edges are 0 and are not read.
+    ///
+    /// Each lane loads its own elements, with the widest accesses that are known to be aligned.
+    #[track_caller]
+    pub fn load<U, const H: usize, const W: usize, L>(self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        self.load_filled(T::from_mem_bits(0))
+    }
+
+    /// Loads a register tile like [`load`](Self::load); elements past the matrix's edges are `fill`, such as −∞ before a maximum.
+    ///
+    /// Rejected when the kernel is built if the matrix's element type cannot represent `fill` exactly.
+    #[track_caller]
+    pub fn load_or<U, const H: usize, const W: usize, L>(self, fill: U) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        let fill = exactly(self.kernel(), fill);
+        self.load_filled(fill)
+    }
+
+    #[track_caller]
+    fn load_filled<U, const H: usize, const W: usize, L>(self, fill: T) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        self.kernel().located(Location::caller(), || {
+            load_elements(&self.tensor([Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS]), fill)
+        })
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
+    /// Loads a register vector, and converts its elements; elements past the end are 0 and are not read.
+    ///
+    /// Each lane loads its own elements, with the widest accesses that are known to be aligned: 16 bytes for long
+    /// [`Naive`](super::Naive) vectors.
+    #[track_caller]
+    pub fn load<U, const N: usize, V>(self) -> Rv<'k, U, N, V>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        V: VectorLayout,
+    {
+        self.load_filled(T::from_mem_bits(0))
+    }
+
+    /// Loads a register vector like [`load`](Self::load); elements past the end are `fill`.
+    ///
+    /// Rejected when the kernel is built if the element type in memory cannot represent `fill` exactly.
+    #[track_caller]
+    pub fn load_or<U, const N: usize, V>(self, fill: U) -> Rv<'k, U, N, V>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        V: VectorLayout,
+    {
+        let fill = exactly(self.kernel(), fill);
+        self.load_filled(fill)
+    }
+
+    #[track_caller]
+    fn load_filled<U, const N: usize, V>(self, fill: T) -> Rv<'k, U, N, V>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        V: VectorLayout,
+    {
+        self.kernel()
+            .located(Location::caller(), || load_elements(&self.tensor([Rv::<U, N, V>::LENGTH]), fill))
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
+    /// Loads the elements of tile `col` that belong to the columns of a row-layout tile, to combine with each of its rows:
+    /// `x += &bias.row_vector(col)`. Elements past the end are 0. For other layouts, load `tile(col)`.
+    #[track_caller]
+    pub fn row_vector<U: TensorElement, const W: usize>(
+        &self,
+        col: impl Into<Val<'k, u32>>,
+    ) -> RowVec<'k, U, W>
+    where
+        T: Convert<U>,
+    {
+        self.tile(col).load()
+    }
+
+    /// Loads the elements of tile `row` that belong to the rows of a row-layout tile, to combine with each of its columns:
+    /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For other layouts, load `tile(row)`.
+    #[track_caller]
+    pub fn col_vector<U: TensorElement, const H: usize>(
+        &self,
+        row: impl Into<Val<'k, u32>>,
+    ) -> ColVec<'k, U, H>
+    where
+        T: Convert<U>,
+    {
+        self.tile(row).load()
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
+    /// Stores a register tile, and converts its elements; elements past the matrix's edges are not written.
+    #[track_caller]
+    pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Rt<'k, U, H, W, L>)
+    where
+        U: Convert<T>,
+        L: RegisterLayout,
+    {
+        self.kernel().located(Location::caller(), || {
+            let view = self.tensor([Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS]);
+            view.kernel().check_warp_tile(view.coordinates(), true);
+            store_elements(&view, tile, 0);
+        });
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
+    /// Stores a register vector, and converts its elements; elements past the end are not written. Of several owners of an
+    /// element, the lane with the lowest number stores it.
+    #[track_caller]
+    pub fn store<U, const N: usize, V>(self, vector: &Rv<'k, U, N, V>)
+    where
+        U: Convert<T>,
+        V: VectorLayout,
+    {
+        self.kernel().located(Location::caller(), || {
+            let replicated = replicated(&Rv::<U, N, V>::fragment());
+            let view = self.tensor([Rv::<U, N, V>::LENGTH]);
+            view.kernel().check_warp_tile(view.coordinates(), true);
+            store_elements(&view, vector, replicated);
+        });
+    }
+}
+
+/// Returns the element in memory that is loaded as `fill`; rejects a value that has none.
+#[track_caller]
+fn exactly<T: Convert<U>, U: TensorElement>(k: Builder<'_>, fill: U) -> T {
+    let exact = T::exactly(fill);
+    if exact.is_none() {
+        k.refuse(format!(
+            "expected a value that {} represents exactly to fill past the edges, found {fill:?}",
+            T::NAME
+        ));
+    }
+    exact.unwrap_or(T::from_mem_bits(0))
+}
+
+/// Loads the elements of a view into registers, and converts them.
+#[track_caller]
+fn load_elements<'k, T, D, A>(view: &Tensor<'k, Global, T, A>, fill: T) -> D
+where
+    T: Convert<D::Element>,
+    D: Registers<'k>,
+    A: Readable,
+{
+    let k = view.kernel();
+    k.check_warp_tile(view.coordinates(), false);
+    // In the layout of the result, so that conversion moves nothing between lanes.
+    let layout = D::layout();
+    let loaded = Fragment::<T>::uninitialized(k, &in_order(layout.values()), T::Word::CLASS);
+    copy_or(&loaded, &view.lane_part(&layout, k.lane().rank()), fill);
+    let words = T::convert_words(&words_of(&loaded));
+    D::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+}
+
+/// Converts the elements in registers, and stores them to a view; lanes that differ only in the bits `replicated` have the same
+/// elements.
+#[track_caller]
+pub(super) fn store_elements<'k, T, S, D, A>(view: &Tensor<'k, S, T, A>, from: &D, replicated: u32)
+where
+    T: TensorElement,
+    S: TensorSpace,
+    D: Registers<'k, Element: Convert<T>>,
+    Tensor<'k, S, T, A>: Destination<'k, T>,
+{
+    let k = view.kernel();
+    let layout = D::layout();
+    let lane = k.lane().rank();
+    let converted = D::Element::convert_words(&from.words()).into_iter().map(|word| word.in_register(k));
+    let converted = Fragment::<T>::over(k, converted, in_order(layout.values()));
+    let part = view.lane_part(&layout, lane);
+    if replicated == 0 {
+        let _ = copy(&part, &converted);
+    } else {
+        let one = Layout::new(layout.values(), 0).expect("the registers of a vector are few");
+        let _ = copy_if(&k.predicates(&one, vec![(lane & replicated).eq(0)]), &part, &converted);
+    }
+}
+
+/// Returns the bits of the lane number that do not select elements: lanes that differ in them own the same ones.
+pub(super) fn replicated(layout: &TvLayout) -> u32 {
+    let axes = 0..layout.shape().rank();
+    let bits = axes.flat_map(|axis| layout.along(axis).map(|along| along.thread_bits).unwrap_or_default());
+    31 & !bits.fold(0, |mask, bit| mask | 1 << bit.bit)
+}

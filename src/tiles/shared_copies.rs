@@ -1,0 +1,264 @@
+//! Copies between register tiles and shared tiles or rectangles of them, with the (lane, value) layout of the register tile's type.
+
+use std::{fmt, panic::Location};
+
+use super::{
+    allocate::{Filled, Pending},
+    convert::Convert,
+    element::{RegisterLayout, register_layout},
+    registers::{Registers, in_order, words_of},
+    rt::Rt,
+    st::St,
+    swizzle::SharedSwizzle,
+};
+use crate::{
+    layout::{IntTuple, Layout},
+    ptx::{ReadWrite, Scalar, Scope, Shared, Val},
+    tensor::{self, Fragment, Tensor, TensorElement, copy},
+};
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
+    /// Stores a register tile of the same size by one warp, and converts its elements: with `stmatrix` if the target supports it
+    /// (sm_90).
+    #[track_caller]
+    pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
+        tile.kernel().located(Location::caller(), || self.store_with(|whole| whole.subtile(0, 0).store(tile)))
+    }
+
+    /// Stores register tiles of several warps to rectangles of the tile: all stores that `store` emits are waited for together.
+    ///
+    /// ```
+    /// # use warpwright::prelude::*;
+    /// # Kernel::<(Out<bf16>,)>::build("f", Target::SM_80, |k, (d,)| {
+    /// # let block = k.block([128]);
+    /// # k.grid([1]);
+    /// # let d = k.global(d, row_major(128, 64));
+    /// # let acc = k.zeros::<Rt<f32, 2, 4>>();
+    /// // Each of four warps has 32 rows; the block writes them out in accesses of 16 bytes.
+    /// let tile = k.shared_tile::<St<bf16, 8, 4>>();
+    /// let tile = tile.store_with(|tile| tile.tile_of(block).store(&acc)).wait();
+    /// d.tile(0, 0).store_shared(&tile);
+    /// # })?;
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn store_with(self, store: impl FnOnce(&Storing<'k, T>)) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        k.sync_in_loop();
+        store(&Storing { tile: self.tensor.clone() });
+        tensor::Pending::new(k, Filled { tile: self }, false)
+    }
+}
+
+/// A shared tile to which the warps of a block store, in [`St::store_with`].
+pub struct Storing<'k, T: TensorElement> {
+    pub(super) tile: Tensor<'k, Shared, T, ReadWrite>,
+}
+
+impl<T: TensorElement> fmt::Debug for Storing<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Storing to {:?}", self.tile)
+    }
+}
+
+impl<'k, T: TensorElement> Storing<'k, T> {
+    /// Returns the rectangle that starts at subtile (`row`, `col`), as [`Filled::subtile`] does.
+    pub fn subtile(
+        &self,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+    ) -> SubtileMut<'_, 'k, T> {
+        SubtileMut(Rectangle::new(&self.tile, row.into(), col.into()))
+    }
+
+    /// Returns the rows of this warp, if the warps of `scope` divide the rows of the tile: warp `w` has the `w`-th part.
+    #[track_caller]
+    pub fn tile_of(&self, scope: impl Scope<'k>) -> SubtileMut<'_, 'k, T> {
+        SubtileMut(Rectangle::of_warp(&self.tile, scope))
+    }
+}
+
+/// A rectangle of a [`Filled`] tile, with the size of the register tile that it is loaded into. While it exists, the tile
+/// cannot be filled again.
+pub struct Subtile<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>);
+
+/// A rectangle of a tile to which a warp stores, with the size of the register tile.
+pub struct SubtileMut<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>);
+
+impl<T: TensorElement> fmt::Debug for Subtile<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subtile ({:?}, {:?}) of {:?}", self.0.row, self.0.col, self.0.tile)
+    }
+}
+
+impl<T: TensorElement> fmt::Debug for SubtileMut<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SubtileMut ({:?}, {:?}) of {:?}", self.0.row, self.0.col, self.0.tile)
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile, `ldmatrix.trans` for a
+    /// [`Col`](super::Col) tile of 16-bit elements, otherwise with plain accesses.
+    #[track_caller]
+    pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
+        self.subtile(0, 0).load()
+    }
+
+    /// Loads the whole tile like [`load`](Self::load), and converts its elements.
+    #[track_caller]
+    pub fn load_as<U: TensorElement, L: RegisterLayout>(&self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+    {
+        const {
+            assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape")
+        };
+        self.subtile(0, 0).load_as()
+    }
+
+    /// Returns the rectangle that starts at subtile (`row`, `col`), in units of 16×16 subtiles (16×32 for 8-bit elements):
+    /// the part of the tile that one warp uses.
+    pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
+        Subtile(Rectangle::new(&self.tile.tensor, row.into(), col.into()))
+    }
+
+    /// Returns the rows of this warp, if the warps of `scope` divide the rows of the tile: warp `w` has the `w`-th part.
+    #[track_caller]
+    pub fn tile_of(&self, scope: impl Scope<'k>) -> Subtile<'_, 'k, T> {
+        Subtile(Rectangle::of_warp(&self.tile.tensor, scope))
+    }
+}
+
+impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
+    /// Loads a rectangle of `H`×`W` subtiles into registers, with the instructions of [`Filled::load`].
+    #[track_caller]
+    pub fn load<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
+        self.load_as()
+    }
+
+    /// Loads a rectangle like [`load`](Self::load), and converts its elements. The size is that of the register tile.
+    #[track_caller]
+    pub fn load_as<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        let k = self.0.tile.kernel();
+        k.located(Location::caller(), || {
+            let values = in_order(Rt::<U, H, W, L>::layout().values());
+            let loaded = Fragment::<T>::uninitialized(k, &values, T::Word::CLASS);
+            self.0.each_part::<U, H, W, L>(&loaded, |registers, memory| copy(registers, memory));
+            let words = T::convert_words(&words_of(&loaded));
+            Rt::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+        })
+    }
+}
+
+impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
+    /// Stores a register tile, and converts its elements.
+    #[track_caller]
+    pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
+    where
+        U: Convert<T>,
+        L: RegisterLayout,
+    {
+        let k = tile.kernel();
+        k.located(Location::caller(), || {
+            let Rectangle { row, col, band, .. } = self.0;
+            k.check_warp_tile([row, col].into_iter().chain(band.map(|band| band.index)), true);
+            let converted = U::convert_words(&tile.words()).into_iter().map(|word| word.in_register(k));
+            let converted = Fragment::<T>::over(k, converted, in_order(Rt::<U, H, W, L>::layout().values()));
+            self.0.each_part::<U, H, W, L>(&converted, |registers, memory| {
+                let _ = copy(memory, registers);
+            });
+        });
+    }
+}
+
+/// A rectangle of a shared tile that starts at a subtile.
+pub(super) struct Rectangle<'a, 'k, T: TensorElement> {
+    tile: &'a Tensor<'k, Shared, T, ReadWrite>,
+    pub(super) row: Val<'k, u32>,
+    pub(super) col: Val<'k, u32>,
+    /// The part of a tile whose rows are divided among warps; `row` is relative to it.
+    band: Option<Band<'k>>,
+}
+
+/// The part of one of several warps.
+#[derive(Clone, Copy)]
+struct Band<'k> {
+    index: Val<'k, u32>,
+    count: u32,
+}
+
+impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
+    pub(super) fn new(
+        tile: &'a Tensor<'k, Shared, T, ReadWrite>,
+        row: Val<'k, u32>,
+        col: Val<'k, u32>,
+    ) -> Self {
+        Self { tile, row, col, band: None }
+    }
+
+    #[track_caller]
+    fn of_warp(tile: &'a Tensor<'k, Shared, T, ReadWrite>, scope: impl Scope<'k>) -> Self {
+        let (index, count) = scope.kernel().warp_of(scope);
+        Self { tile, row: 0.into(), col: 0.into(), band: Some(Band { index, count }) }
+    }
+
+    /// Calls `each` with the parts of the registers and of memory that have one affine layout each.
+    #[track_caller]
+    pub(super) fn each_part<U: TensorElement, const H: usize, const W: usize, L: RegisterLayout>(
+        &self,
+        registers: &Fragment<'k, T>,
+        each: impl Fn(&Fragment<'k, T>, &Tensor<'k, Shared, T, ReadWrite>),
+    ) {
+        let unit = Rt::<'k, U, 1, 1, L>::SUBTILE;
+        let row = self.band.map_or(self.row, |band| self.row + band.index * H as u32);
+        self.check_bounds([H, W], unit);
+        let lane = self.tile.kernel().lane().rank();
+        let part = |registers: &Fragment<'k, T>, col: Val<'k, u32>, width: usize| {
+            let size = [unit[0] * H as u32, unit[1] * width as u32];
+            let memory = self.tile.rectangle(size, unit, [row, col]);
+            each(registers, &memory.lane_part(&register_layout::<U, L>(H, width), lane));
+        };
+        if self.is_contiguous(W, unit[1]) {
+            return part(registers, self.col, W);
+        }
+        // Columns of subtiles may be in different blocks of the swizzle, so each has its own start address.
+        let values = i64::from(unit[0] * unit[1] / 32);
+        let all = Layout::column_major((values, W as i64, H as i64)).expect("a tile's extents are small");
+        let all = registers.with_layout(all);
+        for (j, at) in (0..W as i64).zip(0u32..) {
+            part(&all.slice((.., j, ..)), self.col + at, 1);
+        }
+    }
+
+    /// Returns whether `width` columns of subtiles, starting here, have one affine layout: within a block of the swizzle, or in
+    /// whole blocks.
+    fn is_contiguous(&self, width: usize, unit: u32) -> bool {
+        let cols = self.tile.shape().mode(1);
+        let block = cols.and_then(|cols| cols.mode(0)).map_or(1, IntTuple::size) / i64::from(unit);
+        let (block, width) = (block.max(1) as u32, width as u32);
+        let whole = block.is_multiple_of(width) || width.is_multiple_of(block);
+        whole && self.col.is_multiple_of(width.min(block))
+    }
+
+    /// Rejects a rectangle at a constant position that extends past the tile's edge.
+    #[track_caller]
+    fn check_bounds(&self, [height, width]: [usize; 2], unit: [u32; 2]) {
+        let height = height * self.band.map_or(1, |band| band.count as usize);
+        let modes = [(self.row, height, unit[0]), (self.col, width, unit[1])];
+        for (mode, (at, count, unit)) in modes.into_iter().enumerate() {
+            let end = at.as_constant().map_or(0, |at| (u64::from(at) + count as u64) * u64::from(unit));
+            if end > self.tile.size_of(mode).unsigned_abs() {
+                self.tile.kernel().refuse(format!(
+                    "a rectangle of {height}×{width} subtiles reaches past the edge of its shared tile"
+                ));
+                return;
+            }
+        }
+    }
+}

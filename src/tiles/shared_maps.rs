@@ -1,0 +1,141 @@
+//! Operations of the whole block on shared tiles and vectors, through the registers of its warps.
+
+use std::panic::Location;
+
+use super::{
+    allocate::{Filled, Pending},
+    convert::Convert,
+    rt::Rt,
+    shared_copies::{Rectangle, Subtile, SubtileMut},
+    st::St,
+    sv::{Subvector, SubvectorMut, Sv},
+    swizzle::SharedSwizzle,
+    vector::Rv,
+    vector_layout::Naive,
+};
+use crate::{
+    ptx::{Builder, FULL_MASK, Val},
+    tensor::{self, TensorElement},
+};
+
+impl<'k> Builder<'k> {
+    /// Divides `count` items among the warps of the block: warp `w` of `n` calls `work` for the items `w`, `w + n`, ….
+    ///
+    /// The sums of the rows of a shared tile, as a shared vector:
+    ///
+    /// ```
+    /// # use warpwright::{prelude::*, tiles::Filled};
+    /// fn row_sums<'k>(k: Builder<'k>, tile: &Filled<St<'k, f32, 8, 4>>) -> Filled<Sv<'k, f32, 8>> {
+    ///     let sums = k.shared_tile::<Sv<f32, 8>>();
+    ///     let sums = sums.store_with(|sums| {
+    ///         k.over_warps(8, |row| {
+    ///             let band: Rt<f32, 1, 4> = tile.subtile(row, 0).load();
+    ///             sums.tile(row).store(&band.row_sum());
+    ///         });
+    ///     });
+    ///     sums.wait()
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn over_warps(self, count: u32, work: impl Fn(Val<'k, u32>)) {
+        let (warp, warps) = self.warp_of(self.this_block());
+        for round in 0..count.div_ceil(warps) {
+            let item = warp + round * warps;
+            if (round + 1) * warps <= count {
+                work(item);
+            } else {
+                self.if_(item.lt(count), || work(item));
+            }
+        }
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Replaces the tile in place, 16 rows at a time, divided among the warps of the block: `f` receives the index of the rows, in units
+    /// of subtiles, and their elements.
+    ///
+    /// Everything that register tiles can do is available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
+    /// element of a shared vector. Waits at the block's barrier first, because other threads may still be reading.
+    #[track_caller]
+    pub fn update(
+        self,
+        f: impl Fn(Val<'k, u32>, Rt<'k, T, 1, W>) -> Rt<'k, T, 1, W>,
+    ) -> Pending<'k, St<'k, T, H, W, S>> {
+        let at = Location::caller();
+        let tile = self.release();
+        let k = tile.tensor.kernel();
+        k.over_warps(H as u32, |row| {
+            let part = || Rectangle::new(&tile.tensor, row, 0.into());
+            let band = f(row, k.located(at, || Subtile(part()).load()));
+            k.located(at, || {
+                // Lanes store elements that others have loaded.
+                k.sync_warp(FULL_MASK);
+                SubtileMut(part()).store(&band);
+            });
+        });
+        tensor::Pending::new(k, Filled { tile }, false)
+    }
+
+    /// Replaces every register of the tile by the result of `f`, like [`Rt::map`], by all warps of the block.
+    #[track_caller]
+    pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>> {
+        let at = Location::caller();
+        let k = self.tile.tensor.kernel();
+        self.update(|_, band| k.located(at, || band.map(&f)))
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
+    /// Stores one value to every element, by all warps of the block.
+    #[track_caller]
+    pub fn fill_with(self, value: T) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        k.located(Location::caller(), || {
+            let band = k.filled::<Rt<T, 1, W>>(value);
+            self.store_with(|tile| k.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
+        })
+    }
+
+    /// Copies another shared tile, and converts its elements, by all warps of the block. Swizzles may differ.
+    #[track_caller]
+    pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
+        self,
+        from: &Filled<St<'k, U, H, W, Z>>,
+    ) -> Pending<'k, Self> {
+        const {
+            assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape")
+        };
+        let k = self.tensor.kernel();
+        k.located(Location::caller(), || {
+            self.store_with(|tile| {
+                k.over_warps(H as u32, |row| {
+                    let band: Rt<U, 1, W> = from.subtile(row, 0).load();
+                    tile.subtile(row, 0).store(&band);
+                });
+            })
+        })
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
+    /// Replaces the vector in place, by the first warp of the block.
+    ///
+    /// Waits at the block's barrier first, because other threads may still be reading.
+    #[track_caller]
+    pub fn update(
+        self,
+        f: impl FnOnce(Rv<'k, T, N, Naive>) -> Rv<'k, T, N, Naive>,
+    ) -> Pending<'k, Sv<'k, T, N>> {
+        let at = Location::caller();
+        let vector = self.release();
+        let k = vector.tensor.kernel();
+        k.when_warp(0, |_| {
+            let new = f(k.located(at, || Subvector::of(&vector).load()));
+            k.located(at, || {
+                k.sync_warp(FULL_MASK);
+                SubvectorMut::of(&vector).store(&new);
+            });
+        });
+        tensor::Pending::new(k, Filled { tile: vector }, false)
+    }
+}

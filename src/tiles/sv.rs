@@ -1,0 +1,256 @@
+//! Shared vectors: vectors in a block's shared memory, with the states of shared tiles.
+
+use std::{fmt, marker::PhantomData, panic::Location};
+
+use super::{
+    allocate::{Allocate, Filled, Pending, reuse},
+    convert::Convert,
+    global_copies::{replicated, store_elements},
+    registers::{Registers, in_order, words_of},
+    st::St,
+    swizzle::SharedSwizzle,
+    vector::Rv,
+    vector_layout::VectorLayout,
+};
+use crate::{
+    layout::Layout,
+    ptx::{Builder, Ptr, Read, ReadWrite, Scalar, Shared, State, Val, Visitor, Write},
+    tensor::{self, Fragment, SharedLayout, Tensor, TensorElement, copy},
+};
+
+/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. Like a shared tile ([`St`]), it is
+/// [`Pending`] while it is filled and [`Filled`] when its data can be read.
+#[doc(alias = "sv")]
+pub struct Sv<'k, T: TensorElement, const N: usize> {
+    pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
+}
+
+impl<T: TensorElement, const N: usize> fmt::Debug for Sv<'_, T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sv<{}, {N}> {:?}", T::NAME, self.tensor)
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
+    const BYTES: u32 = Self::LENGTH * T::SIZE;
+
+    fn alignment(_: Builder<'k>) -> u32 {
+        16
+    }
+
+    #[track_caller]
+    fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
+        let layout = Layout::new((Self::LENGTH,), (1,)).expect("a vector has few elements");
+        Self { tensor: Tensor::at(pointer.cast(), &SharedLayout::from(layout)) }
+    }
+
+    fn address(&self) -> Ptr<'k, u8, Shared> {
+        self.tensor.address()
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
+    /// The number of elements.
+    pub const LENGTH: u32 = 16 * N as u32;
+
+    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterwards.
+    #[must_use]
+    pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
+        self.tensor.with_access()
+    }
+
+    /// Returns the vector with the data in flight from copies to its [`tensor`](Self::tensor).
+    pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
+        by.map(|_| Filled { tile: self })
+    }
+
+    /// Stores a register vector of the same length by one warp, and converts its elements.
+    #[track_caller]
+    pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Rv<'k, U, N, V>) -> Pending<'k, Self> {
+        vector.kernel().located(Location::caller(), || self.store_with(|whole| whole.tile(0).store(vector)))
+    }
+
+    /// Stores register vectors of several warps to parts of the vector, like [`St::store_with`].
+    #[track_caller]
+    pub fn store_with(self, store: impl FnOnce(&StoringVector<'k, T>)) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        k.sync_in_loop();
+        store(&StoringVector { vector: self.tensor.clone() });
+        tensor::Pending::new(k, Filled { tile: self }, false)
+    }
+
+    /// Returns a tile or vector of another type in the same memory, like [`St::reuse`].
+    #[track_caller]
+    pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
+        reuse(self)
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize> State<'k> for Sv<'k, T, N> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.tensor.visit(visitor);
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
+    /// Returns the vector as a readable tensor.
+    #[must_use]
+    pub fn tensor(&self) -> Tensor<'k, Shared, T, Read> {
+        self.tile.tensor.read_only()
+    }
+
+    /// Loads the whole vector into registers.
+    #[track_caller]
+    pub fn load<V: VectorLayout>(&self) -> Rv<'k, T, N, V> {
+        self.tile(0).load()
+    }
+
+    /// Loads the whole vector into registers, and converts its elements.
+    #[track_caller]
+    pub fn load_as<U: TensorElement, V: VectorLayout>(&self) -> Rv<'k, U, N, V>
+    where
+        T: Convert<U>,
+    {
+        self.tile(0).load_as()
+    }
+
+    /// Returns part `index` of the vector, in units of the register vector that it is loaded into.
+    pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
+        Subvector { line: Line { whole: self.tile.tensor.clone(), at: index.into() }, of: PhantomData }
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Returns a row of the tile, to load into a register vector of its length.
+    #[track_caller]
+    pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
+        let whole = self.tile.tensor.first_mode_at(row.into());
+        Subvector { line: Line { whole, at: 0.into() }, of: PhantomData }
+    }
+
+    /// Returns a column of the tile, to load into a register vector of its length.
+    #[track_caller]
+    pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
+        let whole = self.tile.tensor.with_modes(&[1, 0]).first_mode_at(col.into());
+        Subvector { line: Line { whole, at: 0.into() }, of: PhantomData }
+    }
+}
+
+/// A shared vector to which the warps of a block store, in [`Sv::store_with`].
+pub struct StoringVector<'k, T: TensorElement> {
+    pub(super) vector: Tensor<'k, Shared, T, ReadWrite>,
+}
+
+impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Storing to {:?}", self.vector)
+    }
+}
+
+impl<'k, T: TensorElement> StoringVector<'k, T> {
+    /// Returns part `index` of the vector, in units of the register vector that is stored.
+    pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
+        SubvectorMut { line: Line { whole: self.vector.clone(), at: index.into() }, of: PhantomData }
+    }
+}
+
+/// A part of a [`Filled`] vector, or a row or column of a tile, with the length of the register vector that it is loaded into.
+/// While it exists, the memory cannot be filled again.
+pub struct Subvector<'a, 'k, T: TensorElement> {
+    line: Line<'k, T>,
+    of: PhantomData<&'a ()>,
+}
+
+/// A part of a vector to which a warp stores, with the length of the register vector.
+pub struct SubvectorMut<'a, 'k, T: TensorElement> {
+    line: Line<'k, T>,
+    of: PhantomData<&'a ()>,
+}
+
+impl<T: TensorElement> fmt::Debug for Subvector<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subvector {:?} of {:?}", self.line.at, self.line.whole)
+    }
+}
+
+impl<T: TensorElement> fmt::Debug for SubvectorMut<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SubvectorMut {:?} of {:?}", self.line.at, self.line.whole)
+    }
+}
+
+impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
+    /// Returns a vector as a whole.
+    pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
+        Self { line: Line { whole: vector.tensor.clone(), at: 0.into() }, of: PhantomData }
+    }
+
+    /// Loads a register vector.
+    #[track_caller]
+    pub fn load<const N: usize, V: VectorLayout>(&self) -> Rv<'k, T, N, V> {
+        self.load_as()
+    }
+
+    /// Loads a register vector, and converts its elements.
+    #[track_caller]
+    pub fn load_as<U, const N: usize, V>(&self) -> Rv<'k, U, N, V>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        V: VectorLayout,
+    {
+        let k = self.line.whole.kernel();
+        k.located(Location::caller(), || {
+            let layout = Rv::<U, N, V>::fragment();
+            let loaded = Fragment::<T>::uninitialized(k, &in_order(layout.values()), T::Word::CLASS);
+            copy(&loaded, &self.line.part(Rv::<U, N, V>::LENGTH).lane_part(&layout, k.lane().rank()));
+            let words = T::convert_words(&words_of(&loaded));
+            Rv::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+        })
+    }
+}
+
+impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
+    /// Returns a vector as a whole.
+    pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
+        Self { line: Line { whole: vector.tensor.clone(), at: 0.into() }, of: PhantomData }
+    }
+
+    /// Stores a register vector, and converts its elements. Of several owners of an element, the lane with the lowest number
+    /// stores it.
+    #[track_caller]
+    pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
+        let k = vector.kernel();
+        k.located(Location::caller(), || {
+            k.check_warp_tile([self.line.at], true);
+            let replicated = replicated(&Rv::<U, N, V>::fragment());
+            store_elements(&self.line.part(Rv::<U, N, V>::LENGTH), vector, replicated);
+        });
+    }
+}
+
+/// Elements of shared memory along one mode, in parts of equal length.
+pub(super) struct Line<'k, T: TensorElement> {
+    pub(super) whole: Tensor<'k, Shared, T, ReadWrite>,
+    pub(super) at: Val<'k, u32>,
+}
+
+impl<'k, T: TensorElement> Line<'k, T> {
+    /// Returns the part of `length` elements.
+    #[track_caller]
+    pub(super) fn part(&self, length: u32) -> Tensor<'k, Shared, T, ReadWrite> {
+        let found = self.whole.size().unsigned_abs();
+        let end = self.at.as_constant().map_or(1, |at| u64::from(at) + 1) * u64::from(length);
+        if end > found {
+            self.whole.kernel().refuse(format!(
+                "a register vector of {length} elements reaches past the end of {found} elements in shared memory"
+            ));
+        }
+        if u64::from(length) == found {
+            self.whole.clone()
+        } else {
+            self.whole.local_tile((length,), (self.at,))
+        }
+    }
+}

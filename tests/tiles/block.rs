@@ -1,0 +1,180 @@
+//! Operations of a block on shared tiles and vectors, and atomic additions to memory.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    prelude::*,
+    run::Device,
+    tensor::AtomicElement,
+    tiles::{Aligned, Auto, Naive, Orthogonal, Padded, Plain, RegisterLayout, SharedSwizzle, Swizzle32},
+};
+
+use super::codes::Coded;
+use crate::devices::everywhere;
+
+fn numbers<T: Coded>(all: &[T]) -> Vec<f64> {
+    all.iter().map(|x| x.to_f64()).collect()
+}
+
+/// Row sums into a shared vector, the rows divided by them in place, a copy to another type and swizzle, columns summed; by any number
+/// of warps.
+fn in_place<T: Coded + AtomicElement, S: SharedSwizzle, Z: SharedSwizzle>(warps: u32)
+where
+    T: warpwright::tiles::Accumulate<Sum = f32>,
+{
+    type Args<T> = (In<T>, Out<T>, Out<f32>, Out<f32>);
+    let kernel =
+        Kernel::<Args<T>>::build("in_place(x, y, rows, copy)", Target::SM_90, |k, (x, y, rows, copy)| {
+            k.block([32 * warps]);
+            k.grid([2]);
+            let b = k.ctaid_x();
+            let tile =
+                k.shared_tile::<St<T, 5, 2, S>>().fill(k.global(x, row_major(160, 32)).tile(b, 0)).wait();
+            let sums = k.shared_tile::<Sv<f32, 5>>().store_with(|sums| {
+                k.over_warps(5, |row| {
+                    let band: Rt<T, 1, 2> = tile.subtile(row, 0).load();
+                    sums.tile(row).store(&band.row_sum());
+                });
+            });
+            let sums = sums.wait();
+            k.global(rows, vector(160)).tile(b).store_shared(&sums);
+            // Halved: exact.
+            let sums = sums.update(|v| v * 0.5).wait();
+            let tile = tile.map(|x| x + x).wait();
+            let tile = tile.update(|row, band| {
+                let half: Rv<f32, 1, Orthogonal> = sums.tile(row).load();
+                (band.convert::<f32>() - &half).convert()
+            });
+            let tile = tile.wait();
+            k.global(y, row_major(160, 32)).tile(b, 0).store_shared(&tile);
+            let other = k.shared_tile::<St<f32, 5, 2, Z>>().copy_from(&tile).wait();
+            k.global(copy, row_major(160, 32)).tile(b, 0).store_shared(&other);
+        })
+        .unwrap();
+    crate::assemble::kernel(&kernel);
+    let x: Vec<T> = (0..160 * 32).map(|i| T::code((i * 7 + i / 32) % 4)).collect();
+    let found = everywhere(|device| {
+        let x = device.upload(&x).unwrap();
+        let mut y = device.output::<T>(x.len()).unwrap();
+        let mut rows = device.output::<f32>(160).unwrap();
+        let mut copy = device.output::<f32>(x.len()).unwrap();
+        for _ in 0..2 {
+            device.launch(&kernel, (&x, &mut y, &mut rows, &mut copy)).unwrap();
+        }
+        (
+            numbers(&device.download(&y).unwrap()),
+            device.download(&rows).unwrap(),
+            numbers(&device.download(&copy).unwrap()),
+        )
+    });
+    let sum = |row: usize| x[32 * row..][..32].iter().map(|x| x.to_f64()).sum::<f64>();
+    assert_eq!(found.1, (0..160).map(|row| sum(row) as f32).collect::<Vec<_>>());
+    let want: Vec<_> = x.iter().enumerate().map(|(i, x)| 2.0 * x.to_f64() - 0.5 * sum(i / 32)).collect();
+    assert_eq!((found.0, found.2), (want.clone(), want), "{} by {warps} warps", T::NAME);
+}
+
+#[test]
+fn maps_of_shared_tiles() {
+    in_place::<bf16, Auto, Plain>(1);
+    in_place::<bf16, Padded, Auto>(2);
+    in_place::<f16, Swizzle32, Padded>(4);
+    in_place::<f32, Auto, Auto>(3);
+    in_place::<f32, Padded, Swizzle32>(8);
+}
+
+#[test]
+fn constants() {
+    let kernel = Kernel::<(Out<f16>,)>::build("constants(y)", Target::SM_80, |k, (y,)| {
+        k.block([64]);
+        k.grid([1]);
+        let tile = k.shared_tile::<St<f16, 3, 1>>().fill_with(f16::from_f32(2.5)).wait();
+        k.global(y, row_major(48, 16)).tile(0, 0).store_shared(&tile);
+    })
+    .unwrap();
+    let found = everywhere(|device| {
+        let mut y = device.output::<f16>(768).unwrap();
+        device.launch(&kernel, (&mut y,)).unwrap();
+        device.download(&y).unwrap()
+    });
+    assert_eq!(found, [f16::from_f32(2.5); 768]);
+}
+
+/// Every warp of two blocks adds its tile to the same ones, in global and in shared memory; sums of few small numbers are exact.
+fn additions<T: Coded + AtomicElement, L: RegisterLayout>(
+    rows: u32,
+    cols: u32,
+    divisor: u32,
+    target: Target,
+) {
+    type Args<T> = (In<T>, InOut<T>, InOut<T>, u32, u32);
+    let kernel = Kernel::<Args<T>>::build("additions(x, y, z, m, n)", target, |k, (x, y, z, m, n)| {
+        k.block([96]);
+        k.grid([2]);
+        let layout = row_major(m, n.multiple_of(divisor));
+        let (x, y, z) = (k.global(x, layout), k.global(y, layout), k.global(z, layout));
+        let own: Rt<T, 1, 2, L> = x.tile(0, 0).load();
+        y.tile(0, 0).add(&own);
+        let sums = k.shared_tile::<St<T, 1, 2>>().fill_with(T::ZERO).wait();
+        let sums = sums.add_with(|sums| sums.add(0, 0, &own)).wait();
+        let line: Rv<T, 2, Aligned> = x.row(0).tile(0).load();
+        let lines =
+            k.shared_tile::<Sv<T, 2>>().store_with(|v| k.when_warp(0, |_| v.tile(0).store(&line))).wait();
+        let lines = lines.add_with(|v| v.add(0, &line)).wait();
+        k.when_warp(2, |_| {
+            let sums: Rt<T, 1, 2, L> = sums.load();
+            z.tile(0, 0).add(&sums);
+            let line: Rv<T, 2, Orthogonal> = lines.load();
+            z.row(1).tile(0).add(&line);
+            let line: Rv<T, 2, Naive> = lines.load();
+            z.row(0).tile(0).add(&line);
+        });
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let x: Vec<T> = (0..rows * cols).map(|i| T::code(i % 5)).collect();
+    let found = everywhere(|device| {
+        let x = device.upload(&x).unwrap();
+        let mut y = device.upload(&vec![T::ONE; x.len()]).unwrap();
+        let mut z = device.upload(&vec![T::ONE; x.len()]).unwrap();
+        device.launch(&kernel, (&x, &mut y, &mut z, rows, cols)).unwrap();
+        (numbers(&device.download(&y).unwrap()), numbers(&device.download(&z).unwrap()))
+    });
+    let at = |i: u32| if i / cols < 16 && i % cols < 32 { x[i as usize].to_f64() } else { 0.0 };
+    let y: Vec<_> = (0..rows * cols).map(|i| 1.0 + 6.0 * at(i)).collect();
+    let z = (0..rows * cols).map(|i| y[i as usize] + if i / cols < 2 { 8.0 * at(i % cols) } else { 0.0 });
+    assert_eq!(found, (y.clone(), z.collect()), "{} {rows}×{cols}", T::NAME);
+}
+
+#[test]
+fn atomic_additions() {
+    for target in [Target::SM_80, Target::SM_90] {
+        for (rows, cols, divisor) in [(16, 32, 32), (20, 40, 2), (13, 27, 1)] {
+            additions::<f32, Row>(rows, cols, divisor, target);
+            additions::<f32, Col>(rows, cols, divisor, target);
+            additions::<f16, Row>(rows, cols, divisor, target);
+            additions::<f16, Col>(rows, cols, divisor, target);
+        }
+    }
+    for (rows, cols, divisor) in [(16, 32, 32), (20, 40, 2), (13, 27, 1)] {
+        additions::<bf16, Row>(rows, cols, divisor, Target::SM_90);
+    }
+}
+
+/// Vectors add 16 bytes in one instruction where the target can; a target without bf16 additions is an error that says which has them.
+#[test]
+fn widest_additions() {
+    let build = |target| {
+        Kernel::<(In<bf16>, InOut<bf16>)>::build("widest(x, y)", target, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1]);
+            let v: Rv<bf16, 16, Naive> = k.global(x, vector(256)).tile(0).load();
+            k.global(y, vector(256)).tile(0).add(&v);
+        })
+    };
+    let kernel = build(Target::SM_90).unwrap();
+    let text = kernel.ptx();
+    let red: Vec<_> = text.lines().filter(|line| line.contains("red.")).collect();
+    assert_eq!(red.len(), 1, "{text}");
+    assert!(red[0].contains("red.global.add.noftz.v4.bf16x2"), "{}", red[0]);
+    let error = build(Target::SM_80).unwrap_err().to_string();
+    assert!(error.contains("sm_90"), "{error}");
+}
