@@ -44,7 +44,7 @@ pub use element::{Col, RegisterLayout, Row};
 pub use gl::{Batch, Gl, GlTile};
 pub use gl_layout::{GlLayout, col_major, contiguous, row_major, vector};
 pub use operand::Elementwise;
-pub use pipeline::{Filling, Pipeline, Sources, Stage, StageTiles};
+pub use pipeline::{Filling, Pipeline, SourceOf, Sources, Stage, StageTile, StageTiles};
 pub use reduce::Accumulate;
 pub use registers::Distributed;
 pub use rt::{Fill, Rt};

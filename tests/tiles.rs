@@ -9,6 +9,7 @@ mod require;
 
 mod tiles {
     mod arithmetic;
+    mod banks;
     mod block;
     mod codes;
     mod global;

@@ -44,10 +44,14 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
         k.sync_in_loop();
-        let asynchronous = k.located(Location::caller(), || {
-            fill(&self.tensor, &from.tensor([Self::LENGTH]), [1, Self::LENGTH])
-        });
+        let asynchronous = k.located(Location::caller(), || self.begin_fill(&from));
         tensor::Pending::new(k, Filled { tile: self }, asynchronous)
+    }
+
+    /// Starts the copy into the vector and returns whether it is asynchronous.
+    #[track_caller]
+    pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A, 1>) -> bool {
+        fill(&self.tensor, &from.tensor([Self::LENGTH]), [1, Self::LENGTH])
     }
 }
 

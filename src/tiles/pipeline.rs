@@ -6,6 +6,7 @@ use super::{
     allocate::{Allocate, Filled},
     gl::GlTile,
     st::St,
+    sv::Sv,
     swizzle::SharedSwizzle,
 };
 use crate::{
@@ -65,10 +66,10 @@ impl<Tiles> fmt::Debug for Filling<'_, Tiles> {
     }
 }
 
-/// A tuple of shared tiles that form a stage.
+/// A tuple of shared tiles and vectors that form a stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a pipeline's stage",
-    note = "a stage is a tuple of one to four shared tiles, such as `(St<bf16, 4, 2>, St<bf16, 2, 4>)`"
+    note = "a stage is a tuple of one to four shared tiles or vectors, such as `(St<bf16, 4, 2>, Sv<f32, 4>)`"
 )]
 pub trait StageTiles<'k>: Sized {
     /// The tiles after their data have arrived.
@@ -208,18 +209,68 @@ fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
     start
 }
 
+/// A shared tile or vector of a stage.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be part of a pipeline's stage",
+    note = "stages consist of shared tiles `St` and shared vectors `Sv`"
+)]
+pub trait StageTile<'k>: Allocate<'k> {
+    /// Computes the lane-dependent parts of the addresses outside of the loop that uses them.
+    #[doc(hidden)]
+    #[track_caller]
+    fn prepare(&self);
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> StageTile<'k>
+    for St<'k, T, H, W, S>
+{
+    #[track_caller]
+    fn prepare(&self) {
+        self.prepare();
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize> StageTile<'k> for Sv<'k, T, N> {
+    fn prepare(&self) {}
+}
+
+/// A tile or vector of global memory that fills a shared `Tile`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fill `{Tile}`",
+    note = "a tile of a matrix fills an `St`, a tile of a vector an `Sv`, of the same element type"
+)]
+pub trait SourceOf<'k, Tile> {
+    #[doc(hidden)]
+    #[track_caller]
+    fn begin_fill(&self, tile: &Tile);
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    SourceOf<'k, St<'k, T, H, W, S>> for GlTile<'k, T, A>
+{
+    #[track_caller]
+    fn begin_fill(&self, tile: &St<'k, T, H, W, S>) {
+        tile.begin_fill(self);
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N>> for GlTile<'k, T, A, 1> {
+    #[track_caller]
+    fn begin_fill(&self, vector: &Sv<'k, T, N>) {
+        vector.begin_fill(self);
+    }
+}
+
 macro_rules! stages {
-    ($($t:ident $a:ident $h:ident $w:ident $s:ident $n:tt),*) => {
-        impl<'k, $($t: TensorElement, const $h: usize, const $w: usize, $s: SharedSwizzle),*> StageTiles<'k>
-            for ($(St<'k, $t, $h, $w, $s>,)*)
-        {
-            type Filled = ($(Filled<St<'k, $t, $h, $w, $s>>,)*);
-            const STAGE_BYTES: u32 = 0 $(+ St::<'k, $t, $h, $w, $s>::BYTES.next_multiple_of(STAGE_ALIGN))*;
+    ($($tile:ident $from:ident $n:tt),*) => {
+        impl<'k, $($tile: StageTile<'k>),*> StageTiles<'k> for ($($tile,)*) {
+            type Filled = ($(Filled<$tile>,)*);
+            const STAGE_BYTES: u32 = 0 $(+ $tile::BYTES.next_multiple_of(STAGE_ALIGN))*;
 
             #[track_caller]
             fn at(base: Ptr<'k, u8, Shared>) -> Self {
                 let mut next = base;
-                ($(St::at(take(&mut next, St::<'k, $t, $h, $w, $s>::BYTES)),)*)
+                ($($tile::at(take(&mut next, $tile::BYTES)),)*)
             }
 
             #[track_caller]
@@ -232,20 +283,15 @@ macro_rules! stages {
             }
         }
 
-        impl<'k, $($t: TensorElement, $a: Readable, const $h: usize, const $w: usize, $s: SharedSwizzle),*>
-            Sources<'k, ($(St<'k, $t, $h, $w, $s>,)*)> for ($(GlTile<'k, $t, $a>,)*)
-        {
-            fn fill(self, tiles: ($(St<'k, $t, $h, $w, $s>,)*), at: &'static Location<'static>) {
-                $({
-                    let (tile, from) = (tiles.$n, self.$n);
-                    from.kernel().located(at, || tile.begin_fill(&from));
-                })*
+        impl<'k, $($tile: StageTile<'k>, $from: SourceOf<'k, $tile>),*> Sources<'k, ($($tile,)*)> for ($($from,)*) {
+            fn fill(self, tiles: ($($tile,)*), at: &'static Location<'static>) {
+                $(tiles.$n.address().kernel().located(at, || self.$n.begin_fill(&tiles.$n));)*
             }
         }
     };
 }
 
-stages! { T0 A0 H0 W0 S0 0 }
-stages! { T0 A0 H0 W0 S0 0, T1 A1 H1 W1 S1 1 }
-stages! { T0 A0 H0 W0 S0 0, T1 A1 H1 W1 S1 1, T2 A2 H2 W2 S2 2 }
-stages! { T0 A0 H0 W0 S0 0, T1 A1 H1 W1 S1 1, T2 A2 H2 W2 S2 2, T3 A3 H3 W3 S3 3 }
+stages! { T0 G0 0 }
+stages! { T0 G0 0, T1 G1 1 }
+stages! { T0 G0 0, T1 G1 1, T2 G2 2 }
+stages! { T0 G0 0, T1 G1 1, T2 G2 2, T3 G3 3 }

@@ -2,11 +2,11 @@
 //!
 //! A tile is in one of three states, each of which is a separate type, so that many races do not compile:
 //!
-//! | type              | contents                       | may be            | becomes                                                       |
-//! | ----------------- | ------------------------------ | ----------------- | ------------------------------------------------------------- |
-//! | [`St`]            | unspecified                    | filled, stored to | [`Pending`] by `fill` or `store`                              |
-//! | `Pending<St>`     | data in flight                 | waited for        | [`Filled`] by `wait`                                          |
-//! | `Filled<St>`      | data visible to all threads    | loaded from       | [`St`] by `release`, when all threads have finished reading   |
+//! | type          | contents                    | may be            | becomes                                                                                        |
+//! | ------------- | --------------------------- | ----------------- | ---------------------------------------------------------------------------------------------- |
+//! | [`St`]        | unspecified                 | filled, stored to | [`Pending`] by `fill`, `store` or `store_with`, another tile by `reuse`                        |
+//! | `Pending<St>` | data in flight              | waited for        | [`Filled`] by `wait`                                                                           |
+//! | `Filled<St>`  | data visible to all threads | loaded from       | [`St`] by `release`, when all threads have finished reading; `Pending` by `update`, `add_with` |
 
 use std::{fmt, marker::PhantomData};
 

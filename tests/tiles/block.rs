@@ -5,7 +5,10 @@ use warpwright::{
     prelude::*,
     run::Device,
     tensor::AtomicElement,
-    tiles::{Aligned, Auto, Naive, Orthogonal, Padded, Plain, RegisterLayout, SharedSwizzle, Swizzle32},
+    tiles::{
+        Accumulate, Aligned, Auto, Convert, Naive, Orthogonal, Padded, Plain, RegisterLayout, SharedSwizzle,
+        Swizzle32,
+    },
 };
 
 use super::codes::Coded;
@@ -19,7 +22,8 @@ fn numbers<T: Coded>(all: &[T]) -> Vec<f64> {
 /// of warps.
 fn in_place<T: Coded + AtomicElement, S: SharedSwizzle, Z: SharedSwizzle>(warps: u32)
 where
-    T: warpwright::tiles::Accumulate<Sum = f32>,
+    T: Accumulate<Sum = f32>,
+    f32: Convert<T>,
 {
     type Args<T> = (In<T>, Out<T>, Out<f32>, Out<f32>);
     let kernel =

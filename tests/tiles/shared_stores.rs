@@ -30,7 +30,7 @@ where
         let layout = row_major(m, n.multiple_of(divisor));
         let (x, y) = (k.global(x, layout), k.global(y, layout));
         let row = k.ctaid_x();
-        let own: Rt<f32, 1, W> = x.tile_of(block, row, 1).load();
+        let own = x.tile_of(block, row, 1).load::<f32, 1, W, Row>();
         let tile = k.shared_tile::<St<T, 4, W, S>>();
         let tile = tile.store_with(|tile| tile.tile_of(block).store(&own)).wait();
         y.tile(row, 1).store_shared(&tile);
@@ -289,4 +289,43 @@ fn every_width() {
     check::<f64, 1, Auto>(|i| f64::from(i) * 0.1);
     check::<f64, 2, Padded>(|i| f64::from(i) * 0.1);
     check::<u64, 2, Plain>(|i| u64::from(i) << 33);
+}
+
+/// A pipeline whose stages are a tile and a vector that scales its columns: x · scale, summed over tiles.
+#[test]
+fn stages_of_tiles_and_vectors() {
+    type Args = (In<f32>, In<bf16>, Out<f32>, u32, u32);
+    let kernel =
+        Kernel::<Args>::build("scaled(x, scale, y, m, n)", Target::SM_80, |k, (x, scale, y, m, n)| {
+            let block = k.block([64]);
+            k.grid([m.tiles(32)]);
+            let (x, scale) = (k.global(x, row_major(m, n)), k.global(scale, vector(n)));
+            let row = k.ctaid_x();
+            let stages = k.pipeline::<(St<f32, 2, 2>, Sv<bf16, 2>), 3>();
+            let sum = stages.run(
+                n.ceil_div(32),
+                k.zeros::<Rt<f32, 1, 2>>(),
+                |i, stage| stage.fill((x.tile(row, i), scale.tile(i))),
+                |sum, (x, scale)| {
+                    let x: Rt<f32, 1, 2> = x.tile_of(block).load();
+                    let scale: Rv<f32, 2, Aligned> = scale.load_as();
+                    sum + x * &scale
+                },
+            );
+            k.global(y, row_major(m, 32)).tile_of(block, row, 0).store(&sum);
+        })
+        .unwrap();
+    crate::assemble::kernel(&kernel);
+    let (m, n) = (50, 150);
+    let found = everywhere(|device| {
+        let x = device.upload(&coded::<f32>(m, n)).unwrap();
+        let scale = device.upload(&coded::<bf16>(1, n)).unwrap();
+        let mut y = device.output::<f32>(m as usize * 32).unwrap();
+        device.launch(&kernel, (&x, &scale, &mut y, m, n)).unwrap();
+        device.download(&y).unwrap()
+    });
+    let term = |row, col| if col < n { code::<f32>(row, col) * code::<f32>(0, col) } else { 0.0 };
+    let sum = |row: u32, col: u32| (0..5).map(|i| term(row, col + 32 * i)).sum::<f32>();
+    let want = (0..m * 32).map(|i| sum(i / 32, i % 32));
+    assert_eq!(found, want.collect::<Vec<_>>());
 }
