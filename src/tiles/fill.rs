@@ -7,7 +7,7 @@ use super::{
     gl::GlTile,
     st::St,
     sv::Sv,
-    swizzle::SharedSwizzle,
+    swizzle::{Plain, SharedSwizzle},
 };
 use crate::{
     layout::Layout,
@@ -33,7 +33,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// Starts the copy into the tile and returns whether it is asynchronous.
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A>) -> bool {
-        fill(&self.tensor, &from.tensor([Self::ROWS, Self::COLS]), [Self::ROWS, Self::COLS])
+        let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
+        fill(&self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape)
     }
 }
 
@@ -51,7 +52,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// Starts the copy into the vector and returns whether it is asynchronous.
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A, 1>) -> bool {
-        fill(&self.tensor, &from.tensor([Self::LENGTH]), [1, Self::LENGTH])
+        fill(&self.tensor, &from.tensor([Self::LENGTH]), &Shape::of::<T, Plain>(1, Self::LENGTH))
     }
 }
 
@@ -65,8 +66,10 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         self,
         tile: &Filled<St<'k, T, H, W, S>>,
     ) {
-        let size = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
-        self.kernel().located(Location::caller(), || write_out(&self.tensor(size), &tile.tile.tensor, size));
+        let [rows, cols] = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
+        self.kernel().located(Location::caller(), || {
+            write_out(&self.tensor([rows, cols]), &tile.tile.tensor, &Shape::of::<T, S>(rows, cols));
+        });
     }
 }
 
@@ -76,51 +79,59 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
         let length = Sv::<T, N>::LENGTH;
         self.kernel().located(Location::caller(), || {
-            write_out(&self.tensor([length]), &vector.tile.tensor, [1, length]);
+            write_out(&self.tensor([length]), &vector.tile.tensor, &Shape::of::<T, Plain>(1, length));
         });
     }
 }
 
-/// Starts a copy of `rows`×`cols` elements by all threads of the block, and returns whether it is asynchronous.
+/// The bytes of all banks.
+const BANK_BYTES: u32 = 128;
+
+/// The shape of a shared tile, as far as it determines which thread copies what.
+struct Shape {
+    rows: u32,
+    /// The bytes of a row, and those that are adjacent in shared memory.
+    row_bytes: u32,
+    adjacent: u32,
+}
+
+impl Shape {
+    fn of<T: TensorElement, S: SharedSwizzle>(rows: u32, cols: u32) -> Self {
+        let row_bytes = cols * T::SIZE;
+        Self { rows, row_bytes, adjacent: S::of_row(row_bytes).1.min(row_bytes) }
+    }
+}
+
+/// Starts a copy by all threads of the block, and returns whether it is asynchronous.
 #[track_caller]
 fn fill<'k, T: TensorElement, A: Readable>(
     to: &Tensor<'k, Shared, T, ReadWrite>,
     from: &Tensor<'k, Global, T, A>,
-    [rows, cols]: [u32; 2],
+    shape: &Shape,
 ) -> bool {
     let (k, from) = (to.kernel(), from.read_only());
     let asynchronous = k.target().features().contains(Features::AMPERE);
     let bytes = aligned_bytes(&from).filter(|_| asynchronous).unwrap_or(16).max(T::SIZE);
     let mut copies = false;
-    Split::new(k.this_block().size(), rows, cols * T::SIZE, bytes).for_each_thread(
-        k,
-        rows,
-        T::SIZE,
-        |tv, index| {
-            copies = copy_issued(&to.part_of(tv, index), &from.part_of(tv, index));
-        },
-    );
+    Split::new(k.this_block().size(), shape, bytes).for_each_thread(k, shape.rows, T::SIZE, |tv, index| {
+        copies = copy_issued(&to.part_of(tv, index), &from.part_of(tv, index));
+    });
     copies
 }
 
-/// Copies `rows`×`cols` elements to global memory by all threads of the block.
+/// Copies a tile to global memory by all threads of the block.
 #[track_caller]
 fn write_out<'k, T: TensorElement, A: Writable>(
     to: &Tensor<'k, Global, T, A>,
     from: &Tensor<'k, Shared, T, ReadWrite>,
-    [rows, cols]: [u32; 2],
+    shape: &Shape,
 ) {
     let k = to.kernel();
     // Rows that are not aligned are stored element by element: the elements of adjacent threads are then adjacent too.
     let bytes = aligned_bytes(to).unwrap_or(0).max(T::SIZE);
-    Split::new(k.this_block().size(), rows, cols * T::SIZE, bytes).for_each_thread(
-        k,
-        rows,
-        T::SIZE,
-        |tv, index| {
-            copy(&to.part_of(tv, index), &from.part_of(tv, index));
-        },
-    );
+    Split::new(k.this_block().size(), shape, bytes).for_each_thread(k, shape.rows, T::SIZE, |tv, index| {
+        copy(&to.part_of(tv, index), &from.part_of(tv, index));
+    });
 }
 
 /// Returns the largest access, of 16, 8 or 4 bytes, to whose multiples all rows are aligned.
@@ -139,13 +150,15 @@ struct Split {
 }
 
 impl Split {
-    /// Uses the largest number of threads, at most `threads`, that divides a tile of `rows` rows of `row_bytes` bytes.
-    fn new(threads: u32, rows: u32, row_bytes: u32, bytes: u32) -> Self {
-        let per_row = row_bytes / bytes;
+    /// Uses the largest number of threads, at most `threads`, that divides a tile. Threads along a row access all banks, or
+    /// adjacent bytes: blocks of a narrow swizzle are a multiple of all banks apart.
+    fn new(threads: u32, shape: &Shape, bytes: u32) -> Self {
+        let per_row = shape.row_bytes / bytes;
         let largest =
             |of: u32, most: u32| (1..=of.min(most)).rev().find(|n| of.is_multiple_of(*n)).unwrap_or(1);
-        let cols = largest(per_row, threads);
-        Self { cols, rows: largest(rows, threads / cols), per_row, bytes }
+        let run = if shape.adjacent < BANK_BYTES { shape.adjacent } else { shape.row_bytes };
+        let cols = largest(per_row, threads.min(run / bytes));
+        Self { cols, rows: largest(shape.rows, threads / cols), per_row, bytes }
     }
 
     /// Emits a thread's part of the copy, given the layout (thread, value) of a tile with elements of `size` bytes and the number of

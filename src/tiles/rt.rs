@@ -169,7 +169,9 @@ impl<'k, D: Registers<'k>> Fill<'k> for D {
     fn fill(k: Builder<'k>, value: D::Element) -> Self {
         let word = Val::<'k, WordOf<'k, D>>::from(splat(value));
         let registers: Vec<_> = (0..D::count()).map(|_| k.fresh_changing(WordOf::<'k, D>::CLASS)).collect();
-        registers.iter().for_each(|&register| k.move_into(register, word));
+        for &register in &registers {
+            k.move_into(register, word);
+        }
         D::of_registers(k, registers)
     }
 }
