@@ -48,7 +48,7 @@ fn attention(target: Target) -> Result<Kernel<Args>, BuildError> {
                 scores = (scores - &new_max).exp2();
                 weight = weight * &scale + &scores.row_sum();
                 sum *= &scale;
-                (sum.mma_ab(&scores.convert(), &values.load()), weight, new_max)
+                (sum.mma_ab(&scores.convert::<bf16>(), &values.load()), weight, new_max)
             },
         );
         sum *= &weight.recip();

@@ -12,13 +12,17 @@ mod tiles {
     mod banks;
     mod block;
     mod codes;
+    mod complex;
     mod global;
     mod in_place;
     mod lines;
     mod matmul;
     mod mistakes;
+    mod moves;
+    mod numbers;
     mod operations;
     mod pipeline;
+    mod products;
     mod shared;
     mod shared_stores;
     mod softmax;

@@ -1,12 +1,9 @@
 //! Matrix product on tensor cores with `mma.sync`, for any sizes, sm_80 and later.
 
 use crate::{
-    ptx::{
-        BuildError, In, Kernel, Out, Target,
-        traits::{Accumulator, HalfPair},
-    },
+    ptx::{BuildError, In, Kernel, Out, Target, traits::HalfPair},
     tensor::TensorElement,
-    tiles::{Col, Row, Rt, St, row_major},
+    tiles::{Col, Product, Row, Rt, St, row_major},
 };
 
 /// `(a, b, d, m, n, k)`: A m×k, B k×n, D m×n, all row-major.
@@ -25,8 +22,7 @@ pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 /// If the target is older than sm_80.
 pub fn matmul<T>(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<T>>, BuildError>
 where
-    T: TensorElement<Word: HalfPair>,
-    f32: Accumulator<T::Word>,
+    T: TensorElement<Word: HalfPair> + Product<T, f32>,
 {
     let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
     let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);

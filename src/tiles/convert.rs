@@ -68,7 +68,7 @@ impl<T: TensorElement> Convert<T> for T {
 
 /// Converts words, as many at a time as fill whole words of both types.
 #[track_caller]
-fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
+pub(super) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     words: &[Val<'k, T::Word>],
 ) -> Vec<Val<'k, U::Word>> {
     let mut converted = Vec::with_capacity(words.len() * T::PER_WORD / U::PER_WORD);

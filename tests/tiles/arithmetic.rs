@@ -3,10 +3,10 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    ptx::traits::{Accumulator, HalfPair},
+    ptx::traits::HalfPair,
     run::Device,
     tensor::TensorElement,
-    tiles::RegisterLayout,
+    tiles::{Product, RegisterLayout},
 };
 
 use super::codes::Coded;
@@ -24,8 +24,7 @@ fn whole<T: Coded>(count: usize, seed: u32) -> (Vec<T>, Vec<f32>) {
 
 fn product<T, const M: usize, const N: usize, const D: usize>()
 where
-    T: Coded + TensorElement<Word: HalfPair>,
-    f32: Accumulator<T::Word>,
+    T: Coded + TensorElement<Word: HalfPair> + Product<T, f32>,
 {
     let (m, n, depth) = (16 * M, 16 * N, 16 * D);
     type Args<T> = (In<T>, In<T>, In<T>, Out<f32>, Out<f32>);

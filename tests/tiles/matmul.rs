@@ -3,9 +3,10 @@
 use warpwright::{
     kernels::{MatmulArgs, matmul, pitch_divisor},
     prelude::*,
-    ptx::traits::{Accumulator, HalfPair},
+    ptx::traits::HalfPair,
     run::{AnyDevice, Device},
     tensor::TensorElement,
+    tiles::Product,
 };
 
 use super::codes::Coded;
@@ -30,8 +31,7 @@ struct Problem<T> {
 
 impl<T> Problem<T>
 where
-    T: Coded + TensorElement<Word: HalfPair>,
-    f32: Accumulator<T::Word>,
+    T: Coded + TensorElement<Word: HalfPair> + Product<T, f32>,
 {
     fn new(m: u32, n: u32, k: u32, seed: u64) -> Self {
         let (a, b) = (normal((m * k) as usize, seed), normal((k * n) as usize, !seed));

@@ -5,7 +5,6 @@
 
 use super::{pack::HalfPair, product::Addition};
 use crate::ptx::{
-    body::RegId,
     kernel::Builder,
     operand::Operand,
     ptr::{Ptr, Readable, Shared, Writable},
@@ -120,6 +119,12 @@ impl<'k> Builder<'k> {
     /// Transposes an 8×8 matrix of 16-bit elements in the warp's registers.
     #[track_caller]
     pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {
+        self.transpose_matrix(matrix)
+    }
+
+    /// [`movmatrix`](Self::movmatrix) of any words of two elements.
+    #[track_caller]
+    pub(crate) fn transpose_matrix<W: Scalar>(self, matrix: Val<'k, W>) -> Val<'k, W> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
     }
 
@@ -159,17 +164,5 @@ impl<'k> Builder<'k> {
         let d: [Val<'k, C>; N] = std::array::from_fn(|_| Val::from_reg(self.fresh(C::CLASS), self));
         self.product(mnemonic!(shape, P, C), &d, a, b, &c, Addition::default());
         d
-    }
-
-    /// Emits `m16n8k16` on words in place: `c`, which the innermost loop must carry, is overwritten with `A·B + C`.
-    #[track_caller]
-    pub(crate) fn mma_m16n8k16_of_words<P: HalfPair, C: Accumulator<P>>(
-        self,
-        a: &[RegId],
-        b: &[RegId],
-        c: &[RegId],
-    ) {
-        self.check_carried(c);
-        self.product_of_words(mnemonic!("m16n8k16", P, C), false, [c, a, b, c]);
     }
 }

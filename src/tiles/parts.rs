@@ -1,0 +1,76 @@
+//! Parts of register tiles, and tiles made of parts, without moving registers.
+
+use super::{element::RegisterLayout, registers::Registers, rt::Rt};
+use crate::tensor::TensorElement;
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Returns a copy of the `H2`×`W2` subtiles that start at subtile (`row`, `col`).
+    ///
+    /// Rejected when the kernel is built if the part reaches past the tile's edge.
+    #[doc(alias = "subtile_inplace")]
+    #[must_use]
+    #[track_caller]
+    pub fn subtile<const H2: usize, const W2: usize>(&self, row: usize, col: usize) -> Rt<'k, T, H2, W2, L> {
+        let k = self.kernel();
+        let part = Rt::uninitialized(k);
+        let fits =
+            |start: usize, length: usize, extent| start.checked_add(length).is_some_and(|end| end <= extent);
+        if !fits(row, H2, H) || !fits(col, W2, W) {
+            k.refuse(format!("expected a part of {H}×{W} subtiles, found {H2}×{W2} at ({row}, {col})"));
+            return part;
+        }
+        for (i, j) in (0..H2).flat_map(|i| (0..W2).map(move |j| (i, j))) {
+            let from = self.subtile_registers(row + i, col + j);
+            let to: &Rt<T, H2, W2, L> = &part;
+            to.subtile_registers(i, j).iter().zip(from).for_each(|(&to, &from)| k.move_register(to, from));
+        }
+        part
+    }
+
+    /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. They own the registers of this one, so nothing moves.
+    /// Other numbers of rows than `N`·`P` = `H` do not compile.
+    #[must_use]
+    #[track_caller]
+    pub fn vsplit<const P: usize, const N: usize>(self) -> [Rt<'k, T, P, W, L>; N] {
+        const { assert!(N * P == H, "the parts must have as many rows of subtiles as the tile") }
+        std::array::from_fn(|part| {
+            let subtiles = (part * P..(part + 1) * P).flat_map(|i| (0..W).map(move |j| (i, j)));
+            let registers = subtiles.flat_map(|(i, j)| self.subtile_registers(i, j));
+            Rt::of_registers(self.kernel(), registers.copied().collect())
+        })
+    }
+
+    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right; otherwise like [`vsplit`](Self::vsplit).
+    #[must_use]
+    #[track_caller]
+    pub fn hsplit<const P: usize, const N: usize>(self) -> [Rt<'k, T, H, P, L>; N] {
+        const { assert!(N * P == W, "the parts must have as many columns of subtiles as the tile") }
+        std::array::from_fn(|part| {
+            let cols = part * P..(part + 1) * P;
+            let registers = (0..H).flat_map(|i| cols.clone().map(move |j| (i, j)));
+            let registers = registers.flat_map(|(i, j)| self.subtile_registers(i, j));
+            Rt::of_registers(self.kernel(), registers.copied().collect())
+        })
+    }
+
+    /// Returns the tile that consists of `N` tiles on top of one another, in the same registers. Other numbers of rows than
+    /// `N`·`P` = `H` do not compile.
+    #[must_use]
+    #[track_caller]
+    pub fn vconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, P, W, L>; N]) -> Self {
+        const { assert!(N > 0 && N * P == H, "the parts must have as many rows of subtiles as the tile") }
+        let registers = parts.iter().flat_map(|part| part.fragment.all_registers());
+        Self::of_registers(parts[0].kernel(), registers.copied().collect())
+    }
+
+    /// Returns the tile that consists of `N` tiles side by side, in the same registers. Other numbers of columns than
+    /// `N`·`P` = `W` do not compile.
+    #[must_use]
+    #[track_caller]
+    pub fn hconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, H, P, L>; N]) -> Self {
+        const { assert!(N > 0 && N * P == W, "the parts must have as many columns of subtiles as the tile") }
+        let rows = (0..H).flat_map(|i| parts.iter().map(move |part| (i, part)));
+        let registers = rows.flat_map(|(i, part)| (0..P).flat_map(move |j| part.subtile_registers(i, j)));
+        Self::of_registers(parts[0].kernel(), registers.copied().collect())
+    }
+}

@@ -1,0 +1,180 @@
+//! Transposition of register tiles, and changes of their layout.
+
+use std::panic::Location;
+
+use super::{
+    blocks::{Blocks, moved},
+    element::{Col, RegisterLayout, Row, register_layout},
+    exchange::Exchange,
+    registers::Registers,
+    rt::Rt,
+};
+use crate::{
+    atoms::{ElementWidth, TileLayout, rt_base},
+    layout::{IntTuple, Layout, TvLayout},
+    ptx::{B16, B32, B64, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32},
+    tensor::TensorElement,
+};
+
+/// An element type whose subtiles are square, 16×16: every type but those of 8 bits.
+#[diagnostic::on_unimplemented(
+    message = "subtiles of `{Self}` are not square",
+    note = "give the shape of the result of 8-bit tiles: `let t: Rt<_, 2, 1> = x.transpose();`"
+)]
+pub trait SquareSubtiles: TensorElement {}
+
+macro_rules! square {
+    ($($t:ty)*) => {$( impl SquareSubtiles for $t {} )*};
+}
+
+square! { u16 i16 B16 f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Returns the transposed matrix in the other layout, in the same registers: no instruction is emitted.
+    #[must_use]
+    #[track_caller]
+    pub fn into_transposed(self) -> Rt<'k, T, W, H, L::Transposed> {
+        let columns = (0..W).flat_map(|j| (0..H).map(move |i| (i, j)));
+        let registers = columns.flat_map(|(i, j)| self.subtile_registers(i, j)).copied().collect();
+        Rt::of_registers(self.kernel(), registers)
+    }
+}
+
+impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Returns the same matrix in the other layout: a `Row` tile as a [`Col`] tile and the reverse.
+    ///
+    /// All lanes of the warp must take part. A subtile takes 4 `movmatrix` for elements of 16 bits, 8 `shfl` for 32 bits, and 16 for 64
+    /// bits, each of which moves 32 bits per lane.
+    #[doc(alias = "movmatrix")]
+    #[must_use]
+    #[track_caller]
+    pub fn swap_layout(&self) -> Rt<'k, T, H, W, L::Transposed> {
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            Rt::of_registers(
+                k,
+                k.all_owned(|| if T::SIZE == 2 { self.matrices_transposed() } else { self.exchanged() }),
+            )
+        })
+    }
+
+    /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout).
+    #[doc(alias = "transpose_sep")]
+    #[must_use]
+    #[track_caller]
+    pub fn transpose(&self) -> Rt<'k, T, W, H, L> {
+        self.swap_layout().into_transposed()
+    }
+
+    /// Transposes each 8×8 matrix. Matrix k of a subtile is at rows 8(k mod 2), columns 8⌊k/2⌋ in the row layout.
+    #[track_caller]
+    fn matrices_transposed(&self) -> Vec<Val<'k, T::Word>> {
+        let k = self.kernel();
+        let in_order = |matrices: &[Val<'k, T::Word>]| [0, 2, 1, 3].map(|at| matrices[at]);
+        self.words().chunks(4).flat_map(in_order).map(|matrix| k.transpose_matrix(matrix)).collect()
+    }
+
+    /// Moves words between lanes.
+    #[track_caller]
+    fn exchanged(&self) -> Vec<Val<'k, T::Word>> {
+        let subtile = |layout| rt_base(layout, ElementWidth::of(T::SIZE));
+        let other = <L::Transposed as RegisterLayout>::LAYOUT;
+        let exchange = Exchange::plan(&subtile(L::LAYOUT), &subtile(other));
+        let words = self.words();
+        words
+            .chunks(Self::SUBTILE_REGISTERS)
+            .flat_map(|subtile| exchange.emit(self.kernel(), subtile))
+            .collect()
+    }
+}
+
+/// Returns layouts of a 32×32 block of 8-bit elements, from a row to a column tile.
+///
+/// With the bits rᵢ of the row and cᵢ of the column, the lane number is (c₂ c₃ r₀ r₁ r₂), lowest bit first, the byte (c₀ c₁) and
+/// the lowest bit of the register r₃; at the end, they are (r₂ r₃ c₀ c₁ c₂), (r₀ r₁) and c₃. Every step exchanges one bit of the
+/// lane number with one of the bits within two registers, so it sends one of these registers, and the last one, which also
+/// exchanges r₂ and c₂, both: 4 `shfl` for 2 registers.
+fn steps(from: TvLayout, to: TvLayout) -> [TvLayout; 4] {
+    let [r0, r1, r2, r3, r4, c0, c1, c2, c3, c4] = std::array::from_fn(|bit| 1i64 << bit);
+    let bits = |strides: [i64; 5]| IntTuple::from_iter(strides);
+    let step = |lanes: [i64; 5], values: [i64; 5]| {
+        let layout = Layout::new((bits([2; 5]), bits([2; 5])), (bits(lanes), bits(values)));
+        let tile = layout
+            .map_err(Into::into)
+            .and_then(|layout| TvLayout::new("8-bit step", (32, 32), layout)?.packed(4));
+        tile.expect("a permutation of the bits of the index")
+    };
+    let first = step([c2, c3, c0, r1, r2], [r3, c1, r0, c4, r4]);
+    let second = step([c2, c3, c0, c1, r2], [r0, r3, r1, c4, r4]);
+    [from, first, second, to]
+}
+
+/// The transpositions of 8-bit tiles, whose subtiles are 16×32 in the row layout and 32×16 in the column layout.
+macro_rules! bytes {
+    ($($t:ident)*) => {$(
+        impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Row> {
+            /// Returns the same matrix as a column tile: 32×32 elements are two subtiles above one another in the row layout, and two
+            /// side by side in the column layout. Other shapes do not compile.
+            ///
+            /// All lanes of the warp must take part. A subtile takes 8 `shfl`.
+            #[must_use]
+            #[track_caller]
+            pub fn swap_layout<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Col> {
+                const { assert!(H == 2 * H2 && W2 == 2 * W, "expected the same matrix: half the height in subtiles and twice the width") }
+                bytes_swapped(self)
+            }
+
+            /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout). Shapes
+            /// other than twice the width by half the height, in subtiles, do not compile.
+            #[must_use]
+            #[track_caller]
+            pub fn transpose<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Row> {
+                const { assert!(H == 2 * W2 && H2 == 2 * W, "expected the transposed matrix: twice the width by half the height in subtiles") }
+                bytes_swapped::<_, H, W, Row, W2, H2, Col>(self).into_transposed()
+            }
+        }
+
+        impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Col> {
+            /// Returns the same matrix as a row tile: the reverse of the method of row tiles.
+            #[must_use]
+            #[track_caller]
+            pub fn swap_layout<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Row> {
+                const { assert!(H2 == 2 * H && W == 2 * W2, "expected the same matrix: twice the height in subtiles and half the width") }
+                bytes_swapped(self)
+            }
+
+            /// Returns the transposed matrix in the same layout. Shapes other than half the width by twice the height, in subtiles, do
+            /// not compile.
+            #[must_use]
+            #[track_caller]
+            pub fn transpose<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Col> {
+                const { assert!(W2 == 2 * H && W == 2 * H2, "expected the transposed matrix: half the width by twice the height in subtiles") }
+                bytes_swapped::<_, H, W, Col, W2, H2, Row>(self).into_transposed()
+            }
+        }
+    )*};
+}
+
+bytes! { u8 i8 e4m3 e5m2 }
+
+/// Moves 32×32 elements at a time to the other layout.
+#[track_caller]
+fn bytes_swapped<'k, T, const H: usize, const W: usize, L, const H2: usize, const W2: usize, L2>(
+    tile: &Rt<'k, T, H, W, L>,
+) -> Rt<'k, T, H2, W2, L2>
+where
+    T: TensorElement,
+    L: RegisterLayout,
+    L2: RegisterLayout,
+{
+    let (row, col) = ([2, 1], [1, 2]);
+    // A column tile has the registers of a row tile of the transposed matrix, and so have the two results.
+    let (from, to) = if L::LAYOUT == TileLayout::Row { (row, col) } else { (col, row) };
+    let layouts = steps(register_layout::<T, Row>(2, 1), register_layout::<T, Col>(1, 2));
+    let registers = Rt::<T, 1, 1, L>::SUBTILE_REGISTERS;
+    let blocks = [Blocks { of: from, width: W, registers }, Blocks { of: to, width: W2, registers }];
+    let k = tile.kernel();
+    k.located(Location::caller(), || {
+        Rt::of_registers(k, k.all_owned(|| moved(k, &tile.words(), blocks, &layouts)))
+    })
+}

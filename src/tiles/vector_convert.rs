@@ -1,0 +1,29 @@
+//! Conversion of register vectors between layouts.
+
+use std::panic::Location;
+
+use super::{exchange::Exchange, registers::Registers, vector::Rv, vector_layout::VectorLayout};
+use crate::tensor::TensorElement;
+
+impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Returns the same elements in another vector layout: a vector of a tile's rows for a tile's columns, or one loaded as
+    /// [`Naive`](super::Naive) for a tile.
+    ///
+    /// All lanes of the warp must take part. A lane receives each register of the result at most once: per 16 elements of 32 bits, at
+    /// most 4 `shfl` to [`Aligned`](super::Aligned), 2 to [`Orthogonal`](super::Orthogonal), and ½ to `Naive` for lengths that are
+    /// multiples of 64. Two 16-bit elements of a register that have the same owner share one. Nothing is emitted if the layouts are
+    /// the same.
+    #[doc(alias = "copy")]
+    #[must_use]
+    #[track_caller]
+    pub fn to_layout<V2: VectorLayout>(self) -> Rv<'k, T, N, V2> {
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let exchange = Exchange::plan(&Self::layout(), &Rv::<T, N, V2>::layout());
+            if exchange.is_identity() {
+                return Rv::of_registers(k, self.fragment().all_registers().to_vec());
+            }
+            Rv::of_registers(k, k.all_owned(|| exchange.emit(k, &self.words())))
+        })
+    }
+}

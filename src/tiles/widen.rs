@@ -1,0 +1,103 @@
+//! Conversions between 8-bit elements and wider ones, whose subtiles have other shapes.
+
+use std::panic::Location;
+
+use super::{
+    blocks::{Blocks, moved},
+    convert::through_f32,
+    element::{RegisterLayout, register_layout},
+    registers::Registers,
+    rt::Rt,
+};
+use crate::{
+    atoms::TileLayout,
+    layout::TvLayout,
+    tensor::{ConvertibleElement, TensorElement},
+};
+
+/// The layouts of the 8-bit elements of one 8-bit subtile: their own, and that of two subtiles of a wider type `U`, in which a
+/// conversion leaves every element in its lane.
+struct Shapes {
+    blocks: [Blocks; 2],
+    layouts: [TvLayout; 2],
+}
+
+impl Shapes {
+    /// Returns the layouts for 8-bit tiles of width `narrow` in subtiles, and tiles of `U` of width `wide`.
+    fn new<T: TensorElement, U: TensorElement, L: RegisterLayout>(narrow: usize, wide: usize) -> Self {
+        let [height, width] = if L::LAYOUT == TileLayout::Row { [1, 2] } else { [2, 1] };
+        let per_word = T::PER_WORD;
+        let registers = Rt::<T, 1, 1, L>::SUBTILE_REGISTERS;
+        let in_wide = register_layout::<U, L>(height, width).packed(per_word as u32);
+        Self {
+            blocks: [
+                Blocks { of: [1, 1], width: narrow, registers },
+                Blocks { of: [height, width], width: wide, registers: registers / 2 },
+            ],
+            layouts: [
+                register_layout::<T, L>(1, 1),
+                in_wide.expect("a lane owns eight elements of a subtile"),
+            ],
+        }
+    }
+
+    fn reversed(self) -> Self {
+        let ([narrow, wide], [own, other]) = (self.blocks, self.layouts);
+        Self { blocks: [wide, narrow], layouts: [other, own] }
+    }
+}
+
+impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Converts 8-bit elements to a type `U` of 16 bits or more; the tile of `U` has twice the width in subtiles, in the column
+    /// layout twice the height: `let x: Rt<bf16, 1, 4> = q.widen();` for a `Rt<e4m3, 1, 2>`. Other shapes do not compile.
+    ///
+    /// All lanes of the warp must take part. A subtile takes 4 `shfl` within the quads, before the conversion.
+    #[doc(alias = "copy")]
+    #[must_use]
+    #[track_caller]
+    pub fn widen<U: ConvertibleElement, const H2: usize, const W2: usize>(&self) -> Rt<'k, U, H2, W2, L> {
+        const {
+            assert!(T::SIZE == 1 && U::SIZE > 1, "`widen` converts 8-bit elements to wider ones");
+            assert_same_matrix::<T, U, H, W, H2, W2, L>();
+        }
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let Shapes { blocks, layouts } = Shapes::new::<T, U, L>(W, W2);
+            let moved = moved(k, &self.words(), blocks, &layouts);
+            Rt::of_registers(k, k.all_owned(|| through_f32::<T, U>(&moved)))
+        })
+    }
+
+    /// Converts elements of 16 bits or more to an 8-bit type `U`, rounded to nearest even and saturated; the reverse of
+    /// [`widen`](Self::widen). All lanes of the warp must take part. A subtile of `U` takes 4 `shfl` after the conversion.
+    #[doc(alias = "copy")]
+    #[must_use]
+    #[track_caller]
+    pub fn narrow<U: ConvertibleElement, const H2: usize, const W2: usize>(&self) -> Rt<'k, U, H2, W2, L> {
+        const {
+            assert!(T::SIZE > 1 && U::SIZE == 1, "`narrow` converts to 8-bit elements from wider ones");
+            assert_same_matrix::<T, U, H, W, H2, W2, L>();
+        }
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let Shapes { blocks, layouts } = Shapes::new::<U, T, L>(W2, W).reversed();
+            let converted = through_f32::<T, U>(&self.words());
+            Rt::of_registers(k, k.all_owned(|| moved(k, &converted, blocks, &layouts)))
+        })
+    }
+}
+
+/// Asserts that two tiles have as many rows and columns.
+const fn assert_same_matrix<T, U, const H: usize, const W: usize, const H2: usize, const W2: usize, L>()
+where
+    T: TensorElement,
+    U: TensorElement,
+    L: RegisterLayout,
+{
+    let (rows, cols) = (Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS);
+    let is_same = rows == Rt::<U, H2, W2, L>::ROWS && cols == Rt::<U, H2, W2, L>::COLS;
+    assert!(
+        is_same,
+        "both tiles must have the same number of rows and columns; 8-bit subtiles are 16×32, or 32×16 in the column layout"
+    );
+}

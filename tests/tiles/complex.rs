@@ -1,0 +1,148 @@
+//! Complex tiles.
+
+use pretty_assertions::assert_eq;
+use warpwright::{
+    prelude::*,
+    run::Device,
+    tensor::FloatElement,
+    tiles::{Cgl, Crt, Product},
+};
+
+use super::numbers::{Numeral, Random};
+use crate::devices::everywhere;
+
+/// Whole complex numbers, small enough that every sum of the tests is exact.
+fn whole<T: Numeral>(count: usize, seed: u64) -> [Vec<T>; 2] {
+    let mut random = Random(seed);
+    [(); 2].map(|()| (0..count).map(|_| T::small(&mut random)).collect())
+}
+
+/// The complex numbers of two parts.
+fn pairs<T: Numeral>([re, im]: &[Vec<T>; 2]) -> Vec<[f64; 2]> {
+    re.iter().zip(im).map(|(re, im)| [re.number(), im.number()]).collect()
+}
+
+fn product([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
+    [a * c - b * d, a * d + b * c]
+}
+
+fn sum([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
+    [a + c, b + d]
+}
+
+type Args<T, C> = (In<T>, In<T>, In<T>, In<T>, Out<C>, Out<C>);
+
+/// An operand as it is, or transposed in the same registers.
+macro_rules! operand {
+    (row, $t:ty, $h:literal, $w:literal, $load:expr) => {{
+        let tile: Crt<'_, $t, $h, $w, Row> = $load;
+        tile
+    }};
+    (col, $t:ty, $h:literal, $w:literal, $load:expr) => {{
+        let tile: Crt<'_, $t, $h, $w, Col> = $load;
+        tile
+    }};
+    (transposed_row, $t:ty, $h:literal, $w:literal, $load:expr) => {{
+        let tile: Crt<'_, $t, $h, $w, Row> = $load;
+        tile.into_transposed()
+    }};
+    (transposed_col, $t:ty, $h:literal, $w:literal, $load:expr) => {{
+        let tile: Crt<'_, $t, $h, $w, Col> = $load;
+        tile.into_transposed()
+    }};
+}
+
+/// (2 + i) + A·B for A of 2×2 and B of 2×1 subtiles, in two blocks: with operands in every layout, from the same matrices.
+macro_rules! products {
+    ($($test:ident: $t:ty => $c:ty, $method:ident, $a:ident, $b:ident;)*) => {$(
+        #[test]
+        fn $test() {
+            let (m, n, depth) = (32, 16, 32);
+            let kernel = Kernel::<Args<$t, $c>>::build("complex", Target::SM_80, |k, (are, aim, bre, bim, dre, dim)| {
+                k.block([32]);
+                k.grid([2]);
+                let (of_a, of_b, of_d) = (row_major(2 * m, depth), row_major(2 * depth, n), row_major(2 * m, n));
+                let a = Cgl { re: k.global(are, of_a), im: k.global(aim, of_a) };
+                let b = Cgl { re: k.global(bre, of_b), im: k.global(bim, of_b) };
+                let d = Cgl { re: k.global(dre, of_d), im: k.global(dim, of_d) };
+                let block = k.ctaid_x();
+                let a = operand!($a, $t, 2, 2, a.tile(block, 0).load());
+                let b = operand!($b, $t, 2, 1, b.tile(block, 0).load());
+                let one = <$c as Numeral>::of;
+                let sum = Crt::<$c, 2, 1>::filled(k, one(2.0), one(1.0)).$method(&a, &b);
+                d.tile(block, 0).store(&sum);
+            })
+            .unwrap();
+            check::<$t, $c>(&kernel, [m as usize, n as usize, depth as usize]);
+        }
+    )*};
+}
+
+fn check<T, C>(kernel: &Kernel<Args<T, C>>, [m, n, depth]: [usize; 3])
+where
+    T: Numeral + Product<T, C> + FloatElement,
+    C: Numeral,
+{
+    crate::assemble::kernel(kernel);
+    let (a, b) = (whole::<T>(2 * m * depth, 1), whole::<T>(2 * depth * n, 2));
+    let found = everywhere(|device| {
+        let [are, aim] = a.each_ref().map(|part| device.upload(part).unwrap());
+        let [bre, bim] = b.each_ref().map(|part| device.upload(part).unwrap());
+        let mut dre = device.output::<C>(2 * m * n).unwrap();
+        let mut dim = device.output::<C>(2 * m * n).unwrap();
+        device.launch(kernel, (&are, &aim, &bre, &bim, &mut dre, &mut dim)).unwrap();
+        pairs(&[device.download(&dre).unwrap(), device.download(&dim).unwrap()])
+    });
+    let (a, b) = (pairs(&a), pairs(&b));
+    let element = |at: usize| {
+        let (row, col, block) = (at / n, at % n, at / (m * n));
+        let terms = (0..depth).map(|k| product(a[row * depth + k], b[(block * depth + k) * n + col]));
+        terms.fold([2.0, 1.0], sum)
+    };
+    assert_eq!(found, (0..2 * m * n).map(element).collect::<Vec<_>>());
+}
+
+products! {
+    bf16_ab:   bf16 => f32, mma_ab,   row,            col;
+    bf16_abt:  bf16 => f32, mma_abt,  row,            transposed_col;
+    bf16_atb:  bf16 => f32, mma_atb,  transposed_row, col;
+    bf16_atbt: bf16 => f32, mma_atbt, transposed_row, transposed_col;
+    f16_in_f16: f16 => f16, mma_ab,   row,            col;
+    tf32_ab:   tf32 => f32, mma_ab,   row,            col;
+    tf32_atbt: tf32 => f32, mma_atbt, transposed_row, transposed_col;
+}
+
+/// Elementwise operations, transposition and conversion: conj(x + y)·(x − y)·2, transposed.
+#[test]
+fn elementwise() {
+    type Args = (In<f32>, In<f32>, In<f32>, In<f32>, Out<f32>, Out<f32>);
+    let kernel = Kernel::<Args>::build("complex", Target::SM_80, |k, (xre, xim, yre, yim, zre, zim)| {
+        k.block([32]);
+        k.grid([1]);
+        let shape = row_major(32, 16);
+        let x = Cgl { re: k.global(xre, shape), im: k.global(xim, shape) };
+        let y = Cgl { re: k.global(yre, shape), im: k.global(yim, shape) };
+        let z = Cgl { re: k.global(zre, row_major(16, 32)), im: k.global(zim, row_major(16, 32)) };
+        let x: Crt<f32, 2, 1> = x.tile(0, 0).load();
+        let y: Crt<f32, 2, 1> = y.tile(0, 0).load();
+        let product = &(&x + &y).conj() * &(&x - &y);
+        z.tile(0, 0).store(&product.scale(2.0).transpose());
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let (x, y) = (whole::<f32>(512, 3), whole::<f32>(512, 4));
+    let found = everywhere(|device| {
+        let [xre, xim] = x.each_ref().map(|part| device.upload(part).unwrap());
+        let [yre, yim] = y.each_ref().map(|part| device.upload(part).unwrap());
+        let (mut zre, mut zim) = (device.output::<f32>(512).unwrap(), device.output::<f32>(512).unwrap());
+        device.launch(&kernel, (&xre, &xim, &yre, &yim, &mut zre, &mut zim)).unwrap();
+        pairs(&[device.download(&zre).unwrap(), device.download(&zim).unwrap()])
+    });
+    let (x, y) = (pairs(&x), pairs(&y));
+    let element = |at: usize| {
+        let ([a, b], [c, d]) = (x[at % 32 * 16 + at / 32], y[at % 32 * 16 + at / 32]);
+        product([a + c, -b - d], [a - c, b - d]).map(|part| 2.0 * part)
+    };
+    // −0 and 0 are equal.
+    assert_eq!(found, (0..512).map(element).collect::<Vec<_>>());
+}

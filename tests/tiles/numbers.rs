@@ -1,0 +1,91 @@
+//! Element types as numbers of the host.
+
+use warpwright::{
+    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    tensor::TensorElement,
+};
+
+/// A multiplicative generator with a full period.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+}
+
+/// An element type as numbers.
+pub(super) trait Numeral: TensorElement {
+    /// The nearest element of the type to a number.
+    fn of(number: f64) -> Self;
+    /// The number, exactly.
+    fn number(self) -> f64;
+    /// A number of the type's range that is not special: from the normal distribution, roughly, or any integer.
+    fn random(random: &mut Random) -> Self {
+        let sum: f64 = (0..6).map(|_| (random.next() % 2001) as f64 / 1000.0 - 1.0).sum();
+        Self::of(sum)
+    }
+    /// A small whole number, negative if the type has any.
+    fn small(random: &mut Random) -> Self {
+        Self::of((random.next() % 7) as f64 - 3.0)
+    }
+}
+
+macro_rules! numerals {
+    ($($type:ty: $of:expr, $number:expr;)*) => {$(
+        impl Numeral for $type {
+            fn of(number: f64) -> Self {
+                let of: fn(f64) -> $type = $of;
+                of(number)
+            }
+
+            fn number(self) -> f64 {
+                let number: fn($type) -> f64 = $number;
+                number(self)
+            }
+        }
+    )*};
+}
+
+numerals! {
+    bf16: bf16::from_f64, bf16::to_f64;
+    f16:  f16::from_f64,  f16::to_f64;
+    f32:  |x| x as f32,   f64::from;
+    f64:  |x| x,          |x| x;
+    tf32: |x| tf32::from_f32(x as f32), |x| x.to_f32().into();
+    e4m3: |x| e4m3::from_f32(x as f32), |x| x.to_f32().into();
+    e5m2: |x| e5m2::from_f32(x as f32), |x| x.to_f32().into();
+    i32:  |x| x as i32,   f64::from;
+    u32:  |x| x as u32,   f64::from;
+    i16:  |x| x as i16,   f64::from;
+    u16:  |x| x as u16,   f64::from;
+    u64:  |x| x as u64,   |x| x as f64;
+}
+
+impl Numeral for i8 {
+    fn of(number: f64) -> Self {
+        number as i8
+    }
+    fn number(self) -> f64 {
+        self.into()
+    }
+    fn random(random: &mut Random) -> Self {
+        random.next() as i8
+    }
+}
+
+impl Numeral for u8 {
+    fn of(number: f64) -> Self {
+        number as u8
+    }
+    fn number(self) -> f64 {
+        self.into()
+    }
+    fn random(random: &mut Random) -> Self {
+        random.next() as u8
+    }
+    fn small(random: &mut Random) -> Self {
+        Self::of((random.next() % 7) as f64)
+    }
+}
