@@ -16,7 +16,7 @@ use super::{
 /// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost, whose elements are adjacent.
 ///
 /// [`of`](Self::of) makes it an argument for a [`TensorMap`] parameter; the launch checks that the tensor is in the buffer, and encodes
-/// the map.
+/// the map. It is an argument of a [`Device`](super::Device), not of a kernel loaded for an application's own streams.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};

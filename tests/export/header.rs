@@ -20,6 +20,7 @@ fn export_all(dir: &Path) -> Vec<String> {
         Export::kernel(&kernels::gridless()),
         Export::kernel(&kernels::clustered()),
         Export::kernel(&kernels::views()).with_source(),
+        Export::kernel(&kernels::mapped()),
         module,
     ];
     exports

@@ -3,7 +3,7 @@
 
 use warpwright::{
     prelude::*,
-    ptx::{Dim, Module, Variable},
+    ptx::{Dim, Hints, Module, TensorMap, Variable},
 };
 
 /// A grid of three extents, an assumption, dynamic shared memory.
@@ -74,6 +74,19 @@ pub(super) fn views() -> Kernel<Views> {
         k.tensor(y, [m * n], [2.into()]);
         k.tensor(z, [m, 4.into()], [8.into(), 1.into()]);
         k.tensor(z, [n], [1.into()]);
+    })
+    .expect("it builds")
+}
+
+type Mapped = (TensorMap<In<bf16>>, Out<u32>, TensorMap<InOut<f32>>, u32);
+
+/// Tensor maps beside a buffer and a number.
+pub(super) fn mapped() -> Kernel<Mapped> {
+    Kernel::<Mapped>::build("mapped(tiles, y, sums, n)", Target::SM_90, |k, (tiles, _, sums, _)| {
+        k.block([32]);
+        k.grid([Dim::Const(1)]);
+        tiles.prefetch_descriptor();
+        sums.prefetch([0, 0], Hints::default());
     })
     .expect("it builds")
 }
