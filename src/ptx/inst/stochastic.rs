@@ -18,7 +18,9 @@ impl<'k> Builder<'k> {
         high: impl Into<Val<'k, f32>>,
         random: impl Into<Val<'k, u32>>,
     ) -> Val<'k, P> {
-        let operands = [high.into().operand(self), low.into().operand(self), random.into().operand(self)];
+        // ptxas accepts no immediate as random bits.
+        let random = Operand::Reg(random.into().in_register(self));
+        let operands = [high.into().operand(self), low.into().operand(self), random];
         self.result(format_args!("cvt.rs.{}.f32", P::PTX), &operands)
     }
 
@@ -37,7 +39,7 @@ impl<'k> Builder<'k> {
         numbers.reverse();
         self.result(
             format_args!("cvt.rs.satfinite.{}x4.f32", T::PTX),
-            &[Operand::Vector(&numbers), random.into().operand(self)],
+            &[Operand::Vector(&numbers), Operand::Reg(random.into().in_register(self))],
         )
     }
 }
