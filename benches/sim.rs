@@ -17,7 +17,8 @@ use warpwright::{
 fn parse(criterion: &mut Criterion) {
     let kernel = matmul::<bf16>(Target::SM_80, 8).expect("the kernel is right").ptx();
     let (head, body) = kernel.split_once(".visible").expect("a kernel");
-    let kernels = |n: u32| (0..n).map(|i| format!(".visible{}", body.replace("matmul", &format!("k{i}"))));
+    let kernels =
+        |n: u32| (0..n).map(|i| format!(".visible{}", body.replace(".entry ", &format!(".entry k{i}_"))));
     let module: String = std::iter::once(head.to_string()).chain(kernels(50)).collect();
     let calls: String = (1..2000).rev().fold(String::new(), |text, i| {
         let call = if i < 1999 { format!("call.uni f{};", i + 1) } else { String::new() };

@@ -6,6 +6,7 @@ pub(crate) mod global;
 pub(crate) mod place;
 pub(crate) mod products;
 pub(crate) mod races;
+pub(crate) mod record;
 pub(crate) mod undefined;
 pub(crate) mod visits;
 pub(crate) mod volatile;

@@ -232,6 +232,16 @@ impl Cx<'_> {
         self.check_global_store(access, all, access.size(), m, value)
     }
 
+    /// Some bytes become a block of the device heap: who accessed them before does not matter.
+    pub(crate) fn before_heap_block(&mut self, address: u64, bytes: u64) {
+        if let Some(global) = &self.machine.global {
+            global.forget(address, bytes);
+        }
+        if let Some(threads) = &mut self.threads {
+            threads.forget(address, bytes);
+        }
+    }
+
     /// Lanes of a warp load from local memory.
     pub(crate) fn before_local_load(
         &mut self,
@@ -312,8 +322,12 @@ impl Cx<'_> {
         }
         let written = bytes * u64::from(m.count_ones());
         self.count_bytes(|moved| moved.shared_written += written);
-        for lane in lanes(reading) {
-            self.check_global(from, u64::from(sizes[lane]), 1 << lane, Manner::Read, &|_, _| 0)?;
+        let mut left = reading;
+        while left != 0 {
+            let size = sizes[left.trailing_zeros() as usize];
+            let alike = lanes(left).filter(|&lane| sizes[lane] == size).fold(0, |m, lane| m | 1 << lane);
+            self.check_global(from, size.into(), alike, Manner::Read, &|_, _| 0)?;
+            left &= !alike;
         }
         Ok(())
     }

@@ -1,21 +1,23 @@
-//! What a checked run asks of every access to global memory.
+//! What a checked run asks of every access to global memory: among the threads of a cluster, and among clusters.
 
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::memory::Memory;
 use crate::machine::{Cx, Machine};
 use crate::program::code::{Access, Addr, Code, Memory as MemoryOp, Op};
 use crate::program::module::Module;
-use crate::report::fault::{Fault, Outcome};
+use crate::report::fault::{Elsewhere, Fault, Outcome, Where};
 use crate::report::{Finding, FindingKind};
 use crate::shadow::global::order::Reads;
-use crate::shadow::global::{Accessor, Manner};
+use crate::shadow::global::{Accessor, Manner, Other, Thread};
 
-/// What a race is called.
-fn message(address: u64, memory: &Memory, writes: bool) -> String {
-    let place = memory.describe(address);
-    let what =
-        if writes { "a block writes what another accesses" } else { "a block reads what another writes" };
-    format!("global memory race: {what} with nothing to order them, at {place}")
+/// The message of a race, of which `what` names the sides.
+fn message(address: u64, memory: &Memory, what: &str) -> String {
+    format!("global memory race: {what} with nothing to order them, at {}", memory.describe(address))
+}
+
+/// The sides of a race between blocks.
+fn between_blocks(writes: bool) -> &'static str {
+    if writes { "a block writes what another accesses" } else { "a block reads what another writes" }
 }
 
 /// The races between blocks that run side by side.
@@ -23,7 +25,7 @@ pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Ve
     let Some(global) = machine.global.as_ref().filter(|global| global.order.is_none()) else { return vec![] };
     let finding = |(address, one, other, writes): (u64, Accessor, Accessor, bool)| Finding {
         kind: FindingKind::GlobalRace,
-        message: message(address, machine.memory, writes),
+        message: message(address, machine.memory, between_blocks(writes)),
         site: machine.site_of(module, one.place()),
         other: Some(machine.site_of(module, other.place())),
         notes: vec![],
@@ -44,6 +46,10 @@ impl Cx<'_> {
         bytes: u64,
         m: u32,
     ) -> Outcome<()> {
+        // A strong load races with no thread of the cluster.
+        if !access.strong {
+            self.check_threads(all, bytes, m, Manner::Read, |_, _| 0)?;
+        }
         if self.machine.global.is_none() {
             return Ok(());
         }
@@ -56,7 +62,7 @@ impl Cx<'_> {
             }
             return Ok(());
         }
-        self.check_global(all, bytes, m, Manner::Read, &|_, _| 0)
+        self.check_clusters(all, bytes, m, Manner::Read, &|_, _| 0)
     }
 
     /// A store of `bytes` bytes by each lane of `m`; `value` gives the word from a byte of a lane's value on.
@@ -69,11 +75,13 @@ impl Cx<'_> {
         m: u32,
         value: impl Fn(usize, u64) -> u32,
     ) -> Outcome<()> {
+        let manner = if access.strong { Manner::Strong } else { Manner::Write };
+        self.check_threads(all, bytes, m, manner, &value)?;
         if self.machine.global.is_none() {
             return Ok(());
         }
         if !access.meets_blocks {
-            return self.check_global(all, bytes, m, Manner::Write, &value);
+            return self.check_clusters(all, bytes, m, Manner::Write, &value);
         }
         if let Some(mut order) = self.order() {
             let release = access.synchronizes;
@@ -81,7 +89,7 @@ impl Cx<'_> {
                 order.strong(self.unit, self.inside(), all[lane], Reads::No, true, release);
             });
         }
-        self.check_global(all, bytes, m, Manner::Strong, &value)
+        self.check_clusters(all, bytes, m, Manner::Strong, &value)
     }
 
     /// Atomics of the lanes of `m`.
@@ -93,11 +101,12 @@ impl Cx<'_> {
         read: bool,
     ) -> Outcome<()> {
         let bytes = access.size();
+        self.check_threads(all, bytes, m, Manner::Atomic, |_, _| 0)?;
         if !access.meets_blocks {
-            return self.check_global(all, bytes, m, Manner::Narrow, &|_, _| 0);
+            return self.check_clusters(all, bytes, m, Manner::Narrow, &|_, _| 0);
         }
         let (Some(global), Some(mut order)) = (&self.machine.global, self.order()) else {
-            return self.check_global(all, bytes, m, Manner::Atomic, &|_, _| 0);
+            return self.check_clusters(all, bytes, m, Manner::Atomic, &|_, _| 0);
         };
         let (who, inside) = (Accessor::new(self.unit, self.pc, self.warp), self.inside());
         let reads = if read { Reads::Yes } else { Reads::No };
@@ -118,7 +127,64 @@ impl Cx<'_> {
         bytes: u64,
         m: u32,
         manner: Manner,
-        value: &dyn Fn(usize, u64) -> u32,
+        value: Value<'_>,
+    ) -> Outcome<()> {
+        self.check_threads(all, bytes, m, manner, value)?;
+        self.check_clusters(all, bytes, m, manner, value)
+    }
+
+    /// What the threads of the cluster accessed before.
+    #[inline]
+    fn check_threads(
+        &mut self,
+        all: &Lanes64,
+        bytes: u64,
+        m: u32,
+        manner: Manner,
+        value: impl Fn(usize, u64) -> u32,
+    ) -> Outcome<()> {
+        let Some(threads) = &mut self.threads else { return Ok(()) };
+        let (clocks, thread) = (&self.races.clocks, Thread { warp: self.warp, pc: self.pc });
+        let found = match manner {
+            Manner::Read => threads.read(clocks, all, bytes, m, thread),
+            _ => threads.write(clocks, all, bytes, m, thread, manner, value),
+        };
+        match found {
+            None => Ok(()),
+            Some((lane, other)) => self.thread_race(all[lane], lane, other, manner),
+        }
+    }
+
+    /// A race of a lane with another thread of the cluster.
+    #[cold]
+    fn thread_race(&mut self, address: u64, lane: usize, other: Other, manner: Manner) -> Outcome<()> {
+        if !self.is_news(FindingKind::GlobalRace, Some(other.pc)) {
+            return Ok(());
+        }
+        let group = if self.block_of(other.warp) == self.at { "block" } else { "cluster" };
+        let what = match manner {
+            Manner::Read => format!("a thread reads what another of its {group} writes"),
+            _ => format!("a thread writes what another of its {group} accesses"),
+        };
+        let mut fault =
+            Fault::at(FindingKind::GlobalRace, lane, message(address, self.machine.memory, &what));
+        match other {
+            Other { warp, lane: Some(lane), pc } => fault.other = Some(Where { warp, lane, pc }),
+            Other { warp, lane: None, pc } => {
+                fault.elsewhere = Some(Elsewhere { cluster: self.unit, warp, pc });
+            }
+        }
+        self.note(fault)
+    }
+
+    /// What clusters accessed before.
+    fn check_clusters(
+        &mut self,
+        all: &Lanes64,
+        bytes: u64,
+        m: u32,
+        manner: Manner,
+        value: Value<'_>,
     ) -> Outcome<()> {
         let Some(global) = &self.machine.global else { return Ok(()) };
         let who = Accessor::new(self.unit, self.pc, self.warp);
@@ -152,7 +218,7 @@ impl Cx<'_> {
         if manner == Manner::Read && is_update(self.machine.code, other.pc()) && self.is_seed() {
             return Ok(());
         }
-        let message = message(all[lane], self.machine.memory, manner != Manner::Read);
+        let message = message(all[lane], self.machine.memory, between_blocks(manner != Manner::Read));
         let mut fault = Fault::at(FindingKind::GlobalRace, lane, message);
         fault.elsewhere = Some(other.place());
         self.note(fault)

@@ -63,8 +63,8 @@ fn malloc(cx: &mut Cx<'_>, bytes: u64) -> u64 {
     let machine = cx.machine;
     let line = machine.code.meta[cx.pc as usize].line;
     let block = machine.memory.heap().and_then(|heap| heap.allocate(bytes, line));
-    if let (Some(start), Some(global)) = (block, &machine.global) {
-        global.forget(start, bytes);
+    if let Some(start) = block {
+        cx.before_heap_block(start, bytes);
     }
     cx.events += 1;
     block.unwrap_or(0)

@@ -21,7 +21,7 @@ use crate::report::{Checks, FindingKind};
 use crate::report::{Counts, Site};
 use crate::shadow::clocks::Clocks;
 use crate::shadow::counted::CountedCopies;
-use crate::shadow::global::{GlobalRaces, Inside, Order, OwnWrites};
+use crate::shadow::global::{GlobalRaces, Inside, Order, OwnWrites, ThreadRaces};
 use crate::shadow::races::Races;
 use crate::shadow::visits::End;
 use crate::shadow::volatile::VolatileReads;
@@ -286,6 +286,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) warp: usize,
     pub(crate) pc: u32,
     pub(crate) races: Races,
+    /// Accesses to global memory by the cluster's threads; absent if they are not checked.
+    pub(crate) threads: Option<Box<ThreadRaces>>,
     pub(crate) volatile_reads: VolatileReads,
     pub(crate) counted: CountedCopies,
     pub(crate) mbarriers: HashMap<(usize, usize), Passing>,

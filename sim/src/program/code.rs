@@ -330,6 +330,8 @@ pub(crate) struct Code {
     pub(crate) param_bytes: u32,
     /// Blocks talk to each other through global memory, so they take turns in a fixed order.
     pub(crate) communicates: bool,
+    /// Some instruction may write global memory in a way that is not atomic: without one, threads cannot race there.
+    pub(crate) writes_global: bool,
     /// `malloc` or `free` may be called.
     pub(crate) uses_heap: bool,
     /// The registers that each instruction writes, then reads; and what registers are called.

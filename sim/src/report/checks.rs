@@ -18,7 +18,8 @@ bitflags::bitflags! {
         const SHARED_RACES = 1 << 5;
         /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes.
         const PROXY_FENCES = 1 << 6;
-        /// Unordered accesses to global memory by different blocks, at least one of them a write.
+        /// Unordered accesses to global memory by different blocks, at least one of them a write; together with `SHARED_RACES`, also
+        /// by different threads of a block or cluster.
         const GLOBAL_RACES = 1 << 7;
         /// Uses of values loaded from local memory that the thread has not written, and of values derived from them.
         const UNINITIALIZED_LOCAL = 1 << 8;

@@ -94,7 +94,7 @@ kinds! {
     TensorCoordinateMisaligned = "tensor_coordinate_misaligned", Checks::empty();
     /// A matrix descriptor or tensor map that no instruction accepts.
     InvalidDescriptor = "invalid_descriptor", Checks::empty();
-    /// Unordered accesses to global memory by two blocks, at least one of them a write.
+    /// Unordered accesses to global memory by two blocks or by two threads of a block, at least one of them a write.
     GlobalRace = "global_race", Checks::GLOBAL_RACES;
     /// A use of a value loaded from local memory that the thread has not written, or of a value derived from it. The other
     /// location is the load.

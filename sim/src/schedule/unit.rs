@@ -89,6 +89,7 @@ impl<'a> Unit<'a> {
             warp: 0,
             pc: 0,
             races: Races::default(),
+            threads: None,
             volatile_reads: VolatileReads::default(),
             counted: CountedCopies::default(),
             mbarriers: HashMap::new(),
@@ -137,6 +138,11 @@ impl<'a> Unit<'a> {
             let products = machine.code.product_registers > 0;
             let shape = (size as usize, warps as usize);
             self.cx.races.start(shape, machine.shared_bytes as usize, unit, products);
+        }
+        let races = machine.checks.contains(Checks::SHARED_RACES | Checks::GLOBAL_RACES);
+        if races && machine.code.writes_global && size * machine.threads() > 1 {
+            let threads = self.cx.threads.get_or_insert_default();
+            threads.start(machine.code, self.cx.races.clocks.now());
         }
         self.cx.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);

@@ -6,10 +6,13 @@
 //! race, unless all write one value and read only what they wrote themselves; that is looked at when the launch has ended
 //! ([`side_by_side`]). Clusters that communicate take turns, and cells hold the last plain and the last strong writer and the last
 //! reader, which [`Order`] knows to be ordered before the next access or not.
+//!
+//! The threads of one cluster are kept apart by [`ThreadRaces`].
 
 pub(crate) mod order;
 mod own_writes;
 mod side_by_side;
+mod threads;
 
 use crate::program::spaces::REGION_BITS;
 use crate::report::fault::Elsewhere;
@@ -18,13 +21,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::lanes::{Lanes64, lanes};
+use crate::lanes::{FULL, Lanes64, lanes};
 use crate::program::code::Code;
 use crate::shadow::clocks::Clocks;
 
 pub(crate) use crate::shadow::global::order::{Inside, Order};
 pub(crate) use crate::shadow::global::own_writes::OwnWrites;
 use crate::shadow::global::side_by_side::{Page, Pages};
+pub(crate) use crate::shadow::global::threads::{Other, Thread, ThreadRaces};
 
 /// Units whose cells are made together, when one of them is accessed first.
 const PAGE: usize = 1 << 10;
@@ -95,11 +99,67 @@ struct Cell([AtomicU64; 8]);
 /// Pages of cells, which are made when one of them is accessed first.
 type Cells = Box<[OnceLock<Box<[Cell]>>]>;
 
+/// The units of global memory: the smallest pieces that a kernel accesses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Units {
+    /// Logarithm of their bytes.
+    shift: u32,
+}
+
+impl Units {
+    fn new(code: &Code) -> Self {
+        Self { shift: u32::from(code.global_unit).trailing_zeros() }
+    }
+
+    /// The slot of the allocation at an address, and the units of some bytes.
+    #[inline(always)]
+    fn of(self, address: u64, bytes: u64) -> (usize, Range<usize>) {
+        let slot = ((address >> REGION_BITS) as usize).wrapping_sub(1);
+        let offset = address & ((1 << REGION_BITS) - 1);
+        let end = (offset + bytes).div_ceil(1 << self.shift);
+        (slot, (offset >> self.shift) as usize..end as usize)
+    }
+
+    /// The part of a word that belongs to one unit.
+    #[inline(always)]
+    fn part(self, word: u32) -> u32 {
+        word & u32::MAX >> (32 - (8u32 << self.shift))
+    }
+}
+
+/// Returns whether each lane of a full warp accesses the bytes after those of the lane before.
+#[inline(always)]
+fn consecutive(all: &Lanes64, bytes: u64, m: u32) -> bool {
+    let expected = |lane: usize| all[0].wrapping_add(bytes * lane as u64);
+    m == FULL && (0..32).fold(true, |yes, lane| yes & (all[lane] == expected(lane)))
+}
+
+/// Calls `note` with each run of adjacent bytes that lanes access: neighboring lanes mostly access neighboring bytes, or the same
+/// ones.
+#[inline]
+fn for_runs(all: &Lanes64, bytes: u64, m: u32, mut note: impl FnMut(Range<u64>)) {
+    if consecutive(all, bytes, m) {
+        return note(all[0]..all[31] + bytes);
+    }
+    let mut run = 0..0;
+    for lane in lanes(m) {
+        let address = all[lane];
+        if (run.start..=run.end).contains(&address) && run.end != 0 {
+            run.end = run.end.max(address + bytes);
+            continue;
+        }
+        if !run.is_empty() {
+            note(run);
+        }
+        run = address..address + bytes;
+    }
+    note(run);
+}
+
 /// Who accessed global memory during a launch.
 #[derive(Debug)]
 pub(crate) struct GlobalRaces {
-    /// Logarithm of the bytes of a unit.
-    shift: u32,
+    units: Units,
     /// By allocation, of clusters that take turns.
     cells: Vec<Cells>,
     /// By allocation, of clusters that run side by side.
@@ -126,17 +186,21 @@ impl GlobalRaces {
         if !(2..MAX_CLUSTERS).contains(&clusters) {
             return None;
         }
-        let shift = u32::from(code.global_unit).trailing_zeros();
+        let units = Units::new(code);
         let counts: Vec<usize> = allocations
-            .map(|bytes| if bytes == 0 { 0 } else { (bytes >> shift).div_ceil(PAGE as u64) as usize + 1 })
+            .map(
+                |bytes| {
+                    if bytes == 0 { 0 } else { (bytes >> units.shift).div_ceil(PAGE as u64) as usize + 1 }
+                },
+            )
             .collect();
         if code.communicates {
             let order = Some(Mutex::new(Order::new(clusters as usize)));
             let cells = counts.iter().map(|&count| (0..count).map(|_| OnceLock::new()).collect()).collect();
-            return Some(Self { shift, cells, pages: vec![], order });
+            return Some(Self { units, cells, pages: vec![], order });
         }
         let pages = counts.iter().map(|&count| (0..count).map(|_| Page::default()).collect()).collect();
-        Some(Self { shift, cells: vec![], pages, order: None })
+        Some(Self { units, cells: vec![], pages, order: None })
     }
 
     /// What is known of the order of clusters that take turns.
@@ -144,44 +208,14 @@ impl GlobalRaces {
         Some(self.order.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The slot of the allocation at an address, and the units of some bytes.
-    #[inline(always)]
-    fn units(&self, address: u64, bytes: u64) -> (usize, Range<usize>) {
-        let slot = ((address >> REGION_BITS) as usize).wrapping_sub(1);
-        let offset = address & ((1 << REGION_BITS) - 1);
-        let end = (offset + bytes).div_ceil(1 << self.shift);
-        (slot, (offset >> self.shift) as usize..end as usize)
-    }
-
-    /// The accessor of a unit that writes the word at the unit's place in its value.
-    #[inline(always)]
-    fn writer(&self, who: Accessor, unit: usize, first: usize, value: impl Fn(u64) -> u32) -> Accessor {
-        let bits = 8u32 << self.shift;
-        who.writing(value(((unit - first) as u64) << self.shift) & u32::MAX >> (32 - bits))
-    }
-
     /// Records reads of `bytes` bytes by the lanes of a cluster that runs concurrently with others.
     pub(crate) fn read(&self, written: &mut OwnWrites, all: &Lanes64, bytes: u64, m: u32, who: Accessor) {
-        let mut note = |run: Range<u64>| {
-            let (slot, units) = self.units(run.start, run.end - run.start);
+        for_runs(all, bytes, m, |run| {
+            let (slot, units) = self.units.of(run.start, run.end - run.start);
             if let Some(pages) = self.pages.get(slot) {
                 side_by_side::read(pages, written, slot, units, who);
             }
-        };
-        // Neighboring lanes mostly read neighboring bytes, or the same ones.
-        let mut run = 0..0;
-        for lane in lanes(m) {
-            let address = all[lane];
-            if (run.start..=run.end).contains(&address) && run.end != 0 {
-                run.end = run.end.max(address + bytes);
-                continue;
-            }
-            if !run.is_empty() {
-                note(run);
-            }
-            run = address..address + bytes;
-        }
-        note(run);
+        });
     }
 
     /// Notes writes by the lanes of a cluster that runs beside others; `value` gives the word that begins at a byte of a lane's value.
@@ -194,12 +228,22 @@ impl GlobalRaces {
         who: Accessor,
         value: &dyn Fn(usize, u64) -> u32,
     ) {
+        let Units { shift } = self.units;
+        let writer =
+            |lane: usize, unit: usize| who.writing(self.units.part(value(lane, (unit as u64) << shift)));
+        let each = (bytes >> shift) as usize;
+        if each.is_power_of_two() && consecutive(all, bytes, m) {
+            let (slot, units) = self.units.of(all[0], 32 * bytes);
+            let lane = |i: usize| i >> each.trailing_zeros();
+            if let Some(pages) = self.pages.get(slot) {
+                side_by_side::write(pages, written, slot, units, |i| writer(lane(i), i & (each - 1)));
+            }
+            return;
+        }
         for lane in lanes(m) {
-            let (slot, units) = self.units(all[lane], bytes);
-            let Some(pages) = self.pages.get(slot) else { continue };
-            for unit in units.clone() {
-                let who = self.writer(who, unit, units.start, |byte| value(lane, byte));
-                side_by_side::write(pages, written, slot, unit, who);
+            let (slot, units) = self.units.of(all[lane], bytes);
+            if let Some(pages) = self.pages.get(slot) {
+                side_by_side::write(pages, written, slot, units, |i| writer(lane, i));
             }
         }
     }
@@ -217,7 +261,7 @@ impl GlobalRaces {
         clocks: Option<&Clocks>,
         value: impl Fn(u64) -> u32,
     ) -> Option<Accessor> {
-        let (slot, units) = self.units(address, bytes);
+        let (slot, units) = self.units.of(address, bytes);
         let cells = self.cells.get(slot)?;
         let mut found = None;
         for unit in units.clone() {
@@ -225,7 +269,7 @@ impl GlobalRaces {
             let page = page.get_or_init(|| (0..PAGE).map(|_| Cell::default()).collect());
             let who = match manner {
                 Manner::Read => who,
-                _ => self.writer(who, unit, units.start, &value),
+                _ => who.writing(self.units.part(value(((unit - units.start) as u64) << self.units.shift))),
             };
             found = found.or(order.access(&page[unit % PAGE].0, who, manner, clocks));
         }
@@ -234,7 +278,7 @@ impl GlobalRaces {
 
     /// Some bytes belong to another block of the device heap from now on; kernels that allocate blocks run in turns.
     pub(crate) fn forget(&self, address: u64, bytes: u64) {
-        let (slot, units) = self.units(address, bytes);
+        let (slot, units) = self.units.of(address, bytes);
         let Some(cells) = self.cells.get(slot) else { return };
         for unit in units {
             if let Some(page) = cells.get(unit / PAGE).and_then(OnceLock::get) {
@@ -252,7 +296,7 @@ impl GlobalRaces {
                 for (at, one, other, writes) in page.races() {
                     if seen.insert((one.pc(), other.pc())) {
                         let unit = (number * PAGE + at) as u64;
-                        let address = ((slot as u64 + 1) << REGION_BITS) + (unit << self.shift);
+                        let address = ((slot as u64 + 1) << REGION_BITS) + (unit << self.units.shift);
                         found.push((address, one, other, writes));
                     }
                 }

@@ -3,6 +3,7 @@
 use crate::lanes::Lanes64;
 use crate::shadow::clocks::{Clocks, END, Time};
 use crate::shadow::place::Place;
+use crate::shadow::record::{NONE, PENDING, Record};
 use crate::shadow::visits::Visits;
 
 /// Who made an access, and how.
@@ -36,56 +37,7 @@ pub(crate) struct Conflict {
     pub(crate) both_write: bool,
 }
 
-/// The time of a write that is still in flight.
-const PENDING: Time = END + 1;
-
-/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and whether it was atomic (for writes) or
-/// several lanes (for reads). Zero means no access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Record(u64);
-
 impl Record {
-    fn new(time: Time, pc: u32, warp: usize, lane: usize, flag: bool) -> Self {
-        let pc = u64::from(pc.min((1 << 20) - 1));
-        Record(u64::from(time) << 36 | pc << 16 | (warp as u64) << 6 | (lane as u64) << 1 | u64::from(flag))
-    }
-
-    /// The same access of another lane, instead of lane 0.
-    #[inline(always)]
-    fn of_lane(self, lane: usize) -> Self {
-        Record(self.0 | (lane as u64) << 1)
-    }
-
-    fn time(self) -> Time {
-        (self.0 >> 36) as Time
-    }
-
-    fn pc(self) -> u32 {
-        (self.0 >> 16) as u32 & ((1 << 20) - 1)
-    }
-
-    fn warp(self) -> usize {
-        (self.0 >> 6) as usize & 0x3ff
-    }
-
-    fn lane(self) -> usize {
-        (self.0 >> 1) as usize & 31
-    }
-
-    fn flag(self) -> bool {
-        self.0 & 1 == 1
-    }
-
-    /// Returns whether both are the same lane's, and neither is still in flight.
-    #[inline(always)]
-    fn same_thread(self, other: Record) -> bool {
-        (self.0 ^ other.0) & 0xfffe == 0 && self.time() != PENDING && self != NONE
-    }
-
-    fn flagged(self, flag: bool) -> Record {
-        Record(self.0 & !1 | u64::from(flag))
-    }
-
     fn access(self, kind: AccessKind) -> Access {
         Access { warp: self.warp(), lane: self.lane(), pc: self.pc(), kind }
     }
@@ -118,8 +70,6 @@ pub(crate) struct Races {
     unit: usize,
     shift: u32,
 }
-
-const NONE: Record = Record(0);
 
 /// Notes a read of what other lanes have read since it was written; `synced` is when the warp's lanes last synchronised.
 #[inline(always)]
@@ -321,7 +271,7 @@ impl Races {
         } else {
             self.clocks.knows(warp, write.warp(), write.time())
         };
-        if ordered || write.0 == 0 || (write.flag() && kind == AccessKind::Atomic) {
+        if ordered || write == NONE || (write.flag() && kind == AccessKind::Atomic) {
             return None;
         }
         let earlier = match (pending, write.flag()) {
@@ -471,20 +421,5 @@ impl Races {
             .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING && requires(r.pc()))
             .find(|r| !self.clocks.proxy_fenced(warp, r.warp(), r.time()))
             .map(|r| r.access(AccessKind::Write))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_holds_the_agents_of_the_largest_cluster() {
-        let last = Clocks::new(16, 32, true).agents() - 1;
-        for flag in [false, true] {
-            let record = Record::new(PENDING, 1 << 19, last, 31, flag);
-            let parts = (record.time(), record.pc(), record.warp(), record.lane(), record.flag());
-            assert_eq!(parts, (PENDING, 1 << 19, last, 31, flag));
-        }
     }
 }

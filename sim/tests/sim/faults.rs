@@ -141,7 +141,7 @@ fn uninitialised_shared_memory() {
         format!(
             ".shared .align 8 .b8 s[256]; mov.u32 %r1, s; mad.lo.u32 %r1, %r0, 4, %r1;
              setp.lt.u32 %p0, %r0, {stored}; @%p0 st.shared.u32 [%r1], %r0; bar.sync 0; ld.shared.u32 %r2, [%r1];
-             st.global.u32 [%rd0], %r2;"
+             mad.wide.u32 %rd5, %r0, 2, %rd0; st.global.u16 [%rd5], %r2;"
         )
     };
     let fault = finding(&body(40), 64);
@@ -151,7 +151,7 @@ fn uninitialised_shared_memory() {
         "uninitialized shared memory: `%r2` comes from 0xa0, which no thread has written"
     );
     let used = fault.other.as_ref().map(|site| (site.mnemonic.as_str(), site.line - fault.site.line));
-    assert_eq!((fault.site.mnemonic.as_str(), used), ("ld.shared.u32", Some(("st.global.u32", 1))));
+    assert_eq!((fault.site.mnemonic.as_str(), used), ("ld.shared.u32", Some(("st.global.u16", 1))));
     clean(&body(64), 64);
     // A byte at a time counts too.
     assert_eq!(

@@ -10,6 +10,7 @@ mod pipelines;
 mod products;
 mod races;
 mod refusals;
+mod threads;
 mod undefined;
 
 use super::support::{bytes, kernel, parse};
@@ -170,6 +171,7 @@ fn all() -> impl Iterator<Item = &'static Pair> {
         lanes::PAIRS,
         products::PAIRS,
         refusals::PAIRS,
+        threads::PAIRS,
     ];
     subjects.into_iter().flatten()
 }

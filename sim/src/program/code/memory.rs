@@ -270,6 +270,7 @@ impl Memory {
             Memory::StR(access, _) | Memory::St(access, _) => Properties {
                 element: access.element(),
                 meets_blocks: access.strong && access.meets_blocks(),
+                writes_global: !access.strong && access.meets_blocks(),
                 passes: Passes::Everything,
                 ..is(Store)
             },
@@ -282,12 +283,14 @@ impl Memory {
             },
             Memory::Bulk(bulk) => Properties {
                 meets_blocks: bulk.reduce.is_some() && bulk.to.0 == Space::Global,
+                writes_global: bulk.reduce.is_none() && bulk.to.0 == Space::Global,
                 agent: Agent::Engine,
                 reduces: bulk.reduce.is_some(),
                 ..is(Async)
             },
             Memory::BulkTensor(tensor) => {
-                Properties { meets_blocks: tensor.reduce.is_some(), agent: Agent::Engine, ..is(Async) }
+                let (meets_blocks, writes_global) = (tensor.reduce.is_some(), tensor.reduce.is_none());
+                Properties { meets_blocks, writes_global, agent: Agent::Engine, ..is(Async) }
             }
             Memory::StoreAsync(op) => Properties {
                 agent: Agent::Engine,

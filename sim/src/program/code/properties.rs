@@ -15,6 +15,8 @@ pub(crate) struct Properties<'o> {
     pub(crate) element: Option<Element>,
     /// Other blocks may see, or be seen through, what it does: blocks of the kernel then take turns.
     pub(crate) meets_blocks: bool,
+    /// It may write global memory in a way that is not atomic with respect to others.
+    pub(crate) writes_global: bool,
     /// Lanes may exchange values through it: other groups of the warp get their turn earlier.
     pub(crate) meets_lanes: bool,
     /// How well it explains what a loop waits for; 0 if it cannot be waited at.
@@ -106,6 +108,7 @@ impl Properties<'_> {
             class,
             element: None,
             meets_blocks: false,
+            writes_global: false,
             meets_lanes: false,
             awaits: 0,
             passes: Passes::Nothing,

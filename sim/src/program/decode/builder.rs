@@ -90,6 +90,7 @@ fn empty(entry: &str) -> Code {
         params: vec![],
         param_bytes: 0,
         communicates: false,
+        writes_global: false,
         uses_heap: false,
         operands: vec![],
         register_names: HashMap::new(),
@@ -166,6 +167,7 @@ impl<'m> Builder<'m> {
         code.uses_heap = code.callees.iter().any(is_heap);
         // Which block gets which address must not depend on the machine.
         code.communicates = code.uses_heap || code.instrs.iter().any(|i| i.op.properties().meets_blocks);
+        code.writes_global = code.instrs.iter().any(|i| i.op.properties().writes_global);
         let smallest = |spaces: &[Space]| {
             let elements = code.instrs.iter().filter_map(|instr| instr.op.properties().element);
             let there = elements.filter(|element| element.space.is_none_or(|space| spaces.contains(&space)));

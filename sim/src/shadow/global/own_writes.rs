@@ -1,5 +1,7 @@
 //! What a cluster wrote of global memory itself. It may read that back although others write the same values.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use crate::shadow::global::PAGE;
@@ -24,9 +26,10 @@ impl OwnWrites {
         self.last = None;
     }
 
+    /// Notes writes of units of one page.
     #[inline]
-    pub(crate) fn mark(&mut self, slot: usize, unit: usize) {
-        let key = (slot, unit / PAGE);
+    pub(crate) fn mark(&mut self, slot: usize, units: Range<usize>) {
+        let key = (slot, units.start / PAGE);
         let at = match self.find(key) {
             Some(at) => at,
             None => {
@@ -37,7 +40,8 @@ impl OwnWrites {
                 at
             }
         };
-        self.bits[at][unit % PAGE / 64] |= 1 << (unit % 64);
+        let bits = &mut self.bits[at];
+        units.for_each(|unit| bits[unit % PAGE / 64] |= 1 << (unit % 64));
     }
 
     /// Returns whether something of a unit's page was written.

@@ -76,14 +76,28 @@ pub(super) fn read(pages: &Pages, written: &mut OwnWrites, slot: usize, units: R
     }
 }
 
-/// Notes a write of one unit.
+/// Notes writes of some units; `who` gives the writer of each, by its position among them.
 #[inline]
-pub(super) fn write(pages: &Pages, written: &mut OwnWrites, slot: usize, unit: usize, who: Accessor) {
-    let Some(page) = pages.get(unit / PAGE) else { return };
-    written.mark(slot, unit);
-    let writers = &part(&page.writers, PAGE)[unit % PAGE];
-    writers.by_cluster.note(who);
-    writers.by_value.note(who.by_value());
+pub(super) fn write(
+    pages: &Pages,
+    written: &mut OwnWrites,
+    slot: usize,
+    units: Range<usize>,
+    who: impl Fn(usize) -> Accessor,
+) {
+    let mut at = units.start;
+    while at < units.end {
+        let Some(page) = pages.get(at / PAGE) else { return };
+        let end = units.end.min((at / PAGE + 1) * PAGE);
+        written.mark(slot, at..end);
+        let writers = part(&page.writers, PAGE);
+        for unit in at..end {
+            let who = who(unit - units.start);
+            writers[unit % PAGE].by_cluster.note(who);
+            writers[unit % PAGE].by_value.note(who.by_value());
+        }
+        at = end;
+    }
 }
 
 impl Page {
@@ -145,9 +159,7 @@ mod tests {
             }
             let who = Accessor::new(*cluster, i as u32, 0);
             match writes {
-                true => units.clone().for_each(|unit| {
-                    write(&pages, &mut written, 0, unit, who.writing(*cluster as u32));
-                }),
+                true => write(&pages, &mut written, 0, units.clone(), |_| who.writing(*cluster as u32)),
                 false => read(&pages, &mut written, 0, units.clone(), who),
             }
         }

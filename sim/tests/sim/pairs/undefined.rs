@@ -213,8 +213,8 @@ pub(super) const PAIRS: &[Pair] = &[
          ld.shared.v2.u32 {%r10, %r11}, [%r9]; // HERE
          shr.u32 %r11, %r11, 8; setp.eq.u32 %p4, %r11, 0; @%p4 st.global.u32 [%rd3], %r10;",
         "mad.lo.u32 %r9, %r0, 4, %r2; st.shared.u32 [%r9], %r0; st.shared.u8 [%r9+4], %r0; bar.warp.sync -1;
-         ld.shared.v2.u32 {%r10, %r11}, [%r9]; st.global.v2.u32 [%rd0], {%r10, %r11}; and.b32 %r11, %r11, 255;
-         setp.eq.u32 %p4, %r11, 0; @%p4 st.global.u32 [%rd3], %r10;",
+         ld.shared.v2.u32 {%r10, %r11}, [%r9]; mad.wide.u32 %rd5, %r0, 8, %rd0; st.global.v2.u32 [%rd5], {%r10, %r11};
+         and.b32 %r11, %r11, 255; setp.eq.u32 %p4, %r11, 0; @%p4 st.global.u32 [%rd3+1024], %r10;",
     ),
     pair(
         "some bits of a register nobody wrote",
