@@ -8,6 +8,7 @@ mod devices;
 mod require;
 
 mod run {
+    mod checked;
     mod choice;
     mod elements;
     mod hostile;

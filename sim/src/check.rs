@@ -9,4 +9,5 @@ pub(crate) mod products;
 pub(crate) mod remote;
 pub(crate) mod shared;
 pub(crate) mod undefined;
+pub(crate) mod uniform;
 mod volatile;

@@ -8,6 +8,7 @@ pub(crate) mod products;
 pub(crate) mod races;
 pub(crate) mod record;
 pub(crate) mod undefined;
+pub(crate) mod uniform;
 pub(crate) mod visits;
 pub(crate) mod volatile;
 pub(crate) mod written;

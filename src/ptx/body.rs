@@ -56,6 +56,16 @@ pub(crate) struct Mark {
     pub(crate) at: Option<&'static Location<'static>>,
 }
 
+/// An assumption that threads have the same value in a register, before a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asserted {
+    pub(crate) line: usize,
+    pub(crate) reg: RegId,
+    pub(crate) level: Uniformity,
+    pub(crate) guard: Option<(RegId, bool)>,
+    pub(crate) at: &'static Location<'static>,
+}
+
 /// A kernel's body under construction.
 pub(crate) struct Body {
     /// The kernel under construction.
@@ -176,6 +186,14 @@ impl Body {
     pub(crate) fn require_together(&mut self, group: Uniformity, what: &str, at: &'static Location<'static>) {
         let divergence = self.uniform.require(group, what, at);
         self.fail_if(divergence);
+    }
+
+    /// Assumes that a register is as uniform as `level`, and has the simulator check it.
+    pub(crate) fn assume_uniform(&mut self, reg: RegId, level: Uniformity, at: &'static Location<'static>) {
+        if self.uniform.assume(reg, level) {
+            let (line, guard) = (self.entry.marks.len(), self.guard);
+            self.entry.asserted.push(Asserted { line, reg, level, guard, at });
+        }
     }
 
     /// Returns the name of the kernel's shared memory.

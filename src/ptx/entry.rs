@@ -1,13 +1,14 @@
 //! A finished kernel without its Rust parameter types, for rendering, export and launches.
 
 use super::{
-    body::Mark,
+    body::{Asserted, Mark},
     dim::Dim,
     divisor::lcm,
     error::BuildErrorKind,
     extent::Extent,
     inst::MapUse,
     params::{ParamDecl, Params},
+    render,
     target::{Target, Version},
     types::RegClass,
 };
@@ -67,6 +68,7 @@ pub struct Entry {
     pub registers: [u32; RegClass::ALL.len()],
     pub(crate) text: String,
     pub(crate) marks: Vec<Mark>,
+    pub(crate) asserted: Vec<Asserted>,
     pub(crate) local_arrays: u32,
     pub(crate) print_formats: u32,
     pub(crate) declarations: String,
@@ -81,6 +83,16 @@ pub(crate) struct Declaration {
 }
 
 impl Entry {
+    /// Returns the PTX module with this kernel and its source lines.
+    pub(crate) fn ptx_with_lines(&self) -> String {
+        render::module(self.target, &[self], render::Lines::Keep)
+    }
+
+    /// Returns the same with the assumptions that the simulator checks.
+    pub(crate) fn ptx_with_assumptions(&self) -> String {
+        render::module(self.target, &[self], render::Lines::Check)
+    }
+
     /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and returns the error if the signature is not valid.
     pub(crate) fn new<A: Params>(signature: &str, target: Target) -> (Self, Option<BuildErrorKind>) {
         let (name, names) = match signature.split_once('(') {
@@ -128,6 +140,7 @@ impl Entry {
             registers: [0; RegClass::ALL.len()],
             text: String::with_capacity(16 << 10),
             marks: Vec::with_capacity(512),
+            asserted: Vec::new(),
             local_arrays: 0,
             print_formats: 0,
             declarations: String::new(),

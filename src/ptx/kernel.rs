@@ -468,7 +468,7 @@ impl<A> Kernel<A> {
     /// Returns the PTX module with `.file` and `.loc` directives that refer to the Rust line of each builder call.
     #[doc(alias = ".loc")]
     pub fn ptx_with_lines(&self) -> String {
-        render::module(self.entry.target, &[&self.entry], render::Lines::Keep)
+        self.entry.ptx_with_lines()
     }
 }
 

@@ -1,21 +1,27 @@
 //! Rendering of modules as PTX text: header, declarations, entries, and optional source lines.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{collections::BTreeMap, fmt::Write, panic::Location};
 
 use super::{
     ascii::ascii,
+    body::Asserted,
     entry::Entry,
     inst::MAP_ALIGN,
     params::{BUFFER_ALIGN, ParamDecl, ParamKind},
     target::Target,
     types::RegClass,
+    uniform::Uniformity,
 };
 
-/// Whether to print `.file` and `.loc` directives.
+/// What to print besides the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lines {
+    /// `.file` and `.loc` directives.
     Keep,
+    /// Nothing.
     Omit,
+    /// Directives, and pragmas for the assumptions that the simulator checks. ptxas warns about unknown pragmas.
+    Check,
 }
 
 /// Renders a module with these entries, all of which are for `target`.
@@ -112,30 +118,59 @@ fn body(out: &mut String, entry: &Entry, files: &Files<'_>) {
     }
     let mut start = 0;
     let mut last = None;
-    for mark in &entry.marks {
-        if let Some(at) = mark.at.filter(|at| last != Some((at.file(), at.line(), at.column()))) {
-            last = Some((at.file(), at.line(), at.column()));
+    let mut locate = |out: &mut String, at: &'static Location<'static>| {
+        let place = (at.file(), at.line(), at.column());
+        if last != Some(place) {
+            last = Some(place);
             let _ = writeln!(out, "    .loc {} {} {}", files.numbers[at.file()], at.line(), at.column());
+        }
+    };
+    let mut asserted = entry.asserted.iter().filter(|_| files.lines == Lines::Check).peekable();
+    for (line, mark) in entry.marks.iter().enumerate() {
+        while let Some(assumption) = asserted.next_if(|assumption| assumption.line <= line) {
+            locate(out, assumption.at);
+            pragma(out, assumption);
+        }
+        if let Some(at) = mark.at {
+            locate(out, at);
         }
         out.push_str(&entry.text[start..mark.end]);
         start = mark.end;
     }
 }
 
+/// Prints an assumption for the simulator (`warpwright-sim`, `program/decode/pragma.rs`).
+fn pragma(out: &mut String, assumption: &Asserted) {
+    let Asserted { reg, level, guard, .. } = assumption;
+    let _ = write!(out, "    .pragma \"warpwright.uniform {reg} ");
+    let _ = match level {
+        Uniformity::Threads(count) => write!(out, "{count}"),
+        Uniformity::Block => write!(out, "block"),
+        Uniformity::Cluster | Uniformity::Grid => write!(out, "cluster"),
+    };
+    if let Some((predicate, negated)) = guard {
+        let _ = write!(out, " @{}{predicate}", if *negated { "!" } else { "" });
+    }
+    out.push_str("\";\n");
+}
+
 /// The numbers of the Rust source files.
 struct Files<'a> {
     numbers: BTreeMap<&'a str, usize>,
+    lines: Lines,
 }
 
 impl<'a> Files<'a> {
     fn of(entries: &[&'a Entry], lines: Lines) -> Self {
         let mut numbers = BTreeMap::new();
-        if lines == Lines::Keep {
-            for at in entries.iter().flat_map(|e| &e.marks).filter_map(|m| m.at) {
+        if lines != Lines::Omit {
+            let emitted = entries.iter().flat_map(|e| &e.marks).filter_map(|m| m.at);
+            let assumed = entries.iter().flat_map(|e| &e.asserted).map(|a| a.at);
+            for at in emitted.chain(assumed) {
                 let next = numbers.len() + 1;
                 numbers.entry(at.file()).or_insert(next);
             }
         }
-        Self { numbers }
+        Self { numbers, lines }
     }
 }

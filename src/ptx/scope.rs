@@ -156,7 +156,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     }
 
     /// Assumes that all threads of `scope` have the same value, which the builder cannot derive for values loaded from memory, for
-    /// example. The assumption holds until the end of the current branch or loop.
+    /// example. The assumption holds until the end of the current branch or loop. The simulator checks it.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -178,7 +178,8 @@ impl<'k, T: Scalar> Val<'k, T> {
     #[must_use]
     pub fn assume_uniform(self, scope: impl Scope<'k>) -> Self {
         if let Some((reg, k)) = self.reg() {
-            k.body().uniform.assume(reg, scope.uniformity());
+            let at = k.here();
+            k.body().assume_uniform(reg, scope.uniformity(), at);
         }
         self
     }

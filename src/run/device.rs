@@ -133,6 +133,10 @@ pub trait Backend {
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
     /// Returns the address of an allocation; `None` if it belongs to another device.
     fn address(&self, store: &Store) -> Option<u64>;
+    /// Returns the module to run, with its source lines.
+    fn text(&self, entry: &Entry) -> String {
+        entry.ptx_with_lines()
+    }
     /// Runs a kernel that is known to run on this device, on a nonempty grid.
     fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError>;
 }
@@ -192,7 +196,7 @@ fn prepare<'k, 'a, A: Params>(
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;
     let plan = plan(entry, &seen, grid)?;
-    Ok(Request { entry, text: kernel.ptx_with_lines(), plan, args })
+    Ok(Request { entry, text: device.text(entry), plan, args })
 }
 
 fn buffer(

@@ -156,6 +156,10 @@ impl Backend for Simulator {
         self.own(store).map(|own| own.address)
     }
 
+    fn text(&self, entry: &Entry) -> String {
+        entry.ptx_with_assumptions()
+    }
+
     fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
         let Request { entry, text, plan, args } = request;
         let (module, load_time) = self.module(&entry.name, text)?;

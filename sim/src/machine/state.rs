@@ -23,6 +23,7 @@ use crate::shadow::clocks::Clocks;
 use crate::shadow::counted::CountedCopies;
 use crate::shadow::global::{GlobalRaces, Inside, Order, OwnWrites, ThreadRaces};
 use crate::shadow::races::Races;
+use crate::shadow::uniform::UniformValues;
 use crate::shadow::visits::End;
 use crate::shadow::volatile::VolatileReads;
 use crate::shadow::written::Written;
@@ -289,6 +290,7 @@ pub(crate) struct Cx<'a> {
     /// Accesses to global memory by the cluster's threads; absent if they are not checked.
     pub(crate) threads: Option<Box<ThreadRaces>>,
     pub(crate) volatile_reads: VolatileReads,
+    pub(crate) uniform: UniformValues,
     pub(crate) counted: CountedCopies,
     pub(crate) mbarriers: HashMap<(usize, usize), Passing>,
     /// The first read of uninitialized shared memory, with its warp and instruction.

@@ -23,6 +23,7 @@ mod memory;
 mod modifiers;
 mod operand;
 mod order;
+mod pragma;
 mod scope;
 mod special;
 mod stack;

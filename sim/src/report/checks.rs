@@ -31,6 +31,8 @@ bitflags::bitflags! {
         const ADDRESS_CONVERSIONS = 1 << 11;
         /// Volatile accesses to shared memory by lanes of a warp that rely on lockstep; only together with `SHARED_RACES`.
         const VOLATILE_RACES = 1 << 12;
+        /// Values that `.pragma "warpwright.uniform"` states to be equal.
+        const UNIFORM = 1 << 13;
     }
 }
 

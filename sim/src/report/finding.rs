@@ -84,6 +84,9 @@ kinds! {
     AlignedDivergence = "aligned_divergence", Checks::empty();
     /// A shuffle that reads from a lane that does not participate.
     ShflInactiveLane = "shfl_inactive_lane", Checks::SHUFFLES;
+    /// A value that differs between threads for which `.pragma "warpwright.uniform"` states that it does not; the pragma represents
+    /// `assume_uniform` in simulated kernels of the builder.
+    NotUniform = "not_uniform", Checks::UNIFORM;
     /// An operand value that the instruction does not allow.
     InvalidOperand = "invalid_operand", Checks::empty();
     /// A misuse of an mbarrier.

@@ -8,8 +8,8 @@ use crate::check::counting::complete;
 use crate::check::global::races_between_blocks;
 use crate::machine::heap::Heap;
 use crate::machine::{MULTIPROCESSORS, Machine};
-use crate::program::code::Code;
 use crate::program::code::properties::Class;
+use crate::program::code::{Code, Control, Op};
 use crate::program::module::Module;
 use crate::report::{Contraction, Counts, Finding, InstructionClass, LineCounts, Report};
 use crate::schedule::random::Random;
@@ -88,11 +88,16 @@ impl Results {
         }
         let mut profile = self.profile;
         let mut counts = Counts::default();
+        let mut statements = 0;
         for (line, instr) in profile.iter_mut().zip(&machine.code.instrs) {
+            if matches!(instr.op, Op::Control(Control::Uniform(_))) {
+                // Not an instruction of the hardware.
+                statements += std::mem::take(line).warp_instructions;
+            }
             complete(&instr.op, line);
             counts.add(line);
         }
-        counts.warp_instructions = self.warp_instructions;
+        counts.warp_instructions = self.warp_instructions - statements;
         let lines = profile.iter().enumerate().filter(|(_, counts)| counts.warp_instructions != 0);
         Ok(Report {
             printed: self.printed.into_values().flatten().collect(),

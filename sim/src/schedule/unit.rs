@@ -23,6 +23,7 @@ use crate::schedule::spin::Spin;
 use crate::shadow::counted::CountedCopies;
 use crate::shadow::global::OwnWrites;
 use crate::shadow::races::Races;
+use crate::shadow::uniform::UniformValues;
 use crate::shadow::visits::End;
 use crate::shadow::volatile::VolatileReads;
 
@@ -91,6 +92,7 @@ impl<'a> Unit<'a> {
             races: Races::default(),
             threads: None,
             volatile_reads: VolatileReads::default(),
+            uniform: UniformValues::default(),
             counted: CountedCopies::default(),
             mbarriers: HashMap::new(),
             postponed: None,
@@ -131,6 +133,7 @@ impl<'a> Unit<'a> {
         self.noticed();
         self.cx.mbarriers.clear();
         self.cx.volatile_reads.clear();
+        self.cx.uniform.clear();
         self.cx.counted.clear();
         self.cx.postponed = None;
         if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {

@@ -285,8 +285,8 @@ pub enum Statement {
     Block(Vec<Statement>),
     /// `.loc file line column …`.
     Loc(Box<Loc>),
-    /// `.pragma "…";`.
-    Pragma(Vec<String>),
+    /// `.pragma "…";`, and where it starts.
+    Pragma(Vec<String>, Pos),
     /// `label: .branchtargets a, b;` or `label: .calltargets f, g;`.
     Targets(Box<Targets>),
     /// `label: .callprototype (…) _ (…);`.

@@ -238,7 +238,7 @@ impl Display for Statement {
                 f.write_str("}")
             }
             Statement::Loc(loc) => write!(f, "{loc}"),
-            Statement::Pragma(names) => write!(f, ".pragma {};", Quoted(names)),
+            Statement::Pragma(names, _) => write!(f, ".pragma {};", Quoted(names)),
             Statement::Targets(targets) => {
                 let word = if targets.calls { "calltargets" } else { "branchtargets" };
                 write!(f, "{}: .{word} ", targets.label)?;

@@ -78,6 +78,14 @@ impl Body {
             return;
         }
         self.entry.instructions -= left_out.len() as u32;
+        let mut asserted = std::mem::take(&mut self.entry.asserted);
+        let line_of = |reg: RegId| self.facts(reg).line.map(|line| line as usize);
+        asserted.retain_mut(|assumption| {
+            let before = assumption.line;
+            assumption.line -= left_out.iter().filter(|&&line| line < before).count();
+            line_of(assumption.reg).is_none_or(|line| !left_out.contains(&line))
+        });
+        self.entry.asserted = asserted;
         let (text, marks) = (std::mem::take(&mut self.entry.text), std::mem::take(&mut self.entry.marks));
         self.entry.text.reserve(text.len());
         self.entry.marks.reserve(marks.len());

@@ -187,14 +187,16 @@ impl Tracker {
         self.push(ConditionKind::Steps, (all.level, all.set), at);
     }
 
-    /// Raises the uniformity of a register by an assumption under the innermost conditions.
-    pub(crate) fn assume(&mut self, reg: RegId, level: Uniformity) {
+    /// Raises the uniformity of a register by an assumption under the innermost conditions; returns whether it was lower.
+    pub(crate) fn assume(&mut self, reg: RegId, level: Uniformity) -> bool {
         let known = self.read(reg);
-        if !known.level.covers(level) {
+        let raised = !known.level.covers(level);
+        if raised {
             self.raised.push((self.conditions.len(), reg, known.level, known.set));
             let fact = self.fact_mut(reg);
             (fact.level, fact.set) = (level, Set::EMPTY);
         }
+        raised
     }
 
     /// Discards the assumptions made under conditions that are now closed.

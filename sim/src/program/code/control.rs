@@ -45,8 +45,26 @@ pub(crate) enum Control {
         count: u32,
         more: bool,
     },
+    /// A statement that a value is uniform.
+    Uniform(Uniform),
     /// Prefetches and hints, with how they are counted: nothing that a single order of execution could observe.
     Hint(InstructionClass),
+}
+
+/// Threads that are stated to have the same value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Together {
+    /// Each run of this many consecutive threads of a block.
+    Threads(u32),
+    Block,
+    Cluster,
+}
+
+/// The statement that threads have the same value in a register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uniform {
+    pub(crate) reg: Reg,
+    pub(crate) together: Together,
 }
 
 /// For whom a fence orders.
@@ -144,7 +162,7 @@ impl Control {
             | Control::WgmmaCommit
             | Control::WgmmaWait(_)
             | Control::WgmmaFence => is(Barrier),
-            Control::Yield | Control::MaxRegisters { .. } => is(Other),
+            Control::Yield | Control::MaxRegisters { .. } | Control::Uniform(_) => is(Other),
             Control::Hint(class) => is(*class),
         }
     }

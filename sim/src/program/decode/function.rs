@@ -158,7 +158,10 @@ impl<'b, 'm> Body<'b, 'm> {
                     self.builder.loc(SourceLine { file: loc.file, line: loc.line, column: loc.column });
                 Ok(())
             }
-            Statement::Pragma(_) | Statement::Targets(_) | Statement::Prototype(_) => Ok(()),
+            Statement::Pragma(names, pos) => {
+                names.iter().try_for_each(|name| super::pragma::decode(self, name, *pos))
+            }
+            Statement::Targets(_) | Statement::Prototype(_) => Ok(()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Instructions that decide where lanes go next, or make them wait.
 
 use crate::check::undefined;
+use crate::check::uniform::check_uniform;
 use crate::exec::warp;
 use crate::exec::warp::member_mask;
 use crate::exec::{async_copy, bulk};
@@ -271,6 +272,7 @@ pub(super) fn control(
             None => registers::request(cx, warp, group, mask, *count, *more),
         },
         Control::Yield => Ok(Step::Yield),
+        Control::Uniform(op) => check_uniform(cx, warp, op, mask).map(|()| Step::Next),
         Control::Hint(_) => Ok(Step::Next),
     }
 }

@@ -39,8 +39,9 @@ impl Parser<'_> {
             (Kind::Dot("reg"), _) => out.push(Statement::Registers(Box::new(self.registers()?))),
             (Kind::Dot("loc"), _) => out.push(Statement::Loc(Box::new(self.loc()?))),
             (Kind::Dot("pragma"), _) => {
+                let pos = self.pos();
                 self.advance();
-                out.push(Statement::Pragma(self.pragma()?));
+                out.push(Statement::Pragma(self.pragma()?, pos));
             }
             (Kind::Dot("section"), _) => {
                 self.skip_section()?;

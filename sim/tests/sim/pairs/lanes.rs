@@ -2,11 +2,40 @@
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{
-    AlignedDivergence, Deadlock, DivergentBarrier, ExitedBeforeBarrier, SharedRace, ShflInactiveLane,
-    SyncMask,
+    AlignedDivergence, Deadlock, DivergentBarrier, ExitedBeforeBarrier, NotUniform, SharedRace,
+    ShflInactiveLane, SyncMask,
 };
 
 pub(super) const PAIRS: &[Pair] = &[
+    pair(
+        "a value that is stated to be uniform in the warp",
+        NotUniform,
+        64,
+        "shr.u32 %r9, %r0, 4;
+         .pragma \"warpwright.uniform %r9 32\"; // HERE
+         ",
+        "shr.u32 %r9, %r0, 5; .pragma \"warpwright.uniform %r9 32\";",
+    ),
+    pair(
+        "a value that is stated to be uniform in the block, in the third iteration",
+        NotUniform,
+        96,
+        "shr.u32 %r9, %r0, 5; mov.u32 %r10, 0;
+         L: setp.eq.u32 %p4, %r10, 2; selp.u32 %r11, %r9, %r10, %p4;
+         .pragma \"warpwright.uniform %r11 block\"; // HERE
+         add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4; @%p4 bra L;",
+        "mov.u32 %r10, 0;
+         L: .pragma \"warpwright.uniform %r10 block\";
+         add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4; @%p4 bra L;",
+    ),
+    pair(
+        "a predicate that is stated to be uniform where another one holds",
+        NotUniform,
+        32,
+        ".pragma \"warpwright.uniform %p0 32 @%p1\"; // HERE
+         ",
+        ".pragma \"warpwright.uniform %p0 32 @!%p1\", \"nounroll\";",
+    ),
     pair(
         "a barrier in half a warp",
         DivergentBarrier,

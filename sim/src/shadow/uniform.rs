@@ -1,0 +1,48 @@
+//! Values that are stated to be uniform: what the threads of a group had at each execution of the statement.
+
+use rustc_hash::FxHashMap;
+
+use crate::report::fault::Where;
+
+/// A statement and a group of threads of the cluster.
+type Key = (u32, u64);
+
+/// The value of the first thread of a group at an execution.
+#[derive(Debug)]
+struct First {
+    value: u64,
+    of: Where,
+    /// The threads that have yet to execute it.
+    left: u32,
+}
+
+/// What the threads of the running cluster had.
+#[derive(Debug, Default)]
+pub(crate) struct UniformValues {
+    /// How often each thread has executed each statement: by statement and warp.
+    executed: FxHashMap<(u32, usize), [u32; 32]>,
+    /// By group, the values of executions that some thread has yet to reach.
+    first: FxHashMap<(Key, u32), First>,
+}
+
+impl UniformValues {
+    pub(crate) fn clear(&mut self) {
+        self.executed.clear();
+        self.first.clear();
+    }
+
+    /// Notes the value of a thread of a group of `size` threads. Returns the first value of the group at this execution and its
+    /// thread, if it differs.
+    pub(crate) fn note(&mut self, at: Where, group: u64, size: u32, value: u64) -> Option<(u64, Where)> {
+        let executed = &mut self.executed.entry((at.pc, at.warp)).or_default()[at.lane];
+        let key = ((at.pc, group), *executed);
+        *executed += 1;
+        let first = self.first.entry(key).or_insert(First { value, of: at, left: size });
+        first.left -= 1;
+        let differs = (first.value != value).then_some((first.value, first.of));
+        if first.left == 0 {
+            self.first.remove(&key);
+        }
+        differs
+    }
+}
