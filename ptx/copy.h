@@ -156,8 +156,12 @@ static inline void copy_f32_grid(const copy_f32_args *args, uint64_t grid[3]) {
 static inline const char *copy_f32_check(const copy_f32_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (warpwright_u32(warpwright_round_down(args->n, 4)) > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
     if (args->x.bytes < copy_f32_x_bytes(args))
         return "x: expected a buffer of at least copy_f32_x_bytes(args) bytes";
+    if (warpwright_u32(warpwright_round_down(args->n, 4)) > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
     if (args->y.bytes < copy_f32_y_bytes(args))
         return "y: expected a buffer of at least copy_f32_y_bytes(args) bytes";
     if (warpwright_overlap(args->x, args->y))

@@ -168,10 +168,22 @@ static inline const char *matmul_bf16_check(const matmul_bf16_args *args) {
     if (args->a.address % 16 != 0) return "a: expected an address that is a multiple of 16";
     if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
     if (args->d.address % 16 != 0) return "d: expected an address that is a multiple of 16";
+    if (args->m > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
+    if (args->k > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
     if (args->a.bytes < matmul_bf16_a_bytes(args))
         return "a: expected a buffer of at least matmul_bf16_a_bytes(args) bytes";
+    if (args->k > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
     if (args->b.bytes < matmul_bf16_b_bytes(args))
         return "b: expected a buffer of at least matmul_bf16_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
     if (args->d.bytes < matmul_bf16_d_bytes(args))
         return "d: expected a buffer of at least matmul_bf16_d_bytes(args) bytes";
     if (warpwright_overlap(args->a, args->d))
@@ -279,10 +291,22 @@ static inline const char *matmul_f16_check(const matmul_f16_args *args) {
     if (args->a.address % 16 != 0) return "a: expected an address that is a multiple of 16";
     if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
     if (args->d.address % 16 != 0) return "d: expected an address that is a multiple of 16";
+    if (args->m > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
+    if (args->k > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
     if (args->a.bytes < matmul_f16_a_bytes(args))
         return "a: expected a buffer of at least matmul_f16_a_bytes(args) bytes";
+    if (args->k > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
     if (args->b.bytes < matmul_f16_b_bytes(args))
         return "b: expected a buffer of at least matmul_f16_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
     if (args->d.bytes < matmul_f16_d_bytes(args))
         return "d: expected a buffer of at least matmul_f16_d_bytes(args) bytes";
     if (warpwright_overlap(args->a, args->d))
@@ -394,10 +418,22 @@ static inline const char *matmul_bf16_by8_check(const matmul_bf16_by8_args *args
     if (args->d.address % 16 != 0) return "d: expected an address that is a multiple of 16";
     if (args->n % 8 != 0) return "n: expected a multiple of 8";
     if (args->k % 8 != 0) return "k: expected a multiple of 8";
+    if (args->m > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
+    if (args->k > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
     if (args->a.bytes < matmul_bf16_by8_a_bytes(args))
         return "a: expected a buffer of at least matmul_bf16_by8_a_bytes(args) bytes";
+    if (args->k > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
     if (args->b.bytes < matmul_bf16_by8_b_bytes(args))
         return "b: expected a buffer of at least matmul_bf16_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
     if (args->d.bytes < matmul_bf16_by8_d_bytes(args))
         return "d: expected a buffer of at least matmul_bf16_by8_d_bytes(args) bytes";
     if (warpwright_overlap(args->a, args->d))
@@ -509,10 +545,22 @@ static inline const char *matmul_f16_by8_check(const matmul_f16_by8_args *args) 
     if (args->d.address % 16 != 0) return "d: expected an address that is a multiple of 16";
     if (args->n % 8 != 0) return "n: expected a multiple of 8";
     if (args->k % 8 != 0) return "k: expected a multiple of 8";
+    if (args->m > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
+    if (args->k > 4294901760ull)
+        return "a: expected at most 4294901760 coordinates along a mode";
     if (args->a.bytes < matmul_f16_by8_a_bytes(args))
         return "a: expected a buffer of at least matmul_f16_by8_a_bytes(args) bytes";
+    if (args->k > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
     if (args->b.bytes < matmul_f16_by8_b_bytes(args))
         return "b: expected a buffer of at least matmul_f16_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "d: expected at most 4294901760 coordinates along a mode";
     if (args->d.bytes < matmul_f16_by8_d_bytes(args))
         return "d: expected a buffer of at least matmul_f16_by8_d_bytes(args) bytes";
     if (warpwright_overlap(args->a, args->d))

@@ -153,8 +153,16 @@ static inline void transpose_f32_grid(const transpose_f32_args *args, uint64_t g
 static inline const char *transpose_f32_check(const transpose_f32_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
     if (args->x.bytes < transpose_f32_x_bytes(args))
         return "x: expected a buffer of at least transpose_f32_x_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
     if (args->y.bytes < transpose_f32_y_bytes(args))
         return "y: expected a buffer of at least transpose_f32_y_bytes(args) bytes";
     if (warpwright_overlap(args->x, args->y))
@@ -249,8 +257,16 @@ static inline const char *transpose_f32_by4_check(const transpose_f32_by4_args *
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
     if (args->m % 4 != 0) return "m: expected a multiple of 4";
     if (args->n % 4 != 0) return "n: expected a multiple of 4";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
     if (args->x.bytes < transpose_f32_by4_x_bytes(args))
         return "x: expected a buffer of at least transpose_f32_by4_x_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
     if (args->y.bytes < transpose_f32_by4_y_bytes(args))
         return "y: expected a buffer of at least transpose_f32_by4_y_bytes(args) bytes";
     if (warpwright_overlap(args->x, args->y))

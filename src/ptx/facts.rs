@@ -51,7 +51,8 @@ pub(super) struct RegFacts {
     variable: bool,
     /// The known facts about its value (integers only).
     known: Known,
-    /// Whether some of them are assumed in an open block, so that conclusions must not leave the block.
+    /// Whether some of them are assumed in an open block, so that conclusions must not leave the block. Otherwise, `Body::assumed`
+    /// does not contain the register.
     local: bool,
     /// The term that its value equals, if other registers may equal it.
     term: Option<TermId>,
@@ -150,7 +151,9 @@ impl Body {
     /// Discards the facts about the register's value, because an instruction writes it.
     pub(super) fn written(&mut self, reg: RegId) {
         // What was assumed of the old value must not be restored as known of the new one.
-        self.assumed.retain(|(_, other, _)| (other.class, other.index) != (reg.class, reg.index));
+        if self.is_local(reg) {
+            self.assumed.retain(|(_, other, _)| (other.class, other.index) != (reg.class, reg.index));
+        }
         let facts = self.facts_mut(reg);
         facts.version += 1;
         (facts.known, facts.local) = (Known::nothing(width(reg.class)), false);
@@ -336,6 +339,9 @@ impl Body {
     pub(crate) fn set_known(&mut self, reg: RegId, known: Known) {
         let facts = self.facts_mut(reg);
         facts.known = facts.known.and_also(known);
+        if !facts.local {
+            return;
+        }
         let same = |other: &RegId| other.class == reg.class && other.index == reg.index;
         for (_, _, (before, _)) in self.assumed.iter_mut().filter(|(_, other, _)| same(other)) {
             *before = before.and_also(known);

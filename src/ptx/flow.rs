@@ -100,6 +100,8 @@ pub struct Loop<'k> {
     label: u32,
     /// The number of enclosing loops.
     depth: usize,
+    /// Its body.
+    block: u32,
 }
 
 impl<'k> Builder<'k> {
@@ -267,7 +269,7 @@ impl<'k> Builder<'k> {
         self.place(format_args!("$loop{label}"));
         let depth = self.body().uniform.loop_depth();
         self.body().open_loop();
-        body(Loop { k: self, label, depth });
+        body(Loop { k: self, label, depth, block: self.innermost_block() });
         self.body().close_loop();
         self.branch(format_args!("$loop{label}"));
         self.place(format_args!("$endloop{label}"));
@@ -399,6 +401,9 @@ impl<'k> Loop<'k> {
     /// Leaves the loop.
     #[track_caller]
     pub fn break_(self) {
+        if !self.is_open() {
+            return;
+        }
         self.k.branch(format_args!("$endloop{}", self.label));
         self.leave(ConditionKind::Break);
     }
@@ -412,6 +417,9 @@ impl<'k> Loop<'k> {
     /// Continues with the next iteration.
     #[track_caller]
     pub fn continue_(self) {
+        if !self.is_open() {
+            return;
+        }
         self.k.branch(format_args!("$loop{}", self.label));
         self.leave(ConditionKind::Continue);
     }
@@ -424,6 +432,9 @@ impl<'k> Loop<'k> {
 
     #[track_caller]
     fn leave_if(self, kind: ConditionKind, condition: Val<'k, bool>, label: fmt::Arguments<'_>) {
+        if !self.is_open() {
+            return;
+        }
         self.k.branch_if(condition, label);
         match condition.0 {
             Repr::Const(false) => {}
@@ -436,6 +447,18 @@ impl<'k> Loop<'k> {
             }
         }
         self.k.assume_not(condition);
+    }
+
+    /// Returns whether the loop's body is under construction; otherwise, the use of the handle is rejected.
+    #[track_caller]
+    fn is_open(self) -> bool {
+        let is_open = self.k.body().open_blocks.contains(&self.block);
+        if !is_open {
+            self.k.fail(BuildErrorKind::Refused(
+                "expected a loop whose body is under construction, found one that has ended: leave it from inside".into(),
+            ));
+        }
+        is_open
     }
 
     /// Records that the threads that satisfy the innermost conditions leave the loop or the iteration.

@@ -156,6 +156,12 @@ pub enum RunError {
         /// The maximum.
         most: u64,
     },
+    /// The kernel's grid rule, which bounds a given grid, does not fit in 64 bits.
+    #[error("kernel `{kernel}`: expected arguments whose grid rule fits in 64 bits, found an overflow")]
+    GridOverflow {
+        /// The kernel name.
+        kernel: String,
+    },
     /// A given grid exceeds the kernel's grid rule, which bounds the accesses of its blocks.
     #[error("kernel `{kernel}`: expected a grid of at most {rule:?} blocks, found {grid:?}")]
     GridBeyondRule {

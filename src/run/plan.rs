@@ -44,7 +44,7 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     let block = entry.block.ok_or_else(|| RunError::NoBlockShape { kernel: kernel() })?;
     let blocks = match (grid, &entry.grid) {
         (Some(grid), _) => grid.map(u64::from),
-        (None, Some(rule)) => evaluate(rule, args),
+        (None, Some(rule)) => evaluate(rule, args).map(|blocks| blocks.unwrap_or(u64::MAX)),
         (None, None) => return Err(RunError::NoGridRule { kernel: kernel() }),
     };
     for axis in 0..3 {
@@ -60,10 +60,14 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     }
     let grid = blocks.map(|n| n as u32);
     // Accesses that are in bounds under the rule are not predicated.
-    if let Some(rule) = entry.grid.as_ref().map(|rule| evaluate(rule, args))
-        && (0..3).any(|axis| blocks[axis] > rule[axis])
-    {
-        return Err(RunError::GridBeyondRule { kernel: kernel(), grid, rule });
+    if let Some(rule) = &entry.grid {
+        let [Some(x), Some(y), Some(z)] = evaluate(rule, args) else {
+            return Err(RunError::GridOverflow { kernel: kernel() });
+        };
+        let rule = [x, y, z];
+        if (0..3).any(|axis| blocks[axis] > rule[axis]) {
+            return Err(RunError::GridBeyondRule { kernel: kernel(), grid, rule });
+        }
     }
     if let Some(cluster) = entry.cluster
         && (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis].max(1)))
@@ -73,9 +77,9 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     Ok(Plan { grid, block, dynamic_shared_bytes: entry.dynamic_shared_bytes })
 }
 
-/// Evaluates the kernel's grid rule. Results that exceed 64 bits exceed the limit of every device.
-fn evaluate(rule: &[Dim; 3], args: &[Seen]) -> [u64; 3] {
-    std::array::from_fn(|axis| rule[axis].evaluate(&|i| integer(args, i)).unwrap_or(u64::MAX))
+/// Evaluates the kernel's grid rule; `None` for results that do not fit in 64 bits.
+fn evaluate(rule: &[Dim; 3], args: &[Seen]) -> [Option<u64>; 3] {
+    std::array::from_fn(|axis| rule[axis].evaluate(&|i| integer(args, i)))
 }
 
 /// Returns the value of an integer parameter. Negative values, which a kernel may reinterpret, count as the largest number.

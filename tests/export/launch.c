@@ -81,6 +81,9 @@ static void try_views(void) {
     printf("  %s\n", check_views(140, 138, 143, 5, 7));
     printf("  %s\n", check_views(8000, 8000, 399, 1, 100)); /* the other view of z is longer */
     printf("  %s\n", check_views(0, 0, 0, 0, 0));
+    printf("  %s\n", check_views(none - 1, none - 1, none - 1, 1, 4294901760u));
+    printf("  %s\n", check_views(none - 1, none - 1, none - 1, 1, 4294901761u));
+    printf("  %s\n", check_views(none - 1, none - 1, none - 1, 65537, 65535));
     args.m = 65536;
     args.n = 65536;
     printf("views of 65536: %d%d\n", views_x_bytes(&args) == 1ull << 34, views_y_bytes(&args) == none);
@@ -97,6 +100,8 @@ int main(void) {
     const uint32_t grid[3] = {3, 2, 1};
     const uint32_t no_grid[3] = {3, 0, 1};
     const uint32_t block[3] = {64, 1, 1};
+    const uint32_t too_wide[3] = {257, 1, 1};
+    const uint32_t too_high[3] = {128, 2, 1};
     bare_args none = {0};
     gridless_args values = {{4096, 64}};
     clustered_args cluster = {4, 6};
@@ -135,6 +140,11 @@ int main(void) {
     printf("int: %s\n", int_check(&all) == NULL ? "good" : int_check(&all));
     all.template_ = 2;
     printf("int: %s\n", int_check(&all));
+    all.template_ = 12;
+    printf("int of 64 threads gives %d\n", (int)int_launch(&driver, NULL, NULL, block, &all));
+    printf("int of 257 threads gives %d\n", (int)int_launch(&driver, NULL, NULL, too_wide, &all));
+    printf("int: %s\n", int_check_block(too_wide));
+    printf("int: %s\n", int_check_block(too_high));
 
     try_views();
     printf("%s has %s and %s\n", BOTH_PTX, FIRST_NAME, SECOND_NAME);

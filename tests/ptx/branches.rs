@@ -92,3 +92,37 @@ fn a_handle_to_a_register_that_is_written_in_place_is_refused() {
     });
     kernel.unwrap_or_else(|e| panic!("{e}"));
 }
+
+#[test]
+fn a_loop_that_has_ended_cannot_be_left() {
+    type Leave = for<'k> fn(warpwright::ptx::Loop<'k>, Val<'k, bool>);
+    let ways: [Leave; 4] = [
+        |l, _| l.break_(),
+        |l, condition| l.break_if(condition),
+        |l, _| l.continue_(),
+        |l, condition| l.continue_if(condition),
+    ];
+    for leave in ways {
+        let build = |late: bool| {
+            Kernel::<(u32,)>::build("f(n)", Target::SM_80, |k, (n,)| {
+                let mut ended = None;
+                k.loop_(|l| {
+                    if !late {
+                        leave(l, n.gt(3));
+                    }
+                    l.break_if(n.eq(0));
+                    ended = Some(l);
+                });
+                if late && let Some(ended) = ended {
+                    leave(ended, n.gt(3));
+                }
+            })
+        };
+        build(false).unwrap_or_else(|error| panic!("{error}"));
+        let error = build(true).expect_err("the loop has ended").to_string();
+        assert!(
+            error.contains("expected a loop whose body is under construction, found one that has ended"),
+            "{error}"
+        );
+    }
+}

@@ -20,6 +20,22 @@ fn refused<T>(outcome: Result<T, RunError>) -> String {
 }
 
 #[test]
+fn a_given_grid_does_not_replace_a_rule_that_overflows() {
+    let kernel = Kernel::<(Out<u32>, u64)>::build("set(y, n)", Target::SM_80, |k, (y, n)| {
+        k.block([1]);
+        k.grid([n.into_dim() * n.into_dim()]);
+        k.slice(y, 8).at(k.ctaid_x()).store(1);
+    });
+    let (device, kernel) = (Simulator::new(), kernel.expect("it builds"));
+    let mut y = device.output::<u32>(8).expect("room");
+    device.launch_grid(&kernel, [2, 1, 1], (&mut y, 3)).expect("within the rule");
+    assert_eq!(
+        refused(device.launch_grid(&kernel, [2, 1, 1], (&mut y, 1 << 32))),
+        "kernel `set`: expected arguments whose grid rule fits in 64 bits, found an overflow"
+    );
+}
+
+#[test]
 fn a_kernel_runs_on_the_grid_of_its_rule() {
     let device = Simulator::new();
     let kernel = double(Target::SM_80).expect("it builds");

@@ -3,7 +3,8 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    run::Device,
+    run::{Details, Device},
+    sim::{InstructionClass, LineCounts},
     tiles::{Auto, Plain, RegisterLayout, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128},
 };
 
@@ -72,15 +73,18 @@ fn copies_reach_past_an_edge() {
         })
         .unwrap();
     crate::assemble::kernel(&kernel);
-    let ptx = kernel.ptx();
-    let copies =
-        |bytes: &str| ptx.lines().filter(|line| line.contains("cp.async") && line.contains(bytes)).count();
-    assert_eq!((copies(", 16"), copies(", 4"), copies(", 8")), (4, 0, 0), "{ptx}");
     let words = everywhere(|device| {
         let matrix: Vec<bf16> = (0..rows * pitch).map(|at| code(at / pitch, at % pitch)).collect();
         let a = device.upload(&matrix).unwrap();
         let mut words = device.output::<u32>(32 * 16).unwrap();
-        device.launch(&kernel, (&a, &mut words, cols)).unwrap();
+        let launched = device.launch(&kernel, (&a, &mut words, cols)).unwrap();
+        if let Details::Simulated(report) = launched.details {
+            // What writes the shared tile, and the bytes of each lane.
+            let writes = report.lines.iter().filter(|line| line.counts.bytes.shared_written > 0);
+            let each = |line: &LineCounts| line.counts.bytes.shared_written / line.counts.thread_instructions;
+            let writes: Vec<_> = writes.map(|line| (line.class, each(line))).collect();
+            assert_eq!(writes, [(InstructionClass::Async, 16); 4]);
+        }
         device.download(&words).unwrap()
     });
     let want = expected::<bf16>(&Rt::<bf16, 2, 2, Row>::fragment(), |row, col| {

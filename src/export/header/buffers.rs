@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::expression::expression;
-use crate::ptx::{Entry, Extent};
+use crate::ptx::{Dim, Entry, Extent};
 
 /// The declarations about buffers in every header.
 pub(super) const HELPERS: &str = "\
@@ -70,10 +70,31 @@ pub(super) fn lengths(out: &mut String, entry: &Entry, fields: &[String]) {
     }
 }
 
+/// Writes the checks that the modes of a buffer's views have no more coordinates than the kernel can compute with.
+fn coordinates(out: &mut String, entry: &Entry, parameter: usize, fields: &[String]) {
+    let views = entry.extents.iter().filter(|view| view.parameter == parameter);
+    let modes = views.flat_map(|view| view.modes.iter().map(|mode| (&mode.size, view.most)));
+    let mut written: Vec<(String, u64)> = Vec::new();
+    for (size, most) in modes {
+        let limit = (expression(size, &entry.params, fields), most);
+        if matches!(size, Dim::Const(n) if *n <= most) || most == u64::MAX || written.contains(&limit) {
+            continue;
+        }
+        let _ = write!(
+            out,
+            "    if ({} > {most}ull)\n        \
+             return \"{}: expected at most {most} coordinates along a mode\";\n",
+            limit.0, entry.params[parameter].name
+        );
+        written.push(limit);
+    }
+}
+
 /// Writes the checks of lengths and overlaps.
 pub(super) fn checks(out: &mut String, entry: &Entry, fields: &[String]) {
     let params = || entry.params.iter().zip(fields);
     for (i, (param, field)) in params().enumerate() {
+        coordinates(out, entry, i, fields);
         if entry.extents.iter().any(|view| view.parameter == i) {
             let (kernel, name) = (&entry.name, &param.name);
             let _ = write!(

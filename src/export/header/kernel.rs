@@ -35,6 +35,7 @@ impl<'a> Kernel<'a> {
         buffers::lengths(out, self.entry, &self.fields);
         self.grid(out);
         self.check(out);
+        self.check_block(out);
         self.prepare(out);
         self.launch(out);
     }
@@ -158,6 +159,21 @@ impl<'a> Kernel<'a> {
         let _ = write!(out, "{body}    return NULL;\n}}\n\n");
     }
 
+    /// Writes the check of a block shape that the launch passes.
+    fn check_block(&self, out: &mut String) {
+        let Self { entry: Entry { name, block: None, max_block: Some(most), .. }, prefix, .. } = self else {
+            return;
+        };
+        let _ = write!(
+            out,
+            "/* Describes the violated requirement of a block shape; NULL if it is valid. */\n\
+             static inline const char *{name}_check_block(const uint32_t block[3]) {{\n    \
+             if ({})\n        return \"block: expected at most {} threads\";\n    return NULL;\n}}\n\n",
+            each_axis(|i| format!("block[{i}] > {prefix}_MAX_BLOCK_{}", ["X", "Y", "Z"][i]), " || "),
+            most.map(|n| n.to_string()).join(" x ")
+        );
+    }
+
     fn prepare(&self, out: &mut String) {
         let Self { entry: Entry { name, dynamic_shared_bytes, .. }, prefix, .. } = self;
         let body = if *dynamic_shared_bytes == 0 {
@@ -177,7 +193,7 @@ impl<'a> Kernel<'a> {
     }
 
     fn launch(&self, out: &mut String) {
-        let Self { entry: Entry { name, block, grid, .. }, prefix, fields } = self;
+        let Self { entry: Entry { name, block, max_block, grid, .. }, prefix, fields } = self;
         let mut comment = String::from("/* Launches the kernel asynchronously.");
         let mut shapes = String::new();
         if grid.is_none() {
@@ -214,6 +230,10 @@ impl<'a> Kernel<'a> {
             out.push_str("    uint64_t grid[3];\n");
         }
         let _ = writeln!(out, "    if ({name}_check(args) != NULL) return (warpwright_result)1;");
+        let checks_block = block.is_none() && max_block.is_some();
+        if checks_block {
+            let _ = writeln!(out, "    if ({name}_check_block(block) != NULL) return (warpwright_result)1;");
+        }
         if grid.is_some() {
             let _ = writeln!(out, "    {name}_grid(args, grid);");
         }
