@@ -1,0 +1,112 @@
+//! A residual sum and RMSNorm of rows of any length: a block takes a row, its warps take 512 elements at a time.
+//!
+//! ```text
+//! cargo run --release --example rmsnorm_residual
+//! ```
+
+use std::{error::Error, process::ExitCode};
+
+use warpwright::{
+    prelude::*,
+    run::{self, Device},
+    tiles::{Naive, vector},
+};
+
+type Args = (In<bf16>, In<bf16>, In<bf16>, Out<bf16>, Out<bf16>, u32, u32);
+
+/// Added to the mean square.
+const EPSILON: f32 = 1e-5;
+/// Warps per block.
+const WARPS: u32 = 8;
+/// The elements that a warp takes at a time: 16 per lane, in f32.
+type Part<'k> = Rv<'k, f32, 32, Naive>;
+
+/// h = x + r and y = h / √(mean(h²) + ε) · w along rows: x, r, h, y m×n bf16, n a multiple of 8, w of n elements.
+fn rmsnorm(target: Target) -> Result<Kernel<Args>, BuildError> {
+    Kernel::<Args>::build("rmsnorm(x, r, w, h, y, m, n)", target, |k, (x, r, w, h, y, m, n)| {
+        let block = k.block([32 * WARPS]);
+        k.grid([m]);
+        let n = n.multiple_of(8);
+        let matrix = row_major(m, n);
+        let (x, r) = (k.global(x, matrix).row(k.ctaid_x()), k.global(r, matrix).row(k.ctaid_x()));
+        let (h, y) = (k.global(h, matrix).row(k.ctaid_x()), k.global(y, matrix).row(k.ctaid_x()));
+        let w = k.global(w, vector(n));
+        let steps = n.ceil_div(WARPS * Part::LENGTH);
+
+        let squares = k.fold(steps, k.zeros::<Part>(), |step, squares| {
+            let sum: Part = x.tile(part(k, step)).load() + r.tile(part(k, step)).load();
+            h.tile(part(k, step)).store(&sum);
+            squares + &sum * &sum
+        });
+        let mean = squares.sum_over(block) / n.cast::<f32>();
+        let scale = k.rsqrt(mean + EPSILON);
+        k.for_(steps, |step| {
+            // What is stored in h, rounded, so that y depends on h only.
+            let sum: Part = (x.tile(part(k, step)).load::<f32, 32, Naive>() + r.tile(part(k, step)).load()).convert::<bf16>().convert();
+            let weight: Part = w.tile(part(k, step)).load();
+            y.tile(part(k, step)).store(&(sum * scale * weight));
+        });
+    })
+}
+
+/// Returns the number of the part that this warp takes in a step.
+fn part<'k>(k: Builder<'k>, step: Val<'k, u32>) -> Val<'k, u32> {
+    step * WARPS + k.warp()
+}
+
+fn main() -> ExitCode {
+    match demonstrate() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn demonstrate() -> Result<(), Box<dyn Error>> {
+    let device = run::first();
+    println!("device   {}", device.describe());
+    let kernel = rmsnorm(Target::SM_80)?;
+    for (m, n) in [(4, 4096), (7, 8), (3, 5000)] {
+        let [x, r, w] = [(m * n, 1), (m * n, 2), (n, 3)].map(|(count, seed)| numbers(count, seed));
+        let (mut h, mut y) = (device.output::<bf16>(m * n)?, device.output::<bf16>(m * n)?);
+        let inputs = (device.upload(&x)?, device.upload(&r)?, device.upload(&w)?);
+        let arguments = (&inputs.0, &inputs.1, &inputs.2, &mut h, &mut y, m as u32, n as u32);
+        let launched = device.launch(&kernel, arguments)?;
+        let (h, y) = (device.download(&h)?, device.download(&y)?);
+        check(&x, &r, &w, &h, &y)?;
+        println!("{m:>4}×{n:<5} in {:.2?}: all elements within half a unit in the last place", launched.time);
+    }
+    Ok(())
+}
+
+/// Returns numbers between −1 and 1.
+fn numbers(count: usize, seed: u32) -> Vec<bf16> {
+    let mut state = seed;
+    let number = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        bf16::from_f32((state >> 16) as f32 / 32_768.0 - 1.0)
+    };
+    (0..count).map(number).collect()
+}
+
+/// Compares h and y with f64.
+fn check(x: &[bf16], r: &[bf16], w: &[bf16], h: &[bf16], y: &[bf16]) -> Result<(), String> {
+    let n = w.len();
+    let sums: Vec<f64> = x.iter().zip(r).map(|(&x, &r)| f64::from(x) + f64::from(r)).collect();
+    for (row, sums) in sums.chunks(n).enumerate() {
+        let mean = sums.iter().map(|sum| sum * sum).sum::<f64>() / n as f64;
+        let scale = 1.0 / (mean + f64::from(EPSILON)).sqrt();
+        for (col, sum) in sums.iter().enumerate() {
+            let at = row * n + col;
+            let rounded = bf16::from_f64(*sum);
+            let expected = f64::from(rounded) * scale * f64::from(w[col]);
+            let error = (f64::from(y[at]) - expected).abs();
+            if h[at] != rounded || error > expected.abs() / 250.0 {
+                return Err(format!("row {row}, column {col}: found {} and {}, expected {rounded} and {expected}", h[at], y[at]));
+            }
+        }
+    }
+    Ok(())
+}
