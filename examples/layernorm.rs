@@ -58,7 +58,8 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
         let [w, b] = [11, 29].map(|step| (0..n).map(|i| number(i, step)).collect::<Vec<_>>());
         let mut y = device.output::<bf16>(m * n)?;
         let inputs = (device.upload(&x)?, device.upload(&w)?, device.upload(&b)?);
-        let launched = device.launch(&kernel, (&inputs.0, &inputs.1, &inputs.2, &mut y, m as u32, n as u32))?;
+        let launched =
+            device.launch(&kernel, (&inputs.0, &inputs.1, &inputs.2, &mut y, m as u32, n as u32))?;
         let error = largest_error(&x, &w, &b, &device.download(&y)?);
         println!("{m:>4}×{n:<4} in {:.2?}: largest error {error:.5}", launched.time);
         // Half a unit in the last place of bf16 between 2 and 4.

@@ -42,7 +42,9 @@ fn rmsnorm(target: Target) -> Result<Kernel<Args>, BuildError> {
         let scale = k.rsqrt(mean + EPSILON);
         k.for_(steps, |step| {
             // What is stored in h, rounded, so that y depends on h only.
-            let sum: Part = (x.tile(part(k, step)).load::<f32, 32, Naive>() + r.tile(part(k, step)).load()).convert::<bf16>().convert();
+            let sum: Part = (x.tile(part(k, step)).load::<f32, 32, Naive>() + r.tile(part(k, step)).load())
+                .convert::<bf16>()
+                .convert();
             let weight: Part = w.tile(part(k, step)).load();
             y.tile(part(k, step)).store(&(sum * scale * weight));
         });
@@ -104,7 +106,10 @@ fn check(x: &[bf16], r: &[bf16], w: &[bf16], h: &[bf16], y: &[bf16]) -> Result<(
             let expected = f64::from(rounded) * scale * f64::from(w[col]);
             let error = (f64::from(y[at]) - expected).abs();
             if h[at] != rounded || error > expected.abs() / 250.0 {
-                return Err(format!("row {row}, column {col}: found {} and {}, expected {rounded} and {expected}", h[at], y[at]));
+                return Err(format!(
+                    "row {row}, column {col}: found {} and {}, expected {rounded} and {expected}",
+                    h[at], y[at]
+                ));
             }
         }
     }

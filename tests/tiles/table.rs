@@ -55,12 +55,12 @@ fn operations_are_documented() {
     );
     table! { text:
         "Elementwise" {
-            "t + &u" |_, t| { let u = t.map(|x| x); t + u };
-            "t - &u" |_, t| { let u = t.map(|x| x); t - u };
+            "&t + &u" |_, t| &t + &t;
+            "&t - &u" |_, t| &t - &t;
             "t * 2.0" |_, t| t.convert::<f32>() * 2.0;
             "t * &t.row_max()" |_, t| { let v = t.row_max(); t.convert::<f32>() * &v };
-            "t.mul_add(&u, &u)" |_, t| { let u = t.map(|x| x); t.mul_add(&u, &u) };
-            "t.max(&u)" |_, t| { let u = t.map(|x| x); t.max(&u) };
+            "t.mul_add(2.0, 1.0)" |_, t| t.convert::<f32>().mul_add(2.0, 1.0);
+            "t.max(0.0)" |_, t| t.convert::<f32>().max(0.0);
             "-t" |_, t| -t;
             "t.abs()" |_, t| t.abs();
             "t.relu()" |_, t| t.relu();
