@@ -5,7 +5,7 @@ use warpwright::{
     prelude::*,
     run::{Details, Device, Simulator},
     tensor::TensorElement,
-    tiles::{Auto, Padded, RegisterLayout, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128},
+    tiles::{Auto, RegisterLayout, SharedSwizzle, Swizzle128},
 };
 
 /// Returns the conflicts of a tile that is filled by the block, loaded by each of two warps in a layout, stored again, and written out.
@@ -35,23 +35,15 @@ macro_rules! free {
     ($($element:ty, $layout:ty: $($width:literal $swizzle:ty),+;)*) => {
         #[test]
         fn swizzled_tiles_have_no_bank_conflicts() {
-            for target in [Target::SM_80, Target::SM_90] {
-                $($(assert_eq!(
-                    conflicts::<$element, $width, $swizzle, $layout>(target),
-                    0,
-                    concat!(stringify!($element), " ", stringify!($layout), " ", $width, " ", stringify!($swizzle), " {:?}"),
-                    target
-                );)+)*
-            }
+            $($(assert_eq!(
+                conflicts::<$element, $width, $swizzle, $layout>(Target::SM_80),
+                0,
+                concat!(stringify!($element), " ", stringify!($layout), " ", $width, " ", stringify!($swizzle))
+            );)+)*
         }
     };
 }
 
 free! {
-    bf16, Row: 1 Auto, 2 Auto, 4 Auto, 8 Auto, 4 Swizzle128, 4 Swizzle64, 4 Swizzle32, 1 Padded, 2 Padded, 4 Padded;
-    bf16, Col: 1 Auto, 2 Auto, 4 Auto, 4 Swizzle64, 4 Swizzle32, 2 Padded;
-    u8,   Row: 1 Auto, 2 Auto, 4 Auto, 4 Swizzle32, 2 Padded;
-    f32,  Row: 1 Auto, 2 Auto, 4 Auto, 4 Swizzle64, 4 Swizzle32, 2 Padded;
-    f32,  Col: 1 Auto, 2 Auto, 4 Auto, 2 Padded;
-    f64,  Row: 1 Auto, 2 Auto;
+    bf16, Row: 1 Auto, 2 Auto, 4 Auto, 8 Auto, 4 Swizzle128;
 }
