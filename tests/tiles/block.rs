@@ -20,9 +20,9 @@ fn numbers<T: Coded>(all: &[T]) -> Vec<f64> {
 
 /// Row sums into a shared vector, the rows divided by them in place, a copy to another type and swizzle, columns summed; by any number
 /// of warps.
-fn in_place<T: Coded + AtomicElement, S: SharedSwizzle, Z: SharedSwizzle>(warps: u32)
+fn in_place<T, S: SharedSwizzle, Z: SharedSwizzle>(warps: u32)
 where
-    T: Accumulate<Sum = f32>,
+    T: Coded + AtomicElement + Accumulate<Sum = f32>,
     f32: Convert<T>,
 {
     type Args<T> = (In<T>, Out<T>, Out<f32>, Out<f32>);
