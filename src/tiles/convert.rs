@@ -104,7 +104,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         T: Convert<U>,
     {
         const {
-            assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape");
+            assert!(
+                T::SUBTILE_LENGTH == U::SUBTILE_LENGTH,
+                "both types must have subtiles of the same shape"
+            );
         };
         Rt::of_registers(self.kernel(), converted::<T, U>(self))
     }

@@ -112,7 +112,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         T: Convert<U>,
     {
         const {
-            assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape");
+            assert!(
+                T::SUBTILE_LENGTH == U::SUBTILE_LENGTH,
+                "both types must have subtiles of the same shape"
+            );
         };
         self.subtile(0, 0).load_as()
     }

@@ -103,7 +103,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         from: &Filled<St<'k, U, H, W, Z>>,
     ) -> Pending<'k, Self> {
         const {
-            assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape");
+            assert!(
+                T::SUBTILE_LENGTH == U::SUBTILE_LENGTH,
+                "both types must have subtiles of the same shape"
+            );
         };
         let k = self.tensor.kernel();
         k.located(Location::caller(), || {

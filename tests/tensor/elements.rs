@@ -56,10 +56,13 @@ fn row_major_layout(rows: u32, cols: u32) -> Layout {
     format!("({rows},{cols}):({cols},1)").parse().expect("a layout")
 }
 
+/// A·B + C = D.
+type Args<A, B, C, D> = (In<A>, In<B>, In<C>, Out<D>);
+
 /// D = A·B + C, of one instruction, with all operands in tensors by rows (B as n×k).
 fn product<A: Whole, B: Whole, C: Whole, D: Whole>(
     atom: &'static MmaAtom,
-) -> Result<Kernel<(In<A>, In<B>, In<C>, Out<D>)>, BuildError> {
+) -> Result<Kernel<Args<A, B, C, D>>, BuildError> {
     let (m, n, depth) = atom.shape();
     Kernel::<(In<A>, In<B>, In<C>, Out<D>)>::build("product(a, b, c, d)", atom.target(), |k, (a, b, c, d)| {
         k.block([32]);
