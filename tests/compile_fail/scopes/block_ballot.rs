@@ -1,0 +1,9 @@
+// A ballot has one bit for each lane of a warp; a block counts votes.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {
+        let block = k.block([128]);
+        let y = k.slice(y, 128);
+        y.at(block.thread()).store(block.ballot(block.thread().lt(3)));
+    });
+}

@@ -1,0 +1,9 @@
+// Shuffles move registers between the lanes of one warp.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {
+        let block = k.block([128]);
+        let y = k.slice(y, 128);
+        y.at(block.thread()).store(block.shfl_bfly(block.thread(), 1));
+    });
+}

@@ -1,0 +1,9 @@
+// A lane is one thread, which has nothing to sum with; a warp and a block do.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {
+        let block = k.block([128]);
+        let y = k.slice(y, 128);
+        y.at(block.thread()).store(k.lane().sum(block.thread()));
+    });
+}

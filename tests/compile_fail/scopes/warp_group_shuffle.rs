@@ -1,0 +1,9 @@
+// Shuffles move registers between the lanes of one warp, not of a warpgroup.
+use warpwright::prelude::*;
+fn main() {
+    let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {
+        let block = k.block([128]);
+        let y = k.slice(y, 128);
+        y.at(block.thread()).store(k.warp_group().shfl_idx(block.thread(), 0));
+    });
+}
