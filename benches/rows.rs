@@ -37,8 +37,10 @@ mod gpu {
     const RUNS: usize = 10;
     const ROUNDS: usize = 7;
 
-    fn softmax(target: Target) -> Result<Kernel<(In<bf16>, Out<bf16>, u32, u32)>, BuildError> {
-        Kernel::<(In<bf16>, Out<bf16>, u32, u32)>::build("softmax(x, y, m, n)", target, |k, (x, y, m, n)| {
+    type SoftmaxArgs = (In<bf16>, Out<bf16>, u32, u32);
+
+    fn softmax(target: Target) -> Result<Kernel<SoftmaxArgs>, BuildError> {
+        Kernel::<SoftmaxArgs>::build("softmax(x, y, m, n)", target, |k, (x, y, m, n)| {
             let block = k.block([32 * WARPS]);
             k.min_blocks(BLOCKS);
             k.grid([m]);
@@ -131,7 +133,7 @@ mod gpu {
             for (col, (&found, expected)) in y[rows.clone()].iter().zip(expected(&x[rows])).enumerate() {
                 let found = bf16::from_bits(found);
                 let error = (f64::from(found) - expected).abs();
-                if !(error <= expected.abs() / 250.0) {
+                if error.is_nan() || error > expected.abs() / 250.0 {
                     return Err(format!("row {row}, column {col}: found {found}, expected {expected}").into());
                 }
             }
