@@ -89,6 +89,7 @@ impl Entry {
     }
 
     /// Returns the same with the assumptions that the simulator checks.
+    #[cfg(feature = "sim")]
     pub(crate) fn ptx_with_assumptions(&self) -> String {
         render::module(self.target, &[self], render::Lines::Check)
     }
