@@ -14,7 +14,7 @@ use super::theme::{Paint, Theme, hex};
 const BASELINE: i32 = 10;
 
 impl Picture {
-    /// Renders an SVG document. It follows the reader's choice of a light or dark page (`prefers-color-scheme`) and has its own
+    /// Renders an SVG document. It follows the reader's preferred color scheme (`prefers-color-scheme`) and has its own
     /// background.
     #[must_use]
     pub fn svg(&self) -> String {

@@ -15,7 +15,7 @@ use super::{
     variable::{Variable, VariableSpace},
 };
 
-/// A view of adjacent elements in global or constant memory: `k.slice(x, n)`.
+/// A view of contiguous elements in global or constant memory: `k.slice(x, n)`.
 ///
 /// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. The instruction
 /// is predicated, so there is no branch. An index that is known to be in bounds needs no predicate. Indices have 32 or 64 bits
