@@ -31,7 +31,9 @@ impl Body {
             return false;
         };
         let is_newest = reg.index + 1 == self.registers_of(reg.class);
-        if latest.reg != reg || reg.class != to.class || !is_newest || self.is_guarded() {
+        // An assumption that the simulator checks refers to the register by its name.
+        let is_asserted = self.entry.asserted.last().is_some_and(|asserted| asserted.reg == reg);
+        if latest.reg != reg || reg.class != to.class || !is_newest || self.is_guarded() || is_asserted {
             return false;
         }
         self.latest = None;

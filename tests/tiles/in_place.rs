@@ -105,3 +105,23 @@ fn a_carried_register_may_be_reused_before_the_end() {
     });
     assert_eq!(found, [(1.0 + 3.0 + 9.0) * 12.0; 256]);
 }
+
+/// The simulator checks the assumption by the register's name, so the result is moved instead of renamed.
+#[test]
+fn an_assumption_about_a_result_keeps_its_register() {
+    let kernel = Kernel::<(Out<f32>,)>::build("assumed", Target::SM_80, |k, (y,)| {
+        k.block([32]);
+        k.grid([1]);
+        let mut tile = k.filled::<Rt<f32, 1, 1>>(1.0);
+        let warp = k.warp();
+        tile.apply(|x| (x * 2.0).assume_uniform(warp));
+        k.global(y, row_major(16, 16)).tile(0, 0).store(&tile);
+    })
+    .unwrap();
+    let found = everywhere(|device| {
+        let mut y = device.output::<f32>(256).unwrap();
+        device.launch(&kernel, (&mut y,)).unwrap();
+        device.download(&y).unwrap()
+    });
+    assert_eq!(found, [2.0; 256]);
+}
