@@ -4,9 +4,9 @@ use std::panic::Location;
 
 use super::{
     allocate::{Filled, Pending},
+    coordinates::is_first_owner,
     element::RegisterLayout,
     gl::GlTile,
-    global_copies::replicated,
     registers::Registers,
     rt::Rt,
     shared_copies::{Rectangle, Storing},
@@ -51,20 +51,10 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
         k.located(Location::caller(), || {
             let view = self.tensor([Rv::<T, N, V>::LENGTH]);
             k.check_warp_tile(view.coordinates(), false);
-            let part = view.lane_part(&Rv::<T, N, V>::fragment(), k.lane().rank());
-            add_global(&part, &vector.fragment, first_owner(vector));
+            let layout = Rv::<T, N, V>::fragment();
+            let part = view.lane_part(&layout, k.lane().rank());
+            add_global(&part, &vector.fragment, is_first_owner(k, &layout));
         });
-    }
-}
-
-/// Returns whether this lane is the first owner of its elements.
-#[track_caller]
-fn first_owner<'k, T: AtomicElement, const N: usize, V: VectorLayout>(
-    vector: &Rv<'k, T, N, V>,
-) -> Val<'k, bool> {
-    match replicated(&Rv::<T, N, V>::fragment()) {
-        0 => true.into(),
-        bits => (vector.kernel().lane().rank() & bits).eq(0),
     }
 }
 
@@ -136,7 +126,7 @@ impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
             k.check_warp_tile([line.at], false);
             let layout = Rv::<T, N, V>::fragment();
             let part = line.part(Rv::<T, N, V>::LENGTH).lane_part(&layout, k.lane().rank());
-            add_shared(&part, &vector.fragment, first_owner(vector));
+            add_shared(&part, &vector.fragment, is_first_owner(k, &layout));
         });
     }
 }

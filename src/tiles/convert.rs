@@ -2,10 +2,16 @@
 
 use std::panic::Location;
 
-use super::{element::RegisterLayout, registers::Registers, rt::Rt, vector::Rv, vector_layout::VectorLayout};
+use super::{
+    element::RegisterLayout,
+    registers::{Registers, in_order, words_of},
+    rt::Rt,
+    vector::Rv,
+    vector_layout::VectorLayout,
+};
 use crate::{
-    ptx::{RegId, Scalar, Val, bf16, e4m3, e5m2, f16, tf32},
-    tensor::{ConvertibleElement, TensorElement, splat},
+    ptx::{Builder, RegId, Scalar, Val, bf16, e4m3, e5m2, f16, tf32},
+    tensor::{ConvertibleElement, Fragment, TensorElement, splat},
 };
 
 /// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8 and 32
@@ -87,6 +93,34 @@ fn exactly_through_f32<T: ConvertibleElement, U: ConvertibleElement>(value: U) -
     (back.to_bits() == value.to_bits()).then(|| T::from_mem_bits(word.to_bits()))
 }
 
+/// Returns a tile or vector of the elements `T` that `read` writes to a fragment in its layout, so that conversion moves nothing
+/// between lanes.
+#[track_caller]
+pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
+    k: Builder<'k>,
+    read: impl FnOnce(&Fragment<'k, T>),
+) -> D {
+    let fragment = Fragment::<T>::uninitialized(k, &in_order(D::layout().values()), T::Word::CLASS);
+    read(&fragment);
+    let words = T::convert_words(&words_of(&fragment));
+    D::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+}
+
+/// Returns a fragment of the elements of a tile or vector as `T`, in its layout.
+#[track_caller]
+pub(super) fn stored<'k, T: TensorElement, D: Registers<'k, Element: Convert<T>>>(
+    from: &D,
+) -> Fragment<'k, T> {
+    let k = from.kernel();
+    let words = D::Element::convert_words(&from.words()).into_iter().map(|word| word.in_register(k));
+    Fragment::over(k, words, in_order(D::layout().values()))
+}
+
+/// Asserts that subtiles of both types have the same shape, so that elements stay in their lanes.
+pub(super) const fn assert_same_subtiles<T: TensorElement, U: TensorElement>() {
+    assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape");
+}
+
 /// Returns registers with the elements of `from` as `U`, owned by no other value.
 #[track_caller]
 fn converted<'k, T: Convert<U>, U: TensorElement>(from: &impl Registers<'k, Element = T>) -> Vec<RegId> {
@@ -103,12 +137,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     where
         T: Convert<U>,
     {
-        const {
-            assert!(
-                T::SUBTILE_LENGTH == U::SUBTILE_LENGTH,
-                "both types must have subtiles of the same shape"
-            );
-        };
+        const { assert_same_subtiles::<T, U>() };
         Rt::of_registers(self.kernel(), converted::<T, U>(self))
     }
 }

@@ -34,6 +34,16 @@ pub(super) fn lane_bits(layout: &TvLayout, axis: usize) -> Vec<ThreadBit> {
     layout.along(axis).expect("register tiles and vectors are affine along their axes").thread_bits
 }
 
+/// Returns whether this lane is the first of those that own the same elements.
+#[track_caller]
+pub(super) fn is_first_owner<'k>(k: Builder<'k>, layout: &TvLayout) -> Val<'k, bool> {
+    let moving = (0..layout.shape().rank()).flat_map(|axis| lane_bits(layout, axis));
+    match 31 & !moving.fold(0, |mask, bit| mask | 1_u32 << bit.bit) {
+        0 => true.into(),
+        replicated => (k.lane().rank() & replicated).eq(0),
+    }
+}
+
 /// Returns the distance of each value from value 0 along an axis.
 pub(super) fn value_offsets(layout: &TvLayout, axis: usize) -> Vec<i64> {
     layout.value_offsets(axis).expect("register tiles and vectors are affine along their axes")

@@ -3,18 +3,19 @@
 use std::panic::Location;
 
 use super::{
-    convert::Convert,
+    convert::{Convert, loaded, stored},
+    coordinates::is_first_owner,
     element::RegisterLayout,
     gl::{Gl, GlTile},
-    registers::{Registers, in_order, words_of},
+    registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
     vector_layout::VectorLayout,
 };
 use crate::{
-    layout::{Layout, TvLayout},
-    ptx::{Builder, Global, Readable, Scalar, Val, Writable},
-    tensor::{Destination, Fragment, Tensor, TensorElement, TensorSpace, copy, copy_if, copy_or},
+    layout::Layout,
+    ptx::{Builder, Global, Readable, Val, Writable},
+    tensor::{Destination, Tensor, TensorElement, TensorSpace, copy, copy_if, copy_or},
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
@@ -154,7 +155,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         self.kernel().located(Location::caller(), || {
             let view = self.tensor([Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS]);
             view.kernel().check_warp_tile(view.coordinates(), true);
-            store_elements(&view, tile, 0);
+            store_elements(&view, tile, true.into());
         });
     }
 }
@@ -169,10 +170,10 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
         V: VectorLayout,
     {
         self.kernel().located(Location::caller(), || {
-            let replicated = replicated(&Rv::<U, N, V>::fragment());
             let view = self.tensor([Rv::<U, N, V>::LENGTH]);
-            view.kernel().check_warp_tile(view.coordinates(), true);
-            store_elements(&view, vector, replicated);
+            let k = view.kernel();
+            k.check_warp_tile(view.coordinates(), true);
+            store_elements(&view, vector, is_first_owner(k, &Rv::<U, N, V>::fragment()));
         });
     }
 }
@@ -202,16 +203,12 @@ where
     k.check_warp_tile(view.coordinates(), false);
     // In the layout of the result, so that conversion moves nothing between lanes.
     let layout = D::layout();
-    let loaded = Fragment::<T>::uninitialized(k, &in_order(layout.values()), T::Word::CLASS);
-    copy_or(&loaded, &view.lane_part(&layout, k.lane().rank()), fill);
-    let words = T::convert_words(&words_of(&loaded));
-    D::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+    loaded(k, |fragment| copy_or(fragment, &view.lane_part(&layout, k.lane().rank()), fill))
 }
 
-/// Converts the elements in registers, and stores them to a view; lanes that differ only in the bits `replicated` have the same
-/// elements.
+/// Converts the elements in registers, and stores them to a view, if `condition` holds.
 #[track_caller]
-pub(super) fn store_elements<'k, T, S, D, A>(view: &Tensor<'k, S, T, A>, from: &D, replicated: u32)
+pub(super) fn store_elements<'k, T, S, D, A>(view: &Tensor<'k, S, T, A>, from: &D, condition: Val<'k, bool>)
 where
     T: TensorElement,
     S: TensorSpace,
@@ -220,21 +217,12 @@ where
 {
     let k = view.kernel();
     let layout = D::layout();
-    let lane = k.lane().rank();
-    let converted = D::Element::convert_words(&from.words()).into_iter().map(|word| word.in_register(k));
-    let converted = Fragment::<T>::over(k, converted, in_order(layout.values()));
-    let part = view.lane_part(&layout, lane);
-    if replicated == 0 {
+    let converted = stored(from);
+    let part = view.lane_part(&layout, k.lane().rank());
+    if condition.as_constant() == Some(true) {
         let _ = copy(&part, &converted);
     } else {
         let one = Layout::new(layout.values(), 0).expect("the registers of a vector are few");
-        let _ = copy_if(&k.predicates(&one, vec![(lane & replicated).eq(0)]), &part, &converted);
+        let _ = copy_if(&k.predicates(&one, vec![condition]), &part, &converted);
     }
-}
-
-/// Returns the bits of the lane number that do not select elements: lanes that differ in them own the same ones.
-pub(super) fn replicated(layout: &TvLayout) -> u32 {
-    let axes = 0..layout.shape().rank();
-    let bits = axes.flat_map(|axis| layout.along(axis).map(|along| along.thread_bits).unwrap_or_default());
-    31 & !bits.fold(0, |mask, bit| mask | 1 << bit.bit)
 }

@@ -72,11 +72,12 @@ where
     #[track_caller]
     fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, T::Word>> {
         let slots = Rv::<'k, T, N, V>::slots_along(&Rt::<T, H, W, L>::layout(), V::AXIS);
-        let mut repeated: Vec<Option<Val<'k, T::Word>>> = vec![None; self.words().len() * T::PER_WORD];
+        let own = self.words();
+        let mut repeated: Vec<Option<Val<'k, T::Word>>> = vec![None; own.len() * T::PER_WORD];
         let words = slots.chunks(T::PER_WORD).map(|slots| {
             let word = slots[0] / T::PER_WORD;
             if slots.iter().zip(word * T::PER_WORD..).all(|(&slot, expected)| slot == expected) {
-                return self.words()[word];
+                return own[word];
             }
             // The elements of a word are on the same line across it.
             let slot = slots[0];

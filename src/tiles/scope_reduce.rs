@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{
-    coordinates::lane_bits,
+    coordinates::is_first_owner,
     element::RegisterLayout,
     reduce::{Accumulate, lane_result},
     registers::Registers,
@@ -11,17 +11,7 @@ use super::{
     vector::Rv,
     vector_layout::VectorLayout,
 };
-use crate::{
-    layout::TvLayout,
-    ptx::{Builder, Combine, Scope, Val, reduce, traits::Reducible},
-};
-
-/// Returns the bits of the lane number that do not affect the elements that a lane owns.
-fn repeated_bits(layout: &TvLayout) -> u32 {
-    let axes = 0..layout.shape().rank();
-    let moving = axes.flat_map(|axis| lane_bits(layout, axis));
-    31 & !moving.fold(0, |bits, bit| bits | 1 << bit.bit)
-}
+use crate::ptx::{Builder, Combine, Scope, Val, reduce, traits::Reducible};
 
 /// Combines the elements of all parts of a scope: each lane its own, then all threads.
 #[track_caller]
@@ -34,10 +24,9 @@ where
     k.located(Location::caller(), || {
         let own: Val<'k, S> = lane_result(part.fragment(), how);
         // An element that several lanes own counts once.
-        let repeated = repeated_bits(&D::layout());
-        let own = match (how, repeated) {
-            (Combine::Sum, 1..) => (k.lane().rank() & repeated).eq(0).select(own, S::ZERO),
-            _ => own,
+        let own = match how {
+            Combine::Sum => is_first_owner(k, &D::layout()).select(own, S::ZERO),
+            Combine::Max | Combine::Min => own,
         };
         reduce(scope, own, how)
     })

@@ -4,16 +4,16 @@ use std::{fmt, panic::Location};
 
 use super::{
     allocate::{Filled, Pending},
-    convert::Convert,
+    convert::{Convert, assert_same_subtiles, loaded, stored},
     element::{RegisterLayout, register_layout},
-    registers::{Registers, in_order, words_of},
+    registers::Registers,
     rt::Rt,
     st::St,
     swizzle::SharedSwizzle,
 };
 use crate::{
     layout::{IntTuple, Layout},
-    ptx::{ReadWrite, Scalar, Scope, Shared, Val},
+    ptx::{ReadWrite, Scope, Shared, Val},
     tensor::{self, Fragment, Tensor, TensorElement, copy},
 };
 
@@ -111,12 +111,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     where
         T: Convert<U>,
     {
-        const {
-            assert!(
-                T::SUBTILE_LENGTH == U::SUBTILE_LENGTH,
-                "both types must have subtiles of the same shape"
-            );
-        };
+        const { assert_same_subtiles::<T, U>() };
         self.subtile(0, 0).load_as()
     }
 
@@ -150,11 +145,9 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
     {
         let k = self.0.tile.kernel();
         k.located(Location::caller(), || {
-            let values = in_order(Rt::<U, H, W, L>::layout().values());
-            let loaded = Fragment::<T>::uninitialized(k, &values, T::Word::CLASS);
-            self.0.each_part::<U, H, W, L>(&loaded, |registers, memory| copy(registers, memory));
-            let words = T::convert_words(&words_of(&loaded));
-            Rt::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+            loaded(k, |fragment| {
+                self.0.each_part::<U, H, W, L>(fragment, |registers, memory| copy(registers, memory));
+            })
         })
     }
 }
@@ -171,9 +164,7 @@ impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
         k.located(Location::caller(), || {
             let Rectangle { row, col, band, .. } = self.0;
             k.check_warp_tile([row, col].into_iter().chain(band.map(|band| band.index)), true);
-            let converted = U::convert_words(&tile.words()).into_iter().map(|word| word.in_register(k));
-            let converted = Fragment::<T>::over(k, converted, in_order(Rt::<U, H, W, L>::layout().values()));
-            self.0.each_part::<U, H, W, L>(&converted, |registers, memory| {
+            self.0.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
                 let _ = copy(memory, registers);
             });
         });

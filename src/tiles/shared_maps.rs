@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use super::{
     allocate::{Filled, Pending},
-    convert::Convert,
+    convert::{Convert, assert_same_subtiles},
     rt::Rt,
     shared_copies::{Rectangle, Subtile, SubtileMut},
     st::St,
@@ -102,12 +102,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self,
         from: &Filled<St<'k, U, H, W, Z>>,
     ) -> Pending<'k, Self> {
-        const {
-            assert!(
-                T::SUBTILE_LENGTH == U::SUBTILE_LENGTH,
-                "both types must have subtiles of the same shape"
-            );
-        };
+        const { assert_same_subtiles::<T, U>() };
         let k = self.tensor.kernel();
         k.located(Location::caller(), || {
             self.store_with(|tile| {

@@ -4,9 +4,10 @@ use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
     allocate::{Allocate, Filled, Pending, reuse},
-    convert::Convert,
-    global_copies::{replicated, store_elements},
-    registers::{Registers, in_order, words_of},
+    convert::{Convert, loaded},
+    coordinates::is_first_owner,
+    global_copies::store_elements,
+    registers::Registers,
     st::St,
     swizzle::SharedSwizzle,
     vector::Rv,
@@ -14,8 +15,8 @@ use super::{
 };
 use crate::{
     layout::Layout,
-    ptx::{Builder, Ptr, Read, ReadWrite, Scalar, Shared, State, Val, Visitor, Write},
-    tensor::{self, Fragment, SharedLayout, Tensor, TensorElement, copy},
+    ptx::{Builder, Ptr, Read, ReadWrite, Shared, State, Val, Visitor, Write},
+    tensor::{self, SharedLayout, Tensor, TensorElement, copy},
 };
 
 /// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. Like a shared tile ([`St`]), it is
@@ -202,11 +203,9 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
     {
         let k = self.line.whole.kernel();
         k.located(Location::caller(), || {
-            let layout = Rv::<U, N, V>::fragment();
-            let loaded = Fragment::<T>::uninitialized(k, &in_order(layout.values()), T::Word::CLASS);
-            copy(&loaded, &self.line.part(Rv::<U, N, V>::LENGTH).lane_part(&layout, k.lane().rank()));
-            let words = T::convert_words(&words_of(&loaded));
-            Rv::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+            let part = self.line.part(Rv::<U, N, V>::LENGTH);
+            let part = part.lane_part(&Rv::<U, N, V>::fragment(), k.lane().rank());
+            loaded(k, |fragment| copy(fragment, &part))
         })
     }
 }
@@ -224,8 +223,8 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
         let k = vector.kernel();
         k.located(Location::caller(), || {
             k.check_warp_tile([self.line.at], true);
-            let replicated = replicated(&Rv::<U, N, V>::fragment());
-            store_elements(&self.line.part(Rv::<U, N, V>::LENGTH), vector, replicated);
+            let condition = is_first_owner(k, &Rv::<U, N, V>::fragment());
+            store_elements(&self.line.part(Rv::<U, N, V>::LENGTH), vector, condition);
         });
     }
 }
