@@ -23,6 +23,7 @@ mod tiles {
     mod operations;
     mod pipeline;
     mod products;
+    mod random;
     mod shared;
     mod shared_stores;
     mod softmax;

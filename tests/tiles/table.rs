@@ -98,6 +98,9 @@ fn operations_are_documented() {
             "t.tril(0, 0.0)" |_, t| t.convert::<f32>().tril(0, 0.0);
             "t.right_fill(5, 0.0)" |_, t| t.convert::<f32>().right_fill(5, 0.0);
         }
+        "Random numbers" {
+            "t.dropout(0.1, &random)" |k, t| t.dropout(0.1, &k.random(1, 2).tile(0, 0));
+        }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tile-operations.md");
     if env::var_os("WARPWRIGHT_BLESS").is_some() {

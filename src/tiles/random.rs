@@ -1,0 +1,225 @@
+//! Random numbers of the elements of a matrix, each a function of a seed and the element's coordinates, and dropout.
+
+use std::{
+    f32::consts::{LN_2, TAU},
+    panic::Location,
+};
+
+use super::{
+    coordinates::Coordinates, element::RegisterLayout, reduce::Accumulate, registers::Registers, rt::Rt,
+};
+use crate::{
+    ptx::{Builder, Rounding, Scalar, Val},
+    tensor::{ConvertibleElement, TensorElement},
+};
+
+/// The factors of the words 0 and 2 of a counter, and the increments of the key between rounds.
+const FACTORS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
+const INCREMENTS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
+const ROUNDS: u32 = 10;
+
+/// Powers of two.
+const TWO_24: f32 = (1u32 << 24) as f32;
+const TWO_32: f32 = (1u64 << 32) as f32;
+
+/// The truth table of a ⊕ b ⊕ c.
+const XOR: u8 = 0x96;
+
+/// The distance along both axes of the elements that share a counter. A lane owns both elements of a row or column of a subtile that
+/// are 8 apart in both layouts, unless they have 8 bits.
+const APART: i64 = 8;
+
+impl<'k> Builder<'k> {
+    /// Returns the four random words of a 128-bit counter and a 64-bit key: Philox4x32-10 (Salmon et al., "Parallel random numbers: as
+    /// easy as 1, 2, 3", SC 2011; the library Random123). A round emits two `mul.wide` and two `lop3`.
+    #[doc(alias = "curand_Philox4x32_10")]
+    #[track_caller]
+    pub fn philox4x32(self, counter: [Val<'k, u32>; 4], key: [Val<'k, u32>; 2]) -> [Val<'k, u32>; 4] {
+        self.located(Location::caller(), || {
+            (0..ROUNDS).fold(counter, |[a, b, c, d], round| {
+                let [key0, key1] = [0, 1].map(|i| key[i] + INCREMENTS[i].wrapping_mul(round));
+                let (low0, high0) = a.mul_wide(FACTORS[0]).unpack();
+                let (low1, high1) = c.mul_wide(FACTORS[1]).unpack();
+                [high1.lop3(b, key0, XOR), low1, high0.lop3(d, key1, XOR), low0]
+            })
+        })
+    }
+
+    /// Returns the random numbers of a matrix of any size; see [`Random`].
+    #[doc(alias = "philox")]
+    #[track_caller]
+    pub fn random(self, seed: impl Into<Val<'k, u64>>, offset: impl Into<Val<'k, u64>>) -> Random<'k> {
+        let halves = |x: Val<'k, u64>| {
+            let (low, high) = x.unpack();
+            [low, high]
+        };
+        self.located(Location::caller(), || Random {
+            k: self,
+            key: halves(seed.into()),
+            offset: halves(offset.into()),
+        })
+    }
+}
+
+/// A random word for each element of a matrix, which depends only on the seed, the offset and the element's coordinates: not on the
+/// shape and layout of tiles, the warp or the kernel. A backward kernel therefore reproduces the numbers of the forward kernel.
+///
+/// The word of element (`row`, `col`) is number 2·⌊`row` / 8⌋ mod 2 + ⌊`col` / 8⌋ mod 2 of the four that
+/// [`philox4x32`](Builder::philox4x32) returns for
+///
+/// | operand | low word                 | …                        | …          | high word   |
+/// | ---     | ---                      | ---                      | ---        | ---         |
+/// | counter | `row` without bit 3      | `col` without bit 3      | offset     | offset ≫ 32 |
+/// | key     | seed                     | seed ≫ 32                |            |             |
+///
+/// Matrices with the same seed, such as the layers, heads and steps of a model, take different offsets.
+///
+/// ```
+/// # use warpwright::prelude::*;
+/// # Kernel::<(In<bf16>, Out<bf16>, u64, u64)>::build("dropout", Target::SM_80, |k, (x, y, seed, step)| {
+/// # k.block([128]);
+/// # k.grid([1]);
+/// # let (x, y) = (k.global(x, row_major(64, 64)), k.global(y, row_major(64, 64)));
+/// # let row = k.warp().rank();
+/// let random = k.random(seed, step);
+/// let t: Rt<bf16, 1, 4> = x.tile(row, 0).load();
+/// y.tile(row, 0).store(&t.dropout(0.1, &random.tile(row, 0)));
+/// # })?;
+/// # Ok::<(), BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Random<'k> {
+    k: Builder<'k>,
+    key: [Val<'k, u32>; 2],
+    offset: [Val<'k, u32>; 2],
+}
+
+/// The random numbers of a tile's elements, with the size of the register tile that they are used for.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomTile<'k> {
+    random: Random<'k>,
+    /// In units of tiles.
+    at: [Val<'k, u32>; 2],
+}
+
+impl<'k> Random<'k> {
+    /// Returns the numbers of tile (`row`, `col`), in units of tiles like [`Gl::tile`](super::Gl::tile).
+    pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> RandomTile<'k> {
+        RandomTile { random: *self, at: [row.into(), col.into()] }
+    }
+}
+
+impl<'k> RandomTile<'k> {
+    /// Returns a tile of random words.
+    #[must_use]
+    #[track_caller]
+    pub fn bits<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, u32, H, W, L> {
+        self.distributed(&|words| words)
+    }
+
+    /// Returns a tile of random numbers, uniform in 0 ≤ x < 1: the upper 24 bits of each word · 2⁻²⁴.
+    #[must_use]
+    #[track_caller]
+    pub fn uniform<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {
+        self.distributed(&|words| words.map(|word| (word >> 8).cast::<f32>() * (1.0 / TWO_24)))
+    }
+
+    /// Returns a tile of random numbers with the standard normal distribution, by the method of Box and Muller from the words of two
+    /// elements 8 columns apart. The numbers are at most 6.7, and their errors those of the approximations `lg2`, `sqrt`, `sin` and `cos`.
+    #[must_use]
+    #[track_caller]
+    pub fn normal<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {
+        let k = self.random.k;
+        self.distributed(&|[a, b, c, d]| {
+            let ([a, b], [c, d]) = (normal_pair(k, a, b), normal_pair(k, c, d));
+            [a, b, c, d]
+        })
+    }
+
+    #[track_caller]
+    fn distributed<T, const H: usize, const W: usize, L>(&self, of: &OfWords<'_, 'k, T>) -> Rt<'k, T, H, W, L>
+    where
+        T: TensorElement<Word = T> + Scalar,
+        L: RegisterLayout,
+    {
+        let k = self.random.k;
+        k.located(Location::caller(), || {
+            let axes = Rt::<T, H, W, L>::coordinates(k);
+            let size = [Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS];
+            Rt::of_registers(k, k.all_owned(|| self.elements(&axes, size, of)))
+        })
+    }
+
+    /// Returns the results of `of` for each value of a lane, whose coordinates are `axes` in a tile of this size.
+    #[track_caller]
+    fn elements<S: Scalar>(
+        &self,
+        axes: &[Coordinates<'k>; 2],
+        size: [u32; 2],
+        of: &OfWords<'_, 'k, S>,
+    ) -> Vec<Val<'k, S>> {
+        let Random { k, key, offset: [low, high] } = self.random;
+        let [first_row, first_col] = [0, 1].map(|axis| self.at[axis] * size[axis] + axes[axis].lane);
+        let mut blocks: Vec<([i64; 2], [Val<'k, S>; 4])> = Vec::new();
+        let coordinates = axes[0].offsets.iter().zip(&axes[1].offsets);
+        let elements = coordinates.map(|(&row, &col)| {
+            // The first row and column of a lane are less than 8.
+            let start = [row, col].map(|at| at & !APART);
+            let slot = (usize::from(row != start[0]) << 1) | usize::from(col != start[1]);
+            if let Some((_, results)) = blocks.iter().find(|(other, _)| *other == start) {
+                return results[slot];
+            }
+            let counter = [first_row + start[0] as u32, first_col + start[1] as u32, low, high];
+            let results = of(k.philox4x32(counter, key));
+            blocks.push((start, results));
+            results[slot]
+        });
+        elements.collect()
+    }
+}
+
+/// A function of the four words of a counter.
+type OfWords<'f, 'k, S> = dyn Fn([Val<'k, u32>; 4]) -> [Val<'k, S>; 4] + 'f;
+
+/// Returns two independent numbers with the standard normal distribution: the coordinates of a point in the plane.
+#[track_caller]
+fn normal_pair<'k>(k: Builder<'k>, radius: Val<'k, u32>, angle: Val<'k, u32>) -> [Val<'k, f32>; 2] {
+    // Uniform in 0 < x ≤ 1, with all 32 bits near 0, where the radius is large.
+    let uniform = radius.cast::<f32>().mad(1.0 / TWO_32, 0.5 / TWO_32);
+    // r² = −2 ln x; the approximation may be positive near 1.
+    let square = (k.lg2_approx_ftz(uniform) * (-2.0 * LN_2)).max(0.0);
+    let radius = k.sqrt_approx_ftz(square);
+    // From −π to π, where the approximations are the most precise.
+    let angle = angle.cast::<i32>().cast::<f32>() * (TAU / TWO_32);
+    [radius * k.cos_approx_ftz(angle), radius * k.sin_approx_ftz(angle)]
+}
+
+impl<'k, T, const H: usize, const W: usize, L> Rt<'k, T, H, W, L>
+where
+    T: Accumulate<Sum = f32> + ConvertibleElement,
+    L: RegisterLayout,
+{
+    /// Replaces each element by 0 with probability `p`, and multiplies the others by 1 / (1 − `p`); `p` is from 0 to 1, constant or in a
+    /// register. Computed in place; 16-bit elements are multiplied in f32 and rounded once.
+    ///
+    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`, so that the same operation on the
+    /// gradients, with the same `random`, is the derivative.
+    #[must_use]
+    #[track_caller]
+    pub fn dropout(mut self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {
+        let (k, p) = (self.kernel(), p.into());
+        k.located(Location::caller(), || {
+            let words = random.elements(&Self::coordinates(k), [Self::ROWS, Self::COLS], &|words| words);
+            let least = (p * TWO_24).convert::<u32>(Rounding::Rp);
+            let scale = Val::from(1.0) / (Val::from(1.0) - p);
+            self.rewrite(|at, word| {
+                let own = words[at * T::PER_WORD..].iter();
+                let kept = T::elements(word).into_iter().zip(own);
+                let kept: Vec<_> =
+                    kept.map(|(x, &random)| (random >> 8).ge(least).select(x * scale, 0.0)).collect();
+                T::from_f32(&kept)[0]
+            });
+        });
+        self
+    }
+}
