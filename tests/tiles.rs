@@ -27,6 +27,7 @@ mod tiles {
     mod shared;
     mod shared_stores;
     mod softmax;
+    mod sparse;
     mod table;
     mod tensor;
     mod vectors;

@@ -99,7 +99,7 @@ const HALVES: usize = 2;
 /// lanes of a quad provide the k of a column of registers of A and of B, in whatever order: since A and B use the same one, the
 /// products are the same. Every `mma` takes the halves of A first, then the steps.
 #[derive(Clone, Copy)]
-struct Operand<'t>(&'t [RegId]);
+pub(super) struct Operand<'t>(pub(super) &'t [RegId]);
 
 impl<'t> Operand<'t> {
     fn register(self, half: usize, step: usize) -> RegId {
@@ -117,7 +117,7 @@ impl<'t> Operand<'t> {
     }
 
     /// Returns the registers of C: those of columns 8·`right` ….
-    fn sum(self, halves: &[usize], right: usize) -> ArrayVec<RegId, 8> {
+    pub(super) fn sum(self, halves: &[usize], right: usize) -> ArrayVec<RegId, 8> {
         let per_pair = self.0.len() / 4;
         let pairs = halves.iter().map(|half| half + HALVES * right);
         pairs.flat_map(|pair| &self.0[pair * per_pair..][..per_pair]).copied().collect()

@@ -41,3 +41,25 @@ proptest! {
         prop_assert_eq!(extent(&modes).elements(&|_| 0), Some(expected));
     }
 }
+
+/// What is `⌈n / 64⌉` only in a branch that excludes large `n` is not an extent outside of it.
+#[test]
+fn a_quotient_that_may_wrap_is_not_an_extent() {
+    use warpwright::{prelude::*, ptx::BuildErrorKind};
+
+    let build = |does_wrap: bool| {
+        Kernel::<(In<f32>, Out<f32>, u32)>::build("quotients(x, y, n)", Target::SM_80, |k, (x, y, n)| {
+            k.block([32]);
+            k.grid([1]);
+            let wrapping = (n + 63) / 64;
+            k.if_(n.lt(1000), || {
+                let _ = n.ceil_div(64);
+            });
+            let rows = if does_wrap { wrapping } else { n.ceil_div(64) };
+            let t: Rt<f32, 1, 1> = k.global(x, row_major(rows, 16)).tile(0, 0).load();
+            k.global(y, row_major(16, 16)).tile(0, 0).store(&t);
+        })
+    };
+    assert!(build(false).is_ok());
+    assert!(matches!(build(true).unwrap_err().kind(), BuildErrorKind::UncheckedExtent { .. }));
+}

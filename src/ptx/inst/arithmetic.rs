@@ -243,9 +243,15 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             (registers, self.is_natural(divisor))
         {
             let (most, local) = (self.known().most().div_ceil(by.to_bits().max(1)), self.is_local());
+            let by = by.to_bits().max(1);
             let mut body = k.body();
             body.learn(result, facts::Known::at_most(most, 8 * T::BYTES), local);
-            body.set_ceil_div(result, source, by.to_bits().max(1));
+            body.set_ceil_div(result, source, by);
+            drop(body);
+            // What holds only in a branch must not be recorded for a register that is also used outside of it.
+            if let (false, Ok(by)) = (local, u32::try_from(by)) {
+                return Val::from_reg(result, k).with_dim(|| Some(self.dim()?.ceil_div(by)));
+            }
         }
         result
     }

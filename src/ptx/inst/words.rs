@@ -162,6 +162,21 @@ impl<'k> Builder<'k> {
         let operands = operands.each_ref().map(|words| if bare { words[0] } else { Operand::Vector(words) });
         self.emit(mnemonic, &operands);
     }
+
+    /// Emits `d = a · b + c` on words with a sparse A.
+    #[track_caller]
+    pub(crate) fn sparse_product_of_words(
+        self,
+        mnemonic: &str,
+        operands: [&[RegId]; 4],
+        metadata: RegId,
+        selector: u32,
+    ) {
+        let [d, a, b, c] = operands.map(|registers| self.words(registers));
+        let [d, a, b, c] = [&d, &a, &b, &c].map(|words| Operand::Vector(words));
+        let selector = Val::<u32>::from(selector).operand(self);
+        self.emit(format_args!("{mnemonic}"), &[d, a, b, c, Operand::Reg(metadata.in_place()), selector]);
+    }
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {

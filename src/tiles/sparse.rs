@@ -1,0 +1,231 @@
+//! Compressed tiles of sparse matrices in registers, and sparse matrices in global memory.
+
+use std::{fmt, panic::Location};
+
+use super::{
+    gl::{Gl, GlTile},
+    gl_layout::row_major,
+    mma::Product,
+    registers::{in_order, words_of},
+    sparse_matrix::{ALL_ZERO, WORD_BITS, columns_per_word},
+};
+use crate::{
+    atoms::{MmaAtom, Sparsity, mma_with_mnemonic},
+    layout::{Layout, LayoutError, TvLayout},
+    ptx::{Builder, Global, Ptr, Readable, Scalar, State, Val, Visitor, bf16, e4m3, e5m2, f16, tf32},
+    tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or},
+};
+
+/// An element type of a sparse A: bf16, f16, tf32, e4m3, e5m2, `i8` and `u8`. Half of the elements of each chunk of 4, of tf32 of 2, are
+/// stored; the others are zero.
+#[diagnostic::on_unimplemented(
+    message = "`mma.sp` has no sparse matrices of `{Self}`",
+    note = "the element types of sparse matrices are `bf16`, `f16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`"
+)]
+pub trait SparseElement: TensorElement {
+    /// An instruction with a sparse A of this type. Fragments and metadata of A are the same in all.
+    #[doc(hidden)]
+    fn atom() -> &'static MmaAtom;
+}
+
+macro_rules! elements {
+    ($($t:ident $sum:ident;)*) => {$(
+        impl SparseElement for $t {
+            fn atom() -> &'static MmaAtom {
+                mma_with_mnemonic(&mnemonic::<$t, $t, $sum>()).expect("the table of atoms has it")
+            }
+        }
+    )*};
+}
+
+elements! {
+    bf16 f32;
+    f16  f32;
+    tf32 f32;
+    e4m3 f32;
+    e5m2 f32;
+    i8   i32;
+    u8   i32;
+}
+
+/// Returns the mnemonic of the instruction whose rows of A have 32 bytes: 64 bytes of B.
+pub(super) fn mnemonic<A: Product<B, C>, B: TensorElement, C: TensorElement>() -> String {
+    format!("mma.sp::ordered_metadata.sync.aligned.m16n8k{}.row.col.{}", 64 / A::SIZE, A::TYPES)
+}
+
+/// Returns the compression of a type.
+pub(super) fn sparsity<T: SparseElement>() -> &'static Sparsity {
+    T::atom().sparsity().expect("the atom is sparse")
+}
+
+/// The sizes of a tile of `W` stored subtiles in units of instructions.
+#[derive(Clone, Copy)]
+pub(super) struct Steps {
+    /// The number of instructions along k.
+    pub(super) count: usize,
+    /// The number of steps whose metadata share a register; its lanes have a selector each.
+    pub(super) per_register: usize,
+}
+
+impl Steps {
+    pub(super) fn of<T: SparseElement>(width: usize) -> Self {
+        let selectors = sparsity::<T>().selectors() as usize;
+        let count = 2 * width * T::SUBTILE_LENGTH as usize / T::atom().shape().2 as usize;
+        Self { count, per_register: if count.is_multiple_of(selectors) { selectors } else { 1 } }
+    }
+}
+
+/// A compressed tile of a sparse matrix in the registers of a warp, operand A of
+/// [`mma_ab_sparse`](super::Rt::mma_ab_sparse): `H`×`W` stored subtiles of 16×16 elements `T` (16×32 of 8 bits) with their positions,
+/// which represent `H`×2`W` subtiles.
+///
+/// A lane has the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and of metadata one per 16×64 elements of the matrix, 16×32 of
+/// tf32; if `W` is odd, one per 16×32 of 16 bits.
+pub struct SparseRt<'k, T: TensorElement, const H: usize, const W: usize> {
+    pub(super) values: Fragment<'k, T>,
+    pub(super) metadata: Fragment<'k, u16>,
+}
+
+impl<T: TensorElement, const H: usize, const W: usize> fmt::Debug for SparseRt<'_, T, H, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SparseRt<{}, {H}, {W}> {:?}, metadata {:?}", T::NAME, self.values, self.metadata)
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize> SparseRt<'k, T, H, W> {
+    /// The number of rows.
+    pub const ROWS: u32 = SUBTILE_SIDE * H as u32;
+    /// The number of columns, including those that are not stored.
+    pub const COLS: u32 = 2 * Self::STORED;
+    /// The number of stored columns.
+    const STORED: u32 = T::SUBTILE_LENGTH * W as u32;
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize> State<'k> for SparseRt<'k, T, H, W> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        visit_fragment(&mut self.values, visitor);
+        visit_fragment(&mut self.metadata, visitor);
+    }
+}
+
+#[track_caller]
+fn visit_fragment<'k, T: TensorElement>(fragment: &mut Fragment<'k, T>, visitor: &mut Visitor<'_, 'k>) {
+    let (k, mut words) = (fragment.kernel(), words_of(fragment));
+    for word in &mut words {
+        visitor.owned(word);
+    }
+    *fragment = Fragment::over(k, words.iter().map(|word| word.in_register(k)), fragment.layout().clone());
+}
+
+/// Returns the (lane, value) layout of the stored elements of 16 · `height` rows.
+fn value_layout(atom: &MmaAtom, height: usize, steps: Steps) -> TvLayout {
+    let fragment = atom.fragment_a().expect("A of `mma.sp` is in registers");
+    TvLayout::tiled(&fragment, height as u32, steps.count as u32).expect("a register tile has few elements")
+}
+
+/// Returns the (lane, value) layout of the metadata of 16 · `height` rows, in words.
+fn metadata_layout(sparsity: &Sparsity, height: usize, steps: Steps) -> TvLayout {
+    let register = register_of_metadata(sparsity, steps.per_register as u32);
+    let columns = i64::from(sparsity.metadata_bits() / WORD_BITS) * steps.per_register as i64;
+    let tiled = register.map_err(Into::into).and_then(|layout| {
+        let register = TvLayout::new("metadata", (i64::from(SUBTILE_SIDE), columns), layout)?.packed(2)?;
+        TvLayout::tiled(&register, height as u32, (steps.count / steps.per_register) as u32)
+    });
+    tiled.expect("the layouts of metadata are bijections of whole words, as the tests check")
+}
+
+/// Returns the layout of one register: (lane, word of the register) → row + 16 · word of the row. Lanes of selectors without steps of
+/// their own have copies.
+fn register_of_metadata(sparsity: &Sparsity, steps: u32) -> Result<Layout, LayoutError> {
+    let (bits, selectors) = (sparsity.metadata_bits(), sparsity.selectors());
+    // Bits become words: bits of a word have the same index.
+    let word_of_bit = Layout::new((16, WORD_BITS, bits / WORD_BITS), (1, 0, 16))?;
+    let layout = word_of_bit.compose(&sparsity.metadata_layout())?;
+    let values = layout.mode(1)?.compose(&Layout::new(2, WORD_BITS)?)?;
+    // The lanes that provide the metadata of a step, then those of the other selectors.
+    let step = if steps == 1 { 0 } else { bits };
+    let of_thread = Layout::concat([layout.mode(0)?, Layout::new(selectors, step)?]);
+    let lanes = Layout::concat([sparsity.metadata_threads(), Layout::new(selectors, 4 / selectors)?]);
+    Ok(Layout::concat([of_thread.compose(&lanes.right_inverse())?, values]))
+}
+
+/// A sparse matrix in global memory, compressed by [`SparseMatrix`](super::SparseMatrix).
+#[derive(Clone, Debug)]
+pub struct SparseGl<'k, T: TensorElement, A> {
+    values: Gl<'k, T, A>,
+    metadata: Gl<'k, u16, A>,
+}
+
+/// A tile of a sparse matrix in global memory, with the size of the register tile that it is loaded into. Elements past the
+/// edges are zero.
+#[derive(Clone, Debug)]
+pub struct SparseGlTile<'k, T: TensorElement, A> {
+    values: GlTile<'k, T, A>,
+    metadata: GlTile<'k, u16, A>,
+}
+
+impl<'k> Builder<'k> {
+    /// Returns the sparse matrix of `rows`×`cols` elements, including those that are not stored, in the buffers of
+    /// [`SparseMatrix::values`](super::SparseMatrix::values) and [`metadata`](super::SparseMatrix::metadata).
+    #[track_caller]
+    pub fn sparse<T: SparseElement, A>(
+        self,
+        values: Ptr<'k, T, Global, A>,
+        metadata: Ptr<'k, u16, Global, A>,
+        rows: impl Into<Val<'k, u32>>,
+        cols: impl Into<Val<'k, u32>>,
+    ) -> SparseGl<'k, T, A> {
+        let (rows, cols) = (rows.into(), cols.into());
+        self.located(Location::caller(), || {
+            let words = cols.ceil_div(columns_per_word(sparsity::<T>()));
+            SparseGl {
+                values: self.global(values, row_major(rows, cols.ceil_div(2))),
+                metadata: self.global(metadata, row_major(rows, words)),
+            }
+        })
+    }
+}
+
+impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
+    /// Returns tile (`row`, `col`), in units of tiles, like [`Gl::tile`].
+    pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> SparseGlTile<'k, T, A> {
+        let (row, col) = (row.into(), col.into());
+        SparseGlTile { values: self.values.tile(row, col), metadata: self.metadata.tile(row, col) }
+    }
+}
+
+impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
+    /// Loads the stored elements and their positions; each lane loads its own.
+    #[track_caller]
+    pub fn load<const H: usize, const W: usize>(self) -> SparseRt<'k, T, H, W> {
+        let k = self.values.kernel();
+        k.located(Location::caller(), || {
+            let (steps, sparsity) = (Steps::of::<T>(W), sparsity::<T>());
+            let (rows, stored) = (SparseRt::<T, H, W>::ROWS, SparseRt::<T, H, W>::STORED);
+            let metadata = self.metadata.tensor([rows, 2 * stored / columns_per_word(sparsity)]);
+            SparseRt {
+                values: load(
+                    &self.values.tensor([rows, stored]),
+                    &value_layout(T::atom(), H, steps),
+                    T::from_mem_bits(0),
+                ),
+                metadata: load(&metadata, &metadata_layout(sparsity, H, steps), ALL_ZERO),
+            }
+        })
+    }
+}
+
+/// Loads a view to registers in a (lane, value) layout; elements past the edges are `fill`.
+#[track_caller]
+fn load<'k, T: TensorElement, A: Readable>(
+    view: &Tensor<'k, Global, T, A>,
+    layout: &TvLayout,
+    fill: T,
+) -> Fragment<'k, T> {
+    let k = view.kernel();
+    k.check_warp_tile(view.coordinates(), false);
+    let fragment = Fragment::uninitialized(k, &in_order(layout.values()), T::Word::CLASS);
+    copy_or(&fragment, &view.lane_part(layout, k.lane().rank()), fill);
+    fragment
+}
