@@ -5,6 +5,7 @@
 //! checked by the type system.
 #![forbid(unsafe_code)]
 
+mod all_reduce;
 mod allocate;
 mod atomics;
 mod blocks;

@@ -8,6 +8,7 @@ mod devices;
 mod require;
 
 mod tiles {
+    mod all_reduce;
     mod arithmetic;
     mod banks;
     mod block;

@@ -61,16 +61,16 @@ accumulate! { themselves: f32 f64 i32 u32 i64 u64, in f32: f16 bf16 }
 
 /// The operation that combines two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+pub(super) enum Operation {
     /// One that scopes have too.
     Scoped(Combine),
     Product,
 }
 
-const SUM: Operation = Operation::Scoped(Combine::Sum);
-const MAX: Operation = Operation::Scoped(Combine::Max);
-const MIN: Operation = Operation::Scoped(Combine::Min);
-const PRODUCT: Operation = Operation::Product;
+pub(super) const SUM: Operation = Operation::Scoped(Combine::Sum);
+pub(super) const MAX: Operation = Operation::Scoped(Combine::Max);
+pub(super) const MIN: Operation = Operation::Scoped(Combine::Min);
+pub(super) const PRODUCT: Operation = Operation::Product;
 
 impl Operation {
     #[track_caller]
@@ -279,7 +279,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
 impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {
     /// Combines the vector with `with`, in place of `with`.
     #[track_caller]
-    fn combined_into(self, mut with: Self, how: Operation) -> Self {
+    pub(super) fn combined_into(self, mut with: Self, how: Operation) -> Self {
         let k = self.kernel();
         k.located(Location::caller(), || {
             let own = self.words();
