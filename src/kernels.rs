@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod copy;
+mod gemm;
 mod matmul;
 mod transpose;
 
 pub use copy::{CopyArgs, copy_elements};
+pub use gemm::{GemmArgs, gemm};
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
 pub use transpose::{TransposeArgs, transpose};

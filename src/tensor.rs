@@ -8,6 +8,7 @@
 mod access;
 mod accumulate;
 mod bounds;
+mod boxes;
 mod construct;
 mod copy;
 mod element;
@@ -40,6 +41,7 @@ mod walk;
 
 pub use accumulate::AtomicElement;
 pub(crate) use accumulate::{add_global, add_shared};
+pub(crate) use boxes::Boxes;
 pub use construct::SharedLayout;
 pub use copy::{copy, copy_if};
 pub(crate) use copy::{copy_issued, copy_or};

@@ -21,6 +21,7 @@ mod functions;
 mod gl;
 mod gl_layout;
 mod global_copies;
+mod hopper;
 mod maps;
 mod masks;
 mod mma;
@@ -56,6 +57,10 @@ pub use convert::Convert;
 pub use element::{Col, RegisterLayout, Row};
 pub use gl::{Batch, Gl, GlTile};
 pub use gl_layout::{GlLayout, col_major, contiguous, row_major, vector};
+pub use hopper::{
+    BoxSource, BoxSources, Consumer, Consumers, EmptyStage, FillingStage, InFlight, LeftFactor, Multicast, Outbox, Persistent,
+    Producer, ProducerRole, Received, Ring, Schedule, SharedMatrix, consumers, producer,
+};
 pub use mma::Product;
 pub use operand::Elementwise;
 pub use pipeline::{Filling, Pipeline, SourceOf, Sources, Stage, StageTile, StageTiles};

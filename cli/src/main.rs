@@ -3,9 +3,10 @@
 //! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input. For invalid input, one line on
 //! standard error states what was expected, what was found and where, and nothing is written.
 
-#![forbid(unsafe_code)]
 
 mod atoms;
+#[cfg(feature = "cuda")]
+mod bench;
 mod check;
 mod diagnostic;
 mod draw;
@@ -39,6 +40,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Atoms(atoms::Args),
+    #[cfg(feature = "cuda")]
+    Bench(bench::Args),
     Check(check::Args),
     Draw(draw::Args),
     Layout(layout::Args),
@@ -49,6 +52,8 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Atoms(args) => args.run(),
+        #[cfg(feature = "cuda")]
+        Command::Bench(args) => args.run(),
         Command::Check(args) => args.run(),
         Command::Draw(args) => args.run(),
         Command::Layout(args) => args.run(),

@@ -78,6 +78,10 @@ pub(crate) struct Body {
     /// The expressions by which launches compute values of registers.
     pub(super) dims: Vec<Dim>,
     pub(super) open_blocks: Vec<u32>,
+    /// The groups of `wgmma` committed so far that are certain to have been executed, and how many there were when each open block
+    /// was opened: those committed in it may not have been.
+    pub(super) wgmma_groups: u32,
+    wgmma_groups_before: Vec<u32>,
     /// The open blocks that are bodies of emitted loops; 0 is the kernel itself.
     pub(super) open_loops: Vec<u32>,
     blocks: u32,
@@ -134,6 +138,8 @@ impl Body {
             registers: Default::default(),
             dims: Vec::new(),
             open_blocks: vec![0],
+            wgmma_groups: 0,
+            wgmma_groups_before: vec![0],
             open_loops: vec![0],
             blocks: 1,
             assumed: Vec::new(),
@@ -206,6 +212,7 @@ impl Body {
     /// Opens a block; registers defined in it are undefined after it is closed.
     pub(crate) fn open_block(&mut self) {
         self.open_blocks.push(self.blocks);
+        self.wgmma_groups_before.push(self.wgmma_groups);
         self.blocks += 1;
     }
 
@@ -243,6 +250,7 @@ impl Body {
         if let Some(closed) = self.open_blocks.pop() {
             self.close_assumptions(closed);
         }
+        self.wgmma_groups = self.wgmma_groups_before.pop().unwrap_or(0);
     }
 
     /// Returns the first of `count` barriers for groups of `threads` threads, or the number of the 15 named barriers in use.

@@ -25,6 +25,10 @@ pub enum Dim {
     Sum(Box<Dim>, Box<Dim>),
     /// `a · b`.
     Product(Box<Dim>, Box<Dim>),
+    /// The smaller of `a` and `b`.
+    Min(Box<Dim>, Box<Dim>),
+    /// The number of multiprocessors of the device, for grids of blocks that stay resident.
+    Multiprocessors,
     /// `a`, which the kernel computes in a 32-bit register: a larger value is rejected.
     U32(Box<Dim>),
     /// A value that no launch can compute.
@@ -47,17 +51,28 @@ impl Dim {
     /// Returns whether a launch can compute the value.
     pub(crate) fn is_known(&self) -> bool {
         match self {
-            Self::Const(_) | Self::Param(_) => true,
+            Self::Const(_) | Self::Param(_) | Self::Multiprocessors => true,
             Self::CeilDiv(a, _) | Self::RoundDown(a, _) | Self::U32(a) => a.is_known(),
-            Self::Sum(a, b) | Self::Product(a, b) => a.is_known() && b.is_known(),
+            Self::Sum(a, b) | Self::Product(a, b) | Self::Min(a, b) => a.is_known() && b.is_known(),
             Self::Unknown => false,
         }
     }
 
+    /// Returns the smaller of the two.
+    #[must_use]
+    pub fn min(self, other: impl IntoDim) -> Self {
+        Self::Min(self.into(), other.into_dim().into())
+    }
+
     /// Returns the value for given parameter values, or `None` if it or an intermediate value overflows; `parameter(i)`
-    /// is the value of integer parameter `i`.
+    /// is the value of integer parameter `i`. The device has as many multiprocessors as a grid may have blocks.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
-        let value = |dim: &Self| dim.evaluate(parameter);
+        self.evaluate_on(u32::MAX, parameter)
+    }
+
+    /// Returns the value on a device with this number of multiprocessors, like [`evaluate`](Self::evaluate).
+    pub fn evaluate_on(&self, multiprocessors: u32, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
+        let value = |dim: &Self| dim.evaluate_on(multiprocessors, parameter);
         match self {
             Self::Const(n) => Some(*n),
             Self::Param(i) => Some(parameter(*i)),
@@ -65,12 +80,14 @@ impl Dim {
             Self::RoundDown(a, n) => value(a).map(|a| a - a % u64::from(*n)),
             Self::Sum(a, b) => value(a)?.checked_add(value(b)?),
             Self::Product(a, b) => value(a)?.checked_mul(value(b)?),
+            Self::Min(a, b) => Some(value(a)?.min(value(b)?)),
+            Self::Multiprocessors => Some(multiprocessors.into()),
             Self::U32(a) => value(a).filter(|&a| u32::try_from(a).is_ok()),
             Self::Unknown => None,
         }
     }
 
-    /// Returns the value as a C expression over the named parameters; it is also valid Rust.
+    /// Returns the value as an expression over the named parameters, for people to read.
     pub fn expression(&self, names: &[String]) -> String {
         match self {
             Self::Const(n) => n.to_string(),
@@ -79,6 +96,8 @@ impl Dim {
             Self::RoundDown(a, n) => format!("({}) / {n} * {n}", a.expression(names)),
             Self::Sum(a, b) => format!("{} + {}", a.expression(names), b.expression(names)),
             Self::Product(a, b) => format!("({}) * ({})", a.expression(names), b.expression(names)),
+            Self::Min(a, b) => format!("min({}, {})", a.expression(names), b.expression(names)),
+            Self::Multiprocessors => "multiprocessors".into(),
             Self::U32(a) => a.expression(names),
             Self::Unknown => String::new(),
         }

@@ -6,7 +6,7 @@ use super::{
     divisor::lcm,
     error::BuildErrorKind,
     extent::Extent,
-    inst::MapUse,
+    inst::{BufferMap, MapUse},
     params::{ParamDecl, Params},
     render,
     target::{Target, Version},
@@ -54,6 +54,8 @@ pub struct Entry {
     pub extents: Vec<Extent>,
     /// How the kernel uses the tensor maps of its parameters; a launch checks that the maps fit.
     pub map_uses: Vec<MapUse>,
+    /// The tensor maps that every launch creates and passes after the parameters.
+    pub maps: Vec<BufferMap>,
     /// The number of accesses, views and raw lines in `unsafe` calls; if 0, all accesses are within the kernel's buffers.
     pub unsafe_accesses: u32,
     /// The size of statically declared shared memory, in bytes.
@@ -133,6 +135,7 @@ impl Entry {
             promises: Vec::new(),
             extents: Vec::new(),
             map_uses: Vec::new(),
+            maps: Vec::new(),
             unsafe_accesses: 0,
             static_shared_bytes: 0,
             dynamic_shared_bytes: 0,
@@ -164,6 +167,12 @@ impl Entry {
     /// Returns the name of a parameter in the PTX text.
     pub(crate) fn param_symbol(&self, index: usize) -> String {
         format!("{}_{}", self.name, self.params[index].name)
+    }
+
+    /// Returns the name of a tensor map that the launch creates in the PTX text.
+    pub(crate) fn map_symbol(&self, index: usize) -> String {
+        let of = self.maps.get(index).map_or(0, |map| map.parameter);
+        format!("{}_map{index}", self.param_symbol(of))
     }
 
     /// Returns the number of declared registers.

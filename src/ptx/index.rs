@@ -167,6 +167,11 @@ fn value<'k>(dim: &Dim, k: Builder<'k>) -> Index<'k> {
             (Index::U32(a), Index::U32(b)) => Index::U64(a.mul_wide(b)),
             (a, b) => Index::U64(a.wide() * b.wide()),
         },
+        Dim::Min(a, b) => Index::U64(wide(a).min(wide(b))),
+        Dim::Multiprocessors => {
+            k.refuse("expected a length that the kernel can compute, found one of the number of multiprocessors".into());
+            Index::U32(0.into())
+        }
         Dim::U32(a) => value(a, k),
         Dim::Unknown => Index::U32(0.into()),
     }

@@ -43,7 +43,7 @@ pub use address::{GenericWindow, Prefetch, Prefetchable};
 pub use arithmetic::{Divide, IntegerDivision, WideProduct, Widen};
 pub use atomic::{Atomic, AtomicAdd, AtomicInteger, AtomicSpace, Reduction};
 pub use bits::{Extend, ShiftMode, WideBits};
-pub use bulk::{Hints, MapField, MapUse, TensorMapEdit, TensorMapPtr};
+pub use bulk::{BufferMap, Hints, MapField, MapUse, TensorMapEdit, TensorMapPtr};
 pub(crate) use bulk::{MAP_ALIGN, MAP_BYTES};
 pub use bytes::ByteSized;
 pub use cache_policy::{CachePolicy, Eviction};

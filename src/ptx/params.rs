@@ -172,9 +172,7 @@ macro_rules! maps {
 
             fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
                 let name = k.body().entry.param_symbol(index);
-                let offset = k.result::<u64>(format_args!("mov.u64"), &[Operand::Name(&name)]);
-                let generic = k.result::<u64>(format_args!("cvta.param.u64"), &[offset.operand(k)]);
-                TensorMapPtr::new(k, generic, Some(index))
+                TensorMapPtr::named(k, &name, Some(index))
             }
         }
     )*};

@@ -6,7 +6,7 @@ use super::{
     ascii::ascii,
     body::Asserted,
     entry::Entry,
-    inst::MAP_ALIGN,
+    inst::{MAP_ALIGN, MAP_BYTES},
     params::{BUFFER_ALIGN, ParamDecl, ParamKind},
     target::Target,
     types::RegClass,
@@ -66,12 +66,17 @@ fn header_comment(out: &mut String, entry: &Entry) {
 
 fn entry(out: &mut String, entry: &Entry, files: &Files<'_>) {
     let _ = write!(out, "\n.visible .entry {}(", entry.name);
-    for (i, param) in entry.params.iter().enumerate() {
+    let map_type = format!(".align {MAP_ALIGN} .b8");
+    let params = entry.params.iter().enumerate().map(|(i, param)| match param.kind {
+        // The size follows the name.
+        ParamKind::TensorMap { .. } => (map_type.clone(), format!("{}[{MAP_BYTES}]", entry.param_symbol(i))),
+        _ => (param_type(param), entry.param_symbol(i)),
+    });
+    let maps =
+        (0..entry.maps.len()).map(|i| (map_type.clone(), format!("{}[{MAP_BYTES}]", entry.map_symbol(i))));
+    for (i, (kind, symbol)) in params.chain(maps).enumerate() {
         out.push_str(if i == 0 { "\n" } else { ",\n" });
-        let _ = write!(out, "    .param {:<32}{}", param_type(param), entry.param_symbol(i));
-        if matches!(param.kind, ParamKind::TensorMap { .. }) {
-            let _ = write!(out, "[{}]", param.bytes);
-        }
+        let _ = write!(out, "    .param {kind:<32}{symbol}");
     }
     out.push_str(if entry.params.is_empty() { ")\n" } else { "\n)\n" });
     let shape = |[x, y, z]: [u32; 3]| format!("{x}, {y}, {z}");
@@ -105,8 +110,6 @@ fn entry(out: &mut String, entry: &Entry, files: &Files<'_>) {
 fn param_type(param: &ParamDecl) -> String {
     match param.kind {
         ParamKind::Scalar => format!(".{}", param.ptx),
-        // `name[128]`: the size follows the name.
-        ParamKind::TensorMap { .. } => format!(".align {MAP_ALIGN} .b8"),
         _ => format!(".u64 .ptr .global .align {BUFFER_ALIGN}"),
     }
 }

@@ -79,6 +79,28 @@ impl<'k> Visitor<'_, 'k> {
         }
     }
 
+    /// Visits a group of `wgmma` in flight, by the number of groups committed up to it.
+    ///
+    /// In the body, as many groups are known to have been committed after it as at the start of every iteration; afterwards, when
+    /// there may have been no iteration, none.
+    #[track_caller]
+    pub(crate) fn group(&mut self, group: &mut u32) {
+        let now = self.k.body().wgmma_groups;
+        let later = u64::from(now.saturating_sub(*group));
+        match &mut self.step {
+            Step::Enter(_, parts) => parts.push(later),
+            Step::Collect(_, parts) => {
+                let expected = parts.next().copied().unwrap_or(0);
+                if later < expected {
+                    self.k.refuse(format!(
+                        "expected products in flight to be followed by at least {expected} groups after every iteration, as before the loop, found {later}"
+                    ));
+                }
+            }
+            Step::Merge(_) | Step::Leave(_) => *group = now,
+        }
+    }
+
     #[track_caller]
     fn value<T: Scalar>(&mut self, value: &mut Val<'k, T>, owned: bool) {
         match &mut self.step {

@@ -127,6 +127,10 @@ impl Device for AnyDevice {
     fn capability(&self) -> (u32, u32) {
         delegate!(self, device => device.capability())
     }
+
+    fn multiprocessors(&self) -> u32 {
+        delegate!(self, device => device.multiprocessors())
+    }
 }
 
 impl Backend for AnyDevice {

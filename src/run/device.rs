@@ -31,6 +31,9 @@ pub trait Device: Backend + fmt::Debug {
     /// Returns the compute capability, which determines the supported targets: `(9, 0)`.
     fn capability(&self) -> (u32, u32);
 
+    /// Returns the number of multiprocessors.
+    fn multiprocessors(&self) -> u32;
+
     /// Copies values into a new buffer.
     ///
     /// # Errors
@@ -195,7 +198,7 @@ fn prepare<'k, 'a, A: Params>(
         }
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;
-    let plan = plan(entry, &seen, grid)?;
+    let plan = plan(entry, &seen, grid, device.multiprocessors())?;
     Ok(Request { entry, text: device.text(entry), plan, args })
 }
 

@@ -19,7 +19,7 @@ use super::{
     device::{Backend, Device, Request},
     error::RunError,
     launched::{Details, Launched},
-    loaded::{Code, WITH_LINES, config},
+    loaded::{Code, WITH_LINES, config, pass_maps},
 };
 
 /// An NVIDIA GPU. Kernels stay loaded for later launches.
@@ -78,6 +78,10 @@ impl Device for GpuDevice {
     fn capability(&self) -> (u32, u32) {
         self.gpu.properties().capability
     }
+
+    fn multiprocessors(&self) -> u32 {
+        self.gpu.properties().multiprocessors
+    }
 }
 
 impl Backend for GpuDevice {
@@ -122,6 +126,7 @@ impl Backend for GpuDevice {
         for (i, arg) in args.into_iter().enumerate() {
             pass(&mut passed, &self.gpu, entry, i, arg)?;
         }
+        pass_maps(&mut passed, &self.gpu, entry, &plan)?;
         let mut passed = Some(passed);
         let timings = time(&self.stream, 0, 1, |_| match passed.take() {
             Some(args) => Ok(code.function.launch_matched(&config(&plan), args)?),

@@ -14,6 +14,7 @@ use super::{
     device::check_target,
     error::{JitError, RunError},
     plan::{Plan, plan},
+    tensor_map::BufferBox,
 };
 
 /// A kernel with parameters `A`, compiled by the driver and loaded on one GPU.
@@ -103,10 +104,12 @@ impl<A: Params> Loaded<A> {
     ) -> Result<(), RunError> {
         let mut passed = CudaLaunchArgs { args: Args::new(stream), seen: Vec::new() };
         args.pass(&mut passed);
-        let plan = plan(&self.entry, &passed.seen, grid)?;
+        let gpu = self.code.module.gpu();
+        let plan = plan(&self.entry, &passed.seen, grid, gpu.properties().multiprocessors)?;
         if plan.is_empty() {
             return Ok(());
         }
+        pass_maps(&mut passed.args, gpu, &self.entry, &plan)?;
         Ok(self.code.function.launch_matched(&config(&plan), passed.args)?)
     }
 }
@@ -148,6 +151,22 @@ impl Code {
         let function = module.function(&entry.name)?;
         Ok(Self { module, function })
     }
+}
+
+/// Adds the tensor maps that the launch creates, whose buffers were passed before.
+pub(super) fn pass_maps(
+    args: &mut Args<'_>,
+    gpu: &Gpu,
+    entry: &Entry,
+    plan: &Plan,
+) -> Result<(), RunError> {
+    for BufferBox { parameter, address, tensor } in &plan.maps {
+        match tensor {
+            Some(tensor) => args.value(tensor.encoded(gpu, entry, *parameter, *address)?),
+            None => args.bytes(&[0; 128]),
+        };
+    }
+    Ok(())
 }
 
 /// Returns the launch configuration. The cluster shape is omitted, because the kernel's `.reqnctapercluster` determines it.

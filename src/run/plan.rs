@@ -2,7 +2,10 @@
 
 use crate::ptx::{BUFFER_ALIGN, Dim, Entry};
 
-use super::error::RunError;
+use super::{
+    error::RunError,
+    tensor_map::{BufferBox, buffer_box},
+};
 
 /// Maximum number of blocks along x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
@@ -19,12 +22,14 @@ pub(super) enum Seen {
     },
 }
 
-/// The shape of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The shape of a launch, and the tensor maps that it creates.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) dynamic_shared_bytes: u32,
+    /// Passed after the kernel's own arguments.
+    pub(super) maps: Vec<BufferBox>,
 }
 
 impl Plan {
@@ -34,8 +39,15 @@ impl Plan {
     }
 }
 
-/// Checks the arguments and determines the shape; `grid` replaces the kernel's grid rule and must not exceed it.
-pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Result<Plan, RunError> {
+/// Checks the arguments and determines the shape on a device with this number of multiprocessors; `grid` replaces the kernel's grid
+/// rule and must not exceed it.
+pub(super) fn plan(
+    entry: &Entry,
+    args: &[Seen],
+    grid: Option<[u32; 3]>,
+    multiprocessors: u32,
+) -> Result<Plan, RunError> {
+    let evaluate = |rule| evaluate(rule, args, multiprocessors);
     check_promises(entry, args)?;
     check_alignment(entry, args)?;
     check_extents(entry, args)?;
@@ -44,7 +56,7 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     let block = entry.block.ok_or_else(|| RunError::NoBlockShape { kernel: kernel() })?;
     let blocks = match (grid, &entry.grid) {
         (Some(grid), _) => grid.map(u64::from),
-        (None, Some(rule)) => evaluate(rule, args).map(|blocks| blocks.unwrap_or(u64::MAX)),
+        (None, Some(rule)) => evaluate(rule).map(|blocks| blocks.unwrap_or(u64::MAX)),
         (None, None) => return Err(RunError::NoGridRule { kernel: kernel() }),
     };
     for axis in 0..3 {
@@ -61,7 +73,7 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     let grid = blocks.map(|n| n as u32);
     // Accesses that are in bounds under the rule are not predicated.
     if let Some(rule) = &entry.grid {
-        let [Some(x), Some(y), Some(z)] = evaluate(rule, args) else {
+        let [Some(x), Some(y), Some(z)] = evaluate(rule) else {
             return Err(RunError::GridOverflow { kernel: kernel() });
         };
         let rule = [x, y, z];
@@ -74,12 +86,25 @@ pub(super) fn plan(entry: &Entry, args: &[Seen], grid: Option<[u32; 3]>) -> Resu
     {
         return Err(RunError::PartialCluster { kernel: kernel(), grid, cluster });
     }
-    Ok(Plan { grid, block, dynamic_shared_bytes: entry.dynamic_shared_bytes })
+    let maps = if grid.contains(&0) { Vec::new() } else { maps(entry, args)? };
+    Ok(Plan { grid, block, dynamic_shared_bytes: entry.dynamic_shared_bytes, maps })
 }
 
 /// Evaluates the kernel's grid rule; `None` for results that do not fit in 64 bits.
-fn evaluate(rule: &[Dim; 3], args: &[Seen]) -> [Option<u64>; 3] {
-    std::array::from_fn(|axis| rule[axis].evaluate(&|i| integer(args, i)))
+fn evaluate(rule: &[Dim; 3], args: &[Seen], multiprocessors: u32) -> [Option<u64>; 3] {
+    std::array::from_fn(|axis| rule[axis].evaluate_on(multiprocessors, &|i| integer(args, i)))
+}
+
+/// Returns the tensors and boxes of the maps that the kernel requires.
+fn maps(entry: &Entry, args: &[Seen]) -> Result<Vec<BufferBox>, RunError> {
+    let boxes = entry.maps.iter().map(|map| {
+        let address = match args.get(map.parameter) {
+            Some(Seen::Buffer { address, .. }) => *address,
+            _ => 0,
+        };
+        buffer_box(entry, map, address, &|i| integer(args, i))
+    });
+    boxes.collect()
 }
 
 /// Returns the value of an integer parameter. Negative values, which a kernel may reinterpret, count as the largest number.

@@ -47,6 +47,9 @@ pub(super) fn record(
     dir: &Path,
 ) -> Result<(), RecordError> {
     let Request { entry, text, plan, args } = request;
+    if let Some(map) = entry.maps.first() {
+        return Err(RecordError::TensorMap { parameter: entry.params[map.parameter].name.clone() });
+    }
     fs::create_dir_all(dir).map_err(|source| RecordError::Write { path: dir.to_path_buf(), source })?;
     let mut arguments = Vec::with_capacity(args.len());
     for (param, Value(value)) in entry.params.iter().zip(args) {

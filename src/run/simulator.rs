@@ -18,7 +18,7 @@ use super::{
     device::{Backend, Device, Request},
     error::{KernelFindings, RunError},
     launched::{Details, Launched},
-    tensor_map::TensorBox,
+    tensor_map::{BufferBox, TensorBox},
 };
 
 /// A simulated GPU with its own memory. Kernels stay decoded for later launches.
@@ -32,6 +32,8 @@ pub struct Simulator {
     /// Decoded modules, by their text.
     modules: Mutex<HashMap<String, Module>>,
     reason: Option<String>,
+    /// Instead of the architecture's.
+    multiprocessors: Option<u32>,
 }
 
 impl Simulator {
@@ -56,6 +58,13 @@ impl Simulator {
     #[must_use]
     pub fn step_limit(self, instructions: u64) -> Self {
         self.with(|sim| sim.step_limit(instructions))
+    }
+
+    /// Sets the number of multiprocessors, which determines the grid of kernels whose blocks stay resident; by default, that of the
+    /// largest GPU of the architecture.
+    #[must_use]
+    pub fn multiprocessors(self, count: u32) -> Self {
+        Self { multiprocessors: Some(count), ..self }
     }
 
     /// Calls `listener` with the numbers of completed and total blocks during a launch, possibly from different threads.
@@ -126,6 +135,18 @@ impl Device for Simulator {
     fn capability(&self) -> (u32, u32) {
         self.arch.capability()
     }
+
+    fn multiprocessors(&self) -> u32 {
+        // CUDA C++ Programming Guide and the whitepapers of the largest GPUs sold: T4, A100, RTX 4090, H100, B200.
+        let of_arch = match self.arch.capability() {
+            (7, _) => 40,
+            (8, 9) => 128,
+            (8, _) => 108,
+            (9, _) => 132,
+            _ => 148,
+        };
+        self.multiprocessors.unwrap_or(of_arch)
+    }
 }
 
 impl Backend for Simulator {
@@ -165,7 +186,11 @@ impl Backend for Simulator {
         let (module, load_time) = self.module(&entry.name, text)?;
         let args: Result<Vec<Arg>, RunError> =
             args.iter().enumerate().map(|(i, value)| self.argument(entry, i, value)).collect();
-        let args = args?;
+        let mut args = args?;
+        for BufferBox { parameter, address, tensor } in &plan.maps {
+            let map = tensor.as_ref().map(|tensor| tensor.simulated(entry, *parameter, *address));
+            args.push(Arg::bytes(map.transpose()?.unwrap_or([0; 128])));
+        }
         let shape = Launch {
             grid: plan.grid,
             block: plan.block,

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cuda")]
 use crate::gpu;
-use crate::ptx::{Element, Entry, In, InOut, Out, SwizzleMode, TensorMap};
+use crate::ptx::{BufferMap, Dim, Element, Entry, In, InOut, Out, SwizzleMode, TensorMap};
 #[cfg(feature = "sim")]
 use crate::sim;
 
@@ -216,6 +216,55 @@ impl TensorBox {
         };
         gpu::TensorMap::encode(gpu, &tensor).map_err(|why| refusal(entry, index, why.to_string()))
     }
+}
+
+/// A tensor in the buffer of parameter `parameter`, for a map that the launch creates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BufferBox {
+    pub(super) parameter: usize,
+    pub(super) address: u64,
+    /// `None` for a tensor without elements, for which there is no map: the kernel does not use it.
+    pub(super) tensor: Option<TensorBox>,
+}
+
+/// The maximum number of coordinates along a dimension: those of tensor copies are signed.
+const MOST_COORDINATES: u64 = 1 << 31;
+
+/// Evaluates a map of the kernel for these arguments; `parameter(i)` is the value of integer parameter `i`.
+pub(super) fn buffer_box(
+    entry: &Entry,
+    map: &BufferMap,
+    address: u64,
+    parameter: &impl Fn(usize) -> u64,
+) -> Result<BufferBox, RunError> {
+    let evaluate = |dims: &[Dim]| -> Option<Vec<u64>> { dims.iter().map(|dim| dim.evaluate(parameter)).collect() };
+    let refuse = |why: String| refusal(entry, map.parameter, why);
+    let (Some(dims), Some(mut strides)) = (evaluate(&map.dims), evaluate(&map.strides)) else {
+        return Err(refuse("expected extents of at most 64 bits".into()));
+    };
+    if let Some(found) = dims.iter().find(|&&dim| dim > MOST_COORDINATES) {
+        return Err(refuse(format!("expected at most {MOST_COORDINATES} coordinates along a dimension, found {found}")));
+    }
+    if dims.contains(&0) {
+        return Ok(BufferBox { parameter: map.parameter, address, tensor: None });
+    }
+    let size = u64::from(entry.params.get(map.parameter).map_or(1, |param| param.element_bytes));
+    for (stride, dim) in strides.iter_mut().zip(&dims[1..]) {
+        if *dim == 1 {
+            // There is no second coordinate, so any stride will do.
+            *stride = (*stride * size).next_multiple_of(16).max(16) / size;
+        } else if (*stride * size) % 16 != 0 {
+            let bytes = *stride * size;
+            return Err(refuse(format!("expected rows that are a multiple of 16 bytes apart, found {bytes} bytes")));
+        }
+    }
+    let tensor = TensorBox {
+        dims,
+        strides,
+        swizzle: map.swizzle,
+        ..TensorBox::new(vec![1; map.dims.len()], map.box_dims.clone())
+    };
+    Ok(BufferBox { parameter: map.parameter, address, tensor: Some(tensor) })
 }
 
 fn refusal(entry: &Entry, index: usize, why: String) -> RunError {

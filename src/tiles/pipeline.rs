@@ -74,8 +74,11 @@ impl<Tiles> fmt::Debug for Filling<'_, Tiles> {
 pub trait StageTiles<'k>: Sized {
     /// The tiles after their data have arrived.
     type Filled;
-    /// The size of a stage in bytes.
+    /// The size of a stage in bytes, with gaps that align its tiles.
     const STAGE_BYTES: u32;
+    /// The total size of the tiles in bytes.
+    #[doc(hidden)]
+    const BYTES: u32;
 
     #[doc(hidden)]
     #[track_caller]
@@ -99,7 +102,7 @@ pub trait Sources<'k, Tiles> {
 }
 
 /// The alignment of stages in bytes, sufficient for every swizzle.
-const STAGE_ALIGN: u32 = 1024;
+pub(super) const STAGE_ALIGN: u32 = 1024;
 
 impl<'k> Builder<'k> {
     /// Creates a pipeline of `N` stages (at least 2): `k.pipeline::<(St<bf16, 4, 2>, St<bf16, 2, 4>), 3>()`.
@@ -266,6 +269,7 @@ macro_rules! stages {
         impl<'k, $($tile: StageTile<'k>),*> StageTiles<'k> for ($($tile,)*) {
             type Filled = ($(Filled<$tile>,)*);
             const STAGE_BYTES: u32 = 0 $(+ $tile::BYTES.next_multiple_of(STAGE_ALIGN))*;
+            const BYTES: u32 = 0 $(+ $tile::BYTES)*;
 
             #[track_caller]
             fn at(base: Ptr<'k, u8, Shared>) -> Self {

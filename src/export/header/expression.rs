@@ -22,6 +22,7 @@ static inline uint64_t warpwright_ceil_div(uint64_t a, uint64_t n) {
 static inline uint64_t warpwright_round_down(uint64_t a, uint64_t n) {
     return a == WARPWRIGHT_OVERFLOW ? a : a - a % n;
 }
+static inline uint64_t warpwright_min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t warpwright_u32(uint64_t a) { return a > 0xffffffffu ? WARPWRIGHT_OVERFLOW : a; }
 static inline uint64_t warpwright_signed(int64_t a) { return a < 0 ? WARPWRIGHT_OVERFLOW : (uint64_t)a; }
 ";
@@ -43,6 +44,8 @@ pub(super) fn expression(dim: &Dim, params: &[ParamDecl], fields: &[String]) -> 
         Dim::RoundDown(a, n) => format!("warpwright_round_down({}, {n})", of(a)),
         Dim::Sum(a, b) => format!("warpwright_add({}, {})", of(a), of(b)),
         Dim::Product(a, b) => format!("warpwright_mul({}, {})", of(a), of(b)),
+        Dim::Min(a, b) => format!("warpwright_min({}, {})", of(a), of(b)),
+        Dim::Multiprocessors => "warpwright_multiprocessors(driver)".to_string(),
         // A 32-bit parameter always fits.
         Dim::U32(a) => match **a {
             Dim::Param(i) if params.get(i).is_some_and(|param| param.bytes <= 4) => of(a),

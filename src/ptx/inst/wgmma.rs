@@ -84,11 +84,15 @@ impl MatrixLayout {
 /// The descriptor of an operand of `wgmma` in shared memory: address and [layout](MatrixLayout) in 64 bits.
 #[derive(Clone, Copy)]
 #[doc(alias = "GmmaDescriptor")]
-pub struct MatrixDescriptor<'k>(Val<'k, u64>);
+pub struct MatrixDescriptor<'k> {
+    /// The address in units of 16 bytes, and the leading dimension byte offset.
+    low: Val<'k, u32>,
+    high: Val<'k, u32>,
+}
 
 impl fmt::Debug for MatrixDescriptor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MatrixDescriptor({:?})", self.0)
+        write!(f, "MatrixDescriptor({:?}, {:?})", self.low, self.high)
     }
 }
 
@@ -102,24 +106,27 @@ impl<'k> MatrixDescriptor<'k> {
             [0; 2]
         });
         let units = (start.address() & 0x3_ffff) >> 4;
-        Self(Val::pack(units | low, Val::from(high)))
+        Self { low: units | low, high: high.into() }
     }
 
     /// Returns the descriptor of the operand `bytes` bytes further on, a multiple of 16, with the same layout.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: u32) -> Self {
-        Self(self.0 + u64::from(bytes >> 4))
+        Self { low: self.low + (bytes >> 4), ..self }
     }
 
     /// Returns the bits.
+    #[track_caller]
     pub fn bits(self) -> Val<'k, u64> {
-        self.0
+        Val::pack(self.low, self.high)
     }
 
     /// Returns the descriptor of these bits.
+    #[track_caller]
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
-        Self(bits.into())
+        let bits = bits.into();
+        Self { low: bits.cast(), high: (bits >> 32).cast() }
     }
 }
 
@@ -175,6 +182,12 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn wgmma_commit_group(self) {
         self.emit(format_args!("wgmma.commit_group.sync.aligned"), &[]);
+        self.body().wgmma_groups += 1;
+    }
+
+    /// Returns the number of groups committed so far.
+    pub(crate) fn wgmma_groups(self) -> u32 {
+        self.body().wgmma_groups
     }
 
     /// Waits until at most the `pending` newest groups, 0 to 7, are in flight; the accumulators of the others may then be read.
@@ -211,10 +224,10 @@ impl<'k> Builder<'k> {
                 registers.extend(values.iter().map(|value| Operand::Reg(value.in_register(self))));
                 Operand::Vector(&registers)
             }
-            WgmmaA::Shared(descriptor) => Operand::Reg(descriptor.0.in_register(self)),
+            WgmmaA::Shared(descriptor) => Operand::Reg(descriptor.bits().in_register(self)),
         };
         let mut operands = ArrayVec::<Operand<'_>, 10>::new();
-        operands.extend([Operand::Vector(&accumulators), a, Operand::Reg(b.0.in_register(self))]);
+        operands.extend([Operand::Vector(&accumulators), a, Operand::Reg(b.bits().in_register(self))]);
         if let Some((metadata, selector)) = tail.sparse {
             operands
                 .extend([Operand::Reg(metadata.in_register(self)), Operand::Imm(Immediate::new(selector))]);

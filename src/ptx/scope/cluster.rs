@@ -12,7 +12,7 @@ pub struct Cluster<'k> {
 
 impl<'k> Cluster<'k> {
     #[track_caller]
-    pub(super) fn new(k: Builder<'k>) -> Self {
+    fn new(k: Builder<'k>) -> Self {
         let blocks = k.cluster_shape().map(|shape| shape.iter().product());
         if blocks.is_none() {
             k.refuse("a cluster scope requires the cluster's shape: call `cluster` first".into());
@@ -88,6 +88,14 @@ impl<'k> Cluster<'k> {
     #[track_caller]
     pub fn wait(self) {
         self.k.emit(format_args!("barrier.cluster.wait.aligned"), &[]);
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Returns the cluster, whose shape must have been [declared](Self::cluster).
+    #[track_caller]
+    pub fn this_cluster(self) -> Cluster<'k> {
+        Cluster::new(self)
     }
 }
 

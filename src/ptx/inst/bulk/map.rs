@@ -4,7 +4,9 @@
 use std::{fmt, marker::PhantomData};
 
 use super::super::order::MemoryScope;
+use super::super::wgmma::SwizzleMode;
 use crate::ptx::{
+    dim::Dim,
     kernel::Builder,
     operand::{AddressBase, Immediate, Operand},
     ptr::{Access, Generic, Global, Ptr, Read},
@@ -25,6 +27,38 @@ pub struct MapUse {
     pub rank: usize,
     /// Whether the copies are in im2col mode.
     pub im2col: bool,
+}
+
+/// A tensor map of a buffer parameter that every launch creates and passes after the kernel's own parameters: that of the boxes that
+/// the kernel moves between the buffer and shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferMap {
+    /// The index of the buffer's parameter.
+    pub parameter: usize,
+    /// The number of elements along each dimension, innermost first.
+    pub dims: Vec<Dim>,
+    /// The distance in elements between consecutive coordinates of dimensions 1 and up.
+    pub strides: Vec<Dim>,
+    /// The elements of a box along each dimension.
+    pub box_dims: Vec<u32>,
+    /// The swizzle in shared memory.
+    pub swizzle: SwizzleMode,
+}
+
+impl<'k> Builder<'k> {
+    /// Returns the map that the launch passes for `map`; equal maps are passed once. Requires sm_90.
+    #[track_caller]
+    pub(crate) fn buffer_map<T: Element, A>(self, map: BufferMap) -> TensorMapPtr<'k, T, A> {
+        let mut body = self.body();
+        let maps = &mut body.entry.maps;
+        let index = maps.iter().position(|known| *known == map).unwrap_or_else(|| {
+            maps.push(map);
+            maps.len() - 1
+        });
+        let name = body.entry.map_symbol(index);
+        drop(body);
+        TensorMapPtr::named(self, &name, None)
+    }
 }
 
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or
@@ -55,8 +89,16 @@ impl<T: Element, A> fmt::Debug for TensorMapPtr<'_, T, A> {
 }
 
 impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
+    /// Returns the map in the parameter of this name in the text; `parameter` is its index among the kernel's own parameters.
+    #[track_caller]
+    pub(in crate::ptx) fn named(k: Builder<'k>, name: &str, parameter: Option<usize>) -> Self {
+        let offset = k.result::<u64>(format_args!("mov.u64"), &[Operand::Name(name)]);
+        let generic = k.result::<u64>(format_args!("cvta.param.u64"), &[offset.operand(k)]);
+        Self::new(k, generic, parameter)
+    }
+
     /// Returns the map of parameter `parameter`, whose generic address is `address`.
-    pub(in crate::ptx) fn new(k: Builder<'k>, address: Val<'k, u64>, parameter: Option<usize>) -> Self {
+    pub(super) fn new(k: Builder<'k>, address: Val<'k, u64>, parameter: Option<usize>) -> Self {
         Self { k, address, parameter, kind: PhantomData }
     }
 

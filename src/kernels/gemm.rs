@@ -1,0 +1,52 @@
+//! Products of matrices on Hopper: D = A·Bᵀ.
+
+use crate::{
+    prelude::*,
+    tiles::{Schedule, consumers, producer},
+};
+
+/// A, B, D, m, n, k.
+pub type GemmArgs = (In<bf16>, In<bf16>, Out<bf16>, u32, u32, u32);
+
+/// Returns D = A·Bᵀ: A m×k, B n×k, D m×n, in row-major order, accumulated in f32.
+///
+/// A block stays resident on each multiprocessor and computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages of A and B
+/// ahead; `C` warpgroups multiply 64 rows each, and store their results through `W` columns of subtiles while the next tile is loaded.
+/// The blocks of a cluster share B.
+///
+/// # Errors
+/// If the tiles do not fit in shared memory.
+pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize, const W: usize>(
+    cluster: u32,
+    schedule: Schedule,
+) -> Result<Kernel<GemmArgs>, BuildError> {
+    const { assert!(M == 4 * C, "each consumer multiplies 64 rows") }
+    Kernel::<GemmArgs>::build("gemm(a, b, d, m, n, k)", Target::SM_90A, |k, (a, b, d, m, n, depth)| {
+        k.block([128 * (1 + C as u32)]);
+        let cluster = (cluster > 1).then(|| k.cluster([cluster]));
+        let (a, b) = (k.global(a, row_major(m, depth)), k.global(b, row_major(n, depth)));
+        let d = k.global(d, row_major(m, n));
+        let tiles = k.persistent(schedule, m.ceil_div(16 * M as u32), n.ceil_div(16 * N as u32));
+        let steps = depth.ceil_div(64);
+        let ring = k.ring::<(St<bf16, M, 4>, St<bf16, N, 4>), STAGES, C>();
+        let outbox = k.outbox::<bf16, W, C>();
+
+        k.specialize(
+            producer(40, |p| {
+                tiles.each(|i, j| {
+                    p.run(&ring, steps, |step, stage| match cluster {
+                        Some(cluster) => stage.fill((a.tile(i, step), b.tile(j, step).multicast(cluster))),
+                        None => stage.fill((a.tile(i, step), b.tile(j, step))),
+                    });
+                });
+            }),
+            consumers::<C, _>(232, |c| {
+                tiles.each(|i, j| {
+                    let zeros = k.zeros::<Rt<f32, 1, N>>();
+                    let sum = c.run(&ring, steps, zeros, |sum, (a, b)| sum.mma_abt(a.rows::<4>(c.rank()), b));
+                    c.store(&outbox, &sum, &d.tile(i * C as u32 + c.rank(), j));
+                });
+            }),
+        );
+    })
+}

@@ -1,0 +1,157 @@
+//! Boxes of matrices in global memory, which tensor copies move (PTX ISA, "Tensors").
+
+use arrayvec::ArrayVec;
+
+use super::{element::TensorElement, memory::Tensor, offset::MAX_AXES};
+use crate::{
+    layout::Tuple,
+    ptx::{
+        BufferMap, Global, Hints, IntoDim, Mbarrier, Ptr, Readable, ReduceOp, Shared, SwizzleMode,
+        TensorMapPtr, Val, Writable, traits::SharedSpace,
+    },
+};
+
+/// The boxes of a matrix `(row, col)` in global memory, through a tensor map that the launch creates.
+pub(crate) struct Boxes<'k, T, A> {
+    map: TensorMapPtr<'k, T, A>,
+    /// The coordinates of the view's first element, innermost first; columns are dimension 0.
+    first: ArrayVec<Val<'k, u32>, MAX_AXES>,
+    /// The dimension of the rows.
+    rows: usize,
+}
+
+impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
+    /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero and not written.
+    ///
+    /// Rejected when the kernel is built: a view that is not part of a buffer parameter with extents that a launch can compute, and
+    /// rows whose elements are not adjacent. `None` then.
+    #[track_caller]
+    pub(crate) fn boxes(&self, rows: u32, cols: u32, swizzle: SwizzleMode) -> Option<Boxes<'k, T, A>> {
+        let found = self.boxes_or_reason([rows, cols], swizzle);
+        found.map_err(|why| self.kernel().refuse(format!("tensor copy: {why}"))).ok()
+    }
+
+    fn boxes_or_reason(&self, size: [u32; 2], swizzle: SwizzleMode) -> Result<Boxes<'k, T, A>, String> {
+        let parameter = self.pointer.parameter().ok_or("expected a view of a buffer parameter, found another pointer")?;
+        let [row, col] = [0, 1].map(|mode| self.axis_of(mode));
+        let (row, col) = row.zip(col).ok_or("expected a matrix whose rows and columns are axes of the tensor")?;
+        if self.axes[col].stride.as_constant() != Some(1) {
+            return Err("expected rows of adjacent elements: load the transposed matrix, and transpose the product".into());
+        }
+        // Dimensions from the innermost: the columns, then the other axes from the last to the first.
+        let order = || [col].into_iter().chain((0..self.axes.len()).rev().filter(|&axis| axis != col));
+        let extent = |axis: usize| self.axes[axis].extent.map(IntoDim::into_dim).filter(|dim| dim.is_known());
+        let dims = order().map(extent).collect::<Option<Vec<_>>>();
+        let dims = dims.ok_or("expected extents that a launch can compute: constants, parameters, or sums or products of these")?;
+        let strides: Vec<_> = order().skip(1).map(|axis| self.axes[axis].stride.into_dim()).collect();
+        if !strides.iter().all(|stride| stride.is_known()) {
+            return Err("expected strides that a launch can compute".into());
+        }
+        let box_dim = |axis| if axis == col { size[1] } else if axis == row { size[0] } else { 1 };
+        let map = BufferMap { parameter, dims, strides, box_dims: order().map(box_dim).collect(), swizzle };
+        let first = order().map(|axis| {
+            let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
+            self.axes[axis].at + start
+        });
+        let rows = order().position(|axis| axis == row).unwrap_or(1);
+        Ok(Boxes { first: first.collect(), rows, map: self.kernel().buffer_map(map) })
+    }
+
+    /// Returns the axis along which a mode extends in steps of one coordinate.
+    fn axis_of(&self, mode: usize) -> Option<usize> {
+        let step = self.layout.stride().modes().get(mode).and_then(Tuple::as_leaf).copied()?;
+        let mut axes = self.axes_of(mode);
+        let axis = axes.next().filter(|&axis| step.component(1 + axis) == 1)?;
+        axes.next().is_none().then_some(axis)
+    }
+}
+
+impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
+    /// Loads the map into the cache of descriptors.
+    #[track_caller]
+    pub(crate) fn prefetch_descriptor(&self) {
+        self.map.prefetch_descriptor();
+    }
+
+    /// Returns the coordinates of the box that starts `row` rows and `col` columns after the view's first element.
+    #[track_caller]
+    fn at(&self, row: Val<'k, u32>, col: u32) -> ArrayVec<Val<'k, i32>, MAX_AXES> {
+        let coordinate = |(dimension, &first): (usize, &Val<'k, u32>)| {
+            let moved = match dimension {
+                0 => first + col,
+                _ if dimension == self.rows => first + row,
+                _ => first,
+            };
+            // A launch rejects extents of 2³¹ or more; coordinates past that are past the edge in either representation.
+            match moved.reg() {
+                Some((reg, k)) => Val::from_reg(reg, k),
+                None => Val::from(moved.as_constant().unwrap_or(0).cast_signed()),
+            }
+        };
+        self.first.iter().enumerate().map(coordinate).collect()
+    }
+}
+
+/// Calls `$map.$method($before, [coordinates], $after)` with an array of as many coordinates as there are.
+macro_rules! with_rank {
+    ($coordinates:expr, |$array:ident| $call:expr) => {
+        match $coordinates.as_slice() {
+            &[a, b] => {
+                let $array = [a, b];
+                $call
+            }
+            &[a, b, c] => {
+                let $array = [a, b, c];
+                $call
+            }
+            &[a, b, c, d] => {
+                let $array = [a, b, c, d];
+                $call
+            }
+            &[a, b, c, d, e] => {
+                let $array = [a, b, c, d, e];
+                $call
+            }
+            _ => {}
+        }
+    };
+}
+
+impl<'k, T: TensorElement, A: Readable> Boxes<'k, T, A> {
+    /// Starts to copy the box `row` rows and `col` columns after the view's first element to shared memory.
+    #[track_caller]
+    pub(crate) fn load<S: SharedSpace, W: Writable>(
+        &self,
+        to: Ptr<'k, T, S, W>,
+        (row, col): (Val<'k, u32>, u32),
+        barrier: Mbarrier<'k, S>,
+        hints: Hints<'k>,
+    ) {
+        with_rank!(self.at(row, col), |at| self.map.load(to, at, barrier, hints));
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> Boxes<'k, T, A> {
+    /// Starts to copy a box from shared memory, as part of this thread's next bulk group.
+    #[track_caller]
+    pub(crate) fn store<R: Readable>(
+        &self,
+        from: Ptr<'k, T, Shared, R>,
+        (row, col): (Val<'k, u32>, u32),
+        hints: Hints<'k>,
+    ) {
+        with_rank!(self.at(row, col), |at| self.map.store(from, at, hints));
+    }
+
+    /// Starts to combine a box with shared memory, like [`store`](Self::store).
+    #[track_caller]
+    pub(crate) fn reduce<R: Readable>(
+        &self,
+        op: ReduceOp,
+        from: Ptr<'k, T, Shared, R>,
+        (row, col): (Val<'k, u32>, u32),
+        hints: Hints<'k>,
+    ) {
+        with_rank!(self.at(row, col), |at| self.map.reduce(op, from, at, hints));
+    }
+}

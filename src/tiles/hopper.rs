@@ -1,0 +1,18 @@
+//! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, products of warpgroups (`wgmma`), and
+//! schedules of resident blocks. Requires sm_90a.
+
+mod in_flight;
+mod matrix;
+mod outbox;
+mod ring;
+mod roles;
+mod schedule;
+mod tensor_copy;
+
+pub use in_flight::{InFlight, LeftFactor};
+pub use matrix::SharedMatrix;
+pub use outbox::Outbox;
+pub use ring::{EmptyStage, FillingStage, Received, Ring};
+pub use roles::{Consumer, Consumers, Producer, ProducerRole, consumers, producer};
+pub use schedule::{Persistent, Schedule};
+pub use tensor_copy::{BoxSource, BoxSources, Multicast};

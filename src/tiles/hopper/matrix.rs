@@ -1,0 +1,169 @@
+//! Shared tiles as operands of `wgmma` and of tensor copies: consecutive blocks of swizzled rows.
+
+use std::{fmt, marker::PhantomData};
+
+use crate::{
+    ptx::{Builder, MatrixDescriptor, MatrixLayout, Ptr, Shared, SwizzleMode, Val},
+    tensor::{SUBTILE_SIDE, TensorElement},
+    tiles::{Allocate, Filled, SharedSwizzle, St},
+};
+
+/// How the rows of a shared tile are distributed over memory: column blocks, one after the other, each with one swizzled row per row
+/// of the tile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks {
+    pub(super) swizzle: SwizzleMode,
+    /// The bytes of a row in a block: the width of the swizzle.
+    pub(super) row_bytes: u32,
+    /// The bytes of a block.
+    pub(super) block_bytes: u32,
+    /// The number of blocks.
+    pub(super) count: u32,
+}
+
+impl Blocks {
+    /// Returns the blocks of a tile of type `St<T, H, W, S>`, or why tensor copies and `wgmma` do not know its layout.
+    pub(super) fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>() -> Result<Self, String> {
+        let (rows, row) = (St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS * T::SIZE);
+        if S::PADDING > 0 {
+            return Err("expected a tile without padding between its rows, found `Padded`".into());
+        }
+        let (swizzle, row_bytes) = S::of_row(row);
+        let swizzle = match swizzle.bits() {
+            0 => SwizzleMode::None,
+            1 => SwizzleMode::B32,
+            2 => SwizzleMode::B64,
+            _ => SwizzleMode::B128,
+        };
+        Ok(Self { swizzle, row_bytes, block_bytes: rows * row_bytes, count: row / row_bytes })
+    }
+}
+
+/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup's product: a [`Filled`] tile, or [rows](Filled::rows) or
+/// [columns](Filled::cols) of one.
+#[derive(Clone, Copy)]
+pub struct SharedMatrix<'k, T, const H: usize, const W: usize> {
+    start: Ptr<'k, u8, Shared>,
+    blocks: Result<Blocks, &'static str>,
+    element: PhantomData<T>,
+}
+
+impl<T: TensorElement, const H: usize, const W: usize> fmt::Debug for SharedMatrix<'_, T, H, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedMatrix<{}, {H}, {W}> at {:?}", T::NAME, self.start)
+    }
+}
+
+/// The order of an operand's elements in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// A row of the tile is a run along k.
+    KMajor,
+    /// A row of the tile is a run along m or n.
+    MnMajor,
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H, W> {
+    pub(super) fn kernel(&self) -> Builder<'k> {
+        self.start.kernel()
+    }
+
+    /// Returns the descriptors of the operand's steps of 32 bytes along k (16 rows if it is major in M or N).
+    #[track_caller]
+    pub(super) fn descriptors(&self, order: Order) -> Vec<MatrixDescriptor<'k>> {
+        let k = self.kernel();
+        let blocks = match self.blocks {
+            Ok(blocks) if blocks.swizzle != SwizzleMode::None => blocks,
+            Ok(_) => {
+                k.refuse("wgmma: expected a swizzled tile, found one without a swizzle, whose rows are not in core matrices".into());
+                return Vec::new();
+            }
+            Err(why) => {
+                k.refuse(format!("wgmma: {why}"));
+                return Vec::new();
+            }
+        };
+        let Blocks { swizzle, row_bytes, block_bytes, .. } = blocks;
+        // Core matrices are groups of 8 rows; the other distance is that of blocks, which a K-major operand steps over by its address.
+        let leading_bytes = if order == Order::MnMajor { block_bytes } else { 0 };
+        let layout = MatrixLayout { leading_bytes, stride_bytes: 8 * row_bytes, base_offset: 0, swizzle };
+        let first = MatrixDescriptor::new(self.start, layout);
+        let offset = |step: u32| match order {
+            Order::KMajor => (step * K_BYTES / row_bytes) * block_bytes + step * K_BYTES % row_bytes,
+            Order::MnMajor => step * SUBTILE_SIDE * row_bytes,
+        };
+        let steps = match order {
+            Order::KMajor => W as u32 * T::SUBTILE_LENGTH * T::SIZE / K_BYTES,
+            Order::MnMajor => H as u32,
+        };
+        (0..steps).map(|step| first.advance(offset(step))).collect()
+    }
+}
+
+/// The depth of every `wgmma` in bytes (PTX ISA, "Asynchronous Warpgroup Level Matrix Shape").
+const K_BYTES: u32 = 32;
+
+/// The tile as an operand.
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> From<&Filled<St<'k, T, H, W, S>>>
+    for SharedMatrix<'k, T, H, W>
+{
+    fn from(tile: &Filled<St<'k, T, H, W, S>>) -> Self {
+        tile.matrix()
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    fn matrix<const H2: usize, const W2: usize>(&self) -> SharedMatrix<'k, T, H2, W2> {
+        let blocks = Blocks::of::<T, H, W, S>().map_err(|_| "expected a tile without padding, found `Padded`");
+        SharedMatrix { start: self.tile.address(), blocks, element: PhantomData }
+    }
+
+    /// Returns part `index` of the tile's rows, `H2` rows of subtiles, as an operand of a product: `a.rows(c.rank())`.
+    ///
+    /// `H2` must divide `H`; an index past the last part is rejected if it is constant.
+    #[track_caller]
+    pub fn rows<const H2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H2, W> {
+        const { assert!(H2 > 0 && H % H2 == 0, "the parts must divide the rows of the tile") }
+        let (index, mut part) = (index.into(), self.matrix());
+        check_part(&part, index, H / H2);
+        if let Ok(blocks) = &part.blocks {
+            let bytes = H2 as u32 * SUBTILE_SIDE * blocks.row_bytes;
+            part.start = part.start.advance(index * bytes);
+        }
+        part
+    }
+
+    /// Returns part `index` of the tile's columns, `W2` columns of subtiles, as an operand of a product.
+    ///
+    /// `W2` must divide `W`, and the parts must be whole blocks of the swizzle; an index past the last part is rejected if it is
+    /// constant.
+    #[track_caller]
+    pub fn cols<const W2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H, W2> {
+        const { assert!(W2 > 0 && W % W2 == 0, "the parts must divide the columns of the tile") }
+        let (index, mut part) = (index.into(), self.matrix());
+        check_part(&part, index, W / W2);
+        if let Ok(blocks) = &part.blocks {
+            let bytes = W2 as u32 * T::SUBTILE_LENGTH * T::SIZE;
+            if bytes % blocks.row_bytes != 0 {
+                let expected = blocks.row_bytes;
+                part.kernel().refuse(format!(
+                    "expected columns of a multiple of {expected} bytes, the width of the swizzle, found {bytes}"
+                ));
+            }
+            part.start = part.start.advance(index * (bytes / blocks.row_bytes * blocks.block_bytes));
+        }
+        part
+    }
+}
+
+/// Rejects a constant index past the last of `count` parts.
+#[track_caller]
+fn check_part<T: TensorElement, const H: usize, const W: usize>(
+    part: &SharedMatrix<'_, T, H, W>,
+    index: Val<'_, u32>,
+    count: usize,
+) {
+    if let Some(found) = index.as_constant().filter(|&index| index as usize >= count) {
+        part.kernel().refuse(format!("expected a part of a shared tile below {count}, found {found}"));
+    }
+}

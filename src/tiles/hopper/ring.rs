@@ -1,0 +1,277 @@
+//! Rings of stages that a producer fills by tensor copies and consumers read.
+
+use std::{fmt, marker::PhantomData, panic::Location};
+
+use super::{
+    in_flight::InFlight,
+    roles::{Consumer, Producer},
+    tensor_copy::BoxSources,
+};
+use crate::{
+    ptx::{Builder, Mbarrier, Ptr, Shared, State, Val, Var, Visitor},
+    tiles::pipeline::{STAGE_ALIGN, StageTiles},
+};
+
+/// A ring of `N` stages in shared memory, each with one of every tile in the tuple `Tiles`, which one producer fills and `C` consumer
+/// warpgroups read.
+///
+/// Each stage has two barriers: *full* completes when the tiles have arrived, *empty* when all consumers have released the stage. In
+/// a kernel with clusters, the blocks of a cluster fill and release stages together, so that tiles can be shared
+/// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)): all of them must process the same number of stages.
+#[doc(alias = "PipelineTmaAsync")]
+pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
+    k: Builder<'k>,
+    base: Ptr<'k, u8, Shared>,
+    /// The full barriers, then the empty ones.
+    barriers: Mbarrier<'k>,
+    /// The stage that this thread, a producer or a consumer, processes next, and the parity of its phase.
+    stage: Var<'k, u32>,
+    parity: Var<'k, u32>,
+    tiles: PhantomData<Tiles>,
+}
+
+impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for Ring<'k, Tiles, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ring of {N} stages of {} bytes for {C} warpgroups", Tiles::STAGE_BYTES)
+    }
+}
+
+/// A stage of a ring that the producer must fill.
+pub struct EmptyStage<'k, Tiles> {
+    tiles: Tiles,
+    bytes: u32,
+    full: Mbarrier<'k>,
+}
+
+/// A stage of a ring whose copies were started.
+#[must_use = "give the filled stage back to the ring"]
+pub struct FillingStage<'k, Tiles>(PhantomData<(Tiles, Builder<'k>)>);
+
+impl<Tiles> fmt::Debug for EmptyStage<'_, Tiles> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmptyStage").finish_non_exhaustive()
+    }
+}
+
+impl<Tiles> fmt::Debug for FillingStage<'_, Tiles> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FillingStage").finish_non_exhaustive()
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
+    /// Starts to fill the stage by tensor copies.
+    #[track_caller]
+    pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
+        self.full.arrive_expect_tx(self.bytes);
+        from.copy_to(&self.tiles, self.full);
+        FillingStage(PhantomData)
+    }
+}
+
+/// A stage of a ring whose tiles have arrived; consumers release it when they have finished reading.
+#[must_use = "release the stage, or the producer waits for it forever"]
+pub struct Received<'k, Tiles: StageTiles<'k>> {
+    tiles: Tiles::Filled,
+    stage: Val<'k, u32>,
+}
+
+impl<'k, Tiles: StageTiles<'k>> fmt::Debug for Received<'k, Tiles> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Received stage {:?}", self.stage)
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
+    /// Returns the tiles.
+    pub fn tiles(&self) -> &Tiles::Filled {
+        &self.tiles
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>> State<'k> for Received<'k, Tiles>
+where
+    Tiles::Filled: State<'k>,
+{
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.tiles.visit(visitor);
+        self.stage.visit(visitor);
+    }
+}
+
+/// The warps of a consumer warpgroup, each of which arrives at the empty barrier.
+const WARPS: u32 = 4;
+
+impl<'k> Builder<'k> {
+    /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of
+    /// the block (of the cluster, if there is one) must execute the call, which initializes the barriers and synchronizes them.
+    #[track_caller]
+    pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
+        const { assert!(N >= 1 && C >= 1, "a ring has at least one stage and one consumer") };
+        let k = self;
+        k.located(Location::caller(), || {
+            let bytes = u32::try_from(N as u64 * u64::from(Tiles::STAGE_BYTES)).unwrap_or(u32::MAX);
+            let base = k.shared_aligned(bytes, STAGE_ALIGN);
+            let barriers = k.mbarriers(2 * N as u32);
+            let cluster = k.cluster_shape().map(|_| k.this_cluster());
+            let blocks = cluster.map_or(1, |cluster| cluster.blocks());
+            k.if_(k.this_block().thread().eq(0), || {
+                for stage in 0..N as u32 {
+                    barriers.at(stage).init(1);
+                    barriers.at(N as u32 + stage).init(WARPS * C as u32 * blocks);
+                }
+                k.fence_mbarrier_init();
+            });
+            match cluster {
+                Some(cluster) => cluster.sync(),
+                None => k.this_block().sync(),
+            }
+            Ring { k, base, barriers, stage: k.var(0), parity: k.var(0), tiles: PhantomData }
+        })
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
+    #[track_caller]
+    fn tiles(&self, stage: Val<'k, u32>) -> Tiles {
+        Tiles::at(self.base.advance(stage * Tiles::STAGE_BYTES))
+    }
+
+    #[track_caller]
+    fn empty(&self, stage: Val<'k, u32>) -> Mbarrier<'k> {
+        self.barriers.at(N as u32).at(stage)
+    }
+
+    /// Moves to the next stage.
+    #[track_caller]
+    fn advance(&self, stage: Val<'k, u32>, parity: Val<'k, u32>) {
+        let next = stage + 1;
+        let wraps = next.eq(N as u32);
+        self.stage.set(wraps.select(0, next));
+        self.parity.set(wraps.select(parity ^ 1, parity));
+    }
+
+    /// Waits for the next stage to be empty, has `fill` fill it, and moves on.
+    #[track_caller]
+    fn fill_next(&self, fill: impl FnOnce(EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>) {
+        let (stage, parity) = (self.stage.get(), self.parity.get());
+        // The first phase of an empty barrier completes when the stage has been read once; until then, the stage is free.
+        self.empty(stage).wait(parity ^ 1);
+        let (tiles, full) = (self.tiles(stage), self.barriers.at(stage));
+        let FillingStage(_) = self.k.unlocated(|| fill(EmptyStage { tiles, bytes: Tiles::BYTES, full }));
+        self.advance(stage, parity);
+    }
+
+    /// Waits for the next stage to be full, and moves on.
+    #[track_caller]
+    fn receive_next(&self) -> Received<'k, Tiles> {
+        let (stage, parity) = (self.stage.get(), self.parity.get());
+        self.barriers.at(stage).wait(parity);
+        let tiles = self.tiles(stage).filled();
+        self.advance(stage, parity);
+        Received { tiles, stage }
+    }
+
+    /// Arrives at the empty barriers of `stage` in all blocks of the cluster, by one lane of the warp each, if `condition` holds.
+    #[track_caller]
+    fn release_if(&self, condition: Val<'k, bool>, stage: Val<'k, u32>) {
+        let (k, empty) = (self.k, self.empty(stage));
+        let lane = k.lane().rank();
+        match k.cluster_shape().map(|_| k.this_cluster().blocks()) {
+            None | Some(1) => k.if_(lane.eq(0) & condition, || {
+                empty.arrive();
+            }),
+            Some(blocks) => k.if_(lane.lt(blocks) & condition, || {
+                empty.in_block(lane).arrive();
+            }),
+        }
+    }
+}
+
+impl<'k> Producer<'k> {
+    /// Fills `count` stages of the ring in turn, each as soon as its consumers have released it: `fill` is called once, with the number
+    /// of the stage and the stage.
+    #[track_caller]
+    pub fn run<Tiles: StageTiles<'k>, const N: usize, const C: usize>(
+        self,
+        ring: &Ring<'k, Tiles, N, C>,
+        count: impl Into<Val<'k, u32>>,
+        fill: impl FnOnce(Val<'k, u32>, EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>,
+    ) {
+        let (k, count) = (ring.k, count.into());
+        k.located(Location::caller(), || {
+            k.for_(count, |i| ring.fill_next(|stage| fill(i, stage)));
+        });
+    }
+}
+
+impl<'k, const C: usize> Consumer<'k, C> {
+    /// Accumulates the products of `count` stages of the ring, and returns the sum. `work` is called once, adds the products of a stage
+    /// to those in flight, and borrows the stage; the products of one stage remain in flight while the next one is awaited.
+    #[track_caller]
+    pub fn run<Tiles: StageTiles<'k>, R: State<'k>, const N: usize>(
+        self,
+        ring: &Ring<'k, Tiles, N, C>,
+        count: impl Into<Val<'k, u32>>,
+        sum: R,
+        work: impl FnOnce(InFlight<'k, R>, &Tiles::Filled) -> InFlight<'k, R>,
+    ) -> R {
+        let (k, count) = (ring.k, count.into());
+        k.located(Location::caller(), || {
+            let state = (InFlight::new(k, sum), Val::from(0));
+            let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
+                let Received { tiles, stage } = ring.receive_next();
+                let sum = k.unlocated(|| work(sum, &tiles));
+                // The products of the previous stage are complete.
+                k.wgmma_wait_group(1);
+                ring.release_if(i.gt(0), previous);
+                (sum, stage)
+            });
+            let sum = sum.wait();
+            ring.release_if(count.gt(0), last);
+            sum
+        })
+    }
+
+    /// Processes `count` stages of the ring in turn. `work` is called once and borrows the stage, which is released when all threads of
+    /// the warp have finished; products must not be in flight then.
+    #[track_caller]
+    pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
+        self,
+        ring: &Ring<'k, Tiles, N, C>,
+        count: impl Into<Val<'k, u32>>,
+        state: S,
+        work: impl FnOnce(Val<'k, u32>, S, &Tiles::Filled) -> S,
+    ) -> S {
+        let (k, count) = (ring.k, count.into());
+        k.located(Location::caller(), || {
+            k.fold(count, state, |i, state| {
+                let stage = ring.receive_next();
+                let state = k.unlocated(|| work(i, state, stage.tiles()));
+                self.release(ring, stage);
+                state
+            })
+        })
+    }
+
+    /// Waits for the next stage of the ring.
+    #[track_caller]
+    pub fn receive<Tiles: StageTiles<'k>, const N: usize>(self, ring: &Ring<'k, Tiles, N, C>) -> Received<'k, Tiles> {
+        ring.k.located(Location::caller(), || ring.receive_next())
+    }
+
+    /// Releases a stage, which the producer may fill again. Products that read it must be complete.
+    #[track_caller]
+    pub fn release<Tiles: StageTiles<'k>, const N: usize>(
+        self,
+        ring: &Ring<'k, Tiles, N, C>,
+        stage: Received<'k, Tiles>,
+    ) {
+        ring.k.located(Location::caller(), || {
+            // All lanes have finished reading.
+            ring.k.warp().sync();
+            ring.release_if(true.into(), stage.stage);
+        });
+    }
+}

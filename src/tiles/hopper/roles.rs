@@ -1,0 +1,121 @@
+//! Warpgroups with different work: one that loads, and those that compute.
+
+use std::{fmt, panic::Location};
+
+use crate::ptx::{Builder, Val, WarpGroup};
+
+/// The thread that fills rings: the first thread of the producer warpgroup. No other thread executes its code, so it must not
+/// synchronize.
+#[derive(Clone, Copy, Debug)]
+pub struct Producer<'k> {
+    k: Builder<'k>,
+}
+
+/// One of `C` consumer warpgroups, which execute the same code.
+#[derive(Clone, Copy, Debug)]
+pub struct Consumer<'k, const C: usize> {
+    group: WarpGroup<'k>,
+    rank: Val<'k, u32>,
+}
+
+impl<'k> Producer<'k> {
+    /// Returns the kernel.
+    pub fn kernel(self) -> Builder<'k> {
+        self.k
+    }
+}
+
+impl<'k, const C: usize> Consumer<'k, C> {
+    /// Returns the warpgroup.
+    pub fn group(self) -> WarpGroup<'k> {
+        self.group
+    }
+
+    /// Returns the index of this warpgroup among the consumers.
+    pub fn rank(self) -> Val<'k, u32> {
+        self.rank
+    }
+}
+
+/// The producer of [`Builder::specialize`]: its registers per thread, and its code.
+pub struct ProducerRole<F> {
+    registers: u32,
+    work: F,
+}
+
+/// The consumers of [`Builder::specialize`]: their registers per thread, and their code.
+pub struct Consumers<const C: usize, F> {
+    registers: u32,
+    work: F,
+}
+
+impl<F> fmt::Debug for ProducerRole<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "producer of {} registers", self.registers)
+    }
+}
+
+impl<const C: usize, F> fmt::Debug for Consumers<C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{C} consumers of {} registers", self.registers)
+    }
+}
+
+/// Returns the producer's role: a warpgroup of `registers` registers per thread, one thread of which executes `work`.
+pub fn producer<'k, F: FnOnce(Producer<'k>)>(registers: u32, work: F) -> ProducerRole<F> {
+    ProducerRole { registers, work }
+}
+
+/// Returns the role of `C` consumer warpgroups of `registers` registers per thread, all of which execute `work`.
+pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32, work: F) -> Consumers<C, F> {
+    Consumers { registers, work }
+}
+
+impl<'k> Builder<'k> {
+    /// Divides the block of 128·(1 + C) threads into a producer warpgroup, the first, and `C` consumer warpgroups, which redistribute
+    /// their registers (`setmaxnreg`: multiples of 8 from 24 to 256). Barriers of the block are rejected in both. Requires sm_90a.
+    ///
+    /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
+    #[doc(alias = "setmaxnreg")]
+    #[doc(alias = "warp specialization")]
+    #[track_caller]
+    pub fn specialize<const C: usize>(
+        self,
+        producer: ProducerRole<impl FnOnce(Producer<'k>)>,
+        consumers: Consumers<C, impl FnOnce(Consumer<'k, C>)>,
+    ) {
+        let k = self;
+        k.located(Location::caller(), || {
+            let block = k.this_block();
+            let expected = 128 * (1 + C as u32);
+            if block.size() != expected {
+                let found = block.size();
+                k.refuse(format!(
+                    "expected a block of {expected} threads for a producer and {C} consumer warpgroups, found {found}"
+                ));
+            }
+            // ptxas must know how many registers a thread has before they are redistributed: as many as one resident block leaves.
+            k.min_blocks(1);
+            let group = k.warp_group();
+            let index = group.rank();
+            k.if_else(
+                index.eq(0),
+                || {
+                    k.comment("producer");
+                    k.setmaxnreg_dec(producer.registers);
+                    k.if_(block.thread().eq(0), || k.unlocated(|| (producer.work)(Producer { k })));
+                },
+                || {
+                    k.comment("consumers");
+                    k.setmaxnreg_inc(consumers.registers);
+                    k.unlocated(|| (consumers.work)(Consumer { group, rank: index - 1 }));
+                    // Copies from shared memory must have read it before the block ends.
+                    k.cp_async_bulk_wait_group_read(0);
+                },
+            );
+            if k.cluster_shape().is_some() {
+                k.this_cluster().sync();
+            }
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! Tensor copies (TMA) between matrices in global memory and shared tiles.
+
+use std::fmt;
+
+use super::matrix::Blocks;
+use crate::{
+    ptx::{Cluster, Hints, Mbarrier, Ptr, Readable, Shared, Val, Writable},
+    tensor::{Boxes, TensorElement},
+    tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile},
+};
+
+/// The maximum number of elements of a box along a dimension.
+const MOST_BOX: u32 = 256;
+
+/// The boxes that a shared tile consists of: one for each block of the swizzle and each run of rows.
+struct Plan {
+    blocks: Blocks,
+    /// The rows and columns of a box.
+    size: [u32; 2],
+    /// The number of runs of rows.
+    runs: u32,
+}
+
+impl Plan {
+    /// Returns the boxes of `1 / shares` of the rows of a tile of type `St<T, H, W, S>`.
+    fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(shares: u32) -> Result<Self, String> {
+        let blocks = Blocks::of::<T, H, W, S>()?;
+        let rows = St::<'_, T, H, W, S>::ROWS;
+        if rows % (8 * shares) != 0 {
+            return Err(format!("expected rows that {shares} blocks of a cluster share in multiples of 8, found {rows}"));
+        }
+        let rows = rows / shares;
+        let height = if rows <= MOST_BOX { rows } else { MOST_BOX / 2 };
+        if rows % height != 0 {
+            return Err(format!("expected at most {MOST_BOX} rows or a multiple of {height}, found {rows}"));
+        }
+        let cols = blocks.row_bytes / T::SIZE;
+        if cols > MOST_BOX {
+            return Err(format!("expected rows of at most {MOST_BOX} elements without a swizzle, found {cols}"));
+        }
+        Ok(Self { blocks, size: [height, cols], runs: rows / height })
+    }
+
+    /// Calls `each` with the start of every box in shared memory, and its row and column in the tile.
+    #[track_caller]
+    fn each<'k>(&self, start: Ptr<'k, u8, Shared>, each: impl Fn(Ptr<'k, u8, Shared>, (u32, u32))) {
+        let Self { blocks, size: [height, width], runs } = self;
+        for (block, run) in (0..blocks.count).flat_map(|block| (0..*runs).map(move |run| (block, run))) {
+            let bytes = block * blocks.block_bytes + run * height * blocks.row_bytes;
+            each(start.byte_offset(bytes.into()), (run * height, block * width));
+        }
+    }
+}
+
+/// A tile in global memory of which each block of a cluster loads a part for all of them: [`GlTile::multicast`].
+pub struct Multicast<'k, T: TensorElement, A> {
+    tile: GlTile<'k, T, A>,
+    cluster: Cluster<'k>,
+}
+
+impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} for all blocks of the cluster", self.tile)
+    }
+}
+
+impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
+    /// Returns the tile as a source for all blocks of the cluster, each of which fills its own stage with it: every block loads an equal
+    /// part of the rows and copies it to all. The tile must be the same in all blocks.
+    #[doc(alias = ".multicast::cluster")]
+    pub fn multicast(self, cluster: Cluster<'k>) -> Multicast<'k, T, A> {
+        Multicast { tile: self, cluster }
+    }
+}
+
+/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], or one that a cluster shares ([`Multicast`]).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
+    note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
+)]
+pub trait BoxSource<'k, Tile> {
+    /// Starts the copies to the tile by one thread; they complete at `barrier`.
+    #[doc(hidden)]
+    #[track_caller]
+    fn copy_to(&self, tile: &Tile, barrier: Mbarrier<'k>);
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    BoxSource<'k, St<'k, T, H, W, S>> for GlTile<'k, T, A>
+{
+    #[track_caller]
+    fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, whole::<T, H, W, S>(), 1) else { return };
+        load(&plan, &boxes, tile.address(), 0.into(), barrier, Hints::default());
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    BoxSource<'k, St<'k, T, H, W, S>> for Multicast<'k, T, A>
+{
+    #[track_caller]
+    fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
+        let (k, shares) = (self.tile.kernel(), self.cluster.blocks());
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, whole::<T, H, W, S>(), shares) else { return };
+        let part = k.this_block().rank();
+        let rows = St::<'_, T, H, W, S>::ROWS / shares;
+        let start = tile.address().advance(part * (rows * plan.blocks.row_bytes));
+        let all = u16::MAX >> (16 - shares);
+        load(&plan, &boxes, start, part * rows, barrier, Hints::default().multicast(all));
+    }
+}
+
+/// The rows and columns of a tile.
+const fn whole<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>() -> [u32; 2] {
+    [St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS]
+}
+
+/// Returns the boxes of a tile of `size` elements in global memory that is copied to or from a tile of type `St<T, H, W, S>`; records
+/// an error if there are none.
+#[track_caller]
+fn planned<'k, T: TensorElement, A, const H: usize, const W: usize, S: SharedSwizzle>(
+    tile: &GlTile<'k, T, A>,
+    size: [u32; 2],
+    shares: u32,
+) -> Option<(Plan, Boxes<'k, T, A>)> {
+    let plan = Plan::of::<T, H, W, S>(shares);
+    let plan = plan.map_err(|why| tile.kernel().refuse(format!("tensor copy: {why}"))).ok()?;
+    let boxes = tile.boxes(size, plan.size, plan.blocks.swizzle)?;
+    Some((plan, boxes))
+}
+
+#[track_caller]
+fn load<'k, T: TensorElement, A: Readable>(
+    plan: &Plan,
+    boxes: &Boxes<'k, T, A>,
+    start: Ptr<'k, u8, Shared>,
+    row: Val<'k, u32>,
+    barrier: Mbarrier<'k>,
+    hints: Hints<'k>,
+) {
+    plan.each(start, |to, (run, col)| boxes.load(to.cast::<T>(), (row + run, col), barrier, hints));
+}
+
+impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
+    /// Starts to copy a shared tile to the columns from `col` of this tile of `size` elements, by one thread, as part of its next bulk
+    /// group.
+    #[track_caller]
+    pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
+        &self,
+        tile: &St<'k, T, H, W, S>,
+        size: [u32; 2],
+        col: u32,
+    ) {
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, size, 1) else { return };
+        plan.each(tile.address(), |from, (row, at)| {
+            boxes.store(from.cast::<T>(), (row.into(), col + at), Hints::default());
+        });
+    }
+}
+
+/// The tiles of global memory that fill a stage of `Tiles` by tensor copies, one for each.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fill a stage of `{Tiles}`",
+    note = "give one tile of global memory for each shared tile, of the same element type"
+)]
+pub trait BoxSources<'k, Tiles> {
+    /// Starts the copies to the tiles by one thread; they complete at `barrier`.
+    #[doc(hidden)]
+    #[track_caller]
+    fn copy_to(&self, tiles: &Tiles, barrier: Mbarrier<'k>);
+}
+
+macro_rules! sources {
+    ($($tile:ident $from:ident $n:tt),*) => {
+        impl<'k, $($tile: StageTile<'k>, $from: BoxSource<'k, $tile>),*> BoxSources<'k, ($($tile,)*)> for ($($from,)*) {
+            #[track_caller]
+            fn copy_to(&self, tiles: &($($tile,)*), barrier: Mbarrier<'k>) {
+                $(self.$n.copy_to(&tiles.$n, barrier);)*
+            }
+        }
+    };
+}
+
+sources! { T0 G0 0 }
+sources! { T0 G0 0, T1 G1 1 }
+sources! { T0 G0 0, T1 G1 1, T2 G2 2 }
+sources! { T0 G0 0, T1 G1 1, T2 G2 2, T3 G3 3 }
