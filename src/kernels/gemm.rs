@@ -23,7 +23,9 @@ pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize,
     const { assert!(M == 4 * C, "each consumer multiplies 64 rows") }
     Kernel::<GemmArgs>::build("gemm(a, b, d, m, n, k)", Target::SM_90A, |k, (a, b, d, m, n, depth)| {
         k.block([128 * (1 + C as u32)]);
-        let cluster = (cluster > 1).then(|| k.cluster([cluster]));
+        if cluster > 1 {
+            k.cluster([cluster]);
+        }
         let (a, b) = (k.global(a, row_major(m, depth)), k.global(b, row_major(n, depth)));
         let d = k.global(d, row_major(m, n));
         let tiles = k.persistent(schedule, m.ceil_div(16 * M as u32), n.ceil_div(16 * N as u32));
@@ -34,9 +36,11 @@ pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize,
         k.specialize(
             producer(40, |p| {
                 tiles.each(|i, j| {
-                    p.run(&ring, steps, |step, stage| match cluster {
-                        Some(cluster) => stage.fill((a.tile(i, step), b.tile(j, step).multicast(cluster))),
-                        None => stage.fill((a.tile(i, step), b.tile(j, step))),
+                    p.run(&ring, steps, |step, stage| {
+                        stage.fill((
+                            a.tile(i, step).multicast(tiles.same_row()),
+                            b.tile(j, step).multicast(tiles.same_col()),
+                        ))
                     });
                 });
             }),
@@ -45,6 +49,51 @@ pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize,
                     let zeros = k.zeros::<Rt<f32, 1, N>>();
                     let sum = c.run(&ring, steps, zeros, |sum, (a, b)| sum.mma_abt(a.rows::<4>(c.rank()), b));
                     c.store(&outbox, &sum, &d.tile(i * C as u32 + c.rank(), j));
+                });
+            }),
+        );
+    })
+}
+
+/// Like [`gemm`], but two warpgroups take turns: each computes tiles of 128 rows and `N` subtiles of columns, and stores its result
+/// while the other multiplies.
+///
+/// # Errors
+/// If the tiles do not fit in shared memory.
+pub fn gemm_in_turns<const N: usize, const STAGES: usize, const W: usize>(
+    cluster: u32,
+    schedule: Schedule,
+) -> Result<Kernel<GemmArgs>, BuildError> {
+    Kernel::<GemmArgs>::build("gemm(a, b, d, m, n, k)", Target::SM_90A, |k, (a, b, d, m, n, depth)| {
+        k.block([384]);
+        if cluster > 1 {
+            k.cluster([cluster]);
+        }
+        let (a, b) = (k.global(a, row_major(m, depth)), k.global(b, row_major(n, depth)));
+        let d = k.global(d, row_major(m, n));
+        let tiles = k.persistent(schedule, m.ceil_div(128), n.ceil_div(16 * N as u32));
+        let steps = depth.ceil_div(64);
+        let ring = k.ring::<(St<bf16, 8, 4>, St<bf16, N, 4>), STAGES, 1>();
+        let (turns, outbox) = (k.turns::<2>(), k.outbox::<bf16, W, 2>());
+
+        k.specialize(
+            producer(40, |p| {
+                tiles.each(|i, j| {
+                    p.run(&ring, steps, |step, stage| {
+                        stage.fill((
+                            a.tile(i, step).multicast(tiles.same_row()),
+                            b.tile(j, step).multicast(tiles.same_col()),
+                        ))
+                    });
+                });
+            }),
+            consumers::<2, _>(232, |c| {
+                tiles.each_in_turn(c, |turn, i, j| {
+                    let zeros = [(); 2].map(|()| k.zeros::<Rt<f32, 1, N>>());
+                    let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
+                    for (sum, half) in sums.iter().zip(0..) {
+                        c.store(&outbox, sum, &d.tile(i * 2 + half, j));
+                    }
                 });
             }),
         );

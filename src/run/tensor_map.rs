@@ -211,7 +211,7 @@ impl TensorBox {
                 SwizzleMode::B64 => Swizzle::B64,
                 SwizzleMode::B128 => Swizzle::B128,
             },
-            l2_promotion: L2Promotion::B128,
+            l2_promotion: if std::env::var("WW_L2").is_ok() { L2Promotion::B256 } else { L2Promotion::B128 },
             out_of_bounds: if self.nan_fill { OutOfBounds::Nan } else { OutOfBounds::Zero },
         };
         gpu::TensorMap::encode(gpu, &tensor).map_err(|why| refusal(entry, index, why.to_string()))

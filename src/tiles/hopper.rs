@@ -8,11 +8,13 @@ mod ring;
 mod roles;
 mod schedule;
 mod tensor_copy;
+mod turns;
 
-pub use in_flight::{InFlight, LeftFactor};
+pub use in_flight::{Accumulators, InFlight, LeftFactor};
 pub use matrix::SharedMatrix;
 pub use outbox::Outbox;
 pub use ring::{EmptyStage, FillingStage, Received, Ring};
 pub use roles::{Consumer, Consumers, Producer, ProducerRole, consumers, producer};
-pub use schedule::{Persistent, Schedule};
+pub use schedule::{Persistent, Schedule, Sharing};
 pub use tensor_copy::{BoxSource, BoxSources, Multicast};
+pub use turns::{Turn, Turns};

@@ -6,9 +6,9 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
 use warpwright::{
     gpu::{Gpu, GpuError, time},
-    kernels::{GemmArgs, gemm},
+    kernels::{GemmArgs, gemm, gemm_in_turns},
     ptx::{BuildError, Kernel},
-    run::{Loaded, RunError},
+    run::Loaded,
     tiles::Schedule,
 };
 
@@ -21,12 +21,18 @@ pub(in crate::bench) struct Args {
     /// Sizes M,N,K, separated by semicolons
     #[arg(long, default_value = "4096,4096,4096;8192,8192,8192", value_delimiter = ';')]
     sizes: Vec<Size>,
-    /// Rounds of interleaved runs
-    #[arg(long, default_value_t = 7)]
+    /// Samples of each contender
+    #[arg(long, default_value_t = 30)]
     rounds: usize,
-    /// Runs per round
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
+    /// Milliseconds of warm-up
+    #[arg(long, default_value_t = 300.0)]
+    warm_up_ms: f64,
+    /// Algorithms of cuBLASLt
+    #[arg(long, default_value_t = 4)]
+    algorithms: usize,
+    /// Only kernels whose name contains this
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +59,10 @@ impl Args {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         let stream = gpu.stream();
-        let kernels: Vec<(String, Loaded<GemmArgs>)> = variants()
+        let kernels: Vec<(String, Loaded<GemmArgs>, u32)> = variants()
             .into_iter()
-            .map(|(name, kernel)| Ok((name, gpu.load(&kernel?)?)))
+            .filter(|(name, ..)| name.contains(&self.only))
+            .map(|(name, kernel, grid)| Ok((name, gpu.load(&kernel?)?, grid)))
             .collect::<Fallible<_>>()?;
         let normals = normals(1 << 24);
         let source = stream.clone_htod(&normals)?;
@@ -65,47 +72,62 @@ impl Args {
                 .map(|set| Ok((filled(&stream, &source, m * k, set)?, filled(&stream, &source, n * k, set + 17)?, stream.alloc_zeros::<u16>(m * n)?)))
                 .collect::<Fallible<Vec<_>>>()?;
             let mut rival = Product::new(&stream, [m, n, k], [Order::Normal, Order::Transposed])?;
+            let offered = rival.algorithms();
             let flops = 2.0 * (m * n * k) as f64;
-            // The best algorithm, from a first pass.
-            let mut first: Vec<(f64, usize)> = Vec::new();
-            for algorithm in 0..rival.algorithms() {
-                let times = time(&stream, 1, 4, |i| {
-                    let (a, b, d) = &mut buffers[i % sets];
-                    rival.run(algorithm, a, b, d).map_err(|e| Failed(e.to_string()))
-                })?;
-                first.push((times.median(), algorithm));
-            }
-            first.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let best = first[0].1;
-            let mut expected = vec![];
-            let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 2 + kernels.len()];
-            for round in 0..self.rounds {
-                for (column, algorithm) in [0, best].into_iter().enumerate() {
-                    let times = time(&stream, 1, self.runs, |i| {
-                        let (a, b, d) = &mut buffers[i % sets];
-                        rival.run(algorithm, a, b, d).map_err(|e| Failed(e.to_string()))
-                    })?;
-                    columns[column].push(times.median());
-                }
-                if round == 0 {
-                    expected = stream.clone_dtoh(&buffers[0].2)?;
-                }
-                for (at, (name, kernel)) in kernels.iter().enumerate() {
-                    let times = time(&stream, 1, self.runs, |i| -> Result<(), RunError> {
-                        let (a, b, d) = &mut buffers[i % sets];
-                        kernel.launch(&stream, (&*a, &*b, d, m as u32, n as u32, k as u32))
-                    })?;
-                    columns[2 + at].push(times.median());
-                    if round == 0 {
-                        check(name, &expected, &stream.clone_dtoh(&buffers[0].2)?)?;
+            // Small products are timed in batches, since the clock of events is coarse.
+            let batch = ((300e-6 * 650e12 / flops) as usize).clamp(1, 20);
+            let mut run = |which: Contender, start: usize, buffers: &mut Vec<_>| -> Result<(), Failed> {
+                for i in start..start + batch {
+                    let (a, b, d): &mut (CudaSlice<u16>, CudaSlice<u16>, CudaSlice<u16>) = &mut buffers[i % sets];
+                    let failed = |e: &dyn std::fmt::Display| Failed(e.to_string());
+                    match which {
+                        Contender::Rival(algorithm) => rival.run(algorithm, a, b, d).map_err(|e| failed(&e))?,
+                        Contender::Ours(at) => {
+                            let args = (&*a, &*b, d, m as u32, n as u32, k as u32);
+                            match kernels[at].2 {
+                                0 => kernels[at].1.launch(&stream, args),
+                                blocks => kernels[at].1.launch_grid(&stream, [blocks, 1, 1], args),
+                            }.map_err(|e| failed(&e))?
+                        }
                     }
                 }
+                Ok(())
+            };
+            let mut contenders: Vec<Contender> = (0..self.algorithms.min(offered)).map(Contender::Rival).collect();
+            contenders.extend((0..kernels.len()).map(Contender::Ours));
+            let mut expected = Vec::new();
+            for &contender in &contenders {
+                time(&stream, 1, 1, |_| run(contender, 0, &mut buffers))?;
+                let found = stream.clone_dtoh(&buffers[0].2)?;
+                match contender {
+                    Contender::Rival(_) => expected = found,
+                    Contender::Ours(at) => check(&kernels[at].0, &expected, &found)?,
+                }
+            }
+            // Launches of all contenders alternate, in another order each round, so that all have the same clock and temperature.
+            let count = contenders.len();
+            let order: Vec<usize> = (0..self.rounds).flat_map(|round| {
+                let step = if round % 2 == 0 { 1 } else { count - 1 };
+                (0..count).map(move |i| (i * step + round * 3) % count)
+            }).collect();
+            let warm_up = (self.warm_up_ms * 1e-3 / (batch as f64 * flops / 650e12)) as usize / count * count;
+            let times = time(&stream, warm_up, order.len(), |i| {
+                let at = if i < warm_up { i % count } else { order[i - warm_up] };
+                run(contenders[at], i, &mut buffers)
+            })?;
+            let mut columns = vec![Vec::new(); count];
+            for (at, micros) in order.iter().zip(times.micros()) {
+                columns[*at].push(micros / batch as f64);
             }
             let medians: Vec<f64> = columns.iter_mut().map(|times| { times.sort_by(f64::total_cmp); times[times.len() / 2] }).collect();
-            let rival = medians[0].min(medians[1]);
-            println!("{m}x{n}x{k}: cuBLASLt default {:.0}, best {:.0} TFLOP/s (algorithm {best} of {})", flops / medians[0] / 1e6, flops / medians[1] / 1e6, first.len());
-            for ((name, _), micros) in kernels.iter().zip(&medians[2..]) {
-                println!("    {name:<40} {micros:>9.1} us {:>7.0} TFLOP/s {:>7.3}", flops / micros / 1e6, rival / micros);
+            let rival = medians[..self.algorithms.min(offered)].iter().copied().fold(f64::INFINITY, f64::min);
+            println!("{m}x{n}x{k}: {} samples of {batch} launches", self.rounds);
+            for ((contender, micros), times) in contenders.iter().zip(&medians).zip(&columns) {
+                let name = match contender {
+                    Contender::Rival(algorithm) => format!("cuBLASLt algorithm {algorithm}"),
+                    Contender::Ours(at) => kernels[*at].0.clone(),
+                };
+                println!("    {name:<44} {micros:>9.1} us {:>7.0} TFLOP/s {:>7.3}  {:.1}..{:.1}", flops / micros / 1e6, rival / micros, times[times.len() / 10], times[times.len() * 9 / 10]);
             }
         }
         Ok(())
@@ -122,15 +144,25 @@ impl From<GpuError> for Failed {
     }
 }
 
-fn variants() -> Vec<(String, Result<Kernel<GemmArgs>, BuildError>)> {
+#[derive(Clone, Copy)]
+enum Contender {
+    Rival(usize),
+    Ours(usize),
+}
+
+fn variants() -> Vec<(String, Result<Kernel<GemmArgs>, BuildError>, u32)> {
     let mut all = Vec::new();
-    for cluster in [1, 2] {
-        for group in [4, 8, 16] {
-            let schedule = Schedule::grouped(group);
-            all.push((format!("128x256 4 stages W8 cluster {cluster} group {group}"), gemm::<8, 16, 4, 2, 8>(cluster, schedule)));
-            all.push((format!("128x256 3 stages W16 cluster {cluster} group {group}"), gemm::<8, 16, 3, 2, 16>(cluster, schedule)));
-            all.push((format!("128x256 4 stages W4 cluster {cluster} group {group}"), gemm::<8, 16, 4, 2, 4>(cluster, schedule)));
-        }
+    for (cluster, group) in [([1, 1], 8), ([1, 1], 16), ([2, 1], 8), ([1, 2], 8), ([1, 2], 16)] {
+        let [rows, cols] = cluster;
+        let schedule = Schedule::grouped(group).per_cluster(rows, cols);
+        let count = rows * cols;
+        let name = format!("cluster {rows}x{cols} group {group}");
+        all.push((format!("128x256 4 stages W8 {name}"), gemm::<8, 16, 4, 2, 8>(count, schedule), 0));
+        all.push((format!("turns 128x128 6 stages W8 {name}"), gemm_in_turns::<8, 6, 8>(count, schedule), 0));
+        all.push((format!("turns 128x160 5 stages W2 {name}"), gemm_in_turns::<10, 5, 2>(count, schedule), 0));
+        all.push((format!("turns 128x176 4 stages W11 {name}"), gemm_in_turns::<11, 4, 11>(count, schedule), 0));
+        all.push((format!("turns 128x176 5 stages W1 {name}"), gemm_in_turns::<11, 5, 1>(count, schedule), 0));
+        all.push((format!("turns 128x192 5 stages W4 {name}"), gemm_in_turns::<12, 5, 4>(count, schedule), 0));
     }
     all
 }

@@ -4,9 +4,9 @@ use std::{fmt, panic::Location};
 
 use arrayvec::ArrayVec;
 
-use super::matrix::{Order, SharedMatrix};
+use super::matrix::{Descriptors, Order, SharedMatrix};
 use crate::{
-    ptx::{Builder, MatrixDescriptor, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail},
+    ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail},
     tensor::TensorElement,
     tiles::{Filled, Product, Row, Rt, SharedSwizzle, St, registers::Registers},
 };
@@ -50,14 +50,21 @@ impl<R> fmt::Debug for InFlight<'_, R> {
 }
 
 impl<'k> WarpGroup<'k> {
-    /// Starts to accumulate products of this warpgroup in the register tile of each warp: 16 rows of the 64 of the group.
-    pub fn accumulate<C: TensorElement, const N: usize>(
-        self,
-        tile: Rt<'k, C, 1, N, Row>,
-    ) -> InFlight<'k, Rt<'k, C, 1, N, Row>> {
-        InFlight::new(self.kernel(), tile)
+    /// Starts to accumulate products of this warpgroup in the register tile of each warp, 16 rows of the 64 of the group, or in an array
+    /// of such tiles for consecutive blocks of 64 rows.
+    pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
+        InFlight::new(self.kernel(), tiles)
     }
 }
+
+/// The register tiles that a warpgroup accumulates products in: one of 64 rows, or an array for consecutive blocks of 64 rows. Each
+/// warp has 16 rows of a block.
+pub trait Accumulators<'k>: State<'k> + sealed::Sealed {}
+
+impl<C: TensorElement, const N: usize> sealed::Sealed for Rt<'_, C, 1, N, Row> {}
+impl<'k, C: TensorElement, const N: usize> Accumulators<'k> for Rt<'k, C, 1, N, Row> {}
+impl<C: TensorElement, const N: usize, const H: usize> sealed::Sealed for [Rt<'_, C, 1, N, Row>; H] {}
+impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for [Rt<'k, C, 1, N, Row>; H] {}
 
 impl<'k, R> InFlight<'k, R> {
     pub(super) fn new(k: Builder<'k>, tile: R) -> Self {
@@ -76,128 +83,168 @@ impl<'k, R> InFlight<'k, R> {
     }
 }
 
-impl<'k, C: TensorElement, const N: usize> InFlight<'k, Rt<'k, C, 1, N, Row>> {
-    /// Adds A·B, where A is 64 rows of `K` subtiles, in shared memory or in the warps' registers, and B is `K`×`N` subtiles, in
-    /// shared memory with rows along n: 16-bit types only.
-    ///
-    /// Rejected when the kernel is built: a layout in shared memory that `wgmma` does not know, and a target other than sm_90a.
-    #[doc(alias = "wgmma.mma_async")]
-    #[doc(alias = "mma_AB")]
-    #[track_caller]
-    pub fn mma_ab<A, B, const K: usize>(
-        self,
-        a: impl LeftFactor<'k, A, K>,
-        b: impl Into<SharedMatrix<'k, B, K, N>>,
-    ) -> Self
-    where
-        A: Product<B, C>,
-        B: TensorElement,
-    {
-        const { assert_transposable::<B>() };
-        self.multiply::<A, B>(a.factor(), (b.into().descriptors(Order::MnMajor), Order::MnMajor))
-    }
+/// Defines the products of accumulators `$tiles` with `$count` blocks of 64 rows.
+macro_rules! products {
+    ([$($height:tt)*] $tiles:ty, $count:expr, $split:expr, $join:expr) => {
+        impl<'k, C: TensorElement, const N: usize, $($height)*> InFlight<'k, $tiles> {
+            /// Adds A·B, where A is `M`×`K` subtiles, 64 rows for each accumulator, in shared memory or in the warps' registers, and B is
+            /// `K`×`N` subtiles in shared memory with rows along n: 16-bit types only.
+            ///
+            /// Rejected when the kernel is built: a layout in shared memory that `wgmma` does not know, and a target other than
+            /// sm_90a.
+            #[doc(alias = "wgmma.mma_async")]
+            #[doc(alias = "mma_AB")]
+            #[track_caller]
+            pub fn mma_ab<A, B, const M: usize, const K: usize>(
+                self,
+                a: impl LeftFactor<'k, A, M, K>,
+                b: impl Into<SharedMatrix<'k, B, K, N>>,
+            ) -> Self
+            where
+                A: Product<B, C>,
+                B: TensorElement,
+            {
+                const { assert_transposable::<B>() };
+                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
+                self.multiplied::<A, B>(a.factor(), b.into().descriptors(Order::MnMajor))
+            }
 
-    /// Adds A·Bᵀ, where B is `N`×`K` subtiles with rows along k; otherwise like [`mma_ab`](Self::mma_ab).
-    #[doc(alias = "wgmma.mma_async")]
-    #[doc(alias = "mma_ABt")]
-    #[track_caller]
-    pub fn mma_abt<A, B, const K: usize>(
-        self,
-        a: impl LeftFactor<'k, A, K>,
-        b: impl Into<SharedMatrix<'k, B, N, K>>,
-    ) -> Self
-    where
-        A: Product<B, C>,
-        B: TensorElement,
-    {
-        self.multiply::<A, B>(a.factor(), (b.into().descriptors(Order::KMajor), Order::KMajor))
-    }
+            /// Adds A·Bᵀ, where B is `N`×`K` subtiles with rows along k; otherwise like [`mma_ab`](Self::mma_ab).
+            #[doc(alias = "wgmma.mma_async")]
+            #[doc(alias = "mma_ABt")]
+            #[track_caller]
+            pub fn mma_abt<A, B, const M: usize, const K: usize>(
+                self,
+                a: impl LeftFactor<'k, A, M, K>,
+                b: impl Into<SharedMatrix<'k, B, N, K>>,
+            ) -> Self
+            where
+                A: Product<B, C>,
+                B: TensorElement,
+            {
+                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
+                self.multiplied::<A, B>(a.factor(), b.into().descriptors(Order::KMajor))
+            }
 
-    /// Adds Aᵀ·B, where A is `K`×4 subtiles in shared memory with rows along m; otherwise like [`mma_ab`](Self::mma_ab).
-    #[doc(alias = "wgmma.mma_async")]
-    #[doc(alias = "mma_AtB")]
-    #[track_caller]
-    pub fn mma_atb<A, B, const K: usize>(
-        self,
-        a: impl Into<SharedMatrix<'k, A, K, 4>>,
-        b: impl Into<SharedMatrix<'k, B, K, N>>,
-    ) -> Self
-    where
-        A: Product<B, C>,
-        B: TensorElement,
-    {
-        const { assert_transposable::<A>() };
-        let a = Factor::Shared(a.into().descriptors(Order::MnMajor), Order::MnMajor);
-        self.multiply::<A, B>(a, (b.into().descriptors(Order::MnMajor), Order::MnMajor))
-    }
+            /// Adds Aᵀ·B, where A is `K`×`M` subtiles in shared memory with rows along m; otherwise like [`mma_ab`](Self::mma_ab).
+            #[doc(alias = "wgmma.mma_async")]
+            #[doc(alias = "mma_AtB")]
+            #[track_caller]
+            pub fn mma_atb<A, B, const M: usize, const K: usize>(
+                self,
+                a: impl Into<SharedMatrix<'k, A, K, M>>,
+                b: impl Into<SharedMatrix<'k, B, K, N>>,
+            ) -> Self
+            where
+                A: Product<B, C>,
+                B: TensorElement,
+            {
+                const { assert_transposable::<A>() };
+                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
+                self.multiplied::<A, B>(Factor::transposed(&a.into()), b.into().descriptors(Order::MnMajor))
+            }
 
-    /// Adds Aᵀ·Bᵀ, where A is `K`×4 subtiles with rows along m and B `N`×`K` with rows along k; otherwise like
-    /// [`mma_ab`](Self::mma_ab).
-    #[doc(alias = "wgmma.mma_async")]
-    #[doc(alias = "mma_AtBt")]
-    #[track_caller]
-    pub fn mma_atbt<A, B, const K: usize>(
-        self,
-        a: impl Into<SharedMatrix<'k, A, K, 4>>,
-        b: impl Into<SharedMatrix<'k, B, N, K>>,
-    ) -> Self
-    where
-        A: Product<B, C>,
-        B: TensorElement,
-    {
-        const { assert_transposable::<A>() };
-        let a = Factor::Shared(a.into().descriptors(Order::MnMajor), Order::MnMajor);
-        self.multiply::<A, B>(a, (b.into().descriptors(Order::KMajor), Order::KMajor))
-    }
+            /// Adds Aᵀ·Bᵀ, where A is `K`×`M` subtiles with rows along m and B `N`×`K` with rows along k; otherwise like
+            /// [`mma_ab`](Self::mma_ab).
+            #[doc(alias = "wgmma.mma_async")]
+            #[doc(alias = "mma_AtBt")]
+            #[track_caller]
+            pub fn mma_atbt<A, B, const M: usize, const K: usize>(
+                self,
+                a: impl Into<SharedMatrix<'k, A, K, M>>,
+                b: impl Into<SharedMatrix<'k, B, N, K>>,
+            ) -> Self
+            where
+                A: Product<B, C>,
+                B: TensorElement,
+            {
+                const { assert_transposable::<A>() };
+                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
+                self.multiplied::<A, B>(Factor::transposed(&a.into()), b.into().descriptors(Order::KMajor))
+            }
 
-    /// Emits the products of all steps along k as one group.
-    #[track_caller]
-    fn multiply<A, B>(self, a: Factor<'k, A>, (b, b_order): (Vec<MatrixDescriptor<'k>>, Order)) -> Self
-    where
-        A: Product<B, C>,
-        B: TensorElement,
-    {
-        const {
-            assert!(A::SIZE <= 4, "`wgmma` has no f64");
-            assert!(N <= 16, "the columns of `wgmma` are at most 256: split the tile");
+            #[track_caller]
+            fn multiplied<A, B>(self, a: Factor<'k, A>, b: Descriptors<'k>) -> Self
+            where
+                A: Product<B, C>,
+                B: TensorElement,
+            {
+                const {
+                    assert!(A::SIZE <= 4, "`wgmma` has no f64");
+                    assert!(N <= 16, "the columns of `wgmma` are at most 256: split the tile");
+                }
+                let Self { k, tile, .. } = self;
+                let split: fn($tiles) -> Vec<Rt<'k, C, 1, N, Row>> = $split;
+                let join: fn(Vec<Rt<'k, C, 1, N, Row>>) -> $tiles = $join;
+                let words = split(tile).iter().map(|tile| tile.words()).collect();
+                let words = k.located(Location::caller(), || multiply::<A, B, C>(k, 16 * N, words, &a, &b));
+                let tiles = words.iter().map(|words| {
+                    Rt::of_registers(k, words.iter().map(|word| word.in_register(k)).collect())
+                });
+                InFlight::new(k, join(tiles.collect()))
+            }
         }
-        let k = self.k;
-        k.located(Location::caller(), || {
-            let depth = 32 / A::SIZE;
-            // D, A, B, C: the last is D again.
-            let types = A::TYPES.rsplit_once('.').map_or("", |(types, _)| types);
-            let mnemonic = format!("wgmma.mma_async.sync.aligned.m64n{}k{depth}.{types}", 16 * N);
-            let mut words = self.tile.words();
-            k.wgmma_fence();
-            for (step, &b) in b.iter().enumerate() {
-                let mut immediates = ArrayVec::new();
-                if !types.starts_with("s32") {
-                    // Neither factor is negated.
-                    immediates.extend([1, 1]);
+    };
+}
+
+products! { [] Rt<'k, C, 1, N, Row>, 1, |tile| vec![tile], |tiles| first(tiles) }
+products! { [const H: usize] [Rt<'k, C, 1, N, Row>; H], H, |tiles| tiles.into(), |tiles| array(tiles) }
+
+fn first<T>(tiles: Vec<T>) -> T {
+    tiles.into_iter().next().expect("a product has as many tiles as before")
+}
+
+fn array<T, const H: usize>(tiles: Vec<T>) -> [T; H] {
+    tiles.try_into().unwrap_or_else(|_| unreachable!("a product has as many tiles as before"))
+}
+
+/// Emits the products of all steps along k as one group, into accumulators of 64×`cols` elements with these registers.
+#[track_caller]
+fn multiply<'k, A, B, C>(
+    k: Builder<'k>,
+    cols: usize,
+    mut sums: Vec<Vec<Val<'k, C::Word>>>,
+    a: &Factor<'k, A>,
+    b: &Descriptors<'k>,
+) -> Vec<Vec<Val<'k, C::Word>>>
+where
+    A: Product<B, C>,
+    B: TensorElement,
+    C: TensorElement,
+{
+    let depth = 32 / A::SIZE;
+    // D, A, B, C: the last is D again.
+    let types = A::TYPES.rsplit_once('.').map_or("", |(types, _)| types);
+    let mnemonic = format!("wgmma.mma_async.sync.aligned.m64n{cols}k{depth}.{types}");
+    let mut immediates = ArrayVec::new();
+    if !types.starts_with("s32") {
+        // Neither factor is negated.
+        immediates.extend([1, 1]);
+    }
+    if A::SIZE == 2 {
+        if let Factor::Shared(a) = a {
+            immediates.push(a.order.immediate());
+        }
+        immediates.push(b.order.immediate());
+    }
+    k.wgmma_fence();
+    for (step, &of_b) in b.steps.iter().enumerate() {
+        for (block, words) in sums.iter_mut().enumerate() {
+            let tail = WgmmaTail { sparse: None, accumulate: true.into(), immediates: immediates.clone() };
+            match a {
+                Factor::Shared(a) => {
+                    let Some(&start) = a.steps.get(step) else { continue };
+                    let of_a = WgmmaA::<'_, '_, u32>::Shared(start.advance(block as u32 * a.rows_64));
+                    k.wgmma_in_place(&mnemonic, words, of_a, of_b, tail);
                 }
-                if A::SIZE == 2 {
-                    if let Factor::Shared(_, order) = &a {
-                        immediates.push(i32::from(*order == Order::MnMajor));
-                    }
-                    immediates.push(i32::from(b_order == Order::MnMajor));
-                }
-                let tail = WgmmaTail { sparse: None, accumulate: true.into(), immediates };
-                match &a {
-                    Factor::Shared(a, _) => {
-                        let Some(&a) = a.get(step) else { continue };
-                        k.wgmma_in_place::<_, u32>(&mnemonic, &mut words, WgmmaA::Shared(a), b, tail);
-                    }
-                    Factor::Registers(a) => {
-                        let registers = &a[step * 4..][..4];
-                        k.wgmma_in_place(&mnemonic, &mut words, WgmmaA::Registers(registers), b, tail);
-                    }
+                Factor::Registers(a) => {
+                    k.wgmma_in_place(&mnemonic, words, WgmmaA::Registers(&a[step * 4..][..4]), of_b, tail);
                 }
             }
-            k.wgmma_commit_group();
-            let registers = words.iter().map(|word| word.in_register(k)).collect();
-            InFlight::new(k, Rt::of_registers(k, registers))
-        })
+        }
     }
+    k.wgmma_commit_group();
+    sums
 }
 
 /// Fails to compile for types that `wgmma` reads only in K-major order.
@@ -207,18 +254,26 @@ const fn assert_transposable<T: TensorElement>() {
 
 /// A of a product, step by step.
 pub(super) enum Factor<'k, T: TensorElement> {
-    Shared(Vec<MatrixDescriptor<'k>>, Order),
+    Shared(Descriptors<'k>),
     /// The registers of a row tile, four for each step.
     Registers(Vec<Val<'k, T::Word>>),
 }
 
-/// A of a warpgroup's product, 64 rows of `K` subtiles: in shared memory, or a register tile of 16 rows in each warp, which is in use
-/// until the product is complete and therefore moved.
+impl<'k, T: TensorElement> Factor<'k, T> {
+    /// Returns A from a matrix of k×m.
+    #[track_caller]
+    fn transposed<const K: usize, const M: usize>(matrix: &SharedMatrix<'k, T, K, M>) -> Self {
+        Self::Shared(matrix.descriptors(Order::MnMajor))
+    }
+}
+
+/// A of a warpgroup's product, `M`×`K` subtiles: in shared memory, or for 64 rows a register tile of 16 rows in each warp, which is in
+/// use until the product is complete and therefore moved.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not the left factor of a warpgroup's product of {K} subtiles of `{T}`",
-    note = "expected 64 rows of a shared tile, such as `a.rows(c.rank())`, or a register tile `Rt<T, 1, K, Row>` by value"
+    message = "`{Self}` is not the left factor of a warpgroup's product of {M}×{K} subtiles of `{T}`",
+    note = "expected rows of a shared tile, such as `a.rows::<4>(c.rank())`, or a register tile `Rt<T, 1, K, Row>` by value"
 )]
-pub trait LeftFactor<'k, T: TensorElement, const K: usize>: sealed::Sealed {
+pub trait LeftFactor<'k, T: TensorElement, const M: usize, const K: usize>: sealed::Sealed {
     #[doc(hidden)]
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
@@ -229,19 +284,24 @@ mod sealed {
     pub trait Sealed {}
 }
 
-impl<T: TensorElement, const K: usize> sealed::Sealed for SharedMatrix<'_, T, 4, K> {}
+impl<T: TensorElement, const M: usize, const K: usize> sealed::Sealed for SharedMatrix<'_, T, M, K> {}
 
-impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, K> for SharedMatrix<'k, T, 4, K> {
+impl<'k, T: TensorElement, const M: usize, const K: usize> LeftFactor<'k, T, M, K> for SharedMatrix<'k, T, M, K> {
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {
-        Factor::Shared(self.descriptors(Order::KMajor), Order::KMajor)
+        Factor::Shared(self.descriptors(Order::KMajor))
     }
 }
 
-impl<T: TensorElement, const K: usize, S: SharedSwizzle> sealed::Sealed for &Filled<St<'_, T, 4, K, S>> {}
+impl<T: TensorElement, const M: usize, const K: usize, S: SharedSwizzle> sealed::Sealed
+    for &Filled<St<'_, T, M, K, S>>
+{
+}
 
-impl<'k, T: TensorElement, const K: usize, S: SharedSwizzle> LeftFactor<'k, T, K> for &Filled<St<'k, T, 4, K, S>> {
+impl<'k, T: TensorElement, const M: usize, const K: usize, S: SharedSwizzle> LeftFactor<'k, T, M, K>
+    for &Filled<St<'k, T, M, K, S>>
+{
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {
@@ -249,9 +309,7 @@ impl<'k, T: TensorElement, const K: usize, S: SharedSwizzle> LeftFactor<'k, T, K
     }
 }
 
-impl<T: TensorElement, const K: usize> sealed::Sealed for Rt<'_, T, 1, K, Row> {}
-
-impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, K> for Rt<'k, T, 1, K, Row> {
+impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for Rt<'k, T, 1, K, Row> {
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {

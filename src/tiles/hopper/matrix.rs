@@ -63,24 +63,40 @@ pub(super) enum Order {
     MnMajor,
 }
 
+impl Order {
+    /// Returns the immediate that transposes an operand.
+    pub(super) fn immediate(self) -> i32 {
+        i32::from(self == Self::MnMajor)
+    }
+}
+
+/// The descriptors of an operand.
+pub(super) struct Descriptors<'k> {
+    pub(super) order: Order,
+    /// One for each step of 32 bytes along k (16 rows if the operand is major in M or N); none if it was rejected.
+    pub(super) steps: Vec<MatrixDescriptor<'k>>,
+    /// The distance of blocks of 64 rows or columns along m in bytes.
+    pub(super) rows_64: u32,
+}
+
 impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H, W> {
     pub(super) fn kernel(&self) -> Builder<'k> {
         self.start.kernel()
     }
 
-    /// Returns the descriptors of the operand's steps of 32 bytes along k (16 rows if it is major in M or N).
+    /// Returns the operand's descriptors.
     #[track_caller]
-    pub(super) fn descriptors(&self, order: Order) -> Vec<MatrixDescriptor<'k>> {
-        let k = self.kernel();
+    pub(super) fn descriptors(&self, order: Order) -> Descriptors<'k> {
         let blocks = match self.blocks {
-            Ok(blocks) if blocks.swizzle != SwizzleMode::None => blocks,
-            Ok(_) => {
-                k.refuse("wgmma: expected a swizzled tile, found one without a swizzle, whose rows are not in core matrices".into());
-                return Vec::new();
-            }
+            Ok(blocks) if blocks.swizzle != SwizzleMode::None => Ok(blocks),
+            Ok(_) => Err("expected a swizzled tile, found one without a swizzle, whose rows are not in core matrices"),
+            Err(why) => Err(why),
+        };
+        let blocks = match blocks {
+            Ok(blocks) => blocks,
             Err(why) => {
-                k.refuse(format!("wgmma: {why}"));
-                return Vec::new();
+                self.kernel().refuse(format!("wgmma: {why}"));
+                return Descriptors { order, steps: Vec::new(), rows_64: 0 };
             }
         };
         let Blocks { swizzle, row_bytes, block_bytes, .. } = blocks;
@@ -96,7 +112,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
             Order::KMajor => W as u32 * T::SUBTILE_LENGTH * T::SIZE / K_BYTES,
             Order::MnMajor => H as u32,
         };
-        (0..steps).map(|step| first.advance(offset(step))).collect()
+        let rows_64 = match order {
+            Order::KMajor => 64 * row_bytes,
+            Order::MnMajor => 64 * T::SIZE / row_bytes * block_bytes,
+        };
+        Descriptors { order, steps: (0..steps).map(|step| first.advance(offset(step))).collect(), rows_64 }
     }
 }
 

@@ -6,9 +6,10 @@ use super::{
     in_flight::InFlight,
     roles::{Consumer, Producer},
     tensor_copy::BoxSources,
+    turns::{Turn, Turns},
 };
 use crate::{
-    ptx::{Builder, Mbarrier, Ptr, Shared, State, Val, Var, Visitor},
+    ptx::{Builder, Mbarrier, Ptr, Shared, State, Val, Var, Visitor, quotient, remainder},
     tiles::pipeline::{STAGE_ALIGN, StageTiles},
 };
 
@@ -173,6 +174,38 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         Received { tiles, stage }
     }
 
+    /// Moves to the stage after this number of stages.
+    #[track_caller]
+    fn move_to(&self, number: Val<'k, u32>) {
+        self.stage.set(remainder(number, N as u32));
+        self.parity.set(quotient(number, N as u32) & 1);
+    }
+
+    /// Accumulates the products of `count` stages; `received` is called when all of them have arrived, with products in flight.
+    #[track_caller]
+    fn accumulate<R: State<'k>>(
+        &self,
+        count: Val<'k, u32>,
+        sum: R,
+        work: impl FnOnce(InFlight<'k, R>, &Tiles::Filled) -> InFlight<'k, R>,
+        received: impl FnOnce(),
+    ) -> R {
+        let k = self.k;
+        let state = (InFlight::new(k, sum), Val::from(0));
+        let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
+            let Received { tiles, stage } = self.receive_next();
+            let sum = k.unlocated(|| work(sum, &tiles));
+            // The products of the previous stage are complete.
+            k.wgmma_wait_group(1);
+            self.release_if(i.gt(0), previous);
+            (sum, stage)
+        });
+        received();
+        let sum = sum.wait();
+        self.release_if(count.gt(0), last);
+        sum
+    }
+
     /// Arrives at the empty barriers of `stage` in all blocks of the cluster, by one lane of the warp each, if `condition` holds.
     #[track_caller]
     fn release_if(&self, condition: Val<'k, bool>, stage: Val<'k, u32>) {
@@ -217,20 +250,28 @@ impl<'k, const C: usize> Consumer<'k, C> {
         sum: R,
         work: impl FnOnce(InFlight<'k, R>, &Tiles::Filled) -> InFlight<'k, R>,
     ) -> R {
-        let (k, count) = (ring.k, count.into());
-        k.located(Location::caller(), || {
-            let state = (InFlight::new(k, sum), Val::from(0));
-            let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
-                let Received { tiles, stage } = ring.receive_next();
-                let sum = k.unlocated(|| work(sum, &tiles));
-                // The products of the previous stage are complete.
-                k.wgmma_wait_group(1);
-                ring.release_if(i.gt(0), previous);
-                (sum, stage)
-            });
-            let sum = sum.wait();
-            ring.release_if(count.gt(0), last);
-            sum
+        let count = count.into();
+        ring.k.located(Location::caller(), || ring.accumulate(count, sum, work, || ()))
+    }
+
+    /// Accumulates like [`run`](Self::run), when it is this warpgroup's turn; each stage is read by one warpgroup. The number of stages
+    /// must be the same in every turn.
+    #[track_caller]
+    pub fn run_in_turn<Tiles: StageTiles<'k>, R: State<'k>, const N: usize>(
+        self,
+        turns: &Turns<'k, C>,
+        turn: Turn<'k>,
+        ring: &Ring<'k, Tiles, N, 1>,
+        count: impl Into<Val<'k, u32>>,
+        sum: R,
+        work: impl FnOnce(InFlight<'k, R>, &Tiles::Filled) -> InFlight<'k, R>,
+    ) -> R {
+        let count = count.into();
+        ring.k.located(Location::caller(), || {
+            // The barrier of a stage tells two phases apart, so nobody may wait for one before the phase before it was awaited.
+            turns.wait(self, turn);
+            ring.move_to(turn.number * count);
+            ring.accumulate(count, sum, work, || turns.pass_on(self))
         })
     }
 

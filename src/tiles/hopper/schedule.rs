@@ -2,7 +2,8 @@
 
 use std::{fmt, panic::Location};
 
-use crate::ptx::{Builder, Dim, IntoDim, Steps, Val};
+use super::{roles::Consumer, turns::Turn};
+use crate::ptx::{Builder, Dim, IntoDim, Steps, Val, quotient, remainder};
 
 /// The order of the tiles of a result of `rows`×`cols` tiles.
 ///
@@ -18,6 +19,9 @@ use crate::ptx::{Builder, Dim, IntoDim, Steps, Val};
 pub struct Schedule {
     /// The rows of a group.
     group: u32,
+    /// The rows and columns of tiles that the blocks of a cluster compute at the same time; 0 columns for all blocks on top of one
+    /// another.
+    cluster: [u32; 2],
 }
 
 impl fmt::Display for Schedule {
@@ -33,14 +37,21 @@ impl Schedule {
     /// Returns the order of rows from left to right, top to bottom.
     #[must_use]
     pub const fn linear() -> Self {
-        Self { group: 1 }
+        Self { group: 1, cluster: [1, 0] }
     }
 
     /// Returns the order of groups of `rows` rows (at least 1), top to bottom; in a group, columns from left to right, each from top to
     /// bottom. Tiles that are computed at the same time then share rows of A and columns of B in the level-2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
-        Self { group: if rows == 0 { 1 } else { rows } }
+        Self { group: if rows == 0 { 1 } else { rows }, cluster: [1, 0] }
+    }
+
+    /// Has the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order is then that of these rectangles. By default,
+    /// they compute tiles on top of one another.
+    #[must_use]
+    pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
+        Self { cluster: [rows, cols], ..self }
     }
 
     /// Returns the row and column of the tile with this number, of `rows`×`cols` tiles. Numbers past the last tile have no meaning.
@@ -67,16 +78,36 @@ impl Schedule {
     }
 }
 
+/// Returns `first` shifted by a number of blocks.
+#[track_caller]
+fn mask<'k>(first: u16, by: Val<'k, u32>) -> Val<'k, u16> {
+    match by.as_constant() {
+        Some(by) => Val::from(first << by),
+        None => (Val::from(u32::from(first)) << by).cast(),
+    }
+}
+
+/// Blocks of a cluster that load the same tile: each loads a part for all of them ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
+#[derive(Clone, Copy, Debug)]
+pub struct Sharing<'k> {
+    /// The index of this block among them.
+    pub(super) rank: Val<'k, u32>,
+    /// The number of blocks.
+    pub(super) count: u32,
+    /// Their ranks in the cluster, as a mask.
+    pub(super) blocks: Val<'k, u16>,
+}
+
 /// The tiles of a result that this block computes, one after the other, while it stays resident; [`Builder::persistent`] returns it.
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent<'k> {
     k: Builder<'k>,
     schedule: Schedule,
-    /// In tiles of a cluster.
+    /// In rectangles of a cluster.
     rows: Val<'k, u32>,
     cols: Val<'k, u32>,
-    /// The blocks of a cluster, which compute tiles on top of one another.
-    cluster: u32,
+    /// The tiles of a cluster.
+    cluster: [u32; 2],
 }
 
 impl<'k> Builder<'k> {
@@ -93,14 +124,21 @@ impl<'k> Builder<'k> {
         cols: impl Into<Val<'k, u32>>,
     ) -> Persistent<'k> {
         let (k, rows, cols) = (self, rows.into(), cols.into());
-        let cluster = k.cluster_shape().map_or(1, |[x, ..]| x);
+        let blocks = k.cluster_shape().map_or(1, |[x, ..]| x);
+        let cluster = if schedule.cluster[1] == 0 { [blocks, 1] } else { schedule.cluster };
         k.located(Location::caller(), || {
             if let Some([_, y, z]) = k.cluster_shape().filter(|[_, y, z]| y * z > 1) {
                 k.refuse(format!("expected a cluster along x for resident blocks, found {y} blocks along y and {z} along z"));
             }
-            let tiles = Dim::U32((rows.into_dim().ceil_div(cluster) * cols).into());
-            k.grid([(tiles * cluster).min(Dim::Multiprocessors.round_down(cluster))]);
-            Persistent { k, schedule, rows: rows.ceil_div(cluster), cols, cluster }
+            if cluster[0] * cluster[1] != blocks {
+                let [rows, cols] = cluster;
+                k.refuse(format!("expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}"));
+            }
+            let per_cluster = |count: Val<'k, u32>, of: usize| (count.into_dim().ceil_div(cluster[of]), count.ceil_div(cluster[of]));
+            let ((row_dim, rows), (col_dim, cols)) = (per_cluster(rows, 0), per_cluster(cols, 1));
+            let rectangles = Dim::U32((row_dim * col_dim).into());
+            k.grid([(rectangles * blocks).min(Dim::Multiprocessors.round_down(blocks))]);
+            Persistent { k, schedule, rows, cols, cluster }
         })
     }
 }
@@ -109,17 +147,64 @@ impl<'k> Persistent<'k> {
     /// Emits a loop over the tiles of this block: `each` is called once, with the row and column of the tile.
     #[track_caller]
     pub fn each(self, each: impl FnOnce(Val<'k, u32>, Val<'k, u32>)) {
+        self.every(1, 0.into(), |_, row, col| each(row, col));
+    }
+
+    /// Emits a loop over the tiles of one of `C` consumer warpgroups that take [turns](crate::tiles::Turns): tiles `c.rank()`,
+    /// `c.rank() + C`, … of the block. `each` is called once, with the turn, row and column of the tile.
+    #[doc(alias = "ping-pong")]
+    #[track_caller]
+    pub fn each_in_turn<const C: usize>(
+        self,
+        c: Consumer<'k, C>,
+        each: impl FnOnce(Turn<'k>, Val<'k, u32>, Val<'k, u32>),
+    ) {
+        self.every(C as u32, c.rank(), |number, row, col| each(Turn { number }, row, col));
+    }
+
+    /// Emits a loop over tiles `first`, `first + turns`, … of the block, with their numbers in the block.
+    #[track_caller]
+    fn every(self, turns: u32, first: Val<'k, u32>, each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>)) {
         let Self { k, schedule, rows, cols, cluster } = self;
         k.located(Location::caller(), || {
-            let (first, step) = match cluster {
-                1 => (k.ctaid_x(), k.nctaid_x()),
+            let (start, step) = match cluster {
+                [1, 1] => (k.ctaid_x(), k.nctaid_x()),
                 _ => (k.clusterid_x(), k.nclusterid_x()),
             };
-            k.for_(Steps::new(first, rows * cols).by(step), |number| {
+            let all = Steps::new(first.mad(step, start), rows * cols).by(step * turns);
+            let body = |number: Val<'k, u32>, of_block: Val<'k, u32>| {
                 let (row, col) = schedule.emit(number, rows, cols);
-                let row = if cluster == 1 { row } else { row * cluster + k.this_block().rank() };
-                k.unlocated(|| each(row, col));
-            });
+                let [within_row, within_col] = self.in_cluster();
+                let (row, col) = (row * cluster[0] + within_row, col * cluster[1] + within_col);
+                k.unlocated(|| each(of_block, row, col));
+                of_block + turns
+            };
+            k.fold(all, first, body);
         });
+    }
+
+    /// Returns the row and column of this block's tile among those of its cluster.
+    #[track_caller]
+    fn in_cluster(self) -> [Val<'k, u32>; 2] {
+        let [rows, cols] = self.cluster;
+        let rank = if rows * cols == 1 { 0.into() } else { self.k.this_block().rank() };
+        let row = if cols == 1 { rank } else { remainder(rank, rows) };
+        [row, if rows == 1 { rank } else { quotient(rank, rows) }]
+    }
+
+    /// Returns the blocks of the cluster that compute tiles in the same row as this one: they share a tile of A.
+    #[track_caller]
+    pub fn same_row(self) -> Sharing<'k> {
+        let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
+        let first: u16 = (0..cols).map(|col| 1 << (col * rows)).sum();
+        Sharing { rank: col, count: cols, blocks: mask(first, row) }
+    }
+
+    /// Returns the blocks of the cluster that compute tiles in the same column as this one: they share a tile of B.
+    #[track_caller]
+    pub fn same_col(self) -> Sharing<'k> {
+        let ([rows, _], [row, col]) = (self.cluster, self.in_cluster());
+        let first = u16::MAX >> (16 - rows.clamp(1, 16));
+        Sharing { rank: row, count: rows, blocks: mask(first, col * rows) }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::matrix::Blocks;
+use super::{matrix::Blocks, schedule::Sharing};
 use crate::{
-    ptx::{Cluster, Hints, Mbarrier, Ptr, Readable, Shared, Val, Writable},
+    ptx::{Hints, Mbarrier, Ptr, Readable, Shared, Val, Writable},
     tensor::{Boxes, TensorElement},
     tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile},
 };
@@ -52,24 +52,24 @@ impl Plan {
     }
 }
 
-/// A tile in global memory of which each block of a cluster loads a part for all of them: [`GlTile::multicast`].
+/// A tile in global memory of which several blocks of a cluster load a part each for all of them: [`GlTile::multicast`].
 pub struct Multicast<'k, T: TensorElement, A> {
     tile: GlTile<'k, T, A>,
-    cluster: Cluster<'k>,
+    among: Sharing<'k>,
 }
 
 impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} for all blocks of the cluster", self.tile)
+        write!(f, "{:?} for {} blocks of the cluster", self.tile, self.among.count)
     }
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the tile as a source for all blocks of the cluster, each of which fills its own stage with it: every block loads an equal
-    /// part of the rows and copies it to all. The tile must be the same in all blocks.
+    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with it: every block loads an
+    /// equal part of the rows and copies it to all of them. The tile must be the same in these blocks.
     #[doc(alias = ".multicast::cluster")]
-    pub fn multicast(self, cluster: Cluster<'k>) -> Multicast<'k, T, A> {
-        Multicast { tile: self, cluster }
+    pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
+        Multicast { tile: self, among }
     }
 }
 
@@ -100,13 +100,14 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
 {
     #[track_caller]
     fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
-        let (k, shares) = (self.tile.kernel(), self.cluster.blocks());
-        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, whole::<T, H, W, S>(), shares) else { return };
-        let part = k.this_block().rank();
-        let rows = St::<'_, T, H, W, S>::ROWS / shares;
-        let start = tile.address().advance(part * (rows * plan.blocks.row_bytes));
-        let all = u16::MAX >> (16 - shares);
-        load(&plan, &boxes, start, part * rows, barrier, Hints::default().multicast(all));
+        let Sharing { rank, count, blocks } = self.among;
+        if count == 1 {
+            return self.tile.copy_to(tile, barrier);
+        }
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, whole::<T, H, W, S>(), count) else { return };
+        let rows = St::<'_, T, H, W, S>::ROWS / count;
+        let start = tile.address().advance(rank * (rows * plan.blocks.row_bytes));
+        load(&plan, &boxes, start, rank * rows, barrier, Hints::default().multicast(blocks));
     }
 }
 

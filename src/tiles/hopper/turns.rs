@@ -1,0 +1,63 @@
+//! Consumer warpgroups that take turns, so that one multiplies while another stores its result.
+
+use std::{fmt, panic::Location};
+
+use super::roles::Consumer;
+use crate::ptx::{Builder, Mbarrier, Val, quotient};
+
+/// The order in which `C` consumer warpgroups read the stages of a ring: each all stages of one tile.
+#[doc(alias = "OrderedSequenceBarrier")]
+#[doc(alias = "ping-pong")]
+pub struct Turns<'k, const C: usize> {
+    k: Builder<'k>,
+    /// One for each warpgroup, which completes a phase when its turn comes.
+    barriers: Mbarrier<'k>,
+}
+
+impl<const C: usize> fmt::Debug for Turns<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "turns of {C} warpgroups")
+    }
+}
+
+/// The turn of a warpgroup: the number of the tile among those of the block.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'k> {
+    pub(super) number: Val<'k, u32>,
+}
+
+impl<'k> Builder<'k> {
+    /// Creates turns of `C` consumer warpgroups. All threads of the block must execute the call.
+    #[track_caller]
+    pub fn turns<const C: usize>(self) -> Turns<'k, C> {
+        let k = self;
+        k.located(Location::caller(), || {
+            let barriers = k.mbarriers(C as u32);
+            k.if_(k.this_block().thread().eq(0), || (0..C as u32).for_each(|group| barriers.at(group).init(1)));
+            k.this_block().sync();
+            Turns { k, barriers }
+        })
+    }
+}
+
+impl<'k, const C: usize> Turns<'k, C> {
+    /// Waits for a turn. The first one comes by itself.
+    #[track_caller]
+    pub(super) fn wait(&self, c: Consumer<'k, C>, turn: Turn<'k>) {
+        // Phase r of warpgroup w completes when the warpgroup before it has had its turn in round r, or r − 1 for the first warpgroup,
+        // which need not wait in round 0: for a barrier without a completed phase, phase −1, of parity 1, is complete.
+        let round = quotient(turn.number, C as u32);
+        let is_first = c.rank().eq(0).select(1, 0);
+        self.barriers.at(c.rank()).wait((round + is_first) & 1);
+    }
+
+    /// Passes the turn to the next warpgroup.
+    #[track_caller]
+    pub(super) fn pass_on(&self, c: Consumer<'k, C>) {
+        let next = c.rank() + 1;
+        let next = next.eq(C as u32).select(0, next);
+        self.k.if_(c.group().thread().eq(0), || {
+            self.barriers.at(next).arrive();
+        });
+    }
+}
