@@ -6,8 +6,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arg: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let (m, n, k) = if let [m, n, k] = arg[..] { (m, n, k) } else { (256, 512, 256) };
     let clustered = std::env::args().any(|a| a == "cluster");
-    let kernel = if clustered { gemm::<8, 16, 4, 2, 8>(2, Schedule::grouped(4))? } else { gemm::<8, 16, 4, 2, 8>(1, Schedule::grouped(8))? };
-    let kernel = if std::env::args().any(|a| a == "turns") { warpwright::kernels::gemm_in_turns::<11, 4, 11>(if clustered { 2 } else { 1 }, Schedule::grouped(4))? } else { kernel };
+    let kernel = if clustered { gemm::<16, 8, 2, 12, 3, 2, 4, 1>(2, Schedule::grouped(4))? } else { gemm::<16, 8, 2, 12, 3, 2, 4, 1>(1, Schedule::grouped(8))? };
+    let kernel = if std::env::args().any(|a| a == "turns") { warpwright::kernels::gemm_in_turns::<12, 4, 4, 3>(if clustered { 2 } else { 1 }, Schedule::grouped(4))? } else { kernel };
     if std::env::args().any(|a| a == "ptx") {
         print!("{}", kernel.ptx());
         return Ok(());

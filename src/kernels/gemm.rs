@@ -1,4 +1,4 @@
-//! Products of matrices on Hopper: D = A·Bᵀ.
+//! Products of matrices on Hopper.
 
 use crate::{
     prelude::*,
@@ -11,16 +11,25 @@ pub type GemmArgs = (In<bf16>, In<bf16>, Out<bf16>, u32, u32, u32);
 /// Returns D = A·Bᵀ: A m×k, B n×k, D m×n, in row-major order, accumulated in f32.
 ///
 /// A block stays resident on each multiprocessor and computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages of A and B
-/// ahead; `C` warpgroups multiply 64 rows each, and store their results through `W` columns of subtiles while the next tile is loaded.
-/// The blocks of a cluster share B.
+/// ahead; `C` warpgroups multiply `R` rows of subtiles each, `H` blocks of 64 rows, and store their results through `SLOTS` slots of `W`
+/// columns of subtiles while the next tile is loaded. The blocks of a cluster share tiles of A and B.
 ///
 /// # Errors
 /// If the tiles do not fit in shared memory.
-pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize, const W: usize>(
+pub fn gemm<
+    const M: usize,
+    const R: usize,
+    const H: usize,
+    const N: usize,
+    const STAGES: usize,
+    const C: usize,
+    const W: usize,
+    const SLOTS: usize,
+>(
     cluster: u32,
     schedule: Schedule,
 ) -> Result<Kernel<GemmArgs>, BuildError> {
-    const { assert!(M == 4 * C, "each consumer multiplies 64 rows") }
+    const { assert!(M == R * C && R == 4 * H, "each consumer multiplies `H` blocks of 64 rows") }
     Kernel::<GemmArgs>::build("gemm(a, b, d, m, n, k)", Target::SM_90A, |k, (a, b, d, m, n, depth)| {
         k.block([128 * (1 + C as u32)]);
         if cluster > 1 {
@@ -31,7 +40,7 @@ pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize,
         let tiles = k.persistent(schedule, m.ceil_div(16 * M as u32), n.ceil_div(16 * N as u32));
         let steps = depth.ceil_div(64);
         let ring = k.ring::<(St<bf16, M, 4>, St<bf16, N, 4>), STAGES, C>();
-        let outbox = k.outbox::<bf16, W, C>();
+        let outbox = k.outbox::<bf16, W, SLOTS, C>();
 
         k.specialize(
             producer(40, |p| {
@@ -46,9 +55,10 @@ pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize,
             }),
             consumers::<C, _>(232, |c| {
                 tiles.each(|i, j| {
-                    let zeros = k.zeros::<Rt<f32, 1, N>>();
-                    let sum = c.run(&ring, steps, zeros, |sum, (a, b)| sum.mma_abt(a.rows::<4>(c.rank()), b));
-                    c.store(&outbox, &sum, &d.tile(i * C as u32 + c.rank(), j));
+                    let zeros = [(); H].map(|()| k.zeros::<Rt<f32, 1, N>>());
+                    let sums = c.run(&ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a.rows::<R>(c.rank()), b));
+                    let first = (i * C as u32 + c.rank()) * H as u32;
+                    c.store(&outbox, &sums, |block| d.tile(first + block, j));
                 });
             }),
         );
@@ -60,7 +70,7 @@ pub fn gemm<const M: usize, const N: usize, const STAGES: usize, const C: usize,
 ///
 /// # Errors
 /// If the tiles do not fit in shared memory.
-pub fn gemm_in_turns<const N: usize, const STAGES: usize, const W: usize>(
+pub fn gemm_in_turns<const N: usize, const STAGES: usize, const W: usize, const SLOTS: usize>(
     cluster: u32,
     schedule: Schedule,
 ) -> Result<Kernel<GemmArgs>, BuildError> {
@@ -74,7 +84,7 @@ pub fn gemm_in_turns<const N: usize, const STAGES: usize, const W: usize>(
         let tiles = k.persistent(schedule, m.ceil_div(128), n.ceil_div(16 * N as u32));
         let steps = depth.ceil_div(64);
         let ring = k.ring::<(St<bf16, 8, 4>, St<bf16, N, 4>), STAGES, 1>();
-        let (turns, outbox) = (k.turns::<2>(), k.outbox::<bf16, W, 2>());
+        let (turns, outbox) = (k.turns::<2>(), k.outbox::<bf16, W, SLOTS, 2>());
 
         k.specialize(
             producer(40, |p| {
@@ -91,9 +101,7 @@ pub fn gemm_in_turns<const N: usize, const STAGES: usize, const W: usize>(
                 tiles.each_in_turn(c, |turn, i, j| {
                     let zeros = [(); 2].map(|()| k.zeros::<Rt<f32, 1, N>>());
                     let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
-                    for (sum, half) in sums.iter().zip(0..) {
-                        c.store(&outbox, sum, &d.tile(i * 2 + half, j));
-                    }
+                    c.store(&outbox, &sums, |block| d.tile(i * 2 + block, j));
                 });
             }),
         );

@@ -152,17 +152,20 @@ enum Contender {
 
 fn variants() -> Vec<(String, Result<Kernel<GemmArgs>, BuildError>, u32)> {
     let mut all = Vec::new();
-    for (cluster, group) in [([1, 1], 8), ([1, 1], 16), ([2, 1], 8), ([1, 2], 8), ([1, 2], 16)] {
+    for (cluster, group) in [([1, 1], 8), ([1, 1], 16), ([2, 1], 4), ([2, 1], 8)] {
         let [rows, cols] = cluster;
         let schedule = Schedule::grouped(group).per_cluster(rows, cols);
         let count = rows * cols;
         let name = format!("cluster {rows}x{cols} group {group}");
-        all.push((format!("128x256 4 stages W8 {name}"), gemm::<8, 16, 4, 2, 8>(count, schedule), 0));
-        all.push((format!("turns 128x128 6 stages W8 {name}"), gemm_in_turns::<8, 6, 8>(count, schedule), 0));
-        all.push((format!("turns 128x160 5 stages W2 {name}"), gemm_in_turns::<10, 5, 2>(count, schedule), 0));
-        all.push((format!("turns 128x176 4 stages W11 {name}"), gemm_in_turns::<11, 4, 11>(count, schedule), 0));
-        all.push((format!("turns 128x176 5 stages W1 {name}"), gemm_in_turns::<11, 5, 1>(count, schedule), 0));
-        all.push((format!("turns 128x192 5 stages W4 {name}"), gemm_in_turns::<12, 5, 4>(count, schedule), 0));
+        all.push((format!("128x256 4 stages W8 {name}"), gemm::<8, 4, 1, 16, 4, 2, 8, 1>(count, schedule), 0));
+        all.push((format!("128x256 4 stages W4 2 slots {name}"), gemm::<8, 4, 1, 16, 4, 2, 4, 2>(count, schedule), 0));
+        all.push((format!("turns 128x128 6 stages W8 {name}"), gemm_in_turns::<8, 6, 8, 1>(count, schedule), 0));
+        all.push((format!("turns 128x128 6 stages W4 2 slots {name}"), gemm_in_turns::<8, 6, 4, 2>(count, schedule), 0));
+        all.push((format!("turns 128x128 5 stages W8 2 slots {name}"), gemm_in_turns::<8, 5, 8, 2>(count, schedule), 0));
+        all.push((format!("turns 128x112 6 stages W7 {name}"), gemm_in_turns::<7, 6, 7, 1>(count, schedule), 0));
+        all.push((format!("turns 128x192 5 stages W4 {name}"), gemm_in_turns::<12, 5, 4, 1>(count, schedule), 0));
+        all.push((format!("turns 128x192 4 stages W4 2 slots {name}"), gemm_in_turns::<12, 4, 4, 2>(count, schedule), 0));
+        all.push((format!("turns 128x192 4 stages W4 3 slots {name}"), gemm_in_turns::<12, 4, 4, 3>(count, schedule), 0));
     }
     all
 }

@@ -4,7 +4,7 @@ use std::{fmt, panic::Location};
 
 use arrayvec::ArrayVec;
 
-use super::matrix::{Descriptors, Order, SharedMatrix};
+use super::matrix::{Descriptors, SharedMatrix};
 use crate::{
     ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail},
     tensor::TensorElement,
@@ -88,10 +88,10 @@ macro_rules! products {
     ([$($height:tt)*] $tiles:ty, $count:expr, $split:expr, $join:expr) => {
         impl<'k, C: TensorElement, const N: usize, $($height)*> InFlight<'k, $tiles> {
             /// Adds A·B, where A is `M`×`K` subtiles, 64 rows for each accumulator, in shared memory or in the warps' registers, and B is
-            /// `K`×`N` subtiles in shared memory with rows along n: 16-bit types only.
+            /// `K`×`N` subtiles in shared memory.
             ///
-            /// Rejected when the kernel is built: a layout in shared memory that `wgmma` does not know, and a target other than
-            /// sm_90a.
+            /// Rejected when the kernel is built: a layout in shared memory that `wgmma` does not know (rows along m or n for
+            /// types other than those of 16 bits), and a target other than sm_90a.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]
@@ -104,12 +104,11 @@ macro_rules! products {
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                const { assert_transposable::<B>() };
                 const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
-                self.multiplied::<A, B>(a.factor(), b.into().descriptors(Order::MnMajor))
+                self.multiplied::<A, B>(a.factor(), b.into().right())
             }
 
-            /// Adds A·Bᵀ, where B is `N`×`K` subtiles with rows along k; otherwise like [`mma_ab`](Self::mma_ab).
+            /// Adds A·Bᵀ, where B is `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_ABt")]
             #[track_caller]
@@ -122,11 +121,10 @@ macro_rules! products {
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
-                self.multiplied::<A, B>(a.factor(), b.into().descriptors(Order::KMajor))
+                self.mma_ab::<A, B, M, K>(a, b.into().transposed())
             }
 
-            /// Adds Aᵀ·B, where A is `K`×`M` subtiles in shared memory with rows along m; otherwise like [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·B, where A is `K`×`M` subtiles in shared memory; otherwise like [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtB")]
             #[track_caller]
@@ -139,13 +137,10 @@ macro_rules! products {
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                const { assert_transposable::<A>() };
-                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
-                self.multiplied::<A, B>(Factor::transposed(&a.into()), b.into().descriptors(Order::MnMajor))
+                self.mma_ab::<A, B, M, K>(a.into().transposed(), b)
             }
 
-            /// Adds Aᵀ·Bᵀ, where A is `K`×`M` subtiles with rows along m and B `N`×`K` with rows along k; otherwise like
-            /// [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·Bᵀ, where A is `K`×`M` and B `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtBt")]
             #[track_caller]
@@ -158,9 +153,7 @@ macro_rules! products {
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                const { assert_transposable::<A>() };
-                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
-                self.multiplied::<A, B>(Factor::transposed(&a.into()), b.into().descriptors(Order::KMajor))
+                self.mma_ab::<A, B, M, K>(a.into().transposed(), b.into().transposed())
             }
 
             #[track_caller]
@@ -247,24 +240,11 @@ where
     sums
 }
 
-/// Fails to compile for types that `wgmma` reads only in K-major order.
-const fn assert_transposable<T: TensorElement>() {
-    assert!(T::SIZE == 2, "`wgmma` reads only 16-bit types with rows along m or n: transpose the tile of another type");
-}
-
 /// A of a product, step by step.
 pub(super) enum Factor<'k, T: TensorElement> {
     Shared(Descriptors<'k>),
     /// The registers of a row tile, four for each step.
     Registers(Vec<Val<'k, T::Word>>),
-}
-
-impl<'k, T: TensorElement> Factor<'k, T> {
-    /// Returns A from a matrix of k×m.
-    #[track_caller]
-    fn transposed<const K: usize, const M: usize>(matrix: &SharedMatrix<'k, T, K, M>) -> Self {
-        Self::Shared(matrix.descriptors(Order::MnMajor))
-    }
 }
 
 /// A of a warpgroup's product, `M`×`K` subtiles: in shared memory, or for 64 rows a register tile of 16 rows in each warp, which is in
@@ -290,7 +270,7 @@ impl<'k, T: TensorElement, const M: usize, const K: usize> LeftFactor<'k, T, M, 
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {
-        Factor::Shared(self.descriptors(Order::KMajor))
+        Factor::Shared(self.left())
     }
 }
 

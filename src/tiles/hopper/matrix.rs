@@ -39,12 +39,14 @@ impl Blocks {
     }
 }
 
-/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup's product: a [`Filled`] tile, or [rows](Filled::rows) or
-/// [columns](Filled::cols) of one.
+/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup's product: a [`Filled`] tile, [rows](Filled::rows) or
+/// [columns](Filled::cols) of one, or the [transpose](Self::transposed) of these.
 #[derive(Clone, Copy)]
 pub struct SharedMatrix<'k, T, const H: usize, const W: usize> {
     start: Ptr<'k, u8, Shared>,
     blocks: Result<Blocks, &'static str>,
+    /// Whether the shared tile is the transpose of this matrix.
+    transposed: bool,
     element: PhantomData<T>,
 }
 
@@ -84,10 +86,32 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         self.start.kernel()
     }
 
-    /// Returns the operand's descriptors.
+    /// Returns the transpose, at no cost. Products read only 16-bit types with rows along m or n.
+    #[must_use]
+    pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {
+        let Self { start, blocks, transposed, element } = self;
+        SharedMatrix { start, blocks, transposed: !transposed, element }
+    }
+
+    /// Returns the descriptors of this matrix as A, m×k.
     #[track_caller]
-    pub(super) fn descriptors(&self, order: Order) -> Descriptors<'k> {
+    pub(super) fn left(&self) -> Descriptors<'k> {
+        if self.transposed { self.descriptors(Order::MnMajor, W) } else { self.descriptors(Order::KMajor, W) }
+    }
+
+    /// Returns the descriptors of this matrix as B, k×n.
+    #[track_caller]
+    pub(super) fn right(&self) -> Descriptors<'k> {
+        if self.transposed { self.descriptors(Order::KMajor, H) } else { self.descriptors(Order::MnMajor, H) }
+    }
+
+    /// Returns the operand's descriptors; it extends over `depth` subtiles along k.
+    #[track_caller]
+    fn descriptors(&self, order: Order, depth: usize) -> Descriptors<'k> {
         let blocks = match self.blocks {
+            Ok(_) if order == Order::MnMajor && T::SIZE != 2 => {
+                Err("expected rows along k for types other than those of 16 bits, found rows along m or n")
+            }
             Ok(blocks) if blocks.swizzle != SwizzleMode::None => Ok(blocks),
             Ok(_) => Err("expected a swizzled tile, found one without a swizzle, whose rows are not in core matrices"),
             Err(why) => Err(why),
@@ -109,8 +133,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
             Order::MnMajor => step * SUBTILE_SIDE * row_bytes,
         };
         let steps = match order {
-            Order::KMajor => W as u32 * T::SUBTILE_LENGTH * T::SIZE / K_BYTES,
-            Order::MnMajor => H as u32,
+            Order::KMajor => depth as u32 * T::SUBTILE_LENGTH * T::SIZE / K_BYTES,
+            Order::MnMajor => depth as u32,
         };
         let rows_64 = match order {
             Order::KMajor => 64 * row_bytes,
@@ -133,9 +157,15 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fro
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Returns the tile as an operand of a warpgroup's product.
+    #[must_use]
+    pub fn as_matrix(&self) -> SharedMatrix<'k, T, H, W> {
+        self.matrix()
+    }
+
     fn matrix<const H2: usize, const W2: usize>(&self) -> SharedMatrix<'k, T, H2, W2> {
         let blocks = Blocks::of::<T, H, W, S>().map_err(|_| "expected a tile without padding, found `Padded`");
-        SharedMatrix { start: self.tile.address(), blocks, element: PhantomData }
+        SharedMatrix { start: self.tile.address(), blocks, transposed: false, element: PhantomData }
     }
 
     /// Returns part `index` of the tile's rows, `H2` rows of subtiles, as an operand of a product: `a.rows(c.rank())`.

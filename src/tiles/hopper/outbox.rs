@@ -9,41 +9,46 @@ use crate::{
     tiles::{Allocate, Auto, Convert, GlTile, Row, Rt, SharedSwizzle, St, Storing, registers::Registers},
 };
 
-/// Shared memory through which `C` consumer warpgroups store their results: a tile of 64 rows and `W` columns of subtiles for each. A
-/// copy to global memory continues while the warpgroup works on; its next store waits for it.
-pub struct Outbox<'k, T, const W: usize, const C: usize, S = Auto> {
+/// Shared memory through which `C` consumer warpgroups store their results: for each, `SLOTS` tiles of 64 rows and `W` columns of
+/// subtiles. Copies to global memory continue while the warpgroup works on; a store into a slot waits for the copy before.
+pub struct Outbox<'k, T, const W: usize, const SLOTS: usize, const C: usize, S = Auto> {
     k: Builder<'k>,
     base: Ptr<'k, u8, Shared>,
     kind: PhantomData<fn() -> (T, S)>,
 }
 
-impl<T: TensorElement, const W: usize, const C: usize, S> fmt::Debug for Outbox<'_, T, W, C, S> {
+impl<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize, S> fmt::Debug
+    for Outbox<'_, T, W, SLOTS, C, S>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Outbox<{}, {W}, {C}> at {:?}", T::NAME, self.base)
+        write!(f, "Outbox<{}, {W}, {SLOTS}, {C}> at {:?}", T::NAME, self.base)
     }
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an outbox: `k.outbox::<bf16, 8, 2>()`.
+    /// Allocates an outbox: `k.outbox::<bf16, 4, 2, 2>()`.
     #[track_caller]
-    pub fn outbox<T: TensorElement, const W: usize, const C: usize>(self) -> Outbox<'k, T, W, C> {
-        let bytes = C as u32 * St::<'k, T, 4, W>::BYTES;
+    pub fn outbox<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize>(
+        self,
+    ) -> Outbox<'k, T, W, SLOTS, C> {
+        let bytes = (SLOTS * C) as u32 * St::<'k, T, 4, W>::BYTES;
         let base = self.shared_aligned(bytes, St::<'k, T, 4, W>::alignment(self));
         Outbox { k: self, base, kind: PhantomData }
     }
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Converts the warpgroup's tile, 16 rows of each warp, and starts to copy it to global memory, `W` columns of subtiles at a time;
-    /// the size of `to` is 64 rows and `N` columns of subtiles. Nothing past the edge is written.
+    /// Converts the warpgroup's tiles, blocks of 64 rows of which each warp has 16, and starts to copy them to global memory; `to(b)` is
+    /// the tile of 64 rows and `N` columns of subtiles for block `b`. Nothing past the edge is written.
     ///
-    /// All threads of the warpgroup must execute the call. The copies complete before the kernel ends.
+    /// All threads of the warpgroup must execute the call. The copies complete before the kernel ends. The number of parts, `H`·`N`/`W`,
+    /// must be a multiple of the slots of the outbox.
     #[track_caller]
-    pub fn store<T, U, A, const W: usize, const N: usize, S>(
+    pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,
-        outbox: &Outbox<'k, T, W, C, S>,
-        tile: &Rt<'k, U, 1, N, Row>,
-        to: &GlTile<'k, T, A>,
+        outbox: &Outbox<'k, T, W, SLOTS, C, S>,
+        tiles: &[Rt<'k, U, 1, N, Row>; H],
+        to: impl Fn(u32) -> GlTile<'k, T, A>,
     ) where
         T: TensorElement,
         U: Convert<T>,
@@ -51,22 +56,26 @@ impl<'k, const C: usize> Consumer<'k, C> {
         S: SharedSwizzle,
     {
         const { assert!(N % W == 0, "the columns of the outbox must divide those of the tile") }
+        const { assert!((H * N / W) % SLOTS == 0, "the parts must be a multiple of the slots of the outbox") }
         let (k, group) = (outbox.k, self.group());
         k.located(Location::caller(), || {
-            let start = outbox.base.advance(self.rank() * St::<'k, T, 4, W, S>::BYTES);
-            let staged = St::<'k, T, 4, W, S>::at(start);
+            let bytes = St::<'k, T, 4, W, S>::BYTES;
+            let slots = outbox.base.advance(self.rank() * (SLOTS as u32 * bytes));
             let issues = group.thread().eq(0);
-            let registers = tile.fragment().all_registers();
-            for (part, registers) in registers.chunks(registers.len() / (N / W)).enumerate() {
-                k.if_(issues, || k.cp_async_bulk_wait_group_read(0));
+            let parts = (0..H).flat_map(|block| (0..N / W).map(move |part| (block, part)));
+            for ((block, part), slot) in parts.zip((0..SLOTS as u32).cycle()) {
+                let staged = St::<'k, T, 4, W, S>::at(slots.byte_offset((slot * bytes).into()));
+                k.if_(issues, || k.cp_async_bulk_wait_group_read(SLOTS as u32 - 1));
                 group.sync();
-                let part_of_tile = Rt::<U, 1, W, Row>::of_registers(k, registers.to_vec());
-                Storing { tile: staged.tensor.clone() }.tile_of(group).store(&part_of_tile);
+                let registers = tiles[block].fragment().all_registers();
+                let registers = &registers[part * registers.len() / (N / W)..][..registers.len() / (N / W)];
+                let registers = Rt::<U, 1, W, Row>::of_registers(k, registers.to_vec());
+                Storing { tile: staged.tensor.clone() }.tile_of(group).store(&registers);
                 k.fence_proxy_async(ProxySpace::Shared);
                 group.sync();
                 k.if_(issues, || {
                     let size = [64, N as u32 * T::SUBTILE_LENGTH];
-                    to.store_boxes(&staged, size, (part * W) as u32 * T::SUBTILE_LENGTH);
+                    to(block as u32).store_boxes(&staged, size, (part * W) as u32 * T::SUBTILE_LENGTH);
                     k.cp_async_bulk_commit_group();
                 });
             }
