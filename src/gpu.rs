@@ -32,6 +32,8 @@
 
 mod args;
 mod code;
+#[cfg(feature = "cublaslt")]
+mod cublaslt;
 mod device;
 mod error;
 mod fill;
@@ -46,6 +48,8 @@ mod timing;
 
 pub use args::Args;
 pub use code::CudaCode;
+#[cfg(feature = "cublaslt")]
+pub use cublaslt::{CublasLtError, CublasLtProduct, Order};
 pub use device::{DeviceProperties, Gpu};
 pub use error::{CallFailed, GpuError, LaunchError, LoadError};
 pub use fill::filled;

@@ -48,8 +48,8 @@ pub use fold::{Format, Mode, Rounding};
 pub use index::Index;
 pub(crate) use inst::{Addition, CpAsyncCache, WgmmaTail};
 pub use inst::{
-    Atomic, BufferMap, CachePolicy, Class, Comparison, CopyHints, Eviction, FULL_MASK, Hints, Load, MapField, MapUse,
-    MatrixDescriptor, MatrixLayout, Mbarrier, MemoryScope, NanExtremum, Order, Permute, Prefetch,
+    Atomic, BufferMap, CachePolicy, Class, Comparison, CopyHints, Eviction, FULL_MASK, Hints, Load, MapField,
+    MapUse, MatrixDescriptor, MatrixLayout, Mbarrier, MemoryScope, NanExtremum, Order, Permute, Prefetch,
     PrefetchSize, ProxySpace, Reduce, ReduceOp, Reduction, ShiftMode, Shuffle, Store, SwizzleMode,
     TensorMapEdit, TensorMapPtr, WgmmaA, lop3_table,
 };

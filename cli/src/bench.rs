@@ -1,6 +1,5 @@
 //! `warpwright bench`.
 
-mod cublaslt;
 mod gemm;
 
 use std::process::ExitCode;

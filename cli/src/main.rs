@@ -3,6 +3,7 @@
 //! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input. For invalid input, one line on
 //! standard error states what was expected, what was found and where, and nothing is written.
 
+#![forbid(unsafe_code)]
 
 mod atoms;
 #[cfg(feature = "cuda")]

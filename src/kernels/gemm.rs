@@ -1,8 +1,8 @@
 //! Products of matrices on Hopper.
 
 use crate::{
-    prelude::*,
-    tiles::{Schedule, consumers, producer},
+    ptx::{BuildError, In, Kernel, Out, Target, bf16},
+    tiles::{Rt, Schedule, St, consumers, producer, row_major},
 };
 
 /// A, B, D, m, n, k.
@@ -56,7 +56,8 @@ pub fn gemm<
             consumers::<C, _>(232, |c| {
                 tiles.each(|i, j| {
                     let zeros = [(); H].map(|()| k.zeros::<Rt<f32, 1, N>>());
-                    let sums = c.run(&ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a.rows::<R>(c.rank()), b));
+                    let sums =
+                        c.run(&ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a.rows::<R>(c.rank()), b));
                     let first = (i * C as u32 + c.rank()) * H as u32;
                     c.store(&outbox, &sums, |block| d.tile(first + block, j));
                 });
@@ -100,7 +101,8 @@ pub fn gemm_in_turns<const N: usize, const STAGES: usize, const W: usize, const 
             consumers::<2, _>(232, |c| {
                 tiles.each_in_turn(c, |turn, i, j| {
                     let zeros = [(); 2].map(|()| k.zeros::<Rt<f32, 1, N>>());
-                    let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
+                    let sums =
+                        c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
                     c.store(&outbox, &sums, |block| d.tile(i * 2 + block, j));
                 });
             }),

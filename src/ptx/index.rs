@@ -169,7 +169,10 @@ fn value<'k>(dim: &Dim, k: Builder<'k>) -> Index<'k> {
         },
         Dim::Min(a, b) => Index::U64(wide(a).min(wide(b))),
         Dim::Multiprocessors => {
-            k.refuse("expected a length that the kernel can compute, found one of the number of multiprocessors".into());
+            k.refuse(
+                "expected a length that the kernel can compute, found one of the number of multiprocessors"
+                    .into(),
+            );
             Index::U32(0.into())
         }
         Dim::U32(a) => value(a, k),

@@ -154,12 +154,7 @@ impl Code {
 }
 
 /// Adds the tensor maps that the launch creates, whose buffers were passed before.
-pub(super) fn pass_maps(
-    args: &mut Args<'_>,
-    gpu: &Gpu,
-    entry: &Entry,
-    plan: &Plan,
-) -> Result<(), RunError> {
+pub(super) fn pass_maps(args: &mut Args<'_>, gpu: &Gpu, entry: &Entry, plan: &Plan) -> Result<(), RunError> {
     for BufferBox { parameter, address, tensor } in &plan.maps {
         match tensor {
             Some(tensor) => args.value(tensor.encoded(gpu, entry, *parameter, *address)?),

@@ -237,13 +237,16 @@ pub(super) fn buffer_box(
     address: u64,
     parameter: &impl Fn(usize) -> u64,
 ) -> Result<BufferBox, RunError> {
-    let evaluate = |dims: &[Dim]| -> Option<Vec<u64>> { dims.iter().map(|dim| dim.evaluate(parameter)).collect() };
+    let evaluate =
+        |dims: &[Dim]| -> Option<Vec<u64>> { dims.iter().map(|dim| dim.evaluate(parameter)).collect() };
     let refuse = |why: String| refusal(entry, map.parameter, why);
     let (Some(dims), Some(mut strides)) = (evaluate(&map.dims), evaluate(&map.strides)) else {
         return Err(refuse("expected extents of at most 64 bits".into()));
     };
     if let Some(found) = dims.iter().find(|&&dim| dim > MOST_COORDINATES) {
-        return Err(refuse(format!("expected at most {MOST_COORDINATES} coordinates along a dimension, found {found}")));
+        return Err(refuse(format!(
+            "expected at most {MOST_COORDINATES} coordinates along a dimension, found {found}"
+        )));
     }
     if dims.contains(&0) {
         return Ok(BufferBox { parameter: map.parameter, address, tensor: None });
@@ -255,7 +258,9 @@ pub(super) fn buffer_box(
             *stride = (*stride * size).next_multiple_of(16).max(16) / size;
         } else if (*stride * size) % 16 != 0 {
             let bytes = *stride * size;
-            return Err(refuse(format!("expected rows that are a multiple of 16 bytes apart, found {bytes} bytes")));
+            return Err(refuse(format!(
+                "expected rows that are a multiple of 16 bytes apart, found {bytes} bytes"
+            )));
         }
     }
     let tensor = TensorBox {

@@ -32,22 +32,37 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     }
 
     fn boxes_or_reason(&self, size: [u32; 2], swizzle: SwizzleMode) -> Result<Boxes<'k, T, A>, String> {
-        let parameter = self.pointer.parameter().ok_or("expected a view of a buffer parameter, found another pointer")?;
+        let parameter =
+            self.pointer.parameter().ok_or("expected a view of a buffer parameter, found another pointer")?;
         let [row, col] = [0, 1].map(|mode| self.axis_of(mode));
-        let (row, col) = row.zip(col).ok_or("expected a matrix whose rows and columns are axes of the tensor")?;
+        let (row, col) =
+            row.zip(col).ok_or("expected a matrix whose rows and columns are axes of the tensor")?;
         if self.axes[col].stride.as_constant() != Some(1) {
-            return Err("expected rows of adjacent elements: load the transposed matrix, and transpose the product".into());
+            return Err(
+                "expected rows of adjacent elements: load the transposed matrix, and transpose the product"
+                    .into(),
+            );
         }
         // Dimensions from the innermost: the columns, then the other axes from the last to the first.
         let order = || [col].into_iter().chain((0..self.axes.len()).rev().filter(|&axis| axis != col));
         let extent = |axis: usize| self.axes[axis].extent.map(IntoDim::into_dim).filter(|dim| dim.is_known());
         let dims = order().map(extent).collect::<Option<Vec<_>>>();
-        let dims = dims.ok_or("expected extents that a launch can compute: constants, parameters, or sums or products of these")?;
+        let dims = dims.ok_or(
+            "expected extents that a launch can compute: constants, parameters, or sums or products of these",
+        )?;
         let strides: Vec<_> = order().skip(1).map(|axis| self.axes[axis].stride.into_dim()).collect();
         if !strides.iter().all(|stride| stride.is_known()) {
             return Err("expected strides that a launch can compute".into());
         }
-        let box_dim = |axis| if axis == col { size[1] } else if axis == row { size[0] } else { 1 };
+        let box_dim = |axis| {
+            if axis == col {
+                size[1]
+            } else if axis == row {
+                size[0]
+            } else {
+                1
+            }
+        };
         let map = BufferMap { parameter, dims, strides, box_dims: order().map(box_dim).collect(), swizzle };
         let first = order().map(|axis| {
             let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
@@ -67,12 +82,6 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
 }
 
 impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
-    /// Loads the map into the cache of descriptors.
-    #[track_caller]
-    pub(crate) fn prefetch_descriptor(&self) {
-        self.map.prefetch_descriptor();
-    }
-
     /// Returns the coordinates of the box that starts `row` rows and `col` columns after the view's first element.
     #[track_caller]
     fn at(&self, row: Val<'k, u32>, col: u32) -> ArrayVec<Val<'k, i32>, MAX_AXES> {

@@ -224,7 +224,12 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the boxes of `part` elements of this tile of `size` elements, for tensor copies.
     #[track_caller]
-    pub(super) fn boxes(&self, size: [u32; 2], part: [u32; 2], swizzle: SwizzleMode) -> Option<Boxes<'k, T, A>> {
+    pub(super) fn boxes(
+        &self,
+        size: [u32; 2],
+        part: [u32; 2],
+        swizzle: SwizzleMode,
+    ) -> Option<Boxes<'k, T, A>> {
         let start = [self.at[0] * size[0], self.at[1] * size[1]];
         self.tensor.starting_at(&start).boxes(part[0], part[1], swizzle)
     }

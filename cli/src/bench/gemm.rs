@@ -5,14 +5,13 @@ use std::{process::ExitCode, str::FromStr, sync::Arc};
 use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
 use warpwright::{
-    gpu::{Gpu, GpuError, time},
+    gpu::{CublasLtProduct, Gpu, GpuError, Order, time},
     kernels::{GemmArgs, gemm, gemm_in_turns},
     ptx::{BuildError, Kernel},
     run::Loaded,
     tiles::Schedule,
 };
 
-use super::cublaslt::{Order, Product};
 use crate::Error;
 
 /// Times products of matrices of random normal numbers, next to cuBLASLt
@@ -42,8 +41,14 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let numbers: Vec<usize> = text.split(',').map(|n| n.trim().parse()).collect::<Result<_, _>>().map_err(|e| format!("{e}"))?;
-        <[usize; 3]>::try_from(numbers).map(Size).map_err(|found| format!("expected M,N,K, found {} numbers", found.len()))
+        let numbers: Vec<usize> = text
+            .split(',')
+            .map(|n| n.trim().parse())
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("{e}"))?;
+        <[usize; 3]>::try_from(numbers)
+            .map(Size)
+            .map_err(|found| format!("expected M,N,K, found {} numbers", found.len()))
     }
 }
 
@@ -69,31 +74,42 @@ impl Args {
         for &Size([m, n, k]) in &self.sizes {
             let sets = ((120usize << 20) / (2 * (m * k + n * k + m * n))).clamp(1, 8);
             let mut buffers = (0..sets)
-                .map(|set| Ok((filled(&stream, &source, m * k, set)?, filled(&stream, &source, n * k, set + 17)?, stream.alloc_zeros::<u16>(m * n)?)))
+                .map(|set| {
+                    Ok((
+                        filled(&stream, &source, m * k, set)?,
+                        filled(&stream, &source, n * k, set + 17)?,
+                        stream.alloc_zeros::<u16>(m * n)?,
+                    ))
+                })
                 .collect::<Fallible<Vec<_>>>()?;
-            let mut rival = Product::new(&stream, [m, n, k], [Order::Normal, Order::Transposed])?;
+            let mut rival = CublasLtProduct::new(&stream, [m, n, k], [Order::Normal, Order::Transposed])?;
             let offered = rival.algorithms();
             let flops = 2.0 * (m * n * k) as f64;
             // Small products are timed in batches, since the clock of events is coarse.
             let batch = ((300e-6 * 650e12 / flops) as usize).clamp(1, 20);
             let mut run = |which: Contender, start: usize, buffers: &mut Vec<_>| -> Result<(), Failed> {
                 for i in start..start + batch {
-                    let (a, b, d): &mut (CudaSlice<u16>, CudaSlice<u16>, CudaSlice<u16>) = &mut buffers[i % sets];
+                    let (a, b, d): &mut (CudaSlice<u16>, CudaSlice<u16>, CudaSlice<u16>) =
+                        &mut buffers[i % sets];
                     let failed = |e: &dyn std::fmt::Display| Failed(e.to_string());
                     match which {
-                        Contender::Rival(algorithm) => rival.run(algorithm, a, b, d).map_err(|e| failed(&e))?,
+                        Contender::Rival(algorithm) => {
+                            rival.run(algorithm, a, b, d).map_err(|e| failed(&e))?
+                        }
                         Contender::Ours(at) => {
                             let args = (&*a, &*b, d, m as u32, n as u32, k as u32);
                             match kernels[at].2 {
                                 0 => kernels[at].1.launch(&stream, args),
                                 blocks => kernels[at].1.launch_grid(&stream, [blocks, 1, 1], args),
-                            }.map_err(|e| failed(&e))?
+                            }
+                            .map_err(|e| failed(&e))?
                         }
                     }
                 }
                 Ok(())
             };
-            let mut contenders: Vec<Contender> = (0..self.algorithms.min(offered)).map(Contender::Rival).collect();
+            let mut contenders: Vec<Contender> =
+                (0..self.algorithms.min(offered)).map(Contender::Rival).collect();
             contenders.extend((0..kernels.len()).map(Contender::Ours));
             let mut expected = Vec::new();
             for &contender in &contenders {
@@ -106,10 +122,12 @@ impl Args {
             }
             // Launches of all contenders alternate, in another order each round, so that all have the same clock and temperature.
             let count = contenders.len();
-            let order: Vec<usize> = (0..self.rounds).flat_map(|round| {
-                let step = if round % 2 == 0 { 1 } else { count - 1 };
-                (0..count).map(move |i| (i * step + round * 3) % count)
-            }).collect();
+            let order: Vec<usize> = (0..self.rounds)
+                .flat_map(|round| {
+                    let step = if round % 2 == 0 { 1 } else { count - 1 };
+                    (0..count).map(move |i| (i * step + round * 3) % count)
+                })
+                .collect();
             let warm_up = (self.warm_up_ms * 1e-3 / (batch as f64 * flops / 650e12)) as usize / count * count;
             let times = time(&stream, warm_up, order.len(), |i| {
                 let at = if i < warm_up { i % count } else { order[i - warm_up] };
@@ -119,7 +137,13 @@ impl Args {
             for (at, micros) in order.iter().zip(times.micros()) {
                 columns[*at].push(micros / batch as f64);
             }
-            let medians: Vec<f64> = columns.iter_mut().map(|times| { times.sort_by(f64::total_cmp); times[times.len() / 2] }).collect();
+            let medians: Vec<f64> = columns
+                .iter_mut()
+                .map(|times| {
+                    times.sort_by(f64::total_cmp);
+                    times[times.len() / 2]
+                })
+                .collect();
             let rival = medians[..self.algorithms.min(offered)].iter().copied().fold(f64::INFINITY, f64::min);
             println!("{m}x{n}x{k}: {} samples of {batch} launches", self.rounds);
             for ((contender, micros), times) in contenders.iter().zip(&medians).zip(&columns) {
@@ -127,7 +151,13 @@ impl Args {
                     Contender::Rival(algorithm) => format!("cuBLASLt algorithm {algorithm}"),
                     Contender::Ours(at) => kernels[*at].0.clone(),
                 };
-                println!("    {name:<44} {micros:>9.1} us {:>7.0} TFLOP/s {:>7.3}  {:.1}..{:.1}", flops / micros / 1e6, rival / micros, times[times.len() / 10], times[times.len() * 9 / 10]);
+                println!(
+                    "    {name:<44} {micros:>9.1} us {:>7.0} TFLOP/s {:>7.3}  {:.1}..{:.1}",
+                    flops / micros / 1e6,
+                    rival / micros,
+                    times[times.len() / 10],
+                    times[times.len() * 9 / 10]
+                );
             }
         }
         Ok(())
@@ -157,15 +187,51 @@ fn variants() -> Vec<(String, Result<Kernel<GemmArgs>, BuildError>, u32)> {
         let schedule = Schedule::grouped(group).per_cluster(rows, cols);
         let count = rows * cols;
         let name = format!("cluster {rows}x{cols} group {group}");
-        all.push((format!("128x256 4 stages W8 {name}"), gemm::<8, 4, 1, 16, 4, 2, 8, 1>(count, schedule), 0));
-        all.push((format!("128x256 4 stages W4 2 slots {name}"), gemm::<8, 4, 1, 16, 4, 2, 4, 2>(count, schedule), 0));
-        all.push((format!("turns 128x128 6 stages W8 {name}"), gemm_in_turns::<8, 6, 8, 1>(count, schedule), 0));
-        all.push((format!("turns 128x128 6 stages W4 2 slots {name}"), gemm_in_turns::<8, 6, 4, 2>(count, schedule), 0));
-        all.push((format!("turns 128x128 5 stages W8 2 slots {name}"), gemm_in_turns::<8, 5, 8, 2>(count, schedule), 0));
-        all.push((format!("turns 128x112 6 stages W7 {name}"), gemm_in_turns::<7, 6, 7, 1>(count, schedule), 0));
-        all.push((format!("turns 128x192 5 stages W4 {name}"), gemm_in_turns::<12, 5, 4, 1>(count, schedule), 0));
-        all.push((format!("turns 128x192 4 stages W4 2 slots {name}"), gemm_in_turns::<12, 4, 4, 2>(count, schedule), 0));
-        all.push((format!("turns 128x192 4 stages W4 3 slots {name}"), gemm_in_turns::<12, 4, 4, 3>(count, schedule), 0));
+        all.push((
+            format!("128x256 4 stages W8 {name}"),
+            gemm::<8, 4, 1, 16, 4, 2, 8, 1>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("128x256 4 stages W4 2 slots {name}"),
+            gemm::<8, 4, 1, 16, 4, 2, 4, 2>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("turns 128x128 6 stages W8 {name}"),
+            gemm_in_turns::<8, 6, 8, 1>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("turns 128x128 6 stages W4 2 slots {name}"),
+            gemm_in_turns::<8, 6, 4, 2>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("turns 128x128 5 stages W8 2 slots {name}"),
+            gemm_in_turns::<8, 5, 8, 2>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("turns 128x112 6 stages W7 {name}"),
+            gemm_in_turns::<7, 6, 7, 1>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("turns 128x192 5 stages W4 {name}"),
+            gemm_in_turns::<12, 5, 4, 1>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("turns 128x192 4 stages W4 2 slots {name}"),
+            gemm_in_turns::<12, 4, 4, 2>(count, schedule),
+            0,
+        ));
+        all.push((
+            format!("turns 128x192 4 stages W4 3 slots {name}"),
+            gemm_in_turns::<12, 4, 4, 3>(count, schedule),
+            0,
+        ));
     }
     all
 }
@@ -179,11 +245,18 @@ fn normals(count: usize) -> Vec<u16> {
         state ^= state << 17;
         ((state >> 40) as f32 + 0.5) / (1 << 24) as f32
     };
-    let normal = |_| bf16::from_f32((-2.0 * uniform().ln()).sqrt() * (std::f32::consts::TAU * uniform()).cos()).to_bits();
+    let normal = |_| {
+        bf16::from_f32((-2.0 * uniform().ln()).sqrt() * (std::f32::consts::TAU * uniform()).cos()).to_bits()
+    };
     (0..count).map(normal).collect()
 }
 
-fn filled(stream: &Arc<CudaStream>, source: &CudaSlice<u16>, length: usize, seed: usize) -> Fallible<CudaSlice<u16>> {
+fn filled(
+    stream: &Arc<CudaStream>,
+    source: &CudaSlice<u16>,
+    length: usize,
+    seed: usize,
+) -> Fallible<CudaSlice<u16>> {
     let mut to = stream.alloc_zeros::<u16>(length)?;
     let mut at = 0;
     let mut from = seed * 1_000_003 % (source.len() / 2);

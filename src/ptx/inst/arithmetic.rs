@@ -254,7 +254,8 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             }
         }
         result.with_dim(|| {
-            let by = divisor.as_constant().and_then(|by| u32::try_from(by.to_bits()).ok()).filter(|&by| by > 0)?;
+            let by =
+                divisor.as_constant().and_then(|by| u32::try_from(by.to_bits()).ok()).filter(|&by| by > 0)?;
             Some(self.dim()?.ceil_div(by))
         })
     }

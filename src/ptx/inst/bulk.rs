@@ -18,8 +18,8 @@ use crate::ptx::{
 };
 
 pub use edit::{MapField, TensorMapEdit};
-pub(crate) use map::{MAP_ALIGN, MAP_BYTES};
 pub use map::{BufferMap, MapUse, TensorMapPtr};
+pub(crate) use map::{MAP_ALIGN, MAP_BYTES};
 
 /// Optional operands of a bulk copy: the blocks of the cluster that receive it, and a cache policy.
 ///

@@ -266,7 +266,9 @@ mod sealed {
 
 impl<T: TensorElement, const M: usize, const K: usize> sealed::Sealed for SharedMatrix<'_, T, M, K> {}
 
-impl<'k, T: TensorElement, const M: usize, const K: usize> LeftFactor<'k, T, M, K> for SharedMatrix<'k, T, M, K> {
+impl<'k, T: TensorElement, const M: usize, const K: usize> LeftFactor<'k, T, M, K>
+    for SharedMatrix<'k, T, M, K>
+{
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {

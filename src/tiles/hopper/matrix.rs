@@ -23,7 +23,8 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Returns the blocks of a tile of type `St<T, H, W, S>`, or why tensor copies and `wgmma` do not know its layout.
-    pub(super) fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>() -> Result<Self, String> {
+    pub(super) fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>()
+    -> Result<Self, String> {
         let (rows, row) = (St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS * T::SIZE);
         if S::PADDING > 0 {
             return Err("expected a tile without padding between its rows, found `Padded`".into());
@@ -113,7 +114,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
                 Err("expected rows along k for types other than those of 16 bits, found rows along m or n")
             }
             Ok(blocks) if blocks.swizzle != SwizzleMode::None => Ok(blocks),
-            Ok(_) => Err("expected a swizzled tile, found one without a swizzle, whose rows are not in core matrices"),
+            Ok(_) => Err(
+                "expected a swizzled tile, found one without a swizzle, whose rows are not in core matrices",
+            ),
             Err(why) => Err(why),
         };
         let blocks = match blocks {
@@ -164,7 +167,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 
     fn matrix<const H2: usize, const W2: usize>(&self) -> SharedMatrix<'k, T, H2, W2> {
-        let blocks = Blocks::of::<T, H, W, S>().map_err(|_| "expected a tile without padding, found `Padded`");
+        let blocks =
+            Blocks::of::<T, H, W, S>().map_err(|_| "expected a tile without padding, found `Padded`");
         SharedMatrix { start: self.tile.address(), blocks, transposed: false, element: PhantomData }
     }
 

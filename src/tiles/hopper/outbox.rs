@@ -4,8 +4,8 @@ use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::roles::Consumer;
 use crate::{
-    ptx::{Builder, ProxySpace, Ptr, Shared, Writable},
-    tensor::TensorElement,
+    ptx::{Builder, ProxySpace, Ptr, ReduceOp, Shared, Writable},
+    tensor::{AtomicElement, TensorElement},
     tiles::{Allocate, Auto, Convert, GlTile, Row, Rt, SharedSwizzle, St, Storing, registers::Registers},
 };
 
@@ -55,6 +55,39 @@ impl<'k, const C: usize> Consumer<'k, C> {
         A: Writable,
         S: SharedSwizzle,
     {
+        self.send(None, outbox, tiles, to);
+    }
+
+    /// Converts the warpgroup's tiles and adds them to global memory, like [`store`](Self::store): each element atomically, in any order.
+    #[doc(alias = "cp.reduce.async.bulk.tensor")]
+    #[track_caller]
+    pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
+        self,
+        outbox: &Outbox<'k, T, W, SLOTS, C, S>,
+        tiles: &[Rt<'k, U, 1, N, Row>; H],
+        to: impl Fn(u32) -> GlTile<'k, T, A>,
+    ) where
+        T: AtomicElement,
+        U: Convert<T>,
+        A: Writable,
+        S: SharedSwizzle,
+    {
+        self.send(Some(ReduceOp::Add), outbox, tiles, to);
+    }
+
+    #[track_caller]
+    fn send<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
+        self,
+        op: Option<ReduceOp>,
+        outbox: &Outbox<'k, T, W, SLOTS, C, S>,
+        tiles: &[Rt<'k, U, 1, N, Row>; H],
+        to: impl Fn(u32) -> GlTile<'k, T, A>,
+    ) where
+        T: TensorElement,
+        U: Convert<T>,
+        A: Writable,
+        S: SharedSwizzle,
+    {
         const { assert!(N % W == 0, "the columns of the outbox must divide those of the tile") }
         const { assert!((H * N / W) % SLOTS == 0, "the parts must be a multiple of the slots of the outbox") }
         let (k, group) = (outbox.k, self.group());
@@ -75,7 +108,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                 group.sync();
                 k.if_(issues, || {
                     let size = [64, N as u32 * T::SUBTILE_LENGTH];
-                    to(block as u32).store_boxes(&staged, size, (part * W) as u32 * T::SUBTILE_LENGTH);
+                    to(block as u32).store_boxes(op, &staged, size, (part * W) as u32 * T::SUBTILE_LENGTH);
                     k.cp_async_bulk_commit_group();
                 });
             }

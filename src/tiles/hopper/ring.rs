@@ -298,7 +298,10 @@ impl<'k, const C: usize> Consumer<'k, C> {
 
     /// Waits for the next stage of the ring.
     #[track_caller]
-    pub fn receive<Tiles: StageTiles<'k>, const N: usize>(self, ring: &Ring<'k, Tiles, N, C>) -> Received<'k, Tiles> {
+    pub fn receive<Tiles: StageTiles<'k>, const N: usize>(
+        self,
+        ring: &Ring<'k, Tiles, N, C>,
+    ) -> Received<'k, Tiles> {
         ring.k.located(Location::caller(), || ring.receive_next())
     }
 

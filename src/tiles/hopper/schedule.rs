@@ -66,7 +66,12 @@ impl Schedule {
 
     /// Emits [`tile`](Self::tile).
     #[track_caller]
-    fn emit<'k>(self, number: Val<'k, u32>, rows: Val<'k, u32>, cols: Val<'k, u32>) -> (Val<'k, u32>, Val<'k, u32>) {
+    fn emit<'k>(
+        self,
+        number: Val<'k, u32>,
+        rows: Val<'k, u32>,
+        cols: Val<'k, u32>,
+    ) -> (Val<'k, u32>, Val<'k, u32>) {
         if self.group == 1 {
             return (number / cols, number % cols);
         }
@@ -128,13 +133,19 @@ impl<'k> Builder<'k> {
         let cluster = if schedule.cluster[1] == 0 { [blocks, 1] } else { schedule.cluster };
         k.located(Location::caller(), || {
             if let Some([_, y, z]) = k.cluster_shape().filter(|[_, y, z]| y * z > 1) {
-                k.refuse(format!("expected a cluster along x for resident blocks, found {y} blocks along y and {z} along z"));
+                k.refuse(format!(
+                    "expected a cluster along x for resident blocks, found {y} blocks along y and {z} along z"
+                ));
             }
             if cluster[0] * cluster[1] != blocks {
                 let [rows, cols] = cluster;
-                k.refuse(format!("expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}"));
+                k.refuse(format!(
+                    "expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}"
+                ));
             }
-            let per_cluster = |count: Val<'k, u32>, of: usize| (count.into_dim().ceil_div(cluster[of]), count.ceil_div(cluster[of]));
+            let per_cluster = |count: Val<'k, u32>, of: usize| {
+                (count.into_dim().ceil_div(cluster[of]), count.ceil_div(cluster[of]))
+            };
             let ((row_dim, rows), (col_dim, cols)) = (per_cluster(rows, 0), per_cluster(cols, 1));
             let rectangles = Dim::U32((row_dim * col_dim).into());
             k.grid([(rectangles * blocks).min(Dim::Multiprocessors.round_down(blocks))]);
@@ -164,7 +175,12 @@ impl<'k> Persistent<'k> {
 
     /// Emits a loop over tiles `first`, `first + turns`, … of the block, with their numbers in the block.
     #[track_caller]
-    fn every(self, turns: u32, first: Val<'k, u32>, each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>)) {
+    fn every(
+        self,
+        turns: u32,
+        first: Val<'k, u32>,
+        each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>),
+    ) {
         let Self { k, schedule, rows, cols, cluster } = self;
         k.located(Location::caller(), || {
             let (start, step) = match cluster {

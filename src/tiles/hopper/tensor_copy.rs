@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{matrix::Blocks, schedule::Sharing};
 use crate::{
-    ptx::{Hints, Mbarrier, Ptr, Readable, Shared, Val, Writable},
+    ptx::{Hints, Mbarrier, Ptr, Readable, ReduceOp, Shared, Val, Writable},
     tensor::{Boxes, TensorElement},
     tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile},
 };
@@ -23,11 +23,15 @@ struct Plan {
 
 impl Plan {
     /// Returns the boxes of `1 / shares` of the rows of a tile of type `St<T, H, W, S>`.
-    fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(shares: u32) -> Result<Self, String> {
+    fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
+        shares: u32,
+    ) -> Result<Self, String> {
         let blocks = Blocks::of::<T, H, W, S>()?;
         let rows = St::<'_, T, H, W, S>::ROWS;
         if rows % (8 * shares) != 0 {
-            return Err(format!("expected rows that {shares} blocks of a cluster share in multiples of 8, found {rows}"));
+            return Err(format!(
+                "expected rows that {shares} blocks of a cluster share in multiples of 8, found {rows}"
+            ));
         }
         let rows = rows / shares;
         let height = if rows <= MOST_BOX { rows } else { MOST_BOX / 2 };
@@ -36,7 +40,9 @@ impl Plan {
         }
         let cols = blocks.row_bytes / T::SIZE;
         if cols > MOST_BOX {
-            return Err(format!("expected rows of at most {MOST_BOX} elements without a swizzle, found {cols}"));
+            return Err(format!(
+                "expected rows of at most {MOST_BOX} elements without a swizzle, found {cols}"
+            ));
         }
         Ok(Self { blocks, size: [height, cols], runs: rows / height })
     }
@@ -104,7 +110,9 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
         if count == 1 {
             return self.tile.copy_to(tile, barrier);
         }
-        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, whole::<T, H, W, S>(), count) else { return };
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, whole::<T, H, W, S>(), count) else {
+            return;
+        };
         let rows = St::<'_, T, H, W, S>::ROWS / count;
         let start = tile.address().advance(rank * (rows * plan.blocks.row_bytes));
         load(&plan, &boxes, start, rank * rows, barrier, Hints::default().multicast(blocks));
@@ -143,18 +151,23 @@ fn load<'k, T: TensorElement, A: Readable>(
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Starts to copy a shared tile to the columns from `col` of this tile of `size` elements, by one thread, as part of its next bulk
-    /// group.
+    /// Starts to copy a shared tile to the columns from `col` of this tile of `size` elements, or to combine it with them, by one
+    /// thread, as part of its next bulk group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,
+        op: Option<ReduceOp>,
         tile: &St<'k, T, H, W, S>,
         size: [u32; 2],
         col: u32,
     ) {
         let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, size, 1) else { return };
         plan.each(tile.address(), |from, (row, at)| {
-            boxes.store(from.cast::<T>(), (row.into(), col + at), Hints::default());
+            let (from, at) = (from.cast::<T>(), (row.into(), col + at));
+            match op {
+                None => boxes.store(from, at, Hints::default()),
+                Some(op) => boxes.reduce(op, from, at, Hints::default()),
+            }
         });
     }
 }

@@ -33,7 +33,9 @@ impl<'k> Builder<'k> {
         let k = self;
         k.located(Location::caller(), || {
             let barriers = k.mbarriers(C as u32);
-            k.if_(k.this_block().thread().eq(0), || (0..C as u32).for_each(|group| barriers.at(group).init(1)));
+            k.if_(k.this_block().thread().eq(0), || {
+                (0..C as u32).for_each(|group| barriers.at(group).init(1))
+            });
             k.this_block().sync();
             Turns { k, barriers }
         })

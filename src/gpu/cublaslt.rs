@@ -1,15 +1,43 @@
-//! cuBLASLt as the rival: all algorithms that its heuristic offers for a product.
-#![allow(unsafe_code, reason = "cudarc's functions of cuBLASLt are unsafe")]
+//! Products of matrices by cuBLASLt, to compare with: all algorithms that its heuristic offers.
 
-use std::{ffi::c_void, mem::MaybeUninit, sync::Arc};
+use std::{ffi::c_void, fmt, mem::MaybeUninit, sync::Arc};
 
 use cudarc::{
     cublaslt::{
         result::{self, CublasError},
         sys,
     },
-    driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut},
+    driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DriverError},
 };
+
+/// An error of cuBLASLt, or of the driver while a product is planned.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CublasLtError {
+    /// cuBLASLt returned an error.
+    #[error("cuBLASLt: {0}")]
+    Call(#[from] CublasError),
+    /// The workspace could not be allocated.
+    #[error("cuBLASLt: the driver could not allocate the workspace: {0}")]
+    Workspace(#[from] DriverError),
+    /// A buffer has another size than the product was planned for.
+    #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
+    Length {
+        /// A, B or D.
+        matrix: &'static str,
+        /// The number of elements that the plan requires.
+        expected: usize,
+        /// The number of elements in the buffer.
+        found: usize,
+    },
+    /// There is no algorithm with this number.
+    #[error("cuBLASLt: expected an algorithm below {offered}, found {found}")]
+    Algorithm {
+        /// The number of algorithms.
+        offered: usize,
+        /// The number given.
+        found: usize,
+    },
+}
 
 /// The number of algorithms to ask for.
 const ALGORITHMS: usize = 16;
@@ -17,17 +45,18 @@ const ALGORITHMS: usize = 16;
 /// The workspace in bytes, as NVIDIA recommends for Hopper (cuBLAS documentation, "cublasSetWorkspace").
 const WORKSPACE: usize = 32 << 20;
 
-/// The order of a matrix in memory.
+/// The order of a factor in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// A is m×k and B is k×n, row-major.
+pub enum Order {
+    /// The matrix is row-major.
     Normal,
     /// The transpose is row-major.
     Transposed,
 }
 
-/// A product D = A·B of row-major matrices, planned.
-pub(super) struct Product {
+/// A planned product D = A·B of bf16 matrices, accumulated in f32; D is row-major.
+pub struct CublasLtProduct {
+    sizes: [usize; 3],
     handle: sys::cublasLtHandle_t,
     description: sys::cublasLtMatmulDesc_t,
     layouts: [sys::cublasLtMatrixLayout_t; 3],
@@ -36,14 +65,22 @@ pub(super) struct Product {
     stream: Arc<CudaStream>,
 }
 
-impl Product {
-    /// Plans D = A·B for A m×k and B k×n of bf16 in these orders; D is m×n, row-major.
-    pub(super) fn new(
+impl CublasLtProduct {
+    /// Plans D = A·B for A m×k and B k×n in these orders.
+    ///
+    /// # Errors
+    /// If cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
+    ///
+    /// # Panics
+    /// If the library cuBLASLt cannot be loaded.
+    pub fn new(
         stream: &Arc<CudaStream>,
         [m, n, k]: [usize; 3],
         [a, b]: [Order; 2],
-    ) -> Result<Self, Box<dyn std::error::Error>> {
-        use sys::{cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreferenceAttributes_t as Preference};
+    ) -> Result<Self, CublasLtError> {
+        use sys::{
+            cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreferenceAttributes_t as Preference,
+        };
         let bf16 = sys::cudaDataType_t::CUDA_R_16BF;
         let handle = result::create_handle()?;
         let description = result::create_matmul_desc(
@@ -57,7 +94,9 @@ impl Product {
             (Attribute::CUBLASLT_MATMUL_DESC_TRANSB, transposed(a)),
         ] {
             // SAFETY: the attributes are 32-bit enumerations.
-            unsafe { result::set_matmul_desc_attribute(description, attribute, (&raw const value).cast(), 4) }?;
+            unsafe {
+                result::set_matmul_desc_attribute(description, attribute, (&raw const value).cast(), 4)
+            }?;
         }
         let layout = |rows: usize, cols: usize, order: Order| {
             let (rows, cols) = if order == Order::Normal { (rows, cols) } else { (cols, rows) };
@@ -77,7 +116,16 @@ impl Product {
             )?;
             let [b, a, d] = layouts;
             let status = sys::cublasLtMatmulAlgoGetHeuristic(
-                handle, description, b, a, d, d, preference, ALGORITHMS as i32, found.as_mut_ptr().cast(), &raw mut count,
+                handle,
+                description,
+                b,
+                a,
+                d,
+                d,
+                preference,
+                ALGORITHMS as i32,
+                found.as_mut_ptr().cast(),
+                &raw mut count,
             );
             result::destroy_matmul_pref(preference)?;
             status
@@ -88,30 +136,51 @@ impl Product {
         let usable = found.filter(|found| found.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS);
         let algorithms = usable.map(|found| found.algo).collect();
         let workspace = stream.alloc_zeros(WORKSPACE)?;
-        Ok(Self { handle, description, layouts, algorithms, workspace, stream: Arc::clone(stream) })
+        Ok(Self {
+            sizes: [m, n, k],
+            handle,
+            description,
+            layouts,
+            algorithms,
+            workspace,
+            stream: Arc::clone(stream),
+        })
     }
 
     /// Returns the number of algorithms.
-    pub(super) fn algorithms(&self) -> usize {
+    pub fn algorithms(&self) -> usize {
         self.algorithms.len()
     }
 
-    /// Queues the product with an algorithm, the default being 0.
-    pub(super) fn run(
+    /// Queues the product with an algorithm, the default being 0. The elements are the bits of bf16.
+    ///
+    /// # Errors
+    /// If a buffer has another size than planned, or cuBLASLt fails.
+    pub fn run(
         &mut self,
         algorithm: usize,
         a: &CudaSlice<u16>,
         b: &CudaSlice<u16>,
         d: &mut CudaSlice<u16>,
-    ) -> Result<(), CublasError> {
+    ) -> Result<(), CublasLtError> {
+        let [m, n, k] = self.sizes;
+        for (matrix, expected, found) in [("A", m * k, a.len()), ("B", k * n, b.len()), ("D", m * n, d.len())]
+        {
+            if expected != found {
+                return Err(CublasLtError::Length { matrix, expected, found });
+            }
+        }
+        let offered = self.algorithms.len();
+        let algorithm =
+            self.algorithms.get(algorithm).ok_or(CublasLtError::Algorithm { offered, found: algorithm })?;
         let (one, zero) = (1.0f32, 0.0f32);
         let [b_layout, a_layout, d_layout] = self.layouts;
         let (a, _a) = a.device_ptr(&self.stream);
         let (b, _b) = b.device_ptr(&self.stream);
         let (d, _d) = d.device_ptr_mut(&self.stream);
         let (workspace, _workspace) = self.workspace.device_ptr_mut(&self.stream);
-        // SAFETY: the buffers have the sizes of the layouts, which the caller guarantees by planning for them, and outlive the work on
-        // this stream; everything else is owned by `self`.
+        // SAFETY: the buffers have the sizes of the layouts, as checked above, and their guards order the work on them; everything else is
+        // owned by `self`.
         unsafe {
             result::matmul(
                 self.handle,
@@ -126,16 +195,24 @@ impl Product {
                 d_layout,
                 d as *mut c_void,
                 d_layout,
-                &raw const self.algorithms[algorithm],
+                std::ptr::from_ref(algorithm),
                 workspace as *mut c_void,
                 WORKSPACE,
                 self.stream.cu_stream().cast(),
             )
-        }
+        }?;
+        Ok(())
     }
 }
 
-impl Drop for Product {
+impl fmt::Debug for CublasLtProduct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [m, n, k] = self.sizes;
+        write!(f, "product of {m}×{k} and {k}×{n} with {} algorithms", self.algorithms.len())
+    }
+}
+
+impl Drop for CublasLtProduct {
     fn drop(&mut self) {
         // SAFETY: each handle is destroyed once. A failure leaves it to the end of the process.
         unsafe {
