@@ -3,10 +3,13 @@
 use std::{fmt, panic::Location};
 
 use super::{
+    element::{Row, register_layout},
+    exchange::Exchange,
     gl::{Gl, GlTile},
     gl_layout::row_major,
     mma::Product,
-    registers::{in_order, words_of},
+    registers::{Registers, in_order, words_of},
+    rt::Rt,
     sparse_matrix::{ALL_ZERO, WORD_BITS, columns_per_word},
 };
 use crate::{
@@ -132,7 +135,7 @@ fn metadata_layout(sparsity: &Sparsity, height: usize, steps: Steps) -> TvLayout
         let register = TvLayout::new("metadata", (i64::from(SUBTILE_SIDE), columns), layout)?.packed(2)?;
         TvLayout::tiled(&register, height as u32, (steps.count / steps.per_register) as u32)
     });
-    tiled.expect("the layouts of metadata are bijections of whole words, as the tests check")
+    tiled.expect("the metadata of a register are whole words of 16 rows")
 }
 
 /// Returns the layout of one register: (lane, word of the register) → row + 16 · word of the row. Lanes of selectors without steps of
@@ -141,13 +144,13 @@ fn register_of_metadata(sparsity: &Sparsity, steps: u32) -> Result<Layout, Layou
     let (bits, selectors) = (sparsity.metadata_bits(), sparsity.selectors());
     // Bits become words: bits of a word have the same index.
     let word_of_bit = Layout::new((16, WORD_BITS, bits / WORD_BITS), (1, 0, 16))?;
-    let layout = word_of_bit.compose(&sparsity.metadata_layout())?;
-    let values = layout.mode(1)?.compose(&Layout::new(2, WORD_BITS)?)?;
+    let layout = word_of_bit.compose(sparsity.metadata_layout())?;
+    let values = layout.mode(1)?.compose(Layout::new(2, WORD_BITS)?)?;
     // The lanes that provide the metadata of a step, then those of the other selectors.
     let step = if steps == 1 { 0 } else { bits };
     let of_thread = Layout::concat([layout.mode(0)?, Layout::new(selectors, step)?]);
     let lanes = Layout::concat([sparsity.metadata_threads(), Layout::new(selectors, 4 / selectors)?]);
-    Ok(Layout::concat([of_thread.compose(&lanes.right_inverse())?, values]))
+    Ok(Layout::concat([of_thread.compose(lanes.right_inverse())?, values]))
 }
 
 /// A sparse matrix in global memory, compressed by [`SparseMatrix`](super::SparseMatrix).
@@ -188,6 +191,13 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
+    /// Returns the matrix of the stored elements, which has half the columns: a source of shared tiles of `H`×`W` subtiles for
+    /// [`SparseGlTile::load_with`].
+    #[must_use]
+    pub fn values(&self) -> &Gl<'k, T, A> {
+        &self.values
+    }
+
     /// Returns tile (`row`, `col`), in units of tiles, like [`Gl::tile`].
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> SparseGlTile<'k, T, A> {
         let (row, col) = (row.into(), col.into());
@@ -201,19 +211,81 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     pub fn load<const H: usize, const W: usize>(self) -> SparseRt<'k, T, H, W> {
         let k = self.values.kernel();
         k.located(Location::caller(), || {
-            let (steps, sparsity) = (Steps::of::<T>(W), sparsity::<T>());
-            let (rows, stored) = (SparseRt::<T, H, W>::ROWS, SparseRt::<T, H, W>::STORED);
-            let metadata = self.metadata.tensor([rows, 2 * stored / columns_per_word(sparsity)]);
+            let stored = self.values.tensor([SparseRt::<T, H, W>::ROWS, SparseRt::<T, H, W>::STORED]);
+            let layout = value_layout(T::atom(), H, Steps::of::<T>(W));
             SparseRt {
-                values: load(
-                    &self.values.tensor([rows, stored]),
-                    &value_layout(T::atom(), H, steps),
-                    T::from_mem_bits(0),
-                ),
-                metadata: load(&metadata, &metadata_layout(sparsity, H, steps), ALL_ZERO),
+                values: load(&stored, &layout, T::from_mem_bits(0)),
+                metadata: load_metadata::<T, A>(&self.metadata, H, W),
             }
         })
     }
+
+    /// Loads the positions of the stored elements, which are in `values`: a register tile loaded from a shared tile that is a copy of the
+    /// same tile of [`SparseGl::values`], such as a stage of a pipeline.
+    ///
+    /// Elements of tf32 first move between the lanes of each quad, in which all lanes of the warp must take part.
+    ///
+    /// ```
+    /// # use warpwright::{prelude::*, tiles::SparseRt};
+    /// # type Args = (In<bf16>, In<u16>, In<bf16>, Out<f32>, u32);
+    /// # Kernel::<Args>::build("f", Target::SM_80, |k, (values, metadata, b, d, depth)| {
+    /// # k.block([32]);
+    /// # k.grid([1]);
+    /// # let (b, d) = (k.global(b, row_major(depth, 64)), k.global(d, row_major(32, 64)));
+    /// let a = k.sparse(values, metadata, 32, depth);
+    /// let stages = k.pipeline::<(St<bf16, 2, 2>, St<bf16, 4, 4>), 3>();
+    /// let sum = stages.run_indexed(
+    ///     depth.ceil_div(64),
+    ///     k.zeros::<Rt<f32, 2, 4>>(),
+    ///     |i, stage| stage.fill((a.values().tile(0, i), b.tile(i, 0))),
+    ///     |i, sum, (values, b)| {
+    ///         let a: SparseRt<bf16, 2, 2> = a.tile(0, i).load_with(values.load());
+    ///         sum.mma_ab_sparse(&a, &b.load())
+    ///     },
+    /// );
+    /// # d.tile(0, 0).store(&sum);
+    /// # })?;
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn load_with<const H: usize, const W: usize>(self, values: Rt<'k, T, H, W>) -> SparseRt<'k, T, H, W> {
+        let k = self.values.kernel();
+        k.located(Location::caller(), || SparseRt {
+            values: stored_in_order(&values),
+            metadata: load_metadata::<T, A>(&self.metadata, H, W),
+        })
+    }
+}
+
+/// Returns the elements of a tile in the layout of operand A: in the tile's registers, unless they move between lanes.
+#[track_caller]
+fn stored_in_order<'k, T: SparseElement, const H: usize, const W: usize>(
+    tile: &Rt<'k, T, H, W, Row>,
+) -> Fragment<'k, T> {
+    let (k, subtile) = (tile.kernel(), register_layout::<T, Row>(1, 1));
+    let exchange = Exchange::plan(&subtile, &value_layout(T::atom(), 1, Steps::of::<T>(1)));
+    let registers = if exchange.is_identity() {
+        tile.fragment().all_registers().to_vec()
+    } else {
+        let subtiles = tile.words();
+        let subtiles = subtiles.chunks(subtile.registers() as usize);
+        k.all_owned(|| subtiles.flat_map(|words| exchange.emit(k, words)).collect())
+    };
+    let values = registers.len() * T::PER_WORD;
+    Fragment::over(k, registers, in_order(values as i64))
+}
+
+/// Loads the positions of the stored elements of a tile of `height`×`width` subtiles.
+#[track_caller]
+fn load_metadata<'k, T: SparseElement, A: Readable>(
+    tile: &GlTile<'k, u16, A>,
+    height: usize,
+    width: usize,
+) -> Fragment<'k, u16> {
+    let sparsity = sparsity::<T>();
+    let columns = 2 * T::SUBTILE_LENGTH * width as u32;
+    let view = tile.tensor([SUBTILE_SIDE * height as u32, columns / columns_per_word(sparsity)]);
+    load(&view, &metadata_layout(sparsity, height, Steps::of::<T>(width)), ALL_ZERO)
 }
 
 /// Loads a view to registers in a (lane, value) layout; elements past the edges are `fill`.

@@ -126,6 +126,63 @@ products! {
     u8_u8_in_s32:     u8,   u8   => i32, SM_80, [(1, 1, 1, 2)];
 }
 
+/// A product with the stored elements of A and with B in a pipeline of shared tiles; `K` is 2`W`.
+fn piped<T, C, const W: usize, const K: usize>()
+where
+    T: Numeral + SparseProduct<T, C>,
+    C: Numeral,
+{
+    type Args<T, C> = (In<T>, In<u16>, In<T>, Out<C>, u32, u32);
+    let kernel =
+        Kernel::<Args<T, C>>::build("piped(values, metadata, bt, d, m, k)", Target::SM_80, |k, args| {
+            let (values, metadata, bt, d, m, depth) = args;
+            k.block([64]);
+            k.grid([m.tiles(32)]);
+            let depth = depth.multiple_of(32);
+            let (a, bt) = (k.sparse(values, metadata, m, depth), k.global(bt, row_major(16, depth)));
+            let (row, warp) = (k.ctaid_x(), k.warp().rank());
+            let sum = k.pipeline::<(St<T, 2, W>, St<T, 1, K>), 3>().run_indexed(
+                depth.ceil_div(SparseRt::<T, 1, W>::COLS),
+                k.zeros::<Rt<C, 1, 1>>(),
+                |i, stage| stage.fill((a.values().tile(row, i), bt.tile(0, i))),
+                |i, sum, (values, bt)| {
+                    let values: Rt<T, 1, W> = values.subtile(warp, 0).load();
+                    let a: SparseRt<T, 1, W> = a.tile(row * 2 + warp, i).load_with(values);
+                    sum.mma_abt_sparse(&a, &bt.load())
+                },
+            );
+            k.global(d, row_major(m, 16)).tile(row * 2 + warp, 0).store(&sum);
+        })
+        .unwrap();
+    crate::assemble::kernel(&kernel);
+    let (m, depth) = (71, 96);
+    let mut random = Random(11);
+    let a = sparse::<T>(m, depth, &mut random);
+    let bt: Vec<T> = (0..16 * depth).map(|_| T::small(&mut random)).collect();
+    let compressed = SparseMatrix::compress(&a, m, depth).unwrap();
+    let found = everywhere(|device| {
+        let values = device.upload(&compressed.values).unwrap();
+        let metadata = device.upload(&compressed.metadata).unwrap();
+        let (bt, mut d) = (device.upload(&bt).unwrap(), device.output::<C>(m * 16).unwrap());
+        device.launch(&kernel, (&values, &metadata, &bt, &mut d, m as u32, depth as u32)).unwrap();
+        device.download(&d).unwrap().into_iter().map(C::number).collect::<Vec<_>>()
+    });
+    let element = |at: usize| {
+        let terms = (0..depth).map(|k| a[at / 16 * depth + k].number() * bt[at % 16 * depth + k].number());
+        terms.sum::<f64>()
+    };
+    assert_eq!(found, (0..m * 16).map(element).collect::<Vec<_>>(), "{}", T::NAME);
+}
+
+#[test]
+fn in_a_pipeline() {
+    piped::<bf16, f32, 1, 2>();
+    piped::<f16, f16, 2, 4>();
+    piped::<tf32, f32, 1, 2>();
+    piped::<tf32, f32, 2, 4>();
+    piped::<i8, i32, 1, 2>();
+}
+
 /// Every later target assembles the instructions.
 #[test]
 fn on_every_target() {
