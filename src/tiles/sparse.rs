@@ -1,6 +1,6 @@
 //! Compressed tiles of sparse matrices in registers, and sparse matrices in global memory.
 
-use std::{fmt, panic::Location};
+use std::{fmt, panic::Location, sync::OnceLock};
 
 use super::{
     element::{Row, register_layout},
@@ -35,7 +35,10 @@ macro_rules! elements {
     ($($t:ident $sum:ident;)*) => {$(
         impl SparseElement for $t {
             fn atom() -> &'static MmaAtom {
-                mma_with_mnemonic(&mnemonic::<$t, $t, $sum>()).expect("the table of atoms has it")
+                static ATOM: OnceLock<&MmaAtom> = OnceLock::new();
+                ATOM.get_or_init(|| {
+                    mma_with_mnemonic(&mnemonic::<$t, $t, $sum>()).expect("the table of atoms has it")
+                })
             }
         }
     )*};
