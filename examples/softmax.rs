@@ -11,10 +11,10 @@ use warpwright::{
     run::{self, Device},
 };
 
-type Args = (In<bf16>, Out<bf16>, u32, u32);
+pub(crate) type Args = (In<bf16>, Out<bf16>, u32, u32);
 
 /// y = softmax(x) along rows: x, y m×n bf16, n ≤ 16 · W.
-fn softmax<const W: usize>(target: Target) -> Result<Kernel<Args>, BuildError> {
+pub(crate) fn softmax<const W: usize>(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("softmax(x, y, m, n)", target, |k, (x, y, m, n)| {
         k.block([128]);
         k.grid([m.tiles(64)]);

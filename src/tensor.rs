@@ -9,6 +9,7 @@ mod access;
 mod accumulate;
 mod bounds;
 mod boxes;
+mod conflicts;
 mod construct;
 mod copy;
 mod element;

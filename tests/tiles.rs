@@ -21,12 +21,14 @@ mod tiles {
     mod mistakes;
     mod moves;
     mod numbers;
+    mod odd;
     mod operations;
     mod pipeline;
     mod products;
     mod random;
     mod shared;
     mod shared_stores;
+    mod sizes;
     mod softmax;
     mod sparse;
     mod table;

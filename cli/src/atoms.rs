@@ -9,40 +9,48 @@ use std::{
     process::ExitCode,
 };
 
-use super::Error;
+use super::{
+    Error,
+    tile::{self, TileType},
+};
 use warpwright::{
     atoms::{CopyAtom, MmaAtom, copy_atom, copy_atoms, mma_atom, mma_atoms},
     ptx::Target,
 };
 
-/// Lists mma and copy atoms with their fragment layouts
+/// Lists mma and copy atoms, tiles and vectors with their fragment layouts
 ///
-/// Without names, lists the atoms, one per line. With names, prints which lane owns which element, for each atom.
+/// Without names, lists the atoms and the tiles of one subtile, one per line. With names, prints which lane owns which element, for each
+/// atom, tile or vector.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Names of atoms, such as SM80_16x8x16_F32BF16BF16F32_TN or SM75_U32x4_LDSM_N
+    /// Names of atoms, such as SM80_16x8x16_F32BF16BF16F32_TN or SM75_U32x4_LDSM_N, and types of tiles, such as 'Rt<bf16, 1, 1>'
     names: Vec<String>,
-    /// Only atoms that this target supports: sm_75, sm_80, sm_89, sm_90a …
+    /// Only atoms that this target supports, and no tiles: sm_75, sm_80, sm_89, sm_90a …
     #[arg(long)]
     target: Option<Target>,
-    /// Only atoms with this text in their name, mnemonic or types
+    /// Only atoms and tiles with this text in their name, mnemonic or types
     #[arg(long)]
     find: Option<String>,
     /// Only matrix instructions
-    #[arg(long, conflicts_with = "copy")]
+    #[arg(long, conflicts_with_all = ["copy", "tile"])]
     mma: bool,
     /// Only copy instructions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tile")]
     copy: bool,
-    /// Print one JSON object, `{"mma":[…],"copy":[…]}`, with all tables
+    /// Only tiles and vectors
+    #[arg(long, conflicts_with = "target")]
+    tile: bool,
+    /// Print one JSON object, `{"mma":[…],"copy":[…],"tile":[…]}`, with all tables
     #[arg(long)]
     json: bool,
 }
 
-/// The selected atoms.
+/// The selected atoms and tiles.
 struct Chosen {
     mma: Vec<&'static MmaAtom>,
     copy: Vec<&'static CopyAtom>,
+    tile: Vec<TileType>,
 }
 
 impl Args {
@@ -67,28 +75,32 @@ impl Args {
     }
 
     fn chosen(&self) -> Result<Chosen, Error> {
-        let mut chosen = Chosen { mma: Vec::new(), copy: Vec::new() };
+        let mut chosen = Chosen { mma: Vec::new(), copy: Vec::new(), tile: Vec::new() };
         if self.names.is_empty() {
             chosen.mma.extend(mma_atoms());
             chosen.copy.extend(copy_atoms());
+            chosen.tile.extend(tile::basic());
         }
         for name in &self.names {
             match (mma_atom(name), copy_atom(name)) {
                 (Ok(atom), _) => chosen.mma.push(atom),
                 (_, Ok(atom)) => chosen.copy.push(atom),
+                (Err(_), Err(_)) if TileType::is_meant_by(name) => chosen.tile.push(tile::parse(name)?),
                 (Err(_), Err(_)) => return Err(near::unknown(name)),
             }
         }
         chosen.mma.retain(|atom| {
-            !self.copy
+            !(self.copy || self.tile)
                 && self.target.is_none_or(|target| atom.is_on(target))
                 && self.finds(&text::haystack(atom))
         });
         chosen.copy.retain(|atom| {
-            !self.mma
+            !(self.mma || self.tile)
                 && self.target.is_none_or(|target| atom.is_on(target))
                 && self.finds(&text::copy_haystack(atom))
         });
+        let without = self.mma || self.copy || self.target.is_some();
+        chosen.tile.retain(|tile| !without && self.finds(tile.name()));
         Ok(chosen)
     }
 

@@ -1,4 +1,4 @@
-//! `warpwright draw`: pictures of layouts, instructions, swizzles and bank conflicts.
+//! `warpwright draw`: pictures of layouts, instructions, tiles, swizzles and bank conflicts.
 
 mod output;
 mod png;
@@ -10,13 +10,14 @@ use clap::Subcommand;
 
 use super::Error;
 use super::layout::{Value, evaluate};
+use super::tile::{self, TileType};
 use output::Output;
 use warpwright::atoms::{copy_atom, mma_atom};
 use warpwright::draw::{Cell, DrawError, Highlight, Picture, Table, Tint};
 use warpwright::layout::{ComposedLayout, Layout, Tiler};
 use warpwright::tensor::{TiledCopy, TiledMma};
 
-/// Draws layouts, instructions, swizzles and bank conflicts
+/// Draws layouts, instructions, tiles, swizzles and bank conflicts
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -77,6 +78,18 @@ enum What {
         /// Arrangement of the values of a thread: (4,1), or a layout
         #[arg(long, value_name = "LAYOUT", requires = "threads")]
         values: Option<String>,
+
+        #[command(flatten)]
+        who: Who,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
+    /// The lane and value that own each element of a register tile or vector; the byte offset of each element of a shared one
+    Tile {
+        /// Type as in Rust: 'Rt<bf16, 1, 1, Col>', 'RowVec<f32, 2>', 'Rv<f32, 4, Naive>', 'St<bf16, 4, 4, Swizzle64>', 'Sv<f32, 4>'
+        r#type: String,
 
         #[command(flatten)]
         who: Who,
@@ -162,6 +175,7 @@ impl What {
             What::Layout { who, .. }
             | What::Mma { who, .. }
             | What::Copy { who, .. }
+            | What::Tile { who, .. }
             | What::Banks { who, .. } => Some(who),
             What::Swizzle { .. } => None,
         }
@@ -200,6 +214,7 @@ impl Args {
                 let tile = threads.as_deref().zip(values.as_deref());
                 (copy(name, *bits, tile, who.highlight())?, output)
             }
+            What::Tile { r#type, who, output } => (tile(r#type, who.highlight())?, output),
             What::Swizzle { expression, output } => (swizzle(expression)?, output),
             What::Banks { expression, bytes, vector, access, who, output } => {
                 let layout = byte_layout(expression, *bytes)?;
@@ -288,6 +303,28 @@ fn plain_layout(expression: &str) -> Result<Layout, Error> {
         (Value::Layout(layout), _) => Ok(layout.clone()),
         (_, Some(shape)) => Layout::column_major(shape).map_err(|error| Error::of(expression, error)),
         _ => Err(Error::of(expression, format_args!("expected a shape or a layout, found {value}"))),
+    }
+}
+
+fn tile(text: &str, highlight: Highlight) -> Result<Picture, Error> {
+    match tile::parse(text)? {
+        TileType::Registers(tile) => {
+            let picture = Picture::of_thread_values(tile.map.layout(), tile.size, highlight);
+            let picture = picture.map_err(|error| Error::of(text, error))?;
+            let (registers, per_register) = (tile.map.registers(), tile.element.per_register());
+            let note = format!(
+                "{registers} registers per lane, {per_register} values in each: T is the lane, V its value"
+            );
+            Ok(Picture { title: format!("{}: {}", tile.name, picture.title), notes: vec![note], ..picture })
+        }
+        TileType::Shared(_) if highlight != Highlight::All => {
+            Err(Error::of(text, "--thread and --warp: expected a tile or vector in registers"))
+        }
+        TileType::Shared(tile) => {
+            let picture = Picture::of_layout(&tile.bytes).map_err(|error| Error::of(text, error))?;
+            let note = format!("offsets in bytes, {} in total; the bank is offset / 4 mod 32", tile.total);
+            Ok(Picture { title: format!("{}: {}", tile.name, picture.title), notes: vec![note], ..picture })
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod diagnostic;
 mod draw;
 mod layout;
 mod sim;
+mod tile;
 
 use std::process::ExitCode;
 

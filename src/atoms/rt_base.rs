@@ -16,8 +16,9 @@ pub enum ElementWidth {
 }
 
 impl ElementWidth {
-    /// Returns the width of elements of `bytes` bytes.
-    pub(crate) const fn of(bytes: u32) -> Self {
+    /// Returns the width of elements of `bytes` bytes: 1, 2, 4 or 8.
+    #[must_use]
+    pub const fn of(bytes: u32) -> Self {
         match bytes {
             1 => ElementWidth::B8,
             2 => ElementWidth::B16,

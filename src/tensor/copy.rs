@@ -3,14 +3,16 @@
 use std::panic::Location;
 
 use super::{
+    conflicts::move_exchanged,
     element::TensorElement,
     fragment::Fragment,
     matrix_moves::{Direction, move_matrices},
+    memory::Tensor,
     moves::{Move, Widths, plan},
     predicate::{Predicates, both},
     sides::{Data, Destination, Side, SideWalk, Source},
 };
-use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, RegId, Val};
+use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, ReadWrite, RegId, Shared, Val};
 
 /// The maximum number of elements per call; more indicate a tensor that was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
@@ -23,6 +25,8 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///   operand ([`MmaThread::partition`](super::MmaThread::partition), also sliced along its rest modes), the other a fragment of
 ///   its shape, and the rows of the matrices are contiguous and aligned for all threads: the widest form that fits, plain or
 ///   transposed. All lanes of a warp must execute such a copy, like the product itself;
+/// - between shared memory and a fragment of 32- or 64-bit elements, if a warp's lanes would access the same banks: half of the lanes
+///   access two elements in the opposite order, and `selp` exchanges them;
 /// - elements past the edges of a tensor created by [`Builder::tensor`] are read as 0 and not written.
 ///
 /// Data copied to shared memory are [`Pending`](super::Pending), regardless of the instructions.
@@ -35,14 +39,25 @@ pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Sou
     let (to, from) = (dst.destination(), src.source());
     let k = from.kernel();
     k.located(Location::caller(), || {
-        let by_matrices = match (&to, &from) {
-            (Side::Registers(to), Side::Shared(from)) => move_matrices(Direction::Load, from, to),
-            (Side::Shared(to), Side::Registers(from)) => move_matrices(Direction::Store, to, from),
+        let by_warp = match (&to, &from) {
+            (Side::Registers(to), Side::Shared(from)) => move_by_warp(Direction::Load, from, to),
+            (Side::Shared(to), Side::Registers(from)) => move_by_warp(Direction::Store, to, from),
             _ => false,
         };
-        let asynchronous = !by_matrices && transfer(to, from, None, &How::best(k));
+        let asynchronous = !by_warp && transfer(to, from, None, &How::best(k));
         dst.done(asynchronous)
     })
+}
+
+/// Copies a lane's part of shared memory from or to registers, if there is a better way than for a single thread: as matrices, or in
+/// an order without bank conflicts.
+#[track_caller]
+fn move_by_warp<'k, T: TensorElement>(
+    direction: Direction,
+    memory: &Tensor<'k, Shared, T, ReadWrite>,
+    fragment: &Fragment<'k, T>,
+) -> bool {
+    move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
 /// Copies only the elements for which `predicates` hold, like [`copy`]; the others are neither read nor written.

@@ -79,7 +79,9 @@ pub(super) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
 ) -> Vec<Val<'k, U::Word>> {
     let mut converted = Vec::with_capacity(words.len() * T::PER_WORD / U::PER_WORD);
     for words in words.chunks(U::PER_WORD.div_ceil(T::PER_WORD)) {
-        let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
+        let mut elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
+        // The last word of a short vector is partly used.
+        elements.resize(elements.len().next_multiple_of(U::PER_WORD), 0.0.into());
         converted.extend(U::from_f32(&elements));
     }
     converted
@@ -100,10 +102,18 @@ pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     k: Builder<'k>,
     read: impl FnOnce(&Fragment<'k, T>),
 ) -> D {
-    let fragment = Fragment::<T>::uninitialized(k, &in_order(D::layout().values()), T::Word::CLASS);
+    let layout = D::layout();
+    let values = layout.values();
+    let fills_words = (values as usize).is_multiple_of(T::PER_WORD);
+    let fragment = match in_order(values) {
+        values if fills_words => Fragment::<T>::uninitialized(k, &values, T::Word::CLASS),
+        // Its words are written element by element.
+        values => k.fragment(&values),
+    };
     read(&fragment);
     let words = T::convert_words(&words_of(&fragment));
-    D::of_registers(k, words.into_iter().map(|word| word.in_register(k)).collect())
+    let used = words.into_iter().take(layout.registers() as usize);
+    D::of_registers(k, used.map(|word| word.in_register(k)).collect())
 }
 
 /// Returns a fragment of the elements of a tile or vector as `T`, in its layout.
@@ -118,7 +128,10 @@ pub(super) fn stored<'k, T: TensorElement, D: Registers<'k, Element: Convert<T>>
 
 /// Asserts that subtiles of both types have the same shape, so that elements stay in their lanes.
 pub(super) const fn assert_same_subtiles<T: TensorElement, U: TensorElement>() {
-    assert!(T::SUBTILE_LENGTH == U::SUBTILE_LENGTH, "both types must have subtiles of the same shape");
+    assert!(
+        T::SUBTILE_LENGTH == U::SUBTILE_LENGTH,
+        "subtiles of 8-bit elements are 16×32, those of wider ones 16×16: `widen` and `narrow` convert between them"
+    );
 }
 
 /// Returns registers with the elements of `from` as `U`, owned by no other value.

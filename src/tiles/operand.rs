@@ -20,7 +20,8 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with each element of `{Tile}`",
     note = "operands are tiles of the same type, shape and layout, numbers of the element type, and for tiles references to vectors of \
-            their rows or columns"
+            their rows or columns",
+    note = "`convert` changes the element type, `swap_layout` and `Rv::to_layout` the layout"
 )]
 pub trait Elementwise<'k, Tile: Distributed<'k>> {
     /// Returns the words that are combined with the tile's registers, in their order.

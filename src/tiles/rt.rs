@@ -39,7 +39,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// The number of columns.
     pub const COLS: u32 = Self::SUBTILE[1] * W as u32;
     /// The number of registers per lane.
-    pub const REGISTERS: usize = H * W * Self::SUBTILE_REGISTERS;
+    pub const REGISTERS: usize = {
+        assert!(H > 0 && W > 0, "a register tile has at least one subtile along each axis");
+        H * W * Self::SUBTILE_REGISTERS
+    };
     /// The number of registers per lane and subtile.
     pub(super) const SUBTILE_REGISTERS: usize =
         (Self::SUBTILE[0] * Self::SUBTILE[1] / 32) as usize / T::PER_WORD;
@@ -122,6 +125,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Fragments that do not match the tile's registers in order are rejected when the kernel is built.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
+        k.check_whole_warps();
         let registers = fragment.operand();
         let tile = Self::uninitialized(k);
         if registers.len() != Self::REGISTERS {
@@ -167,6 +171,7 @@ pub trait Fill<'k>: Distributed<'k> {
 impl<'k, D: Registers<'k>> Fill<'k> for D {
     #[track_caller]
     fn fill(k: Builder<'k>, value: D::Element) -> Self {
+        k.check_whole_warps();
         let word = Val::<'k, WordOf<'k, D>>::from(splat(value));
         let registers: Vec<_> = (0..D::count()).map(|_| k.fresh_changing(WordOf::<'k, D>::CLASS)).collect();
         for &register in &registers {

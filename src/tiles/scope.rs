@@ -34,6 +34,7 @@ impl<'k> Builder<'k> {
     /// Rejects a tile that differs between lanes of a warp and, if `written`, one that all warps of the block would store to.
     #[track_caller]
     pub(super) fn check_warp_tile(self, coordinates: impl IntoIterator<Item = Val<'k, u32>>, written: bool) {
+        self.check_whole_warps();
         let shared_by = self.shared_by(coordinates);
         if !shared_by.covers(Uniformity::WARP) {
             self.refuse(
@@ -48,14 +49,37 @@ impl<'k> Builder<'k> {
         }
     }
 
+    /// Rejects a block with threads that are not part of a whole warp, because each lane has a part of every tile.
+    #[track_caller]
+    pub(super) fn check_whole_warps(self) {
+        let threads = self.block_shape().map_or(32, |shape| shape.iter().product::<u32>());
+        if !threads.is_multiple_of(32) {
+            self.refuse(format!(
+                "expected a block of whole warps for tiles and vectors in registers, found one of {threads} threads"
+            ));
+        }
+    }
+
     /// Returns the index of this warp among the warps of a scope, and their number.
     #[track_caller]
     pub(super) fn warp_of(self, scope: impl Scope<'k>) -> (Val<'k, u32>, u32) {
         let warps = scope.size() / 32;
-        if warps == 0 || !Uniformity::Block.covers(scope.uniformity()) {
+        if !Uniformity::Block.covers(scope.uniformity()) {
             self.refuse("expected a scope of whole warps of a block to divide a tile among".into());
         }
+        self.check_warps(scope);
         (if warps > 1 { scope.thread() >> 5 } else { 0.into() }, warps.max(1))
+    }
+
+    /// Rejects a scope that does not consist of whole warps.
+    #[track_caller]
+    pub(super) fn check_warps(self, scope: impl Scope<'k>) {
+        let threads = scope.size();
+        if threads == 0 || !threads.is_multiple_of(32) {
+            self.refuse(format!(
+                "expected a scope of whole warps, each of which has a part of a tile, found one of {threads} threads"
+            ));
+        }
     }
 
     fn has_several_warps(self) -> bool {
@@ -68,10 +92,10 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn warp_grid(self, rows: u32, cols: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         let threads = self.this_block().size();
-        if threads != 32 * rows * cols {
+        let expected = 32 * u128::from(rows) * u128::from(cols);
+        if u128::from(threads) != expected {
             self.refuse(format!(
-                "a grid of {rows}×{cols} warps is {} threads, but the block has {threads}",
-                32 * rows * cols
+                "a grid of {rows}×{cols} warps is {expected} threads, but the block has {threads}"
             ));
         }
         divide(self.warp().into(), cols.into())

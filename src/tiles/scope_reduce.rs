@@ -22,6 +22,7 @@ where
 {
     let k: Builder<'k> = part.kernel();
     k.located(Location::caller(), || {
+        k.check_warps(scope);
         let own: Val<'k, S> = lane_result(part.fragment(), how);
         // An element that several lanes own counts once.
         let own = match how {

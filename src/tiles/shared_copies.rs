@@ -4,7 +4,7 @@ use std::{fmt, panic::Location};
 
 use super::{
     allocate::{Filled, Pending},
-    convert::{Convert, assert_same_subtiles, loaded, stored},
+    convert::{Convert, loaded, stored},
     element::{RegisterLayout, register_layout},
     registers::Registers,
     rt::Rt,
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     layout::{IntTuple, Layout},
     ptx::{ReadWrite, Scope, Shared, Val},
-    tensor::{self, Fragment, Tensor, TensorElement, copy},
+    tensor::{self, Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy},
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
@@ -22,6 +22,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// (sm_90).
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
+        const { assert_whole::<T, U, L>() };
         tile.kernel().located(Location::caller(), || self.store_with(|whole| whole.subtile(0, 0).store(tile)))
     }
 
@@ -48,6 +49,16 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         store(&Storing { tile: self.tensor.clone() });
         tensor::Pending::new(k, Filled { tile: self }, false)
     }
+}
+
+/// Asserts that a register tile of `U` in layout `L` has the shape of the shared tile of `T` of the same size in subtiles.
+const fn assert_whole<T: TensorElement, U: TensorElement, L: RegisterLayout>() {
+    let [rows, cols] = Rt::<U, 1, 1, L>::SUBTILE;
+    assert!(
+        rows == SUBTILE_SIDE && cols == T::SUBTILE_LENGTH,
+        "subtiles of 8-bit elements are 16×32, in the column layout 32×16: access a rectangle with the size of the register tile, \
+         with `subtile(0, 0)`"
+    );
 }
 
 /// A shared tile to which the warps of a block store, in [`St::store_with`].
@@ -102,6 +113,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// [`Col`](super::Col) tile of 16-bit elements, otherwise with plain accesses.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
+        const { assert_whole::<T, T, L>() };
         self.subtile(0, 0).load()
     }
 
@@ -111,7 +123,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     where
         T: Convert<U>,
     {
-        const { assert_same_subtiles::<T, U>() };
+        const { assert_whole::<T, U, L>() };
         self.subtile(0, 0).load_as()
     }
 
@@ -145,6 +157,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
     {
         let k = self.0.tile.kernel();
         k.located(Location::caller(), || {
+            self.0.check_warp(false);
             loaded(k, |fragment| {
                 self.0.each_part::<U, H, W, L>(fragment, |registers, memory| copy(registers, memory));
             })
@@ -162,8 +175,7 @@ impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
     {
         let k = tile.kernel();
         k.located(Location::caller(), || {
-            let Rectangle { row, col, band, .. } = self.0;
-            k.check_warp_tile([row, col].into_iter().chain(band.map(|band| band.index)), true);
+            self.0.check_warp(true);
             self.0.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
                 let _ = copy(memory, registers);
             });
@@ -200,6 +212,13 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
     fn of_warp(tile: &'a Tensor<'k, Shared, T, ReadWrite>, scope: impl Scope<'k>) -> Self {
         let (index, count) = scope.kernel().warp_of(scope);
         Self { tile, row: 0.into(), col: 0.into(), band: Some(Band { index, count }) }
+    }
+
+    /// Rejects a rectangle that differs between the lanes of a warp and, if `written`, one that all warps of the block would store to.
+    #[track_caller]
+    fn check_warp(&self, written: bool) {
+        let coordinates = [self.row, self.col].into_iter().chain(self.band.map(|band| band.index));
+        self.tile.kernel().check_warp_tile(coordinates, written);
     }
 
     /// Calls `each` with the parts of the registers and of memory that have one affine layout each.
@@ -243,13 +262,29 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
     /// Rejects a rectangle at a constant position that extends past the tile's edge.
     #[track_caller]
     fn check_bounds(&self, [height, width]: [usize; 2], unit: [u32; 2]) {
+        let (rows, cols) = (self.tile.size_of(0), self.tile.size_of(1));
+        let k = self.tile.kernel();
+        if let Some(Band { count, .. }) = self.band
+            && i64::from(unit[0]) * height as i64 * i64::from(count) != rows
+        {
+            k.refuse(format!(
+                "expected register tiles of {} rows to divide the {rows} rows of a shared tile among {count} warps, found {}",
+                rows / i64::from(count),
+                unit[0] as usize * height
+            ));
+            return;
+        }
         let height = height * self.band.map_or(1, |band| band.count as usize);
         let modes = [(self.row, height, unit[0]), (self.col, width, unit[1])];
-        for (mode, (at, count, unit)) in modes.into_iter().enumerate() {
-            let end = at.as_constant().map_or(0, |at| (u64::from(at) + count as u64) * u64::from(unit));
+        for (mode, (at, count, side)) in modes.into_iter().enumerate() {
+            let end = at.as_constant().map_or(0, |at| (u64::from(at) + count as u64) * u64::from(side));
             if end > self.tile.size_of(mode).unsigned_abs() {
-                self.tile.kernel().refuse(format!(
-                    "a rectangle of {height}×{width} subtiles reaches past the edge of its shared tile"
+                let [row, col] = [self.row, self.col]
+                    .map(|at| at.as_constant().map_or_else(|| "?".into(), |at| at.to_string()));
+                k.refuse(format!(
+                    "a rectangle of {height}×{width} subtiles of {}×{} elements at subtile ({row}, {col}) reaches past the edge of a \
+                     shared tile of {rows}×{cols} elements",
+                    unit[0], unit[1]
                 ));
                 return;
             }

@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::{
     allocate::{Filled, Pending},
     convert::{Convert, assert_same_subtiles},
+    registers::{in_order, words_of},
     rt::Rt,
     shared_copies::{Rectangle, Subtile, SubtileMut},
     st::St,
@@ -14,8 +15,9 @@ use super::{
     vector_layout::Naive,
 };
 use crate::{
-    ptx::{Builder, FULL_MASK, Val},
-    tensor::{self, TensorElement},
+    layout::Layout,
+    ptx::{Builder, FULL_MASK, ReadWrite, Scalar, Shared, Val},
+    tensor::{self, Fragment, Tensor, TensorElement, copy},
 };
 
 impl<'k> Builder<'k> {
@@ -116,7 +118,20 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Replaces the vector in place, by the first warp of the block.
+    /// Replaces every word of the vector by the result of `f`, like [`Rv::map`], by all threads of the block.
+    ///
+    /// Waits at the block's barrier first, because other threads may still be reading.
+    #[track_caller]
+    pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
+        let at = Location::caller();
+        let vector = self.release();
+        let k = vector.tensor.kernel();
+        k.located(at, || map_words(&vector.tensor, &f));
+        tensor::Pending::new(k, Filled { tile: vector }, false)
+    }
+
+    /// Replaces the vector in place, by the first warp of the block, because `f` may combine all elements. For elementwise functions,
+    /// [`map`](Self::map) uses all threads.
     ///
     /// Waits at the block's barrier first, because other threads may still be reading.
     #[track_caller]
@@ -136,4 +151,27 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         });
         tensor::Pending::new(k, Filled { tile: vector }, false)
     }
+}
+
+/// Replaces every word of a vector by the result of `f`: each thread of the block takes every so many words.
+#[track_caller]
+fn map_words<'k, T: TensorElement>(
+    vector: &Tensor<'k, Shared, T, ReadWrite>,
+    f: &dyn Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,
+) {
+    let k = vector.kernel();
+    let (block, per_word) = (k.this_block(), T::PER_WORD as i64);
+    let words = vector.size() / per_word;
+    let most = i64::from(block.size()).min(words);
+    let threads = (1..=most).rev().find(|threads| words % threads == 0).unwrap_or(1);
+    let own = words / threads;
+    let parts = Layout::new((threads, (per_word, own)), (per_word, (1, per_word * threads)));
+    let parts = parts.expect("a vector has few elements");
+    k.if_(block.thread().lt(threads as u32), || {
+        let part = vector.part_of(&parts, block.thread());
+        let fragment = Fragment::uninitialized(k, &in_order(own * per_word), T::Word::CLASS);
+        copy(&fragment, &part);
+        let mapped = k.all_owned(|| words_of(&fragment).into_iter().map(f).collect());
+        let _ = copy(&part, &Fragment::over(k, mapped, in_order(own * per_word)));
+    });
 }

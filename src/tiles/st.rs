@@ -12,7 +12,7 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     allocate::{Allocate, Filled, Pending, reuse},
-    swizzle::{Auto, SharedSwizzle, shared_layout},
+    swizzle::{Auto, SharedSwizzle, padding, shared_layout},
 };
 use crate::{
     layout::{Layout, LayoutError},
@@ -34,13 +34,22 @@ impl<T: TensorElement, const H: usize, const W: usize, S> fmt::Debug for St<'_, 
     }
 }
 
+/// More bytes than the shared memory of any target; fewer are checked when the kernel is built.
+const MOST_BYTES: u32 = 1 << 24;
+
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// The number of rows.
     pub const ROWS: u32 = SUBTILE_SIDE * H as u32;
     /// The number of columns.
     pub const COLS: u32 = T::SUBTILE_LENGTH * W as u32;
     /// The size in bytes, with the padding of [`Padded`](super::Padded) rows.
-    pub const BYTES: u32 = Self::ROWS * (Self::COLS * T::SIZE + S::PADDING);
+    pub const BYTES: u32 = {
+        assert!(H > 0 && W > 0, "a shared tile has at least one subtile along each axis");
+        let row = T::SUBTILE_LENGTH as u64 * W as u64 * T::SIZE as u64 + padding::<T, S>() as u64;
+        let bytes = (SUBTILE_SIDE as u64 * H as u64).saturating_mul(row);
+        assert!(bytes <= MOST_BYTES as u64, "a shared tile is larger than the shared memory of any target");
+        bytes as u32
+    };
 
     /// Returns the swizzled layout that the type denotes: `(row, (col in block, block))`.
     ///

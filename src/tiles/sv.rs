@@ -33,7 +33,10 @@ impl<T: TensorElement, const N: usize> fmt::Debug for Sv<'_, T, N> {
 }
 
 impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
-    const BYTES: u32 = Self::LENGTH * T::SIZE;
+    const BYTES: u32 = {
+        assert!(N > 0, "a shared vector has at least 16 elements");
+        Self::LENGTH * T::SIZE
+    };
 
     fn alignment(_: Builder<'k>) -> u32 {
         16
@@ -123,19 +126,24 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns a row of the tile, to load into a register vector of its length.
+    /// Returns a row of the tile, the same for all lanes of a warp, to load into a register vector of its length.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
-        let whole = self.tile.tensor.first_mode_at(row.into());
-        Subvector { line: Line { whole, at: 0.into() }, of: PhantomData }
+        Subvector { line: line(&self.tile.tensor, row.into()), of: PhantomData }
     }
 
-    /// Returns a column of the tile, to load into a register vector of its length.
+    /// Returns a column of the tile, the same for all lanes of a warp, to load into a register vector of its length.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
-        let whole = self.tile.tensor.with_modes(&[1, 0]).first_mode_at(col.into());
-        Subvector { line: Line { whole, at: 0.into() }, of: PhantomData }
+        Subvector { line: line(&self.tile.tensor.with_modes(&[1, 0]), col.into()), of: PhantomData }
     }
+}
+
+/// Returns the elements at one coordinate of a tile's first mode.
+#[track_caller]
+fn line<'k, T: TensorElement>(tile: &Tensor<'k, Shared, T, ReadWrite>, at: Val<'k, u32>) -> Line<'k, T> {
+    tile.kernel().check_warp_tile([at], false);
+    Line { whole: tile.first_mode_at(at), at: 0.into() }
 }
 
 /// A shared vector to which the warps of a block store, in [`Sv::store_with`].
@@ -203,6 +211,7 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
     {
         let k = self.line.whole.kernel();
         k.located(Location::caller(), || {
+            k.check_warp_tile([self.line.at], false);
             let part = self.line.part(Rv::<U, N, V>::LENGTH);
             let part = part.lane_part(&Rv::<U, N, V>::fragment(), k.lane().rank());
             loaded(k, |fragment| copy(fragment, &part))
@@ -241,10 +250,12 @@ impl<'k, T: TensorElement> Line<'k, T> {
     pub(super) fn part(&self, length: u32) -> Tensor<'k, Shared, T, ReadWrite> {
         let found = self.whole.size().unsigned_abs();
         let end = self.at.as_constant().map_or(1, |at| u64::from(at) + 1) * u64::from(length);
-        if end > found {
+        if end > found || !found.is_multiple_of(length.into()) {
+            let what = if end > found { "reaches past the end of" } else { "does not divide" };
             self.whole.kernel().refuse(format!(
-                "a register vector of {length} elements reaches past the end of {found} elements in shared memory"
+                "a register vector of {length} elements {what} {found} elements in shared memory"
             ));
+            return self.whole.clone();
         }
         if u64::from(length) == found {
             self.whole.clone()

@@ -31,6 +31,16 @@ pub type ColVec<'k, T, const H: usize, L = Row> = Rv<'k, T, H, <L as RegisterLay
 #[doc(alias = "row_vec")]
 pub type RowVec<'k, T, const W: usize, L = Row> = Rv<'k, T, W, <L as RegisterLayout>::PerCol>;
 
+/// Asserts that a vector of `length` · 16 elements exists.
+const fn assert_fills_registers<T: TensorElement, V: VectorLayout>(length: usize) {
+    assert!(length > 0, "a register vector has at least 16 elements");
+    assert!(
+        (V::OWN * length).is_multiple_of(T::PER_WORD),
+        "a lane owns two of every 16 elements of an `Orthogonal` vector, and four 8-bit elements fill a register: its length in \
+         units of 16 must be even"
+    );
+}
+
 impl<T: TensorElement, const N: usize, V: VectorLayout> fmt::Debug for Rv<'_, T, N, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Rv<{}, {N}, {}> {:?}", T::NAME, V::NAME, self.fragment)
@@ -43,12 +53,15 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Registers<'k> for Rv
     }
 
     fn of_registers(k: Builder<'k>, registers: Vec<RegId>) -> Self {
+        const { assert_fills_registers::<T, V>(N) };
         let values = in_order((registers.len() * T::PER_WORD) as i64);
         Self { fragment: Fragment::over(k, registers, values), layout: PhantomData }
     }
 
     fn layout() -> TvLayout {
-        V::layout(N).packed(T::PER_WORD as u32).expect("lanes own an even number of elements")
+        const { assert_fills_registers::<T, V>(N) };
+        let layout = V::layout(N).packed(T::PER_WORD as u32);
+        layout.expect("the elements of a lane fill its registers")
     }
 }
 

@@ -16,8 +16,8 @@ pub enum Orthogonal {}
 #[doc(alias = "align")]
 #[derive(Clone, Copy, Debug)]
 pub enum Aligned {}
-/// A vector that is not related to a tile: each lane owns runs of up to eight adjacent elements, and lanes follow one another. No
-/// element has two owners if the length is a multiple of 64.
+/// A vector that is not related to a tile: each lane owns runs of four or eight adjacent elements, and lanes follow one another. No
+/// element has two owners if the length is a multiple of 128.
 #[derive(Clone, Copy, Debug)]
 pub enum Naive {}
 
@@ -29,6 +29,9 @@ pub enum Naive {}
 pub trait VectorLayout: 'static {
     /// The name in messages.
     const NAME: &'static str;
+    /// The number of elements that a lane owns of 16, or a divisor of that number.
+    #[doc(hidden)]
+    const OWN: usize;
     /// Returns the (lane, value) layout of a vector of `length` · 16 elements.
     #[doc(hidden)]
     fn layout(length: usize) -> TvLayout;
@@ -43,6 +46,7 @@ fn of_tile(length: usize, axis: usize) -> TvLayout {
 
 impl VectorLayout for Orthogonal {
     const NAME: &'static str = "Orthogonal";
+    const OWN: usize = 2;
 
     fn layout(length: usize) -> TvLayout {
         of_tile(length, 0)
@@ -51,6 +55,7 @@ impl VectorLayout for Orthogonal {
 
 impl VectorLayout for Aligned {
     const NAME: &'static str = "Aligned";
+    const OWN: usize = 4;
 
     fn layout(length: usize) -> TvLayout {
         of_tile(length, 1)
@@ -62,11 +67,12 @@ const MOST_ADJACENT: u32 = 8;
 
 impl VectorLayout for Naive {
     const NAME: &'static str = "Naive";
+    const OWN: usize = 4;
 
     fn layout(length: usize) -> TvLayout {
         let elements = 16 * length as u32;
-        // Lanes own at least two elements, a register of 16-bit ones; the other lanes repeat them.
-        let lanes = 1 << (elements / 2).trailing_zeros().min(5);
+        // Lanes own at least four elements, a register of 8-bit ones; the other lanes repeat them.
+        let lanes = 1 << (elements / 4).trailing_zeros().min(5);
         let own = elements / lanes;
         let adjacent = (1 << own.trailing_zeros()).min(MOST_ADJACENT);
         let threads = ((lanes, 32 / lanes), (adjacent, 0));

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
     ptx::{self, BuildError, BuildErrorKind, Params},
-    tiles::Swizzle128,
+    tiles::{Filled, Orthogonal, Swizzle128},
 };
 
 /// Builds a kernel that must be rejected; the error's line must be `line`.
@@ -44,7 +44,12 @@ fn a_rectangle_stays_in_its_tile() {
         let tile = k.shared_tile::<St<bf16, 2, 2>>().fill(a.tile(0, 0)).wait();
         let _: Rt<bf16, 2, 1> = tile.subtile(1, 0).load();
     });
-    assert!(text.contains("2×1 subtiles reaches past the edge"), "{text}");
+    assert!(
+        text.contains(
+            "2×1 subtiles of 16×16 elements at subtile (1, 0) reaches past the edge of a shared tile of 32×32"
+        ),
+        "{text}"
+    );
 }
 
 #[test]
@@ -183,4 +188,88 @@ fn the_block_does_not_wait_under_a_condition_of_threads() {
         });
     });
     assert!(matches!(kind, BuildErrorKind::Divergent { .. }), "{text}");
+}
+
+/// A block of one and a half warps, or less than one.
+#[test]
+fn tiles_require_whole_warps() {
+    for threads in [1, 16, 48] {
+        let (text, _) = refused::<(In<f32>,)>(Target::SM_80, line!() + 2, |k, (x,)| {
+            k.block([threads]);
+            let _: Rt<f32, 1, 1> = k.global(x, row_major(16, 16)).tile(0, 0).load();
+        });
+        assert!(
+            text.ends_with(&format!("expected a block of whole warps for tiles and vectors in registers, found one of {threads} threads")),
+            "{text}"
+        );
+        let (text, _) = refused::<()>(Target::SM_80, line!() + 2, |k, ()| {
+            k.block([threads]);
+            let _ = k.zeros::<Rt<f32, 1, 1>>();
+        });
+        assert!(text.contains("expected a block of whole warps"), "{text}");
+    }
+}
+
+#[test]
+fn the_lanes_of_a_warp_read_one_part_of_shared_memory() {
+    fn each(
+        line: u32,
+        read: impl for<'k> FnOnce(Builder<'k>, &Filled<St<'k, bf16, 2, 1>>, &Filled<Sv<'k, f32, 2>>),
+    ) {
+        let (text, _) = refused::<()>(Target::SM_80, line, |k, ()| {
+            k.block([32]);
+            let tile = k.shared_tile::<St<bf16, 2, 1>>().fill_with(bf16::ZERO).wait();
+            let vector = k.shared_tile::<Sv<f32, 2>>().store(&k.zeros::<Rv<f32, 2>>()).wait();
+            read(k, &tile, &vector);
+        });
+        assert!(text.contains("expected the same tile for all lanes of a warp"), "{text}");
+    }
+    each(line!(), |k, tile, _| drop(tile.subtile(k.tid_x() & 1, 0).load::<1, 1, Row>()));
+    each(line!(), |k, tile, _| drop(tile.subtile(0, k.tid_x() & 1).load::<1, 1, Col>()));
+    each(line!(), |k, tile, _| drop(tile.row(k.tid_x() & 31).load::<1, Orthogonal>()));
+    each(line!(), |k, tile, _| drop(tile.col(k.tid_x() & 15).load::<2, Orthogonal>()));
+    each(line!(), |k, _, vector| drop(vector.tile(k.tid_x() & 1).load::<1, Orthogonal>()));
+}
+
+#[test]
+fn the_parts_of_warps_divide_a_tile() {
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 4, |k, ()| {
+        let block = k.block([64]);
+        let part = k.zeros::<Rt<f32, 1, 1>>();
+        let tile = k.shared_tile::<St<f32, 4, 1>>();
+        let _ = tile.store_with(|tile| tile.tile_of(block).store(&part)).wait();
+    });
+    assert!(text.contains("expected register tiles of 32 rows to divide the 64 rows of a shared tile among 2 warps, found 16"), "{text}");
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 2, |k, ()| {
+        k.block([64]);
+        let _ = k.zeros::<Rt<f32, 1, 1>>().sum_over(k.lane());
+    });
+    assert!(
+        text.contains(
+            "expected a scope of whole warps, each of which has a part of a tile, found one of 1 threads"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn parts_divide_a_shared_vector() {
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 3, |k, ()| {
+        k.block([64]);
+        let part = k.zeros::<Rv<f32, 2>>();
+        let _ = k.shared_tile::<Sv<f32, 3>>().store_with(|v| v.tile(k.warp()).store(&part)).wait();
+    });
+    assert!(
+        text.contains("a register vector of 32 elements does not divide 48 elements in shared memory"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_grid_of_warps_does_not_overflow() {
+    let (text, _) = refused::<()>(Target::SM_80, line!() + 2, |k, ()| {
+        k.block([64]);
+        let _ = k.warp_grid(1 << 31, 1 << 31);
+    });
+    assert!(text.contains("is 147573952589676412928 threads, but the block has 64"), "{text}");
 }

@@ -9,6 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::Chosen;
+use crate::tile::TileType;
 use warpwright::{
     atoms::{CopyAtom, CopySide, MmaAtom, MmaOperand, Source},
     layout::Layout,
@@ -17,7 +18,7 @@ use warpwright::{
 /// Tables are long and shared by many atoms.
 type Tables = HashMap<(Layout, u32), String>;
 
-/// Writes `{"mma":[…],"copy":[…]}`, one atom per line.
+/// Writes `{"mma":[…],"copy":[…],"tile":[…]}`, one atom or tile per line.
 ///
 /// Mnemonics are spelled as in CuTe, which defines the atoms' names.
 pub(super) fn write(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
@@ -32,7 +33,40 @@ pub(super) fn write(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
         separate(out, i)?;
         copy(out, atom)?;
     }
+    out.write_all(b"],\n\"tile\":[\n")?;
+    for (i, tile) in chosen.tile.iter().enumerate() {
+        separate(out, i)?;
+        self::tile(out, tile, &mut tables)?;
+    }
     out.write_all(b"]}\n")
+}
+
+fn tile(out: &mut impl Write, tile: &TileType, tables: &mut Tables) -> io::Result<()> {
+    match tile {
+        TileType::Registers(tile) => {
+            let (name, element, (rows, cols)) = (json!(tile.name), json!(tile.element.name), tile.size);
+            let (registers, per_register) = (tile.map.registers(), tile.element.per_register());
+            let layout = tile.map.layout();
+            let table = tables.entry((layout.clone(), rows)).or_insert_with(|| table(layout, rows));
+            write!(
+                out,
+                "{{\"name\":{name},\"element\":{element},\"rows\":{rows},\"cols\":{cols},\"registers\":{registers},\
+                 \"per_register\":{per_register},\"table\":{table}}}"
+            )
+        }
+        TileType::Shared(tile) => {
+            let (rows, cols) = tile.size;
+            let entry = json!({
+                "name": tile.name,
+                "element": tile.element.name,
+                "rows": rows,
+                "cols": cols,
+                "bytes": tile.total,
+                "layout": tile.bytes.to_string(),
+            });
+            write!(out, "{entry}")
+        }
+    }
 }
 
 fn separate(out: &mut impl Write, place: usize) -> io::Result<()> {

@@ -3,7 +3,11 @@
 use std::io::{self, Write};
 
 use super::Chosen;
-use warpwright::atoms::{CopyAtom, CopyKind, CopySide, MmaAtom, MmaOperand};
+use crate::tile::{Memory, Registers, TileType};
+use warpwright::{
+    atoms::{CopyAtom, CopyKind, CopySide, MmaAtom, MmaOperand},
+    layout::Swizzle,
+};
 
 /// Types in the order of the instruction: D, A, B, C.
 const ORDER: [MmaOperand; 4] = [MmaOperand::D, MmaOperand::A, MmaOperand::B, MmaOperand::C];
@@ -54,6 +58,19 @@ pub(super) fn list(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
             writeln!(out, "{:<name$}  {threads:<7}  {target:<7}  {}", atom.name(), instruction(atom))?;
         }
     }
+    let registers: Vec<_> = chosen.tile.iter().filter_map(TileType::registers).collect();
+    if !registers.is_empty() {
+        if !chosen.mma.is_empty() || !chosen.copy.is_empty() {
+            writeln!(out)?;
+        }
+        let name = width(&mut registers.iter().map(|tile| tile.name.as_str()));
+        writeln!(out, "{:<name$}  {:<8}  {:<9}  (lane, value) layout", "tile", "elements", "registers")?;
+        for tile in registers {
+            let Registers { name: own, map, size: (rows, cols), .. } = tile;
+            let size = format!("{rows}x{cols}");
+            writeln!(out, "{own:<name$}  {size:<8}  {:<9}  {}", map.registers(), map.layout())?;
+        }
+    }
     Ok(())
 }
 
@@ -81,7 +98,42 @@ pub(super) fn tables(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
         }
         copy(out, atom)?;
     }
+    for (i, tile) in chosen.tile.iter().enumerate() {
+        if i > 0 || !chosen.mma.is_empty() || !chosen.copy.is_empty() {
+            writeln!(out)?;
+        }
+        match tile {
+            TileType::Registers(tile) => registers(out, tile)?,
+            TileType::Shared(tile) => memory(out, tile)?,
+        }
+    }
     Ok(())
+}
+
+fn registers(out: &mut impl Write, tile: &Registers) -> io::Result<()> {
+    let Registers { name, element, map, size: (rows, cols) } = tile;
+    writeln!(out, "{name}")?;
+    writeln!(out, "  elements    {rows}x{cols} {}", element.name)?;
+    let bits = (element.size * element.per_register() * 8).max(32);
+    writeln!(
+        out,
+        "  registers   {} of {bits} bits per lane, {} elements in each",
+        map.registers(),
+        element.per_register()
+    )?;
+    writeln!(out, "  layout      {}", map.layout())?;
+    writeln!(out, "\n{map}")
+}
+
+fn memory(out: &mut impl Write, tile: &Memory) -> io::Result<()> {
+    let Memory { name, element, size: (rows, cols), bytes, total } = tile;
+    writeln!(out, "{name}")?;
+    writeln!(out, "  elements    {rows}x{cols} {}", element.name)?;
+    writeln!(out, "  bytes       {total}, aligned to {}", bytes.swizzle().period().max(16))?;
+    if bytes.swizzle() == Swizzle::NONE {
+        return writeln!(out, "  layout      {} in bytes", bytes.layout());
+    }
+    writeln!(out, "  layout      {bytes} in bytes")
 }
 
 fn mma(out: &mut impl Write, atom: &MmaAtom) -> io::Result<()> {

@@ -66,7 +66,8 @@ fn json_has_every_atom_with_cutes_tables() {
 #[test]
 fn atoms_are_listed_one_a_line() {
     let all = lines(&[]);
-    assert_eq!(all.len(), 2459 + 39 + 3);
+    // Eleven element types in two layouts, their vectors in three.
+    assert_eq!(all.len(), 2459 + 39 + 11 * 5 + 5);
     let bf16 = lines(&["--mma", "--target", "sm_80", "--find", "m16n8k16.row.col.f32.bf16"]);
     let expected = [
         "mma                                   MxNxK       D.A.B.C              target   PTX",
@@ -141,4 +142,79 @@ fn instructions_name_their_atoms() {
     assert!(error("stmatrix").contains("SM90_U32x1_STSM_N"));
     assert!(error("wgmma").contains("SM90_64x8x16_F16F16F16_SS"));
     assert_eq!(error("xyz"), "error: expected the name of an atom, found `xyz`\n");
+}
+
+#[test]
+fn tiles_and_vectors_are_listed() {
+    let spaced = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let tiles: Vec<String> = lines(&["--tile", "--find", "e5m2"]).iter().map(|line| spaced(line)).collect();
+    assert_eq!(
+        tiles,
+        [
+            "tile elements registers (lane, value) layout",
+            "Rt<e5m2, 1, 1, Row> 16x32 4 ((4,8),((4,2,2),1,1)):((64,1),((16,8,256),512,16))",
+            "Rt<e5m2, 1, 1, Col> 32x16 4 ((4,8),((4,2,2),1,1)):((4,32),((1,256,16),512,32))",
+            "Rv<e5m2, 2, Orthogonal> 32x1 1 ((4,8),(2,2)):((0,1),(8,16))",
+            "Rv<e5m2, 2, Aligned> 32x1 2 ((4,8),(2,2,2,1)):((2,0),(1,8,16,1))",
+            "Rv<e5m2, 2, Naive> 32x1 1 ((8,4),(4,1)):((4,0),(1,32))",
+        ]
+    );
+    assert!(lines(&["--mma", "--find", "e5m2"]).iter().all(|line| !line.starts_with("Rt")));
+    assert!(lines(&["--target", "sm_90"]).iter().all(|line| !line.starts_with("Rt")));
+}
+
+#[test]
+fn a_type_prints_its_table() {
+    let text = lines(&["Rt<bf16,2,1>"]);
+    assert_eq!(
+        text[..5],
+        [
+            "Rt<bf16, 2, 1, Row>",
+            "  elements    32x16 bf16",
+            "  registers   8 of 32 bits per lane, 2 elements in each",
+            "  layout      ((4,8),((2,2,2),1,2)):((64,1),((32,8,256),512,16))",
+            "",
+        ]
+    );
+    // Row 17 is the second row of the second subtile: the fifth register of lanes 4 to 7.
+    let row: Vec<&str> =
+        text.iter().find(|line| line.trim_start().starts_with("17 ")).unwrap().split_whitespace().collect();
+    assert_eq!(row[..4], ["17", "4.4x", "4.4y", "5.4x"]);
+    let shared = lines(&["St<f64,1,2,Swizzle64>", "Sv<u8,4>"]);
+    assert_eq!(
+        shared,
+        [
+            "St<f64, 1, 2, Swizzle64>",
+            "  elements    16x32 f64",
+            "  bytes       4096, aligned to 512",
+            "  layout      Sw<2,4,3> o 0 o (16,(8,4)):(64,(8,1024)) in bytes",
+            "",
+            "Sv<u8, 4>",
+            "  elements    1x64 u8",
+            "  bytes       64, aligned to 16",
+            "  layout      64:1 in bytes",
+        ]
+    );
+    let output = atoms(&["Rt<bf16,1,1,Diagonal>"]);
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr,
+        "error: \"Rt<bf16,1,1,Diagonal>\", column 13: expected a layout (Row, Col), found `Diagonal`\n"
+    );
+}
+
+#[test]
+fn json_has_tiles() {
+    let output = atoms(&["--json", "Rt<f32,1,1,Col>", "RowVec<f32,1>", "St<f32,1,2>"]);
+    assert_eq!(output.status.code(), Some(0));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let tiles = found["tile"].as_array().expect("tiles");
+    assert_eq!((found["mma"].as_array().unwrap().len(), tiles.len()), (0, 3));
+    // Lane 6 = 4·1 + 2: column 1, rows 4 and 5; then column 9.
+    let first = &tiles[0]["table"][6].as_array().unwrap()[..3];
+    assert_eq!(serde_json::json!(first), serde_json::json!([[4, 1], [5, 1], [4, 9]]));
+    assert_eq!((&tiles[0]["registers"], &tiles[0]["rows"]), (&8.into(), &16.into()));
+    assert_eq!(tiles[1]["table"][6], serde_json::json!([[0, 4], [0, 5], [0, 12], [0, 13]]));
+    assert_eq!((&tiles[2]["bytes"], &tiles[2]["cols"]), (&2048.into(), &32.into()));
 }

@@ -164,3 +164,105 @@ fn mistakes_are_one_line_and_write_nothing() {
         assert!(!path.exists());
     }
 }
+
+#[test]
+fn tiles_and_vectors_are_drawn() {
+    let tile = words(&["tile", "Rt<bf16,1,1,Col>", "--thread", "5"]);
+    assert_eq!(tile[0], "Rt<bf16, 1, 1, Col>: ((4,8),((2,2,2),1,1)):((2,16),((1,128,8),256,16))");
+    // Lane 4·1 + 1: columns 1 and 9, rows 2 and 3, 10 and 11.
+    assert_eq!(tile[4], "2 · T5V0 · · · · · · · T5V2 · · · · · ·");
+    assert_eq!(tile[13], "11 · T5V5 · · · · · · · T5V7 · · · · · ·");
+    assert_eq!(tile.last().unwrap(), "4 registers per lane, 2 values in each: T is the lane, V its value");
+
+    let owners = words(&["tile", " ColVec < f32 , 1 > ", "--thread", "4"]);
+    assert_eq!(owners[0], "ColVec<f32, 1, Row>: ((4,8),2):((0,1),8)");
+    assert_eq!((owners[3].as_str(), owners[11].as_str()), ("1 T4V0+3", "9 T4V1+3"));
+    let row = words(&["tile", "RowVec<bf16, 1, Row>", "--thread", "1"]);
+    assert_eq!(row[2], "0 · · T1V0+7 T1V1+7 · · · · · · T1V2+7 T1V3+7 · · · ·");
+    // The same registers: the columns of one layout are the rows of the other.
+    let column = words(&["tile", "ColVec<bf16, 1, Col>"]);
+    let aligned = words(&["tile", "Rv<bf16, 1, Aligned>"]);
+    assert_eq!(column[1..], aligned[1..]);
+
+    let shared = words(&["tile", "St<bf16, 1, 4>"]);
+    assert_eq!(shared[0], "St<bf16, 1, 4, Auto>: Sw<3,4,3> o 0 o (16,(64,1)):(128,(2,2048))");
+    assert!(shared[3].starts_with("1 144 146 148 150 152 154 156 158 128 130 "), "{}", shared[3]);
+    assert_eq!(shared.last().unwrap(), "offsets in bytes, 2048 in total; the bank is offset / 4 mod 32");
+    // 16 rows of 128 bytes, and 32 of padding.
+    let padded = words(&["tile", "St<f32, 1, 2, Padded>"]);
+    assert_eq!(padded.last().unwrap(), "offsets in bytes, 2560 in total; the bank is offset / 4 mod 32");
+    let vector = words(&["tile", "Sv<f64, 1>"]);
+    assert_eq!(vector[2], "0 0 8 16 24 32 40 48 56 64 72 80 88 96 104 112 120");
+}
+
+#[test]
+fn a_tile_has_the_form_of_the_files_ending() {
+    let paths = ["tile.svg", "tile.png", "tile.typ"].map(place);
+    let mut args = vec!["tile", "Rt<e4m3, 1, 1>"];
+    for path in &paths {
+        args.extend(["-o", path.to_str().expect("a path in Unicode")]);
+    }
+    let output = draw(&args);
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    let [svg, png, typst] = paths.map(|path| fs::read(path).expect("a file was written"));
+    assert!(
+        svg.starts_with(b"<svg") && png.starts_with(b"\x89PNG\r\n\x1a\n") && typst.starts_with(b"#set page")
+    );
+    let svg = String::from_utf8(svg).expect("text");
+    assert!(
+        svg.contains("Rt&lt;e4m3, 1, 1, Row&gt;") && svg.lines().any(|line| line == "V15"),
+        "title and last element"
+    );
+}
+
+#[test]
+fn mistakes_in_types_are_located() {
+    for (text, expected) in [
+        ("Rt<bf16,1,1,Cool>", "\"Rt<bf16,1,1,Cool>\", column 13: expected a layout (Row, Col), found `Cool`"),
+        ("Rt<bf16,1>", "\"Rt<bf16,1>\", column 10: expected `,`, found `>`"),
+        ("Rt<bf16,1,0>", "\"Rt<bf16,1,0>\", column 11: expected the width in subtiles, 1 to 256, found `0`"),
+        (
+            "Rt<bf16,99999999999,1>",
+            "column 9: expected the height in subtiles, 1 to 256, found `99999999999`",
+        ),
+        (
+            "Rt<i4,1,1>",
+            "column 4: expected an element type (bf16, f16, f32, tf32, f64, e4m3, e5m2, i8, u8, i32, u32), found `i4`",
+        ),
+        ("Rt<bf16,1,1,Row", "column 16: expected `>`, found the end"),
+        ("Rt<bf16,1,1> x", "column 14: expected the end, found `x`"),
+        (
+            "Tt<bf16,1,1>",
+            "column 1: expected a type of tiles or vectors (Rt, Rv, ColVec, RowVec, St, Sv), found `Tt`",
+        ),
+        (
+            "Rv<u8,3,Orthogonal>",
+            "column 6: expected an even length, because a lane owns 2 of 16 elements and a register has 4",
+        ),
+        ("ColVec<e4m3,1>", "column 12: expected an even length"),
+        ("Rv<f32,1,Row>", "column 10: expected a layout (Orthogonal, Aligned, Naive), found `Row`"),
+        (
+            "St<bf16,4,3,Swizzle128>",
+            "column 12: expected a swizzle of a divisor of the 96 bytes of a row, found 128 bytes",
+        ),
+        (
+            "St<bf16,4,5,Swizzle64>",
+            "column 12: expected a swizzle of a divisor of the 160 bytes of a row, found 64 bytes",
+        ),
+        ("Sv<f32,2,Plain>", "column 9: expected `>`, found `,`"),
+        ("Rt<bf16,1,é>", "column 11: expected the width in subtiles, 1 to 256, found `é`"),
+        ("", "column 1: expected a type of tiles or vectors (Rt, Rv, ColVec, RowVec, St, Sv), found the end"),
+    ] {
+        let output = draw(&["tile", text]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(
+            (output.status.code(), stderr.lines().count(), output.stdout.len()),
+            (Some(2), 1, 0),
+            "{text}"
+        );
+        assert!(stderr.starts_with("error: ") && stderr.contains(expected), "{text}: {stderr}");
+    }
+    let output = draw(&["tile", "St<bf16, 1, 1>", "--thread", "3"]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("--thread and --warp: expected a tile or vector in registers"), "{stderr}");
+}

@@ -77,6 +77,14 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("mov.{}", bits(to.class)), &operands);
     }
 
+    /// Writes one of two registers of the same width to a third.
+    #[track_caller]
+    pub(crate) fn select_register(self, to: RegId, yes: RegId, no: RegId, condition: Val<'k, bool>) {
+        let mnemonic = format_args!("selp.{}", bits(to.class));
+        let [to, yes, no] = [to, yes, no].map(|register| Operand::Reg(register.in_place()));
+        self.emit(mnemonic, &[to, yes, no, condition.operand(self)]);
+    }
+
     /// Returns a copy of the element in slot `slot` of a word.
     #[track_caller]
     pub(crate) fn extract<T: Element>(self, word: RegId, slot: usize) -> Val<'k, T::Reg> {

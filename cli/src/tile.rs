@@ -1,0 +1,370 @@
+//! Types of tiles and vectors as text, such as `Rt<bf16, 1, 1, Col>`, and the layouts that they denote.
+
+use std::fmt;
+
+use super::Error;
+use warpwright::{
+    atoms::{ElementWidth, TileLayout, rt_base},
+    layout::{ComposedLayout, Layout, TvLayout},
+    tensor::{TensorElement, TensorError},
+    tiles::{
+        Aligned, Auto, Naive, Orthogonal, Padded, Plain, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128,
+        VectorLayout, shared_layout,
+    },
+};
+
+/// The type of a tile or a vector.
+#[derive(Clone, Debug)]
+pub(crate) enum TileType {
+    Registers(Registers),
+    Shared(Memory),
+}
+
+/// A tile or vector in the registers of a warp.
+#[derive(Clone, Debug)]
+pub(crate) struct Registers {
+    /// The type with all parameters.
+    pub(crate) name: String,
+    pub(crate) element: Element,
+    /// (lane, value) → element.
+    pub(crate) map: TvLayout,
+    /// Rows and columns; a row vector is a row, any other vector a column.
+    pub(crate) size: (u32, u32),
+}
+
+/// A tile or vector in shared memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    pub(crate) name: String,
+    pub(crate) element: Element,
+    pub(crate) size: (u32, u32),
+    /// Coordinate → byte.
+    pub(crate) bytes: ComposedLayout,
+    /// The number of bytes, with padding.
+    pub(crate) total: u32,
+}
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    pub(crate) name: &'static str,
+    /// Its size in bytes.
+    pub(crate) size: u32,
+}
+
+impl Element {
+    /// All element types of tiles.
+    pub(crate) const ALL: [Self; 11] = [
+        Self { name: "bf16", size: 2 },
+        Self { name: "f16", size: 2 },
+        Self { name: "f32", size: 4 },
+        Self { name: "tf32", size: 4 },
+        Self { name: "f64", size: 8 },
+        Self { name: "e4m3", size: 1 },
+        Self { name: "e5m2", size: 1 },
+        Self { name: "i8", size: 1 },
+        Self { name: "u8", size: 1 },
+        Self { name: "i32", size: 4 },
+        Self { name: "u32", size: 4 },
+    ];
+
+    /// Returns the number of elements per register.
+    pub(crate) fn per_register(self) -> u32 {
+        ElementWidth::of(self.size).per_register()
+    }
+
+    /// Returns the length of a subtile along its registers.
+    fn subtile_length(self) -> u32 {
+        if self.size == 1 { 32 } else { 16 }
+    }
+}
+
+impl TileType {
+    /// Returns whether `text` is meant to be the type of a tile or vector.
+    pub(crate) fn is_meant_by(text: &str) -> bool {
+        text.split_once('<').is_some_and(|(name, _)| KINDS.iter().any(|(kind, _)| *kind == name.trim()))
+    }
+
+    /// Returns the tile or vector if it is in registers.
+    pub(crate) fn registers(&self) -> Option<&Registers> {
+        match self {
+            Self::Registers(registers) => Some(registers),
+            Self::Shared(_) => None,
+        }
+    }
+
+    /// Returns the type with all parameters.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Registers(registers) => &registers.name,
+            Self::Shared(memory) => &memory.name,
+        }
+    }
+}
+
+/// The kinds of tiles and vectors.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Rt,
+    Rv,
+    ColVec,
+    RowVec,
+    St,
+    Sv,
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("Rt", Kind::Rt),
+    ("Rv", Kind::Rv),
+    ("ColVec", Kind::ColVec),
+    ("RowVec", Kind::RowVec),
+    ("St", Kind::St),
+    ("Sv", Kind::Sv),
+];
+
+/// The largest number of subtiles along an axis.
+const MOST_SUBTILES: u32 = 256;
+
+/// Returns the register tiles of one subtile of every element type, and the vectors in all layouts.
+pub(crate) fn basic() -> impl Iterator<Item = TileType> {
+    let of_element = |Element { name, .. }: Element| {
+        let tiles = LAYOUTS.map(|(layout, _)| format!("Rt<{name}, 1, 1, {layout}>"));
+        let vectors = VECTOR_LAYOUTS.map(|(layout, _)| format!("Rv<{name}, 2, {layout}>"));
+        tiles.into_iter().chain(vectors)
+    };
+    Element::ALL.into_iter().flat_map(of_element).filter_map(|text| parse(&text).ok())
+}
+
+/// Parses a type.
+///
+/// # Errors
+/// One line with the column of what was not expected.
+pub(crate) fn parse(text: &str) -> Result<TileType, Error> {
+    let mut reader = Reader { text, at: 0 };
+    reader.tile().map_err(|Problem { at, what }| {
+        let column = text[..at].chars().count() + 1;
+        Error(format!("{text:?}, column {column}: {what}"))
+    })
+}
+
+/// What was not expected, and its position in the text.
+struct Problem {
+    at: usize,
+    what: String,
+}
+
+type Read<T> = Result<T, Problem>;
+
+/// The text, and the position up to which it has been read.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Returns the next word or sign; empty at the end.
+    fn next(&mut self) -> &'a str {
+        let rest = self.text[self.at..].trim_start();
+        self.at = self.text.len() - rest.len();
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let end = match rest.chars().next() {
+            Some(first) if is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            Some(first) => first.len_utf8(),
+            None => 0,
+        };
+        &rest[..end]
+    }
+
+    fn expected<T>(&mut self, what: impl fmt::Display) -> Read<T> {
+        let found = self.next();
+        let found = if found.is_empty() { "the end".to_owned() } else { format!("`{found}`") };
+        Err(Problem { at: self.at, what: format!("expected {what}, found {found}") })
+    }
+
+    fn sign(&mut self, sign: &str) -> Read<()> {
+        if self.next() != sign {
+            return self.expected(format_args!("`{sign}`"));
+        }
+        self.at += sign.len();
+        Ok(())
+    }
+
+    /// Reads the end of the parameters and of the text.
+    fn end(&mut self) -> Read<()> {
+        self.sign(">")?;
+        if self.next().is_empty() { Ok(()) } else { self.expected("the end") }
+    }
+
+    /// Reads one of the names of a list.
+    fn one_of<T: Copy>(&mut self, what: &str, all: &[(&'static str, T)]) -> Read<(&'static str, T)> {
+        let word = self.next();
+        if let Some(chosen) = all.iter().find(|(name, _)| *name == word) {
+            self.at += word.len();
+            return Ok(*chosen);
+        }
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        self.expected(format_args!("{what} ({})", names.join(", ")))
+    }
+
+    /// Reads `, Name` of a list, or returns its first entry at the end of the parameters.
+    fn or_first<T: Copy>(&mut self, what: &str, all: &[(&'static str, T)]) -> Read<(&'static str, T)> {
+        if self.next() == ">" {
+            return Ok(all[0]);
+        }
+        self.sign(",")?;
+        self.one_of(what, all)
+    }
+
+    /// Reads `, N`.
+    fn subtiles(&mut self, what: &str) -> Read<u32> {
+        self.sign(",")?;
+        let word = self.next();
+        match word.parse() {
+            Ok(count @ 1..=MOST_SUBTILES) => {
+                self.at += word.len();
+                Ok(count)
+            }
+            _ => self.expected(format_args!("{what} in subtiles, 1 to {MOST_SUBTILES}")),
+        }
+    }
+
+    fn tile(&mut self) -> Read<TileType> {
+        let (name, kind) = self.one_of("a type of tiles or vectors", &KINDS)?;
+        self.sign("<")?;
+        let elements = Element::ALL.map(|element| (element.name, element));
+        let (_, element) = self.one_of("an element type", &elements)?;
+        match kind {
+            Kind::Rt => self.register_tile(element),
+            Kind::Rv => {
+                let start = self.at;
+                let length = self.subtiles("the length")?;
+                let (layout, map) = self.or_first("a layout", &VECTOR_LAYOUTS)?;
+                let name = format!("Rv<{}, {length}, {layout}>", element.name);
+                self.vector(start, name, element, (16 * length, 1), map)
+            }
+            Kind::ColVec | Kind::RowVec => {
+                let start = self.at;
+                let is_column = matches!(kind, Kind::ColVec);
+                let length = self.subtiles(if is_column { "the height" } else { "the width" })?;
+                let (layout, of) = self.or_first("a layout", &LAYOUTS)?;
+                let name = format!("{name}<{}, {length}, {layout}>", element.name);
+                let size = if is_column { (16 * length, 1) } else { (1, 16 * length) };
+                let map = if (of == TileLayout::Row) == is_column { ORTHOGONAL } else { ALIGNED };
+                self.vector(start, name, element, size, map)
+            }
+            Kind::St => self.shared_tile(element),
+            Kind::Sv => {
+                let length = self.subtiles("the length")?;
+                self.end()?;
+                let bytes = Layout::new(16 * i64::from(length), i64::from(element.size));
+                let bytes = bytes.or_else(|error| self.expected(error))?.into();
+                let name = format!("Sv<{}, {length}>", element.name);
+                let total = 16 * length * element.size;
+                Ok(TileType::Shared(Memory { name, element, size: (1, 16 * length), bytes, total }))
+            }
+        }
+    }
+
+    fn register_tile(&mut self, element: Element) -> Read<TileType> {
+        let start = self.at;
+        let (height, width) = (self.subtiles("the height")?, self.subtiles("the width")?);
+        let (layout, of) = self.or_first("a layout", &LAYOUTS)?;
+        self.end()?;
+        let base = rt_base(of, ElementWidth::of(element.size));
+        let map = TvLayout::tiled(&base, height, width);
+        let map = map.map_err(|error| Problem { at: start, what: error.to_string() })?;
+        let size = (map.rows() as u32, map.cols() as u32);
+        let name = format!("Rt<{}, {height}, {width}, {layout}>", element.name);
+        Ok(TileType::Registers(Registers { name, element, map, size }))
+    }
+
+    /// Returns a register vector, whose length is at `start` in the text.
+    fn vector(
+        &mut self,
+        start: usize,
+        name: String,
+        element: Element,
+        size: (u32, u32),
+        map: VectorMap,
+    ) -> Read<TileType> {
+        self.end()?;
+        let per_register = element.per_register();
+        let map = map((size.0 * size.1 / 16) as usize).packed(per_register).map_err(|_| {
+            let what = format!("expected an even length, because a lane owns 2 of 16 elements and a register has {per_register}");
+            Problem { at: start, what }
+        })?;
+        Ok(TileType::Registers(Registers { name, element, map, size }))
+    }
+
+    fn shared_tile(&mut self, element: Element) -> Read<TileType> {
+        let (height, width) = (self.subtiles("the height")?, self.subtiles("the width")?);
+        let start = self.at;
+        let (name, swizzle) = self.or_first("a swizzle", &SWIZZLES)?;
+        self.end()?;
+        let (rows, cols) = (16 * height, element.subtile_length() * width);
+        let (row, block) = (cols * element.size, (swizzle.block)(cols * element.size));
+        if row % block != 0 {
+            let what =
+                format!("expected a swizzle of a divisor of the {row} bytes of a row, found {block} bytes");
+            return Err(Problem { at: start, what });
+        }
+        let bytes = (swizzle.bytes)(element.size, rows, cols);
+        let bytes = bytes.map_err(|error| Problem { at: start, what: error.to_string() })?;
+        // From one row of a block to the next, with padding.
+        let pitch = bytes.layout().index(1) as u32;
+        let name = format!("St<{}, {height}, {width}, {name}>", element.name);
+        let total = row / block * rows * pitch;
+        Ok(TileType::Shared(Memory { name, element, size: (rows, cols), bytes, total }))
+    }
+}
+
+/// The layouts of register tiles.
+const LAYOUTS: [(&str, TileLayout); 2] = [("Row", TileLayout::Row), ("Col", TileLayout::Col)];
+
+/// The layout of a register vector of a length in units of 16 elements.
+type VectorMap = fn(usize) -> TvLayout;
+
+const ORTHOGONAL: VectorMap = Orthogonal::layout;
+const ALIGNED: VectorMap = Aligned::layout;
+
+/// The layouts of register vectors.
+const VECTOR_LAYOUTS: [(&str, VectorMap); 3] =
+    [("Orthogonal", ORTHOGONAL), ("Aligned", ALIGNED), ("Naive", Naive::layout)];
+
+/// The swizzle of a shared tile.
+#[derive(Clone, Copy)]
+struct Swizzled {
+    /// Returns the bytes of a swizzled row in a tile with rows of a number of bytes.
+    block: fn(u32) -> u32,
+    /// Returns the layout in bytes of a tile, from the size of its elements, its rows and its columns.
+    bytes: fn(u32, u32, u32) -> Result<ComposedLayout, TensorError>,
+}
+
+impl Swizzled {
+    const fn of<S: SharedSwizzle>() -> Self {
+        Self {
+            block: |row| S::of_row(row).1,
+            bytes: |size, rows, cols| match size {
+                1 => in_bytes::<u8, S>(rows, cols),
+                2 => in_bytes::<u16, S>(rows, cols),
+                4 => in_bytes::<u32, S>(rows, cols),
+                _ => in_bytes::<u64, S>(rows, cols),
+            },
+        }
+    }
+}
+
+/// Returns the layout in bytes of a shared tile.
+fn in_bytes<T: TensorElement, S: SharedSwizzle>(rows: u32, cols: u32) -> Result<ComposedLayout, TensorError> {
+    shared_layout::<T, S>(rows, cols)?.bytes::<T>()
+}
+
+/// The swizzles of shared tiles.
+const SWIZZLES: [(&str, Swizzled); 6] = [
+    ("Auto", Swizzled::of::<Auto>()),
+    ("Swizzle128", Swizzled::of::<Swizzle128>()),
+    ("Swizzle64", Swizzled::of::<Swizzle64>()),
+    ("Swizzle32", Swizzled::of::<Swizzle32>()),
+    ("Padded", Swizzled::of::<Padded>()),
+    ("Plain", Swizzled::of::<Plain>()),
+];

@@ -1,0 +1,259 @@
+//! Copies between shared memory and fragments without bank conflicts.
+//!
+//! If all lanes of a warp access their values in the same order, lanes whose values differ by a multiple of 128 bytes use the same
+//! banks. If the lanes with a certain bit in their number access every two values a certain distance apart in the opposite order,
+//! they use the banks of the other value at that time. `selp` then returns both values to their registers, which takes less time
+//! than a second pass over the banks.
+
+use arrayvec::ArrayVec;
+
+use super::{
+    copy::{How, transfer},
+    element::TensorElement,
+    fragment::Fragment,
+    matrix_moves::Direction,
+    memory::Tensor,
+    moves::{Place, Widths, plan},
+    sides::Side,
+};
+use crate::{
+    layout::{Layout, Swizzle},
+    ptx::{ReadWrite, RegId, Scalar, Shared, Val},
+};
+
+/// Pairs of values that the lanes with one bit in their number access in the opposite order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Exchange {
+    /// The bit of the lane number.
+    lane_bit: u32,
+    /// The distance between the values of a pair, a power of two: value `v` without this bit and `v + distance`.
+    distance: usize,
+}
+
+/// The accesses of a warp to its part of a view.
+struct Accesses {
+    /// The offset of each lane's first value in elements.
+    lanes: [i64; LANES],
+    /// The values relative to it.
+    places: Vec<Place>,
+    widths: Widths,
+    swizzle: Swizzle,
+}
+
+const LANES: usize = 32;
+const BANKS: usize = 32;
+const BANK_BYTES: i64 = 4;
+/// Instructions that are issued in the time of one pass over the banks.
+const ISSUED_PER_PASS: u32 = 4;
+
+/// Copies a lane's part of shared memory from or to a fragment in the order with the fewest bank conflicts, if that is not the order
+/// of the elements; otherwise, returns `false`.
+#[track_caller]
+pub(super) fn move_exchanged<'k, T: TensorElement>(
+    direction: Direction,
+    memory: &Tensor<'k, Shared, T, ReadWrite>,
+    fragment: &Fragment<'k, T>,
+) -> bool {
+    let Some(accesses) = Accesses::of(memory) else { return false };
+    let (Some(registers), Some(exchange)) = (fragment.whole_registers(), accesses.best_exchange()) else {
+        return false;
+    };
+    if memory.size() != fragment.size() {
+        return false;
+    }
+    let Some((halves, swapped)) = halves(memory, exchange) else { return false };
+    let k = memory.kernel();
+    let low = (0..registers.len()).filter(|value| value & exchange.distance == 0);
+    let pairs: Vec<[RegId; 2]> =
+        low.map(|low| [registers[low], registers[low + exchange.distance]]).collect();
+    // What the lane accesses first and second, of each pair.
+    let passing: Vec<[RegId; 2]> =
+        pairs.iter().map(|_| [(); 2].map(|()| k.fresh_changing(T::Word::CLASS))).collect();
+    let exchanged = |to: &[[RegId; 2]], from: &[[RegId; 2]]| {
+        for (to, &[low, high]) in to.iter().zip(from) {
+            k.select_register(to[0], high, low, swapped);
+            k.select_register(to[1], low, high, swapped);
+        }
+    };
+    if direction == Direction::Store {
+        exchanged(&passing, &pairs);
+    }
+    for (which, half) in halves.into_iter().enumerate() {
+        let values = Layout::new(pairs.len() as i64, 1).expect("a fragment has few registers");
+        let data = Fragment::over(k, passing.iter().map(|pair| pair[which]), values);
+        let (memory, data) = (Side::Shared(half), Side::Registers(data));
+        let (to, from) = match direction {
+            Direction::Load => (data, memory),
+            Direction::Store => (memory, data),
+        };
+        transfer(to, from, None, &How::best(k));
+    }
+    if direction == Direction::Load {
+        exchanged(&pairs, &passing);
+    }
+    true
+}
+
+/// A lane's part of shared memory.
+type Part<'k, T> = Tensor<'k, Shared, T, ReadWrite>;
+
+/// Returns the values of a lane's part that it accesses first and second, and whether those are the upper and the lower ones.
+#[track_caller]
+fn halves<'k, T: TensorElement>(
+    memory: &Part<'k, T>,
+    exchange: Exchange,
+) -> Option<([Part<'k, T>; 2], Val<'k, bool>)> {
+    let (distance, count) = (exchange.distance as i64, memory.size());
+    let low = Layout::new((distance, count / (2 * distance)), (1, 2 * distance)).ok()?;
+    let low = memory.layout.compose(&low).ok()?;
+    let pair = memory.layout.compose(&Layout::new(2, distance).ok()?).ok()?;
+    let lane = memory.lanes.as_ref()?.lane;
+    let bit = (lane >> exchange.lane_bit) & 1;
+    let view = memory.resolved();
+    let halves = [bit, bit ^ 1].map(|which| {
+        let mut half = view.with_layout(low.clone());
+        half.add_coordinate(&pair, which);
+        half
+    });
+    Some((halves, bit.ne(0)))
+}
+
+impl Accesses {
+    /// Returns the accesses to a lane's part whose elements fill registers.
+    fn of<T: TensorElement>(memory: &Part<'_, T>) -> Option<Self> {
+        let layout = &memory.lanes.as_deref()?.layout;
+        if T::PER_WORD != 1 || layout.size() != LANES as i64 {
+            return None;
+        }
+        let start = memory.start_alignment();
+        let place =
+            |offset| Place::Memory { offset, align: memory.alignment_from(start, &offset), together: 16 };
+        Some(Self {
+            lanes: std::array::from_fn(|lane| layout.index(lane as i64).component(0)),
+            places: memory.offsets(memory.size()).into_iter().map(place).collect(),
+            widths: Widths { element: T::SIZE, per_word: 1, widest: 16, partial: false },
+            swizzle: memory.swizzle,
+        })
+    }
+
+    /// Returns the exchange that takes less time than accesses in the same order and any other exchange.
+    fn best_exchange(&self) -> Option<Exchange> {
+        let plain = self.accesses(&self.places);
+        let passes = self.passes(&plain, |_| 0);
+        if passes == plain.ideal() {
+            return None;
+        }
+        let (mut best, mut least) = (None, plain.time(passes));
+        let selects = self.places.len() as u32 * self.widths.element / 4;
+        let distances = (0..self.places.len().ilog2()).map(|bit| 1 << bit);
+        for (distance, elements) in distances.filter_map(|distance| Some((distance, self.apart(distance)?))) {
+            let half = self.accesses(&self.lower_values(distance, elements));
+            for lane_bit in 0..LANES.ilog2() {
+                let passes = |first: usize| {
+                    self.passes(&half, |lane| ((lane >> lane_bit & 1) ^ first) as i64 * elements)
+                };
+                let time = half.time(passes(0)) + half.time(passes(1)) + selects;
+                if time < least {
+                    (best, least) = (Some(Exchange { lane_bit, distance }), time);
+                }
+            }
+        }
+        best
+    }
+
+    /// Returns the distance in elements between every two values `distance` apart, if it is the same for all and not 0.
+    fn apart(&self, distance: usize) -> Option<i64> {
+        if !self.places.len().is_multiple_of(2 * distance) {
+            return None;
+        }
+        let mut pairs = (0..self.places.len()).filter(|value| value & distance == 0);
+        let between = |low: usize| self.elements(low + distance) - self.elements(low);
+        let first = between(0);
+        (first != 0 && pairs.all(|low| between(low) == first)).then_some(first)
+    }
+
+    fn elements(&self, value: usize) -> i64 {
+        match &self.places[value] {
+            Place::Memory { offset, .. } => offset.elements,
+            Place::Register { .. } => 0,
+        }
+    }
+
+    /// Returns the lower values of all pairs. Their addresses are known to be aligned only as far as an exchange maintains it.
+    fn lower_values(&self, distance: usize, elements: i64) -> Vec<Place> {
+        let align = 1u32 << (elements * i64::from(self.widths.element)).trailing_zeros().min(4);
+        let low = (0..self.places.len()).filter(|value| value & distance == 0);
+        let place = |value: usize| match self.places[value] {
+            Place::Memory { offset, align: own, together } => {
+                Place::Memory { offset, align: own.min(align), together }
+            }
+            register @ Place::Register { .. } => register,
+        };
+        low.map(place).collect()
+    }
+
+    /// Returns the accesses of a lane to `places`.
+    fn accesses(&self, places: &[Place]) -> Series {
+        let registers: Vec<Place> = (0..places.len()).map(|word| Place::Register { word, slot: 0 }).collect();
+        let accesses = plan(&registers, places, self.widths);
+        let first = &accesses[0].elements;
+        let start = match &places[first[0] as usize] {
+            Place::Memory { offset, .. } => offset.elements,
+            Place::Register { .. } => 0,
+        };
+        Series {
+            count: accesses.len() as u32,
+            start,
+            bytes: first.len() as i64 * i64::from(self.widths.element),
+        }
+    }
+
+    /// Returns the passes over the banks of one access, to which each lane adds its own number of elements.
+    fn passes(&self, series: &Series, of_lane: impl Fn(usize) -> i64) -> u32 {
+        let size = i64::from(self.widths.element);
+        let address =
+            |lane: usize| self.swizzle.apply((series.start + self.lanes[lane] + of_lane(lane)) * size);
+        let lanes: [i64; LANES] = std::array::from_fn(address);
+        lanes.chunks(series.lanes_together()).map(|lanes| passes(lanes, series.bytes)).sum()
+    }
+}
+
+/// Accesses of a lane. Because the layout is affine, all of them have the width and the conflicts of the first one.
+struct Series {
+    count: u32,
+    /// The first element of the first access.
+    start: i64,
+    /// The width of an access.
+    bytes: i64,
+}
+
+impl Series {
+    /// Returns the number of lanes that are served together: half of them for accesses of 8 bytes, a quarter for 16 bytes.
+    fn lanes_together(&self) -> usize {
+        LANES * BANK_BYTES as usize / self.bytes.max(BANK_BYTES) as usize
+    }
+
+    /// Returns the passes of one access without bank conflicts.
+    fn ideal(&self) -> u32 {
+        (LANES / self.lanes_together()) as u32
+    }
+
+    /// Returns an estimate of the time of all accesses if each takes `passes`, in instructions that a multiprocessor could issue.
+    fn time(&self, passes: u32) -> u32 {
+        self.count * (1 + ISSUED_PER_PASS * passes)
+    }
+}
+
+/// Returns the number of passes over the banks in which accesses to `addresses` are served: in each, a bank delivers one word.
+fn passes(addresses: &[i64], bytes: i64) -> u32 {
+    let mut words: [ArrayVec<i64, LANES>; BANKS] = std::array::from_fn(|_| ArrayVec::new());
+    for address in addresses {
+        for word in address / BANK_BYTES..(address + bytes) / BANK_BYTES {
+            let bank = &mut words[word as usize % BANKS];
+            if !bank.contains(&word) {
+                bank.push(word);
+            }
+        }
+    }
+    words.iter().map(|bank| bank.len() as u32).max().unwrap_or(0)
+}

@@ -1,0 +1,11 @@
+//! A tile is multiplied by a number of another type.
+
+use warpwright::prelude::*;
+
+fn main() {
+    let _ = Kernel::<()>::build("f", Target::SM_90, |k, ()| {
+        k.block([64]);
+        let t = k.zeros::<Rt<f32, 1, 1>>();
+        let _ = t * 2;
+    });
+}

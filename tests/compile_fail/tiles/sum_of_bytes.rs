@@ -1,0 +1,11 @@
+//! Bytes are not reduced.
+
+use warpwright::prelude::*;
+
+fn main() {
+    let _ = Kernel::<()>::build("f", Target::SM_90, |k, ()| {
+        k.block([64]);
+        let t = k.zeros::<Rt<u8, 1, 1>>();
+        let _ = t.row_sum();
+    });
+}

@@ -1,0 +1,11 @@
+//! Tiles of different widths are added.
+
+use warpwright::prelude::*;
+
+fn main() {
+    let _ = Kernel::<()>::build("f", Target::SM_90, |k, ()| {
+        k.block([64]);
+        let (a, b) = (k.zeros::<Rt<f32, 1, 2>>(), k.zeros::<Rt<f32, 1, 3>>());
+        let _ = a + &b;
+    });
+}

@@ -1,0 +1,12 @@
+//! A tile computed in place is used again.
+
+use warpwright::prelude::*;
+
+fn main() {
+    let _ = Kernel::<()>::build("f", Target::SM_90, |k, ()| {
+        k.block([64]);
+        let t = k.zeros::<Rt<f32, 1, 1>>();
+        let (a, b) = (t * 2.0, t * 3.0);
+        let _ = (a, b);
+    });
+}
