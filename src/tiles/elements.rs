@@ -114,7 +114,8 @@ macro_rules! predicates {
                 T::Reg: Numeric,
             {
                 let k = self.kernel();
-                k.located(Location::caller(), || self.any(|x| x.ne(x)))
+                // Only NaN is not equal to itself; `ne` is false for it.
+                k.located(Location::caller(), || !self.all(|x| x.eq(x)))
             }
 
             /// Combines the results of `f` for all elements of this lane.

@@ -153,7 +153,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     }
 }
 
-/// Replaces every word of a vector by the result of `f`: each thread of the block takes every so many words.
+/// Replaces every word of a vector by the result of `f`: word `i` is that of thread `i` modulo the number of threads.
 #[track_caller]
 fn map_words<'k, T: TensorElement>(
     vector: &Tensor<'k, Shared, T, ReadWrite>,

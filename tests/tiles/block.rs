@@ -79,10 +79,62 @@ where
 #[test]
 fn maps_of_shared_tiles() {
     in_place::<bf16, Auto, Plain>(1);
+    in_place::<bf16, Auto, Plain>(12);
     in_place::<bf16, Padded, Auto>(2);
     in_place::<f16, Swizzle32, Padded>(4);
     in_place::<f32, Auto, Auto>(3);
     in_place::<f32, Padded, Swizzle32>(8);
+}
+
+/// A tile of 192 rows, divided among the warps of every scope of a block of 12 warps, and reduced over the scope.
+#[test]
+fn every_scope() {
+    let kernel = Kernel::<(In<bf16>, Out<f32>)>::build("scopes(x, y)", Target::SM_80, |k, (x, y)| {
+        let block = k.block([384]);
+        k.grid([2]);
+        let x = k.global(x, row_major(384, 16)).tile(k.ctaid_x(), 0);
+        let tile = k.shared_tile::<St<bf16, 12, 1>>().fill(x).wait();
+        let (warp, pair, group) = (k.warp(), k.warps::<2>(), k.warp_group());
+        let by_warp: Rt<f32, 12, 1> = tile.tile_of(warp).load_as();
+        let by_pair: Rt<f32, 6, 1> = tile.tile_of(pair).load_as();
+        let by_group: Rt<f32, 3, 1, Col> = tile.tile_of(group).load_as();
+        let by_block: Rt<f32, 1, 1> = tile.tile_of(block).load_as();
+        let results = [
+            by_warp.sum_over(warp),
+            by_pair.sum_over(pair),
+            by_group.sum_over(group),
+            by_block.sum_over(block),
+            by_warp.maximum_over(warp),
+            by_pair.minimum_over(pair),
+            by_group.maximum_over(group),
+            by_block.row_max().sum_over(block),
+        ];
+        let y = k.slice(y, 2 * 384 * 8);
+        let first = (k.ctaid_x() * 384 + k.tid_x()) * 8;
+        (0u32..).zip(results).for_each(|(i, result)| y.at(first + i).store(result));
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let number = |launch: usize, row: usize, col: usize| ((row * 5 + col * 3 + launch) % 13) as f32;
+    let found = everywhere(|device| {
+        let mut y = device.upload(&[f32::NAN; 2 * 384 * 8]).unwrap();
+        [0, 1].map(|launch| {
+            let x: Vec<_> = (0..384 * 16).map(|i| bf16::from_f32(number(launch, i / 16, i % 16))).collect();
+            device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
+            device.download(&y).unwrap()
+        })
+    });
+    for (launch, found) in found.into_iter().enumerate() {
+        let expected = (0..2).flat_map(|block| {
+            let row = |row: usize| (0..16).map(move |col| number(launch, 192 * block + row, col));
+            let all = || (0..192).flat_map(row);
+            let (sum, max): (f32, _) = (all().sum(), all().fold(0.0, f32::max));
+            let row_max: f32 = (0..192).map(|at| row(at).fold(0.0, f32::max)).sum();
+            let results = [sum, sum, sum, sum, max, all().fold(99.0, f32::min), max, row_max];
+            results.into_iter().cycle().take(384 * 8)
+        });
+        assert_eq!(found, expected.collect::<Vec<_>>(), "launch {launch}");
+    }
 }
 
 #[test]

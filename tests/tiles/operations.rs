@@ -1,5 +1,6 @@
 //! Every operation on register tiles against a reference on the host: types × shapes × layouts, with whole numbers that make every
-//! result exact. Two blocks work on different tiles, and the output is poisoned with NaN.
+//! result exact. Two blocks work on different tiles, and the output is poisoned with NaN. A second launch has the same numbers with
+//! NaN and infinities among them.
 
 use std::marker::PhantomData;
 
@@ -49,6 +50,18 @@ fn numbers(block: usize, rows: usize, cols: usize) -> Matrix {
     Matrix::from_fn(rows, cols, |row, col| ((row * 7 + col * 3 + row * col + 5 * block) % 11) as f64 - 4.0)
 }
 
+/// The same numbers, a few of which are not finite: in the first lane, at the edges, and in the last lane.
+fn special(mut tile: Matrix) -> Matrix {
+    let last = tile.elements.len() - 1;
+    let middle = last / 2;
+    for (at, special) in
+        [(1, f64::NAN), (middle, f64::INFINITY), (middle + 3, f64::NEG_INFINITY), (last, f64::INFINITY)]
+    {
+        tile.elements[at] = special;
+    }
+    tile
+}
+
 /// An operation on a tile; the result in f32.
 type Operation<'a, T, L, const H: usize, const W: usize> =
     dyn for<'k> Fn(Builder<'k>, Rt<'k, T, H, W, L>) -> Rt<'k, f32, H, W, L> + 'a;
@@ -57,9 +70,9 @@ type Operation<'a, T, L, const H: usize, const W: usize> =
 struct Operations<T, L, const H: usize, const W: usize> {
     module: Module,
     count: usize,
-    inputs: Vec<T>,
-    tiles: [Matrix; 2],
-    layout: PhantomData<L>,
+    /// Those of both blocks, in the first and in the second launch.
+    tiles: [[Matrix; 2]; 2],
+    types: PhantomData<(T, L)>,
 }
 
 impl<T, L, const H: usize, const W: usize> Operations<T, L, H, W>
@@ -69,14 +82,36 @@ where
 {
     fn new() -> Self {
         let tiles = [0, 1].map(|block| numbers(block, 16 * H, 16 * W));
-        let inputs = tiles.iter().flat_map(|tile| &tile.elements).map(|&x| T::from_f64(x)).collect();
-        Self { module: Module::new(TARGET), count: 0, inputs, tiles, layout: PhantomData }
+        let tiles = [tiles.clone(), tiles.map(special)];
+        Self { module: Module::new(TARGET), count: 0, tiles, types: PhantomData }
     }
 
-    /// Runs an operation on the tiles of two blocks, and compares the results with those of `reference` exactly.
+    /// Runs an operation on the tiles of two blocks in two launches, and compares the results with those of `reference` exactly.
     #[track_caller]
     fn check(
         &mut self,
+        name: &str,
+        operation: &Operation<'_, T, L, H, W>,
+        reference: &dyn Fn(&Matrix) -> Matrix,
+    ) {
+        self.check_launches(2, name, operation, reference);
+    }
+
+    /// Checks an operation whose result is not defined for NaN.
+    #[track_caller]
+    fn check_finite(
+        &mut self,
+        name: &str,
+        operation: &Operation<'_, T, L, H, W>,
+        reference: &dyn Fn(&Matrix) -> Matrix,
+    ) {
+        self.check_launches(1, name, operation, reference);
+    }
+
+    #[track_caller]
+    fn check_launches(
+        &mut self,
+        launches: usize,
         name: &str,
         operation: &Operation<'_, T, L, H, W>,
         reference: &dyn Fn(&Matrix) -> Matrix,
@@ -93,22 +128,27 @@ where
         })
         .unwrap_or_else(|error| panic!("{name} {H}×{W}: {error}"));
         self.module.add(&kernel).expect("kernels of one target, with different names");
-        let poisoned = vec![f32::NAN; self.inputs.len()];
+        let launches = &self.tiles[..launches];
         let found = everywhere(|device| {
-            let x = device.upload(&self.inputs).unwrap();
-            let mut y = device.upload(&poisoned).unwrap();
-            device.launch(&kernel, (&x, &mut y)).unwrap();
-            let bits: Vec<u32> = device.download(&y).unwrap().into_iter().map(f32::to_bits).collect();
-            bits
+            // A number that no operation returns, because NaN is a result.
+            let mut y = device.upload(&vec![-12_345.0_f32; 512 * H * W]).unwrap();
+            let mut found: Vec<u32> = Vec::new();
+            for tiles in launches {
+                let elements = tiles.iter().flat_map(|tile| &tile.elements);
+                let x = device.upload(&elements.map(|&x| T::from_f64(x)).collect::<Vec<_>>()).unwrap();
+                device.launch(&kernel, (&x, &mut y)).unwrap();
+                found.extend(device.download(&y).unwrap().into_iter().map(f32::to_bits));
+            }
+            found
         });
-        let expected = self.tiles.iter().flat_map(|tile| reference(tile).elements);
+        let expected = launches.iter().flatten().flat_map(|tile| reference(tile).elements);
         for (at, (found, expected)) in found.into_iter().map(f32::from_bits).zip(expected).enumerate() {
             let same = f64::from(found) == expected || found.is_nan() && expected.is_nan();
             let (row, col) = (at / cols as usize, at % cols as usize);
             let kind = std::any::type_name::<T>();
             assert!(
                 same,
-                "{name} of {kind} {H}×{W} {:?}: row {row} of both tiles, column {col}: found {found}, expected {expected}",
+                "{name} of {kind} {H}×{W} {:?}: row {row} of all tiles, column {col}: found {found}, expected {expected}",
                 L::LAYOUT
             );
         }
@@ -148,6 +188,149 @@ fn single<'k, T: Convert<f32>, const H: usize, const W: usize, L: RegisterLayout
     tile: Rt<'k, T, H, W, L>,
 ) -> Rt<'k, f32, H, W, L> {
     tile.convert()
+}
+
+/// One operation of each kind on one type, shape and layout.
+fn each_kind<T, L, const H: usize, const W: usize>()
+where
+    T: Coded + warpwright::tiles::Accumulate<Sum = f32>,
+    L: RegisterLayout,
+    L::PerRow: Broadcast<L, H, W, H>,
+    L::PerCol: Broadcast<L, H, W, W>,
+    f32: Convert<T>,
+{
+    let mut operations = Operations::<T, L, H, W>::new();
+    fn zeros<const H: usize, const W: usize, L: RegisterLayout>(k: Builder<'_>) -> Rt<'_, f32, H, W, L> {
+        k.zeros()
+    }
+    operations.check("row_sum", &|k, t| zeros(k) + &t.row_sum(), &|x| rows_reduced(x, SUM));
+    operations.check("row_max", &|k, t| zeros(k) + &t.row_max(), &|x| rows_reduced(x, MAX));
+    operations.check("col_sum", &|k, t| zeros(k) + &t.col_sum(), &|x| cols_reduced(x, SUM));
+    operations.check("col_min", &|k, t| zeros(k) + &t.col_min(), &|x| cols_reduced(x, MIN));
+    operations.check("maximum", &|k, t| zeros(k) + t.maximum(), &|x| {
+        x.map(|_, _, _| MAX(&mut x.elements.iter().copied()))
+    });
+    operations.check_finite(
+        "row_argmin",
+        &|k, t| zeros(k) + &t.row_argmin().1.map_to::<f32>(|x| x.cast()),
+        &|x| x.map(|row, _, _| argmax(x.row(row).map(|x| -x))),
+    );
+    operations.check_finite(
+        "col_argmax",
+        &|k, t| zeros(k) + &t.col_argmax().1.map_to::<f32>(|x| x.cast()),
+        &|x| x.map(|_, col, _| argmax(x.col(col))),
+    );
+    operations
+        .check("row_scan", &|_, t| t.row_scan(), &|x| x.map(|row, col, _| x.row(row).take(col + 1).sum()));
+    operations
+        .check("col_scan", &|_, t| t.col_scan(), &|x| x.map(|row, col, _| x.col(col).take(row + 1).sum()));
+    let two = T::from_f64(2.0);
+    operations.check(
+        "tile * tile",
+        &|_, t| {
+            single({
+                let u = &t + two;
+                &u * &t
+            })
+        },
+        &|x| x.map(|_, _, x| (x + 2.0) * x),
+    );
+    operations.check(
+        "tile -= vector per row",
+        &|_, t| {
+            let v = t.row_max();
+            let mut t = t.convert::<f32>();
+            t -= &v;
+            t
+        },
+        &|x| x.map(|row, _, element| element - MAX(&mut x.row(row))),
+    );
+    operations.check(
+        "tile + vector per column",
+        &|_, t| {
+            let v = t.col_max();
+            t.convert::<f32>() + &v
+        },
+        &|x| x.map(|_, col, element| element + MAX(&mut x.col(col))),
+    );
+    operations.check(
+        "packed tile - vector per row",
+        &|_, t| {
+            single({
+                let v = t.row_max().convert::<T>();
+                t - &v
+            })
+        },
+        &|x| x.map(|row, _, element| element - MAX(&mut x.row(row))),
+    );
+    operations.check(
+        "packed tile * vector per column",
+        &|_, t| {
+            single({
+                let v = t.col_max().convert::<T>();
+                t * &v
+            })
+        },
+        &|x| x.map(|_, col, element| element * MAX(&mut x.col(col))),
+    );
+    // A norm: the squares of a vector of sums, and a polynomial of it.
+    operations.check(
+        "sum of the squares of a vector",
+        &|k, t| {
+            let v = t.row_sum();
+            let squares = &v * &v;
+            zeros(k) + squares.sum()
+        },
+        &|x| x.map(|_, _, _| (0..x.rows).map(|row| SUM(&mut x.row(row)).powi(2)).sum()),
+    );
+    operations.check(
+        "polynomial of a vector",
+        &|k, t| zeros(k) + &t.col_max().map(|x| x * x + x * 3.0 - 1.0),
+        &|x| {
+            x.map(|_, col, _| {
+                let max = MAX(&mut x.col(col));
+                max * max + max * 3.0 - 1.0
+            })
+        },
+    );
+    operations.check("max", &|_, t| single(t.max(T::from_f64(1.0))), &|x| x.map(|_, _, x| x.max(1.0)));
+    operations.check(
+        "map_indexed",
+        &|_, t| t.convert::<f32>().map_indexed(|_, (row, col), x| x + (row * 128 + col).cast::<f32>()),
+        &|x| x.map(|row, col, x| x + (row * 128 + col) as f64),
+    );
+    operations.check("tril", &|_, t| single(t.tril(3, T::from_f64(9.0))), &|x| {
+        x.map(|row, col, x| if col <= row + 3 { x } else { 9.0 })
+    });
+    operations.check(
+        "right_fill",
+        &|k, t| single(t.right_fill(k.var(11u32).get(), T::from_f64(9.0))),
+        &|x| x.map(|_, col, x| if col >= 11 { 9.0 } else { x }),
+    );
+    operations.check("lower_fill", &|_, t| single(t.lower_fill(7, T::from_f64(9.0))), &|x| {
+        x.map(|row, _, x| if row >= 7 { 9.0 } else { x })
+    });
+    operations.check("has_nan", &|k, t| zeros(k) + t.has_nan().select(1.0f32, 0.0f32), &|x| {
+        let yes = f64::from(u8::from(x.elements.iter().any(|x| x.is_nan())));
+        x.map(|_, _, _| yes)
+    });
+    operations.check(
+        "a part of the tile",
+        &|_, t| {
+            let mut t = t;
+            let corner: Rt<T, 1, 1, L> = t.subtile(H - 1, W - 1);
+            let first = corner.convert::<f32>().maximum();
+            t = t.map(|x| x);
+            single(t) + first
+        },
+        &|x| {
+            let corner =
+                || (16 * H - 16..16 * H).flat_map(|row| (16 * W - 16..16 * W).map(move |col| (row, col)));
+            let first = MAX(&mut corner().map(|(row, col)| x.at(row, col)));
+            x.map(|_, _, x| x + first)
+        },
+    );
+    operations.assemble();
 }
 
 /// All operations on one type, shape and layout.
@@ -208,7 +391,7 @@ where
         &|x| x.map(|row, _, _| SUM(&mut x.row(row)) + 100.0 * row as f64),
     );
     // Extremes and their positions.
-    operations.check(
+    operations.check_finite(
         "row_argmax",
         &|k, t| {
             let (best, at) = t.row_argmax();
@@ -218,7 +401,7 @@ where
         },
         &|x| x.map(|row, _, _| MAX(&mut x.row(row)) + 16.0 * argmax(x.row(row))),
     );
-    operations.check(
+    operations.check_finite(
         "col_argmin",
         &|k, t| {
             let (best, at) = t.col_argmin();
@@ -317,7 +500,7 @@ where
         "any" any(|x| x.gt(T::from_f64(5.0))), |x: &Matrix| x.elements.iter().any(|&x| x > 5.0);
         "all" all(|x| x.ge(T::from_f64(-4.0))), |x: &Matrix| x.elements.iter().all(|&x| x >= -4.0);
         "not all" all(|x| x.ge(T::from_f64(-3.0))), |x: &Matrix| x.elements.iter().all(|&x| x >= -3.0);
-        "has_nan" has_nan(), |_: &Matrix| false;
+        "has_nan" has_nan(), |x: &Matrix| x.elements.iter().any(|x| x.is_nan());
     }
     operations.assemble();
 }
@@ -329,6 +512,30 @@ macro_rules! cases {
             all::<$t, $layout, $h, $w>();
         }
     )*};
+}
+
+macro_rules! kinds {
+    ($($name:ident $t:ty, $layout:ty, $h:literal by $w:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            each_kind::<$t, $layout, $h, $w>();
+        }
+    )*};
+}
+
+kinds! {
+    f32_row_1_1  f32,  Row, 1 by 1;
+    f32_row_4_4  f32,  Row, 4 by 4;
+    f32_row_1_8  f32,  Row, 1 by 8;
+    f32_col_4_4  f32,  Col, 4 by 4;
+    f32_col_2_1  f32,  Col, 2 by 1;
+    bf16_row_4_4 bf16, Row, 4 by 4;
+    bf16_row_8_1 bf16, Row, 8 by 1;
+    bf16_col_1_1 bf16, Col, 1 by 1;
+    bf16_col_4_3 bf16, Col, 4 by 3;
+    f16_row_3_2  f16,  Row, 3 by 2;
+    f16_row_1_16 f16,  Row, 1 by 16;
+    f16_col_4_4  f16,  Col, 4 by 4;
 }
 
 cases! {

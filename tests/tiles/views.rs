@@ -9,7 +9,7 @@ use crate::devices::everywhere;
 /// What is stored past the edges: nothing.
 const CANARY: f32 = -1.0;
 
-/// Copies a matrix of a view, tile by tile of 16×32, from a tensor of `elements` to another with the same layout; two blocks, of
+/// Copies a matrix of a view, tile by tile of 16×32, through registers or shared memory, from a tensor of `elements` to another with the same layout; two blocks, of
 /// which each takes every other row of tiles.
 fn copied<const R: usize>(
     elements: u32,
@@ -26,7 +26,12 @@ fn copied<const R: usize>(
         for row in 0..3 {
             for col in 0..3 {
                 let row = k.ctaid_x() + 2 * row;
-                y.tile(row, col).store(&Rt::<f32, 1, 2>::load(x.tile(row, col)));
+                if col == 1 {
+                    let tile = k.shared_tile::<St<f32, 1, 2>>().fill(x.tile(row, col)).wait();
+                    y.tile(row, col).store_shared(&tile);
+                } else {
+                    y.tile(row, col).store(&Rt::<f32, 1, 2>::load(x.tile(row, col)));
+                }
             }
         }
     })

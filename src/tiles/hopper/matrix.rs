@@ -26,7 +26,7 @@ impl Blocks {
     pub(super) fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>()
     -> Result<Self, String> {
         let (rows, row) = (St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS * T::SIZE);
-        if S::PADDING > 0 {
+        if S::PADDED {
             return Err("expected a tile without padding between its rows, found `Padded`".into());
         }
         let (swizzle, row_bytes) = S::of_row(row);
