@@ -6,7 +6,10 @@
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the
 //! grid, the minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers
-//! what a launch from Rust checks: alignment, divisibility, buffer lengths, overlap of buffers, and the grid.
+//! what a launch from Rust checks: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps, and the grid.
+//!
+//! The launch of a kernel with tensor maps of its buffers creates the maps and passes them. Such kernels, and those whose grid depends on
+//! the number of multiprocessors, take a `warpwright_extended_driver` with the further functions that this requires.
 #![forbid(unsafe_code)]
 
 mod c_name;
@@ -14,6 +17,7 @@ mod file;
 mod header;
 mod manifest;
 mod source;
+mod tensor_map;
 
 use std::{
     io,
@@ -24,7 +28,7 @@ use thiserror::Error;
 
 pub use manifest::{
     AssumptionManifest, FileNames, Generator, KernelManifest, Manifest, ModeManifest, ParameterManifest,
-    SharedBytes, ViewManifest,
+    SharedBytes, TensorMapManifest, ViewManifest,
 };
 
 use crate::ptx::{Entry, Kernel, Module};

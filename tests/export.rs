@@ -12,4 +12,6 @@ mod export {
     mod header;
     mod kernels;
     mod manifest;
+    mod mapped_kernels;
+    mod tensor_maps;
 }

@@ -4,7 +4,9 @@
 
 mod buffers;
 mod expression;
+mod extended;
 mod kernel;
+mod tensors;
 
 use std::fmt::Write;
 
@@ -72,6 +74,12 @@ pub(super) fn header(manifest: &Manifest, entries: &[&Entry]) -> String {
     );
     if let Some(target) = entries.first().map(|entry| entry.target) {
         runs_on(&mut out, name, target);
+    }
+    if entries.iter().any(|entry| expression::has_min(entry)) {
+        let _ = writeln!(out, "{}", expression::MIN_HELPER);
+    }
+    if entries.iter().any(|entry| extended::is_required(entry)) {
+        let _ = writeln!(out, "{}", extended::DRIVER);
     }
     for entry in entries {
         kernel::kernel(&mut out, entry);

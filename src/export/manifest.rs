@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ptx::{Entry, ExtentMode, ParamKind, RegClass};
+use super::tensor_map::{L2_PROMOTION, OOB_FILL, data_type, swizzle};
+use crate::ptx::{BufferMap, Dim, Entry, ExtentMode, ParamKind, RegClass};
 
 /// The contents of `NAME.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,9 @@ pub struct KernelManifest {
     pub description: String,
     /// The parameters in order.
     pub parameters: Vec<ParameterManifest>,
+    /// The tensor maps that every launch creates and passes after the parameters, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tensor_maps: Vec<TensorMapManifest>,
     /// Assumptions about arguments that every launch checks.
     pub assumptions: Vec<AssumptionManifest>,
     /// Threads per block in x, y and z, if fixed.
@@ -69,7 +73,9 @@ pub struct KernelManifest {
     pub max_registers: Option<u32>,
     /// Blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
-    /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule.
+    /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule. Divisions round down;
+    /// `min(a, b)` is the smaller number, and `multiprocessors` the number of multiprocessors of the device
+    /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
     /// Accesses, views and raw lines that only the kernel's author vouches for; with 0, the kernel cannot leave its buffers.
     pub unsafe_accesses: u32,
@@ -100,6 +106,33 @@ pub struct ParameterManifest {
     /// The views of a buffer with known extents; the buffer must contain all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewManifest>,
+}
+
+/// A tensor map that every launch creates: boxes of a tensor that begins at the address of a buffer, in the terms of
+/// `cuTensorMapEncodeTiled`. Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
+///
+/// If a number of coordinates is 0, the kernel does not use the map, and the launch passes 128 bytes of zeros.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TensorMapManifest {
+    /// The name of the buffer's parameter.
+    pub parameter: String,
+    /// The type of the elements, `CUtensorMapDataType`.
+    pub data_type: String,
+    /// The number of elements along each dimension, as C expressions of the parameters: at most 2³¹.
+    pub dims: Vec<String>,
+    /// The distances between coordinates of dimensions 1 and up, as C expressions of the parameters: multiples of 16. Along a dimension with a
+    /// single coordinate, any multiple of 16 will do.
+    pub strides_bytes: Vec<String>,
+    /// The elements of a box along each dimension.
+    #[serde(rename = "box")]
+    pub box_dims: Vec<u32>,
+    /// The swizzle in shared memory, `CUtensorMapSwizzle`.
+    pub swizzle: String,
+    /// The fetch size of the level-2 cache, `CUtensorMapL2promotion`.
+    pub l2_promotion: String,
+    /// The value of elements out of bounds, `CUtensorMapFloatOOBfill`.
+    pub oob_fill: String,
 }
 
 /// A view of a buffer: its elements are at all sums of one multiple of each stride.
@@ -202,6 +235,7 @@ impl KernelManifest {
                     views: views(entry, i, &names),
                 })
                 .collect(),
+            tensor_maps: entry.maps.iter().map(|map| tensor_map(entry, map, &names)).collect(),
             assumptions: assumptions.collect(),
             block: entry.block,
             max_block: entry.max_block,
@@ -233,6 +267,21 @@ fn views(entry: &Entry, parameter: usize, names: &[String]) -> Vec<ViewManifest>
             modes: view.modes.iter().map(mode).collect(),
         })
         .collect()
+}
+
+fn tensor_map(entry: &Entry, map: &BufferMap, names: &[String]) -> TensorMapManifest {
+    let param = &entry.params[map.parameter];
+    let bytes = |stride: &Dim| (stride.clone() * param.element_bytes).expression(names);
+    TensorMapManifest {
+        parameter: param.name.clone(),
+        data_type: data_type(param).0.to_string(),
+        dims: map.dims.iter().map(|dim| dim.expression(names)).collect(),
+        strides_bytes: map.strides.iter().map(bytes).collect(),
+        box_dims: map.box_dims.clone(),
+        swizzle: swizzle(map.swizzle).0.to_string(),
+        l2_promotion: L2_PROMOTION.0.to_string(),
+        oob_fill: OOB_FILL.0.to_string(),
+    }
 }
 
 const fn kind_name(kind: ParamKind) -> &'static str {

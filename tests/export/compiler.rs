@@ -41,6 +41,26 @@ pub(super) fn compile(name: &str, arguments: &[&str]) -> Option<()> {
     Some(())
 }
 
+/// The language standards that accept every header.
+const LANGUAGES: [(&str, &str, &str); 6] = [
+    ("cc", "-std=c99", "c"),
+    ("cc", "-std=c11", "c"),
+    ("cc", "-std=gnu17", "c"),
+    ("c++", "-std=c++11", "cpp"),
+    ("c++", "-std=c++20", "cpp"),
+    ("c++", "-std=gnu++17", "cpp"),
+];
+
+/// Checks the syntax of a program in all of them.
+pub(super) fn compile_everywhere(dir: &Path, name: &str, source: &str) {
+    for (compiler, standard, suffix) in LANGUAGES {
+        let path = dir.join(format!("{name}.{suffix}"));
+        fs::write(&path, source).expect("written");
+        let include = format!("-I{}", text(dir));
+        compile(compiler, &[standard, "-Wshadow", "-fsyntax-only", &include, text(&path)]);
+    }
+}
+
 /// Runs a program that a test compiled, with `library_path` as `LD_LIBRARY_PATH`.
 pub(super) fn run(program: &Path, arguments: &[&str], library_path: &Path) -> Output {
     Command::new(program)

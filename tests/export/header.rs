@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use warpwright::export::Export;
 
 use super::{
-    compiler::{compile, folder, run, text},
+    compiler::{compile, compile_everywhere, folder, run, text},
     kernels,
 };
 
@@ -31,25 +31,6 @@ fn export_all(dir: &Path) -> Vec<String> {
             std::iter::once(files.header.clone()).chain(files.source.clone())
         })
         .collect()
-}
-
-/// The language standards that accept every header.
-const LANGUAGES: [(&str, &str, &str); 6] = [
-    ("cc", "-std=c99", "c"),
-    ("cc", "-std=c11", "c"),
-    ("cc", "-std=gnu17", "c"),
-    ("c++", "-std=c++11", "cpp"),
-    ("c++", "-std=c++20", "cpp"),
-    ("c++", "-std=gnu++17", "cpp"),
-];
-
-fn compile_everywhere(dir: &Path, name: &str, source: &str) {
-    for (compiler, standard, suffix) in LANGUAGES {
-        let path = dir.join(format!("{name}.{suffix}"));
-        fs::write(&path, source).expect("written");
-        let include = format!("-I{}", text(dir));
-        compile(compiler, &[standard, "-Wshadow", "-fsyntax-only", &include, text(&path)]);
-    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! `UINT64_MAX` stands for a value that does not fit: every helper propagates it, as [`Dim::evaluate`] propagates `None`.
 
-use crate::ptx::{Dim, ParamDecl};
+use crate::ptx::{Dim, Entry, ParamDecl};
 
 /// The helpers that the expressions call.
 pub(super) const HELPERS: &str = "\
@@ -22,10 +22,45 @@ static inline uint64_t warpwright_ceil_div(uint64_t a, uint64_t n) {
 static inline uint64_t warpwright_round_down(uint64_t a, uint64_t n) {
     return a == WARPWRIGHT_OVERFLOW ? a : a - a % n;
 }
-static inline uint64_t warpwright_min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t warpwright_u32(uint64_t a) { return a > 0xffffffffu ? WARPWRIGHT_OVERFLOW : a; }
 static inline uint64_t warpwright_signed(int64_t a) { return a < 0 ? WARPWRIGHT_OVERFLOW : (uint64_t)a; }
 ";
+
+/// The helper of headers with expressions that contain a minimum.
+pub(super) const MIN_HELPER: &str = "\
+#ifndef WARPWRIGHT_MIN
+#define WARPWRIGHT_MIN
+static inline uint64_t warpwright_min(uint64_t a, uint64_t b) {
+    if (a == WARPWRIGHT_OVERFLOW || b == WARPWRIGHT_OVERFLOW) return WARPWRIGHT_OVERFLOW;
+    return a < b ? a : b;
+}
+#endif /* WARPWRIGHT_MIN */
+";
+
+/// Returns whether `test` holds for the expression or a part of it.
+pub(super) fn any(dim: &Dim, test: &impl Fn(&Dim) -> bool) -> bool {
+    test(dim)
+        || match dim {
+            Dim::CeilDiv(a, _) | Dim::RoundDown(a, _) | Dim::U32(a) => any(a, test),
+            Dim::Sum(a, b) | Dim::Product(a, b) | Dim::Min(a, b) => any(a, test) || any(b, test),
+            Dim::Const(_) | Dim::Param(_) | Dim::Multiprocessors | Dim::Unknown => false,
+        }
+}
+
+/// Returns whether the kernel's grid depends on the number of multiprocessors.
+pub(super) fn depends_on_device(entry: &Entry) -> bool {
+    let test = |dim: &Dim| *dim == Dim::Multiprocessors;
+    entry.grid.iter().flatten().any(|dim| any(dim, &test))
+}
+
+/// Returns whether an expression that a launch of the kernel evaluates contains a minimum.
+pub(super) fn has_min(entry: &Entry) -> bool {
+    let modes =
+        entry.extents.iter().flat_map(|view| view.modes.iter().flat_map(|mode| [&mode.size, &mode.stride]));
+    let maps = entry.maps.iter().flat_map(|map| map.dims.iter().chain(&map.strides));
+    let test = |dim: &Dim| matches!(dim, Dim::Min(..));
+    entry.grid.iter().flatten().chain(modes).chain(maps).any(|dim| any(dim, &test))
+}
 
 /// Returns the expression for `dim`, where parameter `i` is `args->fields[i]`.
 pub(super) fn expression(dim: &Dim, params: &[ParamDecl], fields: &[String]) -> String {
@@ -45,7 +80,7 @@ pub(super) fn expression(dim: &Dim, params: &[ParamDecl], fields: &[String]) -> 
         Dim::Sum(a, b) => format!("warpwright_add({}, {})", of(a), of(b)),
         Dim::Product(a, b) => format!("warpwright_mul({}, {})", of(a), of(b)),
         Dim::Min(a, b) => format!("warpwright_min({}, {})", of(a), of(b)),
-        Dim::Multiprocessors => "warpwright_multiprocessors(driver)".to_string(),
+        Dim::Multiprocessors => "multiprocessors".to_string(),
         // A 32-bit parameter always fits.
         Dim::U32(a) => match **a {
             Dim::Param(i) if params.get(i).is_some_and(|param| param.bytes <= 4) => of(a),

@@ -2,7 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{buffers, expression::expression};
+use super::{
+    buffers,
+    expression::{depends_on_device, expression},
+    extended,
+    tensors::{self, MAP_ALIGN, MAP_BYTES},
+};
 use crate::{
     export::c_name,
     ptx::{BUFFER_ALIGN, Entry, ParamDecl, ParamKind},
@@ -22,11 +27,18 @@ struct Kernel<'a> {
     fields: Vec<String>,
     /// The prefix of its macros.
     prefix: String,
+    /// Whether the grid depends on the number of multiprocessors.
+    on_device: bool,
 }
 
 impl<'a> Kernel<'a> {
     fn new(entry: &'a Entry) -> Self {
-        Self { entry, fields: c_name::fields(&entry.param_names()), prefix: entry.name.to_ascii_uppercase() }
+        Self {
+            entry,
+            fields: c_name::fields(&entry.param_names()),
+            prefix: entry.name.to_ascii_uppercase(),
+            on_device: depends_on_device(entry),
+        }
     }
 
     fn write(&self, out: &mut String) {
@@ -34,10 +46,26 @@ impl<'a> Kernel<'a> {
         self.arguments(out);
         buffers::lengths(out, self.entry, &self.fields);
         self.grid(out);
+        tensors::functions(out, self.entry, &self.fields);
         self.check(out);
         self.check_block(out);
         self.prepare(out);
         self.launch(out);
+    }
+
+    /// Returns `text` if the grid depends on the number of multiprocessors.
+    fn multiprocessors<'t>(&self, text: &'t str) -> &'t str {
+        if self.on_device { text } else { "" }
+    }
+
+    /// Returns the type of the driver's functions.
+    fn driver(&self) -> &'static str {
+        if extended::is_required(self.entry) { "warpwright_extended_driver" } else { "warpwright_driver" }
+    }
+
+    /// Returns the path to the functions of every driver.
+    fn basic(&self) -> &'static str {
+        if extended::is_required(self.entry) { "basic." } else { "" }
     }
 
     fn constants(&self, out: &mut String) {
@@ -63,7 +91,11 @@ impl<'a> Kernel<'a> {
             }
         }
         let _ = writeln!(out, "#define {prefix}_STATIC_SHARED_BYTES {}u", entry.static_shared_bytes);
-        let _ = writeln!(out, "#define {prefix}_DYNAMIC_SHARED_BYTES {}u\n", entry.dynamic_shared_bytes);
+        let _ = writeln!(out, "#define {prefix}_DYNAMIC_SHARED_BYTES {}u", entry.dynamic_shared_bytes);
+        if !entry.maps.is_empty() {
+            let _ = writeln!(out, "#define {prefix}_TENSOR_MAPS {}u", entry.maps.len());
+        }
+        out.push('\n');
     }
 
     fn arguments(&self, out: &mut String) {
@@ -95,8 +127,10 @@ impl<'a> Kernel<'a> {
         let rules = grid.each_ref().map(|dim| expression(dim, &self.entry.params, &self.fields));
         let _ = write!(
             out,
-            "/* The number of blocks in x, y and z. */\n\
-             static inline void {name}_grid(const {name}_args *args, uint64_t grid[3]) {{\n"
+            "/* The number of blocks in x, y and z{}. */\n\
+             static inline void {name}_grid(const {name}_args *args, {}uint64_t grid[3]) {{\n",
+            if self.on_device { " on a device with this number of multiprocessors" } else { "" },
+            self.multiprocessors("uint32_t multiprocessors, ")
         );
         if !rules.iter().any(|rule| rule.contains("args->")) {
             out.push_str("    (void)args;\n");
@@ -112,7 +146,8 @@ impl<'a> Kernel<'a> {
         let _ = write!(
             out,
             "/* Describes the first violated requirement of the arguments; NULL if they are valid. */\n\
-             static inline const char *{name}_check(const {name}_args *args) {{\n"
+             static inline const char *{name}_check(const {name}_args *args{}) {{\n",
+            self.multiprocessors(", uint32_t multiprocessors")
         );
         let mut body = String::new();
         for (i, (param, field)) in self.entry.params.iter().zip(&self.fields).enumerate() {
@@ -140,7 +175,8 @@ impl<'a> Kernel<'a> {
         if self.entry.grid.is_some() {
             let _ = write!(
                 body,
-                "    {{\n        uint64_t grid[3];\n        {name}_grid(args, grid);\n        if ({}) return \"grid: expected at most {} blocks\";\n",
+                "    {{\n        uint64_t grid[3];\n        {name}_grid(args, {}grid);\n        if ({}) return \"grid: expected at most {} blocks\";\n",
+                self.multiprocessors("multiprocessors, "),
                 each_axis(|i| format!("grid[{i}] > {}u", MAX_GRID[i]), " || "),
                 each_axis(|i| MAX_GRID[i].to_string(), " x ")
             );
@@ -151,7 +187,18 @@ impl<'a> Kernel<'a> {
                     each_axis(|i| format!("grid[{i}] % {}u != 0", cluster[i]), " || ")
                 );
             }
+            if !self.entry.maps.is_empty() {
+                // A launch of no blocks creates no maps.
+                let nonempty = each_axis(|i| format!("grid[{i}] != 0"), " && ");
+                let _ = writeln!(body, "        if ({nonempty}) return {name}_check_maps(args);");
+            }
             body.push_str("    }\n");
+        } else if !self.entry.maps.is_empty() {
+            let _ = write!(
+                body,
+                "    {{\n        const char *problem = {name}_check_maps(args);\n        \
+                 if (problem != NULL) return problem;\n    }}\n"
+            );
         }
         if body.is_empty() {
             body.push_str("    (void)args;\n");
@@ -181,19 +228,21 @@ impl<'a> Kernel<'a> {
         } else {
             format!(
                 "    /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */\n    \
-                 return driver->func_set_attribute(function, (warpwright_attribute)8, (int){prefix}_DYNAMIC_SHARED_BYTES);\n"
+                 return driver->{}func_set_attribute(function, (warpwright_attribute)8, (int){prefix}_DYNAMIC_SHARED_BYTES);\n",
+                self.basic()
             )
         };
         let _ = write!(
             out,
             "/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */\n\
              static inline warpwright_result {name}_prepare(\n    \
-             const warpwright_driver *driver, struct CUfunc_st *function) {{\n{body}}}\n\n"
+             const {} *driver, struct CUfunc_st *function) {{\n{body}}}\n\n",
+            self.driver()
         );
     }
 
     fn launch(&self, out: &mut String) {
-        let Self { entry: Entry { name, block, max_block, grid, .. }, prefix, fields } = self;
+        let Self { entry: Entry { name, block, max_block, grid, maps, .. }, prefix, fields, .. } = self;
         let mut comment = String::from("/* Launches the kernel asynchronously.");
         let mut shapes = String::new();
         if grid.is_none() {
@@ -211,8 +260,9 @@ impl<'a> Kernel<'a> {
         let _ = write!(
             out,
             "{comment}\nstatic inline warpwright_result {name}_launch(\n    \
-             const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,\n    \
-             {shapes}const {name}_args *args) {{\n"
+             const {} *driver, struct CUfunc_st *function, struct CUstream_st *stream,\n    \
+             {shapes}const {name}_args *args) {{\n",
+            self.driver()
         );
         if fields.is_empty() {
             out.push_str("    void **parameters = NULL;\n");
@@ -223,22 +273,55 @@ impl<'a> Kernel<'a> {
                 ParamKind::TensorMap { .. } => format!("(void *)copy.{field}"),
                 _ => format!("&copy.{field}.address"),
             };
-            let pointers: Vec<String> = self.entry.params.iter().zip(fields).map(pointer).collect();
+            let mut pointers: Vec<String> = self.entry.params.iter().zip(fields).map(pointer).collect();
+            if !maps.is_empty() {
+                // C99 has no alignment specifiers.
+                let _ = write!(
+                    out,
+                    "    unsigned char memory[{MAP_BYTES} * {} + {MAP_ALIGN} - 1];\n    \
+                     unsigned char *maps = memory + ({MAP_ALIGN} - (uintptr_t)memory % {MAP_ALIGN}) % {MAP_ALIGN};\n",
+                    maps.len()
+                );
+                pointers.extend((0..maps.len()).map(|index| format!("maps + {}", index * MAP_BYTES)));
+            }
             let _ = writeln!(out, "    void *parameters[] = {{{}}};", pointers.join(", "));
         }
         if grid.is_some() {
             out.push_str("    uint64_t grid[3];\n");
         }
-        let _ = writeln!(out, "    if ({name}_check(args) != NULL) return (warpwright_result)1;");
+        if self.on_device {
+            out.push_str("    uint32_t multiprocessors;\n");
+        }
+        if extended::is_required(self.entry) {
+            out.push_str("    warpwright_result result;\n");
+        }
+        if self.on_device {
+            out.push_str(
+                "    result = warpwright_multiprocessors(driver, &multiprocessors);\n    \
+                 if (result != (warpwright_result)0) return result;\n",
+            );
+        }
+        let multiprocessors = self.multiprocessors(", multiprocessors");
+        let _ = writeln!(
+            out,
+            "    if ({name}_check(args{multiprocessors}) != NULL) return (warpwright_result)1;"
+        );
         let checks_block = block.is_none() && max_block.is_some();
         if checks_block {
             let _ = writeln!(out, "    if ({name}_check_block(block) != NULL) return (warpwright_result)1;");
         }
         if grid.is_some() {
-            let _ = writeln!(out, "    {name}_grid(args, grid);");
+            let _ = writeln!(out, "    {name}_grid(args{multiprocessors}, grid);");
         }
         let empty = each_axis(|i| format!("grid[{i}] == 0"), " || ");
         let _ = writeln!(out, "    if ({empty}) return (warpwright_result)0;");
+        if !maps.is_empty() {
+            let _ = write!(
+                out,
+                "    result = {name}_encode_maps(driver, args, maps);\n    \
+                 if (result != (warpwright_result)0) return result;\n"
+            );
+        }
         let block = if block.is_some() {
             ["X", "Y", "Z"].map(|axis| format!("{prefix}_BLOCK_{axis}")).join(", ")
         } else {
@@ -246,8 +329,9 @@ impl<'a> Kernel<'a> {
         };
         let _ = write!(
             out,
-            "    return driver->launch_kernel(\n        function, {},\n        {block},\n        \
+            "    return driver->{}launch_kernel(\n        function, {},\n        {block},\n        \
              {prefix}_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);\n}}\n\n",
+            self.basic(),
             each_axis(|i| format!("(unsigned int)grid[{i}]"), ", ")
         );
     }
