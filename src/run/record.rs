@@ -10,10 +10,12 @@ use serde_json::{Value as Json, json};
 
 use super::{
     argument::{Kind, Number, Value},
+    buffer::Store,
     device::{Device, Request},
     error::RunError,
+    tensor_map::TensorBox,
 };
-use crate::ptx::ParamDecl;
+use crate::ptx::{ParamDecl, SwizzleMode};
 
 /// Errors of recording a case.
 #[derive(Debug, thiserror::Error)]
@@ -22,14 +24,6 @@ pub enum RecordError {
     /// The launch is not valid, or a buffer could not be read.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The kernel has a tensor map, which a case cannot contain.
-    #[error(
-        "parameter `{parameter}`: expected a number or a buffer in a recorded launch, found a tensor map"
-    )]
-    TensorMap {
-        /// The parameter name.
-        parameter: String,
-    },
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -47,30 +41,32 @@ pub(super) fn record(
     dir: &Path,
 ) -> Result<(), RecordError> {
     let Request { entry, text, plan, args } = request;
-    if let Some(map) = entry.maps.first() {
-        return Err(RecordError::TensorMap { parameter: entry.params[map.parameter].name.clone() });
-    }
     fs::create_dir_all(dir).map_err(|source| RecordError::Write { path: dir.to_path_buf(), source })?;
-    let mut arguments = Vec::with_capacity(args.len());
+    let mut arguments = Vec::with_capacity(args.len() + entry.maps.len());
+    let mut mapped = Vec::new();
     for (param, Value(value)) in entry.params.iter().zip(args) {
-        let (store, elements, out) = match value {
-            Kind::Number(number) => {
-                arguments.push(scalar(param, number));
-                continue;
+        let buffer = |store, elements, out| buffer(device, dir, param, store, elements, out);
+        match value {
+            Kind::Number(number) => arguments.push(scalar(param, number)),
+            Kind::Read(store, elements) => arguments.push(buffer(store, *elements, false)?),
+            Kind::Write(store, elements) => arguments.push(buffer(store, *elements, true)?),
+            Kind::ReadMap(store, elements, tensor) => {
+                mapped.push(buffer(store, *elements, false)?);
+                arguments.push(tensor_map(param, tensor));
             }
-            Kind::Read(store, elements) => (&**store, *elements, false),
-            Kind::Write(store, elements) => (&**store, *elements, true),
-            Kind::ReadMap(..) | Kind::WriteMap(..) => {
-                return Err(RecordError::TensorMap { parameter: param.name.clone() });
+            Kind::WriteMap(store, elements, tensor) => {
+                mapped.push(buffer(store, *elements, true)?);
+                arguments.push(tensor_map(param, tensor));
             }
-        };
-        let bytes = device.read(store, elements * param.element_bytes as usize)?;
-        let dtype = dtype(param);
-        let file = format!("in_{}.npy", param.name);
-        write_file(&dir.join(&file), |out| write_npy(out, dtype, elements, &bytes))?;
-        arguments.push(json!({
-            "kind": "buffer", "name": param.name, "dtype": dtype, "shape": [elements], "init": "file", "file": file, "out": out,
-        }));
+        }
+    }
+    for (index, map) in entry.maps.iter().enumerate() {
+        let tensor = plan.maps.get(index).and_then(|map| map.tensor.as_ref());
+        arguments.push(match tensor {
+            Some(tensor) => tensor_map(&entry.params[map.parameter], tensor),
+            // The bytes that a launch passes for a tensor without elements.
+            None => json!({"kind": "struct", "size": 128, "fields": []}),
+        });
     }
     let case = json!({
         "ptx": "kernel.ptx",
@@ -79,9 +75,49 @@ pub(super) fn record(
         "block": plan.block,
         "dynamic_shared_bytes": plan.dynamic_shared_bytes,
         "args": arguments,
+        "extra_buffers": mapped,
     });
     write_file(&dir.join("kernel.ptx"), |out| out.write_all(text.as_bytes()))?;
     write_file(&dir.join("case.json"), |out| writeln!(out, "{case:#}"))
+}
+
+/// Writes the contents of a parameter's buffer into `dir`, and returns its entry in `case.json`.
+fn buffer(
+    device: &(impl Device + ?Sized),
+    dir: &Path,
+    param: &ParamDecl,
+    store: &Store,
+    elements: usize,
+    out: bool,
+) -> Result<Json, RecordError> {
+    let bytes = device.read(store, elements * param.element_bytes as usize)?;
+    let dtype = dtype(param);
+    let file = format!("in_{}.npy", param.name);
+    write_file(&dir.join(&file), |out| write_npy(out, dtype, elements, &bytes))?;
+    Ok(json!({
+        "kind": "buffer", "name": param.name, "dtype": dtype, "shape": [elements], "init": "file", "file": file, "out": out,
+    }))
+}
+
+/// Returns the map of a tensor in the buffer of a parameter as JSON.
+fn tensor_map(param: &ParamDecl, tensor: &TensorBox) -> Json {
+    let swizzle = match tensor.swizzle {
+        SwizzleMode::None => "none",
+        SwizzleMode::B32 => "32B",
+        SwizzleMode::B64 => "64B",
+        SwizzleMode::B128 => "128B",
+    };
+    json!({
+        "kind": "tensormap",
+        "of": param.name,
+        "dims": tensor.dims,
+        // The launch was checked, so the strides fit in 64 bits.
+        "strides_bytes": tensor.strides.iter().map(|stride| stride.saturating_mul(param.element_bytes.into())).collect::<Vec<_>>(),
+        "box": tensor.box_dims,
+        "element_strides": tensor.element_strides,
+        "swizzle": swizzle,
+        "oob_fill": if tensor.nan_fill { "nan" } else { "none" },
+    })
 }
 
 /// Returns the element type as `case.json` names it: packed pairs and raw bits are unsigned integers.

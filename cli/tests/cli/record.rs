@@ -6,8 +6,9 @@ use std::{fs, path::Path};
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    ptx::Element,
-    run::{Device, RecordError, Simulator},
+    ptx::{Element, Hints, ReduceOp, SwizzleMode, TensorMap},
+    run::{Device, RecordError, Simulator, TensorBox},
+    tiles::{Schedule, consumers, producer},
 };
 
 use super::command::{files, scratch, warpwright};
@@ -70,6 +71,120 @@ fn a_recorded_case_gives_the_same_result() {
             bytes(&device.download(&counts).expect("copied")),
             "{name}"
         );
+    }
+}
+
+/// Runs a case; returns the elements of its outputs.
+fn rerun<const N: usize>(case: &Path, outputs: [&str; N]) -> [Vec<u8>; N] {
+    let out = case.join("out");
+    let run = warpwright(["sim".as_ref(), case.as_os_str(), "--out".as_ref(), out.as_os_str()]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert_eq!(files(&out), outputs.map(|name| format!("{name}.npy")));
+    outputs.map(|name| elements(&out.join(format!("{name}.npy"))))
+}
+
+type Mapped = (u32, TensorMap<In<f32>>, TensorMap<InOut<f32>>, Out<f32>);
+
+/// Reads a box of x that reaches past its edges, adds it to the same box of sums, and stores the box as it is in shared memory.
+fn mapped() -> Kernel<Mapped> {
+    Kernel::<Mapped>::build("mapped(at, x, sums, y)", Target::SM_90, |k, (at, x, sums, y)| {
+        let block = k.block([128]);
+        k.grid([1]);
+        let (tile, full) = (k.shared_aligned::<f32>(8 * 32, 1024), k.mbarriers(1));
+        k.if_(block.thread().eq(0), || {
+            full.init(1);
+            k.fence_mbarrier_init();
+            full.arrive_expect_tx(8 * 32 * 4);
+            x.load(tile, [at.cast::<i32>(), 4.into()], full, Hints::default());
+        });
+        block.sync();
+        full.wait(0);
+        k.if_(block.thread().eq(0), || {
+            sums.reduce(ReduceOp::Add, tile, [at.cast::<i32>(), 4.into()], Hints::default());
+            k.cp_async_bulk_commit_group();
+            k.cp_async_bulk_wait_group(0);
+        });
+        let y = k.slice(y, 256);
+        for half in [0, 128] {
+            y.at(block.thread() + half).store(tile.at(block.thread() + half).load());
+        }
+    })
+    .expect("it builds")
+}
+
+#[test]
+fn tensor_maps_are_recorded() {
+    let (device, kernel) = (Simulator::new(), mapped());
+    let x: Vec<f32> = (0..44 * 10).map(|i| i as f32).collect();
+    let x = device.upload(&x).expect("uploaded");
+    let mut sums = device.upload(&[0.5_f32; 48 * 10]).expect("uploaded");
+    let mut y = device.output::<f32>(256).expect("allocated");
+    // Columns 20 to 51 of 40, in rows 44 elements apart; rows 4 to 11 of 10.
+    let of_x = TensorBox::new([40, 10], [32, 8]).strides([44]).swizzle(SwizzleMode::B128);
+    let of_x = TensorBox { nan_fill: true, ..of_x };
+    let of_sums = TensorBox::new([48, 10], [32, 8]).swizzle(SwizzleMode::B128);
+    let case = scratch("recorded_maps");
+    let args = (20, of_x.clone().of(&x), of_sums.clone().of(&mut sums), &mut y);
+    device.record_case(&case, &kernel, args).expect("recorded");
+    assert_eq!(files(&case), ["case.json", "in_sums.npy", "in_x.npy", "in_y.npy", "kernel.ptx"]);
+    device.launch(&kernel, (20, of_x.of(&x), of_sums.of(&mut sums), &mut y)).expect("it runs");
+
+    let [found_sums, found_y] = rerun(&case, ["sums", "y"]);
+    let y = device.download(&y).expect("copied");
+    // In bounds, element (4, 20) of x is first; out of bounds, elements are NaN.
+    assert!(y[0] == 196.0 && y.iter().filter(|value| value.is_nan()).count() == 256 - 20 * 6);
+    assert_eq!(found_y, bytes(&y));
+    assert_eq!(found_sums, bytes(&device.download(&sums).expect("copied")));
+}
+
+type Product = (In<bf16>, In<bf16>, Out<bf16>, u32, u32, u32);
+
+/// D = A·Bᵀ, with maps that the launch creates.
+fn product() -> Kernel<Product> {
+    Kernel::<Product>::build("product(a, b, d, m, n, k)", Target::SM_90A, |k, (a, b, d, m, n, depth)| {
+        k.block([256]);
+        let (a, b) = (k.global(a, row_major(m, depth)), k.global(b, row_major(n, depth)));
+        let d = k.global(d, row_major(m, n));
+        let tiles = k.persistent(Schedule::linear(), m.ceil_div(64), n.ceil_div(64));
+        let (steps, ring) = (depth.ceil_div(64), k.ring::<(St<bf16, 4, 4>, St<bf16, 4, 4>), 2, 1>());
+        let outbox = k.outbox::<bf16, 4, 1, 1>();
+        k.specialize(
+            producer(40, |p| {
+                tiles.each(|i, j| {
+                    p.run(&ring, steps, |step, stage| stage.fill((a.tile(i, step), b.tile(j, step))));
+                });
+            }),
+            consumers::<1, _>(232, |c| {
+                tiles.each(|i, j| {
+                    let zeros = [k.zeros::<Rt<f32, 1, 4>>()];
+                    let sums = c.run(&ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
+                    c.store(&outbox, &sums, |_| d.tile(i, j));
+                });
+            }),
+        );
+    })
+    .expect("it builds")
+}
+
+#[test]
+fn maps_that_the_launch_creates_are_recorded() {
+    let (device, kernel) = (Simulator::new().multiprocessors(2), product());
+    // With no depth, A and B have no elements, and no maps.
+    for (name, [m, n, depth]) in [("product", [70, 136, 72]), ("empty_product", [70, 136, 0])] {
+        let matrix = |rows: usize, seed: usize| -> Vec<bf16> {
+            (0..rows * depth).map(|i| bf16::from_f32(((i * seed) % 13) as f32 - 6.0)).collect()
+        };
+        let (a, b) = (matrix(m, 7919), matrix(n, 104_729));
+        let (a, b) = (device.upload(&a).expect("uploaded"), device.upload(&b).expect("uploaded"));
+        let mut d = device.output::<bf16>(m * n).expect("allocated");
+        let case = scratch(name);
+        let sizes = [m, n, depth].map(|size| size as u32);
+        let [rows, cols, length] = sizes;
+        device.record_case(&case, &kernel, (&a, &b, &mut d, rows, cols, length)).expect("recorded");
+        device.launch(&kernel, (&a, &b, &mut d, rows, cols, length)).expect("it runs");
+        let d = device.download(&d).expect("copied");
+        assert!(d.iter().any(|&value| value != bf16::ZERO) == (depth > 0));
+        assert_eq!(rerun(&case, ["d"]), [bytes(&d)], "{name}");
     }
 }
 
