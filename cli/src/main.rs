@@ -11,6 +11,7 @@ mod bench;
 mod check;
 mod diagnostic;
 mod draw;
+mod export;
 mod layout;
 mod sim;
 mod tile;
@@ -31,7 +32,7 @@ impl Error {
     }
 }
 
-/// Layouts, atoms, pictures, and a simulator for PTX
+/// Layouts, atoms, pictures, exported kernels, and a simulator for PTX
 #[derive(Parser)]
 #[command(name = "warpwright", version)]
 struct Cli {
@@ -46,6 +47,7 @@ enum Command {
     Bench(bench::Args),
     Check(check::Args),
     Draw(draw::Args),
+    Export(export::Args),
     Layout(layout::Args),
     Sim(sim::Args),
 }
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => args.run(),
         Command::Check(args) => args.run(),
         Command::Draw(args) => args.run(),
+        Command::Export(args) => args.run(),
         Command::Layout(args) => args.run(),
         Command::Sim(args) => args.run(),
     };

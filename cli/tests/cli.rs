@@ -6,6 +6,7 @@ mod cli {
     mod check;
     mod command;
     mod draw;
+    mod export;
     mod layout;
     mod record;
     mod sim;

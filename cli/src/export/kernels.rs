@@ -1,0 +1,99 @@
+//! The kernels that can be exported.
+
+use std::fmt;
+
+use warpwright::{
+    kernels::{copy_elements, matmul, transpose},
+    ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
+};
+
+/// Builds the kernel of one element type for a divisor of its sizes, and adds it to a module.
+type Build = fn(&mut Module, u32) -> Result<(), String>;
+
+/// Ready-to-use kernels of one name.
+pub(super) struct Ready {
+    pub(super) name: &'static str,
+    /// One line.
+    about: &'static str,
+    /// The lowest target.
+    pub(super) target: Target,
+    /// The values of `--divisor`; none if the kernels have no divisor.
+    pub(super) divisors: &'static [u32],
+    /// The element types, the default first.
+    pub(super) builds: &'static [(&'static str, Build)],
+}
+
+/// All kernels in alphabetical order.
+#[rustfmt::skip]
+pub(super) const KERNELS: &[Ready] = &[
+    Ready {
+        name: "copy",
+        about: "y = x: n elements",
+        target: Target::SM_75,
+        divisors: &[],
+        builds: &[
+            ("f32",  |module, _| add(module, copy_elements::<f32>)),
+            ("f64",  |module, _| add(module, copy_elements::<f64>)),
+            ("f16",  |module, _| add(module, copy_elements::<f16>)),
+            ("bf16", |module, _| add(module, copy_elements::<bf16>)),
+            ("e4m3", |module, _| add(module, copy_elements::<e4m3>)),
+            ("e5m2", |module, _| add(module, copy_elements::<e5m2>)),
+        ],
+    },
+    Ready {
+        name: "matmul",
+        about: "D = A·B in f32: A m×k, B k×n, D m×n, row-major; the divisor is one of n and k",
+        target: Target::SM_80,
+        divisors: &[1, 2, 4, 8],
+        builds: &[
+            ("bf16", |module, divisor| add(module, |target| matmul::<bf16>(target, divisor))),
+            ("f16",  |module, divisor| add(module, |target| matmul::<f16>(target, divisor))),
+        ],
+    },
+    Ready {
+        name: "transpose",
+        about: "y = xᵀ: x m×n, y n×m, row-major; the divisor is one of m and n",
+        target: Target::SM_75,
+        divisors: &[1, 4],
+        builds: &[
+            ("f32",  |module, divisor| add(module, |target| transpose::<f32>(target, divisor))),
+            ("f16",  |module, divisor| add(module, |target| transpose::<f16>(target, divisor))),
+            ("bf16", |module, divisor| add(module, |target| transpose::<bf16>(target, divisor))),
+        ],
+    },
+];
+
+impl Ready {
+    /// Returns the names of the element types.
+    pub(super) fn types(&self) -> impl Iterator<Item = &'static str> {
+        self.builds.iter().map(|(name, _)| *name)
+    }
+}
+
+/// The line of `--list`.
+impl fmt::Display for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let types: Vec<_> = self.types().collect();
+        let divisors: Vec<_> = self.divisors.iter().map(u32::to_string).collect();
+        let target = self.target.to_string();
+        f.write_str(&row(self.name, &target, &types.join(","), &divisors.join(","), self.about))
+    }
+}
+
+/// Returns the heading of `--list`.
+pub(super) fn heading() -> String {
+    row("name", "target", "types", "divisors", "computes")
+}
+
+fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> String {
+    format!("{name:<11} {target:<8} {types:<28} {divisors:<9} {about}")
+}
+
+/// Builds a kernel for the module's target and adds it.
+fn add<A>(
+    module: &mut Module,
+    build: impl FnOnce(Target) -> Result<Kernel<A>, BuildError>,
+) -> Result<(), String> {
+    let kernel = build(module.target()).map_err(|error| error.to_string())?;
+    module.add(&kernel).map(|_| ()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,104 @@
+//! `warpwright export`.
+
+use std::fs;
+use std::path::Path;
+
+use pretty_assertions::assert_eq;
+
+use super::command::{files, scratch, warpwright};
+
+/// The exported files of this repository come from the same kernels.
+#[test]
+fn files_are_those_of_the_repository() {
+    let folder = scratch("exported");
+    let out = folder.to_str().expect("a plain name");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx");
+    for (arguments, name) in [
+        (&["copy", "--target", "sm_80"][..], "copy"),
+        (&["matmul", "--type", "bf16,f16", "--divisor", "1,8"], "matmul"),
+        (&["transpose", "--target", "sm_80", "--divisor", "1", "--divisor", "4"], "transpose"),
+    ] {
+        let run = warpwright(["export", "--out", out].iter().chain(arguments));
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        let expected = ["ptx", "h", "json"].map(|extension| format!("{name}.{extension}"));
+        let paths: Vec<_> = run.out.lines().collect();
+        assert_eq!(paths, expected.clone().map(|file| folder.join(file).display().to_string()));
+        for file in expected {
+            let [found, wanted] =
+                [folder.as_path(), &golden].map(|folder| fs::read_to_string(folder.join(&file)));
+            assert_eq!(found.expect("written"), wanted.expect("an exported file"), "{file}");
+        }
+    }
+}
+
+#[test]
+fn files_may_have_another_name_and_a_source() {
+    let folder = scratch("exported_source").join("new");
+    let out = folder.to_str().expect("a plain name");
+    let run = warpwright(["export", "copy", "--type", "bf16", "--files", "copies", "--source", "--out", out]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert_eq!(files(&folder), ["copies.h", "copies.json", "copies.ptx", "copies_source.h"]);
+    let ptx = fs::read_to_string(folder.join("copies.ptx")).expect("written");
+    assert!(ptx.contains(".target sm_75\n") && ptx.contains(".entry copy_bf16("), "{ptx}");
+}
+
+/// Every kernel of the list is exported with each of its types and divisors.
+#[test]
+fn the_list_has_valid_options() {
+    let folder = scratch("exported_list");
+    let out = folder.to_str().expect("a plain name");
+    let list = warpwright(["export", "--list"]);
+    assert_eq!((list.code, list.err.as_str()), (0, ""));
+    let mut names = Vec::new();
+    for line in list.out.lines().skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [name, target, types, divisors] = words[..4] else { panic!("{line}") };
+        let mut arguments = vec!["export", name, "--target", target, "--type", types, "--out", out];
+        let divisors = divisors.split(',').all(|n| n.parse::<u32>().is_ok()).then_some(divisors);
+        arguments.extend(divisors.iter().flat_map(|&divisors| ["--divisor", divisors]));
+        let run = warpwright(&arguments);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{line}");
+        let ptx = fs::read_to_string(folder.join(format!("{name}.ptx"))).expect("written");
+        let count = types.split(',').count() * divisors.map_or(1, |divisors| divisors.split(',').count());
+        assert_eq!(ptx.matches("\n.visible .entry ").count(), count, "{line}");
+        names.push(name.to_string());
+    }
+    assert!(names.is_sorted() && names.len() >= 3, "{names:?}");
+}
+
+#[test]
+fn invalid_options_are_errors_in_one_line() {
+    let folder = scratch("not_exported");
+    let out = folder.to_str().expect("a plain name");
+    for (arguments, complaint) in [
+        (&["mat"][..], "expected the name of a kernel, copy, matmul, transpose, found `mat`"),
+        (&["matmul", "--type", "f32"], "`matmul`: expected elements of bf16 or f16, found `f32`"),
+        (&["matmul", "--divisor", "3"], "`matmul`: expected a divisor of 1, 2, 4 or 8, found 3"),
+        (&["copy", "--divisor", "4"], "`copy`: it has no --divisor"),
+        (
+            &["copy", "--files", "a-b"],
+            "`copy`: expected a C identifier as the name of the files, found `a-b`",
+        ),
+        (
+            &["copy", "--type", "f32,f32"],
+            "`copy`: kernel `copy_f32` brings the name `copy_f32`, which the module has for something else",
+        ),
+    ] {
+        let run = warpwright(["export", "--out", out].iter().chain(arguments));
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments:?}");
+        assert_eq!(run.err, format!("error: {complaint}\n"));
+    }
+    assert!(files(&folder).is_empty());
+    // The kernel is not built for a target that lacks its instructions.
+    let run = warpwright(["export", "matmul", "--target", "sm_75", "--divisor", "8", "--out", out]);
+    assert_eq!(run.code, 2);
+    let expected = ["error: `matmul`: ", "kernel `matmul_bf16_by8`: ", "sm_75"];
+    assert!(
+        expected.iter().all(|part| run.err.contains(part)) && run.err.lines().count() == 1,
+        "{}",
+        run.err
+    );
+    for incomplete in [&["export"][..], &["export", "copy"], &["export", "copy", "--list"]] {
+        assert_eq!(warpwright(incomplete).code, 2, "{incomplete:?}");
+    }
+}
