@@ -1,8 +1,11 @@
-// The CUDA driver, opened dynamically: no toolkit, no cuda.h, no link to libcuda.
+// The CUDA driver, opened dynamically: no toolkit, no cuda.h, no link to libcuda. Include an exported header first.
 #pragma once
 
-#include "matmul.h" // warpwright_driver
+#ifndef WARPWRIGHT_DRIVER
+#error "expected an exported header before driver.h"
+#endif
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <dlfcn.h>
@@ -38,8 +41,16 @@ public:
         load(mem_free, "cuMemFree_v2");
         load(memcpy_to_device, "cuMemcpyHtoD_v2");
         load(memcpy_to_host, "cuMemcpyDtoH_v2");
+#ifdef WARPWRIGHT_EXTENDED_DRIVER
+        load(launcher.basic.launch_kernel, "cuLaunchKernel");
+        load(launcher.basic.func_set_attribute, "cuFuncSetAttribute");
+        load(launcher.tensor_map_encode_tiled, "cuTensorMapEncodeTiled");
+        load(launcher.ctx_get_device, "cuCtxGetDevice");
+        load(launcher.device_get_attribute, "cuDeviceGetAttribute");
+#else
         load(launcher.launch_kernel, "cuLaunchKernel");
         load(launcher.func_set_attribute, "cuFuncSetAttribute");
+#endif
     }
 
     // Throws if a call failed.
@@ -66,8 +77,12 @@ public:
     int (*mem_free)(std::uint64_t);
     int (*memcpy_to_device)(std::uint64_t, const void *, std::size_t);
     int (*memcpy_to_host)(void *, std::uint64_t, std::size_t);
-    // The functions that the exported header calls.
+    // The functions that the exported header calls: more if it has kernels with tensor maps.
+#ifdef WARPWRIGHT_EXTENDED_DRIVER
+    warpwright_extended_driver launcher;
+#else
     warpwright_driver launcher;
+#endif
 
 private:
     void *library = open();
@@ -105,3 +120,33 @@ public:
 private:
     const Driver &driver;
 };
+
+inline Driver::Module load_module(const Driver &driver, const std::string &ptx) {
+    constexpr int error_log = 5, error_log_bytes = 6; // CU_JIT_ERROR_LOG_BUFFER and its size
+    std::array<char, 4096> log{};
+    std::array<int, 2> options{error_log, error_log_bytes};
+    std::array<void *, 2> values{log.data(), reinterpret_cast<void *>(log.size())};
+    Driver::Module module = nullptr;
+    const int result = driver.module_load_data_ex(&module, ptx.c_str(), 2, options.data(), values.data());
+    driver.check(result, std::string("cuModuleLoadDataEx: ") + log.data());
+    return module;
+}
+
+// Opens the first device, makes it current in this thread, and returns its name. `runs_on` and `target` are the exported header's.
+inline std::string open_device(const Driver &driver, int (*runs_on)(int, int), const char *target) {
+    driver.check(driver.init(0), "cuInit");
+    Driver::Device device = 0;
+    driver.check(driver.device_get(&device, 0), "cuDeviceGet");
+    std::array<char, 256> name{};
+    driver.check(driver.device_get_name(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
+    int major = 0, minor = 0;
+    driver.check(driver.device_get_attribute(&major, 75, device), "compute capability, major");
+    driver.check(driver.device_get_attribute(&minor, 76, device), "compute capability, minor");
+    if (!runs_on(major, minor)) {
+        throw CannotRun(std::string(name.data()) + " does not run code for " + target);
+    }
+    Driver::Context context = nullptr;
+    driver.check(driver.primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
+    driver.check(driver.context_set_current(context), "cuCtxSetCurrent");
+    return name.data();
+}

@@ -5,37 +5,20 @@
 //
 // Exit codes: 0 verified, 1 wrong result, 2 cannot run (no driver, no GPU, too old) or invalid usage.
 
-#include "bf16.h"
-#include "driver.h"
 #include "matmul.h"
 
+#include "bf16.h"
+#include "driver.h"
+#include "host.h"
+
 #include <algorithm>
-#include <array>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 namespace {
-
-// By default, sizes that are not multiples of the tile.
-struct Size {
-    std::uint32_t m = 203, n = 91, k = 139;
-};
-
-// A size on the command line, 1 to 65536.
-std::uint32_t parse_size(const char *text) {
-    char *end = nullptr;
-    const unsigned long value = std::strtoul(text, &end, 10);
-    if (end == text || *end != '\0' || value < 1 || value > 65536) {
-        throw CannotRun(std::string("expected a size of 1 to 65536, found `") + text + "`");
-    }
-    return static_cast<std::uint32_t>(value);
-}
 
 // The exported kernel for any sizes, and the faster one for n and k that 8 divides.
 struct AnySize {
@@ -56,56 +39,6 @@ struct By8 {
 
 bool suits_by8(const Size &size) {
     return size.n % MATMUL_BF16_BY8_N_MULTIPLE_OF == 0 && size.k % MATMUL_BF16_BY8_K_MULTIPLE_OF == 0;
-}
-
-std::string read_file(const std::string &path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file) {
-        throw CannotRun("cannot read " + path);
-    }
-    return text;
-}
-
-// Reproducible numbers from -1 to 1.
-std::vector<std::uint16_t> random_matrix(std::size_t elements, std::uint32_t seed) {
-    std::vector<std::uint16_t> matrix(elements);
-    std::uint32_t state = seed;
-    for (auto &element : matrix) {
-        state = state * 1664525 + 1013904223; // Numerical Recipes, "Quick and Dirty Generators"
-        element = to_bf16(static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1.0f);
-    }
-    return matrix;
-}
-
-Driver::Module load_module(const Driver &driver, const std::string &ptx) {
-    constexpr int error_log = 5, error_log_bytes = 6; // CU_JIT_ERROR_LOG_BUFFER and its size
-    std::array<char, 4096> log{};
-    std::array<int, 2> options{error_log, error_log_bytes};
-    std::array<void *, 2> values{log.data(), reinterpret_cast<void *>(log.size())};
-    Driver::Module module = nullptr;
-    const int result = driver.module_load_data_ex(&module, ptx.c_str(), 2, options.data(), values.data());
-    driver.check(result, std::string("cuModuleLoadDataEx: ") + log.data());
-    return module;
-}
-
-// Opens the first device, makes it current in this thread, and returns its name.
-std::string open_device(const Driver &driver) {
-    driver.check(driver.init(0), "cuInit");
-    Driver::Device device = 0;
-    driver.check(driver.device_get(&device, 0), "cuDeviceGet");
-    std::array<char, 256> name{};
-    driver.check(driver.device_get_name(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
-    int major = 0, minor = 0;
-    driver.check(driver.device_get_attribute(&major, 75, device), "compute capability, major");
-    driver.check(driver.device_get_attribute(&minor, 76, device), "compute capability, minor");
-    if (!matmul_runs_on(major, minor)) {
-        throw CannotRun(std::string(name.data()) + " does not run code for " MATMUL_TARGET);
-    }
-    Driver::Context context = nullptr;
-    driver.check(driver.primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
-    driver.check(driver.context_set_current(context), "cuCtxSetCurrent");
-    return name.data();
 }
 
 // Elements past the end of D that the kernel must not write.
@@ -189,7 +122,7 @@ int run(int argc, char **argv) {
     }
     const std::string ptx = read_file(path);
     const Driver driver;
-    const std::string device = open_device(driver);
+    const std::string device = open_device(driver, matmul_runs_on, MATMUL_TARGET);
     const auto a = random_matrix(std::size_t{size.m} * size.k, 1);
     const auto b = random_matrix(std::size_t{size.k} * size.n, 2);
     const bool by8 = suits_by8(size);

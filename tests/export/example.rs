@@ -1,4 +1,4 @@
-//! The C++ example: compiled as in its Makefile, on a stand-in driver and on a GPU if one is available.
+//! The C++ examples: compiled as in their Makefile, on a stand-in driver and on a GPU if one is available.
 
 use std::{
     fs,
@@ -7,7 +7,15 @@ use std::{
 
 use pretty_assertions::assert_eq;
 
-use super::compiler::{compile, folder, run, text};
+use warpwright::{
+    export::Export,
+    ptx::{Module, Target},
+};
+
+use super::{
+    compiler::{compile, folder, run, text},
+    mapped_kernels,
+};
 #[cfg(feature = "cuda")]
 use crate::require;
 
@@ -16,13 +24,22 @@ fn project(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
 }
 
-/// The program, compiled against the exported kernels; `None` without a compiler.
-fn program(dir: &Path) -> Option<PathBuf> {
-    let program = dir.join("matmul");
-    let main = project("examples/cpp/main.cpp");
-    let include = format!("-I{}", text(&project("ptx")));
-    compile("c++", &["-std=c++17", "-O1", &include, "-o", text(&program), text(&main), "-ldl"])?;
+/// Compiles a program against the exported kernels in a folder; `None` without a compiler.
+fn program(dir: &Path, name: &str, exports: &Path) -> Option<PathBuf> {
+    let program = dir.join(name);
+    let source = project(&format!("examples/cpp/{}.cpp", if name == "matmul" { "main" } else { name }));
+    let include = format!("-I{}", text(exports));
+    compile("c++", &["-std=c++17", "-O1", &include, "-o", text(&program), text(&source), "-ldl"])?;
     Some(program)
+}
+
+/// Writes a kernel with tensor maps as `gemm.ptx` and `gemm.h`; returns the program that runs it.
+fn gemm(dir: &Path) -> Option<PathBuf> {
+    let kernel = mapped_kernels::product();
+    let mut module = Module::new(Target::SM_90A);
+    module.add(&kernel).expect("the only kernel");
+    Export::module(&module, "gemm").and_then(|export| export.write(dir)).expect("it is written");
+    program(dir, "gemm", dir)
 }
 
 /// Builds a driver in `dir/NAME` with these macros.
@@ -48,7 +65,7 @@ fn outcome(program: &Path, arguments: &[&str], driver: &Path) -> (Option<i32>, S
 #[test]
 fn right_wrong_and_impossible() {
     let dir = folder("example");
-    let Some(program) = program(&dir) else { return };
+    let Some(program) = program(&dir, "matmul", &project("ptx")) else { return };
     let ptx = project("ptx/matmul.ptx");
     let ptx = text(&ptx);
 
@@ -91,6 +108,49 @@ fn right_wrong_and_impossible() {
     }
 }
 
+#[test]
+fn products_through_tensor_maps() {
+    let dir = folder("example_maps");
+    let Some(program) = gemm(&dir) else { return };
+    let ptx = dir.join("gemm.ptx");
+    let ptx = text(&ptx);
+    let Some(good) = stand_in(&dir, "good", &[]) else { return };
+    let head = format!("Fake GPU: {} (sm_90a), m = ", mapped_kernels::PRODUCT);
+    for sizes in [&[][..], &["1", "1", "1"], &["129", "8", "64"]] {
+        let arguments: Vec<&str> = [ptx].iter().chain(sizes).copied().collect();
+        let (code, said, complaints) = outcome(&program, &arguments, &good);
+        assert_eq!((code, complaints.as_str()), (Some(0), ""), "{said}");
+        assert!(said.starts_with(&head) && said.ends_with(", verified\n"), "{said}");
+    }
+    for (name, define, culprit) in [
+        ("wrong", "-DWRONG_ELEMENT", "wrong: D[202][90] is "),
+        ("beyond", "-DBEYOND", "wrong: element 91, outside of D, was written"),
+    ] {
+        let Some(driver) = stand_in(&dir, name, &[define]) else { return };
+        let (code, said, _) = outcome(&program, &[ptx], &driver);
+        assert_eq!(code, Some(1));
+        assert!(said.starts_with(culprit) && said.ends_with(": wrong\n"), "{said}");
+    }
+}
+
+#[cfg(feature = "cuda")]
+#[test]
+fn products_through_tensor_maps_on_the_gpu() {
+    // Only compute capability 9.0 runs code for sm_90a.
+    if require::gpu().is_none_or(|gpu| gpu.properties().capability != (9, 0)) {
+        return;
+    }
+    let dir = folder("example_maps_gpu");
+    let Some(program) = gemm(&dir) else { return };
+    let ptx = dir.join("gemm.ptx");
+    for sizes in [&[][..], &["1", "1", "1"], &["300", "257", "129"], &["4096", "64", "72"]] {
+        let arguments: Vec<&str> = std::iter::once(text(&ptx)).chain(sizes.iter().copied()).collect();
+        let (code, said, complaints) = outcome(&program, &arguments, &dir);
+        assert_eq!((code, complaints.as_str()), (Some(0), ""), "{said}");
+        assert!(said.ends_with("verified\n"), "{said}");
+    }
+}
+
 #[cfg(feature = "cuda")]
 #[test]
 fn on_the_gpu() {
@@ -98,7 +158,7 @@ fn on_the_gpu() {
         return;
     }
     let dir = folder("example_gpu");
-    let Some(program) = program(&dir) else { return };
+    let Some(program) = program(&dir, "matmul", &project("ptx")) else { return };
     let ptx = project("ptx/matmul.ptx");
     for sizes in [&[][..], &["1", "1", "1"], &["300", "257", "129"], &["128", "64", "72"]] {
         let arguments: Vec<&str> = std::iter::once(text(&ptx)).chain(sizes.iter().copied()).collect();
