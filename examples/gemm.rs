@@ -1,54 +1,105 @@
-//! D = A·Bᵀ on Hopper's tensor cores.
-use half::bf16;
+//! D = silu(A·B) on Hopper's tensor cores, with tensor copies, specialized warpgroups and `wgmma`, compared with f64.
+//!
+//! ```text
+//! cargo run --release --example gemm
+//! ```
+//!
+//! Runs on the first GPU if it is of Hopper, otherwise in the simulator.
+
+use std::{error::Error, process::ExitCode};
+
 use warpwright::{
-    kernels::gemm,
-    run::{Device, Simulator},
-    tiles::Schedule,
+    kernels::{Activation, Gemm, GemmTile, MatrixOrder},
+    prelude::*,
+    run::{self, Device, Simulator},
 };
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arg: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
-    let (m, n, k) = if let [m, n, k] = arg[..] { (m, n, k) } else { (256, 512, 256) };
-    let clustered = std::env::args().any(|a| a == "cluster");
-    let kernel = if clustered {
-        gemm::<16, 8, 2, 12, 3, 2, 4, 1>(2, Schedule::grouped(4))?
-    } else {
-        gemm::<16, 8, 2, 12, 3, 2, 4, 1>(1, Schedule::grouped(8))?
-    };
-    let kernel = if std::env::args().any(|a| a == "turns") {
-        warpwright::kernels::gemm_in_turns::<12, 4, 4, 3>(
-            if clustered { 2 } else { 1 },
-            Schedule::grouped(4),
-        )?
-    } else {
-        kernel
-    };
-    if std::env::args().any(|a| a == "ptx") {
-        print!("{}", kernel.ptx());
-        return Ok(());
-    }
-    let device = Simulator::new().multiprocessors(2);
-    let value = |i: usize| bf16::from_f32(((i * 7919) % 13) as f32 - 6.0);
-    let a: Vec<bf16> = (0..m * k).map(value).collect();
-    let b: Vec<bf16> = (0..n * k).map(|i| value(i + 5)).collect();
-    let (da, db) = (device.upload(&a)?, device.upload(&b)?);
-    let mut dd = device.output::<bf16>(m * n)?;
-    let t = std::time::Instant::now();
-    device.launch(&kernel, (&da, &db, &mut dd, m as u32, n as u32, k as u32))?;
-    println!("{:?}", t.elapsed());
-    let d = device.download(&dd)?;
-    let mut wrong = 0;
-    for i in 0..m {
-        for j in 0..n {
-            let want: f32 = (0..k).map(|l| a[i * k + l].to_f32() * b[j * k + l].to_f32()).sum();
-            if d[i * n + j] != bf16::from_f32(want) {
-                wrong += 1;
-                if wrong < 5 {
-                    println!("({i}, {j}): expected {want}, found {}", d[i * n + j]);
-                }
-            }
+fn main() -> ExitCode {
+    match demonstrate() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
         }
     }
-    println!("{wrong} wrong of {}", m * n);
+}
+
+fn demonstrate() -> Result<(), Box<dyn Error>> {
+    let first = run::first();
+    // sm_90a runs on compute capability 9.0 alone.
+    if first.capability() == (9, 0) { table(&first) } else { table(&Simulator::new()) }
+}
+
+fn table(device: &impl Device) -> Result<(), Box<dyn Error>> {
+    println!("device   {}", device.describe());
+    for (m, n, k, a_order, b_order) in [
+        (256, 384, 256, MatrixOrder::Row, MatrixOrder::Row),
+        (200, 136, 328, MatrixOrder::Row, MatrixOrder::Col),
+        (72, 520, 64, MatrixOrder::Col, MatrixOrder::Row),
+    ] {
+        let tile = GemmTile::for_result(m as u32, n as u32, device.multiprocessors());
+        let gemm = Gemm { a: a_order, b: b_order, activation: Some(Activation::Silu), ..Gemm::new(tile) };
+        let kernel = gemm.kernel::<bf16, f32, bf16>()?;
+        let (a, b) = (Matrix::new(m, k, a_order, 1), Matrix::new(k, n, b_order, 2));
+        let mut d = device.output::<bf16>(m * n)?;
+        let (device_a, device_b) = (device.upload(&a.elements)?, device.upload(&b.elements)?);
+        let (lda, ldb, sizes) = (a.stride(), b.stride(), (m as u32, n as u32, k as u32));
+        let arguments = (&device_a, lda, &device_b, ldb, &mut d, n as u32, sizes.0, sizes.1, sizes.2);
+        let launched = device.launch(&kernel, arguments)?;
+        let error = largest_error(&a, &b, &device.download(&d)?);
+        let name = kernel.name();
+        println!(
+            "{m:>4}×{n:<3} by {k:>3} in {:.2?} ({name}): largest relative error {error:.5}",
+            launched.time
+        );
+        if error > 1.0 / 128.0 {
+            return Err("the error exceeds the roundings of f32 and bf16".into());
+        }
+    }
     Ok(())
+}
+
+/// A matrix of bf16 without gaps.
+struct Matrix {
+    rows: usize,
+    cols: usize,
+    order: MatrixOrder,
+    elements: Vec<bf16>,
+}
+
+impl Matrix {
+    /// Returns numbers between −1 and 1.
+    fn new(rows: usize, cols: usize, order: MatrixOrder, seed: u32) -> Self {
+        let mut state = seed;
+        let number = |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            bf16::from_f32((state >> 16) as f32 / 32_768.0 - 1.0)
+        };
+        Self { rows, cols, order, elements: (0..rows * cols).map(number).collect() }
+    }
+
+    fn at(&self, row: usize, col: usize) -> f64 {
+        let index =
+            if self.order == MatrixOrder::Row { row * self.cols + col } else { col * self.rows + row };
+        self.elements[index].to_f64()
+    }
+
+    /// Returns the distance of rows, or of columns.
+    fn stride(&self) -> u32 {
+        if self.order == MatrixOrder::Row { self.cols as u32 } else { self.rows as u32 }
+    }
+}
+
+/// Compares with f64. Errors are relative to the sum of the products' magnitudes, because sums of either sign may cancel.
+fn largest_error(a: &Matrix, b: &Matrix, found: &[bf16]) -> f64 {
+    let mut largest = 0.0f64;
+    for (row, col) in (0..a.rows).flat_map(|row| (0..b.cols).map(move |col| (row, col))) {
+        let products = (0..a.cols).map(|i| a.at(row, i) * b.at(i, col));
+        let (sum, magnitude) =
+            products.fold((0.0, 1.0), |(sum, magnitude), p| (sum + p, magnitude + p.abs()));
+        let expected = sum / (1.0 + (-sum).exp());
+        let error = (found[row * b.cols + col].to_f64() - expected).abs() / magnitude;
+        largest = if error.is_nan() { f64::INFINITY } else { largest.max(error) };
+    }
+    largest
 }

@@ -7,6 +7,6 @@ mod matmul;
 mod transpose;
 
 pub use copy::{CopyArgs, copy_elements};
-pub use gemm::{GemmArgs, gemm, gemm_in_turns};
+pub use gemm::{Activation, Gemm, GemmArgs, GemmSum, GemmTile, MatrixOrder};
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
 pub use transpose::{TransposeArgs, transpose};

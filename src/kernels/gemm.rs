@@ -1,111 +1,164 @@
-//! Products of matrices on Hopper.
+//! Products of matrices on Hopper (sm_90a), with tensor copies and products of warpgroups.
+
+mod activation;
+mod kernel;
+mod tile;
 
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Target, bf16},
-    tiles::{Rt, Schedule, St, consumers, producer, row_major},
+    ptx::{BuildError, In, Kernel, Out},
+    tensor::TensorElement,
+    tiles::{Convert, Product, Schedule},
 };
+use kernel::Shape;
 
-/// A, B, D, m, n, k.
-pub type GemmArgs = (In<bf16>, In<bf16>, Out<bf16>, u32, u32, u32);
+pub use activation::{Activation, GemmSum};
+pub use tile::GemmTile;
 
-/// Returns D = A·Bᵀ: A m×k, B n×k, D m×n, in row-major order, accumulated in f32.
-///
-/// A block stays resident on each multiprocessor and computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages of A and B
-/// ahead; `C` warpgroups multiply `R` rows of subtiles each, `H` blocks of 64 rows, and store their results through `SLOTS` slots of `W`
-/// columns of subtiles while the next tile is loaded. The blocks of a cluster share tiles of A and B.
-///
-/// # Errors
-/// If the tiles do not fit in shared memory.
-pub fn gemm<
-    const M: usize,
-    const R: usize,
-    const H: usize,
-    const N: usize,
-    const STAGES: usize,
-    const C: usize,
-    const W: usize,
-    const SLOTS: usize,
->(
-    cluster: u32,
-    schedule: Schedule,
-) -> Result<Kernel<GemmArgs>, BuildError> {
-    const { assert!(M == R * C && R == 4 * H, "each consumer multiplies `H` blocks of 64 rows") }
-    Kernel::<GemmArgs>::build("gemm(a, b, d, m, n, k)", Target::SM_90A, |k, (a, b, d, m, n, depth)| {
-        k.block([128 * (1 + C as u32)]);
-        if cluster > 1 {
-            k.cluster([cluster]);
-        }
-        let (a, b) = (k.global(a, row_major(m, depth)), k.global(b, row_major(n, depth)));
-        let d = k.global(d, row_major(m, n));
-        let tiles = k.persistent(schedule, m.ceil_div(16 * M as u32), n.ceil_div(16 * N as u32));
-        let steps = depth.ceil_div(64);
-        let ring = k.ring::<(St<bf16, M, 4>, St<bf16, N, 4>), STAGES, C>();
-        let outbox = k.outbox::<bf16, W, SLOTS, C>();
+/// `(a, lda, b, ldb, d, ldd, m, n, k)`: A m×k and B k×n, each in rows or columns that are `lda` and `ldb` elements apart, and D m×n in
+/// rows that are `ldd` elements apart. These distances must be multiples of 16 bytes.
+pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
-        k.specialize(
-            producer(40, |p| {
-                tiles.each(|i, j| {
-                    p.run(&ring, steps, |step, stage| {
-                        stage.fill((
-                            a.tile(i, step).multicast(tiles.same_row()),
-                            b.tile(j, step).multicast(tiles.same_col()),
-                        ))
-                    });
-                });
-            }),
-            consumers::<C, _>(232, |c| {
-                tiles.each(|i, j| {
-                    let zeros = [(); H].map(|()| k.zeros::<Rt<f32, 1, N>>());
-                    let sums =
-                        c.run(&ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a.rows::<R>(c.rank()), b));
-                    let first = (i * C as u32 + c.rank()) * H as u32;
-                    c.store(&outbox, &sums, |block| d.tile(first + block, j));
-                });
-            }),
-        );
-    })
+/// The order of a factor in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixOrder {
+    /// Rows are contiguous.
+    Row,
+    /// Columns are contiguous.
+    Col,
 }
 
-/// Like [`gemm`], but two warpgroups take turns: each computes tiles of 128 rows and `N` subtiles of columns, and stores its result
-/// while the other multiplies.
-///
-/// # Errors
-/// If the tiles do not fit in shared memory.
-pub fn gemm_in_turns<const N: usize, const STAGES: usize, const W: usize, const SLOTS: usize>(
-    cluster: u32,
-    schedule: Schedule,
-) -> Result<Kernel<GemmArgs>, BuildError> {
-    Kernel::<GemmArgs>::build("gemm(a, b, d, m, n, k)", Target::SM_90A, |k, (a, b, d, m, n, depth)| {
-        k.block([384]);
-        if cluster > 1 {
-            k.cluster([cluster]);
-        }
-        let (a, b) = (k.global(a, row_major(m, depth)), k.global(b, row_major(n, depth)));
-        let d = k.global(d, row_major(m, n));
-        let tiles = k.persistent(schedule, m.ceil_div(128), n.ceil_div(16 * N as u32));
-        let steps = depth.ceil_div(64);
-        let ring = k.ring::<(St<bf16, 8, 4>, St<bf16, N, 4>), STAGES, 1>();
-        let (turns, outbox) = (k.turns::<2>(), k.outbox::<bf16, W, SLOTS, 2>());
+impl MatrixOrder {
+    /// Both orders.
+    pub const ALL: [Self; 2] = [Self::Row, Self::Col];
 
-        k.specialize(
-            producer(40, |p| {
-                tiles.each(|i, j| {
-                    p.run(&ring, steps, |step, stage| {
-                        stage.fill((
-                            a.tile(i, step).multicast(tiles.same_row()),
-                            b.tile(j, step).multicast(tiles.same_col()),
-                        ))
-                    });
-                });
-            }),
-            consumers::<2, _>(232, |c| {
-                tiles.each_in_turn(c, |turn, i, j| {
-                    let zeros = [(); 2].map(|()| k.zeros::<Rt<f32, 1, N>>());
-                    let sums =
-                        c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
-                    c.store(&outbox, &sums, |block| d.tile(i * 2 + block, j));
-                });
-            }),
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Row => "row",
+            Self::Col => "col",
+        }
+    }
+}
+
+/// A kernel that computes D = f(A·B) for any m, n and k: factors of `T`, sums of `C`, results of `D`. Requires sm_90a.
+///
+/// | T                | C   | orders of A and B  | D              |
+/// | ---              | --- | ---                | ---            |
+/// | bf16, f16        | f32 | all                | bf16, f16, f32 |
+/// | e4m3, e5m2, tf32 | f32 | A rows, B columns  | bf16, f16, f32 |
+/// | i8, u8           | i32 | A rows, B columns  | i32, f32       |
+///
+/// Blocks stay resident: the grid has as many as the GPU has multiprocessors. Results that are no multiple of the tile are clipped, and
+/// elements past the edges of A and B count as zero.
+///
+/// ```
+/// use warpwright::{kernels::{Gemm, GemmTile, MatrixOrder}, prelude::*};
+///
+/// // The kernel for 1000×1000 results on 132 multiprocessors; B is stored in columns.
+/// let gemm = Gemm { b: MatrixOrder::Col, ..Gemm::new(GemmTile::for_result(1000, 1000, 132)) };
+/// let kernel = gemm.kernel::<bf16, f32, bf16>()?;
+/// assert_eq!(kernel.name(), "gemm_bf16_row_col_128x128");
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+#[doc(alias = "cublasLtMatmul")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Gemm {
+    /// The order of A.
+    pub a: MatrixOrder,
+    /// The order of B.
+    pub b: MatrixOrder,
+    /// The tile of a warpgroup.
+    pub tile: GemmTile,
+    /// The rows and columns of tiles that the blocks of a cluster compute at the same time, sharing loads of A and B: at most 8 blocks.
+    pub cluster: [u32; 2],
+    /// The order of the tiles.
+    pub schedule: Schedule,
+    /// The function f.
+    pub activation: Option<Activation>,
+}
+
+impl Gemm {
+    /// Returns the product of row-major matrices without a function, in tiles of this size.
+    #[must_use]
+    pub const fn new(tile: GemmTile) -> Self {
+        Self {
+            a: MatrixOrder::Row,
+            b: MatrixOrder::Row,
+            tile,
+            cluster: [1, 1],
+            schedule: Schedule::grouped(16),
+            activation: None,
+        }
+    }
+
+    /// Builds the kernel, named after the types, orders, tile and function: `gemm_bf16_row_col_128x192`.
+    ///
+    /// # Errors
+    /// For types other than those of 16 bits, orders other than A in rows and B in columns; for integers, a function other than relu; a
+    /// cluster of more than 8 blocks.
+    pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D>,
+        D: TensorElement,
+    {
+        let Self { a, b, tile, cluster, schedule, activation } = *self;
+        let suffix = activation.map(|function| format!("_{function}")).unwrap_or_default();
+        let result = if D::NAME == T::NAME { String::new() } else { format!("_{}", D::NAME) };
+        let name = format!("gemm_{}{result}_{}_{}_{tile}{suffix}", T::NAME, a.name(), b.name());
+        let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
+        let description = format!(
+            "D = A·B: A m×k in {}s, B k×n in {}s ({}), D m×n in rows ({}){function}",
+            a.name(),
+            b.name(),
+            T::NAME,
+            D::NAME
         );
-    })
+        let shape = Shape {
+            name,
+            description,
+            cluster,
+            schedule: schedule.per_cluster(cluster[0], cluster[1]),
+            activation,
+        };
+        // Two column subtiles of 4 bytes are 128 bytes, like four of 2 or of 1.
+        match (T::SIZE, D::SIZE) {
+            (4, 4) => self.of_depth::<T, C, D, 2, 2>(shape),
+            (4, _) => self.of_depth::<T, C, D, 2, 4>(shape),
+            (_, 4) => self.of_depth::<T, C, D, 4, 2>(shape),
+            _ => self.of_depth::<T, C, D, 4, 4>(shape),
+        }
+    }
+
+    /// Builds the kernel for stages of `K` subtiles of depth, and results that leave `W` columns of subtiles at a time.
+    fn of_depth<T, C, D, const K: usize, const W: usize>(
+        &self,
+        shape: Shape,
+    ) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D>,
+        D: TensorElement,
+    {
+        use GemmTile::{T64x64, T64x128, T128x128, T128x192};
+        use MatrixOrder::{Col, Row};
+        macro_rules! kernels {
+            ($($a:ident $b:ident $kernel:ident;)*) => {
+                match (self.a, self.b, self.tile) {
+                    //                                                M  N   K  H  stages W slots
+                    $(
+                        ($a, $b, T64x64) => kernel::$kernel::<T, C, D, 4, 4,  K, 1, 8,     W, 1>(shape),
+                        ($a, $b, T64x128) => kernel::$kernel::<T, C, D, 4, 8,  K, 1, 8,     W, 2>(shape),
+                        ($a, $b, T128x128) => kernel::$kernel::<T, C, D, 8, 8,  K, 2, 6,     W, 2>(shape),
+                        ($a, $b, T128x192) => kernel::$kernel::<T, C, D, 8, 12, K, 2, 4,     W, 3>(shape),
+                    )*
+                }
+            };
+        }
+        kernels! {
+            Row Row row_row;
+            Row Col row_col;
+            Col Row col_row;
+            Col Col col_col;
+        }
+    }
 }

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
 use warpwright::{
     gpu::{CublasLtProduct, Gpu, GpuError, Order, time},
-    kernels::{GemmArgs, gemm, gemm_in_turns},
+    kernels::{Gemm, GemmArgs, GemmTile, MatrixOrder},
     ptx::{BuildError, Kernel},
     run::Loaded,
     tiles::Schedule,
@@ -29,6 +29,9 @@ pub(in crate::bench) struct Args {
     /// Algorithms of cuBLASLt
     #[arg(long, default_value_t = 4)]
     algorithms: usize,
+    /// The orders of A and B: n for rows, t for columns
+    #[arg(long, default_value = "nt")]
+    layout: String,
     /// Only kernels whose name contains this
     #[arg(long, default_value = "")]
     only: String,
@@ -64,7 +67,15 @@ impl Args {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         let stream = gpu.stream();
-        let kernels: Vec<(String, Loaded<GemmArgs>, u32)> = variants()
+        let order = |letter: char| match letter.to_ascii_lowercase() {
+            'n' => Ok(MatrixOrder::Row),
+            't' => Ok(MatrixOrder::Col),
+            found => Err(format!("expected n (rows) or t (columns) for A and B, found {found}")),
+        };
+        let orders: Vec<MatrixOrder> = self.layout.chars().map(order).collect::<Result<_, _>>()?;
+        let orders =
+            <[MatrixOrder; 2]>::try_from(orders).map_err(|_| "expected two letters, of A and of B")?;
+        let kernels: Vec<(String, Loaded<GemmArgs<bf16, bf16>>, u32)> = variants(orders)
             .into_iter()
             .filter(|(name, ..)| name.contains(&self.only))
             .map(|(name, kernel, grid)| Ok((name, gpu.load(&kernel?)?, grid)))
@@ -82,7 +93,11 @@ impl Args {
                     ))
                 })
                 .collect::<Fallible<Vec<_>>>()?;
-            let mut rival = CublasLtProduct::new(&stream, [m, n, k], [Order::Normal, Order::Transposed])?;
+            let mut rival = CublasLtProduct::new(
+                &stream,
+                [m, n, k],
+                orders.map(|order| if order == MatrixOrder::Row { Order::Normal } else { Order::Transposed }),
+            )?;
             let offered = rival.algorithms();
             let flops = 2.0 * (m * n * k) as f64;
             // Small products are timed in batches, since the clock of events is coarse.
@@ -97,7 +112,9 @@ impl Args {
                             rival.run(algorithm, a, b, d).map_err(|e| failed(&e))?
                         }
                         Contender::Ours(at) => {
-                            let args = (&*a, &*b, d, m as u32, n as u32, k as u32);
+                            let stride = |order, rows, cols| if order == MatrixOrder::Row { cols } else { rows } as u32;
+                            let (lda, ldb) = (stride(orders[0], m, k), stride(orders[1], k, n));
+                            let args = (&*a, lda, &*b, ldb, d, n as u32, m as u32, n as u32, k as u32);
                             match kernels[at].2 {
                                 0 => kernels[at].1.launch(&stream, args),
                                 blocks => kernels[at].1.launch_grid(&stream, [blocks, 1, 1], args),
@@ -180,58 +197,17 @@ enum Contender {
     Ours(usize),
 }
 
-fn variants() -> Vec<(String, Result<Kernel<GemmArgs>, BuildError>, u32)> {
+fn variants(
+    orders: [MatrixOrder; 2],
+) -> Vec<(String, Result<Kernel<GemmArgs<bf16, bf16>>, BuildError>, u32)> {
     let mut all = Vec::new();
-    for (cluster, group) in [([1, 1], 8), ([1, 1], 16), ([2, 1], 4), ([2, 1], 8)] {
-        let [rows, cols] = cluster;
-        let schedule = Schedule::grouped(group).per_cluster(rows, cols);
-        let count = rows * cols;
-        let name = format!("cluster {rows}x{cols} group {group}");
-        all.push((
-            format!("128x256 4 stages W8 {name}"),
-            gemm::<8, 4, 1, 16, 4, 2, 8, 1>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("128x256 4 stages W4 2 slots {name}"),
-            gemm::<8, 4, 1, 16, 4, 2, 4, 2>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("turns 128x128 6 stages W8 {name}"),
-            gemm_in_turns::<8, 6, 8, 1>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("turns 128x128 6 stages W4 2 slots {name}"),
-            gemm_in_turns::<8, 6, 4, 2>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("turns 128x128 5 stages W8 2 slots {name}"),
-            gemm_in_turns::<8, 5, 8, 2>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("turns 128x112 6 stages W7 {name}"),
-            gemm_in_turns::<7, 6, 7, 1>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("turns 128x192 5 stages W4 {name}"),
-            gemm_in_turns::<12, 5, 4, 1>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("turns 128x192 4 stages W4 2 slots {name}"),
-            gemm_in_turns::<12, 4, 4, 2>(count, schedule),
-            0,
-        ));
-        all.push((
-            format!("turns 128x192 4 stages W4 3 slots {name}"),
-            gemm_in_turns::<12, 4, 4, 3>(count, schedule),
-            0,
-        ));
+    for tile in GemmTile::ALL {
+        for (cluster, group) in [([1, 1], 8), ([1, 1], 16), ([2, 1], 8), ([2, 1], 4)] {
+            let [a, b] = orders;
+            let gemm = Gemm { a, b, cluster, schedule: Schedule::grouped(group), ..Gemm::new(tile) };
+            let name = format!("{tile} cluster {}x{} group {group}", cluster[0], cluster[1]);
+            all.push((name, gemm.kernel::<bf16, f32, bf16>(), 0));
+        }
     }
     all
 }

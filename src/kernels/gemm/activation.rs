@@ -1,0 +1,72 @@
+//! Functions of the elements of a product.
+
+use std::fmt;
+
+use crate::{
+    tensor::TensorElement,
+    tiles::{Row, Rt},
+};
+
+/// A function that is applied to each element of a product before it is rounded and stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// max(x, 0).
+    Relu,
+    /// x·Φ(x), by its approximation with tanh.
+    GeluTanh,
+    /// x / (1 + e⁻ˣ).
+    Silu,
+}
+
+impl fmt::Display for Activation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Relu => "relu",
+            Self::GeluTanh => "gelu_tanh",
+            Self::Silu => "silu",
+        })
+    }
+}
+
+/// A type in which products are summed: f32, or i32 for integers.
+pub trait GemmSum: TensorElement {
+    /// Returns whether the type has the function.
+    #[doc(hidden)]
+    fn has(function: Activation) -> bool;
+    /// Applies a function that the type [has](Self::has) to each element.
+    #[doc(hidden)]
+    #[track_caller]
+    fn activated<const N: usize>(
+        function: Activation,
+        sum: Rt<'_, Self, 1, N, Row>,
+    ) -> Rt<'_, Self, 1, N, Row>;
+}
+
+impl GemmSum for f32 {
+    fn has(_: Activation) -> bool {
+        true
+    }
+
+    #[track_caller]
+    fn activated<const N: usize>(
+        function: Activation,
+        sum: Rt<'_, Self, 1, N, Row>,
+    ) -> Rt<'_, Self, 1, N, Row> {
+        match function {
+            Activation::Relu => sum.relu(),
+            Activation::GeluTanh => sum.gelu_tanh(),
+            Activation::Silu => sum.silu(),
+        }
+    }
+}
+
+impl GemmSum for i32 {
+    fn has(function: Activation) -> bool {
+        function == Activation::Relu
+    }
+
+    #[track_caller]
+    fn activated<const N: usize>(_: Activation, sum: Rt<'_, Self, 1, N, Row>) -> Rt<'_, Self, 1, N, Row> {
+        sum.relu()
+    }
+}

@@ -1,0 +1,15 @@
+//! The product kernels of Hopper: every type, order and tile against integers, on every device, and assembled without advisories.
+
+#[path = "support/assemble.rs"]
+mod assemble;
+#[path = "support/devices.rs"]
+mod devices;
+#[path = "support/require.rs"]
+mod require;
+
+mod gemm {
+    mod edges;
+    mod errors;
+    mod problem;
+    mod types;
+}

@@ -1,0 +1,147 @@
+//! Products of small integers, which are exact in any order of summation.
+
+use std::fmt::Debug;
+
+use crate::{assemble, devices};
+use warpwright::{
+    kernels::{Activation, Gemm, GemmArgs, GemmSum, MatrixOrder},
+    prelude::*,
+    run::Device,
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The sizes of a product, and the elements after each row or column of a matrix in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) gap: usize,
+}
+
+/// An element type with the conversions that the tests use.
+pub(super) trait Entry: TensorElement + PartialEq + Debug {
+    fn of(value: i32) -> Self;
+    /// The element without a value, in gaps: NaN, or the largest integer.
+    const GAP: i32;
+}
+
+macro_rules! entries {
+    ($($t:ty, $gap:literal, |$x:ident| $from:expr;)*) => {$(
+        impl Entry for $t {
+            fn of($x: i32) -> Self {
+                $from
+            }
+            const GAP: i32 = $gap;
+        }
+    )*};
+}
+
+entries! {
+    bf16, 16_384, |x| bf16::from_f32(x as f32);
+    f16,  16_384, |x| f16::from_f32(x as f32);
+    e4m3, 256,    |x| e4m3::from_f32(x as f32);
+    e5m2, 256,    |x| e5m2::from_f32(x as f32);
+    tf32, 16_384, |x| tf32::from_f32(x as f32);
+    f32,  16_384, |x| x as f32;
+    i8,   127,    |x| x as i8;
+    u8,   255,    |x| x as u8;
+    i32,  16_384, |x| x;
+}
+
+/// A matrix in memory, with gaps of another value.
+struct Matrix {
+    rows: usize,
+    cols: usize,
+    order: MatrixOrder,
+    stride: usize,
+}
+
+impl Matrix {
+    /// A matrix whose strides are multiples of 16 elements, and thereby of 16 bytes.
+    fn new(rows: usize, cols: usize, order: MatrixOrder, gap: usize) -> Self {
+        let run = if order == MatrixOrder::Row { cols } else { rows };
+        Self { rows, cols, order, stride: run.next_multiple_of(16) + gap }
+    }
+
+    fn index(&self, row: usize, col: usize) -> usize {
+        if self.order == MatrixOrder::Row { row * self.stride + col } else { col * self.stride + row }
+    }
+
+    fn len(&self) -> usize {
+        let runs = if self.order == MatrixOrder::Row { self.rows } else { self.cols };
+        runs * self.stride
+    }
+
+    fn elements<T: Entry>(&self, value: impl Fn(usize, usize) -> i32) -> Vec<T> {
+        let mut elements = vec![T::of(T::GAP); self.len()];
+        for (row, col) in (0..self.rows).flat_map(|row| (0..self.cols).map(move |col| (row, col))) {
+            elements[self.index(row, col)] = T::of(value(row, col));
+        }
+        elements
+    }
+}
+
+/// Entries from 0 to 3, which all types represent, and from −2 for signed types.
+fn entry(signed: bool, seed: usize) -> impl Fn(usize, usize) -> i32 + Copy {
+    move |row, col| {
+        let mix = (row * 31 + col * 17 + seed * 7) ^ (row / 3 * 5 + col / 5 * 11);
+        (mix % 6) as i32 - if signed { 2 } else { 0 }
+    }
+}
+
+/// Checks a product on every device, bit for bit, its gaps included, and the kernel with ptxas.
+pub(super) fn check<T, C, D>(gemm: &Gemm, sizes: Sizes)
+where
+    T: Entry + Product<T, C>,
+    C: GemmSum + Convert<D>,
+    D: Entry,
+{
+    let kernel = gemm.kernel::<T, C, D>().unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+    assemble::kernel(&kernel);
+    run::<T, C, D>(gemm, &kernel, sizes);
+}
+
+/// Checks a product like [`check`], without ptxas.
+pub(super) fn run<T, C, D>(gemm: &Gemm, kernel: &Kernel<GemmArgs<T, D>>, sizes: Sizes)
+where
+    T: Entry + Product<T, C>,
+    C: GemmSum + Convert<D>,
+    D: Entry,
+{
+    let Sizes { m, n, k, gap } = sizes;
+    let signed = T::NAME != "u8";
+    let (at_a, at_b) = (entry(signed, 1), entry(signed, 2));
+    let (a, b) = (Matrix::new(m, k, gemm.a, gap), Matrix::new(k, n, gemm.b, gap));
+    let d = Matrix::new(m, n, MatrixOrder::Row, gap);
+    let sum = |row, col| (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>();
+    let expected: Vec<D> = d.elements(|row, col| match gemm.activation {
+        None => sum(row, col),
+        Some(Activation::Relu) => sum(row, col).max(0),
+        Some(other) => panic!("{other} of integers is not an integer"),
+    });
+    for device in devices::all() {
+        if device.capability() != (9, 0) {
+            continue;
+        }
+        let (on_a, on_b) = (device.upload(&a.elements::<T>(at_a)), device.upload(&b.elements::<T>(at_b)));
+        let (on_a, on_b) = (on_a.expect("room"), on_b.expect("room"));
+        let mut on_d = device.upload(&vec![D::of(D::GAP); d.len()]).expect("room");
+        let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
+        let [m, n, k] = [m, n, k].map(|size| size as u32);
+        let launched = device.launch(kernel, (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m, n, k));
+        launched.unwrap_or_else(|error| panic!("{gemm:?}, {sizes:?}: {error}"));
+        let found = device.download(&on_d).expect("copied");
+        let wrong = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+        if let Some(at) = wrong {
+            let (row, col) = (at / d.stride, at % d.stride);
+            panic!(
+                "{gemm:?}, {sizes:?}, {}: row {row}, column {col}: expected {:?}, found {:?}",
+                device.name(),
+                expected[at],
+                found[at]
+            );
+        }
+    }
+}

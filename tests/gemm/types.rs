@@ -1,0 +1,55 @@
+//! Every type, order of the factors, and tile.
+
+use super::problem::{Sizes, check};
+use warpwright::{
+    kernels::{Activation, Gemm, GemmTile, MatrixOrder},
+    prelude::*,
+};
+
+/// More than one tile of every size, none of them whole, and more steps than stages.
+const SIZES: Sizes = Sizes { m: 150, n: 200, k: 600, gap: 16 };
+
+/// All tiles, and all orders of the factors if `any_order`, otherwise A in rows and B in columns.
+fn each(any_order: bool, check: impl Fn(&Gemm)) {
+    use MatrixOrder::{Col, Row};
+    for tile in GemmTile::ALL {
+        for (a, b) in [(Row, Col), (Row, Row), (Col, Row), (Col, Col)] {
+            if any_order || (a, b) == (Row, Col) {
+                check(&Gemm { a, b, ..Gemm::new(tile) });
+            }
+        }
+    }
+}
+
+#[test]
+fn bf16_products_in_all_orders() {
+    each(true, |gemm| check::<bf16, f32, bf16>(gemm, SIZES));
+}
+
+#[test]
+fn f16_products_in_all_orders() {
+    each(true, |gemm| check::<f16, f32, f32>(gemm, SIZES));
+}
+
+#[test]
+fn fp8_products() {
+    each(false, |gemm| check::<e4m3, f32, bf16>(gemm, SIZES));
+    each(false, |gemm| check::<e5m2, f32, f16>(gemm, SIZES));
+}
+
+#[test]
+fn tf32_products() {
+    each(false, |gemm| check::<tf32, f32, f32>(gemm, SIZES));
+}
+
+#[test]
+fn integer_products() {
+    each(false, |gemm| check::<i8, i32, i32>(gemm, SIZES));
+    each(false, |gemm| check::<u8, i32, i32>(gemm, SIZES));
+}
+
+#[test]
+fn a_function_of_the_sums() {
+    let gemm = Gemm { activation: Some(Activation::Relu), ..Gemm::new(GemmTile::T64x128) };
+    check::<bf16, f32, f32>(&gemm, SIZES);
+}
