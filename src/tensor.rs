@@ -42,7 +42,7 @@ mod walk;
 
 pub use accumulate::AtomicElement;
 pub(crate) use accumulate::{add_global, add_shared};
-pub(crate) use boxes::Boxes;
+pub(crate) use boxes::{Boxes, RowEnds};
 pub use construct::SharedLayout;
 pub use copy::{copy, copy_if};
 pub(crate) use copy::{copy_issued, copy_or};

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cuda")]
 use crate::gpu;
-use crate::ptx::{BufferMap, Dim, Element, Entry, In, InOut, Out, SwizzleMode, TensorMap};
+use crate::ptx::{BufferMap, Dim, Element, Entry, In, InOut, Out, ParamKind, SwizzleMode, TensorMap};
 #[cfg(feature = "sim")]
 use crate::sim;
 
@@ -124,6 +124,12 @@ impl TensorBox {
                 self.dims.len().saturating_sub(1),
                 self.dims.len(),
                 self.strides.len()
+            ));
+        }
+        let row = self.dims.first().map_or(0, |dim| dim.saturating_mul(param.element_bytes.into()));
+        if matches!(param.kind, ParamKind::TensorMap { written: true }) && row % 16 != 0 {
+            return refuse(format!(
+                "expected rows of a multiple of 16 bytes, because tensor copies write whole units of 16 bytes, found {row} bytes"
             ));
         }
         let Some((_, bytes)) = self.bytes(param.element_bytes) else {

@@ -20,18 +20,54 @@ pub(crate) struct Boxes<'k, T, A> {
     rows: usize,
 }
 
+/// The ends of the rows of a matrix that tensor copies cannot store, because they write whole units of 16 bytes.
+pub(crate) struct RowEnds<'k> {
+    /// The column of the view's first element.
+    pub(crate) first: Val<'k, u32>,
+    /// The column at which the ends start: a multiple of `unit`.
+    pub(crate) start: Val<'k, u32>,
+    /// The number of columns, which the ends reach.
+    pub(crate) end: Val<'k, u32>,
+    /// The elements of a unit.
+    pub(crate) unit: u32,
+}
+
+/// The bytes that tensor copies store as a whole: they write past the end of a row up to a multiple of it (observed on an H200).
+const STORE_UNIT: u32 = 16;
+
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
-    /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero and not written.
+    /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If they are `written`, those
+    /// past the edges are not, nor are the [ends of rows](Self::row_ends).
     ///
     /// Rejected when the kernel is built: a view that is not part of a buffer parameter with extents that a launch can compute, and
     /// rows whose elements are not adjacent. `None` then.
     #[track_caller]
-    pub(crate) fn boxes(&self, rows: u32, cols: u32, swizzle: SwizzleMode) -> Option<Boxes<'k, T, A>> {
-        let found = self.boxes_or_reason([rows, cols], swizzle);
+    pub(crate) fn boxes(
+        &self,
+        rows: u32,
+        cols: u32,
+        swizzle: SwizzleMode,
+        written: bool,
+    ) -> Option<Boxes<'k, T, A>> {
+        let found = self.boxes_or_reason([rows, cols], swizzle, written);
         found.map_err(|why| self.kernel().refuse(format!("tensor copy: {why}"))).ok()
     }
 
-    fn boxes_or_reason(&self, size: [u32; 2], swizzle: SwizzleMode) -> Result<Boxes<'k, T, A>, String> {
+    /// Returns the ends of rows that must be stored otherwise; `None` if rows are known to be multiples of 16 bytes.
+    #[track_caller]
+    pub(crate) fn row_ends(&self) -> Option<RowEnds<'k>> {
+        let (axis, unit) = (self.axis_of(1)?, STORE_UNIT / T::SIZE);
+        let end = self.axes[axis].extent.filter(|extent| !extent.is_multiple_of(unit))?;
+        let first = self.axes[axis].at + u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
+        Some(RowEnds { first, start: end & !(unit - 1), end, unit })
+    }
+
+    fn boxes_or_reason(
+        &self,
+        size: [u32; 2],
+        swizzle: SwizzleMode,
+        written: bool,
+    ) -> Result<Boxes<'k, T, A>, String> {
         let parameter =
             self.pointer.parameter().ok_or("expected a view of a buffer parameter, found another pointer")?;
         let [row, col] = [0, 1].map(|mode| self.axis_of(mode));
@@ -45,7 +81,13 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         }
         // Dimensions from the innermost: the columns, then the other axes from the last to the first.
         let order = || [col].into_iter().chain((0..self.axes.len()).rev().filter(|&axis| axis != col));
-        let extent = |axis: usize| self.axes[axis].extent.map(IntoDim::into_dim).filter(|dim| dim.is_known());
+        let unit = STORE_UNIT / T::SIZE;
+        let extent = |axis: usize| {
+            let extent = self.axes[axis].extent?;
+            let cut = written && axis == col && !extent.is_multiple_of(unit);
+            let dim = extent.into_dim();
+            Some(if cut { dim.round_down(unit) } else { dim }).filter(|dim| dim.is_known())
+        };
         let dims = order().map(extent).collect::<Option<Vec<_>>>();
         let dims = dims.ok_or(
             "expected extents that a launch can compute: constants, parameters, or sums or products of these",

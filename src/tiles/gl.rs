@@ -5,8 +5,8 @@ use std::fmt;
 use super::gl_layout::GlLayout;
 use crate::{
     layout::Tiler,
-    ptx::{Builder, CheckedPtr, Global, Ptr, Scope, SwizzleMode, Val},
-    tensor::{Boxes, Indices, Tensor, TensorElement},
+    ptx::{Builder, CheckedPtr, Global, Ptr, Scope, Val},
+    tensor::{Indices, Tensor, TensorElement},
 };
 
 /// A tensor of rank `R` in global memory: by default a matrix `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
@@ -222,16 +222,10 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the boxes of `part` elements of this tile of `size` elements, for tensor copies.
+    /// Returns the view of the tensor that starts with this tile of `size` elements.
     #[track_caller]
-    pub(super) fn boxes(
-        &self,
-        size: [u32; 2],
-        part: [u32; 2],
-        swizzle: SwizzleMode,
-    ) -> Option<Boxes<'k, T, A>> {
-        let start = [self.at[0] * size[0], self.at[1] * size[1]];
-        self.tensor.starting_at(&start).boxes(part[0], part[1], swizzle)
+    pub(super) fn view(&self, size: [u32; 2]) -> Tensor<'k, Global, T, A> {
+        self.tensor.starting_at(&[self.at[0] * size[0], self.at[1] * size[1]])
     }
 }
 

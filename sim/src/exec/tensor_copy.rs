@@ -64,7 +64,7 @@ pub(crate) fn tile(
     let offsets: Vec<u32> =
         op.im2col.iter().flatten().map(|&offset| warp.regs.r(offset)[lane] & 0xffff).collect();
     let pixels = columns.map(|columns| columns.positions(&map, &coordinates, &offsets));
-    let tile = Tile { map, coordinates, pixels };
+    let tile = Tile { map, coordinates, pixels, stores: !op.load };
     tile.check(cx, lane, if op.load { Doing::Load } else { Doing::Store })?;
     Ok(tile)
 }
@@ -125,9 +125,13 @@ impl Tile {
     /// The global address of a position; `None` outside the tensor.
     fn address(&self, position: &[i64; 5]) -> Option<u64> {
         let mut address = self.map.address;
+        let size = self.map.ty.bytes() as u64;
         for (i, &dim) in self.map.dims.iter().enumerate() {
-            let at = u64::try_from(position[i]).ok().filter(|&at| at < dim)?;
-            let stride = if i == 0 { self.map.ty.bytes() as u64 } else { self.map.strides[i - 1] };
+            // Stores write whole units of 16 bytes of a row, also past its end (observed on an H200, bf16 and f32 rows of 1 to 20
+            // elements); loads fill from the first element past it.
+            let end = if i == 0 && self.stores { (dim * size).next_multiple_of(16) / size } else { dim };
+            let at = u64::try_from(position[i]).ok().filter(|&at| at < end)?;
+            let stride = if i == 0 { size } else { self.map.strides[i - 1] };
             address = address.wrapping_add(at.wrapping_mul(stride));
         }
         Some(address)

@@ -46,6 +46,8 @@ pub(crate) struct Tile {
     pub(crate) coordinates: Vec<i32>,
     /// In im2col mode, the position of the first channel of each pixel.
     pub(crate) pixels: Option<Vec<[i64; 5]>>,
+    /// Whether the copy writes the tensor.
+    pub(crate) stores: bool,
 }
 
 /// Copies that have been issued and not made, in order.

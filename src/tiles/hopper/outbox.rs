@@ -4,8 +4,8 @@ use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::roles::Consumer;
 use crate::{
-    ptx::{Builder, ProxySpace, Ptr, ReduceOp, Shared, Writable},
-    tensor::{AtomicElement, TensorElement},
+    ptx::{Builder, Global, ProxySpace, Ptr, ReduceOp, Scope, Shared, WarpGroup, Writable},
+    tensor::{AtomicElement, RowEnds, Tensor, TensorElement},
     tiles::{Allocate, Auto, Convert, GlTile, Row, Rt, SharedSwizzle, St, Storing, registers::Registers},
 };
 
@@ -106,12 +106,48 @@ impl<'k, const C: usize> Consumer<'k, C> {
                 Storing { tile: staged.tensor.clone() }.tile_of(group).store(&registers);
                 k.fence_proxy_async(ProxySpace::Shared);
                 group.sync();
-                k.if_(issues, || {
-                    let size = [64, N as u32 * T::SUBTILE_LENGTH];
-                    to(block as u32).store_boxes(op, &staged, size, (part * W) as u32 * T::SUBTILE_LENGTH);
-                    k.cp_async_bulk_commit_group();
-                });
+                let (to, col) = (to(block as u32), (part * W) as u32 * T::SUBTILE_LENGTH);
+                let size = [64, N as u32 * T::SUBTILE_LENGTH];
+                let ends = to.view(size).row_ends();
+                if op.is_some() && ends.is_some() {
+                    k.refuse(format!(
+                        "expected rows known to be a multiple of 16 bytes, which tensor copies add as a whole: declare the columns a multiple of {} of {}",
+                        16 / T::SIZE,
+                        T::NAME
+                    ));
+                }
+                // Without whole units in the matrix, there is no map.
+                let copied = ends.as_ref().map_or(true.into(), |ends| (ends.first + col).lt(ends.start));
+                k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
+                k.if_(issues, || k.cp_async_bulk_commit_group());
+                if let Some(ends) = ends {
+                    store_ends(group, &staged, &to.view(size), &ends, col);
+                }
             }
         });
     }
+}
+
+/// Stores the ends of rows from a tile of 64 rows and `W` columns of subtiles, whose first column is `col` columns after that of `to`.
+#[track_caller]
+fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle>(
+    group: WarpGroup<'k>,
+    staged: &St<'k, T, 4, W, S>,
+    to: &Tensor<'k, Global, T, A>,
+    ends: &RowEnds<'k>,
+    col: u32,
+) {
+    let RowEnds { first, start, end, unit } = *ends;
+    let (k, width) = (group.kernel(), W as u32 * T::SUBTILE_LENGTH);
+    // Columns from the start of the tile; past it, or negative, in tiles without ends.
+    let within = start - (first + col);
+    k.if_(start.ne(end) & within.lt(width), || {
+        // Two threads for each row.
+        let (row, parity) = (group.thread() & 63, group.thread() >> 6);
+        for pair in 0..unit / 2 {
+            let at = within + (2 * pair) + parity;
+            let value = staged.tensor.at_coord(&[row, at]).load();
+            to.at_coord(&[row, at + col]).store(value);
+        }
+    });
 }

@@ -96,7 +96,9 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
 {
     #[track_caller]
     fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
-        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, whole::<T, H, W, S>(), 1) else { return };
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, whole::<T, H, W, S>(), 1, false) else {
+            return;
+        };
         load(&plan, &boxes, tile.address(), 0.into(), barrier, Hints::default());
     }
 }
@@ -110,7 +112,8 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
         if count == 1 {
             return self.tile.copy_to(tile, barrier);
         }
-        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, whole::<T, H, W, S>(), count) else {
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, whole::<T, H, W, S>(), count, false)
+        else {
             return;
         };
         let rows = St::<'_, T, H, W, S>::ROWS / count;
@@ -131,10 +134,12 @@ fn planned<'k, T: TensorElement, A, const H: usize, const W: usize, S: SharedSwi
     tile: &GlTile<'k, T, A>,
     size: [u32; 2],
     shares: u32,
+    written: bool,
 ) -> Option<(Plan, Boxes<'k, T, A>)> {
     let plan = Plan::of::<T, H, W, S>(shares);
     let plan = plan.map_err(|why| tile.kernel().refuse(format!("tensor copy: {why}"))).ok()?;
-    let boxes = tile.boxes(size, plan.size, plan.blocks.swizzle)?;
+    let [height, width] = plan.size;
+    let boxes = tile.view(size).boxes(height, width, plan.blocks.swizzle, written)?;
     Some((plan, boxes))
 }
 
@@ -161,7 +166,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         size: [u32; 2],
         col: u32,
     ) {
-        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, size, 1) else { return };
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, size, 1, true) else { return };
         plan.each(tile.address(), |from, (row, at)| {
             let (from, at) = (from.cast::<T>(), (row.into(), col + at));
             match op {
