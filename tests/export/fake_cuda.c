@@ -105,26 +105,31 @@ API cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, co
     return OK;
 }
 
-/* The product through the maps, which are passed after the parameters; sizes and addresses are those of the maps. */
+/* The product of the matrices that the maps of A and B describe, which are passed after the parameters. The map of D describes the part that
+ * copies of whole units of 16 bytes can write. */
 static int mapped_product(void **parameters) {
     struct map a, b, d;
+    uint16_t *out = (uint16_t *)(uintptr_t)*(uint64_t *)parameters[4];
+    uint32_t pitch = *(uint32_t *)parameters[5], m = *(uint32_t *)parameters[6], n = *(uint32_t *)parameters[7];
     memcpy(&a, parameters[9], sizeof a);
     memcpy(&b, parameters[10], sizeof b);
     memcpy(&d, parameters[11], sizeof d);
-    if (a.dims[0] != b.dims[0] || a.dims[1] != d.dims[1] || b.dims[1] != d.dims[0]) return INVALID_VALUE;
-    for (uint64_t row = 0; row < d.dims[1]; row++) {
-        for (uint64_t column = 0; column < d.dims[0]; column++) {
+    if (a.dims[0] != b.dims[0] || a.dims[1] != m || b.dims[1] != n) return INVALID_VALUE;
+    if (n >= 8 && (d.address != out || d.dims[0] != n / 8 * 8 || d.dims[1] != m || (m > 1 && d.stride != pitch)))
+        return INVALID_VALUE;
+    for (uint64_t row = 0; row < m; row++) {
+        for (uint64_t column = 0; column < n; column++) {
             float sum = 0;
             for (uint64_t i = 0; i < a.dims[0]; i++)
                 sum += widen(a.address[row * a.stride + i]) * widen(b.address[column * b.stride + i]);
-            d.address[row * d.stride + column] = narrow(sum);
+            out[row * pitch + column] = narrow(sum);
         }
     }
 #ifdef WRONG_ELEMENT
-    d.address[(d.dims[1] - 1) * d.stride + d.dims[0] - 1] ^= 0x40;
+    out[(uint64_t)(m - 1) * pitch + n - 1] ^= 0x40;
 #endif
 #ifdef BEYOND
-    d.address[d.dims[0]] = 0;
+    out[n] = 0;
 #endif
     return OK;
 }

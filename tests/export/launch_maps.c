@@ -143,7 +143,7 @@ int main(void) {
     warpwright_extended_driver old = driver;
     printf("prepare gives %d\n", (int)gemm_bf16_row_col_128x128_prepare(&driver, NULL));
     launch_product(&driver, 300, 196, 100, 4);
-    /* A single row and column: any stride will do, but it must be a multiple of 16 bytes. */
+    /* A single row and column: any stride will do, but it must be a multiple of 16 bytes. D has no whole unit of 16 bytes to copy. */
     launch_product(&driver, 1, 1, 72, 1);
     launch_product(&driver, 300, 200, 100, 1);
     launch_product(&driver, 300, 200, 0, 8);
