@@ -81,6 +81,8 @@ pub(crate) struct Body {
     /// The groups of `wgmma` committed so far that are certain to have been executed, and how many there were when each open block
     /// was opened: those committed in it may not have been.
     pub(super) wgmma_groups: u32,
+    /// The last of these groups that is known to be complete, with all before it.
+    pub(super) wgmma_complete: Option<u32>,
     wgmma_groups_before: Vec<u32>,
     /// The open blocks that are bodies of emitted loops; 0 is the kernel itself.
     pub(super) open_loops: Vec<u32>,
@@ -139,6 +141,7 @@ impl Body {
             dims: Vec::new(),
             open_blocks: vec![0],
             wgmma_groups: 0,
+            wgmma_complete: None,
             wgmma_groups_before: vec![0],
             open_loops: vec![0],
             blocks: 1,
@@ -213,6 +216,8 @@ impl Body {
     pub(crate) fn open_block(&mut self) {
         self.open_blocks.push(self.blocks);
         self.wgmma_groups_before.push(self.wgmma_groups);
+        // In a loop, groups of earlier iterations have the same numbers as those before the loop.
+        self.wgmma_complete = None;
         self.blocks += 1;
     }
 
@@ -251,6 +256,7 @@ impl Body {
             self.close_assumptions(closed);
         }
         self.wgmma_groups = self.wgmma_groups_before.pop().unwrap_or(0);
+        self.wgmma_complete = None;
     }
 
     /// Returns the first of `count` barriers for groups of `threads` threads, or the number of the 15 named barriers in use.

@@ -27,6 +27,8 @@ pub enum Dim {
     Product(Box<Dim>, Box<Dim>),
     /// The smaller of `a` and `b`.
     Min(Box<Dim>, Box<Dim>),
+    /// The larger of `a` and `b`.
+    Max(Box<Dim>, Box<Dim>),
     /// The number of multiprocessors of the device, for grids of blocks that stay resident.
     Multiprocessors,
     /// `a`, which the kernel computes in a 32-bit register: a larger value is rejected.
@@ -53,7 +55,9 @@ impl Dim {
         match self {
             Self::Const(_) | Self::Param(_) | Self::Multiprocessors => true,
             Self::CeilDiv(a, _) | Self::RoundDown(a, _) | Self::U32(a) => a.is_known(),
-            Self::Sum(a, b) | Self::Product(a, b) | Self::Min(a, b) => a.is_known() && b.is_known(),
+            Self::Sum(a, b) | Self::Product(a, b) | Self::Min(a, b) | Self::Max(a, b) => {
+                a.is_known() && b.is_known()
+            }
             Self::Unknown => false,
         }
     }
@@ -62,6 +66,12 @@ impl Dim {
     #[must_use]
     pub fn min(self, other: impl IntoDim) -> Self {
         Self::Min(self.into(), other.into_dim().into())
+    }
+
+    /// Returns the larger of the two.
+    #[must_use]
+    pub fn max(self, other: impl IntoDim) -> Self {
+        Self::Max(self.into(), other.into_dim().into())
     }
 
     /// Returns the value for given parameter values, or `None` if it or an intermediate value overflows; `parameter(i)`
@@ -81,6 +91,7 @@ impl Dim {
             Self::Sum(a, b) => value(a)?.checked_add(value(b)?),
             Self::Product(a, b) => value(a)?.checked_mul(value(b)?),
             Self::Min(a, b) => Some(value(a)?.min(value(b)?)),
+            Self::Max(a, b) => Some(value(a)?.max(value(b)?)),
             Self::Multiprocessors => Some(multiprocessors.into()),
             Self::U32(a) => value(a).filter(|&a| u32::try_from(a).is_ok()),
             Self::Unknown => None,
@@ -97,6 +108,7 @@ impl Dim {
             Self::Sum(a, b) => format!("{} + {}", a.expression(names), b.expression(names)),
             Self::Product(a, b) => format!("({}) * ({})", a.expression(names), b.expression(names)),
             Self::Min(a, b) => format!("min({}, {})", a.expression(names), b.expression(names)),
+            Self::Max(a, b) => format!("max({}, {})", a.expression(names), b.expression(names)),
             Self::Multiprocessors => "multiprocessors".into(),
             Self::U32(a) => a.expression(names),
             Self::Unknown => String::new(),

@@ -168,6 +168,7 @@ fn value<'k>(dim: &Dim, k: Builder<'k>) -> Index<'k> {
             (a, b) => Index::U64(a.wide() * b.wide()),
         },
         Dim::Min(a, b) => Index::U64(wide(a).min(wide(b))),
+        Dim::Max(a, b) => Index::U64(wide(a).max(wide(b))),
         Dim::Multiprocessors => {
             k.refuse(
                 "expected a length that the kernel can compute, found one of the number of multiprocessors"

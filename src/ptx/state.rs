@@ -38,7 +38,7 @@ enum Step<'a> {
     /// Before the loop: assigns each value a register that the loop may overwrite.
     Enter(&'a mut Vec<RegId>, &'a mut Vec<u64>),
     /// After the body: collects the values to be moved into those registers.
-    Collect(&'a mut Vec<Untyped>, std::slice::Iter<'a, u64>),
+    Collect(&'a mut Vec<Untyped>, std::slice::Iter<'a, u64>, &'a [RegId]),
     /// After the moves: refers to those registers again.
     Leave(std::slice::Iter<'a, RegId>),
 }
@@ -68,7 +68,7 @@ impl<'k> Visitor<'_, 'k> {
         part.hash(&mut hasher);
         match &mut self.step {
             Step::Enter(_, parts) => parts.push(hasher.finish()),
-            Step::Collect(_, parts) => {
+            Step::Collect(_, parts, _) => {
                 if parts.next() != Some(&hasher.finish()) {
                     self.k.refuse(format!(
                         "expected loop state to keep its layout, found {part:?} after an iteration: give both the same form"
@@ -79,25 +79,54 @@ impl<'k> Visitor<'_, 'k> {
         }
     }
 
-    /// Visits a group of `wgmma` in flight, by the number of groups committed up to it.
+    /// Visits a group of `wgmma` in flight, by the number of groups committed up to it; `None` for a complete one.
     ///
     /// In the body, as many groups are known to have been committed after it as at the start of every iteration; afterwards, when
     /// there may have been no iteration, none.
     #[track_caller]
-    pub(crate) fn group(&mut self, group: &mut u32) {
+    pub(crate) fn group(&mut self, group: &mut Option<u32>) {
         let now = self.k.body().wgmma_groups;
-        let later = u64::from(now.saturating_sub(*group));
+        let later = group.map(|group| u64::from(now.saturating_sub(group)));
         match &mut self.step {
-            Step::Enter(_, parts) => parts.push(later),
-            Step::Collect(_, parts) => {
+            Step::Enter(_, parts) => {
+                parts.push(later.unwrap_or(0));
+                *group = group.or(Some(now));
+            }
+            Step::Collect(_, parts, _) => {
                 let expected = parts.next().copied().unwrap_or(0);
-                if later < expected {
+                if let Some(later) = later.filter(|&later| later < expected) {
                     self.k.refuse(format!(
                         "expected products in flight to be followed by at least {expected} groups after every iteration, as before the loop, found {later}"
                     ));
                 }
             }
-            Step::Merge(_) | Step::Leave(_) => *group = now,
+            Step::Merge(_) | Step::Leave(_) => *group = Some(now),
+        }
+    }
+
+    /// Visits a value whose registers products in flight may still access: they must not be moved, neither to the loop's registers nor
+    /// out of a branch.
+    #[track_caller]
+    pub(crate) fn in_flight(&mut self, value: &mut impl State<'k>) {
+        if matches!(self.step, Step::Merge(_)) {
+            self.k.refuse(
+                "expected a branch to wait for its products, found products in flight as its value".into(),
+            );
+        }
+        let first = match &self.step {
+            Step::Collect(values, ..) => values.len(),
+            _ => 0,
+        };
+        value.visit(self);
+        if let Step::Collect(values, _, slots) = &self.step {
+            let moved = values.iter().zip(*slots).skip(first).any(|(value, slot)| !value.is_in(*slot));
+            if moved {
+                self.k.refuse(
+                    "expected products in flight in the same registers before and after an iteration, found others: wait for them, and \
+                     accumulate the next products in the tile that `wait` returns"
+                        .into(),
+                );
+            }
         }
     }
 
@@ -120,7 +149,7 @@ impl<'k> Visitor<'_, 'k> {
                 self.k.body().uniform.set_changes(reg);
                 slots.push(reg);
             }
-            Step::Collect(values, _) => values.push(value.untyped()),
+            Step::Collect(values, ..) => values.push(value.untyped()),
             Step::Leave(slots) => {
                 if let Some(&reg) = slots.next() {
                     *value = Val::from_reg(reg, self.k);
@@ -160,21 +189,20 @@ impl Slots {
     #[track_caller]
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();
-        state.visit(&mut Visitor { k, step: Step::Collect(&mut values, self.1.iter()) });
+        let step = Step::Collect(&mut values, self.1.iter(), &self.0);
+        k.located(Location::caller(), || state.visit(&mut Visitor { k, step }));
         if values.len() != self.0.len() {
             k.fail(BuildErrorKind::StateShape { want: self.0.len(), found: values.len() });
             return;
         }
-        let same = |a: RegId, b: RegId| a.class == b.class && a.index == b.index;
         let moved: Vec<(Untyped, RegId)> = values
             .iter()
             .zip(&self.0)
-            .filter(|(value, slot)| !matches!(value, Untyped::Reg(r) if same(*r, **slot)))
+            .filter(|(value, slot)| !value.is_in(**slot))
             .map(|(value, slot)| (*value, *slot))
             .collect();
         // A slot that another value still reads must not be overwritten first; such values are copied.
-        let reads_slot =
-            |value: &Untyped| matches!(value, Untyped::Reg(r) if self.0.iter().any(|s| same(*r, *s)));
+        let reads_slot = |value: &Untyped| self.0.iter().any(|slot| value.is_in(*slot));
         let mut staged = Vec::with_capacity(moved.len());
         for (value, slot) in moved {
             let value = match value {

@@ -37,6 +37,13 @@ pub(crate) enum Untyped {
     Reg(RegId),
 }
 
+impl Untyped {
+    /// Returns whether the value is in this register.
+    pub(crate) fn is_in(self, register: RegId) -> bool {
+        matches!(self, Self::Reg(r) if r.class == register.class && r.index == register.index)
+    }
+}
+
 impl<'k, T: Scalar> Val<'k, T> {
     /// Creates a constant.
     pub const fn constant(value: T) -> Self {

@@ -49,8 +49,13 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         swizzle: SwizzleMode,
         written: bool,
     ) -> Option<Boxes<'k, T, A>> {
-        let found = self.boxes_or_reason([rows, cols], swizzle, written);
-        found.map_err(|why| self.kernel().refuse(format!("tensor copy: {why}"))).ok()
+        match self.boxes_or_reason([rows, cols], swizzle, written) {
+            Ok(boxes) => Some(boxes),
+            Err(why) => {
+                self.kernel().refuse(format!("tensor copy: {why}"));
+                None
+            }
+        }
     }
 
     /// Returns the ends of rows that must be stored otherwise; `None` if rows are known to be multiples of 16 bytes.
@@ -133,7 +138,7 @@ impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
                 _ if dimension == self.rows => first + row,
                 _ => first,
             };
-            // A launch rejects extents of 2³¹ or more; coordinates past that are past the edge in either representation.
+            // A launch rejects more than 2³¹ coordinates; those past the last are past the edge in either representation.
             match moved.reg() {
                 Some((reg, k)) => Val::from_reg(reg, k),
                 None => Val::from(moved.as_constant().unwrap_or(0).cast_signed()),

@@ -80,6 +80,7 @@ pub(super) fn expression(dim: &Dim, params: &[ParamDecl], fields: &[String]) -> 
         Dim::Sum(a, b) => format!("warpwright_add({}, {})", of(a), of(b)),
         Dim::Product(a, b) => format!("warpwright_mul({}, {})", of(a), of(b)),
         Dim::Min(a, b) => format!("warpwright_min({}, {})", of(a), of(b)),
+        Dim::Max(a, b) => format!("warpwright_max({}, {})", of(a), of(b)),
         Dim::Multiprocessors => "multiprocessors".to_string(),
         // A 32-bit parameter always fits.
         Dim::U32(a) => match **a {

@@ -97,7 +97,9 @@ impl Order {
             }
             // Values that do not fit are rejected by the launch.
             Dim::U32(a) => self.of_dim(a)?,
-            Dim::RoundDown(..) | Dim::Min(..) | Dim::Multiprocessors | Dim::Unknown => return None,
+            Dim::RoundDown(..) | Dim::Min(..) | Dim::Max(..) | Dim::Multiprocessors | Dim::Unknown => {
+                return None;
+            }
         })
     }
 

@@ -200,6 +200,22 @@ impl<'k> Builder<'k> {
             return;
         }
         self.emit(format_args!("wgmma.wait_group.sync.aligned"), &[Operand::Imm(Immediate::new(pending))]);
+        let mut body = self.body();
+        if !body.is_guarded() {
+            let complete = body.wgmma_groups.checked_sub(pending);
+            body.wgmma_complete = body.wgmma_complete.max(complete);
+        }
+    }
+
+    /// Waits until the group with this number is complete, if that is not known.
+    #[track_caller]
+    pub(crate) fn wgmma_wait_for(self, group: u32) {
+        // After a wait for fewer groups, ptxas considers the others to be in flight again (C7517).
+        if self.body().wgmma_complete.is_some_and(|complete| group <= complete) {
+            return;
+        }
+        // At most 7 groups can be excepted.
+        self.wgmma_wait_group(self.wgmma_groups().saturating_sub(group).min(7));
     }
 
     /// Emits `mnemonic d, a, b, …` in place of D, whose registers the innermost loop must carry.

@@ -24,8 +24,8 @@ use crate::{
 ///     let block = k.block([128]);
 ///     k.grid([1]);
 ///     let [a, b] = [a, b].map(|x| k.global(x, row_major(64, 64)).tile(0, 0));
-///     let a = k.shared_tile::<St<bf16, 4, 4>>().fill(&a);
-///     let b = k.shared_tile::<St<bf16, 4, 4>>().fill(&b);
+///     let a = k.shared_tile::<St<bf16, 4, 4>>().fill(a);
+///     let b = k.shared_tile::<St<bf16, 4, 4>>().fill(b);
 ///     let (a, b) = a.and(b).wait();
 ///     k.fence_proxy_async(ProxySpace::Shared);
 ///     block.sync();
@@ -39,8 +39,8 @@ use crate::{
 pub struct InFlight<'k, R> {
     k: Builder<'k>,
     tile: R,
-    /// The number of groups that the kernel had committed with the last product.
-    group: u32,
+    /// The number of groups that the kernel had committed with the last product, if there was one.
+    group: Option<u32>,
 }
 
 impl<R> fmt::Debug for InFlight<'_, R> {
@@ -52,8 +52,10 @@ impl<R> fmt::Debug for InFlight<'_, R> {
 impl<'k> WarpGroup<'k> {
     /// Starts to accumulate products of this warpgroup in the register tile of each warp, 16 rows of the 64 of the group, or in an array
     /// of such tiles for consecutive blocks of 64 rows.
+    ///
+    /// Create the tiles before other products are in flight: ptxas waits for these before it writes registers of accumulators (C7515).
     pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
-        InFlight::new(self.kernel(), tiles)
+        InFlight::complete(self.kernel(), tiles)
     }
 }
 
@@ -67,8 +69,9 @@ impl<C: TensorElement, const N: usize, const H: usize> sealed::Sealed for [Rt<'_
 impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for [Rt<'k, C, 1, N, Row>; H] {}
 
 impl<'k, R> InFlight<'k, R> {
-    pub(super) fn new(k: Builder<'k>, tile: R) -> Self {
-        Self { k, tile, group: k.wgmma_groups() }
+    /// Returns the tile of an accumulator without products in flight.
+    pub(super) fn complete(k: Builder<'k>, tile: R) -> Self {
+        Self { k, tile, group: None }
     }
 
     /// Waits until the products are complete, and returns the tile. Products that were started later remain in flight. All threads of
@@ -77,8 +80,9 @@ impl<'k, R> InFlight<'k, R> {
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
     pub fn wait(self) -> R {
-        // At most 7 groups can be excepted.
-        self.k.wgmma_wait_group((self.k.wgmma_groups().saturating_sub(self.group)).min(7));
+        if let Some(group) = self.group {
+            self.k.wgmma_wait_for(group);
+        }
         self.tile
     }
 }
@@ -174,7 +178,7 @@ macro_rules! products {
                 let tiles = words.iter().map(|words| {
                     Rt::of_registers(k, words.iter().map(|word| word.in_register(k)).collect())
                 });
-                InFlight::new(k, join(tiles.collect()))
+                InFlight { k, tile: join(tiles.collect()), group: Some(k.wgmma_groups()) }
             }
         }
     };
@@ -305,6 +309,6 @@ impl<'k, R: State<'k>> State<'k> for InFlight<'k, R> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         visitor.group(&mut self.group);
-        self.tile.visit(visitor);
+        visitor.in_flight(&mut self.tile);
     }
 }

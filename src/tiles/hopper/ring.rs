@@ -106,7 +106,7 @@ const WARPS: u32 = 4;
 
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of
-    /// the block (of the cluster, if there is one) must execute the call, which initializes the barriers and synchronizes them.
+    /// the block (in a kernel with clusters: of the cluster) must execute the call, which initializes the barriers and synchronizes them.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         const { assert!(N >= 1 && C >= 1, "a ring has at least one stage and one consumer") };
@@ -191,18 +191,26 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         received: impl FnOnce(),
     ) -> R {
         let k = self.k;
-        let state = (InFlight::new(k, sum), Val::from(0));
+        let state = (InFlight::complete(k, sum), Val::from(0));
         let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
             let Received { tiles, stage } = self.receive_next();
             let sum = k.unlocated(|| work(sum, &tiles));
-            // The products of the previous stage are complete.
-            k.wgmma_wait_group(1);
-            self.release_if(i.gt(0), previous);
+            if N == 1 {
+                // The next tiles arrive in the same stage.
+                k.wgmma_wait_group(0);
+                self.release_if(true.into(), stage);
+            } else {
+                // The products of the previous stage are complete.
+                k.wgmma_wait_group(1);
+                self.release_if(i.gt(0), previous);
+            }
             (sum, stage)
         });
         received();
         let sum = sum.wait();
-        self.release_if(count.gt(0), last);
+        if N > 1 {
+            self.release_if(count.gt(0), last);
+        }
         sum
     }
 
@@ -241,7 +249,8 @@ impl<'k> Producer<'k> {
 
 impl<'k, const C: usize> Consumer<'k, C> {
     /// Accumulates the products of `count` stages of the ring, and returns the sum. `work` is called once, adds the products of a stage
-    /// to those in flight, and borrows the stage; the products of one stage remain in flight while the next one is awaited.
+    /// to those in flight, and borrows the stage; the products of one stage remain in flight while the next one is awaited, if the ring
+    /// has several.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: State<'k>, const N: usize>(
         self,
@@ -268,7 +277,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         ring.k.located(Location::caller(), || {
-            // The barrier of a stage tells two phases apart, so nobody may wait for one before the phase before it was awaited.
+            // The barrier of a stage tells two phases apart: a warpgroup must not wait for one before the previous one was awaited.
             turns.wait(self, turn);
             ring.move_to(turn.number * count);
             ring.accumulate(count, sum, work, || turns.pass_on(self))

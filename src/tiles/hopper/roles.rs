@@ -18,6 +18,11 @@ pub struct Consumer<'k, const C: usize> {
     rank: Val<'k, u32>,
 }
 
+/// The registers of a multiprocessor, and the maximum of a thread (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
+const REGISTERS: u32 = 1 << 16;
+const MOST_REGISTERS: u32 = 255;
+
 impl<'k> Producer<'k> {
     /// Returns the kernel.
     pub fn kernel(self) -> Builder<'k> {
@@ -92,6 +97,14 @@ impl<'k> Builder<'k> {
                 let found = block.size();
                 k.refuse(format!(
                     "expected a block of {expected} threads for a producer and {C} consumer warpgroups, found {found}"
+                ));
+            }
+            // A thread that waits for registers that no other has waits forever.
+            let launched = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS) * (1 + C as u32);
+            let found = producer.registers + C as u32 * consumers.registers;
+            if found > launched {
+                k.refuse(format!(
+                    "expected roles of at most {launched} registers, those of one thread of each warpgroup when the block starts, found {found}"
                 ));
             }
             // ptxas must know how many registers a thread has before they are redistributed: as many as one resident block leaves.

@@ -116,10 +116,11 @@ pub struct Persistent<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Declares a grid of as many blocks as the device has multiprocessors, or fewer if there are fewer tiles, and returns the tiles of
+    /// Declares a grid of as many blocks, in whole clusters, as the device has multiprocessors, or fewer if there are fewer tiles, and returns the tiles of
     /// this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
-    /// The blocks of a cluster compute tiles in adjacent rows of one column at the same time. Rejected when the kernel is built if a
+    /// The blocks of a cluster compute adjacent tiles at the same time ([`Schedule::per_cluster`]); those past the last row or column
+    /// are computed too, but loads from there are zero and stores have no effect. Rejected when the kernel is built if a
     /// launch cannot compute `rows` and `cols`.
     #[track_caller]
     pub fn persistent(
@@ -148,7 +149,7 @@ impl<'k> Builder<'k> {
             };
             let ((row_dim, rows), (col_dim, cols)) = (per_cluster(rows, 0), per_cluster(cols, 1));
             let rectangles = Dim::U32((row_dim * col_dim).into());
-            k.grid([(rectangles * blocks).min(Dim::Multiprocessors.round_down(blocks))]);
+            k.grid([(rectangles * blocks).min(Dim::Multiprocessors.round_down(blocks).max(blocks))]);
             Persistent { k, schedule, rows, cols, cluster }
         })
     }

@@ -136,11 +136,17 @@ fn planned<'k, T: TensorElement, A, const H: usize, const W: usize, S: SharedSwi
     shares: u32,
     written: bool,
 ) -> Option<(Plan, Boxes<'k, T, A>)> {
-    let plan = Plan::of::<T, H, W, S>(shares);
-    let plan = plan.map_err(|why| tile.kernel().refuse(format!("tensor copy: {why}"))).ok()?;
-    let [height, width] = plan.size;
-    let boxes = tile.view(size).boxes(height, width, plan.blocks.swizzle, written)?;
-    Some((plan, boxes))
+    match Plan::of::<T, H, W, S>(shares) {
+        Ok(plan) => {
+            let [height, width] = plan.size;
+            let boxes = tile.view(size).boxes(height, width, plan.blocks.swizzle, written)?;
+            Some((plan, boxes))
+        }
+        Err(why) => {
+            tile.kernel().refuse(format!("tensor copy: {why}"));
+            None
+        }
+    }
 }
 
 #[track_caller]

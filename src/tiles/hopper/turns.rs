@@ -43,7 +43,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Turns<'k, C> {
-    /// Waits for a turn. The first one comes by itself.
+    /// Waits for a turn. The first one requires no signal.
     #[track_caller]
     pub(super) fn wait(&self, c: Consumer<'k, C>, turn: Turn<'k>) {
         // Phase r of warpgroup w completes when the warpgroup before it has had its turn in round r, or r − 1 for the first warpgroup,

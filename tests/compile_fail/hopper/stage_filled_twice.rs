@@ -1,0 +1,21 @@
+// A stage is filled once.
+use warpwright::{
+    prelude::*,
+    tiles::{consumers, producer},
+};
+fn main() {
+    let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90A, |k, (a,)| {
+        k.block([256]);
+        let a = k.global(a, row_major(64, 64));
+        let ring = k.ring::<(St<bf16, 4, 4>,), 2, 1>();
+        k.specialize(
+            producer(40, |p| {
+                p.run(&ring, 4, |i, stage| {
+                    let _ = stage.fill((a.tile(0, i),));
+                    stage.fill((a.tile(i, 0),))
+                });
+            }),
+            consumers::<1, _>(232, |c| c.each(&ring, 4, (), |_, (), _| ())),
+        );
+    });
+}

@@ -1,0 +1,16 @@
+// A tile of f32 does not fill a stage of bf16.
+use warpwright::{
+    prelude::*,
+    tiles::{consumers, producer},
+};
+fn main() {
+    let _ = Kernel::<(In<f32>,)>::build("k", Target::SM_90A, |k, (a,)| {
+        k.block([256]);
+        let a = k.global(a, row_major(64, 64));
+        let ring = k.ring::<(St<bf16, 4, 4>,), 2, 1>();
+        k.specialize(
+            producer(40, |p| p.run(&ring, 4, |i, stage| stage.fill((a.tile(0, i),)))),
+            consumers::<1, _>(232, |c| c.each(&ring, 4, (), |_, (), _| ())),
+        );
+    });
+}

@@ -1,0 +1,26 @@
+//! Hopper's tiles, run on every device there is.
+
+#[path = "support/assemble.rs"]
+mod assemble;
+#[path = "support/devices.rs"]
+mod devices;
+#[allow(dead_code, reason = "each test binary uses its own part")]
+#[path = "tiles/numbers.rs"]
+mod numbers;
+#[path = "support/require.rs"]
+mod require;
+
+mod hopper {
+    mod bugs;
+    mod gemm;
+    mod groups;
+    mod launches;
+    mod mistakes;
+    mod outbox;
+    mod parts;
+    mod problem;
+    mod products;
+    mod rings;
+    mod schedules;
+    mod sources;
+}

@@ -1,0 +1,252 @@
+//! Bugs that the builder finds: each is an error with the Rust line that caused it.
+
+use warpwright::{
+    prelude::*,
+    ptx::{BuildError, Params, Read},
+    tensor::TensorElement,
+    tiles::{Auto, Filled, InFlight, Padded, Plain, Schedule, SharedSwizzle, consumers, producer},
+};
+
+/// Builds a kernel that must be rejected at `line`; returns the error.
+#[track_caller]
+fn refused<A: Params>(line: u32, write: &dyn for<'k> Fn(Builder<'k>, A::Handles<'k>)) -> String {
+    let error: BuildError = Kernel::<A>::build("mistake", Target::SM_90A, |k, args| write(k, args))
+        .expect_err("the kernel must be refused");
+    assert_eq!((error.location().file(), error.location().line()), (file!(), line), "{error}");
+    error.kind().to_string()
+}
+
+type Sum<'k> = Rt<'k, f32, 1, 1>;
+
+/// Two accumulators in flight.
+fn two<'k>(k: Builder<'k>) -> [InFlight<'k, Sum<'k>>; 2] {
+    k.block([128]);
+    let group = k.warp_group();
+    [(); 2].map(|()| group.accumulate(k.zeros::<Sum<'k>>()))
+}
+
+const MOVED: &str = "expected products in flight in the same registers before and after an iteration, found others: wait for them, and \
+                     accumulate the next products in the tile that `wait` returns";
+
+#[test]
+fn accumulators_in_flight_do_not_change_places() {
+    let text = refused::<(u32,)>(line!() + 1, &|k, (n,)| {
+        let [x, y] = k.fold(n, two(k), |_, [x, y]| [y, x]);
+        let _ = (x.wait(), y.wait());
+    });
+    assert_eq!(text, MOVED);
+}
+
+#[test]
+fn products_in_flight_are_not_replaced() {
+    let text = refused::<(u32,)>(line!() + 3, &|k, (n,)| {
+        let [x, _] = two(k);
+        let group = k.warp_group();
+        let x = k.fold(n, x, |_, x| {
+            let _ = x.wait();
+            group.accumulate(k.zeros::<Sum<'_>>())
+        });
+        let _ = x.wait();
+    });
+    assert_eq!(text, MOVED);
+}
+
+#[test]
+fn products_in_flight_do_not_leave_a_branch() {
+    let text = refused::<(u32,)>(line!() + 3, &|k, (n,)| {
+        k.block([128]);
+        let start = || k.warp_group().accumulate(k.zeros::<Sum<'_>>());
+        let x = k.if_else_with(n.gt(1), start, start);
+        let _ = x.wait();
+    });
+    assert_eq!(text, "expected a branch to wait for its products, found products in flight as its value");
+}
+
+/// A loop that does not carry its products.
+#[test]
+fn a_loop_carries_its_products() {
+    let text = refused::<(In<bf16>, u32)>(line!() + 5, &|k, (a, n)| {
+        let [sum, _] = two(k);
+        let tile = k.shared_tile::<St<bf16, 4, 4>>().fill(k.global(a, row_major(64, 64)).tile(0, 0)).wait();
+        let mut sum = Some(sum);
+        k.for_(n, |_| {
+            sum = sum.take().map(|sum| sum.mma_abt(&tile, tile.rows::<1>(0)));
+        });
+        let _ = sum.map(|sum| sum.wait());
+    });
+    assert!(
+        text.ends_with("inside an emitted loop that does not carry it: make the tile the loop's state"),
+        "{text}"
+    );
+}
+
+/// Fills a tile with the start of a matrix.
+fn tile<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
+    k: Builder<'k>,
+    a: Ptr<'k, T, Global, Read>,
+) -> Filled<St<'k, T, H, W, S>> {
+    k.block([128]);
+    k.shared_tile::<St<'k, T, H, W, S>>().fill(k.global(a, row_major(128, 128)).tile(0, 0)).wait()
+}
+
+#[test]
+fn products_need_a_swizzle_that_wgmma_knows() {
+    let text = refused::<(In<bf16>,)>(line!() + 3, &|k, (a,)| {
+        let a = tile::<_, 4, 4, Plain>(k, a);
+        let sum = k.warp_group().accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let _ = sum.mma_abt(&a, &a);
+    });
+    assert_eq!(
+        text,
+        "wgmma: expected a swizzled tile, found one without a swizzle, whose rows are not in core matrices"
+    );
+    let text = refused::<(In<bf16>,)>(line!() + 3, &|k, (a,)| {
+        let a = tile::<_, 4, 4, Padded>(k, a);
+        let sum = k.warp_group().accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let _ = sum.mma_abt(&a, &a);
+    });
+    assert_eq!(text, "wgmma: expected a tile without padding, found `Padded`");
+}
+
+#[test]
+fn only_16_bits_are_read_along_m_or_n() {
+    let expected =
+        "wgmma: expected rows along k for types other than those of 16 bits, found rows along m or n";
+    let text = refused::<(In<tf32>,)>(line!() + 3, &|k, (a,)| {
+        let a = tile::<_, 4, 4, Auto>(k, a);
+        let sum = k.warp_group().accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let _ = sum.mma_ab(&a, &a);
+    });
+    assert_eq!(text, expected);
+    let text = refused::<(In<i8>,)>(line!() + 3, &|k, (a,)| {
+        let a = tile::<_, 4, 4, Auto>(k, a);
+        let sum = k.warp_group().accumulate(k.zeros::<Rt<i32, 1, 4>>());
+        let _ = sum.mma_atbt(&a, &a);
+    });
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn parts_are_in_the_tile() {
+    let text = refused::<(In<bf16>,)>(line!() + 2, &|k, (a,)| {
+        let a = tile::<_, 8, 4, Auto>(k, a);
+        let _ = a.rows::<4>(2);
+    });
+    assert_eq!(text, "expected a part of a shared tile below 2, found 2");
+    let text = refused::<(In<bf16>,)>(line!() + 2, &|k, (a,)| {
+        let a = tile::<_, 4, 4, Auto>(k, a);
+        let _ = a.cols::<2>(1);
+    });
+    assert_eq!(text, "expected columns of a multiple of 128 bytes, the width of the swizzle, found 64");
+}
+
+#[test]
+fn products_need_sm_90a() {
+    let error = Kernel::<(In<bf16>,)>::build("mistake", Target::SM_90, |k, (a,)| {
+        let a = tile::<_, 4, 4, Auto>(k, a);
+        let sum = k.warp_group().accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let _ = sum.mma_abt(&a, &a).wait();
+    });
+    let text = error.expect_err("sm_90 has no wgmma").kind().to_string();
+    assert_eq!(
+        text,
+        "`wgmma.fence.sync.aligned` is found on sm_90a and its successors, but the target is sm_90"
+    );
+}
+
+#[test]
+fn clusters_of_resident_blocks() {
+    let text = refused::<(u32,)>(line!() + 3, &|k, (n,)| {
+        k.block([128]);
+        k.cluster([1, 2]);
+        let _ = k.persistent(Schedule::linear(), n, n);
+    });
+    assert_eq!(text, "expected a cluster along x for resident blocks, found 2 blocks along y and 1 along z");
+    let text = refused::<(u32,)>(line!() + 3, &|k, (n,)| {
+        k.block([128]);
+        k.cluster([4]);
+        let _ = k.persistent(Schedule::linear().per_cluster(2, 1), n, n);
+    });
+    assert_eq!(text, "expected as many tiles per cluster as it has blocks, 4, found 2×1");
+}
+
+#[test]
+fn roles_need_their_warpgroups() {
+    let text = refused::<()>(line!() + 2, &|k, ()| {
+        k.block([256]);
+        k.specialize(producer(40, |_| ()), consumers::<2, _>(232, |_| ()));
+    });
+    assert_eq!(text, "expected a block of 384 threads for a producer and 2 consumer warpgroups, found 256");
+}
+
+#[test]
+fn a_role_does_not_wait_for_the_block() {
+    for in_producer in [true, false] {
+        let text = refused::<()>(line!() + 4, &|k, ()| {
+            let block = k.block([256]);
+            let sync = |is_here: bool| {
+                if is_here {
+                    block.sync();
+                }
+            };
+            k.specialize(producer(40, |_| sync(in_producer)), consumers::<1, _>(232, |_| sync(!in_producer)));
+        });
+        assert!(text.starts_with("`bar.sync` must be reached by all threads of the block"), "{text}");
+    }
+}
+
+/// Builds a kernel whose ring is filled from this tile of `x`, which must be rejected in this file; returns the error.
+fn not_copied<S: SharedSwizzle>(
+    source: &dyn for<'k> Fn(Builder<'k>, Ptr<'k, bf16, Global, Read>, Val<'k, u32>) -> GlTile<'k, bf16, Read>,
+) -> String {
+    let error = Kernel::<(In<bf16>, u32)>::build("mistake", Target::SM_90A, |k, (x, n)| {
+        k.block([256]);
+        let ring = k.ring::<(St<'_, bf16, 4, 4, S>,), 2, 1>();
+        k.specialize(
+            producer(40, |p| p.run(&ring, 1, |_, stage| stage.fill((source(k, x, n),)))),
+            consumers::<1, _>(232, |c| c.each(&ring, 1, (), |_, (), _| ())),
+        );
+    })
+    .expect_err("the kernel must be refused");
+    assert_eq!(error.location().file(), file!(), "{error}");
+    error.kind().to_string()
+}
+
+#[test]
+fn tensor_copies_need_rows_of_adjacent_elements() {
+    let expected = "tensor copy: expected rows of adjacent elements: load the transposed matrix, and transpose the product";
+    assert_eq!(not_copied::<Auto>(&|k, x, n| k.global(x, col_major(n, n)).tile(0, 0)), expected);
+    assert_eq!(not_copied::<Auto>(&|k, x, n| k.global(x, row_major(n, n)).transposed().tile(0, 0)), expected);
+    let strided = not_copied::<Auto>(&|k, x, _| {
+        k.global(x, row_major(64, 64).with_row_stride(256).with_col_stride(2)).tile(0, 0)
+    });
+    assert_eq!(strided, expected);
+}
+
+#[test]
+fn tensor_copies_need_extents_of_the_launch() {
+    // The extents of the part depend on those of the whole.
+    let text = not_copied::<Auto>(&|k, x, n| {
+        k.global(x, row_major(n, n)).sub_matrix((8, 16), (40u32, 24u32)).tile(0, 0)
+    });
+    assert!(text.starts_with("tensor copy: expected extents that a launch can compute"), "{text}");
+}
+
+#[test]
+fn tensor_copies_need_rows_without_padding() {
+    let text = not_copied::<Padded>(&|k, x, n| k.global(x, row_major(n, n)).tile(0, 0));
+    assert_eq!(text, "tensor copy: expected a tile without padding between its rows, found `Padded`");
+}
+
+/// A warpgroup would wait forever for registers that no other releases.
+#[test]
+fn roles_share_the_registers_of_the_block() {
+    let text = refused::<()>(line!() + 2, &|k, ()| {
+        k.block([512]);
+        k.specialize(producer(40, |_| ()), consumers::<3, _>(160, |_| ()));
+    });
+    assert_eq!(
+        text,
+        "expected roles of at most 512 registers, those of one thread of each warpgroup when the block starts, found 520"
+    );
+}

@@ -1,0 +1,142 @@
+//! What a tensor copy reads: views, batches, edges and types.
+
+use warpwright::{
+    prelude::*,
+    ptx::Read,
+    run::Device,
+    tiles::{Auto, SharedSwizzle, Swizzle32, consumers, producer},
+};
+
+use super::problem::assert_same;
+use crate::{devices::everywhere, numbers::Numeral};
+
+/// X, the tile of 64×64 elements in Y, m, n.
+type Args<T> = (In<T>, Out<T>, u32, u32);
+
+/// A view of X, of m×n elements or more.
+type View<'a, T> =
+    &'a dyn for<'k> Fn(Builder<'k>, Ptr<'k, T, Global, Read>, [Val<'k, u32>; 2]) -> GlTile<'k, T, Read>;
+
+/// Copies a tile of a view through a ring to Y, for X of `length` elements that are numbered from 0 (modulo 101); `element` is what
+/// the tile must contain at a row and column, `None` past the edge.
+fn check<T: Numeral, const W: usize, S: SharedSwizzle>(
+    view: View<'_, T>,
+    length: u32,
+    [m, n]: [u32; 2],
+    element: &dyn Fn(u32, u32) -> Option<u32>,
+) {
+    let cols = W as u32 * T::SUBTILE_LENGTH;
+    let kernel = Kernel::<Args<T>>::build("copy(x, y, m, n)", Target::SM_90A, |k, (x, y, m, n)| {
+        k.block([256]);
+        k.grid([1]);
+        let y = k.global(y, row_major(64, cols));
+        let ring = k.ring::<(St<'_, T, 4, W, S>,), 2, 1>();
+        k.specialize(
+            producer(40, |p| p.run(&ring, 1, |_, stage| stage.fill((view(k, x, [m, n]),)))),
+            consumers::<1, _>(232, |c| {
+                c.each(&ring, 1, (), |_, (), (tile,)| {
+                    let tile: Rt<T, 1, W> = tile.tile_of(c.group()).load();
+                    y.tile_of(c.group(), 0, 0).store(&tile);
+                });
+            }),
+        );
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let code = |at: u32| f64::from(at % 101);
+    let found = everywhere(|device| {
+        let x: Vec<T> = (0..length).map(|at| T::of(code(at))).collect();
+        let x = device.upload(&x).unwrap();
+        let mut y = device.upload(&vec![T::of(99.0); (64 * cols) as usize]).unwrap();
+        device.launch(&kernel, (&x, &mut y, m, n)).unwrap();
+        device.download(&y).unwrap().into_iter().map(T::number).collect::<Vec<_>>()
+    });
+    let expected: Vec<f64> =
+        (0..64 * cols).map(|at| element(at / cols, at % cols).map_or(0.0, code)).collect();
+    assert_same(T::NAME, &found, &expected, cols as usize);
+}
+
+/// Element (row, col) of a matrix of these extents and this pitch, if it is inside.
+fn inside([m, n]: [u32; 2], pitch: u32) -> impl Fn(u32, u32) -> Option<u32> {
+    move |row, col| (row < m && col < n).then_some(row * pitch + col)
+}
+
+#[test]
+fn types_and_swizzles() {
+    fn whole<T: Numeral, const W: usize, S: SharedSwizzle>() {
+        let cols = W as u32 * T::SUBTILE_LENGTH;
+        let view: View<'_, T> = &|k, x, [m, n]| k.global(x, row_major(m, n)).tile(0, 0);
+        check::<T, W, S>(view, 64 * cols, [64, cols], &inside([64, cols], cols));
+    }
+    whole::<bf16, 4, Auto>();
+    whole::<f32, 3, Swizzle32>();
+    whole::<u8, 4, Auto>();
+}
+
+#[test]
+fn edges() {
+    let view: View<'_, bf16> = &|k, x, [m, n]| k.global(x, row_major(m, n)).tile(1, 1);
+    for [m, n] in [[128, 128], [70, 104], [65, 72], [64, 128], [128, 64], [1, 8]] {
+        let matrix = inside([m, n], n);
+        check::<bf16, 4, Auto>(view, m * n, [m, n], &|row, col| matrix(row + 64, col + 64));
+    }
+}
+
+#[test]
+fn pitches() {
+    let view: View<'_, bf16> = &|k, x, [m, n]| k.global(x, row_major(m, n).with_row_stride(88)).tile(0, 0);
+    // The elements between the rows are past the edge.
+    check::<bf16, 4, Auto>(view, 88 * 64, [50, 33], &inside([50, 33], 88));
+    let dynamic: View<'_, bf16> =
+        &|k, x, [m, n]| k.global(x, row_major(m, n).with_row_stride(n + 16)).tile(0, 0);
+    check::<bf16, 4, Auto>(dynamic, 64 * 80, [64, 64], &inside([64, 64], 80));
+}
+
+/// A matrix of one row has no pitch.
+#[test]
+fn one_row() {
+    let view: View<'_, bf16> = &|k, x, [m, n]| k.global(x, row_major(m, n)).tile(0, 0);
+    check::<bf16, 4, Auto>(view, 7, [1, 7], &inside([1, 7], 7));
+}
+
+/// Columns are those of a 16-byte unit of the row.
+#[test]
+fn tiles_at_any_row() {
+    let view: View<'_, bf16> = &|k, x, [m, n]| k.global(x, row_major(m, n)).tile_at(3, 8);
+    let matrix = inside([64, 64], 64);
+    check::<bf16, 4, Auto>(view, 64 * 64, [64, 64], &|row, col| matrix(row + 3, col + 8));
+}
+
+/// The part of a matrix outside of a sub-matrix is past its edge.
+#[test]
+fn sub_matrices() {
+    let matrix = inside([96, 96], 96);
+    let part: View<'_, bf16> =
+        &|k, x, _| k.global(x, row_major(96, 96)).sub_matrix((8, 16), (40u32, 24u32)).tile(0, 0);
+    check::<bf16, 4, Auto>(part, 96 * 96, [96, 96], &|row, col| {
+        if row < 40 && col < 24 { matrix(row + 8, col + 16) } else { None }
+    });
+}
+
+#[test]
+fn batches() {
+    // Matrix (2, 1) of 3×2 of 48×72 elements.
+    let view: View<'_, bf16> =
+        &|k, x, [m, n]| k.global(x, contiguous([3.into(), 2.into(), m, n])).batch((2, 1)).tile(0, 0);
+    let matrix = inside([48, 72], 72);
+    check::<bf16, 4, Auto>(view, 6 * 48 * 72, [48, 72], &|row, col| Some(5 * 48 * 72 + matrix(row, col)?));
+    // Past the last batch, everything is past the edge.
+    let past: View<'_, bf16> = &|k, x, [m, n]| k.global(x, contiguous([2.into(), m, n])).batch(2).tile(0, 0);
+    check::<bf16, 4, Auto>(past, 2 * 64 * 64, [64, 64], &|_, _| None);
+}
+
+/// Batches and heads of matrices of [batches, rows, heads, cols].
+#[test]
+fn permuted_batches() {
+    let view: View<'_, bf16> = &|k, x, [m, n]| {
+        k.global(x, contiguous([2.into(), m, 3.into(), n])).permuted([0, 2, 1, 3]).batch((1, 2)).tile(0, 0)
+    };
+    check::<bf16, 4, Auto>(view, 2 * 40 * 3 * 64, [40, 64], &|row, col| {
+        (row < 40).then_some(((40 + row) * 3 + 2) * 64 + col)
+    });
+}
