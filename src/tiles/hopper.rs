@@ -11,7 +11,7 @@ mod tensor_copy;
 mod turns;
 
 pub use in_flight::{Accumulators, InFlight, LeftFactor};
-pub use matrix::SharedMatrix;
+pub use matrix::{SharedFactor, SharedMatrix};
 pub use outbox::Outbox;
 pub use ring::{EmptyStage, FillingStage, Received, Ring};
 pub use roles::{Consumer, Consumers, Producer, ProducerRole, consumers, producer};

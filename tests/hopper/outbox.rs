@@ -36,6 +36,8 @@ where
         Kernel::<Args<T>>::build("send(x, d, m, n, pitch)", Target::SM_90A, |k, (x, d, m, n, pitch)| {
             k.block([128 * (1 + C as u32)]);
             k.grid([if to == To::Add { 2 } else { 1 }]);
+            // Elements are added in whole units of 16 bytes.
+            let n = if to == To::Add { n.multiple_of(8) } else { n };
             let layout = row_major(m, n).with_row_stride(pitch);
             let (x, d) = (k.global(x, layout), k.global(d, layout));
             let outbox = k.outbox::<T, W, SLOTS, C>();
@@ -69,8 +71,10 @@ where
 {
     let kernel = kernel::<T, H, N, W, SLOTS, C>(to);
     let most = (64 * H * C, 16 * N);
+    let whole = if to == To::Add { 8 } else { 1 };
+    let part = (2 * most.1 - 3).next_multiple_of(whole) - 8 * (whole / 8);
     for (m, n, pitch) in
-        [(most.0, 2 * most.1, 2 * most.1), (most.0 - 5, 2 * most.1 - 3, 2 * most.1 + 8), (3, 1, 16)]
+        [(most.0, 2 * most.1, 2 * most.1), (most.0 - 5, part, 2 * most.1 + 8), (3, whole, 16)]
     {
         // Two rows more than the kernel knows.
         let elements = (m + 2) * pitch;

@@ -26,7 +26,7 @@ static inline uint64_t warpwright_u32(uint64_t a) { return a > 0xffffffffu ? WAR
 static inline uint64_t warpwright_signed(int64_t a) { return a < 0 ? WARPWRIGHT_OVERFLOW : (uint64_t)a; }
 ";
 
-/// The helper of headers with expressions that contain a minimum.
+/// The helpers of headers with expressions that contain a minimum or a maximum.
 pub(super) const MIN_HELPER: &str = "\
 #ifndef WARPWRIGHT_MIN
 #define WARPWRIGHT_MIN
@@ -34,6 +34,7 @@ static inline uint64_t warpwright_min(uint64_t a, uint64_t b) {
     if (a == WARPWRIGHT_OVERFLOW || b == WARPWRIGHT_OVERFLOW) return WARPWRIGHT_OVERFLOW;
     return a < b ? a : b;
 }
+static inline uint64_t warpwright_max(uint64_t a, uint64_t b) { return a > b ? a : b; }
 #endif /* WARPWRIGHT_MIN */
 ";
 
@@ -42,7 +43,9 @@ pub(super) fn any(dim: &Dim, test: &impl Fn(&Dim) -> bool) -> bool {
     test(dim)
         || match dim {
             Dim::CeilDiv(a, _) | Dim::RoundDown(a, _) | Dim::U32(a) => any(a, test),
-            Dim::Sum(a, b) | Dim::Product(a, b) | Dim::Min(a, b) => any(a, test) || any(b, test),
+            Dim::Sum(a, b) | Dim::Product(a, b) | Dim::Min(a, b) | Dim::Max(a, b) => {
+                any(a, test) || any(b, test)
+            }
             Dim::Const(_) | Dim::Param(_) | Dim::Multiprocessors | Dim::Unknown => false,
         }
 }
@@ -53,12 +56,12 @@ pub(super) fn depends_on_device(entry: &Entry) -> bool {
     entry.grid.iter().flatten().any(|dim| any(dim, &test))
 }
 
-/// Returns whether an expression that a launch of the kernel evaluates contains a minimum.
+/// Returns whether an expression that a launch of the kernel evaluates contains a minimum or a maximum.
 pub(super) fn has_min(entry: &Entry) -> bool {
     let modes =
         entry.extents.iter().flat_map(|view| view.modes.iter().flat_map(|mode| [&mode.size, &mode.stride]));
     let maps = entry.maps.iter().flat_map(|map| map.dims.iter().chain(&map.strides));
-    let test = |dim: &Dim| matches!(dim, Dim::Min(..));
+    let test = |dim: &Dim| matches!(dim, Dim::Min(..) | Dim::Max(..));
     entry.grid.iter().flatten().chain(modes).chain(maps).any(|dim| any(dim, &test))
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, panic::Location};
 
 use arrayvec::ArrayVec;
 
-use super::matrix::{Descriptors, SharedMatrix};
+use super::matrix::{Descriptors, SharedFactor, SharedMatrix};
 use crate::{
     ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail},
     tensor::TensorElement,
@@ -102,14 +102,14 @@ macro_rules! products {
             pub fn mma_ab<A, B, const M: usize, const K: usize>(
                 self,
                 a: impl LeftFactor<'k, A, M, K>,
-                b: impl Into<SharedMatrix<'k, B, K, N>>,
+                b: impl SharedFactor<'k, B, K, N>,
             ) -> Self
             where
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                const { assert!(M == 4 * $count, "A has 64 rows for each accumulator") };
-                self.multiplied::<A, B>(a.factor(), b.into().right())
+                const { assert!(M == 4 * $count, "expected 64 rows of A for each accumulator: multiply `a.rows::<4>(i)`, or accumulate in an array of tiles") };
+                self.multiplied::<A, B>(a.factor(), b.matrix().right())
             }
 
             /// Adds A·Bᵀ, where B is `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
@@ -119,13 +119,13 @@ macro_rules! products {
             pub fn mma_abt<A, B, const M: usize, const K: usize>(
                 self,
                 a: impl LeftFactor<'k, A, M, K>,
-                b: impl Into<SharedMatrix<'k, B, N, K>>,
+                b: impl SharedFactor<'k, B, N, K>,
             ) -> Self
             where
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                self.mma_ab::<A, B, M, K>(a, b.into().transposed())
+                self.mma_ab::<A, B, M, K>(a, b.matrix().transposed())
             }
 
             /// Adds Aᵀ·B, where A is `K`×`M` subtiles in shared memory; otherwise like [`mma_ab`](Self::mma_ab).
@@ -134,14 +134,14 @@ macro_rules! products {
             #[track_caller]
             pub fn mma_atb<A, B, const M: usize, const K: usize>(
                 self,
-                a: impl Into<SharedMatrix<'k, A, K, M>>,
-                b: impl Into<SharedMatrix<'k, B, K, N>>,
+                a: impl SharedFactor<'k, A, K, M>,
+                b: impl SharedFactor<'k, B, K, N>,
             ) -> Self
             where
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                self.mma_ab::<A, B, M, K>(a.into().transposed(), b)
+                self.mma_ab::<A, B, M, K>(a.matrix().transposed(), b)
             }
 
             /// Adds Aᵀ·Bᵀ, where A is `K`×`M` and B `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
@@ -150,14 +150,14 @@ macro_rules! products {
             #[track_caller]
             pub fn mma_atbt<A, B, const M: usize, const K: usize>(
                 self,
-                a: impl Into<SharedMatrix<'k, A, K, M>>,
-                b: impl Into<SharedMatrix<'k, B, N, K>>,
+                a: impl SharedFactor<'k, A, K, M>,
+                b: impl SharedFactor<'k, B, N, K>,
             ) -> Self
             where
                 A: Product<B, C>,
                 B: TensorElement,
             {
-                self.mma_ab::<A, B, M, K>(a.into().transposed(), b.into().transposed())
+                self.mma_ab::<A, B, M, K>(a.matrix().transposed(), b.matrix().transposed())
             }
 
             #[track_caller]
@@ -167,8 +167,8 @@ macro_rules! products {
                 B: TensorElement,
             {
                 const {
-                    assert!(A::SIZE <= 4, "`wgmma` has no f64");
-                    assert!(N <= 16, "the columns of `wgmma` are at most 256: split the tile");
+                    assert!(A::SIZE <= 4, "`wgmma` has no f64: multiply register tiles");
+                    assert!(N <= 16, "expected at most 256 columns: split the tile");
                 }
                 let Self { k, tile, .. } = self;
                 let split: fn($tiles) -> Vec<Rt<'k, C, 1, N, Row>> = $split;
@@ -291,7 +291,7 @@ impl<'k, T: TensorElement, const M: usize, const K: usize, S: SharedSwizzle> Lef
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {
-        SharedMatrix::from(self).factor()
+        self.as_matrix().factor()
     }
 }
 

@@ -150,12 +150,39 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
 /// The depth of every `wgmma` in bytes (PTX ISA, "Asynchronous Warpgroup Level Matrix Shape").
 const K_BYTES: u32 = 32;
 
-/// The tile as an operand.
-impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> From<&Filled<St<'k, T, H, W, S>>>
+/// A factor of a warpgroup's product in shared memory, `H`×`W` subtiles: a [`Filled`] tile by reference, or a [`SharedMatrix`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a factor of {H}×{W} subtiles of `{T}` in shared memory",
+    note = "expected a shared tile of this size and type by reference, or its `rows`, `cols` or `as_matrix().transposed()`"
+)]
+pub trait SharedFactor<'k, T: TensorElement, const H: usize, const W: usize>: sealed::Sealed {
+    #[doc(hidden)]
+    fn matrix(self) -> SharedMatrix<'k, T, H, W>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<T: TensorElement, const H: usize, const W: usize> sealed::Sealed for SharedMatrix<'_, T, H, W> {}
+impl<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> sealed::Sealed
+    for &Filled<St<'_, T, H, W, S>>
+{
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize> SharedFactor<'k, T, H, W>
     for SharedMatrix<'k, T, H, W>
 {
-    fn from(tile: &Filled<St<'k, T, H, W, S>>) -> Self {
-        tile.matrix()
+    fn matrix(self) -> Self {
+        self
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> SharedFactor<'k, T, H, W>
+    for &Filled<St<'k, T, H, W, S>>
+{
+    fn matrix(self) -> SharedMatrix<'k, T, H, W> {
+        self.as_matrix()
     }
 }
 
@@ -163,10 +190,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Returns the tile as an operand of a warpgroup's product.
     #[must_use]
     pub fn as_matrix(&self) -> SharedMatrix<'k, T, H, W> {
-        self.matrix()
+        self.part()
     }
 
-    fn matrix<const H2: usize, const W2: usize>(&self) -> SharedMatrix<'k, T, H2, W2> {
+    fn part<const H2: usize, const W2: usize>(&self) -> SharedMatrix<'k, T, H2, W2> {
         let blocks =
             Blocks::of::<T, H, W, S>().map_err(|_| "expected a tile without padding, found `Padded`");
         SharedMatrix { start: self.tile.address(), blocks, transposed: false, element: PhantomData }
@@ -178,7 +205,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     #[track_caller]
     pub fn rows<const H2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H2, W> {
         const { assert!(H2 > 0 && H % H2 == 0, "the parts must divide the rows of the tile") }
-        let (index, mut part) = (index.into(), self.matrix());
+        let (index, mut part) = (index.into(), self.part());
         check_part(&part, index, H / H2);
         if let Ok(blocks) = &part.blocks {
             let bytes = H2 as u32 * SUBTILE_SIDE * blocks.row_bytes;
@@ -194,7 +221,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     #[track_caller]
     pub fn cols<const W2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H, W2> {
         const { assert!(W2 > 0 && W % W2 == 0, "the parts must divide the columns of the tile") }
-        let (index, mut part) = (index.into(), self.matrix());
+        let (index, mut part) = (index.into(), self.part());
         check_part(&part, index, W / W2);
         if let Ok(blocks) = &part.blocks {
             let bytes = W2 as u32 * T::SUBTILE_LENGTH * T::SIZE;

@@ -89,7 +89,12 @@ impl<'k, const C: usize> Consumer<'k, C> {
         S: SharedSwizzle,
     {
         const { assert!(N % W == 0, "the columns of the outbox must divide those of the tile") }
-        const { assert!((H * N / W) % SLOTS == 0, "the parts must be a multiple of the slots of the outbox") }
+        const {
+            assert!(
+                (H * N / W) % SLOTS == 0,
+                "the parts, H · N / W, must be a multiple of the slots of the outbox"
+            )
+        }
         let (k, group) = (outbox.k, self.group());
         k.located(Location::caller(), || {
             let bytes = St::<'k, T, 4, W, S>::BYTES;
