@@ -17,7 +17,7 @@ use crate::{
 /// so products can be in flight from one iteration to the next.
 ///
 /// ```
-/// use warpwright::prelude::*;
+/// use warpwright::{prelude::*, ptx::ProxySpace};
 ///
 /// // D = A·Bᵀ for A and B of 64×64.
 /// let kernel = Kernel::<(In<bf16>, In<bf16>, Out<f32>)>::build("product(a, b, d)", Target::SM_90A, |k, (a, b, d)| {
