@@ -60,8 +60,6 @@ static inline uint64_t warpwright_ceil_div(uint64_t a, uint64_t n) {
 static inline uint64_t warpwright_round_down(uint64_t a, uint64_t n) {
     return a == WARPWRIGHT_OVERFLOW ? a : a - a % n;
 }
-static inline uint64_t warpwright_min(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t warpwright_max(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static inline uint64_t warpwright_u32(uint64_t a) { return a > 0xffffffffu ? WARPWRIGHT_OVERFLOW : a; }
 static inline uint64_t warpwright_signed(int64_t a) { return a < 0 ? WARPWRIGHT_OVERFLOW : (uint64_t)a; }
 
