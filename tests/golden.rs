@@ -11,7 +11,7 @@ use std::{env, fs, path::Path};
 use pretty_assertions::assert_eq;
 use warpwright::{
     export::Export,
-    kernels::{copy_elements, matmul, transpose},
+    kernels::{Gemm, GemmTile, MatrixOrder, copy_elements, matmul, transpose},
     ptx::{Module, Target, bf16, f16},
 };
 
@@ -29,7 +29,14 @@ fn modules() -> Vec<(&'static str, Module)> {
     for divisor in [1, 4] {
         transposes.add(&transpose::<f32>(target, divisor).unwrap()).unwrap();
     }
-    vec![("copy", copies), ("matmul", product), ("transpose", transposes)]
+    let mut gemms = Module::new(Target::SM_90A);
+    for tile in [GemmTile::T128x128, GemmTile::T128x192] {
+        for b in MatrixOrder::ALL {
+            let gemm = Gemm { b, ..Gemm::new(tile) };
+            gemms.add(&gemm.kernel::<bf16, f32, bf16>().unwrap()).unwrap();
+        }
+    }
+    vec![("copy", copies), ("gemm", gemms), ("matmul", product), ("transpose", transposes)]
 }
 
 #[test]

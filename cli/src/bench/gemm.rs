@@ -7,7 +7,6 @@ use half::bf16;
 use warpwright::{
     gpu::{CublasLtProduct, Gpu, GpuError, Order, time},
     kernels::{Gemm, GemmArgs, GemmTile, MatrixOrder},
-    ptx::{BuildError, Kernel},
     run::Loaded,
     tiles::Schedule,
 };
@@ -32,9 +31,9 @@ pub(in crate::bench) struct Args {
     /// The orders of A and B: n for rows, t for columns
     #[arg(long, default_value = "nt")]
     layout: String,
-    /// Only kernels whose name contains this
-    #[arg(long, default_value = "")]
-    only: String,
+    /// Also time all tiles, clusters and orders of tiles
+    #[arg(long)]
+    sweep: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -75,14 +74,10 @@ impl Args {
         let orders: Vec<MatrixOrder> = self.layout.chars().map(order).collect::<Result<_, _>>()?;
         let orders =
             <[MatrixOrder; 2]>::try_from(orders).map_err(|_| "expected two letters, of A and of B")?;
-        let kernels: Vec<(String, Loaded<GemmArgs<bf16, bf16>>, u32)> = variants(orders)
-            .into_iter()
-            .filter(|(name, ..)| name.contains(&self.only))
-            .map(|(name, kernel, grid)| Ok((name, gpu.load(&kernel?)?, grid)))
-            .collect::<Fallible<_>>()?;
         let normals = normals(1 << 24);
         let source = stream.clone_htod(&normals)?;
         for &Size([m, n, k]) in &self.sizes {
+            let kernels = variants(&gpu, orders, [m, n, k], self.sweep)?;
             let sets = ((120usize << 20) / (2 * (m * k + n * k + m * n))).clamp(1, 8);
             let mut buffers = (0..sets)
                 .map(|set| {
@@ -115,11 +110,7 @@ impl Args {
                             let stride = |order, rows, cols| if order == MatrixOrder::Row { cols } else { rows } as u32;
                             let (lda, ldb) = (stride(orders[0], m, k), stride(orders[1], k, n));
                             let args = (&*a, lda, &*b, ldb, d, n as u32, m as u32, n as u32, k as u32);
-                            match kernels[at].2 {
-                                0 => kernels[at].1.launch(&stream, args),
-                                blocks => kernels[at].1.launch_grid(&stream, [blocks, 1, 1], args),
-                            }
-                            .map_err(|e| failed(&e))?
+                            kernels[at].1.launch(&stream, args).map_err(|e| failed(&e))?
                         }
                     }
                 }
@@ -197,19 +188,29 @@ enum Contender {
     Ours(usize),
 }
 
+/// A kernel, and what it is called in the table.
+type Variant = (String, Loaded<GemmArgs<bf16, bf16>>);
+
+/// Loads the kernel that the heuristic chooses for a size, or all tiles with several clusters and orders of tiles.
 fn variants(
-    orders: [MatrixOrder; 2],
-) -> Vec<(String, Result<Kernel<GemmArgs<bf16, bf16>>, BuildError>, u32)> {
-    let mut all = Vec::new();
-    for tile in GemmTile::ALL {
+    gpu: &Gpu,
+    [a, b]: [MatrixOrder; 2],
+    [m, n, _]: [usize; 3],
+    sweep: bool,
+) -> Fallible<Vec<Variant>> {
+    let load = |name: String, gemm: Gemm| -> Fallible<Variant> {
+        Ok((name, gpu.load(&gemm.kernel::<bf16, f32, bf16>()?)?))
+    };
+    let chosen = GemmTile::for_result(m as u32, n as u32, gpu.properties().multiprocessors);
+    let mut all = vec![load(format!("warpwright {chosen}"), Gemm { a, b, ..Gemm::new(chosen) })?];
+    for tile in GemmTile::ALL.into_iter().filter(|_| sweep) {
         for (cluster, group) in [([1, 1], 8), ([1, 1], 16), ([2, 1], 8), ([2, 1], 4)] {
-            let [a, b] = orders;
             let gemm = Gemm { a, b, cluster, schedule: Schedule::grouped(group), ..Gemm::new(tile) };
-            let name = format!("{tile} cluster {}x{} group {group}", cluster[0], cluster[1]);
-            all.push((name, gemm.kernel::<bf16, f32, bf16>(), 0));
+            let [rows, cols] = cluster;
+            all.push(load(format!("{tile}, cluster {rows}x{cols}, groups of {group}"), gemm)?);
         }
     }
-    all
+    Ok(all)
 }
 
 /// Returns the bits of random normal numbers (Box-Muller).

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use warpwright::{
-    kernels::{copy_elements, matmul, transpose},
+    kernels::{Gemm, GemmTile, MatrixOrder, copy_elements, matmul, transpose},
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
 };
 
 /// Builds the kernel of one element type for a divisor of its sizes, and adds it to a module.
@@ -38,6 +40,16 @@ pub(super) const KERNELS: &[Ready] = &[
             ("bf16", |module, _| add(module, copy_elements::<bf16>)),
             ("e4m3", |module, _| add(module, copy_elements::<e4m3>)),
             ("e5m2", |module, _| add(module, copy_elements::<e5m2>)),
+        ],
+    },
+    Ready {
+        name: "gemm",
+        about: "D = A·B: A m×k and B k×n in rows or columns, D m×n in rows, of the same type; tiles of 128×128 and 128×192",
+        target: Target::SM_90A,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| add_gemms::<bf16>(module)),
+            ("f16",  |module, _| add_gemms::<f16>(module)),
         ],
     },
     Ready {
@@ -87,6 +99,21 @@ pub(super) fn heading() -> String {
 
 fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> String {
     format!("{name:<11} {target:<8} {types:<28} {divisors:<9} {about}")
+}
+
+/// Adds the products for all orders of A and B.
+fn add_gemms<T>(module: &mut Module) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    for tile in [GemmTile::T128x128, GemmTile::T128x192] {
+        for (a, b) in MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| (a, b))) {
+            let gemm = Gemm { a, b, ..Gemm::new(tile) };
+            add(module, |_| gemm.kernel::<T, f32, T>())?;
+        }
+    }
+    Ok(())
 }
 
 /// Builds a kernel for the module's target and adds it.
