@@ -31,6 +31,13 @@ impl MatrixOrder {
     /// Both orders.
     pub const ALL: [Self; 2] = [Self::Row, Self::Col];
 
+    const fn plural(self) -> &'static str {
+        match self {
+            Self::Row => "rows",
+            Self::Col => "columns",
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Row => "row",
@@ -107,9 +114,9 @@ impl Gemm {
         let name = format!("gemm_{}{result}_{}_{}_{tile}{suffix}", T::NAME, a.name(), b.name());
         let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
         let description = format!(
-            "D = A·B: A m×k in {}s, B k×n in {}s ({}), D m×n in rows ({}){function}",
-            a.name(),
-            b.name(),
+            "D = A·B: A m×k in {}, B k×n in {} ({}), D m×n in rows ({}){function}",
+            a.plural(),
+            b.plural(),
             T::NAME,
             D::NAME
         );

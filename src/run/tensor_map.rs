@@ -127,7 +127,7 @@ impl TensorBox {
             ));
         }
         let row = self.dims.first().map_or(0, |dim| dim.saturating_mul(param.element_bytes.into()));
-        if matches!(param.kind, ParamKind::TensorMap { written: true }) && row % 16 != 0 {
+        if matches!(param.kind, ParamKind::TensorMap { written: true }) && !row.is_multiple_of(16) {
             return refuse(format!(
                 "expected rows of a multiple of 16 bytes, because tensor copies write whole units of 16 bytes, found {row} bytes"
             ));
@@ -217,7 +217,7 @@ impl TensorBox {
                 SwizzleMode::B64 => Swizzle::B64,
                 SwizzleMode::B128 => Swizzle::B128,
             },
-            l2_promotion: if std::env::var("WW_L2").is_ok() { L2Promotion::B256 } else { L2Promotion::B128 },
+            l2_promotion: L2Promotion::B128,
             out_of_bounds: if self.nan_fill { OutOfBounds::Nan } else { OutOfBounds::Zero },
         };
         gpu::TensorMap::encode(gpu, &tensor).map_err(|why| refusal(entry, index, why.to_string()))

@@ -16,10 +16,11 @@ pub(crate) fn kernel<A>(kernel: &Kernel<A>) {
     module(&kernel.ptx(), kernel.entry().target);
 }
 
-/// Assembles a module for its target and for all later ones that can run it.
+/// Assembles a module for its target and for all later ones that can run it; a target such as sm_90a has no later ones.
 pub(crate) fn everywhere(ptx: &str, target: Target) {
-    for later in Target::ALL.into_iter().filter(|t| *t == target || target.runs_on(t.sm() / 10, t.sm() % 10))
-    {
+    let specific = target.to_string().ends_with('a');
+    let runs_on = |later: &Target| !specific && target.runs_on(later.sm() / 10, later.sm() % 10);
+    for later in Target::ALL.into_iter().filter(|later| *later == target || runs_on(later)) {
         module(ptx, later);
     }
 }

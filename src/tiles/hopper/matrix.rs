@@ -204,7 +204,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// `H2` must divide `H`; an index past the last part is rejected if it is constant.
     #[track_caller]
     pub fn rows<const H2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H2, W> {
-        const { assert!(H2 > 0 && H % H2 == 0, "the parts must divide the rows of the tile") }
+        const { assert!(H2 > 0 && H.is_multiple_of(H2), "the parts must divide the rows of the tile") }
         let (index, mut part) = (index.into(), self.part());
         check_part(&part, index, H / H2);
         if let Ok(blocks) = &part.blocks {
@@ -220,12 +220,12 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// constant.
     #[track_caller]
     pub fn cols<const W2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H, W2> {
-        const { assert!(W2 > 0 && W % W2 == 0, "the parts must divide the columns of the tile") }
+        const { assert!(W2 > 0 && W.is_multiple_of(W2), "the parts must divide the columns of the tile") }
         let (index, mut part) = (index.into(), self.part());
         check_part(&part, index, W / W2);
         if let Ok(blocks) = &part.blocks {
             let bytes = W2 as u32 * T::SUBTILE_LENGTH * T::SIZE;
-            if bytes % blocks.row_bytes != 0 {
+            if !bytes.is_multiple_of(blocks.row_bytes) {
                 let expected = blocks.row_bytes;
                 part.kernel().refuse(format!(
                     "expected columns of a multiple of {expected} bytes, the width of the swizzle, found {bytes}"

@@ -88,12 +88,12 @@ impl<'k, const C: usize> Consumer<'k, C> {
         A: Writable,
         S: SharedSwizzle,
     {
-        const { assert!(N % W == 0, "the columns of the outbox must divide those of the tile") }
+        const { assert!(N.is_multiple_of(W), "the columns of the outbox must divide those of the tile") }
         const {
             assert!(
-                (H * N / W) % SLOTS == 0,
+                (H * N / W).is_multiple_of(SLOTS),
                 "the parts, H · N / W, must be a multiple of the slots of the outbox"
-            )
+            );
         }
         let (k, group) = (outbox.k, self.group());
         k.located(Location::caller(), || {

@@ -28,14 +28,14 @@ impl Plan {
     ) -> Result<Self, String> {
         let blocks = Blocks::of::<T, H, W, S>()?;
         let rows = St::<'_, T, H, W, S>::ROWS;
-        if rows % (8 * shares) != 0 {
+        if !rows.is_multiple_of(8 * shares) {
             return Err(format!(
                 "expected rows that {shares} blocks of a cluster share in multiples of 8, found {rows}"
             ));
         }
         let rows = rows / shares;
         let height = if rows <= MOST_BOX { rows } else { MOST_BOX / 2 };
-        if rows % height != 0 {
+        if !rows.is_multiple_of(height) {
             return Err(format!("expected at most {MOST_BOX} rows or a multiple of {height}, found {rows}"));
         }
         let cols = blocks.row_bytes / T::SIZE;

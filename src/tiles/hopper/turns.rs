@@ -34,7 +34,7 @@ impl<'k> Builder<'k> {
         k.located(Location::caller(), || {
             let barriers = k.mbarriers(C as u32);
             k.if_(k.this_block().thread().eq(0), || {
-                (0..C as u32).for_each(|group| barriers.at(group).init(1))
+                (0..C as u32).for_each(|group| barriers.at(group).init(1));
             });
             k.this_block().sync();
             Turns { k, barriers }
