@@ -27,7 +27,7 @@ fn kernel() -> Kernel<Args> {
         k.specialize(
             producer(40, |p| {
                 k.for_(N / 64, |j| {
-                    p.run(&ring, K / 64, |step, stage| stage.fill((a.tile(0, step), b.tile(j, step))))
+                    p.run(&ring, K / 64, |step, stage| stage.fill((a.tile(0, step), b.tile(j, step))));
                 });
             }),
             consumers::<1, _>(160, |c| {

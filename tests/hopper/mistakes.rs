@@ -195,10 +195,12 @@ fn a_role_does_not_wait_for_the_block() {
     }
 }
 
+/// A tile of a buffer and of a size that only launches know.
+type Source<'s> =
+    dyn for<'k> Fn(Builder<'k>, Ptr<'k, bf16, Global, Read>, Val<'k, u32>) -> GlTile<'k, bf16, Read> + 's;
+
 /// Builds a kernel whose ring is filled from this tile of `x`, which must be rejected in this file; returns the error.
-fn not_copied<S: SharedSwizzle>(
-    source: &dyn for<'k> Fn(Builder<'k>, Ptr<'k, bf16, Global, Read>, Val<'k, u32>) -> GlTile<'k, bf16, Read>,
-) -> String {
+fn not_copied<S: SharedSwizzle>(source: &Source<'_>) -> String {
     let error = Kernel::<(In<bf16>, u32)>::build("mistake", Target::SM_90A, |k, (x, n)| {
         k.block([256]);
         let ring = k.ring::<(St<'_, bf16, 4, 4, S>,), 2, 1>();
