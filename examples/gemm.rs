@@ -4,7 +4,7 @@
 //! cargo run --release --example gemm
 //! ```
 //!
-//! Runs on the first GPU if it is of Hopper, otherwise in the simulator.
+//! Runs on the first GPU if its compute capability is 9.0, otherwise in the simulator.
 
 use std::{error::Error, process::ExitCode};
 

@@ -49,6 +49,7 @@ mod timing;
 pub use args::Args;
 pub use code::CudaCode;
 #[cfg(feature = "cublaslt")]
+#[doc(hidden)]
 pub use cublaslt::{CublasLtError, CublasLtProduct, Order};
 pub use device::{DeviceProperties, Gpu};
 pub use error::{CallFailed, GpuError, LaunchError, LoadError};

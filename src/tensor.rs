@@ -56,7 +56,7 @@ pub use index::{Index, Indices};
 pub use local::{local_partition, local_partition_projected, local_tile, local_tile_projected};
 pub use matrices::{load_matrices, store_matrices};
 pub use memory::Tensor;
-pub(crate) use moved::divide;
+pub(crate) use moved::{coordinate, divide};
 pub use partition::Partition;
 pub use pending::Pending;
 pub use predicate::Predicates;

@@ -13,6 +13,9 @@ use cudarc::{
 /// An error of cuBLASLt, or of the driver while a product is planned.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CublasLtError {
+    /// The library cuBLASLt is not on the machine.
+    #[error("cuBLASLt: the library could not be loaded")]
+    Missing,
     /// cuBLASLt returned an error.
     #[error("cuBLASLt: {0}")]
     Call(#[from] CublasError),
@@ -69,10 +72,7 @@ impl CublasLtProduct {
     /// Plans D = A·B for A m×k and B k×n in these orders.
     ///
     /// # Errors
-    /// If cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
-    ///
-    /// # Panics
-    /// If the library cuBLASLt cannot be loaded.
+    /// If the library is missing, cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
     pub fn new(
         stream: &Arc<CudaStream>,
         [m, n, k]: [usize; 3],
@@ -82,6 +82,11 @@ impl CublasLtProduct {
             cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreferenceAttributes_t as Preference,
         };
         let bf16 = sys::cudaDataType_t::CUDA_R_16BF;
+        // SAFETY: only looks for the library.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(CublasLtError::Missing);
+        }
+        stream.context().bind_to_thread()?;
         let handle = result::create_handle()?;
         let description = result::create_matmul_desc(
             sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
@@ -164,8 +169,11 @@ impl CublasLtProduct {
         d: &mut CudaSlice<u16>,
     ) -> Result<(), CublasLtError> {
         let [m, n, k] = self.sizes;
-        for (matrix, expected, found) in [("A", m * k, a.len()), ("B", k * n, b.len()), ("D", m * n, d.len())]
+        for (matrix, expected, found) in
+            [("A", [m, k], a.len()), ("B", [k, n], b.len()), ("D", [m, n], d.len())]
         {
+            // No buffer has as many elements as a product that overflows.
+            let expected = expected[0].saturating_mul(expected[1]);
             if expected != found {
                 return Err(CublasLtError::Length { matrix, expected, found });
             }

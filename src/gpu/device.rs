@@ -3,10 +3,10 @@
 use super::error::{CallFailed, GpuError};
 use super::probe::{CudaVersion, Driver, probe};
 use super::symbols::{Handle, device_attribute as attribute};
-use cudarc::driver::{CudaContext, CudaStream};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The properties and limits of a device. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +107,8 @@ pub struct Gpu {
     driver: &'static Driver,
     context: Arc<CudaContext>,
     properties: Arc<DeviceProperties>,
+    /// See [`Gpu::zeros`].
+    zeros: Arc<OnceLock<CudaSlice<u8>>>,
 }
 
 impl Gpu {
@@ -131,7 +133,7 @@ impl Gpu {
     pub fn from_context(context: Arc<CudaContext>) -> Result<Self, GpuError> {
         let driver = probe()?;
         let properties = DeviceProperties::read(driver, context.ordinal(), context.cu_device())?;
-        Ok(Self { driver, context, properties: Arc::new(properties) })
+        Ok(Self { driver, context, properties: Arc::new(properties), zeros: Arc::default() })
     }
 
     /// Returns the context.
@@ -164,6 +166,18 @@ impl Gpu {
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<(), GpuError> {
         Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)
+    }
+
+    /// Returns the address of `N` bytes of device memory that live as long as this device and its clones, and are zero at first.
+    pub(crate) fn zeros<const N: usize>(&self) -> Result<u64, GpuError> {
+        let stream = self.stream();
+        if self.zeros.get().is_none() {
+            let zeros = stream.alloc_zeros::<u8>(N).map_err(CallFailed::at("alloc_zeros"))?;
+            stream.synchronize().map_err(CallFailed::at("cuStreamSynchronize"))?;
+            // Another thread may have been first; its memory is as good.
+            let _ = self.zeros.set(zeros);
+        }
+        Ok(self.zeros.get().map_or(0, |zeros| zeros.device_ptr(&stream).0))
     }
 
     /// Makes the context current on this thread, as cudarc does before each of its calls.

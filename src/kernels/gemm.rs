@@ -54,7 +54,7 @@ impl MatrixOrder {
 /// | e4m3, e5m2, tf32 | f32 | A rows, B columns  | bf16, f16, f32 |
 /// | i8, u8           | i32 | A rows, B columns  | i32, f32       |
 ///
-/// Blocks stay resident: the grid has as many as the GPU has multiprocessors. Results that are no multiple of the tile are clipped, and
+/// Blocks stay resident: the grid has as many as the GPU has multiprocessors. Tiles that extend past the edges of D are clipped, and
 /// elements past the edges of A and B count as zero.
 ///
 /// ```
@@ -63,7 +63,7 @@ impl MatrixOrder {
 /// // The kernel for 1000×1000 results on 132 multiprocessors; B is stored in columns.
 /// let gemm = Gemm { b: MatrixOrder::Col, ..Gemm::new(GemmTile::for_result(1000, 1000, 132)) };
 /// let kernel = gemm.kernel::<bf16, f32, bf16>()?;
-/// assert_eq!(kernel.name(), "gemm_bf16_row_col_128x128");
+/// assert_eq!(kernel.name(), "gemm_bf16_row_col_64x128");
 /// # Ok::<(), warpwright::ptx::BuildError>(())
 /// ```
 #[doc(alias = "cublasLtMatmul")]
@@ -97,7 +97,7 @@ impl Gemm {
         }
     }
 
-    /// Builds the kernel, named after the types, orders, tile and function: `gemm_bf16_row_col_128x192`.
+    /// Builds the kernel, named after the types, orders, tile, cluster and function: `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
     /// For types other than those of 16 bits, orders other than A in rows and B in columns; for integers, a function other than relu; a
@@ -111,7 +111,9 @@ impl Gemm {
         let Self { a, b, tile, cluster, schedule, activation } = *self;
         let suffix = activation.map(|function| format!("_{function}")).unwrap_or_default();
         let result = if D::NAME == T::NAME { String::new() } else { format!("_{}", D::NAME) };
-        let name = format!("gemm_{}{result}_{}_{}_{tile}{suffix}", T::NAME, a.name(), b.name());
+        let blocks =
+            if cluster == [1, 1] { String::new() } else { format!("_cluster{}x{}", cluster[0], cluster[1]) };
+        let name = format!("gemm_{}{result}_{}_{}_{tile}{blocks}{suffix}", T::NAME, a.name(), b.name());
         let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
         let description = format!(
             "D = A·B: A m×k in {}, B k×n in {} ({}), D m×n in rows ({}){function}",

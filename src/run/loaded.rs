@@ -14,7 +14,7 @@ use super::{
     device::check_target,
     error::{JitError, RunError},
     plan::{Plan, plan},
-    tensor_map::BufferBox,
+    tensor_map::STAND_IN_BYTES,
 };
 
 /// A kernel with parameters `A`, compiled by the driver and loaded on one GPU.
@@ -155,11 +155,10 @@ impl Code {
 
 /// Adds the tensor maps that the launch creates, whose buffers were passed before.
 pub(super) fn pass_maps(args: &mut Args<'_>, gpu: &Gpu, entry: &Entry, plan: &Plan) -> Result<(), RunError> {
-    for BufferBox { parameter, address, tensor } in &plan.maps {
-        match tensor {
-            Some(tensor) => args.value(tensor.encoded(gpu, entry, *parameter, *address)?),
-            None => args.bytes(&[0; 128]),
-        };
+    let needs_stand_in = plan.maps.iter().any(|map| map.is_empty);
+    let stand_in = if needs_stand_in { gpu.zeros::<STAND_IN_BYTES>()? } else { 0 };
+    for map in &plan.maps {
+        args.value(map.tensor.encoded(gpu, entry, map.parameter, map.address(entry, stand_in))?);
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ pub(super) fn record(
         }
     }
     for (index, map) in entry.maps.iter().enumerate() {
-        let tensor = plan.maps.get(index).and_then(|map| map.tensor.as_ref());
+        let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| &map.tensor);
         arguments.push(match tensor {
             Some(tensor) => tensor_map(&entry.params[map.parameter], tensor),
             // The bytes that a launch passes for a tensor without elements.

@@ -18,7 +18,7 @@ use super::{
     device::{Backend, Device, Request},
     error::{KernelFindings, RunError},
     launched::{Details, Launched},
-    tensor_map::{BufferBox, TensorBox},
+    tensor_map::{STAND_IN_BYTES, TensorBox},
 };
 
 /// A simulated GPU with its own memory. Kernels stay decoded for later launches.
@@ -187,9 +187,12 @@ impl Backend for Simulator {
         let args: Result<Vec<Arg>, RunError> =
             args.iter().enumerate().map(|(i, value)| self.argument(entry, i, value)).collect();
         let mut args = args?;
-        for BufferBox { parameter, address, tensor } in &plan.maps {
-            let map = tensor.as_ref().map(|tensor| tensor.simulated(entry, *parameter, *address));
-            args.push(Arg::bytes(map.transpose()?.unwrap_or([0; 128])));
+        let needs_stand_in = plan.maps.iter().any(|map| map.is_empty);
+        let stand_in = needs_stand_in.then(|| self.allocate(&[0; STAND_IN_BYTES])).transpose()?;
+        let stand_in_address = stand_in.as_ref().and_then(|store| self.address(store)).unwrap_or_default();
+        for map in &plan.maps {
+            let address = map.address(entry, stand_in_address);
+            args.push(Arg::bytes(map.tensor.simulated(entry, map.parameter, address)?));
         }
         let shape = Launch {
             grid: plan.grid,

@@ -229,8 +229,25 @@ impl TensorBox {
 pub(super) struct BufferBox {
     pub(super) parameter: usize,
     pub(super) address: u64,
-    /// `None` for a tensor without elements, for which there is no map: the kernel does not use it.
-    pub(super) tensor: Option<TensorBox>,
+    pub(super) tensor: TensorBox,
+    /// Whether the tensor has no elements. There is no map for it: the launch passes that of one zero, or of one element that may be
+    /// written, in memory of its own.
+    pub(super) is_empty: bool,
+}
+
+/// The bytes of that memory: the zero in the first half, the written element in the second.
+pub(super) const STAND_IN_BYTES: usize = 256;
+
+impl BufferBox {
+    /// Returns the address of the tensor, where `stand_in` is that of the memory for tensors without elements.
+    pub(super) fn address(&self, entry: &Entry, stand_in: u64) -> u64 {
+        let written = entry.params.get(self.parameter).is_some_and(|param| param.kind.is_written());
+        match (self.is_empty, written) {
+            (false, _) => self.address,
+            (true, false) => stand_in,
+            (true, true) => stand_in + STAND_IN_BYTES as u64 / 2,
+        }
+    }
 }
 
 /// The maximum number of coordinates along a dimension: those of tensor copies are signed.
@@ -254,9 +271,8 @@ pub(super) fn buffer_box(
             "expected at most {MOST_COORDINATES} coordinates along a dimension, found {found}"
         )));
     }
-    if dims.contains(&0) {
-        return Ok(BufferBox { parameter: map.parameter, address, tensor: None });
-    }
+    let is_empty = dims.contains(&0);
+    let dims: Vec<u64> = dims.into_iter().map(|dim| if is_empty { 1 } else { dim }).collect();
     let size = u64::from(entry.params.get(map.parameter).map_or(1, |param| param.element_bytes));
     for (stride, dim) in strides.iter_mut().zip(&dims[1..]) {
         if *dim == 1 {
@@ -275,7 +291,7 @@ pub(super) fn buffer_box(
         swizzle: map.swizzle,
         ..TensorBox::new(vec![1; map.dims.len()], map.box_dims.clone())
     };
-    Ok(BufferBox { parameter: map.parameter, address, tensor: Some(tensor) })
+    Ok(BufferBox { parameter: map.parameter, address, tensor, is_empty })
 }
 
 fn refusal(entry: &Entry, index: usize, why: String) -> RunError {

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::{element::TensorElement, memory::Tensor, offset::MAX_AXES};
+use super::{element::TensorElement, memory::Tensor, moved::saturating_sum, offset::MAX_AXES};
 use crate::{
     layout::Tuple,
     ptx::{
@@ -31,6 +31,9 @@ pub(crate) struct RowEnds<'k> {
     /// The elements of a unit.
     pub(crate) unit: u32,
 }
+
+/// The maximum coordinate of a tensor copy.
+const MOST: u64 = i32::MAX as u64;
 
 /// The bytes that tensor copies store as a whole: they write past the end of a row up to a multiple of it (observed on an H200).
 const STORE_UNIT: u32 = 16;
@@ -113,7 +116,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         let map = BufferMap { parameter, dims, strides, box_dims: order().map(box_dim).collect(), swizzle };
         let first = order().map(|axis| {
             let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
-            self.axes[axis].at + start
+            saturating_sum(self.axes[axis].at, start.into())
         });
         let rows = order().position(|axis| axis == row).unwrap_or(1);
         Ok(Boxes { first: first.collect(), rows, map: self.kernel().buffer_map(map) })
@@ -134,11 +137,12 @@ impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
     fn at(&self, row: Val<'k, u32>, col: u32) -> ArrayVec<Val<'k, i32>, MAX_AXES> {
         let coordinate = |(dimension, &first): (usize, &Val<'k, u32>)| {
             let moved = match dimension {
-                0 => first + col,
-                _ if dimension == self.rows => first + row,
+                0 => saturating_sum(first, col.into()),
+                _ if dimension == self.rows => saturating_sum(first, row),
                 _ => first,
             };
-            // A launch rejects more than 2³¹ coordinates; those past the last are past the edge in either representation.
+            // Coordinates of copies are signed. A launch rejects more than 2³¹, so the largest number is past the edge.
+            let moved = if moved.known().most() > MOST { moved.min(MOST as u32) } else { moved };
             match moved.reg() {
                 Some((reg, k)) => Val::from_reg(reg, k),
                 None => Val::from(moved.as_constant().unwrap_or(0).cast_signed()),

@@ -90,7 +90,7 @@ impl<'k> Moved<'k> {
 /// [`MOST_COORDINATES`](super::construct::MOST_COORDINATES). A factor for which it might not be is rejected when the kernel is
 /// built.
 #[track_caller]
-pub(super) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
+pub(crate) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
     let factor = u32::try_from(by).unwrap_or(0);
     if factor != 0 && times.product_fits(factor) {
         return times * factor;
@@ -108,7 +108,7 @@ pub(super) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
 
 /// Returns `a + b`, clamped to 2³² − 1: a coordinate past 2³² is past the edge.
 #[track_caller]
-pub(super) fn saturating_sum<'k>(a: Val<'k, u32>, b: Val<'k, u32>) -> Val<'k, u32> {
+pub(crate) fn saturating_sum<'k>(a: Val<'k, u32>, b: Val<'k, u32>) -> Val<'k, u32> {
     if a.sum_fits(&b) { a + b } else { a.min(!b) + b }
 }
 

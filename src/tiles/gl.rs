@@ -6,7 +6,7 @@ use super::gl_layout::GlLayout;
 use crate::{
     layout::Tiler,
     ptx::{Builder, CheckedPtr, Global, Ptr, Scope, Val},
-    tensor::{Indices, Tensor, TensorElement},
+    tensor::{Indices, Tensor, TensorElement, coordinate},
 };
 
 /// A tensor of rank `R` in global memory: by default a matrix `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
@@ -225,7 +225,8 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the view of the tensor that starts with this tile of `size` elements.
     #[track_caller]
     pub(super) fn view(&self, size: [u32; 2]) -> Tensor<'k, Global, T, A> {
-        self.tensor.starting_at(&[self.at[0] * size[0], self.at[1] * size[1]])
+        self.tensor
+            .starting_at(&[coordinate(self.at[0], size[0].into()), coordinate(self.at[1], size[1].into())])
     }
 }
 

@@ -125,7 +125,7 @@ impl<'k> RandomTile<'k> {
     }
 
     /// Returns a tile of random numbers with the standard normal distribution, by the method of Box and Muller from the words of two
-    /// elements 8 columns apart. The numbers are at most 6.7, and their errors those of the approximations `lg2`, `sqrt`, `sin` and `cos`.
+    /// elements 8 columns apart. The numbers are at most 6.77 in magnitude, and their errors those of the approximations `lg2`, `sqrt`, `sin` and `cos`.
     #[must_use]
     #[track_caller]
     pub fn normal<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {

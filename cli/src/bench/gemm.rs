@@ -308,7 +308,7 @@ fn normals(count: usize) -> Vec<u16> {
     (0..count).map(normal).collect()
 }
 
-/// Returns a buffer of `length` elements, filled with runs of `source` that start at different places.
+/// Returns a buffer of `length` elements, filled with runs of `source` that start at different offsets.
 fn filled(
     stream: &Arc<CudaStream>,
     source: &CudaSlice<u16>,

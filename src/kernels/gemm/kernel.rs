@@ -55,7 +55,7 @@ macro_rules! kernel {
                 }
                 k.block([384]);
                 if cluster != [1, 1] {
-                    k.cluster([cluster[0] * cluster[1]]);
+                    k.cluster([cluster[0].saturating_mul(cluster[1])]);
                 }
                 let (a_extents, b_extents) = ($a_extents, $b_extents);
                 let $a = k.global($a, row_major(a_extents.0, a_extents.1).with_row_stride(lda));

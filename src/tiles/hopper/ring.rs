@@ -64,8 +64,10 @@ impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
     /// Starts to fill the stage by tensor copies.
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
-        self.full.arrive_expect_tx(self.bytes);
-        from.copy_to(&self.tiles, self.full);
+        self.full.pointer().kernel().located(Location::caller(), || {
+            self.full.arrive_expect_tx(self.bytes);
+            from.copy_to(&self.tiles, self.full);
+        });
         FillingStage(PhantomData)
     }
 }
@@ -102,7 +104,7 @@ where
 }
 
 /// The warps of a consumer warpgroup, each of which arrives at the empty barrier.
-const WARPS: u32 = 4;
+pub(super) const WARPS: u32 = 4;
 
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of

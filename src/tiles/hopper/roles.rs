@@ -101,8 +101,8 @@ impl<'k> Builder<'k> {
             }
             // A thread that waits for registers that no other has waits forever.
             let launched = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS) * (1 + C as u32);
-            let found = producer.registers + C as u32 * consumers.registers;
-            if found > launched {
+            let found = C as u64 * u64::from(consumers.registers) + u64::from(producer.registers);
+            if found > launched.into() {
                 k.refuse(format!(
                     "expected roles of at most {launched} registers, those of one thread of each warpgroup when the block starts, found {found}"
                 ));
@@ -117,6 +117,8 @@ impl<'k> Builder<'k> {
                     k.comment("producer");
                     k.setmaxnreg_dec(producer.registers);
                     k.if_(block.thread().eq(0), || k.unlocated(|| (producer.work)(Producer { k })));
+                    // The other lanes wait for the producer, so that the warp is whole at the barrier of the cluster.
+                    k.warp().sync();
                 },
                 || {
                     k.comment("consumers");

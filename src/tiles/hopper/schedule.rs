@@ -19,9 +19,8 @@ use crate::ptx::{Builder, Dim, IntoDim, Steps, Val, quotient, remainder};
 pub struct Schedule {
     /// The rows of a group.
     group: u32,
-    /// The rows and columns of tiles that the blocks of a cluster compute at the same time; 0 columns for all blocks on top of one
-    /// another.
-    cluster: [u32; 2],
+    /// The rows and columns of tiles that the blocks of a cluster compute at the same time; by default, one column.
+    cluster: Option<[u32; 2]>,
 }
 
 impl fmt::Display for Schedule {
@@ -37,29 +36,30 @@ impl Schedule {
     /// Returns the order of rows from left to right, top to bottom.
     #[must_use]
     pub const fn linear() -> Self {
-        Self { group: 1, cluster: [1, 0] }
+        Self { group: 1, cluster: None }
     }
 
     /// Returns the order of groups of `rows` rows (at least 1), top to bottom; in a group, columns from left to right, each from top to
     /// bottom. Tiles that are computed at the same time then share rows of A and columns of B in the level-2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
-        Self { group: if rows == 0 { 1 } else { rows }, cluster: [1, 0] }
+        Self { group: if rows == 0 { 1 } else { rows }, cluster: None }
     }
 
     /// Has the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order is then that of these rectangles. By default,
-    /// they compute tiles on top of one another.
+    /// they compute adjacent tiles of one column.
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
-        Self { cluster: [rows, cols], ..self }
+        Self { cluster: Some([rows, cols]), ..self }
     }
 
     /// Returns the row and column of the tile with this number, of `rows`×`cols` tiles. Numbers past the last tile have no meaning.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
-        let of_group = (self.group * cols).max(1);
-        let first = number / of_group * self.group;
-        let height = rows.saturating_sub(first).clamp(1, self.group);
+        let group = self.group.min(rows.max(1));
+        let of_group = group.saturating_mul(cols).max(1);
+        let first = number / of_group * group;
+        let height = rows.saturating_sub(first).clamp(1, group);
         let within = number % of_group;
         (first + within % height, within / height)
     }
@@ -75,9 +75,11 @@ impl Schedule {
         if self.group == 1 {
             return (number / cols, number % cols);
         }
-        let of_group = cols * self.group;
-        let first = number / of_group * self.group;
-        let height = (rows - first).min(self.group);
+        // A group of more rows than there are would overflow.
+        let group = rows.min(self.group);
+        let of_group = cols * group;
+        let first = number / of_group * group;
+        let height = (rows - first).min(group);
         let within = number % of_group;
         (first + within % height, within / height)
     }
@@ -87,7 +89,7 @@ impl Schedule {
 #[track_caller]
 fn mask<'k>(first: u16, by: Val<'k, u32>) -> Val<'k, u16> {
     match by.as_constant() {
-        Some(by) => Val::from(first << by),
+        Some(by) => Val::from(first.checked_shl(by).unwrap_or(0)),
         None => (Val::from(u32::from(first)) << by).cast(),
     }
 }
@@ -131,15 +133,17 @@ impl<'k> Builder<'k> {
     ) -> Persistent<'k> {
         let (k, rows, cols) = (self, rows.into(), cols.into());
         let blocks = k.cluster_shape().map_or(1, |[x, ..]| x);
-        let cluster = if schedule.cluster[1] == 0 { [blocks, 1] } else { schedule.cluster };
+        let expected = schedule.cluster.unwrap_or([blocks, 1]);
+        let fits = expected[0].checked_mul(expected[1]) == Some(blocks);
+        let cluster = if fits { expected } else { [blocks, 1] };
         k.located(Location::caller(), || {
             if let Some([_, y, z]) = k.cluster_shape().filter(|[_, y, z]| y * z > 1) {
                 k.refuse(format!(
                     "expected a cluster along x for resident blocks, found {y} blocks along y and {z} along z"
                 ));
             }
-            if cluster[0] * cluster[1] != blocks {
-                let [rows, cols] = cluster;
+            if !fits {
+                let [rows, cols] = expected;
                 k.refuse(format!(
                     "expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}"
                 ));
@@ -213,7 +217,8 @@ impl<'k> Persistent<'k> {
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
-        let first: u16 = (0..cols).map(|col| 1 << (col * rows)).sum();
+        let first =
+            (0..cols).map(|col| 1u16.checked_shl(col * rows).unwrap_or(0)).fold(0, |all, one| all | one);
         Sharing { rank: col, count: cols, blocks: mask(first, row) }
     }
 

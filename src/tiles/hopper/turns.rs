@@ -2,7 +2,7 @@
 
 use std::{fmt, panic::Location};
 
-use super::roles::Consumer;
+use super::{ring::WARPS, roles::Consumer};
 use crate::ptx::{Builder, Mbarrier, Val, quotient};
 
 /// The order in which `C` consumer warpgroups read the stages of a ring: each all stages of one tile.
@@ -34,7 +34,7 @@ impl<'k> Builder<'k> {
         k.located(Location::caller(), || {
             let barriers = k.mbarriers(C as u32);
             k.if_(k.this_block().thread().eq(0), || {
-                (0..C as u32).for_each(|group| barriers.at(group).init(1));
+                (0..C as u32).for_each(|group| barriers.at(group).init(WARPS));
             });
             k.this_block().sync();
             Turns { k, barriers }
@@ -58,7 +58,9 @@ impl<'k, const C: usize> Turns<'k, C> {
     pub(super) fn pass_on(&self, c: Consumer<'k, C>) {
         let next = c.rank() + 1;
         let next = next.eq(C as u32).select(0, next);
-        self.k.if_(c.group().thread().eq(0), || {
+        // Each warp for itself, when it has awaited this turn and all of its stages: others may still wait for theirs.
+        self.k.warp().sync();
+        self.k.if_(self.k.lane().rank().eq(0), || {
             self.barriers.at(next).arrive();
         });
     }
