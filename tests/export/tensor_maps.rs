@@ -151,7 +151,7 @@ fn the_manifest_describes_the_maps() {
     assert_eq!(
         kernel["grid"],
         json!([
-            "min(((((m + 127) / 128 + 1) / 2) * (((n + 127) / 128 + 0) / 1)) * (2), (multiprocessors) / 2 * 2)",
+            "min(((((m + 127) / 128 + 1) / 2) * (((n + 127) / 128 + 0) / 1)) * (2), max((multiprocessors) / 2 * 2, 2))",
             "1",
             "1"
         ])

@@ -253,11 +253,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
                 return Val::from_reg(result, k).with_dim(|| Some(self.dim()?.ceil_div(by)));
             }
         }
-        result.with_dim(|| {
-            let by =
-                divisor.as_constant().and_then(|by| u32::try_from(by.to_bits()).ok()).filter(|&by| by > 0)?;
-            Some(self.dim()?.ceil_div(by))
-        })
+        result
     }
 
     /// Emits [`ceil_div`](Self::ceil_div) in the fewest instructions that do not wrap around.
