@@ -64,7 +64,7 @@ pub(super) fn record(
         let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| &map.tensor);
         arguments.push(match tensor {
             Some(tensor) => tensor_map(&entry.params[map.parameter], tensor),
-            // The bytes that a launch passes for a tensor without elements.
+            // A tensor without elements has no map, and a case no memory to stand in for it, as a launch has.
             None => json!({"kind": "struct", "size": 128, "fields": []}),
         });
     }

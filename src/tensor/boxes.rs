@@ -66,8 +66,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     pub(crate) fn row_ends(&self) -> Option<RowEnds<'k>> {
         let (axis, unit) = (self.axis_of(1)?, STORE_UNIT / T::SIZE);
         let end = self.axes[axis].extent.filter(|extent| !extent.is_multiple_of(unit))?;
-        let first = self.axes[axis].at + u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
-        Some(RowEnds { first, start: end & !(unit - 1), end, unit })
+        Some(RowEnds { first: self.first_along(axis), start: end & !(unit - 1), end, unit })
     }
 
     fn boxes_or_reason(
@@ -114,12 +113,16 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
             }
         };
         let map = BufferMap { parameter, dims, strides, box_dims: order().map(box_dim).collect(), swizzle };
-        let first = order().map(|axis| {
-            let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
-            saturating_sum(self.axes[axis].at, start.into())
-        });
+        let first = order().map(|axis| self.first_along(axis));
         let rows = order().position(|axis| axis == row).unwrap_or(1);
         Ok(Boxes { first: first.collect(), rows, map: self.kernel().buffer_map(map) })
+    }
+
+    /// Returns the coordinate of the view's first element along an axis.
+    #[track_caller]
+    fn first_along(&self, axis: usize) -> Val<'k, u32> {
+        let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
+        saturating_sum(self.axes[axis].at, start.into())
     }
 
     /// Returns the axis along which a mode extends in steps of one coordinate.
@@ -152,7 +155,7 @@ impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
     }
 }
 
-/// Calls `$map.$method($before, [coordinates], $after)` with an array of as many coordinates as there are.
+/// Evaluates `$call` with `$array`, the coordinates as an array of their number, 2 to 5.
 macro_rules! with_rank {
     ($coordinates:expr, |$array:ident| $call:expr) => {
         match $coordinates.as_slice() {
