@@ -56,7 +56,7 @@ pub use error::{CallFailed, GpuError, LaunchError, LoadError};
 pub use fill::filled;
 pub use function::{Function, FunctionAttributes, Parameter};
 pub use jit::{JitInfo, JitKernel, JitMessage, Severity};
-pub use launch::LaunchConfig;
+pub use launch::{LaunchConfig, PreparedLaunch};
 pub use module::{LoadOptions, Module};
 pub use probe::{CudaVersion, Driver, Unavailable, probe};
 pub use tensor_map::{

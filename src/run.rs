@@ -84,6 +84,6 @@ pub use error::{JitError, LoadMessage};
 #[cfg(feature = "cuda")]
 pub use gpu_device::GpuDevice;
 #[cfg(feature = "cuda")]
-pub use loaded::Loaded;
+pub use loaded::{Loaded, Prepared};
 #[cfg(feature = "cuda")]
 pub use source_line::SourceLine;

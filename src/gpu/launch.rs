@@ -6,7 +6,7 @@ use super::error::LaunchError;
 use super::function::{Function, FunctionAttributes};
 use super::symbols::{Handle, LaunchAttribute, RawLaunchConfig};
 use arrayvec::ArrayVec;
-use std::ptr;
+use std::{ffi::c_void, ptr};
 
 /// Maximum number of blocks per cluster on hardware of compute capability 9.0 and later.
 const LARGEST_CLUSTER: u32 = 16;
@@ -157,6 +157,45 @@ fn volume(extents: [u32; 3]) -> u64 {
     extents.into_iter().map(u64::from).fold(1, u64::saturating_mul)
 }
 
+/// A launch that was checked, with its arguments, to be queued any number of times. Buffers that were passed through [`Args::read`]
+/// and [`Args::write`] stay borrowed.
+#[derive(Debug)]
+pub struct PreparedLaunch<'a> {
+    function: &'a Function,
+    config: LaunchConfig,
+    args: Args<'a>,
+    /// Pointers to the arguments, which are not changed any more.
+    pointers: Vec<*mut c_void>,
+}
+
+impl PreparedLaunch<'_> {
+    /// Queues the kernel on the arguments' stream and returns immediately.
+    ///
+    /// # Errors
+    /// The driver's error.
+    ///
+    /// # Safety
+    /// As for [`Function::launch`], for every launch.
+    #[doc(alias = "cuLaunchKernelEx")]
+    pub unsafe fn launch(&mut self) -> Result<(), LaunchError> {
+        let gpu = &self.function.module.gpu;
+        gpu.bind()?;
+        let mut attributes = self.config.attributes();
+        let raw = self.config.raw(self.args.stream().cu_stream().cast(), &mut attributes);
+        let (function, pointers) = (self.function.raw, self.pointers.as_mut_ptr());
+        // SAFETY: the context is current; function and stream are live and of that context; attributes, pointers and the
+        // arguments they point to outlive the call, which copies them. The caller guarantees the rest.
+        unsafe { gpu.driver().api.cuLaunchKernelEx(&raw, function, pointers, ptr::null_mut()) }?;
+        Ok(())
+    }
+
+    /// Calls [`launch`](Self::launch) for typed kernels, whose arguments the compiler has checked against the declaration.
+    pub(crate) fn launch_matched(&mut self) -> Result<(), LaunchError> {
+        // SAFETY: as for `Function::launch_matched`; the buffers stay borrowed, and all launches are on the same stream.
+        unsafe { self.launch() }
+    }
+}
+
 impl Function {
     /// Queues the kernel on the arguments' stream and returns immediately.
     ///
@@ -174,21 +213,29 @@ impl Function {
     /// [`Args::read`]. Memory shared with work on other streams must be ordered by the caller unless it was passed through
     /// [`Args::read`] and [`Args::write`].
     #[doc(alias = "cuLaunchKernelEx")]
-    pub unsafe fn launch(&self, config: &LaunchConfig, mut args: Args<'_>) -> Result<(), LaunchError> {
+    pub unsafe fn launch(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
+        // SAFETY: forwarded to the caller. The arguments are dropped after the launch is queued: their guards record it in the buffers'
+        // events.
+        unsafe { self.prepare(config, args)?.launch() }
+    }
+
+    /// Checks a launch like [`launch`](Self::launch), without queueing it.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch).
+    pub fn prepare<'a>(
+        &'a self,
+        config: &LaunchConfig,
+        mut args: Args<'a>,
+    ) -> Result<PreparedLaunch<'a>, LaunchError> {
         let gpu = &self.module.gpu;
         config.check(self.name(), self.attributes(), gpu.properties())?;
         self.check_args(&args)?;
         gpu.bind()?;
         self.allow_dynamic_shared(config.dynamic_shared_bytes)?;
         self.allow_large_clusters(config)?;
-        let mut attributes = config.attributes();
-        let raw = config.raw(args.stream().cu_stream().cast(), &mut attributes);
-        let mut pointers = args.pointers();
-        // SAFETY: the context is current; function and stream are live and of that context; attributes, pointers and the
-        // arguments they point to outlive the call, which copies them. The caller guarantees the rest.
-        unsafe { gpu.driver().api.cuLaunchKernelEx(&raw, self.raw, pointers.as_mut_ptr(), ptr::null_mut()) }?;
-        // `args` is dropped here, after the launch is queued: its guards record it in the buffers' events.
-        Ok(())
+        let pointers = args.pointers();
+        Ok(PreparedLaunch { function: self, config: *config, args, pointers })
     }
 
     /// Calls [`Function::launch`] for typed kernels, whose arguments the compiler has checked against the declaration.

@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData};
 use cudarc::driver::CudaStream;
 
 use crate::{
-    gpu::{Args, Function, FunctionAttributes, Gpu, LaunchConfig, LoadOptions, Module},
+    gpu::{Args, Function, FunctionAttributes, Gpu, LaunchConfig, LoadOptions, Module, PreparedLaunch},
     ptx::{Entry, Kernel, Params},
 };
 
@@ -96,21 +96,46 @@ impl<A: Params> Loaded<A> {
         self.start(stream, Some(grid), args)
     }
 
+    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it: for launches that are
+    /// repeated with the same arguments.
+    ///
+    /// # Errors
+    /// As for [`launch`](Loaded::launch).
+    pub fn prepare<'a>(
+        &'a self,
+        stream: &'a CudaStream,
+        args: impl CudaArguments<A> + 'a,
+    ) -> Result<Prepared<'a>, RunError> {
+        let Some((config, args)) = self.planned(stream, None, args)? else { return Ok(Prepared(None)) };
+        Ok(Prepared(Some(self.code.function.prepare(&config, args)?)))
+    }
+
     fn start(
         &self,
         stream: &CudaStream,
         grid: Option<[u32; 3]>,
         args: impl CudaArguments<A>,
     ) -> Result<(), RunError> {
+        let Some((config, args)) = self.planned(stream, grid, args)? else { return Ok(()) };
+        Ok(self.code.function.launch_matched(&config, args)?)
+    }
+
+    /// Returns the configuration of a launch and its arguments with the tensor maps; none for an empty grid.
+    fn planned<'a>(
+        &self,
+        stream: &'a CudaStream,
+        grid: Option<[u32; 3]>,
+        args: impl CudaArguments<A> + 'a,
+    ) -> Result<Option<(LaunchConfig, Args<'a>)>, RunError> {
         let mut passed = CudaLaunchArgs { args: Args::new(stream), seen: Vec::new() };
         args.pass(&mut passed);
         let gpu = self.code.module.gpu();
         let plan = plan(&self.entry, &passed.seen, grid, gpu.properties().multiprocessors)?;
         if plan.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         pass_maps(&mut passed.args, gpu, &self.entry, &plan)?;
-        Ok(self.code.function.launch_matched(&config(&plan), passed.args)?)
+        Ok(Some((config(&plan), passed.args)))
     }
 }
 
@@ -123,6 +148,36 @@ impl<A> Loaded<A> {
     /// Returns the module that contains the kernel, with the compiler's log.
     pub fn module(&self) -> &Module {
         &self.code.module
+    }
+}
+
+/// A launch that was checked, with its arguments and tensor maps. The buffers stay borrowed.
+///
+/// ```no_run
+/// use warpwright::{gpu::Gpu, prelude::*};
+///
+/// # fn run(kernel: &Kernel<(InOut<f32>, u32)>) -> Result<(), Box<dyn std::error::Error>> {
+/// let gpu = Gpu::new(0)?;
+/// let smooth = gpu.load(kernel)?;
+/// let stream = gpu.stream();
+/// let mut x = stream.alloc_zeros::<f32>(1000)?;
+/// let mut step = smooth.prepare(&stream, (&mut x, 1000))?;
+/// for _ in 0..100 {
+///     step.launch()?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Prepared<'a>(Option<PreparedLaunch<'a>>);
+
+impl Prepared<'_> {
+    /// Queues the kernel and returns immediately; an empty grid queues nothing.
+    ///
+    /// # Errors
+    /// The driver's error. A fault of the kernel itself is reported by a later call on the context.
+    pub fn launch(&mut self) -> Result<(), RunError> {
+        self.0.as_mut().map_or(Ok(()), |launch| Ok(launch.launch_matched()?))
     }
 }
 

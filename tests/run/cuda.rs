@@ -72,6 +72,43 @@ fn child_loaded() {
 }
 
 #[test]
+fn a_prepared_launch_is_repeated() {
+    let Some(printed) = run("child_prepared", &[]) else { return };
+    assert_eq!(
+        printed,
+        "prepared
+launch grid 2,1,1 block 32,1,1 shared 0
+launch grid 2,1,1 block 32,1,1 shared 0
+[2.0, 4.0, 6.0]
+kernel `kernel`: parameter `n`: expected a multiple of 8, found 12"
+    );
+}
+
+#[test]
+#[ignore = "run by a_prepared_launch_is_repeated"]
+fn child_prepared() {
+    let Some(gpu) = fake_gpu() else { return };
+    let stream = gpu.stream();
+    let kernel = gpu.load(&double(Target::SM_80).expect("it builds")).expect("loaded");
+    let mut host = [0.0f32; 33];
+    host[..3].copy_from_slice(&[1.0, 2.0, 3.0]);
+    let x = stream.clone_htod(&host).expect("copied");
+    let mut y = stream.alloc_zeros::<f32>(33).expect("allocated");
+    let mut prepared = kernel.prepare(&stream, (&x, &mut y, 33)).expect("prepared");
+    println!("prepared");
+    prepared.launch().expect("launched");
+    prepared.launch().expect("launched again");
+    drop(prepared);
+    println!("{:?}", &stream.clone_dtoh(&y).expect("copied")[..3]);
+
+    let mut empty = kernel.prepare(&stream, (&x, &mut y, 0)).expect("prepared");
+    empty.launch().expect("nothing to do");
+    drop(empty);
+    let kernel = gpu.load(&double_eights().expect("it builds")).expect("loaded");
+    println!("{}", kernel.prepare(&stream, (&x, &mut y, 12)).expect_err("refused"));
+}
+
+#[test]
 fn a_refused_kernel_names_the_rust_line() {
     let bad = bad().expect("it builds");
     let text = bad.ptx_with_lines();
