@@ -1,6 +1,10 @@
 //! `warpwright bench`.
 
+mod ceiling;
 mod gemm;
+mod normals;
+mod provenance;
+mod samples;
 
 use std::process::ExitCode;
 
@@ -24,5 +28,25 @@ impl Args {
         match self.what {
             What::Gemm(args) => args.run(),
         }
+    }
+}
+
+/// A result with any error.
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// A launch that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Failed(String);
+
+impl Failed {
+    fn of(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<warpwright::gpu::GpuError> for Failed {
+    fn from(error: warpwright::gpu::GpuError) -> Self {
+        Self::of(error)
     }
 }

@@ -57,8 +57,64 @@ pub enum Order {
     Transposed,
 }
 
-/// A planned product D = A·B of bf16 matrices, accumulated in f32; D is row-major.
+/// The types of a product: of its factors, of its result, and of the sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CublasLtTypes {
+    /// bf16, summed in f32.
+    Bf16,
+    /// f16, summed in f32.
+    F16,
+    /// f32, of which the tensor cores read the bits of tf32; summed in f32.
+    Tf32,
+    /// Factors of e4m3 without scales, summed in f32, result of bf16.
+    E4m3 {
+        /// Whether sums may stay in the tensor cores, with fewer bits than f32 (`CUBLASLT_MATMUL_DESC_FAST_ACCUM`).
+        fast_accumulation: bool,
+    },
+    /// Factors of i8, sums and result of i32.
+    I8,
+}
+
+impl CublasLtTypes {
+    /// Returns the types of factors and result, with their sizes in bytes.
+    const fn elements(self) -> [(sys::cudaDataType_t, usize); 2] {
+        use sys::cudaDataType_t::{
+            CUDA_R_8F_E4M3, CUDA_R_8I, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_32I,
+        };
+        match self {
+            Self::Bf16 => [(CUDA_R_16BF, 2), (CUDA_R_16BF, 2)],
+            Self::F16 => [(CUDA_R_16F, 2), (CUDA_R_16F, 2)],
+            Self::Tf32 => [(CUDA_R_32F, 4), (CUDA_R_32F, 4)],
+            Self::E4m3 { .. } => [(CUDA_R_8F_E4M3, 1), (CUDA_R_16BF, 2)],
+            Self::I8 => [(CUDA_R_8I, 1), (CUDA_R_32I, 4)],
+        }
+    }
+
+    /// Returns how sums are computed, and the type of α and β.
+    const fn sums(self) -> (sys::cublasComputeType_t, sys::cudaDataType_t) {
+        use sys::{
+            cublasComputeType_t::{CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32I},
+            cudaDataType_t::{CUDA_R_32F, CUDA_R_32I},
+        };
+        match self {
+            Self::Bf16 | Self::F16 | Self::E4m3 { .. } => (CUBLAS_COMPUTE_32F, CUDA_R_32F),
+            Self::Tf32 => (CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F),
+            Self::I8 => (CUBLAS_COMPUTE_32I, CUDA_R_32I),
+        }
+    }
+
+    /// Returns the bits of α = 1 and β = 0.
+    const fn scales(self) -> [u32; 2] {
+        match self {
+            Self::I8 => [1, 0],
+            _ => [1f32.to_bits(), 0],
+        }
+    }
+}
+
+/// A planned product D = A·B; D is row-major.
 pub struct CublasLtProduct {
+    types: CublasLtTypes,
     sizes: [usize; 3],
     handle: sys::cublasLtHandle_t,
     description: sys::cublasLtMatmulDesc_t,
@@ -75,23 +131,21 @@ impl CublasLtProduct {
     /// If the library is missing, cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
     pub fn new(
         stream: &Arc<CudaStream>,
+        types: CublasLtTypes,
         [m, n, k]: [usize; 3],
         [a, b]: [Order; 2],
     ) -> Result<Self, CublasLtError> {
         use sys::{
             cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreferenceAttributes_t as Preference,
         };
-        let bf16 = sys::cudaDataType_t::CUDA_R_16BF;
+        let ([(factor, _), (result_type, _)], (sums, scale)) = (types.elements(), types.sums());
         // SAFETY: only looks for the library.
         if !unsafe { sys::is_culib_present() } {
             return Err(CublasLtError::Missing);
         }
         stream.context().bind_to_thread()?;
         let handle = result::create_handle()?;
-        let description = result::create_matmul_desc(
-            sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
-            sys::cudaDataType_t::CUDA_R_32F,
-        )?;
+        let description = result::create_matmul_desc(sums, scale)?;
         // cuBLAS is column-major: it computes Dᵀ = Bᵀ·Aᵀ, where a row-major matrix is its own transpose.
         let transposed = |order: Order| u32::from(order == Order::Transposed);
         for (attribute, value) in [
@@ -103,11 +157,20 @@ impl CublasLtProduct {
                 result::set_matmul_desc_attribute(description, attribute, (&raw const value).cast(), 4)
             }?;
         }
-        let layout = |rows: usize, cols: usize, order: Order| {
+        if let CublasLtTypes::E4m3 { fast_accumulation } = types {
+            let fast = i8::from(fast_accumulation);
+            let attribute = Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM;
+            // SAFETY: the attribute is an 8-bit integer.
+            unsafe {
+                result::set_matmul_desc_attribute(description, attribute, (&raw const fast).cast(), 1)
+            }?;
+        }
+        let layout = |element, rows: usize, cols: usize, order: Order| {
             let (rows, cols) = if order == Order::Normal { (rows, cols) } else { (cols, rows) };
-            result::create_matrix_layout(bf16, cols as u64, rows as u64, cols as i64)
+            result::create_matrix_layout(element, cols as u64, rows as u64, cols as i64)
         };
-        let layouts = [layout(k, n, b)?, layout(m, k, a)?, layout(m, n, Order::Normal)?];
+        let layouts =
+            [layout(factor, k, n, b)?, layout(factor, m, k, a)?, layout(result_type, m, n, Order::Normal)?];
         let preference = result::create_matmul_pref()?;
         let mut found = [MaybeUninit::<sys::cublasLtMatmulHeuristicResult_t>::zeroed(); ALGORITHMS];
         let mut count = 0;
@@ -142,6 +205,7 @@ impl CublasLtProduct {
         let algorithms = usable.map(|found| found.algo).collect();
         let workspace = stream.alloc_zeros(WORKSPACE)?;
         Ok(Self {
+            types,
             sizes: [m, n, k],
             handle,
             description,
@@ -157,21 +221,36 @@ impl CublasLtProduct {
         self.algorithms.len()
     }
 
-    /// Queues the product with an algorithm, the default being 0. The elements are the bits of bf16.
+    /// Returns the version of the library, such as 130100.
+    ///
+    /// # Errors
+    /// If the library is missing.
+    pub fn version() -> Result<usize, CublasLtError> {
+        // SAFETY: only looks for the library.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(CublasLtError::Missing);
+        }
+        // SAFETY: the function has no preconditions.
+        Ok(unsafe { sys::cublasLtGetVersion() })
+    }
+
+    /// Queues the product with an algorithm, the default being 0. The buffers contain the bits of the planned types.
     ///
     /// # Errors
     /// If a buffer has another size than planned, or cuBLASLt fails.
-    pub fn run(
+    pub fn run<T, D>(
         &mut self,
         algorithm: usize,
-        a: &CudaSlice<u16>,
-        b: &CudaSlice<u16>,
-        d: &mut CudaSlice<u16>,
+        a: &CudaSlice<T>,
+        b: &CudaSlice<T>,
+        d: &mut CudaSlice<D>,
     ) -> Result<(), CublasLtError> {
-        let [m, n, k] = self.sizes;
-        for (matrix, expected, found) in
-            [("A", [m, k], a.len()), ("B", [k, n], b.len()), ("D", [m, n], d.len())]
-        {
+        let ([m, n, k], [(_, factor), (_, result)]) = (self.sizes, self.types.elements());
+        for (matrix, expected, found) in [
+            ("A", [m, k], a.num_bytes() / factor),
+            ("B", [k, n], b.num_bytes() / factor),
+            ("D", [m, n], d.num_bytes() / result),
+        ] {
             // No buffer has as many elements as a product that overflows.
             let expected = expected[0].saturating_mul(expected[1]);
             if expected != found {
@@ -181,7 +260,7 @@ impl CublasLtProduct {
         let offered = self.algorithms.len();
         let algorithm =
             self.algorithms.get(algorithm).ok_or(CublasLtError::Algorithm { offered, found: algorithm })?;
-        let (one, zero) = (1.0f32, 0.0f32);
+        let [one, zero] = self.types.scales();
         let [b_layout, a_layout, d_layout] = self.layouts;
         let (a, _a) = a.device_ptr(&self.stream);
         let (b, _b) = b.device_ptr(&self.stream);
@@ -216,7 +295,8 @@ impl CublasLtProduct {
 impl fmt::Debug for CublasLtProduct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [m, n, k] = self.sizes;
-        write!(f, "product of {m}×{k} and {k}×{n} with {} algorithms", self.algorithms.len())
+        let (types, count) = (self.types, self.algorithms.len());
+        write!(f, "{types:?} product of {m}×{k} and {k}×{n} with {count} algorithms")
     }
 }
 

@@ -1,0 +1,154 @@
+//! The element types of products, on the GPU and on the host.
+
+use std::fmt;
+
+use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
+use half::{bf16, f16};
+use warpwright::{
+    gpu::{CublasLtTypes, Gpu},
+    kernels::GemmSum,
+    prelude::{e4m3, e5m2, tf32},
+    run::StorageFor,
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+use super::{ceilings, contender::Boxed, kernels, shapes::Size};
+use crate::bench::Fallible;
+
+/// The type of the factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Dtype {
+    /// Results of bf16
+    Bf16,
+    /// Results of f16
+    F16,
+    /// Results of f32
+    Tf32,
+    /// Results of bf16
+    E4m3,
+    /// Results of bf16
+    E5m2,
+    /// Results of i32
+    S8,
+    /// Results of i32
+    U8,
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bf16 => "bf16",
+            Self::F16 => "f16",
+            Self::Tf32 => "tf32",
+            Self::E4m3 => "e4m3",
+            Self::E5m2 => "e5m2",
+            Self::S8 => "s8",
+            Self::U8 => "u8",
+        })
+    }
+}
+
+/// Numbers of a host type that are copied to the GPU as they are.
+pub(super) trait Stored: DeviceRepr + ValidAsZeroBits + Copy + 'static {}
+impl<T: DeviceRepr + ValidAsZeroBits + Copy + 'static> Stored for T {}
+
+/// The path of sm_80: its kernel for a size, with factors in rows, and the ceiling of its instruction.
+pub(super) struct Sm80<P: ?Sized> {
+    pub(super) kernel: fn(&Gpu, Size) -> Fallible<Boxed<P>>,
+    pub(super) ceiling: fn(&Gpu) -> Fallible<Boxed<P>>,
+}
+
+/// The types of a product.
+pub(super) trait Precision: 'static {
+    type Factor: TensorElement + Product<Self::Factor, Self::Sum>;
+    type Sum: GemmSum + Convert<Self::Sum> + Convert<Self::Result>;
+    type Result: TensorElement;
+    /// The host's types of factors, sums and results.
+    type StoredFactor: Stored + StorageFor<Self::Factor>;
+    type StoredSum: Stored + StorageFor<Self::Sum>;
+    type StoredResult: Stored + StorageFor<Self::Result>;
+
+    const DTYPE: Dtype;
+    /// The products of cuBLASLt of the same types, with their names.
+    const RIVALS: &'static [(&'static str, CublasLtTypes)];
+    /// The path of sm_80, if it has these types.
+    const SM_80: Option<Sm80<Self>>;
+    /// The largest error of a result that is not a mistake, relative to the result and to √k.
+    const TOLERANCE: f32;
+
+    /// Returns a factor for a normal random number.
+    fn factor(normal: f32) -> Self::StoredFactor;
+    /// Returns the number that a factor stands for.
+    fn number(factor: Self::StoredFactor) -> f64;
+    /// Returns the number that a result stands for.
+    fn result(result: Self::StoredResult) -> f32;
+}
+
+macro_rules! precisions {
+    ($(
+        $name:ident: $factor:ty as $stored_factor:ty, $sum:ty, $result:ty as $stored_result:ty, $tolerance:literal,
+        |$normal:ident| $to_factor:expr, |$bits:ident| $to_number:expr, |$of:ident| $to_result:expr,
+        [$($rival:literal $types:expr),*], $sm_80:expr;
+    )*) => {$(
+        #[derive(Debug)]
+        pub(super) enum $name {}
+
+        impl Precision for $name {
+            type Factor = $factor;
+            type Sum = $sum;
+            type Result = $result;
+            type StoredFactor = $stored_factor;
+            type StoredSum = $sum;
+            type StoredResult = $stored_result;
+
+            const DTYPE: Dtype = Dtype::$name;
+            const RIVALS: &'static [(&'static str, CublasLtTypes)] = &[$(($rival, $types)),*];
+            const SM_80: Option<Sm80<Self>> = $sm_80;
+            const TOLERANCE: f32 = $tolerance;
+
+            fn factor($normal: f32) -> $stored_factor {
+                $to_factor
+            }
+
+            fn number($bits: $stored_factor) -> f64 {
+                $to_number
+            }
+
+            fn result($of: $stored_result) -> f32 {
+                $to_result
+            }
+        }
+    )*};
+}
+
+precisions! {
+    Bf16: bf16 as u16, f32, bf16 as u16, 0.01,
+        |x| bf16::from_f32(x).to_bits(), |bits| bf16::from_bits(bits).to_f64(), |bits| bf16::from_bits(bits).to_f32(),
+        ["cuBLASLt" CublasLtTypes::Bf16], Some(Sm80 { kernel: kernels::on_sm_80, ceiling: ceilings::mma_sync });
+    F16: f16 as u16, f32, f16 as u16, 0.002,
+        |x| f16::from_f32(x).to_bits(), |bits| f16::from_bits(bits).to_f64(), |bits| f16::from_bits(bits).to_f32(),
+        ["cuBLASLt" CublasLtTypes::F16], Some(Sm80 { kernel: kernels::on_sm_80, ceiling: ceilings::mma_sync });
+    // Rounded on the host: tensor cores ignore the other bits.
+    Tf32: tf32 as f32, f32, f32 as f32, 0.001,
+        |x| tf32::from_f32(x).to_f32(), |x| f64::from(x), |x| x,
+        ["cuBLASLt" CublasLtTypes::Tf32], None;
+    // Tensor cores add products of 8 bits to sums of fewer bits than f32.
+    E4m3: e4m3 as u8, f32, bf16 as u16, 0.05,
+        |x| e4m3::from_f32(x).to_bits(), |bits| e4m3::from_bits(bits).to_f32().into(), |bits| bf16::from_bits(bits).to_f32(),
+        [
+            "cuBLASLt, fast accumulation" CublasLtTypes::E4m3 { fast_accumulation: true },
+            "cuBLASLt" CublasLtTypes::E4m3 { fast_accumulation: false }
+        ], None;
+    // cuBLASLt has no product of two matrices of e5m2.
+    E5m2: e5m2 as u8, f32, bf16 as u16, 0.05,
+        |x| e5m2::from_f32(x).to_bits(), |bits| e5m2::from_bits(bits).to_f32().into(), |bits| bf16::from_bits(bits).to_f32(),
+        [], None;
+    S8: i8 as i8, i32, i32 as i32, 0.0,
+        |x| (x * 30.0) as i8, |x| x.into(), |x| x as f32,
+        ["cuBLASLt" CublasLtTypes::I8], None;
+    // cuBLASLt has no product of two matrices of u8. With magnitudes below 100, all sums up to a depth of 16384 are exact in f32.
+    U8: u8 as u8, i32, i32 as i32, 0.0,
+        |x| (x.abs() * 18.0) as u8, |x| x.into(), |x| x as f32,
+        [], None;
+}

@@ -1,0 +1,168 @@
+//! A product of one size, with its buffers, contenders and times.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream};
+use warpwright::gpu::Gpu;
+
+use super::{
+    contender::{Buffers, Contender, Kind, Refusal, Unit},
+    precision::Precision,
+    shapes::{Layout, Size},
+};
+use crate::bench::{
+    Fallible,
+    normals::filled,
+    samples::{Samples, Sampling},
+};
+
+/// Contenders of a product.
+pub(super) type Contenders<'c, P> = Vec<&'c mut (dyn Contender<P> + 'static)>;
+
+/// A product, computed by contenders in turn.
+pub(super) struct Problem<P: Precision> {
+    stream: Arc<CudaStream>,
+    size: Size,
+    layout: Layout,
+    /// Together larger than the level-2 cache.
+    buffers: Vec<Buffers<P>>,
+}
+
+/// The times of a contender.
+pub(super) struct Timed {
+    pub(super) kind: Kind,
+    pub(super) unit: Unit,
+    pub(super) name: String,
+    pub(super) samples: Samples,
+    /// The operations of a launch.
+    pub(super) flops: f64,
+    /// The clock of a multiprocessor during the last launch in MHz, if it was measured.
+    pub(super) clock_mhz: Option<f64>,
+}
+
+impl Timed {
+    /// Returns the rate in TFLOP/s.
+    pub(super) fn rate(&self) -> f64 {
+        self.flops / self.samples.median() / 1e6
+    }
+}
+
+/// The maximum number of sets of buffers.
+const SETS: usize = 256;
+
+/// The number of results that are checked against sums of f64.
+const CHECKED: usize = 100;
+
+impl<P: Precision> Problem<P> {
+    /// Allocates buffers of normal random numbers.
+    pub(super) fn new(
+        gpu: &Gpu,
+        normals: &CudaSlice<P::StoredFactor>,
+        size: Size,
+        layout: Layout,
+    ) -> Fallible<Self> {
+        let (stream, [m, n, k]) = (gpu.stream(), size.0);
+        let bytes = size_of::<P::StoredFactor>() * (m * k + n * k) + size_of::<P::StoredResult>() * m * n;
+        let sets = (2 * gpu.properties().l2_bytes as usize).div_ceil(bytes).clamp(1, SETS);
+        let set = |set| {
+            Ok(Buffers {
+                a: filled(&stream, normals, m * k, set)?,
+                b: filled(&stream, normals, n * k, set + 17)?,
+                d: stream.alloc_zeros(m * n)?,
+            })
+        };
+        let buffers = (0..sets).map(set).collect::<Fallible<_>>()?;
+        Ok(Self { stream, size, layout, buffers })
+    }
+
+    /// Launches each contender once and checks the results: some elements of the first one against sums of f64, and all elements of the
+    /// others against the first. Returns the contenders, and why others refuse the product.
+    ///
+    /// # Errors
+    /// If a result is wrong.
+    pub(super) fn verify<'c>(
+        &mut self,
+        contenders: Contenders<'c, P>,
+    ) -> Fallible<(Contenders<'c, P>, Vec<Refusal>)> {
+        let (mut verified, mut refused, mut expected) = (Vec::new(), Vec::new(), None::<Vec<f32>>);
+        for contender in contenders {
+            let buffers = &mut self.buffers[0];
+            self.stream.memset_zeros(&mut buffers.d)?;
+            if let Err(why) = contender.launch(&self.stream, buffers) {
+                refused.push(Refusal { name: contender.name(), why: why.to_string() });
+                continue;
+            }
+            self.stream.synchronize()?;
+            if let Some(found) = contender.result(&self.stream, &self.buffers[0])? {
+                let checked = match &expected {
+                    Some(expected) => self.check(expected, &found),
+                    None => self.check_some(&found),
+                };
+                checked.map_err(|error| format!("{}: {error}", contender.name()))?;
+                expected.get_or_insert(found);
+            }
+            verified.push(contender);
+        }
+        Ok((verified, refused))
+    }
+
+    /// Compares all results.
+    fn check(&self, expected: &[f32], found: &[f32]) -> Fallible<()> {
+        let mut pairs = expected.iter().zip(found).enumerate();
+        pairs.try_for_each(|(at, (&expected, &found))| self.check_element(at, expected, found))
+    }
+
+    /// Compares some results with sums of f64.
+    fn check_some(&self, found: &[f32]) -> Fallible<()> {
+        let [m, n, k] = self.size.0;
+        let number = |matrix: &[P::StoredFactor], order, [row, col]: [usize; 2], [rows, cols]: [usize; 2]| {
+            use warpwright::kernels::MatrixOrder::Row;
+            P::number(matrix[if order == Row { row * cols + col } else { col * rows + row }])
+        };
+        let Buffers { a, b, .. } = &self.buffers[0];
+        let (a, b) = (self.stream.clone_dtoh(a)?, self.stream.clone_dtoh(b)?);
+        let [of_a, of_b] = self.layout.0;
+        // The last element, and others at distances that no tile has.
+        (0..CHECKED).map(|i| m * n - 1 - i * 1_000_003 % (m * n)).try_for_each(|at| {
+            let (row, col) = (at / n, at % n);
+            let terms =
+                (0..k).map(|i| number(&a, of_a, [row, i], [m, k]) * number(&b, of_b, [i, col], [k, n]));
+            self.check_element(at, terms.sum::<f64>() as f32, found[at])
+        })
+    }
+
+    fn check_element(&self, at: usize, expected: f32, found: f32) -> Fallible<()> {
+        let [_, n, k] = self.size.0;
+        let error = (expected - found).abs();
+        if error.is_nan() || error > P::TOLERANCE * expected.abs().max((k as f32).sqrt()) {
+            let (row, col) = (at / n, at % n);
+            return Err(format!("row {row}, column {col}: expected {expected}, found {found}").into());
+        }
+        Ok(())
+    }
+
+    /// Times all contenders.
+    pub(super) fn times(
+        &mut self,
+        mut contenders: Contenders<'_, P>,
+        sampling: Sampling,
+    ) -> Fallible<Vec<Timed>> {
+        let Self { stream, size, buffers, .. } = self;
+        let samples = sampling.take(stream, contenders.len(), |contender, i| {
+            let set = i % buffers.len();
+            contenders[contender].launch(stream, &mut buffers[set])
+        })?;
+        let flops = 2.0 * size.0.iter().map(|&size| size as f64).product::<f64>();
+        let timed = contenders.iter().zip(samples).map(|(contender, samples)| {
+            Ok(Timed {
+                kind: contender.kind(),
+                unit: contender.unit(),
+                name: contender.name(),
+                samples,
+                flops: contender.flops().unwrap_or(flops),
+                clock_mhz: contender.clock_mhz(stream)?,
+            })
+        });
+        timed.collect()
+    }
+}
