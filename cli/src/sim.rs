@@ -38,7 +38,7 @@ pub(super) struct Args {
     out: PathBuf,
 
     /// Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list
-    #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks::parse, long_help = checks::long_help())]
+    #[arg(long, value_name = "LIST", default_value = "all", long_help = checks::long_help())]
     check: Checks,
 
     /// Architecture whose arithmetic is simulated (other members of a family, such as sm_90a, are accepted); independent of the

@@ -60,14 +60,14 @@ mod validate;
 
 pub use machine::im2col::Im2colMap;
 pub use machine::memory::{Memory, MemoryError};
-pub use machine::options::{Arch, Arg, Contract};
+pub use machine::options::{Arch, Arg, Contract, UnknownArch};
 pub use machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 pub use machine::trace::{Register, Step, Trace};
 pub use program::code::TensorType;
 pub use program::module::{Entry, Module, Param};
 pub use report::{
     Bytes, Checks, Contraction, Counts, Finding, FindingKind, InstructionClass, Leak, LineCounts, Report,
-    Site, SourceLocation, UnknownKind,
+    Site, SourceLocation, UnknownCheck, UnknownKind,
 };
 pub use schedule::error::SimError;
 pub use schedule::launch::{Launch, Sim};

@@ -5,7 +5,7 @@ mod counts;
 pub(crate) mod fault;
 mod finding;
 
-pub use crate::report::checks::Checks;
+pub use crate::report::checks::{Checks, UnknownCheck};
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
 

@@ -79,6 +79,7 @@ pub(super) const SHAPE: &str = "
     mov.u32 %r6, dynamic;
     add.u32 %r6, %r6, %r5;
     st.volatile.shared.u32 [%r6], %r4;
+    bar.warp.sync 0xffffffff;
     ld.volatile.shared.u32 %r7, [%r6];
     ld.param.u64 %rd1, [out];
     mul.wide.u32 %rd2, %r4, 8;
@@ -240,7 +241,8 @@ fn timing() {
     let Some(gpu) = require::gpu() else { return };
     let function = Module::load(&gpu, SCALE).expect("valid PTX").function("scale").expect("it exists");
     let stream = gpu.context().new_stream().expect("created");
-    let n = 1 << 22;
+    // Few enough that a simulated device is fast too.
+    let n = 1 << 16;
     let input = stream.alloc_zeros::<f32>(n).expect("allocated");
     let mut output = stream.alloc_zeros::<f32>(n).expect("allocated");
     let config = LaunchConfig::new([n as u32 / 128, 1, 1], [128, 1, 1]);
@@ -253,7 +255,7 @@ fn timing() {
     let timings = timings.expect("timed");
     println!("{n} elements: {:.1} µs ({:.1} to {:.1})", timings.median(), timings.min(), timings.max());
     assert_eq!(timings.micros().len(), 10);
-    assert!(timings.min() > 1.0 && timings.median() < 1e5, "{timings:?}");
+    assert!(timings.min() > 1.0 && timings.median() < 1e6, "{timings:?}");
 }
 
 /// What a caller's own error looks like.

@@ -69,14 +69,36 @@ pub enum MemoryError {
 pub(crate) struct Allocation {
     pub(crate) start: u64,
     pub(crate) size: u64,
-    pub(crate) words: Box<[AtomicU32]>,
+    pub(crate) words: Words,
     /// The name of a module variable.
     pub(crate) name: Option<Arc<str>>,
     pub(crate) read_only: bool,
 }
 
+/// The words of an allocation.
+#[derive(Debug)]
+pub(crate) enum Words {
+    Own(Box<[AtomicU32]>),
+    /// Memory of the host, which may access it at any time.
+    Host(&'static [AtomicU32]),
+}
+
+impl std::ops::Deref for Words {
+    type Target = [AtomicU32];
+
+    #[inline]
+    fn deref(&self) -> &[AtomicU32] {
+        match self {
+            Words::Own(words) => words,
+            Words::Host(words) => words,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Slot {
+    /// An address range for memory that the host maps.
+    Reserved,
     Live(Allocation),
     /// The region of the device heap.
     Heap(Allocation),
@@ -99,6 +121,8 @@ pub(crate) enum Found<'a> {
 #[derive(Debug, Default)]
 pub struct Memory {
     slots: Vec<Slot>,
+    /// The number of slots whose addresses the host has too.
+    shared_slots: usize,
     /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
     heap: Option<Heap>,
@@ -140,8 +164,62 @@ impl Memory {
         // Zeroed by the host's allocator, which does not access the pages.
         let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
         let start = (self.slots.len() as u64 + 1) << REGION_BITS;
+        let words = Words::Own(words);
         self.slots.push(Slot::Live(Allocation { start, size, words, name, read_only }));
         Ok(start)
+    }
+
+    /// Creates a device that shares addresses below 2^47 with the host: only [`map`](Self::map) allocates them.
+    pub fn with_host_addresses() -> Self {
+        let slots = (0..HOST_SLOTS).map(|_| Slot::Reserved).collect();
+        Self { slots, shared_slots: HOST_SLOTS, ..Self::default() }
+    }
+
+    /// Adds `bytes` bytes of host memory at the same address as on the host. `map` is called with addresses, each the start of a
+    /// range of 64 GiB, until it returns the words that the host can access there.
+    ///
+    /// # Errors
+    /// [`MemoryError::TooLarge`] if `map` accepts no address. Addresses are available only with
+    /// [`with_host_addresses`](Self::with_host_addresses).
+    #[doc(alias = "cudaMallocManaged")]
+    pub fn map(
+        &mut self,
+        bytes: u64,
+        mut map: impl FnMut(u64) -> Option<&'static [AtomicU32]>,
+    ) -> Result<u64, MemoryError> {
+        const MOST: u64 = 1 << REGION_BITS;
+        let error = MemoryError::TooLarge { bytes, most: MOST };
+        let mut unused = self.slots[..self.shared_slots].iter().enumerate();
+        let found = unused.find_map(|(index, slot)| match slot {
+            Slot::Reserved if bytes <= MOST => {
+                let start = (index as u64 + 1) << REGION_BITS;
+                map(start).filter(|words| words.len() as u64 * 4 >= bytes).map(|words| (start, words))
+            }
+            _ => None,
+        });
+        let (start, words) = found.ok_or(error)?;
+        let words = Words::Host(words);
+        let allocation = Allocation { start, size: bytes, words, name: None, read_only: false };
+        self.slots[slot_of(start)] = Slot::Live(allocation);
+        Ok(start)
+    }
+
+    /// Adds host memory at an address that differs from that on the host, and returns the address.
+    #[doc(alias = "cudaHostRegister")]
+    pub fn adopt(&mut self, words: &'static [AtomicU32]) -> u64 {
+        let start = (self.slots.len() as u64 + 1) << REGION_BITS;
+        let (size, words) = (4 * words.len() as u64, Words::Host(words));
+        self.slots.push(Slot::Live(Allocation { start, size, words, name: None, read_only: false }));
+        start
+    }
+
+    /// Returns the start and the size in bytes of the live allocation that contains an address.
+    #[doc(alias = "cuMemGetAddressRange")]
+    pub fn allocation(&self, address: u64) -> Option<(u64, u64)> {
+        match self.find(address) {
+            Found::Live(a) if address - a.start < a.size.max(1) => Some((a.start, a.size)),
+            _ => None,
+        }
     }
 
     /// Sets every byte of the allocation that contains `address`.
@@ -170,7 +248,9 @@ impl Memory {
         if start != address {
             return Err(MemoryError::NotTheStart { address, start });
         }
-        self.slots[slot_of(address)] = Slot::Freed(size);
+        // There are few addresses that the host has too: these are used again.
+        let shared = slot_of(address) < self.shared_slots;
+        self.slots[slot_of(address)] = if shared { Slot::Reserved } else { Slot::Freed(size) };
         Ok(())
     }
 
@@ -181,11 +261,7 @@ impl Memory {
     #[doc(alias = "cudaMemcpy")]
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
-        let start = address - allocation.start;
-        for (i, &byte) in bytes.iter().enumerate() {
-            let at = start + i as u64;
-            allocation.store_byte(at, byte);
-        }
+        allocation.copy_in(address - allocation.start, bytes);
         Ok(())
     }
 
@@ -196,11 +272,7 @@ impl Memory {
     #[doc(alias = "cudaMemcpy")]
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
-        let start = address - allocation.start;
-        for (i, byte) in bytes.iter_mut().enumerate() {
-            let at = start + i as u64;
-            *byte = (allocation.words[(at / 4) as usize].load(Relaxed) >> (8 * (at % 4))) as u8;
-        }
+        allocation.copy_out(address - allocation.start, bytes);
         Ok(())
     }
 
@@ -301,7 +373,7 @@ impl Memory {
                 self.heap.as_ref().map_or(Found::Nothing, |heap| Found::Heap(allocation, heap))
             }
             Some(Slot::Freed(size)) => Found::Freed(*size),
-            None => Found::Nothing,
+            Some(Slot::Reserved) | None => Found::Nothing,
         }
     }
 
@@ -314,6 +386,9 @@ impl Memory {
         }
     }
 }
+
+/// The number of address ranges below 2^47, where programs of the host have their memory.
+const HOST_SLOTS: usize = (1 << (47 - REGION_BITS)) - 1;
 
 fn slot_of(address: u64) -> usize {
     ((address >> REGION_BITS) - 1) as usize
@@ -337,6 +412,40 @@ impl Allocation {
                 Err(found) => old = found,
             }
         }
+    }
+
+    /// Replaces bytes from an offset on, a word at a time where possible.
+    fn copy_in(&self, start: u64, bytes: &[u8]) {
+        let (head, words) = bytes.split_at((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);
+        let tail = words.chunks_exact(4).remainder();
+        let (first, end) = (start + head.len() as u64, start + bytes.len() as u64);
+        for (cell, word) in self.words[(first / 4) as usize..].iter().zip(words.chunks_exact(4)) {
+            cell.store(u32::from_le_bytes([word[0], word[1], word[2], word[3]]), Relaxed);
+        }
+        let ends = [(start, head), (end - tail.len() as u64, tail)];
+        for (offset, part) in ends {
+            part.iter().zip(offset..).for_each(|(&byte, at)| self.store_byte(at, byte));
+        }
+    }
+
+    /// Reads bytes from an offset on, a word at a time where possible.
+    fn copy_out(&self, start: u64, bytes: &mut [u8]) {
+        let end = start + bytes.len() as u64;
+        let (head, rest) = bytes.split_at_mut((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);
+        let first = start + head.len() as u64;
+        let mut words = rest.chunks_exact_mut(4);
+        for (cell, word) in self.words[(first / 4) as usize..].iter().zip(&mut words) {
+            word.copy_from_slice(&cell.load(Relaxed).to_le_bytes());
+        }
+        let tail = words.into_remainder();
+        let ends = [(start, head), (end - tail.len() as u64, tail)];
+        for (offset, part) in ends {
+            part.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = self.load_byte(at));
+        }
+    }
+
+    fn load_byte(&self, at: u64) -> u8 {
+        (self.words[(at / 4) as usize].load(Relaxed) >> (8 * (at % 4))) as u8
     }
 
     fn store_byte(&self, at: u64, byte: u8) {

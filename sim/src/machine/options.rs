@@ -1,5 +1,7 @@
 //! Options of a launch: the architecture, the checks, the arguments.
 
+use std::str::FromStr;
+
 use crate::arith::mma::TensorArch;
 
 /// The architecture whose arithmetic is simulated, regardless of the module's `.target`.
@@ -38,7 +40,7 @@ impl Arch {
     }
 
     /// Returns the maximum shared memory per block in bytes (CUDA C++ Programming Guide, "Technical Specifications").
-    pub(crate) fn shared_limit(self) -> u32 {
+    pub fn shared_limit(self) -> u32 {
         1024 * match self {
             Arch::Sm75 => 64,
             Arch::Sm80 => 163,
@@ -55,6 +57,32 @@ impl Arch {
             Arch::Sm90 => TensorArch::Sm90,
             Arch::Sm100 => TensorArch::Sm100,
             Arch::Sm120 => TensorArch::Sm120,
+        }
+    }
+}
+
+/// An unrecognized name of an architecture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an architecture from `sm_75` to `sm_120`, found `{found}`")]
+pub struct UnknownArch {
+    found: String,
+}
+
+/// Parses the name of an architecture or of one with the same arithmetic: `sm_90`, `sm_90a`, `sm_103f`.
+impl FromStr for Arch {
+    type Err = UnknownArch;
+
+    fn from_str(name: &str) -> Result<Self, UnknownArch> {
+        let number = name.strip_prefix("sm_").map(|rest| rest.trim_end_matches(['a', 'f']));
+        match number.and_then(|digits| digits.parse().ok()) {
+            Some(75) => Ok(Arch::Sm75),
+            Some(80 | 87 | 88) => Ok(Arch::Sm80),
+            Some(86) => Ok(Arch::Sm86),
+            Some(89) => Ok(Arch::Sm89),
+            Some(90) => Ok(Arch::Sm90),
+            Some(100 | 101 | 103 | 110) => Ok(Arch::Sm100),
+            Some(120 | 121) => Ok(Arch::Sm120),
+            _ => Err(UnknownArch { found: name.to_string() }),
         }
     }
 }

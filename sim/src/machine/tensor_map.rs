@@ -100,6 +100,14 @@ impl TensorMap {
         Ok(out)
     }
 
+    /// Returns the 128 bytes of a map of the same tensor at another address; `None` if the bytes are not a map.
+    #[doc(alias = "cuTensorMapReplaceAddress")]
+    pub fn with_address(mut bytes: [u8; 128], address: u64) -> Option<[u8; 128]> {
+        Self::decode(&bytes)?;
+        bytes[8..16].copy_from_slice(&address.to_le_bytes());
+        Some(bytes)
+    }
+
     /// The map that 128 bytes stand for.
     pub(crate) fn decode(bytes: &[u8; 128]) -> Option<Self> {
         let word =

@@ -124,6 +124,17 @@ impl Module {
         &self.inner.ast
     }
 
+    /// Returns the first name in `.target`: `sm_90a`.
+    #[doc(alias = ".target")]
+    pub fn target(&self) -> &str {
+        self.inner.ast.target.first().map_or("", String::as_str)
+    }
+
+    /// Returns the names of the `.global` and `.const` variables.
+    pub fn variable_names(&self) -> impl Iterator<Item = &str> {
+        self.inner.variables.iter().map(|variable| &*variable.name)
+    }
+
     /// Returns the text.
     pub fn text(&self) -> &str {
         &self.inner.text
@@ -221,6 +232,8 @@ pub struct Param {
     pub name: String,
     /// The type: `u64`, `f32`, `b8[128]`.
     pub ty: String,
+    /// The offset in the parameter space in bytes.
+    pub offset: usize,
     /// The size in bytes.
     pub size: usize,
 }
@@ -241,8 +254,12 @@ impl<'m> Entry<'m> {
 
     /// Returns the parameters in order.
     pub fn params(&self) -> Vec<Param> {
-        let param =
-            |p: &ParamSlot| Param { name: p.name.to_string(), ty: p.ty.to_string(), size: p.size as usize };
+        let param = |p: &ParamSlot| Param {
+            name: p.name.to_string(),
+            ty: p.ty.to_string(),
+            offset: p.offset as usize,
+            size: p.size as usize,
+        };
         self.kernel.params.iter().map(param).collect()
     }
 

@@ -1,5 +1,9 @@
 //! The checks of a run.
 
+use std::str::FromStr;
+
+use crate::report::finding::FindingKind;
+
 bitflags::bitflags! {
     /// The enabled checks, in addition to the rules that are always enforced (bounds, alignment, masks, deadlock).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,4 +44,38 @@ impl Checks {
     /// The checks for which undefined values are tracked.
     pub(crate) const UNDEFINED: Self =
         Self::UNINITIALIZED_REGISTERS.union(Self::UNINITIALIZED_LOCAL).union(Self::UNINITIALIZED_SHARED);
+}
+
+/// A list of checks with an unrecognized name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected `all`, `none` or a list of {}, found `{found}`", Checks::names().join(", "))]
+pub struct UnknownCheck {
+    found: String,
+}
+
+impl Checks {
+    /// Returns the names of all checks: `uninitialized_shared`.
+    pub fn names() -> Vec<String> {
+        Checks::all().iter_names().map(|(name, _)| name.to_lowercase()).collect()
+    }
+}
+
+/// Parses `all`, `none`, or a comma-separated list of names of checks and of kinds of findings.
+impl FromStr for Checks {
+    type Err = UnknownCheck;
+
+    fn from_str(list: &str) -> Result<Self, UnknownCheck> {
+        match list {
+            "all" => return Ok(Checks::all()),
+            "none" => return Ok(Checks::empty()),
+            _ => {}
+        }
+        let one = |name: &str| {
+            let word = name.trim().to_lowercase().replace('-', "_");
+            let found =
+                Checks::from_name(&word.to_uppercase()).or_else(|| word.parse().ok().map(FindingKind::check));
+            found.ok_or_else(|| UnknownCheck { found: name.to_string() })
+        };
+        list.split(',').map(one).collect()
+    }
 }

@@ -121,7 +121,8 @@ pub enum TensorType {
 }
 
 impl TensorType {
-    pub(crate) const ALL: [TensorType; 13] = [
+    /// All types, in the order of `CUtensorMapDataType`.
+    pub const ALL: [TensorType; 13] = [
         TensorType::U8,
         TensorType::U16,
         TensorType::U32,

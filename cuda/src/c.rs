@@ -1,0 +1,130 @@
+//! The functions of the C interface, by section of the manual "CUDA Driver API".
+//!
+//! Each converts its arguments, calls the driver and returns a result code. Arguments that are addresses have the types of
+//! [`pointers`]: a null pointer is `CUDA_ERROR_INVALID_VALUE`, any other is valid as the manual requires, which is the safety
+//! contract of every function here.
+#![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
+
+mod absent;
+mod context;
+mod device;
+mod error;
+mod event;
+mod function;
+mod image;
+mod launch;
+mod library;
+mod memory;
+mod memset;
+mod module;
+mod occupancy;
+mod pointer;
+mod pointers;
+mod pool;
+mod proc_address;
+mod process;
+mod stream;
+mod tensor_map;
+mod transfer;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::code::{Code, Fallible};
+use crate::config::config;
+use crate::report;
+
+/// A function of the interface: its name, and its address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    name: &'static str,
+    address: *const (),
+}
+
+/// Whether `cuInit` has been called.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Calls the body of a function: a panic is an unknown error, and a missing feature is named in the report.
+fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        report::say(&format!("{name}: a bug of the library"));
+        Err(Code::UNKNOWN)
+    });
+    let code = result.err().unwrap_or(Code::SUCCESS);
+    if code == Code::NOT_SUPPORTED {
+        report::update(|run| run.unsupported(name));
+    }
+    if config().trace {
+        let text = code.texts().map_or("unknown", |(name, _)| name.to_str().unwrap_or_default());
+        report::say(&format!("{name}: {text}"));
+    }
+    code
+}
+
+/// Calls the body of a function that requires `cuInit`.
+fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
+    match STARTED.load(Ordering::Acquire) {
+        true => call(name, body),
+        false => Code::NOT_INITIALIZED,
+    }
+}
+
+/// Defines C functions and the table `ENTRIES` of them.
+///
+/// `fn a | b own (..)` defines two: in `b`, the null stream is that of the calling thread, and `own` is true.
+macro_rules! entries {
+    ($($(#[$doc:meta])* fn $name:ident $(| $second:ident $own:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $($crate::c::entries! { @define $name $(| $second $own)? ($($arg: $ty),*) $body })*
+
+        /// The functions of this module.
+        pub(super) const ENTRIES: &[$crate::c::Entry] = &[$(
+            $crate::c::Entry { name: stringify!($name), address: $name as *const () },
+            $($crate::c::Entry { name: stringify!($second), address: $second as *const () },)?
+        )*];
+    };
+    (@define $name:ident ($($arg:ident: $ty:ty),*) $body:block) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $ty),*) -> $crate::code::Code {
+            $crate::c::started(stringify!($name), move || $body)
+        }
+    };
+    (@define $name:ident | $second:ident $own:ident ($($arg:ident: $ty:ty),*) $body:block) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $ty),*) -> $crate::code::Code {
+            let $own = false;
+            $crate::c::started(stringify!($name), move || $body)
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $second($($arg: $ty),*) -> $crate::code::Code {
+            let $own = true;
+            $crate::c::started(stringify!($second), move || $body)
+        }
+    };
+}
+use entries;
+
+/// All functions, except those that are absent.
+fn all() -> impl Iterator<Item = &'static Entry> {
+    let tables: &[&[Entry]] = &[
+        context::ENTRIES,
+        device::ENTRIES,
+        error::ENTRIES,
+        event::ENTRIES,
+        function::ENTRIES,
+        launch::ENTRIES,
+        library::ENTRIES,
+        memory::ENTRIES,
+        memset::ENTRIES,
+        module::ENTRIES,
+        occupancy::ENTRIES,
+        pointer::ENTRIES,
+        pool::ENTRIES,
+        proc_address::ENTRIES,
+        process::ENTRIES,
+        stream::ENTRIES,
+        tensor_map::ENTRIES,
+        transfer::ENTRIES,
+    ];
+    tables.iter().copied().flatten()
+}

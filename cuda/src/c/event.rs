@@ -1,0 +1,46 @@
+//! "Event Management".
+
+use super::pointers::Out;
+use crate::c::entries;
+use crate::code::{Code, Fallible};
+use crate::driver::event::Event;
+use crate::driver::registry::Handle;
+use crate::driver::stream::Stream;
+
+fn elapsed(out: Out<f32>, start: Handle, end: Handle) -> Fallible {
+    out.set(Event::elapsed(&*Event::of(start)?, &*Event::of(end)?)?)
+}
+
+entries! {
+    fn cuEventCreate(out: Out<Handle>, flags: u32) {
+        out.set(Event::create(flags)?.handle)
+    }
+
+    fn cuEventRecord | cuEventRecord_ptsz own (event: Handle, stream: Handle) {
+        Event::of(event)?.record(&*Stream::of(stream, own)?)
+    }
+
+    fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz own (event: Handle, stream: Handle, _flags: u32) {
+        Event::of(event)?.record(&*Stream::of(stream, own)?)
+    }
+
+    fn cuEventQuery(event: Handle) {
+        if Event::of(event)?.is_complete()? { Ok(()) } else { Err(Code::NOT_READY) }
+    }
+
+    fn cuEventSynchronize(event: Handle) {
+        Event::of(event)?.synchronize()
+    }
+
+    fn cuEventDestroy_v2(event: Handle) {
+        Event::destroy(event)
+    }
+
+    fn cuEventElapsedTime(out: Out<f32>, start: Handle, end: Handle) {
+        elapsed(out, start, end)
+    }
+
+    fn cuEventElapsedTime_v2(out: Out<f32>, start: Handle, end: Handle) {
+        elapsed(out, start, end)
+    }
+}

@@ -1,0 +1,131 @@
+//! "Memory Management": allocation.
+
+use super::pointers::Out;
+use crate::c::entries;
+use crate::code::{Code, Fallible};
+use crate::driver::copy::device_address;
+use crate::driver::registry::Handle;
+use crate::driver::stream::Stream;
+use crate::driver::{context, memory};
+use crate::host::HostPtr;
+use std::sync::Arc;
+
+/// Stores the address of new memory.
+fn store<T: Copy>(out: Out<T>, alloc: impl FnOnce() -> Fallible<T>) -> Fallible {
+    // Nothing is allocated without a place for its address.
+    if out.is_null() { Err(Code::INVALID_VALUE) } else { out.set(alloc()?) }
+}
+
+/// Rows of `cuMemAllocPitch` start at multiples of this many bytes.
+const PITCH: usize = 512;
+
+fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
+    if flags & !7 != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(HostPtr(memory::alloc_shared(bytes, memory::Kind::Pinned(flags))? as usize))
+}
+
+/// Memory that a program maps is available when the call returns, and freed in the order of a stream.
+fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallible {
+    let context = Stream::of(stream, own)?.context()?;
+    store(out, || memory::alloc_in(&context, bytes))
+}
+
+entries! {
+    fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
+        let (available, all) = memory::available(context::current()?.device);
+        free.set_if(available as usize);
+        total.set_if(all as usize);
+        Ok(())
+    }
+
+    fn cuMemAlloc_v2(out: Out<u64>, bytes: usize) {
+        store(out, || memory::alloc(bytes))
+    }
+
+    fn cuMemAllocPitch_v2(out: Out<u64>, pitch: Out<usize>, width: usize, height: usize, element: u32) {
+        if !matches!(element, 4 | 8 | 16) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let row = width.checked_next_multiple_of(PITCH).ok_or(Code::OUT_OF_MEMORY)?;
+        let bytes = row.checked_mul(height).ok_or(Code::OUT_OF_MEMORY)?;
+        pitch.set(row)?;
+        store(out, || memory::alloc(bytes))
+    }
+
+    fn cuMemFree_v2(address: u64) {
+        memory::free(address)
+    }
+
+    fn cuMemGetAddressRange_v2(base: Out<u64>, size: Out<usize>, address: u64) {
+        let found = memory::find_device(address).ok_or(Code::NOT_FOUND)?;
+        base.set_if(found.start);
+        size.set_if(found.size as usize);
+        Ok(())
+    }
+
+    fn cuMemAllocHost_v2(out: Out<HostPtr>, bytes: usize) {
+        store(out, || pinned(bytes, 0))
+    }
+
+    fn cuMemHostAlloc(out: Out<HostPtr>, bytes: usize, flags: u32) {
+        store(out, || pinned(bytes, flags))
+    }
+
+    fn cuMemFreeHost(address: HostPtr) {
+        memory::free_pinned(address)
+    }
+
+    fn cuMemHostGetDevicePointer_v2(out: Out<u64>, address: HostPtr, flags: u32) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        out.set(device_address(address)?)
+    }
+
+    fn cuMemHostGetFlags(out: Out<u32>, address: HostPtr) {
+        match memory::find(address.0 as u64).map(|a| a.kind) {
+            // CU_MEMHOSTALLOC_DEVICEMAP is implied.
+            Some(memory::Kind::Pinned(flags)) => out.set(flags | 2),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuMemHostRegister_v2(address: HostPtr, bytes: usize, _flags: u32) {
+        memory::register(address, bytes)
+    }
+
+    fn cuMemHostUnregister(address: HostPtr) {
+        memory::unregister(address)
+    }
+
+    fn cuMemAllocManaged(out: Out<u64>, bytes: usize, flags: u32) {
+        // CU_MEM_ATTACH_GLOBAL, _HOST
+        if !matches!(flags, 1 | 2) {
+            return Err(Code::INVALID_VALUE);
+        }
+        store(out, || memory::alloc_shared(bytes, memory::Kind::Managed))
+    }
+
+    fn cuMemAllocAsync | cuMemAllocAsync_ptsz own (out: Out<u64>, bytes: usize, stream: Handle) {
+        alloc_async(out, bytes, stream, own)
+    }
+
+    fn cuMemAllocFromPoolAsync | cuMemAllocFromPoolAsync_ptsz own (
+        out: Out<u64>, bytes: usize, pool: Handle, stream: Handle,
+    ) {
+        crate::driver::pool::Pool::of(pool)?;
+        alloc_async(out, bytes, stream, own)
+    }
+
+    fn cuMemFreeAsync | cuMemFreeAsync_ptsz own (address: u64, stream: Handle) {
+        let stream = Stream::of(stream, own)?;
+        if address == 0 {
+            return Ok(());
+        }
+        let found = memory::find_device(address).filter(|a| a.start == address);
+        found.filter(|a| a.kind == memory::Kind::Device).ok_or(Code::INVALID_VALUE)?;
+        stream.submit(Arc::new(move || memory::free_now(address))).map(drop)
+    }
+}

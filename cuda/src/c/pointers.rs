@@ -1,0 +1,184 @@
+//! Arguments that are addresses.
+
+use std::ffi::{CStr, c_char};
+use std::slice;
+
+use crate::code::{Code, Fallible};
+use crate::host::HostPtr;
+
+/// Where a function stores a result.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// Stores a result.
+    pub(super) fn set(self, value: T) -> Fallible {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        self.set_if(value);
+        Ok(())
+    }
+
+    /// Stores a result that the caller may not want.
+    pub(super) fn set_if(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: the caller of the C function passes an address that is valid for writes; alignment is not assumed.
+            unsafe { self.0.write_unaligned(value) };
+        }
+    }
+
+    /// Stores the first results of a list.
+    pub(super) fn set_all(self, values: impl Iterator<Item = T>) -> Fallible {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        for (i, value) in values.enumerate() {
+            // SAFETY: the caller passes an array of at least as many elements as it asks for.
+            unsafe { self.0.add(i).write_unaligned(value) };
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Returns the address as one of another type.
+    pub(super) fn cast<U>(self) -> Out<U> {
+        Out(self.0.cast())
+    }
+}
+
+impl<T: Copy> Out<T> {
+    /// Reads the value that is there.
+    pub(super) fn get(self) -> Fallible<T> {
+        In(self.0.cast_const()).get()
+    }
+}
+
+impl Out<c_char> {
+    /// Stores a text with a final NUL in at most `length` bytes.
+    pub(super) fn set_text(self, text: &str, length: i32) -> Fallible {
+        let most = usize::try_from(length).ok().filter(|&n| n > 0).ok_or(Code::INVALID_VALUE)? - 1;
+        let bytes = text.bytes().take(most).chain([0]);
+        self.set_all(bytes.map(|byte| byte as c_char))
+    }
+}
+
+/// A value, or the first of a list.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct In<T>(*const T);
+
+impl<T: Copy> In<T> {
+    pub(super) fn get(self) -> Fallible<T> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller of the C function passes an address that is valid for reads; alignment is not assumed.
+        Ok(unsafe { self.0.read_unaligned() })
+    }
+
+    /// Returns `count` values.
+    pub(super) fn list(self, count: usize) -> Fallible<Vec<T>> {
+        if count == 0 {
+            return Ok(vec![]);
+        }
+        if self.0.is_null() || !self.0.is_aligned() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller passes an array of `count` elements.
+        Ok(unsafe { slice::from_raw_parts(self.0, count) }.to_vec())
+    }
+}
+
+impl<T> In<T> {
+    pub(super) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+}
+
+/// A text that ends in a NUL.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct Text(*const c_char);
+
+impl Text {
+    pub(super) fn get(self) -> Fallible<String> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller of the C function passes a text that ends in a NUL.
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+    }
+}
+
+/// The address of a static text.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct StaticText(#[allow(dead_code, reason = "read by the program")] *const c_char);
+
+impl StaticText {
+    pub(super) const NULL: Self = Self(std::ptr::null());
+}
+
+impl From<&'static CStr> for StaticText {
+    fn from(text: &'static CStr) -> Self {
+        Self(text.as_ptr())
+    }
+}
+
+/// Returns the text at an address, up to its NUL.
+pub(super) fn text_at(address: HostPtr) -> Fallible<String> {
+    Text(std::ptr::with_exposed_provenance(address.0)).get()
+}
+
+/// A function that the program passes, with its argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Callback {
+    pub(super) function: Option<unsafe extern "C" fn(HostPtr)>,
+    pub(super) data: HostPtr,
+}
+
+impl Callback {
+    pub(super) fn call(self) {
+        if let Some(function) = self.function {
+            // SAFETY: the program passes a function of this type.
+            unsafe { function(self.data) };
+        }
+    }
+}
+
+impl Out<usize> {
+    /// Returns the address of an element of the array.
+    pub(super) fn at(self, index: usize) -> Self {
+        Self(self.0.wrapping_add(index))
+    }
+}
+
+impl<T> Out<T> {
+    /// Returns an address that the program passes as a number.
+    pub(super) fn at_address(address: usize) -> Self {
+        Self(std::ptr::with_exposed_provenance_mut(address))
+    }
+}
+
+impl StaticText {
+    /// Returns the address of a text that lives as long as the object whose name it is, as the manual says.
+    pub(super) fn of(text: &CStr) -> Self {
+        Self(text.as_ptr())
+    }
+}
+
+impl<T> In<T> {
+    pub(super) const NULL: Self = Self(std::ptr::null());
+}
+
+impl In<usize> {
+    /// Returns the pair of values with an index.
+    pub(super) fn pair(self, index: usize) -> Fallible<[usize; 2]> {
+        In(self.0.wrapping_add(2 * index).cast::<[usize; 2]>()).get()
+    }
+}

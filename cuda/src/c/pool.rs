@@ -1,0 +1,76 @@
+//! "Stream Ordered Memory Allocator": pools.
+
+use super::pointers::{In, Out};
+use crate::c::entries;
+use crate::code::Code;
+use crate::driver::device::Device;
+use crate::driver::pool::Pool;
+use crate::driver::registry::Handle;
+
+/// The start of `CUmemPoolProps`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Props {
+    alloc_type: u32,
+    handle_types: u32,
+    location_type: u32,
+    location: i32,
+}
+
+/// `CUmemLocation`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Location {
+    ty: u32,
+    id: i32,
+}
+
+/// `CU_MEM_LOCATION_TYPE_DEVICE`.
+const DEVICE: u32 = 1;
+
+/// The attributes that are switches, of 32 bits; the others have 64.
+const SWITCHES: std::ops::RangeInclusive<u32> = 1..=3;
+
+entries! {
+    fn cuMemPoolCreate(out: Out<Handle>, props: In<Props>) {
+        let props = props.get()?;
+        if props.location_type != DEVICE || props.handle_types != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        Device::new(props.location)?;
+        out.set(Pool::create().handle)
+    }
+
+    fn cuMemPoolDestroy(pool: Handle) {
+        Pool::destroy(pool)
+    }
+
+    fn cuMemPoolTrimTo(pool: Handle, _bytes: usize) {
+        Pool::of(pool).map(drop)
+    }
+
+    fn cuMemPoolGetAttribute(pool: Handle, attribute: u32, out: Out<u64>) {
+        let value = Pool::of(pool)?.attribute(attribute)?;
+        if SWITCHES.contains(&attribute) { out.cast::<u32>().set(value as u32) } else { out.set(value) }
+    }
+
+    fn cuMemPoolSetAttribute(pool: Handle, attribute: u32, value: Out<u64>) {
+        let value = if SWITCHES.contains(&attribute) { value.cast::<u32>().get()?.into() } else { value.get()? };
+        Pool::of(pool)?.set_attribute(attribute, value)
+    }
+
+    fn cuMemPoolSetAccess(pool: Handle, _access: In<u8>, _count: usize) {
+        Pool::of(pool).map(drop)
+    }
+
+    fn cuMemPoolGetAccess(out: Out<u32>, pool: Handle, location: In<Location>) {
+        Pool::of(pool)?;
+        let Location { ty, id } = location.get()?;
+        if ty != DEVICE {
+            return Err(Code::INVALID_VALUE);
+        }
+        Device::new(id)?;
+        // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        out.set(3)
+    }
+}

@@ -1,0 +1,48 @@
+//! "Initialization", "Version Management", and the end of the process.
+
+use std::sync::atomic::Ordering;
+
+use super::pointers::Out;
+use crate::c::{Entry, STARTED, call};
+use crate::code::Code;
+use crate::driver::device;
+use crate::report;
+
+/// The version of the interface: 13.0.
+const VERSION: i32 = 13000;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuInit(flags: u32) -> Code {
+    call("cuInit", || {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if device::count() == 0 {
+            return Err(Code::NO_DEVICE);
+        }
+        STARTED.store(true, Ordering::Release);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDriverGetVersion(version: Out<i32>) -> Code {
+    call("cuDriverGetVersion", || version.set(VERSION))
+}
+
+/// The functions of this module, which do not require `cuInit`.
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry { name: "cuInit", address: cuInit as *const () },
+    Entry { name: "cuDriverGetVersion", address: cuDriverGetVersion as *const () },
+];
+
+/// Runs after `main` and the destructors of the program, which may still free memory.
+extern "C" fn finish() {
+    // Nothing is left to be done about a panic here.
+    let _ = std::panic::catch_unwind(report::at_exit);
+}
+
+// SAFETY: the dynamic linker calls the functions in this section without arguments when the process exits.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static FINISH: extern "C" fn() = finish;

@@ -1,0 +1,192 @@
+//! "Memory Management": copies.
+
+use super::pointers::In;
+use crate::c::entries;
+use crate::code::{Code, Fallible};
+use crate::driver::copy::{Copy, Place};
+use crate::driver::registry::Handle;
+use crate::driver::stream::Stream;
+use crate::host::HostPtr;
+
+/// Copies and waits.
+fn copy(to: Place, from: Place, bytes: usize, own: bool) -> Fallible {
+    Copy::linear(to, from, bytes as u64).run(&*Stream::of(Handle::NULL, own)?)
+}
+
+/// Queues a copy.
+fn queue(to: Place, from: Place, bytes: usize, stream: Handle, own: bool) -> Fallible {
+    Copy::linear(to, from, bytes as u64).submit(&*Stream::of(stream, own)?)
+}
+
+/// A side of `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Side2D {
+    x: usize,
+    y: usize,
+    memory: u32,
+    host: HostPtr,
+    device: u64,
+    array: Handle,
+    pitch: usize,
+}
+
+/// `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Copy2D {
+    from: Side2D,
+    to: Side2D,
+    width: usize,
+    height: usize,
+}
+
+/// A side of `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Side3D {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    memory: u32,
+    host: HostPtr,
+    device: u64,
+    array: Handle,
+    /// Reserved, or the context in `CUDA_MEMCPY3D_PEER`, which the address implies.
+    context: Handle,
+    pitch: usize,
+    height: usize,
+}
+
+/// `CUDA_MEMCPY3D` and `CUDA_MEMCPY3D_PEER`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Copy3D {
+    from: Side3D,
+    to: Side3D,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+impl Side2D {
+    fn extended(self) -> Side3D {
+        let Self { x, y, memory, host, device, array, pitch } = self;
+        Side3D { x, y, z: 0, level: 0, memory, host, device, array, context: Handle::NULL, pitch, height: 0 }
+    }
+}
+
+impl Copy2D {
+    fn extended(self) -> Copy3D {
+        Copy3D {
+            from: self.from.extended(),
+            to: self.to.extended(),
+            width: self.width,
+            height: self.height,
+            depth: 1,
+        }
+    }
+}
+
+impl Side3D {
+    /// Returns the first byte, and the distances of rows and slices.
+    fn place(&self, copy: &Copy3D) -> Fallible<(Place, [u64; 2])> {
+        let base = match self.memory {
+            1 => Place::Host(self.host),
+            2 => Place::Device(self.device),
+            4 => Place::of(self.device),
+            // CU_MEMORYTYPE_ARRAY
+            3 => return Err(Code::NOT_SUPPORTED),
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        let row = if self.pitch == 0 { copy.width } else { self.pitch } as u64;
+        let slice = row * if self.height == 0 { copy.height } else { self.height } as u64;
+        if row < copy.width as u64 && copy.height > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let start = self.z as u64 * slice + self.y as u64 * row + self.x as u64;
+        Ok((base.offset(start), [row, slice]))
+    }
+}
+
+impl Copy3D {
+    fn copy(&self) -> Fallible<Copy> {
+        let ((to, to_pitch), (from, from_pitch)) = (self.to.place(self)?, self.from.place(self)?);
+        let extent = [self.width, self.height, self.depth].map(|n| n as u64);
+        Ok(Copy { to, from, extent, to_pitch, from_pitch })
+    }
+}
+
+entries! {
+    fn cuMemcpy | cuMemcpy_ptds own (to: u64, from: u64, bytes: usize) {
+        copy(Place::of(to), Place::of(from), bytes, own)
+    }
+
+    fn cuMemcpyHtoD_v2 | cuMemcpyHtoD_v2_ptds own (to: u64, from: HostPtr, bytes: usize) {
+        copy(Place::Device(to), Place::Host(from), bytes, own)
+    }
+
+    fn cuMemcpyDtoH_v2 | cuMemcpyDtoH_v2_ptds own (to: HostPtr, from: u64, bytes: usize) {
+        copy(Place::Host(to), Place::Device(from), bytes, own)
+    }
+
+    fn cuMemcpyDtoD_v2 | cuMemcpyDtoD_v2_ptds own (to: u64, from: u64, bytes: usize) {
+        // Asynchronous in the driver too ("API synchronization behavior").
+        queue(Place::Device(to), Place::Device(from), bytes, Handle::NULL, own)
+    }
+
+    fn cuMemcpyPeer | cuMemcpyPeer_ptds own (to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize) {
+        queue(Place::Device(to), Place::Device(from), bytes, Handle::NULL, own)
+    }
+
+    fn cuMemcpyAsync | cuMemcpyAsync_ptsz own (to: u64, from: u64, bytes: usize, stream: Handle) {
+        queue(Place::of(to), Place::of(from), bytes, stream, own)
+    }
+
+    fn cuMemcpyHtoDAsync_v2 | cuMemcpyHtoDAsync_v2_ptsz own (to: u64, from: HostPtr, bytes: usize, stream: Handle) {
+        queue(Place::Device(to), Place::Host(from), bytes, stream, own)
+    }
+
+    fn cuMemcpyDtoHAsync_v2 | cuMemcpyDtoHAsync_v2_ptsz own (to: HostPtr, from: u64, bytes: usize, stream: Handle) {
+        queue(Place::Host(to), Place::Device(from), bytes, stream, own)
+    }
+
+    fn cuMemcpyDtoDAsync_v2 | cuMemcpyDtoDAsync_v2_ptsz own (to: u64, from: u64, bytes: usize, stream: Handle) {
+        queue(Place::Device(to), Place::Device(from), bytes, stream, own)
+    }
+
+    fn cuMemcpyPeerAsync | cuMemcpyPeerAsync_ptsz own (
+        to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize, stream: Handle,
+    ) {
+        queue(Place::Device(to), Place::Device(from), bytes, stream, own)
+    }
+
+    fn cuMemcpy2D_v2 | cuMemcpy2D_v2_ptds own (params: In<Copy2D>) {
+        params.get()?.extended().copy()?.run(&*Stream::of(Handle::NULL, own)?)
+    }
+
+    fn cuMemcpy2DUnaligned_v2 | cuMemcpy2DUnaligned_v2_ptds own (params: In<Copy2D>) {
+        params.get()?.extended().copy()?.run(&*Stream::of(Handle::NULL, own)?)
+    }
+
+    fn cuMemcpy2DAsync_v2 | cuMemcpy2DAsync_v2_ptsz own (params: In<Copy2D>, stream: Handle) {
+        params.get()?.extended().copy()?.submit(&*Stream::of(stream, own)?)
+    }
+
+    fn cuMemcpy3D_v2 | cuMemcpy3D_v2_ptds own (params: In<Copy3D>) {
+        params.get()?.copy()?.run(&*Stream::of(Handle::NULL, own)?)
+    }
+
+    fn cuMemcpy3DAsync_v2 | cuMemcpy3DAsync_v2_ptsz own (params: In<Copy3D>, stream: Handle) {
+        params.get()?.copy()?.submit(&*Stream::of(stream, own)?)
+    }
+
+    fn cuMemcpy3DPeer | cuMemcpy3DPeer_ptds own (params: In<Copy3D>) {
+        params.get()?.copy()?.run(&*Stream::of(Handle::NULL, own)?)
+    }
+
+    fn cuMemcpy3DPeerAsync | cuMemcpy3DPeerAsync_ptsz own (params: In<Copy3D>, stream: Handle) {
+        params.get()?.copy()?.submit(&*Stream::of(stream, own)?)
+    }
+}

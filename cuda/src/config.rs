@@ -1,0 +1,66 @@
+//! The settings of the library, from environment variables.
+
+use std::env::{self, VarError};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use warpwright_sim::{Arch, Checks};
+
+/// The settings; `docs/cuda.md` lists the variables.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// The number of simulated devices.
+    pub(crate) devices: usize,
+    pub(crate) arch: Arch,
+    pub(crate) checks: Checks,
+    /// The seed for a random interleaving of warps.
+    pub(crate) seed: Option<u64>,
+    /// The maximum number of findings per launch after which the kernel continues.
+    pub(crate) keep_going: usize,
+    /// The exit status of a program with findings; 0 keeps the program's own.
+    pub(crate) exit_status: i32,
+    /// The file for a report in JSON.
+    pub(crate) report: Option<PathBuf>,
+    /// Whether memory that the program has not freed is reported.
+    pub(crate) leaks: bool,
+    /// Whether each call is printed.
+    pub(crate) trace: bool,
+}
+
+/// Returns the settings of the process. Invalid values are reported once, and replaced by the default.
+pub(crate) fn config() -> &'static Config {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    CONFIG.get_or_init(|| Config {
+        devices: visible(variable("DEVICES").unwrap_or(1).min(64)),
+        arch: variable("ARCH").unwrap_or_default(),
+        checks: variable("CHECK").unwrap_or(Checks::all()),
+        seed: variable("SEED"),
+        keep_going: variable("KEEP_GOING").unwrap_or(100),
+        exit_status: variable("EXIT_STATUS").unwrap_or(86),
+        report: variable("REPORT"),
+        leaks: variable("LEAKS").unwrap_or(0u8) != 0,
+        trace: variable("TRACE").unwrap_or(0u8) != 0,
+    })
+}
+
+/// Parses `WARPWRIGHT_CUDA_NAME`.
+fn variable<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Option<T> {
+    let name = format!("WARPWRIGHT_CUDA_{name}");
+    let text = match env::var(&name) {
+        Ok(text) => text,
+        Err(VarError::NotPresent) => return None,
+        Err(error) => {
+            crate::report::say(&format!("{name}: {error}"));
+            return None;
+        }
+    };
+    text.parse().map_err(|error| crate::report::say(&format!("{name}={text}: {error}"))).ok()
+}
+
+/// Returns how many of `devices` devices `CUDA_VISIBLE_DEVICES` lists: ordinals up to the first that does not exist.
+fn visible(devices: usize) -> usize {
+    let Ok(list) = env::var("CUDA_VISIBLE_DEVICES") else { return devices };
+    let exists = |word: &&str| word.trim().parse().is_ok_and(|ordinal: usize| ordinal < devices);
+    list.split(',').take_while(exists).count()
+}

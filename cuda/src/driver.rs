@@ -1,0 +1,17 @@
+//! The driver in safe code: devices, contexts, streams, events, memory, modules, launches.
+
+pub(crate) mod attributes;
+pub(crate) mod context;
+pub(crate) mod copy;
+pub(crate) mod device;
+pub(crate) mod event;
+pub(crate) mod function;
+pub(crate) mod launch;
+pub(crate) mod library;
+pub(crate) mod memory;
+pub(crate) mod module;
+pub(crate) mod occupancy;
+pub(crate) mod pool;
+pub(crate) mod registry;
+pub(crate) mod stream;
+pub(crate) mod tensor_map;

@@ -1,0 +1,131 @@
+//! Launches of kernels.
+
+use std::sync::Arc;
+
+use warpwright_sim::{Arg, FindingKind, Launch, Report, Sim, SimError};
+
+use crate::code::{Code, Fallible};
+use crate::config::config;
+use crate::driver::context::LIMIT_HEAP;
+use crate::driver::function::Function;
+use crate::driver::stream::{Stream, Work};
+use crate::driver::{device, memory, occupancy};
+use crate::{host, report};
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) dynamic_shared: u32,
+    pub(crate) cooperative: bool,
+}
+
+impl Shape {
+    fn describe(&self) -> String {
+        let show = |v: [u32; 3]| format!("({}, {}, {})", v[0], v[1], v[2]);
+        format!("grid {}, block {}", show(self.grid), show(self.block))
+    }
+
+    /// Checks the shape against the limits of the device and the kernel.
+    fn check(&self, function: &Function) -> Fallible {
+        let volume = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
+        let within = |v: [u32; 3], most: [u32; 3]| (0..3).all(|axis| (1..=most[axis]).contains(&v[axis]));
+        if !within(self.grid, [i32::MAX as u32, 65535, 65535]) || !within(self.block, [1024, 1024, 64]) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let threads = volume(self.block);
+        if threads > u64::from(function.max_threads) {
+            return Err(if threads > 1024 { Code::INVALID_VALUE } else { Code::LAUNCH_OUT_OF_RESOURCES });
+        }
+        if i64::from(self.dynamic_shared) > i64::from(function.max_dynamic_shared()) {
+            return Err(Code::INVALID_VALUE);
+        }
+        if let Some(cluster) = self.cluster.or(function.cluster) {
+            let most = if function.allows_large_clusters() { 16 } else { 8 };
+            let divides =
+                (0..3).all(|axis| cluster[axis] != 0 && self.grid[axis].is_multiple_of(cluster[axis]));
+            if config().arch.capability() < (9, 0) || !divides || volume(cluster) > most {
+                return Err(Code::INVALID_CLUSTER_SIZE);
+            }
+        }
+        if self.cooperative {
+            let blocks = occupancy::blocks(function, threads as u32, self.dynamic_shared.into())?;
+            if volume(self.grid) > u64::from(blocks) * device::limits().multiprocessors as u64 {
+                return Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the operation that executes a kernel with these arguments, one per parameter.
+pub(crate) fn work(function: &Arc<Function>, shape: Shape, args: Vec<Arg>) -> Fallible<Work> {
+    shape.check(function)?;
+    let module = function.module()?;
+    let function = Arc::clone(function);
+    let heap = module.context.limit(LIMIT_HEAP)? as u64;
+    Ok(Arc::new(move || {
+        let launch = Launch {
+            grid: shape.grid,
+            block: shape.block,
+            dynamic_shared_bytes: shape.dynamic_shared,
+            cluster: shape.cluster,
+        };
+        let config = config();
+        let mut sim =
+            Sim::new().arch(config.arch).checks(config.checks).keep_going(config.keep_going).heap(heap);
+        if let Some(seed) = config.seed {
+            sim = sim.seed(seed);
+        }
+        let number = report::update(report::Run::launch);
+        let result = sim.launch(&module.code, &function.name, &launch, &args, &mut memory::lock());
+        finish(number, &shape, result)
+    }))
+}
+
+/// Queues a kernel.
+pub(crate) fn submit(function: &Arc<Function>, shape: Shape, args: Vec<Arg>, stream: &Stream) -> Fallible {
+    if stream.context()?.handle != function.module()?.context.handle {
+        return Err(Code::INVALID_HANDLE);
+    }
+    stream.submit(work(function, shape, args)?).map(drop)
+}
+
+/// Prints what a kernel has printed and what was found, and returns the fault that ended it.
+fn finish(launch: u64, shape: &Shape, result: Result<Report, SimError>) -> Fallible {
+    let report = match result {
+        Ok(report) => report,
+        Err(SimError::Fault(finding)) => {
+            Report { findings: vec![*finding], stopped: true, ..Report::default() }
+        }
+        Err(error) => {
+            report::update(|run| run.refused(format!("launch {launch}, {}: {error}", shape.describe())));
+            return Err(Code::NOT_SUPPORTED);
+        }
+    };
+    host::print(&report.printed.concat());
+    report::update(|run| {
+        report.findings.iter().for_each(|finding| run.finding(launch, &shape.describe(), finding));
+    });
+    match report.findings.last() {
+        Some(finding) if report.stopped => Err(code(finding.kind)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the error that the driver reports for a fault.
+fn code(kind: FindingKind) -> Code {
+    match kind {
+        FindingKind::GlobalOutOfBounds | FindingKind::SharedOutOfBounds | FindingKind::LocalOutOfBounds => {
+            Code::ILLEGAL_ADDRESS
+        }
+        FindingKind::MisalignedAccess => Code::MISALIGNED_ADDRESS,
+        FindingKind::InvalidAddress => Code::INVALID_ADDRESS_SPACE,
+        FindingKind::Assertion => Code::ASSERT,
+        FindingKind::BudgetExceeded => Code::LAUNCH_OUT_OF_RESOURCES,
+        FindingKind::StepLimit | FindingKind::Deadlock => Code::LAUNCH_TIMEOUT,
+        _ => Code::LAUNCH_FAILED,
+    }
+}

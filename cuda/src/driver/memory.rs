@@ -1,0 +1,225 @@
+//! Memory of the devices, and memory of the host that kernels access.
+//!
+//! All devices share one address space, so that an address identifies its device. Pinned and managed memory has the same address
+//! on the host and in kernels: it is mapped where the simulator has a free range.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use warpwright_sim::Memory;
+
+use crate::code::{Code, Fallible};
+use crate::driver::context::{self, Context};
+use crate::driver::device::{self, Device};
+use crate::driver::registry::Handle;
+use crate::host::{self, HostPtr, PAGE};
+
+/// Who allocated some memory, and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Memory of a device.
+    Device,
+    /// Memory of the host with the same address in kernels, with its flags.
+    Pinned(u32),
+    /// Memory with one address for all.
+    Managed,
+    /// Memory that the program has registered, which starts at this address on the host.
+    Registered(HostPtr),
+    /// A variable of a module.
+    Variable,
+}
+
+/// An allocation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocation {
+    /// The address in kernels.
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) kind: Kind,
+    pub(crate) context: Handle,
+    pub(crate) device: Device,
+    /// A number that no other allocation has.
+    pub(crate) id: u64,
+}
+
+impl Allocation {
+    /// Returns whether programs can access it.
+    pub(crate) fn is_on_host(&self) -> bool {
+        !matches!(self.kind, Kind::Device | Kind::Variable)
+    }
+
+    /// Returns its address on the host.
+    pub(crate) fn host(&self) -> Option<HostPtr> {
+        match self.kind {
+            Kind::Pinned(_) | Kind::Managed => Some(HostPtr(self.start as usize)),
+            Kind::Registered(host) => Some(host),
+            Kind::Device | Kind::Variable => None,
+        }
+    }
+}
+
+/// The simulator's memory. A kernel holds the lock while it runs.
+static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(|| Mutex::new(Memory::with_host_addresses()));
+
+/// The allocations by address in kernels. Unlike the memory, it is available while a kernel runs.
+static ALLOCATIONS: Mutex<BTreeMap<u64, Allocation>> = Mutex::new(BTreeMap::new());
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Returns the simulator's memory, after the kernel that runs.
+pub(crate) fn lock() -> MutexGuard<'static, Memory> {
+    MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn allocations() -> MutexGuard<'static, BTreeMap<u64, Allocation>> {
+    ALLOCATIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn add(start: u64, size: u64, kind: Kind, context: &Context) {
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let allocation = Allocation { start, size, kind, context: context.handle, device: context.device, id };
+    allocations().insert(start, allocation);
+}
+
+/// Allocates memory of the current device.
+pub(crate) fn alloc(bytes: usize) -> Fallible<u64> {
+    let context = context::current()?;
+    alloc_in(&context, bytes)
+}
+
+/// Allocates memory of a context's device.
+pub(crate) fn alloc_in(context: &Context, bytes: usize) -> Fallible<u64> {
+    context.check()?;
+    if bytes == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    if bytes as u64 > available(context.device).0 {
+        return Err(Code::OUT_OF_MEMORY);
+    }
+    let start = lock().try_alloc(bytes).map_err(|_| Code::OUT_OF_MEMORY)?;
+    add(start, bytes as u64, Kind::Device, context);
+    Ok(start)
+}
+
+/// Allocates memory with one address for the host and kernels.
+pub(crate) fn alloc_shared(bytes: usize, kind: Kind) -> Fallible<u64> {
+    let context = context::current()?;
+    context.check()?;
+    let mapped = bytes.checked_next_multiple_of(PAGE).filter(|_| bytes != 0).ok_or(Code::INVALID_VALUE)?;
+    let map = |address| host::map(address, mapped).map(|memory| memory.words(mapped / 4));
+    let start = lock().map(bytes as u64, map).map_err(|_| Code::OUT_OF_MEMORY)?;
+    add(start, bytes as u64, kind, &context);
+    Ok(start)
+}
+
+/// Makes memory of the program accessible to kernels.
+pub(crate) fn register(host: HostPtr, bytes: usize) -> Fallible {
+    let context = context::current()?;
+    if host.is_null() || bytes == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    if registered(host).is_some() {
+        return Err(Code::HOST_MEMORY_ALREADY_REGISTERED);
+    }
+    // The words that contain the bytes. Both ends are within pages that contain some of them.
+    let (start, end) = (host.0 & !3, (host.0 + bytes).next_multiple_of(4));
+    let words = HostPtr(start).words((end - start) / 4);
+    let address = lock().adopt(words);
+    add(address, (end - start) as u64, Kind::Registered(HostPtr(start)), &context);
+    Ok(())
+}
+
+/// Returns the registered allocation that contains an address of the host.
+fn registered(host: HostPtr) -> Option<Allocation> {
+    let inside = |a: &&Allocation| matches!(a.kind, Kind::Registered(at) if (at.0..at.0 + a.size as usize).contains(&host.0));
+    allocations().values().find(inside).copied()
+}
+
+pub(crate) fn unregister(host: HostPtr) -> Fallible {
+    let found = registered(host).ok_or(Code::HOST_MEMORY_NOT_REGISTERED)?;
+    release(&found);
+    Ok(())
+}
+
+/// Frees memory of a device, or managed memory, after all work on it.
+pub(crate) fn free(address: u64) -> Fallible {
+    if address == 0 {
+        return Ok(());
+    }
+    let context = context::current()?;
+    let found = allocations().get(&address).copied();
+    let found =
+        found.filter(|a| matches!(a.kind, Kind::Device | Kind::Managed)).ok_or(Code::INVALID_VALUE)?;
+    // As in the driver, pending operations are completed first; one that fails does not keep the memory.
+    let _ = context.synchronize();
+    release(&found);
+    context.check()
+}
+
+/// Frees memory without waiting.
+pub(crate) fn free_now(address: u64) -> Fallible {
+    let found = allocations().get(&address).copied().ok_or(Code::INVALID_VALUE)?;
+    release(&found);
+    Ok(())
+}
+
+/// Frees memory of [`alloc_shared`].
+pub(crate) fn free_pinned(host: HostPtr) -> Fallible {
+    if host.is_null() {
+        return Ok(());
+    }
+    let found = allocations().get(&(host.0 as u64)).copied();
+    let found = found.filter(|a| matches!(a.kind, Kind::Pinned(_))).ok_or(Code::INVALID_VALUE)?;
+    let _ = context::current()?.synchronize();
+    release(&found);
+    Ok(())
+}
+
+fn release(allocation: &Allocation) {
+    allocations().remove(&allocation.start);
+    // Only memory that the simulator knows is in the table.
+    let _ = lock().free(allocation.start);
+    if matches!(allocation.kind, Kind::Pinned(_) | Kind::Managed) {
+        host::unmap(HostPtr(allocation.start as usize), (allocation.size as usize).next_multiple_of(PAGE));
+    }
+}
+
+/// Frees everything that was allocated in a context.
+pub(crate) fn free_all(context: Handle) {
+    let gone: Vec<Allocation> = allocations().values().filter(|a| a.context == context).copied().collect();
+    gone.iter().for_each(release);
+}
+
+/// Records a variable of a module.
+pub(crate) fn add_variable(start: u64, size: u64, context: &Context) {
+    add(start, size, Kind::Variable, context);
+}
+
+/// Returns the allocation that contains an address of a kernel or of the host.
+pub(crate) fn find(address: u64) -> Option<Allocation> {
+    let found = allocations().range(..=address).next_back().map(|(_, a)| *a);
+    let found = found.filter(|a| address - a.start < a.size);
+    found.or_else(|| registered(HostPtr(address as usize)))
+}
+
+/// Returns the allocation that contains an address of a kernel; [`find`] also returns those of the host.
+pub(crate) fn find_device(address: u64) -> Option<Allocation> {
+    find(address).filter(|a| address.wrapping_sub(a.start) < a.size)
+}
+
+/// Returns the free memory of a device in bytes, and the total.
+pub(crate) fn available(device: Device) -> (u64, u64) {
+    let total = device::MEMORY as u64;
+    let used = allocations().values().filter(|a| a.device == device && !a.is_on_host()).map(|a| a.size).sum();
+    (total.saturating_sub(used), total)
+}
+
+/// Describes what the program has not freed.
+pub(crate) fn leaks() -> Vec<String> {
+    let all = allocations();
+    let kept = all.values().filter(|a| matches!(a.kind, Kind::Device | Kind::Pinned(_) | Kind::Managed));
+    let describe =
+        |a: &Allocation| format!("{} bytes at {:#x}, allocation {} ({:?})", a.size, a.start, a.id, a.kind);
+    kept.map(describe).collect()
+}

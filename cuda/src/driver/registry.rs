@@ -1,0 +1,83 @@
+//! Handles of the objects that a program has created.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::code::{Code, Fallible};
+
+/// An opaque pointer of the interface. It is a number and never dereferenced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub(crate) struct Handle(pub(crate) usize);
+
+impl Handle {
+    pub(crate) const NULL: Self = Self(0);
+}
+
+/// The live objects of one kind, by handle. Handles are not used again, so a stale one is recognized.
+#[derive(Debug)]
+pub(crate) struct Registry<T> {
+    /// Distinguishes the handles of different kinds.
+    kind: usize,
+    live: Mutex<Live<T>>,
+}
+
+#[derive(Debug)]
+struct Live<T> {
+    created: usize,
+    objects: BTreeMap<Handle, Arc<T>>,
+}
+
+/// The distance of two handles, which look like addresses of small objects.
+const STEP: usize = 64;
+
+impl<T> Registry<T> {
+    pub(crate) const fn new(kind: u8) -> Self {
+        Self { kind: kind as usize, live: Mutex::new(Live { created: 0, objects: BTreeMap::new() }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Live<T>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the object that `make` returns for its handle.
+    pub(crate) fn add(&self, make: impl FnOnce(Handle) -> T) -> Arc<T> {
+        let mut live = self.lock();
+        live.created += 1;
+        let handle = Handle(((0x5700 | self.kind) << 32) + live.created * STEP);
+        let object = Arc::new(make(handle));
+        live.objects.insert(handle, Arc::clone(&object));
+        object
+    }
+
+    /// Returns the object of a handle.
+    pub(crate) fn get(&self, handle: Handle) -> Fallible<Arc<T>> {
+        self.lock().objects.get(&handle).cloned().ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// Removes the object of a handle.
+    pub(crate) fn remove(&self, handle: Handle) -> Fallible<Arc<T>> {
+        self.lock().objects.remove(&handle).ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// Returns the objects that a condition selects.
+    pub(crate) fn select(&self, condition: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+        self.lock().objects.values().filter(|object| condition(object)).cloned().collect()
+    }
+
+    /// Removes the objects that a condition selects.
+    pub(crate) fn remove_all(&self, condition: impl Fn(&T) -> bool) {
+        let removed: Vec<_> = {
+            let mut live = self.lock();
+            let gone: Vec<Handle> = live
+                .objects
+                .iter()
+                .filter(|(_, object)| condition(object))
+                .map(|(handle, _)| *handle)
+                .collect();
+            gone.iter().filter_map(|handle| live.objects.remove(handle)).collect()
+        };
+        // Dropped without the lock: an object may own others.
+        drop(removed);
+    }
+}

@@ -1,0 +1,262 @@
+//! Streams: queues whose operations are executed in order, each by a thread of its own.
+//!
+//! The order between streams is that of the manual ("Stream synchronization behavior"): an operation of the legacy default
+//! stream waits for earlier ones of all blocking streams of its context, and these wait for it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Instant;
+
+use crate::code::{Code, Fallible};
+use crate::driver::context::{self, Context};
+use crate::driver::registry::{Handle, Registry};
+
+/// The completion of an operation.
+#[derive(Debug, Default)]
+pub(crate) struct Ticket {
+    done: Mutex<Option<Instant>>,
+    changed: Condvar,
+}
+
+impl Ticket {
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn complete(&self) {
+        *self.lock() = Some(Instant::now());
+        self.changed.notify_all();
+    }
+
+    /// Returns when the operation was completed; `None` if it is pending.
+    pub(crate) fn time(&self) -> Option<Instant> {
+        *self.lock()
+    }
+
+    pub(crate) fn wait(&self) {
+        let mut done = self.lock();
+        while done.is_none() {
+            done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// An operation. A graph executes it any number of times.
+pub(crate) type Work = Arc<dyn Fn() -> Fallible + Send + Sync>;
+
+struct Task {
+    after: Vec<Arc<Ticket>>,
+    work: Work,
+    ticket: Arc<Ticket>,
+    context: Arc<Context>,
+}
+
+/// The order of a stream with the default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The default stream of a context.
+    Legacy,
+    Blocking,
+    /// `CU_STREAM_NON_BLOCKING`.
+    NonBlocking,
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) handle: Handle,
+    pub(crate) id: u64,
+    pub(crate) kind: Kind,
+    pub(crate) priority: i32,
+    context: Weak<Context>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// The queue of the thread, which starts with the first operation.
+    tasks: Option<Sender<Task>>,
+    /// The operation submitted last.
+    last: Option<Arc<Ticket>>,
+    /// What the next operation waits for in addition.
+    after: Vec<Arc<Ticket>>,
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Task").field("after", &self.after).finish_non_exhaustive()
+    }
+}
+
+/// The streams that programs have created.
+static STREAMS: Registry<Stream> = Registry::new(1);
+
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`.
+const LEGACY: Handle = Handle(1);
+const PER_THREAD: Handle = Handle(2);
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Held while an operation is queued, so that streams of a context agree on the order of submissions.
+static ORDER: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// The thread's own default stream in each context.
+    static OWN: RefCell<HashMap<Handle, Arc<Stream>>> = RefCell::default();
+}
+
+impl Stream {
+    pub(crate) fn new(handle: Handle, context: Weak<Context>, kind: Kind, priority: i32) -> Self {
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Self { handle, id, kind, priority, context, queue: Mutex::default() }
+    }
+
+    /// Creates a stream in the current context.
+    pub(crate) fn create(flags: u32, priority: i32) -> Fallible<Arc<Self>> {
+        let kind = match flags {
+            0 => Kind::Blocking,
+            1 => Kind::NonBlocking,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        let context = context::current()?;
+        let stream = STREAMS.add(|handle| Self::new(handle, Arc::downgrade(&context), kind, priority));
+        context.add_stream(&stream);
+        Ok(stream)
+    }
+
+    /// Destroys a stream; its pending operations are completed.
+    pub(crate) fn destroy(handle: Handle) -> Fallible {
+        STREAMS.remove(handle).map(drop)
+    }
+
+    /// Removes the streams of a context.
+    pub(crate) fn destroy_all(context: &Arc<Context>) {
+        STREAMS.remove_all(|stream| stream.context.ptr_eq(&Arc::downgrade(context)));
+    }
+
+    /// Returns the stream of a handle; null is the default stream of the current context, or of the thread.
+    pub(crate) fn of(handle: Handle, per_thread_default: bool) -> Fallible<Arc<Self>> {
+        match handle {
+            PER_THREAD => Self::own(),
+            Handle::NULL if per_thread_default => Self::own(),
+            Handle::NULL | LEGACY => Ok(context::current()?.legacy()),
+            handle => STREAMS.get(handle),
+        }
+    }
+
+    /// Returns the default stream of this thread.
+    fn own() -> Fallible<Arc<Self>> {
+        let context = context::current()?;
+        OWN.with_borrow_mut(|own| {
+            let stream = own.entry(context.handle).or_insert_with(|| {
+                let stream = Self::new(PER_THREAD, Arc::downgrade(&context), Kind::Blocking, 0);
+                let stream = Arc::new(stream);
+                context.add_stream(&stream);
+                stream
+            });
+            Ok(Arc::clone(stream))
+        })
+    }
+
+    pub(crate) fn context(&self) -> Fallible<Arc<Context>> {
+        self.context.upgrade().ok_or(Code::CONTEXT_IS_DESTROYED)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the operation submitted last, unless it is complete.
+    pub(crate) fn pending(&self) -> Option<Arc<Ticket>> {
+        self.lock().last.clone().filter(|ticket| ticket.time().is_none())
+    }
+
+    /// Makes later operations wait for `ticket`.
+    pub(crate) fn wait_for(&self, ticket: Arc<Ticket>) {
+        self.lock().after.push(ticket);
+    }
+
+    /// Queues an operation.
+    pub(crate) fn submit(&self, work: Work) -> Fallible<Arc<Ticket>> {
+        let context = self.context()?;
+        context.check()?;
+        let _order = ORDER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut after = match self.kind {
+            Kind::Legacy => context.blocking_streams().iter().filter_map(|s| s.pending()).collect(),
+            Kind::Blocking => context.legacy().pending().into_iter().collect(),
+            Kind::NonBlocking => vec![],
+        };
+        let ticket = Arc::new(Ticket::default());
+        let mut queue = self.lock();
+        after.append(&mut queue.after);
+        queue.last = Some(Arc::clone(&ticket));
+        let task = Task { after, work, ticket: Arc::clone(&ticket), context };
+        let tasks = queue.tasks.get_or_insert_with(|| {
+            let (sender, receiver) = channel();
+            thread::spawn(move || execute(&receiver));
+            sender
+        });
+        tasks.send(task).map_err(|_| Code::UNKNOWN)?;
+        Ok(ticket)
+    }
+
+    /// Executes an operation in order and waits for it.
+    pub(crate) fn run(&self, work: impl Fn() -> Fallible + Send + Sync + 'static) -> Fallible {
+        // The operation's own error, which is not one of the context.
+        let result = Arc::new(Mutex::new(Ok(())));
+        let shared = Arc::clone(&result);
+        let work = move || {
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = work();
+            Ok(())
+        };
+        self.submit(Arc::new(work))?.wait();
+        self.context()?.check()?;
+        *result.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for all operations, and returns the error of the context if there is one.
+    pub(crate) fn synchronize(&self) -> Fallible {
+        if self.kind == Kind::Legacy {
+            self.submit(Arc::new(|| Ok(())))?.wait();
+        } else {
+            let after = std::mem::take(&mut self.lock().after);
+            after.iter().for_each(|ticket| ticket.wait());
+            if let Some(ticket) = self.pending() {
+                ticket.wait();
+            }
+        }
+        self.context()?.check()
+    }
+
+    /// Returns whether all operations are complete.
+    pub(crate) fn is_idle(&self) -> Fallible<bool> {
+        let context = self.context()?;
+        context.check()?;
+        let others = match self.kind {
+            Kind::Legacy => context.blocking_streams(),
+            _ => vec![],
+        };
+        let waits = self.lock().after.iter().any(|ticket| ticket.time().is_none());
+        Ok(!waits && self.pending().is_none() && others.iter().all(|stream| stream.pending().is_none()))
+    }
+}
+
+/// Executes the operations of a queue until its stream is destroyed.
+fn execute(tasks: &Receiver<Task>) {
+    for task in tasks {
+        task.after.iter().for_each(|ticket| ticket.wait());
+        // After a fault, the context executes nothing more.
+        if task.context.check().is_ok() {
+            let result = catch_unwind(AssertUnwindSafe(|| (task.work)())).unwrap_or(Err(Code::UNKNOWN));
+            if let Err(code) = result {
+                task.context.fail(code);
+            }
+        }
+        task.ticket.complete();
+    }
+}

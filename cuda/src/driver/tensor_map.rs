@@ -1,0 +1,83 @@
+//! Tensor maps, in the simulator's encoding.
+
+use warpwright_sim::{Im2colMap, TensorMap, TensorSwizzle, TensorType};
+
+use crate::code::{Code, Fallible};
+use crate::report;
+
+/// What both modes have in common, in the terms of `cuTensorMapEncodeTiled`.
+#[derive(Debug)]
+pub(crate) struct Tensor {
+    pub(crate) ty: u32,
+    pub(crate) address: u64,
+    pub(crate) dims: Vec<u64>,
+    pub(crate) strides: Vec<u64>,
+    pub(crate) element_strides: Vec<u32>,
+    pub(crate) interleave: u32,
+    pub(crate) swizzle: u32,
+    pub(crate) nan_fill: bool,
+}
+
+impl Tensor {
+    fn ty(&self) -> Fallible<TensorType> {
+        TensorType::ALL.get(self.ty as usize).copied().ok_or_else(|| unsupported("this element type"))
+    }
+
+    fn swizzle(&self) -> Fallible<TensorSwizzle> {
+        if self.interleave != 0 {
+            return Err(unsupported("interleaved layouts"));
+        }
+        match self.swizzle {
+            0 => Ok(TensorSwizzle::None),
+            1 => Ok(TensorSwizzle::B32),
+            2 => Ok(TensorSwizzle::B64),
+            3 => Ok(TensorSwizzle::B128),
+            _ => Err(unsupported("this swizzle")),
+        }
+    }
+
+    /// Encodes a map in tile mode for boxes of these extents.
+    pub(crate) fn tiled(self, tile: Vec<u32>) -> Fallible<[u8; 128]> {
+        let (ty, swizzle) = (self.ty()?, self.swizzle()?);
+        let Self { address, dims, strides, element_strides, nan_fill, .. } = self;
+        TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill }
+            .encode()
+            .map_err(|error| invalid(&error))
+    }
+
+    /// Encodes a map in im2col mode.
+    pub(crate) fn im2col(
+        self,
+        lower_corner: Vec<i32>,
+        upper_corner: Vec<i32>,
+        channels: u32,
+        pixels: u32,
+    ) -> Fallible<[u8; 128]> {
+        let (ty, swizzle) = (self.ty()?, self.swizzle()?);
+        let Self { address, dims, strides, element_strides, nan_fill, .. } = self;
+        let map = Im2colMap {
+            ty,
+            address,
+            dims,
+            strides,
+            lower_corner,
+            upper_corner,
+            channels,
+            pixels,
+            element_strides,
+            swizzle,
+            nan_fill,
+        };
+        map.encode().map_err(|error| invalid(&error))
+    }
+}
+
+fn invalid(error: &dyn std::fmt::Display) -> Code {
+    report::say(&error.to_string());
+    Code::INVALID_VALUE
+}
+
+fn unsupported(what: &str) -> Code {
+    report::update(|run| run.unsupported(&format!("cuTensorMapEncode with {what}")));
+    Code::NOT_SUPPORTED
+}

@@ -1,0 +1,125 @@
+//! Fat binaries: containers of a kernel's code for several architectures, as cubin or as PTX.
+//!
+//! NVIDIA does not document the format. The facts are those of public tools that read it (cuda-fatbin-decompression, gpuocelot,
+//! ZLUDA) and of files that nvcc 13.0 writes.
+
+use std::io::Read as _;
+
+/// The first word of a container.
+pub(crate) const MAGIC: u32 = 0xba55_ed50;
+
+/// The first word of the structure that nvcc's host code passes: magic, version, address of the container.
+pub(crate) const WRAPPER_MAGIC: u32 = 0x4662_43b1;
+
+/// The kinds of entries.
+const PTX: u16 = 1;
+
+/// The size of a container's header in bytes.
+pub(crate) const HEADER: usize = 16;
+
+/// Why a container has no usable code.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FatbinError {
+    #[error("the container of a fat binary is malformed: {0}")]
+    Malformed(&'static str),
+    #[error("the PTX of a fat binary could not be decompressed: {0}")]
+    Compression(String),
+    #[error(
+        "the fat binary contains {cubins} cubins and no PTX for this device: build with `-gencode arch=compute_NN,code=compute_NN`, \
+         where NN is at most the device's architecture"
+    )]
+    NoPtx { cubins: usize },
+}
+
+/// Returns the size in bytes of a container, from its header.
+pub(crate) fn size(header: &[u8]) -> Option<usize> {
+    let header_size = u16_at(header, 6)?;
+    let rest = u64_at(header, 8)?;
+    usize::try_from(rest).ok()?.checked_add(header_size.into())
+}
+
+/// Returns all PTX texts of a container that are accepted, the newest architecture first.
+pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec<String>, FatbinError> {
+    let malformed = FatbinError::Malformed;
+    let mut at = u16_at(container, 6).ok_or(malformed("its header is too short"))? as usize;
+    let (mut found, mut cubins) = (vec![], 0);
+    while at < container.len() {
+        let entry = &container[at..];
+        let header = u32_at(entry, 4).ok_or(malformed("an entry is too short"))? as usize;
+        let padded = u64_at(entry, 8).and_then(|size| usize::try_from(size).ok());
+        let padded = padded.ok_or(malformed("an entry is too short"))?;
+        let end = header.checked_add(padded).filter(|&end| end <= entry.len() && end > 0);
+        let payload = end.and_then(|end| entry.get(header..end)).ok_or(malformed("an entry is too long"))?;
+        match u16_at(entry, 0) {
+            Some(PTX) => {
+                let text = text(&Entry::read(entry, payload))?;
+                if accept(&text) {
+                    found.push((u32_at(entry, 28).unwrap_or(0), text));
+                }
+            }
+            _ => cubins += 1,
+        }
+        at += header + padded;
+    }
+    found.sort_by_key(|(arch, _)| std::cmp::Reverse(*arch));
+    match found.is_empty() {
+        true => Err(FatbinError::NoPtx { cubins }),
+        false => Ok(found.into_iter().map(|(_, text)| text).collect()),
+    }
+}
+
+/// An entry's code.
+struct Entry<'a> {
+    payload: &'a [u8],
+    /// The sizes of the code as stored and as text, if it is compressed.
+    compressed: usize,
+    decompressed: usize,
+}
+
+impl<'a> Entry<'a> {
+    fn read(entry: &[u8], payload: &'a [u8]) -> Self {
+        let compressed = u32_at(entry, 16).unwrap_or(0) as usize;
+        let decompressed = u64_at(entry, 56).unwrap_or(0).try_into().unwrap_or(0);
+        Self { payload, compressed, decompressed }
+    }
+}
+
+/// The longest text that is decompressed.
+const MOST: usize = 1 << 30;
+
+/// The first bytes of data compressed by zstd.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+fn text(entry: &Entry<'_>) -> Result<String, FatbinError> {
+    let compression = |error: String| FatbinError::Compression(error);
+    let bytes = if entry.decompressed == 0 || entry.compressed == 0 {
+        entry.payload.to_vec()
+    } else if entry.decompressed > MOST {
+        return Err(FatbinError::Malformed("an entry is too long"));
+    } else {
+        let stored = entry.payload.get(..entry.compressed).unwrap_or(entry.payload);
+        if stored.starts_with(&ZSTD) {
+            let mut out = vec![];
+            let decoder =
+                ruzstd::decoding::StreamingDecoder::new(stored).map_err(|e| compression(e.to_string()))?;
+            decoder.take(MOST as u64).read_to_end(&mut out).map_err(|e| compression(e.to_string()))?;
+            out
+        } else {
+            lz4_flex::block::decompress(stored, entry.decompressed).map_err(|e| compression(e.to_string()))?
+        }
+    };
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}

@@ -1,0 +1,105 @@
+//! Memory of the host that the driver reads and writes by address.
+#![allow(unsafe_code, reason = "the addresses come from the program")]
+
+use std::ptr;
+use std::slice;
+use std::sync::atomic::AtomicU32;
+
+/// An address in the program's memory.
+///
+/// Values come from arguments of C functions, whose callers guarantee that the memory is valid for the access that the function
+/// is documented to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub(crate) struct HostPtr(pub(crate) usize);
+
+impl HostPtr {
+    pub(crate) fn offset(self, bytes: u64) -> Self {
+        Self(self.0.wrapping_add(bytes as usize))
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Calls `f` with the bytes at the address.
+    pub(crate) fn read<R>(self, bytes: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        if bytes == 0 {
+            return f(&[]);
+        }
+        // SAFETY: the program guarantees that the bytes are readable for the duration of the operation.
+        f(unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(self.0), bytes) })
+    }
+
+    /// Returns the word of the size of a pointer at the address.
+    pub(crate) fn word(self) -> usize {
+        self.read(size_of::<usize>(), |bytes| usize::from_ne_bytes(bytes.try_into().unwrap_or_default()))
+    }
+
+    /// Calls `f` with the bytes at the address, which it may change.
+    pub(crate) fn write<R>(self, bytes: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        if bytes == 0 {
+            return f(&mut []);
+        }
+        // SAFETY: the program guarantees that the bytes are writable, and not in use, for the duration of the operation.
+        f(unsafe { slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(self.0), bytes) })
+    }
+
+    /// Returns the words at the address, which must be aligned, for as long as the program keeps them allocated.
+    pub(crate) fn words(self, count: usize) -> &'static [AtomicU32] {
+        // SAFETY: the memory was mapped by `map`, or registered by the program, and is valid until it is unmapped or
+        // unregistered, before which the reference is dropped with the simulator's allocation. The alignment is checked there.
+        unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(self.0), count) }
+    }
+}
+
+/// The size of a page of memory.
+pub(crate) const PAGE: usize = 4096;
+
+/// Maps zeroed memory of `bytes` bytes, a multiple of the page size, at exactly this address, unless it is in use.
+pub(crate) fn map(address: u64, bytes: usize) -> Option<HostPtr> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let wanted = ptr::with_exposed_provenance_mut(address as usize);
+    // SAFETY: a new mapping that replaces none.
+    let found = unsafe { libc::mmap(wanted, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if found == libc::MAP_FAILED {
+        return None;
+    }
+    let found = HostPtr(found.expose_provenance());
+    // Kernels before Linux 4.17 take the address for a hint.
+    if found.0 as u64 == address {
+        return Some(found);
+    }
+    unmap(found, bytes);
+    None
+}
+
+/// Unmaps memory of [`map`], to which the simulator must have dropped its reference.
+pub(crate) fn unmap(address: HostPtr, bytes: usize) {
+    // SAFETY: the range was mapped by `map` and is not referenced any more.
+    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(address.0), bytes) };
+}
+
+/// Writes the program's buffered output, so that what follows appears after it.
+pub(crate) fn flush_stdio() {
+    // SAFETY: a null pointer is all streams.
+    unsafe { libc::fflush(ptr::null_mut()) };
+}
+
+/// Ends the process without further destructors.
+pub(crate) fn exit_now(status: i32) -> ! {
+    // SAFETY: does not return.
+    unsafe { libc::_exit(status) }
+}
+
+/// Writes the output of a kernel to standard output, after what the program has written.
+pub(crate) fn print(text: &str) {
+    use std::io::Write as _;
+    if text.is_empty() {
+        return;
+    }
+    flush_stdio();
+    let mut out = std::io::stdout().lock();
+    // A closed standard output is ignored.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

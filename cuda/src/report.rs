@@ -1,0 +1,139 @@
+//! What a run has found: printed as it happens, and written as JSON at exit.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use warpwright_sim::{Finding, Site};
+
+use crate::config::config;
+use crate::host;
+
+/// The report of a run.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Run {
+    /// The number of launches that were executed.
+    pub(crate) launches: u64,
+    findings: Vec<Found>,
+    /// Launches that the simulator could not execute, with the reason.
+    refused: Vec<String>,
+    /// Calls that the library does not support, and how often they were made.
+    unsupported: BTreeMap<String, u64>,
+    /// Memory that was not freed, one line per allocation.
+    leaks: Vec<String>,
+    #[serde(skip)]
+    seen: HashSet<(String, &'static str, u32, u32)>,
+}
+
+/// A finding with its launch.
+#[derive(Debug, Serialize)]
+struct Found {
+    launch: u64,
+    kernel: String,
+    kind: &'static str,
+    message: String,
+    ptx_line: u32,
+    source: Option<String>,
+    text: String,
+}
+
+static RUN: Mutex<Option<Run>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<Run>> {
+    RUN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `f` with the report of this process.
+pub(crate) fn update<R>(f: impl FnOnce(&mut Run) -> R) -> R {
+    f(lock().get_or_insert_default())
+}
+
+/// Prints a line to standard error.
+pub(crate) fn say(text: &str) {
+    // A closed standard error is ignored.
+    let _ = writeln!(std::io::stderr(), "warpwright: {text}");
+}
+
+impl Run {
+    /// A launch begins; returns its number, from 1.
+    pub(crate) fn launch(&mut self) -> u64 {
+        self.launches += 1;
+        self.launches
+    }
+
+    /// Prints a finding and adds it to the report, unless an earlier launch has found the same at the same lines.
+    pub(crate) fn finding(&mut self, launch: u64, shape: &str, finding: &Finding) {
+        let line = |site: &Site| site.line;
+        let site = &finding.site;
+        let other = finding.other.as_ref().map_or(0, line);
+        if !self.seen.insert((site.kernel.clone(), finding.kind.name(), site.line, other)) {
+            return;
+        }
+        let text = finding.to_string();
+        say(&format!("{}: launch {launch}, {shape}\n{text}\n", finding.kind.name()));
+        let source = site.source.as_ref().map(|at| format!("{}:{}", at.file, at.line));
+        self.findings.push(Found {
+            launch,
+            kernel: site.kernel.clone(),
+            kind: finding.kind.name(),
+            message: finding.message.clone(),
+            ptx_line: site.line,
+            source,
+            text,
+        });
+    }
+
+    /// A launch could not be executed.
+    pub(crate) fn refused(&mut self, reason: String) {
+        say(&reason);
+        self.refused.push(reason);
+    }
+
+    /// A call is not supported; it is printed the first time.
+    pub(crate) fn unsupported(&mut self, call: &str) {
+        let count = self.unsupported.entry(call.to_string()).or_insert(0);
+        *count += 1;
+        if *count == 1 {
+            say(&format!("{call} is not supported; it returns CUDA_ERROR_NOT_SUPPORTED"));
+        }
+    }
+
+    /// Memory was not freed.
+    pub(crate) fn leak(&mut self, text: String) {
+        say(&format!("leak: {text}"));
+        self.leaks.push(text);
+    }
+}
+
+/// Completes the report when the process exits, and ends it with the configured status if there were findings.
+pub(crate) fn at_exit() {
+    if config().leaks {
+        crate::driver::memory::leaks().into_iter().for_each(|leak| update(|run| run.leak(leak)));
+    }
+    let Some(run) = lock().take() else { return };
+    if let Some(path) = &config().report {
+        let written = serde_json::to_vec_pretty(&run)
+            .map_err(std::io::Error::from)
+            .and_then(|text| std::fs::write(path, text));
+        if let Err(error) = written {
+            say(&format!("{}: {error}", path.display()));
+        }
+    }
+    let bad = run.findings.len() + run.refused.len() + run.leaks.len();
+    if bad == 0 {
+        return;
+    }
+    let unsupported = run.unsupported.len();
+    say(&format!(
+        "{} launches, {} findings, {} refused, {} leaks, {unsupported} unsupported functions called",
+        run.launches,
+        run.findings.len(),
+        run.refused.len(),
+        run.leaks.len()
+    ));
+    if config().exit_status != 0 {
+        host::flush_stdio();
+        host::exit_now(config().exit_status);
+    }
+}

@@ -1,0 +1,72 @@
+//! Programs that call the driver.
+
+use super::host::Program;
+
+/// Runs a program that checks its results itself and has no findings.
+fn passes(name: &str, settings: &[(&str, &str)], stdout: &str) {
+    let Some(program) = Program::build(name) else { return };
+    let ran = program.run(settings);
+    assert_eq!((ran.stdout.as_str(), ran.status), (stdout, Some(0)), "{}", ran.stderr);
+}
+
+#[test]
+fn wrong_arguments_and_stale_handles() {
+    passes("errors", &[], "done\n");
+}
+
+#[test]
+fn unsupported_functions_are_named() {
+    let Some(program) = Program::build("errors") else { return };
+    let report = program.file("report.json");
+    let ran = program.run(&[("REPORT", &report)]);
+    let named =
+        "warpwright: cuGraphicsUnregisterResource is not supported; it returns CUDA_ERROR_NOT_SUPPORTED";
+    assert!(ran.stderr.lines().any(|line| line == named), "{}", ran.stderr);
+    let text = std::fs::read_to_string(&report).expect("the report is written");
+    assert!(text.contains("\"cuGraphicsUnregisterResource\": 1"), "{text}");
+}
+
+#[test]
+fn the_order_of_streams() {
+    passes("streams", &[], "12345 done\n");
+}
+
+#[test]
+fn memory_of_all_kinds() {
+    passes("memory", &[], "done\n");
+}
+
+#[test]
+fn two_devices() {
+    passes("devices", &[("DEVICES", "2")], "done\n");
+}
+
+#[test]
+fn a_fault_is_reported_and_sticks() {
+    let Some(program) = Program::build("fault") else { return };
+    let report = program.file("report.json");
+    let ran = program.run(&[("REPORT", &report)]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("done\n", Some(86)), "{}", ran.stderr);
+    let finding = "a load of 4 bytes at";
+    assert!(
+        ran.stderr.contains("global_out_of_bounds: launch 1") && ran.stderr.contains(finding),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("thread (100, 0, 0)"), "{}", ran.stderr);
+    let text = std::fs::read_to_string(&report).expect("the report is written");
+    assert!(
+        text.contains("\"kind\": \"global_out_of_bounds\"") && text.contains("\"ptx_line\": 21"),
+        "{text}"
+    );
+    let kept = program.run(&[("EXIT_STATUS", "0")]);
+    assert_eq!((kept.stdout.as_str(), kept.status), ("done\n", Some(0)), "{}", kept.stderr);
+}
+
+#[test]
+fn leaks_are_reported_on_demand() {
+    let Some(program) = Program::build("streams") else { return };
+    let ran = program.run(&[("LEAKS", "1")]);
+    assert_eq!(ran.status, Some(86), "{}", ran.stderr);
+    assert!(ran.stderr.contains("warpwright: leak: 4096 bytes at"), "{}", ran.stderr);
+}
