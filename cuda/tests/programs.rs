@@ -1,7 +1,7 @@
 //! C programs that use the library as their driver.
 
-#[path = "../../tests/support/require.rs"]
-mod require;
+#[path = "../../tests/support/skip.rs"]
+mod skip;
 
 mod programs {
     mod driver;

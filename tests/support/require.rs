@@ -9,10 +9,13 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::env;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[path = "skip.rs"]
+mod skipped;
+
+pub(crate) use skipped::skip;
 
 /// The first GPU.
 #[cfg(feature = "cuda")]
@@ -37,19 +40,4 @@ pub(crate) fn ptxas() -> Option<PathBuf> {
             None
         }
     }
-}
-
-/// Reports that the running test is skipped because `what` is missing, or fails it if `what` is required.
-pub(crate) fn skip(what: &str, why: &str) {
-    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
-    let required = env::var("WARPWRIGHT_REQUIRE").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|name| name.trim() == what),
-        "WARPWRIGHT_REQUIRE={required}, but there is no {what}: {why}"
-    );
-    let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    // Not `eprintln!`, which the harness shows only for failures.
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: no {what}: {why} ({count} skipped so far)");
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::require;
+use crate::skip::skip;
 
 /// A program, built in a folder of its own that is removed when dropped. The folder also has the library under the names of a
 /// driver.
@@ -61,7 +61,7 @@ impl Program {
                 Some(program)
             }
             Err(error) => {
-                require::skip("cc", &error.to_string());
+                skip("cc", &error.to_string());
                 None
             }
         }
