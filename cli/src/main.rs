@@ -1,7 +1,7 @@
 //! The command line `warpwright`.
 //!
-//! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input. For invalid input, one line on
-//! standard error states what was expected, what was found and where, and nothing is written.
+//! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input; `run` has that of its program. For
+//! invalid input, one line on standard error states what was expected, what was found and where, and nothing is written.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod diagnostic;
 mod draw;
 mod export;
 mod layout;
+mod run;
 mod sim;
 mod tile;
 
@@ -32,7 +33,7 @@ impl Error {
     }
 }
 
-/// Layouts, atoms, pictures, exported kernels, and a simulator for PTX
+/// Layouts, atoms, pictures, exported kernels, and a simulator for PTX and CUDA programs
 #[derive(Parser)]
 #[command(name = "warpwright", version)]
 struct Cli {
@@ -49,6 +50,7 @@ enum Command {
     Draw(draw::Args),
     Export(export::Args),
     Layout(layout::Args),
+    Run(run::Args),
     Sim(sim::Args),
 }
 
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Draw(args) => args.run(),
         Command::Export(args) => args.run(),
         Command::Layout(args) => args.run(),
+        Command::Run(args) => args.run(),
         Command::Sim(args) => args.run(),
     };
     outcome.unwrap_or_else(|error| {

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::ValueEnum;
 
+pub(super) use checks::long_help as checks_help;
+
 use super::Error;
 use warpwright_sim::{Arch, Arg, Checks, Contract, Launch, Module, Report, Sim, Trace};
 

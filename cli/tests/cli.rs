@@ -9,5 +9,6 @@ mod cli {
     mod export;
     mod layout;
     mod record;
+    mod run;
     mod sim;
 }

@@ -1,0 +1,183 @@
+//! `warpwright run`.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use super::Error;
+use warpwright_sim::{Arch, Checks};
+
+/// Runs a CUDA program without a GPU and reports the bugs of its kernels
+///
+/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver. Its kernels must be PTX, in a text or in a fat binary
+/// (nvcc: `-gencode arch=compute_80,code=compute_80`).
+///
+/// Findings are printed to standard error as they happen. Exit codes: that of the program, 86 if its kernels have findings, 2 if it cannot
+/// be started.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The program and its arguments
+    #[arg(required = true, value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    program: Vec<OsString>,
+
+    /// Architecture of the devices
+    #[arg(long, value_name = "ARCH", default_value = "sm_90")]
+    arch: ArchName,
+
+    /// Number of devices
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    devices: u8,
+
+    /// Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = list, long_help = super::sim::checks_help())]
+    check: String,
+
+    /// Interleave warps, and communicating blocks, at random; runs with the same seed are identical
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Maximum number of findings of a launch before its kernel stops
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    keep_going: u32,
+
+    /// Write a report in JSON: findings, launches that could not be run, unsupported functions
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Report memory that the program has not freed
+    #[arg(long)]
+    leaks: bool,
+
+    /// Print each call of the driver and its result
+    #[arg(long)]
+    trace: bool,
+
+    /// Exit code of a program with findings; 0 keeps its own
+    #[arg(long, value_name = "N", default_value_t = 86)]
+    exit_code: u8,
+
+    /// The library `libwarpwright_cuda.so`, if it is not in the folder of this executable
+    #[arg(long, value_name = "FILE")]
+    driver: Option<PathBuf>,
+}
+
+/// The name of an architecture that the simulator has.
+#[derive(Clone, Debug)]
+struct ArchName(String);
+
+impl std::str::FromStr for ArchName {
+    type Err = warpwright_sim::UnknownArch;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        name.parse::<Arch>().map(|_| Self(name.to_string()))
+    }
+}
+
+/// Accepts a list of checks.
+fn list(text: &str) -> Result<String, warpwright_sim::UnknownCheck> {
+    text.parse::<Checks>().map(|_| text.to_string())
+}
+
+/// The file that Cargo builds from the package `warpwright-cuda`.
+const LIBRARY: &str = "libwarpwright_cuda.so";
+
+/// The variable in which the dynamic linker finds the folder of the library.
+const PATH: &str = "LD_LIBRARY_PATH";
+
+impl Args {
+    /// Executes the command.
+    pub(super) fn run(self) -> Result<ExitCode, Error> {
+        let folder = Folder::new(&self.library()?)?;
+        let paths = env::var_os(PATH).into_iter().flat_map(|old| env::split_paths(&old).collect::<Vec<_>>());
+        let paths = env::join_paths(std::iter::once(folder.path.clone()).chain(paths))
+            .map_err(|error| Error::of(PATH, error))?;
+        let [program, arguments @ ..] = &self.program[..] else {
+            return Err(Error("expected a program, found none".into()));
+        };
+        let status = Command::new(program)
+            .args(arguments)
+            .env(PATH, paths)
+            .envs(self.settings())
+            .status()
+            .map_err(|error| Error::of(Path::new(program).display(), error))?;
+        Ok(ExitCode::from(code(status)))
+    }
+
+    /// Returns the library that is the driver.
+    fn library(&self) -> Result<PathBuf, Error> {
+        let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(LIBRARY)));
+        let found = self.driver.clone().or(beside).unwrap_or_else(|| LIBRARY.into());
+        let problem = "expected the driver here; build it with `cargo build --release -p warpwright-cuda`, or name it with --driver";
+        found.canonicalize().map_err(|_| Error::of(found.display(), problem))
+    }
+
+    /// Returns the variables that the library reads.
+    fn settings(&self) -> impl Iterator<Item = (String, OsString)> {
+        let on = |is_on: bool| is_on.then(|| OsString::from("1"));
+        let text = |value: &dyn std::fmt::Display| Some(OsString::from(value.to_string()));
+        let settings = [
+            ("ARCH", text(&self.arch.0)),
+            ("DEVICES", text(&self.devices)),
+            ("CHECK", text(&self.check)),
+            ("SEED", self.seed.and_then(|seed| text(&seed))),
+            ("KEEP_GOING", text(&self.keep_going)),
+            ("EXIT_STATUS", text(&self.exit_code)),
+            ("REPORT", self.report.as_deref().map(absolute)),
+            ("LEAKS", on(self.leaks)),
+            ("TRACE", on(self.trace)),
+        ];
+        let set = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        set.map(|(name, value)| (format!("WARPWRIGHT_CUDA_{name}"), value))
+    }
+}
+
+/// The program may change its folder.
+fn absolute(path: &Path) -> OsString {
+    std::path::absolute(path).map_or_else(|_| path.into(), PathBuf::into_os_string)
+}
+
+/// Returns the exit code of a program; that of one that a signal has ended is 128 plus its number, as in shells.
+fn code(status: std::process::ExitStatus) -> u8 {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|number| 128 + number);
+    #[cfg(not(unix))]
+    let signal = None;
+    status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// A folder with the library under the names of NVIDIA's driver, removed when dropped.
+struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    fn new(library: &Path) -> Result<Self, Error> {
+        let path = env::temp_dir().join(format!("warpwright-run-{}", std::process::id()));
+        let failed = |error| Error::of(path.display(), error);
+        fs::create_dir_all(&path).map_err(failed)?;
+        let folder = Self { path: path.clone() };
+        for name in ["libcuda.so.1", "libcuda.so"] {
+            link(library, &folder.path.join(OsStr::new(name))).map_err(failed)?;
+        }
+        Ok(folder)
+    }
+}
+
+#[cfg(unix)]
+fn link(library: &Path, name: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(library, name)
+}
+
+#[cfg(not(unix))]
+fn link(library: &Path, name: &Path) -> std::io::Result<()> {
+    fs::copy(library, name).map(drop)
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
