@@ -1,7 +1,7 @@
 //! `warpwright run`.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -11,8 +11,9 @@ use warpwright_sim::{Arch, Checks};
 
 /// Runs a CUDA program without a GPU and reports the bugs of its kernels
 ///
-/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver. Its kernels must be PTX, in a text or in a fat binary
-/// (nvcc: `-gencode arch=compute_80,code=compute_80`).
+/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver, and `warpwright-cudart` in place of the runtime library
+/// (nvcc: `--cudart shared`). Its kernels must be PTX, in a text or in a fat binary (nvcc: `-arch=sm_80`, or
+/// `-gencode arch=compute_80,code=compute_80`).
 ///
 /// Findings are printed to standard error as they happen. Exit codes: that of the program, 86 if its kernels have findings, 2 if it cannot
 /// be started.
@@ -147,7 +148,10 @@ fn code(status: std::process::ExitStatus) -> u8 {
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// A folder with the library under the names of NVIDIA's driver, removed when dropped.
+/// The file that Cargo builds from the package `warpwright-cudart`, which only programs of its interface need.
+const RUNTIME: &str = "libwarpwright_cudart.so";
+
+/// A folder with the libraries under the names of NVIDIA's, removed when dropped.
 struct Folder {
     path: PathBuf,
 }
@@ -158,8 +162,13 @@ impl Folder {
         let failed = |error| Error::of(path.display(), error);
         fs::create_dir_all(&path).map_err(failed)?;
         let folder = Self { path: path.clone() };
-        for name in ["libcuda.so.1", "libcuda.so"] {
-            link(library, &folder.path.join(OsStr::new(name))).map_err(failed)?;
+        let runtime = library.with_file_name(RUNTIME);
+        let mut links = vec![("libcuda.so.1", library), ("libcuda.so", library)];
+        if runtime.exists() {
+            links.extend([("libcudart.so.13", &*runtime), ("libcudart.so", &*runtime)]);
+        }
+        for (name, file) in links {
+            link(file, &folder.path.join(name)).map_err(failed)?;
         }
         Ok(folder)
     }

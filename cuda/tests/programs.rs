@@ -6,4 +6,5 @@ mod skip;
 mod programs {
     mod driver;
     mod host;
+    mod runtime;
 }

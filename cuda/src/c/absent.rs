@@ -194,7 +194,6 @@ absent! {
     cuLaunchCooperativeKernelMultiDevice
     cuLaunchGrid
     cuLaunchGridAsync
-    cuLibraryGetManaged
     cuLibraryGetUnifiedFunction
     cuLinkAddData
     cuLinkAddData_v2

@@ -6,6 +6,7 @@ use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::device::Device;
 use crate::driver::library::{Kernel, Library};
+use crate::driver::memory::FIRST_OF_DEVICES;
 use crate::driver::module::Image;
 use crate::driver::registry::Handle;
 use crate::host::HostPtr;
@@ -64,6 +65,16 @@ entries! {
 
     fn cuLibraryGetGlobal(address: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
         let (found, size) = Library::of(library)?.module()?.variable(&name.get()?)?;
+        address.set_if(found);
+        bytes.set_if(size as usize);
+        Ok(())
+    }
+
+    fn cuLibraryGetManaged(address: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
+        let (found, size) = Library::of(library)?.module()?.variable(&name.get()?)?;
+        if found >= FIRST_OF_DEVICES {
+            return Err(Code::NOT_FOUND);
+        }
         address.set_if(found);
         bytes.set_if(size as usize);
         Ok(())

@@ -20,8 +20,7 @@ impl Place {
     pub(crate) fn of(address: u64) -> Self {
         match memory::find_device(address) {
             Some(a) if !a.is_on_host() => Place::Device(address),
-            // No program has memory above.
-            None if address >> 47 != 0 => Place::Device(address),
+            None if address >= memory::FIRST_OF_DEVICES => Place::Device(address),
             _ => Place::Host(HostPtr(address as usize)),
         }
     }

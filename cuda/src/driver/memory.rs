@@ -4,7 +4,7 @@
 //! on the host and in kernels: it is mapped where the simulator has a free range.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use warpwright_sim::Memory;
@@ -65,6 +65,9 @@ static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(|| Mutex::new(Memory::wit
 /// The allocations by address in kernels. Unlike the memory, it is available while a kernel runs.
 static ALLOCATIONS: Mutex<BTreeMap<u64, Allocation>> = Mutex::new(BTreeMap::new());
 
+/// Addresses below are shared with the host.
+pub(crate) const FIRST_OF_DEVICES: u64 = 1 << 47;
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// Returns the simulator's memory, after the kernel that runs.
@@ -106,11 +109,19 @@ pub(crate) fn alloc_in(context: &Context, bytes: usize) -> Fallible<u64> {
 pub(crate) fn alloc_shared(bytes: usize, kind: Kind) -> Fallible<u64> {
     let context = context::current()?;
     context.check()?;
-    let mapped = bytes.checked_next_multiple_of(PAGE).filter(|_| bytes != 0).ok_or(Code::INVALID_VALUE)?;
-    let map = |address| host::map(address, mapped).map(|memory| memory.words(mapped / 4));
-    let start = lock().map(bytes as u64, map).map_err(|_| Code::OUT_OF_MEMORY)?;
+    if bytes == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let start =
+        lock().map(bytes as u64, |address| map_words(address, bytes)).map_err(|_| Code::OUT_OF_MEMORY)?;
     add(start, bytes as u64, kind, &context);
     Ok(start)
+}
+
+/// Maps memory of the host at an address of the simulator, unless it is in use.
+pub(crate) fn map_words(address: u64, bytes: usize) -> Option<&'static [AtomicU32]> {
+    let bytes = bytes.checked_next_multiple_of(PAGE)?;
+    Some(host::map(address, bytes)?.words(bytes / 4))
 }
 
 /// Makes memory of the program accessible to kernels.
@@ -191,9 +202,10 @@ pub(crate) fn free_all(context: Handle) {
     gone.iter().for_each(release);
 }
 
-/// Records a variable of a module.
+/// Records a variable of a module: one that the host can access is like managed memory.
 pub(crate) fn add_variable(start: u64, size: u64, context: &Context) {
-    add(start, size, Kind::Variable, context);
+    let kind = if start < FIRST_OF_DEVICES { Kind::Managed } else { Kind::Variable };
+    add(start, size, kind, context);
 }
 
 /// Returns the allocation that contains an address of a kernel or of the host.

@@ -123,6 +123,7 @@ impl Module {
 fn variables(code: &sim::Module, context: &Context) -> Vec<(String, u64, u64)> {
     let mut found = vec![];
     let mut memory = memory::lock();
+    memory.load_mapped(code, |address, bytes| memory::map_words(address, bytes as usize));
     for name in code.variable_names() {
         let Ok(address) = memory.symbol(code, name) else { continue };
         let Some((_, bytes)) = memory.allocation(address) else { continue };

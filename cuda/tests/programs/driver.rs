@@ -4,7 +4,7 @@ use super::host::Program;
 
 /// Runs a program that checks its results itself and has no findings.
 fn passes(name: &str, settings: &[(&str, &str)], stdout: &str) {
-    let Some(program) = Program::build(name) else { return };
+    let Some(program) = Program::c(name) else { return };
     let ran = program.run(settings);
     assert_eq!((ran.stdout.as_str(), ran.status), (stdout, Some(0)), "{}", ran.stderr);
 }
@@ -16,7 +16,7 @@ fn wrong_arguments_and_stale_handles() {
 
 #[test]
 fn unsupported_functions_are_named() {
-    let Some(program) = Program::build("errors") else { return };
+    let Some(program) = Program::c("errors") else { return };
     let report = program.file("report.json");
     let ran = program.run(&[("REPORT", &report)]);
     let named =
@@ -43,7 +43,7 @@ fn two_devices() {
 
 #[test]
 fn a_fault_is_reported_and_sticks() {
-    let Some(program) = Program::build("fault") else { return };
+    let Some(program) = Program::c("fault") else { return };
     let report = program.file("report.json");
     let ran = program.run(&[("REPORT", &report)]);
     assert_eq!((ran.stdout.as_str(), ran.status), ("done\n", Some(86)), "{}", ran.stderr);
@@ -65,7 +65,7 @@ fn a_fault_is_reported_and_sticks() {
 
 #[test]
 fn leaks_are_reported_on_demand() {
-    let Some(program) = Program::build("streams") else { return };
+    let Some(program) = Program::c("streams") else { return };
     let ran = program.run(&[("LEAKS", "1")]);
     assert_eq!(ran.status, Some(86), "{}", ran.stderr);
     assert!(ran.stderr.contains("warpwright: leak: 4096 bytes at"), "{}", ran.stderr);

@@ -23,45 +23,65 @@ pub(super) struct Ran {
     pub(super) status: Option<i32>,
 }
 
-/// Returns the library that Cargo has built with this test.
-fn library() -> PathBuf {
+/// Returns a library that Cargo has built with this test.
+fn library(name: &str) -> PathBuf {
     let exe = env::current_exe().expect("the test binary has a path");
     let folder = exe.parent().expect("the test binary is in a folder");
-    let found = [folder, folder.parent().unwrap_or(folder)]
-        .map(|folder| folder.join("libwarpwright_cuda.so"))
-        .into_iter()
-        .find(|path| path.exists());
-    found.expect("cargo builds the library with its tests")
+    let path = folder.join(format!("libwarpwright_{name}.so"));
+    assert!(path.exists(), "cargo builds {} with its tests", path.display());
+    path
 }
 
 impl Program {
-    /// Compiles `programs/NAME.c`; `None` means that the test is skipped.
-    pub(super) fn build(name: &str) -> Option<Self> {
+    /// A folder with the libraries, and a program's source.
+    fn new(source: &str) -> (Self, PathBuf) {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = env::temp_dir().join(format!("warpwright-cuda-{}-{count}", process::id()));
         fs::create_dir_all(&folder).expect("the temporary folder can be written");
-        let program = Self { folder };
-        for name in ["libcuda.so.1", "libcuda.so"] {
-            symlink(library(), program.folder.join(name)).expect("the temporary folder can be written");
+        for (name, library_name) in
+            [("libcuda.so.1", "cuda"), ("libcuda.so", "cuda"), ("libcudart.so", "cudart")]
+        {
+            symlink(library(library_name), folder.join(name)).expect("the temporary folder can be written");
         }
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-        let compiled = Command::new("cc")
-            .args(["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-pthread", "-o"])
+        (Self { folder }, Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source))
+    }
+
+    /// Compiles `programs/NAME.c`; `None` means that the test is skipped.
+    pub(super) fn c(name: &str) -> Option<Self> {
+        let (program, source) = Self::new(&format!("{name}.c"));
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-pthread", "-o"])
             .arg(program.folder.join("program"))
-            .arg(sources.join(format!("{name}.c")))
+            .arg(source)
             .arg("-L")
             .arg(&program.folder)
-            .arg("-lcuda")
-            .output();
-        match compiled {
+            .arg("-lcuda");
+        program.compiled("cc", &mut cc)
+    }
+
+    /// Compiles `programs/NAME.cu` for the runtime library, with the compiler that `WARPWRIGHT_NVCC` names or that is on the `PATH`.
+    pub(super) fn cuda(name: &str, options: &[&str]) -> Option<Self> {
+        let (program, source) = Self::new(&format!("{name}.cu"));
+        let mut nvcc = Command::new(env::var_os("WARPWRIGHT_NVCC").unwrap_or_else(|| "nvcc".into()));
+        nvcc.args(["-std=c++17", "-lineinfo", "--cudart", "shared", "--cudadevrt", "none", "-o"])
+            .arg(program.folder.join("program"))
+            .arg(source)
+            .arg("-L")
+            .arg(&program.folder)
+            .args(options);
+        program.compiled("nvcc", &mut nvcc)
+    }
+
+    fn compiled(self, name: &str, compiler: &mut Command) -> Option<Self> {
+        match compiler.output() {
             Ok(output) => {
                 let stderr = String::from_utf8_lossy(&output.stderr);
-                assert!(output.status.success(), "{name}.c does not compile: {stderr}");
-                Some(program)
+                assert!(output.status.success(), "{name} does not compile the program: {stderr}");
+                Some(self)
             }
             Err(error) => {
-                skip("cc", &error.to_string());
+                skip(name, &error.to_string());
                 None
             }
         }

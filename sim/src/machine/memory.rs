@@ -286,8 +286,26 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
+    /// Loads a module whose `.managed` variables the host can access: `map` returns host memory as for [`map`](Self::map), of the
+    /// size in its second argument.
+    pub fn load_mapped(
+        &mut self,
+        module: &Module,
+        mut map: impl FnMut(u64, u64) -> Option<&'static [AtomicU32]>,
+    ) {
+        self.load_with(module, &mut map);
+    }
+
     /// Returns the addresses of a module's variables, which are allocated and initialized on first use.
     pub(crate) fn load(&mut self, module: &Module) -> Vec<u64> {
+        self.load_with(module, &mut |_, _| None)
+    }
+
+    fn load_with(
+        &mut self,
+        module: &Module,
+        map: &mut dyn FnMut(u64, u64) -> Option<&'static [AtomicU32]>,
+    ) -> Vec<u64> {
         if let Some(addresses) = self.modules.get(&module.id()) {
             return addresses.clone();
         }
@@ -295,7 +313,10 @@ impl Memory {
             .variables()
             .iter()
             .map(|v| {
-                let address = self.alloc_named(v.size, Some(v.name.clone()), v.read_only);
+                let shared =
+                    if v.managed { self.map(v.size, |address| map(address, v.size)).ok() } else { None };
+                let own = |memory: &mut Self| memory.alloc_named(v.size, Some(v.name.clone()), v.read_only);
+                let address = shared.map_or_else(|| own(self), Ok);
                 address.unwrap_or_else(|error| panic!("variable `{}`: {error}", v.name))
             })
             .collect();

@@ -45,6 +45,8 @@ pub(crate) struct GlobalVariable {
     pub(crate) name: Arc<str>,
     pub(crate) size: u64,
     pub(crate) read_only: bool,
+    /// `.attribute(.managed)`.
+    pub(crate) managed: bool,
     pieces: Vec<(u64, Piece)>,
 }
 
@@ -372,7 +374,14 @@ fn variables(symbols: &Symbols<'_>) -> Result<Vec<GlobalVariable>, ParseError> {
             return Err(symbols.error(variable.pos, variable.name.len(), message));
         }
         let read_only = variable.space == Space::Const;
-        out.push(GlobalVariable { name: Arc::from(variable.name.as_str()), size, read_only, pieces });
+        let managed = variable.attributes.iter().any(|word| word.contains("managed"));
+        out.push(GlobalVariable {
+            name: Arc::from(variable.name.as_str()),
+            size,
+            read_only,
+            managed,
+            pieces,
+        });
     }
     Ok(out)
 }

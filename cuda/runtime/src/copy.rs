@@ -1,0 +1,186 @@
+//! "Memory Management": copies.
+
+use crate::driver::{primary, ready};
+use crate::error::{Error, Fallible};
+use crate::memory::{Extent, Pitched};
+use crate::memory_at::{get, out};
+use crate::registry::symbol_address;
+use crate::{Address, entries, stream_of};
+
+/// `cudaMemcpyKind`: the driver finds the direction from the addresses, so only the range is checked.
+const MOST_KIND: u32 = 4;
+
+/// Copies and waits, unless `stream` is one to queue the copy on.
+fn copy(to: Address, from: Address, bytes: usize, kind: u32, stream: Option<Address>, own: bool) -> Fallible {
+    if kind > MOST_KIND {
+        return Err(Error::INVALID_MEMCPY_DIRECTION);
+    }
+    let driver = ready()?;
+    match (bytes, stream) {
+        (0, _) => Ok(()),
+        (_, Some(stream)) => driver.cuMemcpyAsync(to, from, bytes, stream_of(stream, own)),
+        (_, None) if own => {
+            driver.cuMemcpyAsync(to, from, bytes, stream_of(0, own))?;
+            driver.cuStreamSynchronize(stream_of(0, own))
+        }
+        (_, None) => driver.cuMemcpy(to, from, bytes),
+    }
+}
+
+/// A side of `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Side {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    memory: u32,
+    host: Address,
+    device: Address,
+    array: Address,
+    reserved: Address,
+    pitch: usize,
+    height: usize,
+}
+
+/// `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Copy3D {
+    from: Side,
+    to: Side,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+/// `CU_MEMORYTYPE_UNIFIED`.
+const UNIFIED: u32 = 4;
+
+impl Side {
+    fn new(device: Address, pitch: usize, height: usize) -> Self {
+        Self { memory: UNIFIED, device, pitch, height, ..Self::default() }
+    }
+}
+
+fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> Fallible {
+    let driver = ready()?;
+    match (copy.width * copy.height * copy.depth, stream) {
+        (0, _) => Ok(()),
+        (_, Some(stream)) => driver.cuMemcpy3DAsync_v2(out(&mut copy), stream_of(stream, own)),
+        (_, None) => driver.cuMemcpy3D_v2(out(&mut copy)),
+    }
+}
+
+fn rows(
+    to: Address,
+    to_pitch: usize,
+    from: Address,
+    from_pitch: usize,
+    width: usize,
+    height: usize,
+) -> Copy3D {
+    Copy3D {
+        from: Side::new(from, from_pitch, height),
+        to: Side::new(to, to_pitch, height),
+        width,
+        height,
+        depth: 1,
+    }
+}
+
+/// `cudaMemcpy3DParms`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Params {
+    from_array: Address,
+    from_position: [usize; 3],
+    from: Pitched,
+    to_array: Address,
+    to_position: [usize; 3],
+    to: Pitched,
+    extent: Extent,
+    kind: u32,
+}
+
+fn params(address: Address) -> Fallible<Copy3D> {
+    let params: Params = get(address)?;
+    if params.from_array != 0 || params.to_array != 0 {
+        return Err(Error(801));
+    }
+    let side = |memory: Pitched, [x, y, z]: [usize; 3]| Side {
+        x,
+        y,
+        z,
+        ..Side::new(memory.address, memory.pitch, memory.height)
+    };
+    let Extent { width, height, depth } = params.extent;
+    let (from, to) = (side(params.from, params.from_position), side(params.to, params.to_position));
+    Ok(Copy3D { from, to, width, height, depth })
+}
+
+entries! {
+    fn cudaMemcpy | cudaMemcpy_ptds own (to: Address, from: Address, bytes: usize, kind: u32) {
+        copy(to, from, bytes, kind, None, own)
+    }
+
+    fn cudaMemcpyAsync | cudaMemcpyAsync_ptsz own (to: Address, from: Address, bytes: usize, kind: u32, stream: Address) {
+        copy(to, from, bytes, kind, Some(stream), own)
+    }
+
+    fn cudaMemcpyToSymbol | cudaMemcpyToSymbol_ptds own (
+        symbol: Address, from: Address, bytes: usize, offset: usize, kind: u32,
+    ) {
+        copy(symbol_address(symbol, offset)?, from, bytes, kind, None, own)
+    }
+
+    fn cudaMemcpyFromSymbol | cudaMemcpyFromSymbol_ptds own (
+        to: Address, symbol: Address, bytes: usize, offset: usize, kind: u32,
+    ) {
+        copy(to, symbol_address(symbol, offset)?, bytes, kind, None, own)
+    }
+
+    fn cudaMemcpyToSymbolAsync | cudaMemcpyToSymbolAsync_ptsz own (
+        symbol: Address, from: Address, bytes: usize, offset: usize, kind: u32, stream: Address,
+    ) {
+        copy(symbol_address(symbol, offset)?, from, bytes, kind, Some(stream), own)
+    }
+
+    fn cudaMemcpyFromSymbolAsync | cudaMemcpyFromSymbolAsync_ptsz own (
+        to: Address, symbol: Address, bytes: usize, offset: usize, kind: u32, stream: Address,
+    ) {
+        copy(to, symbol_address(symbol, offset)?, bytes, kind, Some(stream), own)
+    }
+
+    fn cudaMemcpyPeer(to: Address, to_device: i32, from: Address, from_device: i32, bytes: usize) {
+        ready()?.cuMemcpyPeerAsync(to, primary(to_device)?, from, primary(from_device)?, bytes, 0)
+    }
+
+    fn cudaMemcpyPeerAsync(
+        to: Address, to_device: i32, from: Address, from_device: i32, bytes: usize, stream: Address,
+    ) {
+        ready()?.cuMemcpyPeerAsync(to, primary(to_device)?, from, primary(from_device)?, bytes, stream)
+    }
+
+    fn cudaMemcpy2D | cudaMemcpy2D_ptds own (
+        to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, _kind: u32,
+    ) {
+        copy_box(rows(to, to_pitch, from, from_pitch, width, height), None, own)
+    }
+
+    fn cudaMemcpy2DAsync | cudaMemcpy2DAsync_ptsz own (
+        to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, _kind: u32,
+        stream: Address,
+    ) {
+        copy_box(rows(to, to_pitch, from, from_pitch, width, height), Some(stream), own)
+    }
+
+    fn cudaMemcpy3D | cudaMemcpy3D_ptds own (address: Address) {
+        copy_box(params(address)?, None, own)
+    }
+
+    fn cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz own (address: Address, stream: Address) {
+        copy_box(params(address)?, Some(stream), own)
+    }
+}

@@ -1,0 +1,216 @@
+//! The functions of the driver that the runtime calls.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use libloading::Library;
+
+use crate::Address;
+use crate::error::{Error, Fallible};
+use crate::memory_at::out;
+
+macro_rules! functions {
+    ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
+        /// The driver's functions.
+        pub(crate) struct Driver {
+            $($name: unsafe extern "C" fn($($ty),*) -> Error,)*
+        }
+
+        impl Driver {
+            /// Looks up all functions.
+            fn new(library: &Library) -> Option<Self> {
+                // SAFETY: the driver's functions have these types.
+                unsafe { Some(Self { $($name: *library.get(stringify!($name)).ok()?,)* }) }
+            }
+
+            $(
+                #[allow(clippy::too_many_arguments, reason = "the driver's own arguments")]
+                pub(crate) fn $name(&self, $($arg: $ty),*) -> Fallible {
+                    // SAFETY: the program guarantees for its addresses what the driver requires; those of the runtime are
+                    // addresses of its variables.
+                    match unsafe { (self.$name)($($arg),*) } {
+                        Error::SUCCESS => Ok(()),
+                        error => Err(error),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    fn cuInit(flags: u32);
+    fn cuDriverGetVersion(version: Address);
+    fn cuGetErrorName(error: u32, text: Address);
+    fn cuGetErrorString(error: u32, text: Address);
+    fn cuGetProcAddress_v2(name: Address, out: Address, version: i32, flags: u64, status: Address);
+    fn cuDeviceGetCount(count: Address);
+    fn cuDeviceGetName(name: Address, length: i32, device: i32);
+    fn cuDeviceGetUuid_v2(uuid: Address, device: i32);
+    fn cuDeviceTotalMem_v2(bytes: Address, device: i32);
+    fn cuDeviceGetAttribute(value: Address, attribute: i32, device: i32);
+    fn cuDeviceGetPCIBusId(text: Address, length: i32, device: i32);
+    fn cuDeviceGetByPCIBusId(device: Address, text: Address);
+    fn cuDeviceCanAccessPeer(out: Address, device: i32, peer: i32);
+    fn cuDeviceGetP2PAttribute(out: Address, attribute: u32, from: i32, to: i32);
+    fn cuDeviceGetDefaultMemPool(out: Address, device: i32);
+    fn cuDeviceGetMemPool(out: Address, device: i32);
+    fn cuDeviceSetMemPool(device: i32, pool: Address);
+    fn cuDevicePrimaryCtxRetain(out: Address, device: i32);
+    fn cuDevicePrimaryCtxReset_v2(device: i32);
+    fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32);
+    fn cuDevicePrimaryCtxGetState(device: i32, flags: Address, active: Address);
+    fn cuCtxGetCurrent(out: Address);
+    fn cuCtxSetCurrent(context: Address);
+    fn cuCtxGetDevice(out: Address);
+    fn cuCtxSynchronize();
+    fn cuCtxSetLimit(limit: u32, value: usize);
+    fn cuCtxGetLimit(out: Address, limit: u32);
+    fn cuCtxGetStreamPriorityRange(least: Address, greatest: Address);
+    fn cuCtxEnablePeerAccess(context: Address, flags: u32);
+    fn cuCtxDisablePeerAccess(context: Address);
+    fn cuLibraryLoadData(
+        out: Address, image: Address, keys: Address, values: Address, count: u32,
+        library_keys: Address, library_values: Address, library_count: u32,
+    );
+    fn cuLibraryGetKernel(out: Address, library: Address, name: Address);
+    fn cuLibraryGetGlobal(address: Address, bytes: Address, library: Address, name: Address);
+    fn cuKernelGetFunction(out: Address, kernel: Address);
+    fn cuFuncGetAttribute(out: Address, attribute: i32, function: Address);
+    fn cuFuncSetAttribute(function: Address, attribute: i32, value: i32);
+    fn cuFuncSetCacheConfig(function: Address, config: u32);
+    fn cuLaunchKernel(
+        function: Address, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: Address, arguments: Address, extra: Address,
+    );
+    fn cuLaunchCooperativeKernel(
+        function: Address, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: Address, arguments: Address,
+    );
+    fn cuLaunchKernelEx(config: Address, function: Address, arguments: Address, extra: Address);
+    fn cuLaunchHostFunc(stream: Address, function: Address, data: Address);
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(out: Address, function: Address, block: i32, shared: usize);
+    fn cuOccupancyAvailableDynamicSMemPerBlock(out: Address, function: Address, blocks: i32, block: i32);
+    fn cuOccupancyMaxPotentialClusterSize(out: Address, function: Address, config: Address);
+    fn cuOccupancyMaxActiveClusters(out: Address, function: Address, config: Address);
+    fn cuMemGetInfo_v2(free: Address, total: Address);
+    fn cuMemAlloc_v2(out: Address, bytes: usize);
+    fn cuMemAllocPitch_v2(out: Address, pitch: Address, width: usize, height: usize, element: u32);
+    fn cuMemFree_v2(address: Address);
+    fn cuMemHostAlloc(out: Address, bytes: usize, flags: u32);
+    fn cuMemFreeHost(address: Address);
+    fn cuMemHostGetDevicePointer_v2(out: Address, address: Address, flags: u32);
+    fn cuMemHostGetFlags(out: Address, address: Address);
+    fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: u32);
+    fn cuMemHostUnregister(address: Address);
+    fn cuMemAllocManaged(out: Address, bytes: usize, flags: u32);
+    fn cuMemAllocAsync(out: Address, bytes: usize, stream: Address);
+    fn cuMemAllocFromPoolAsync(out: Address, bytes: usize, pool: Address, stream: Address);
+    fn cuMemFreeAsync(address: Address, stream: Address);
+    fn cuMemPoolTrimTo(pool: Address, bytes: usize);
+    fn cuMemPoolGetAttribute(pool: Address, attribute: u32, value: Address);
+    fn cuMemPoolSetAttribute(pool: Address, attribute: u32, value: Address);
+    fn cuMemcpy(to: Address, from: Address, bytes: usize);
+    fn cuMemcpyAsync(to: Address, from: Address, bytes: usize, stream: Address);
+    fn cuMemcpyPeerAsync(
+        to: Address, to_context: Address, from: Address, from_context: Address, bytes: usize, stream: Address,
+    );
+    fn cuMemcpy3D_v2(copy: Address);
+    fn cuMemcpy3DAsync_v2(copy: Address, stream: Address);
+    fn cuMemsetD8Async(address: Address, value: u8, bytes: usize, stream: Address);
+    fn cuMemsetD2D8Async(address: Address, pitch: usize, value: u8, width: usize, height: usize, stream: Address);
+    fn cuPointerGetAttribute(out: Address, attribute: u32, address: Address);
+    fn cuMemAdvise_v2(address: Address, bytes: usize, advice: u32, location: u64);
+    fn cuMemPrefetchAsync_v2(address: Address, bytes: usize, location: u64, flags: u32, stream: Address);
+    fn cuStreamCreateWithPriority(out: Address, flags: u32, priority: i32);
+    fn cuStreamDestroy_v2(stream: Address);
+    fn cuStreamSynchronize(stream: Address);
+    fn cuStreamQuery(stream: Address);
+    fn cuStreamWaitEvent(stream: Address, event: Address, flags: u32);
+    fn cuStreamAddCallback(stream: Address, function: Address, data: Address, flags: u32);
+    fn cuStreamGetPriority(stream: Address, out: Address);
+    fn cuStreamGetFlags(stream: Address, out: Address);
+    fn cuStreamGetId(stream: Address, out: Address);
+    fn cuStreamIsCapturing(stream: Address, out: Address);
+    fn cuEventCreate(out: Address, flags: u32);
+    fn cuEventDestroy_v2(event: Address);
+    fn cuEventRecord(event: Address, stream: Address);
+    fn cuEventSynchronize(event: Address);
+    fn cuEventQuery(event: Address);
+    fn cuEventElapsedTime(out: Address, start: Address, end: Address);
+}
+
+/// Returns the driver, loaded and started by the first call.
+pub(crate) fn driver() -> Fallible<&'static Driver> {
+    static DRIVER: OnceLock<Fallible<(Driver, Library)>> = OnceLock::new();
+    let loaded = DRIVER.get_or_init(|| {
+        // SAFETY: the driver has no requirements for being loaded.
+        let library = unsafe { Library::new("libcuda.so.1") }.map_err(|_| Error::INSUFFICIENT_DRIVER)?;
+        let driver = Driver::new(&library).ok_or(Error::INSUFFICIENT_DRIVER)?;
+        driver.cuInit(0)?;
+        Ok((driver, library))
+    });
+    loaded.as_ref().map(|(driver, _)| driver).map_err(|error| *error)
+}
+
+/// The primary contexts that the runtime has retained, by device.
+static CONTEXTS: Mutex<BTreeMap<i32, Address>> = Mutex::new(BTreeMap::new());
+
+thread_local! {
+    /// The device that the thread has chosen.
+    static DEVICE: Cell<i32> = const { Cell::new(0) };
+}
+
+/// Returns the primary context of a device.
+pub(crate) fn primary(device: i32) -> Fallible<Address> {
+    let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(context) = contexts.get(&device) {
+        return Ok(*context);
+    }
+    let mut context = 0;
+    driver()?.cuDevicePrimaryCtxRetain(out(&mut context), device)?;
+    contexts.insert(device, context);
+    Ok(context)
+}
+
+/// Returns the driver with a context current on this thread: the primary one of its device, unless the program has another.
+pub(crate) fn ready() -> Fallible<&'static Driver> {
+    let driver = driver()?;
+    let mut context: Address = 0;
+    driver.cuCtxGetCurrent(out(&mut context))?;
+    if context == 0 {
+        driver.cuCtxSetCurrent(primary(DEVICE.get())?)?;
+    }
+    Ok(driver)
+}
+
+/// Returns the current device.
+pub(crate) fn device() -> Fallible<i32> {
+    let driver = driver()?;
+    let mut context: Address = 0;
+    driver.cuCtxGetCurrent(out(&mut context))?;
+    if context == 0 {
+        return Ok(DEVICE.get());
+    }
+    let mut device = 0i32;
+    driver.cuCtxGetDevice(out(&mut device))?;
+    Ok(device)
+}
+
+/// Makes a device current on this thread.
+pub(crate) fn set_device(device: i32) -> Fallible {
+    driver()?.cuCtxSetCurrent(primary(device)?)?;
+    DEVICE.set(device);
+    Ok(())
+}
+
+/// Destroys everything of the current device.
+pub(crate) fn reset() -> Fallible {
+    let device = device()?;
+    let driver = driver()?;
+    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner).remove(&device);
+    crate::registry::forget();
+    driver.cuCtxSetCurrent(0)?;
+    driver.cuDevicePrimaryCtxReset_v2(device)
+}

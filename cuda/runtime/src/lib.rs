@@ -1,0 +1,63 @@
+//! The interface of `libcudart.so`, CUDA's runtime library, for programs that nvcc compiles with `--cudart shared`.
+//!
+//! Each function calls those of the driver, `libcuda.so.1`, so the library contains neither devices nor memory. With
+//! `warpwright-cuda` as the driver, programs run without a GPU; see `docs/cuda.md` in the repository. Types and structures are those of
+//! CUDA 13.
+//!
+//! The whole crate is a C interface: addresses come from the program and are passed on. They are numbers here, and what is read or
+//! written at an address is in [`memory_at`].
+#![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda_runtime_api.h`")]
+
+mod copy;
+mod device;
+mod driver;
+mod error;
+mod event;
+mod execution;
+mod memory;
+mod memory_at;
+mod occupancy;
+mod properties;
+mod registry;
+mod stream;
+mod version;
+
+/// An address in the program, or an opaque handle.
+type Address = usize;
+
+/// The handle of the calling thread's default stream (`cudaStreamPerThread`).
+const PER_THREAD: Address = 2;
+
+/// Defines C functions that return a `cudaError_t`.
+///
+/// `fn a | b own (..)` defines two: in `b`, which programs with `--default-stream per-thread` call, `own` is true.
+macro_rules! entries {
+    ($($(#[$doc:meta])* fn $name:ident $(| $second:ident $own:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $($crate::entries! { @define $name $(| $second $own)? ($($arg: $ty),*) $body })*
+    };
+    (@define $name:ident ($($arg:ident: $ty:ty),*) $body:block) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $ty),*) -> $crate::error::Error {
+            $crate::error::call(move || $body)
+        }
+    };
+    (@define $name:ident | $second:ident $own:ident ($($arg:ident: $ty:ty),*) $body:block) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $ty),*) -> $crate::error::Error {
+            let $own = false;
+            $crate::error::call(move || $body)
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $second($($arg: $ty),*) -> $crate::error::Error {
+            let $own = true;
+            $crate::error::call(move || $body)
+        }
+    };
+}
+use entries;
+
+/// Returns the stream of an argument: null is the default stream, or the thread's own.
+fn stream_of(stream: Address, own: bool) -> Address {
+    if own && stream == 0 { PER_THREAD } else { stream }
+}

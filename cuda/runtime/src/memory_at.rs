@@ -1,0 +1,41 @@
+//! Values at addresses of the program.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use crate::Address;
+use crate::error::{Error, Fallible};
+
+/// Stores a value where the program wants it.
+pub(crate) fn set<T>(address: Address, value: T) -> Fallible {
+    if address == 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    // SAFETY: the program passes an address that is valid for writes; alignment is not assumed.
+    unsafe { ptr::with_exposed_provenance_mut::<T>(address).write_unaligned(value) };
+    Ok(())
+}
+
+/// Reads a value.
+pub(crate) fn get<T: Copy>(address: Address) -> Fallible<T> {
+    if address == 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    // SAFETY: the program passes an address that is valid for reads; alignment is not assumed.
+    Ok(unsafe { ptr::with_exposed_provenance::<T>(address).read_unaligned() })
+}
+
+/// Reads a text that ends in a NUL.
+pub(crate) fn text(address: Address) -> Fallible<String> {
+    if address == 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    // SAFETY: the program passes a text that ends in a NUL.
+    let text = unsafe { CStr::from_ptr(ptr::with_exposed_provenance(address)) };
+    Ok(text.to_string_lossy().into_owned())
+}
+
+/// Returns the address of a variable for the driver to store a result.
+pub(crate) fn out<T>(variable: &mut T) -> Address {
+    (&raw mut *variable).expose_provenance()
+}

@@ -1,0 +1,284 @@
+//! The kernels and variables of a program, which its host code registers before `main` (`crt/host_runtime.h`).
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::driver::{Driver, ready};
+use crate::error::{Error, Fallible, call};
+use crate::memory_at::{out, set, text};
+use crate::{Address, entries};
+
+/// What the program has registered.
+#[derive(Debug, Default)]
+struct Registered {
+    binaries: Vec<Binary>,
+    /// Kernels and variables by the address of their stand-ins in the host code.
+    kernels: HashMap<Address, Symbol>,
+    variables: HashMap<Address, Symbol>,
+}
+
+/// A fat binary.
+#[derive(Debug)]
+struct Binary {
+    /// The wrapper of its container.
+    image: Address,
+    /// The library, once loaded.
+    library: Option<Address>,
+    /// Pointers of the host code to managed variables, with their names, which are set when the library is loaded.
+    managed: Vec<(Address, CString)>,
+}
+
+/// A kernel or a variable, by its name in a fat binary.
+#[derive(Clone, Debug)]
+struct Symbol {
+    binary: usize,
+    name: CString,
+    /// The size of a variable in bytes.
+    size: usize,
+}
+
+static REGISTERED: Mutex<Option<Registered>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<Registered>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with<R>(f: impl FnOnce(&mut Registered) -> R) -> R {
+    f(lock().get_or_insert_default())
+}
+
+/// Forgets loaded libraries, which a reset of the device has destroyed.
+pub(crate) fn forget() {
+    with(|registered| registered.binaries.iter_mut().for_each(|binary| binary.library = None));
+}
+
+impl Binary {
+    /// Returns the library, loaded on first use.
+    fn library(&mut self, driver: &Driver) -> Fallible<Address> {
+        if let Some(library) = self.library {
+            return Ok(library);
+        }
+        let mut library = 0;
+        driver.cuLibraryLoadData(out(&mut library), self.image, 0, 0, 0, 0, 0, 0)?;
+        self.library = Some(library);
+        for (pointer, name) in &self.managed {
+            let mut address: Address = 0;
+            driver.cuLibraryGetGlobal(out(&mut address), 0, library, name.as_ptr().expose_provenance())?;
+            set(*pointer, address)?;
+        }
+        Ok(library)
+    }
+}
+
+/// Returns the driver's kernel for a function of the host code.
+pub(crate) fn kernel(function: Address) -> Fallible<Address> {
+    let driver = ready()?;
+    with(|registered| {
+        let symbol = registered.kernels.get(&function).ok_or(Error::INVALID_DEVICE_FUNCTION)?;
+        let library = registered.binaries[symbol.binary].library(driver)?;
+        let mut kernel = 0;
+        driver
+            .cuLibraryGetKernel(out(&mut kernel), library, symbol.name.as_ptr().expose_provenance())
+            .map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
+        Ok(kernel)
+    })
+}
+
+/// Returns the function of the current context for a function of the host code, or for a kernel of the driver.
+pub(crate) fn function(function: Address) -> Fallible<Address> {
+    let kernel = kernel(function).or_else(|error| {
+        let is_registered = with(|registered| registered.kernels.contains_key(&function));
+        if is_registered { Err(error) } else { Ok(function) }
+    })?;
+    let mut found = 0;
+    ready()?.cuKernelGetFunction(out(&mut found), kernel).map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
+    Ok(found)
+}
+
+/// Returns the address and the size of a variable.
+pub(crate) fn variable(variable: Address) -> Fallible<(Address, usize)> {
+    let driver = ready()?;
+    with(|registered| {
+        let symbol = registered.variables.get(&variable).ok_or(Error::INVALID_SYMBOL)?;
+        let library = registered.binaries[symbol.binary].library(driver)?;
+        let (mut address, mut bytes) = (0, 0usize);
+        driver
+            .cuLibraryGetGlobal(
+                out(&mut address),
+                out(&mut bytes),
+                library,
+                symbol.name.as_ptr().expose_provenance(),
+            )
+            .map_err(|_| Error::INVALID_SYMBOL)?;
+        Ok((address, bytes.max(symbol.size)))
+    })
+}
+
+/// Loads the libraries that have managed variables, which the host code may access at any time.
+fn load_managed() -> Fallible {
+    if !with(|registered| registered.binaries.iter().any(|b| !b.managed.is_empty() && b.library.is_none())) {
+        return Ok(());
+    }
+    let driver = ready()?;
+    with(|registered| {
+        let mut binaries = registered.binaries.iter_mut().filter(|binary| !binary.managed.is_empty());
+        binaries.try_for_each(|binary| binary.library(driver).map(drop))
+    })
+}
+
+/// A handle of a fat binary: the address of a word that no one reads, as the host code expects.
+fn handle_of(binary: usize) -> Address {
+    (binary + 1) << 4
+}
+
+fn binary_of(handle: Address) -> usize {
+    (handle >> 4).wrapping_sub(1)
+}
+
+fn symbol(handle: Address, name: Address, size: usize) -> Option<Symbol> {
+    let name = CString::new(text(name).ok()?).ok()?;
+    Some(Symbol { binary: binary_of(handle), name, size })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterFatBinary(image: Address) -> Address {
+    with(|registered| {
+        registered.binaries.push(Binary { image, library: None, managed: vec![] });
+        handle_of(registered.binaries.len() - 1)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: Address) {}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: Address) {
+    // Called when the process exits: the driver frees what is loaded.
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterFunction(
+    handle: Address,
+    host: Address,
+    _device: Address,
+    name: Address,
+    _threads: i32,
+    _tid: Address,
+    _bid: Address,
+    _block: Address,
+    _grid: Address,
+    _warp_size: Address,
+) {
+    if let Some(symbol) = symbol(handle, name, 0) {
+        with(|registered| registered.kernels.insert(host, symbol));
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterVar(
+    handle: Address,
+    host: Address,
+    _device: Address,
+    name: Address,
+    _external: i32,
+    size: usize,
+    _constant: i32,
+    _global: i32,
+) {
+    if let Some(symbol) = symbol(handle, name, size) {
+        with(|registered| registered.variables.insert(host, symbol));
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterHostVar(_handle: Address, _name: Address, _host: Address, _size: usize) {
+    // Host variables that kernels access by name require memory that the program does not share.
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterManagedVar(
+    handle: Address,
+    pointer: Address,
+    _device: Address,
+    name: Address,
+    _external: i32,
+    size: usize,
+    _constant: i32,
+    _global: i32,
+) {
+    if let Some(symbol) = symbol(handle, name, size) {
+        with(|registered| {
+            registered.binaries[symbol.binary].managed.push((pointer, symbol.name.clone()));
+            registered.variables.insert(pointer, symbol);
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaInitModule(_handle: Address) -> u8 {
+    // Called before the host code accesses a managed variable.
+    u8::from(call(load_managed) == Error::SUCCESS)
+}
+
+/// `dim3`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Dim3 {
+    pub(crate) x: u32,
+    pub(crate) y: u32,
+    pub(crate) z: u32,
+}
+
+thread_local! {
+    /// The configurations of `<<<…>>>` whose kernels have not been called yet.
+    static PUSHED: RefCell<Vec<(Dim3, Dim3, usize, Address)>> = const { RefCell::new(Vec::new()) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: Address,
+) -> u32 {
+    PUSHED.with_borrow_mut(|pushed| pushed.push((grid, block, shared, stream)));
+    0
+}
+
+entries! {
+    fn __cudaPopCallConfiguration(grid: Address, block: Address, shared: Address, stream: Address) {
+        let (g, b, s, t) = PUSHED.with_borrow_mut(Vec::pop).ok_or(Error::MISSING_CONFIGURATION)?;
+        set(grid, g)?;
+        set(block, b)?;
+        set(shared, s)?;
+        set(stream, t)
+    }
+
+    fn __cudaGetKernel(out: Address, function: Address) {
+        // Each call of a kernel asks for it first. The function itself identifies it as well.
+        set(out, function)
+    }
+
+    fn cudaGetFuncBySymbol(out: Address, symbol: Address) {
+        set(out, function(symbol)?)
+    }
+
+    fn cudaGetKernel(out: Address, symbol: Address) {
+        set(out, kernel(symbol)?)
+    }
+
+    fn cudaGetSymbolAddress(out: Address, symbol: Address) {
+        set(out, variable(symbol)?.0)
+    }
+
+    fn cudaGetSymbolSize(out: Address, symbol: Address) {
+        set(out, variable(symbol)?.1)
+    }
+}
+
+/// Returns the address of a variable after an offset.
+pub(crate) fn symbol_address(symbol: Address, offset: usize) -> Fallible<Address> {
+    Ok(variable(symbol)?.0.wrapping_add(offset))
+}

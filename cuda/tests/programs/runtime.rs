@@ -1,0 +1,57 @@
+//! Programs that nvcc has compiled, on the runtime library of `warpwright-cudart`.
+
+// Cargo builds the library because the test uses the crate.
+use warpwright_cudart as _;
+
+use super::host::Program;
+
+/// Both PTX and machine code; PTX alone, compressed by zstd; and several texts, of which the newest is not for this device.
+const BINARIES: &[&[&str]] = &[
+    &["-arch=sm_80"],
+    &["-gencode", "arch=compute_80,code=compute_80", "--compress-mode=size"],
+    &[
+        "-gencode",
+        "arch=compute_80,code=compute_80",
+        "-gencode",
+        "arch=compute_100,code=compute_100",
+        "--compress-mode=none",
+    ],
+];
+
+#[test]
+fn the_runtime_interface() {
+    for options in BINARIES {
+        let Some(program) = Program::cuda("runtime", options) else { return };
+        let ran = program.run(&[]);
+        let expected = "scale of 4 bytes\nscale of 8 bytes\n\
+                        cudaErrorIllegalAddress: an illegal memory access was encountered\ndone\n";
+        assert_eq!((ran.stdout.as_str(), ran.status), (expected, Some(0)), "{options:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn machine_code_alone_is_refused() {
+    let Some(program) = Program::cuda("race", &["-gencode", "arch=compute_90,code=sm_90"]) else { return };
+    let ran = program.run(&[]);
+    assert!(
+        ran.stderr.contains("no PTX for this device: build with `-gencode arch=compute_NN"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn findings_name_the_source_line() {
+    let Some(program) = Program::cuda("race", &["-arch=sm_80"]) else { return };
+    let ran = program.run(&[]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("no error\n", Some(86)), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("shared_race: launch 1") && ran.stderr.contains("race.cu:8:9"),
+        "{}",
+        ran.stderr
+    );
+    // Each finding is printed once, although three launches have it.
+    assert_eq!(ran.stderr.matches("warpwright: shared_race").count(), 1, "{}", ran.stderr);
+    let unchecked = program.run(&[("CHECK", "none")]);
+    assert_eq!(unchecked.status, Some(0), "{}", unchecked.stderr);
+}
