@@ -59,9 +59,9 @@ pub use element::{Col, RegisterLayout, Row};
 pub use gl::{Batch, Gl, GlTile};
 pub use gl_layout::{GlLayout, col_major, contiguous, row_major, vector};
 pub use hopper::{
-    Accumulators, BoxSource, BoxSources, Consumer, Consumers, EmptyStage, FillingStage, InFlight, LeftFactor,
-    Multicast, Outbox, Persistent, Producer, ProducerRole, Received, Ring, Schedule, SharedFactor,
-    SharedMatrix, Sharing, Turn, Turns, consumers, producer,
+    Accumulators, Baton, BoxSource, BoxSources, Consumer, Consumers, EmptyStage, FillingStage, InFlight,
+    LeftFactor, Multicast, Outbox, Persistent, Producer, ProducerRole, Received, Ring, Schedule,
+    SharedFactor, SharedMatrix, Sharing, Turn, Turns, consumers, producer,
 };
 pub use mma::Product;
 pub use operand::Elementwise;

@@ -1,5 +1,6 @@
 //! `warpwright bench`.
 
+mod attention;
 mod ceiling;
 mod gemm;
 mod normals;
@@ -19,6 +20,7 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
+    Attention(attention::Args),
     Gemm(gemm::Args),
 }
 
@@ -26,6 +28,7 @@ impl Args {
     /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         match self.what {
+            What::Attention(args) => args.run(),
             What::Gemm(args) => args.run(),
         }
     }

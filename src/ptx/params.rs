@@ -106,7 +106,7 @@ pub trait Param: sealed::Sealed + 'static {
 /// A tuple of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel's parameters",
-    note = "write a tuple of up to 12 parameters, such as `(In<f32>, Out<f32>, u32)`"
+    note = "write a tuple of up to 24 parameters, such as `(In<f32>, Out<f32>, u32)`"
 )]
 pub trait Params: sealed::Sealed + 'static {
     /// The handles that the kernel's body receives.
@@ -248,3 +248,15 @@ tuples! { A B C D E F G H I }
 tuples! { A B C D E F G H I J }
 tuples! { A B C D E F G H I J L }
 tuples! { A B C D E F G H I J L M }
+tuples! { A B C D E F G H I J L M N }
+tuples! { A B C D E F G H I J L M N O }
+tuples! { A B C D E F G H I J L M N O P }
+tuples! { A B C D E F G H I J L M N O P Q }
+tuples! { A B C D E F G H I J L M N O P Q R }
+tuples! { A B C D E F G H I J L M N O P Q R S }
+tuples! { A B C D E F G H I J L M N O P Q R S T }
+tuples! { A B C D E F G H I J L M N O P Q R S T U }
+tuples! { A B C D E F G H I J L M N O P Q R S T U V }
+tuples! { A B C D E F G H I J L M N O P Q R S T U V W }
+tuples! { A B C D E F G H I J L M N O P Q R S T U V W X }
+tuples! { A B C D E F G H I J L M N O P Q R S T U V W X Y }

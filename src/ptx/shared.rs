@@ -23,14 +23,25 @@ const MAX_STATIC_BYTES: u64 = 48 << 10;
 pub(crate) struct Arena {
     bytes: u64,
     align: u32,
+    /// A part that alignment has left free, from its first to behind its last byte.
+    gap: (u64, u64),
 }
 
 impl Arena {
     /// Allocates `bytes` at a multiple of `align` and returns the offset.
     fn take(&mut self, bytes: u64, align: u32) -> u64 {
-        let start = self.bytes.next_multiple_of(align.into());
-        self.bytes = start + bytes;
         self.align = self.align.max(align);
+        let (first, end) = self.gap;
+        let start = first.next_multiple_of(align.into());
+        if start + bytes <= end {
+            self.gap.0 = start + bytes;
+            return start;
+        }
+        let start = self.bytes.next_multiple_of(align.into());
+        if start - self.bytes > end - first {
+            self.gap = (self.bytes, start);
+        }
+        self.bytes = start + bytes;
         start
     }
 

@@ -17,4 +17,4 @@ pub use ring::{EmptyStage, FillingStage, Received, Ring};
 pub use roles::{Consumer, Consumers, Producer, ProducerRole, consumers, producer};
 pub use schedule::{Persistent, Schedule, Sharing};
 pub use tensor_copy::{BoxSource, BoxSources, Multicast};
-pub use turns::{Turn, Turns};
+pub use turns::{Baton, Turn, Turns};

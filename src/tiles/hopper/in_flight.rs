@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 use super::matrix::{Descriptors, SharedFactor, SharedMatrix};
 use crate::{
     ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail},
-    tensor::TensorElement,
+    tensor::{TensorElement, splat},
     tiles::{Filled, Product, Row, Rt, SharedSwizzle, St, registers::Registers},
 };
 
@@ -41,6 +41,8 @@ pub struct InFlight<'k, R> {
     tile: R,
     /// The number of groups that the kernel had committed with the last product, if there was one.
     group: Option<u32>,
+    /// Whether the sum is zero although its registers are not: the first product overwrites them.
+    is_zero: bool,
 }
 
 impl<R> fmt::Debug for InFlight<'_, R> {
@@ -57,21 +59,64 @@ impl<'k> WarpGroup<'k> {
     pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight::complete(self.kernel(), tiles)
     }
+
+    /// Starts to accumulate products like [`accumulate`](Self::accumulate) of zeros, without the instructions that write them: the first
+    /// product overwrites the registers, also while others are in flight.
+    ///
+    /// `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` is the product alone.
+    #[doc(alias = "scale-d")]
+    #[track_caller]
+    pub fn accumulate_from_zero<R: Accumulators<'k>>(self) -> InFlight<'k, R> {
+        let k = self.kernel();
+        InFlight { is_zero: true, ..InFlight::complete(k, R::undefined(k)) }
+    }
 }
 
 /// The register tiles that a warpgroup accumulates products in: one of 64 rows, or an array for consecutive blocks of 64 rows. Each
 /// warp has 16 rows of a block.
-pub trait Accumulators<'k>: State<'k> + sealed::Sealed {}
+pub trait Accumulators<'k>: State<'k> + sealed::Sealed {
+    /// Returns tiles whose registers must be written before they are read.
+    #[doc(hidden)]
+    #[track_caller]
+    fn undefined(k: Builder<'k>) -> Self;
+    /// Writes zeros to all registers.
+    #[doc(hidden)]
+    #[track_caller]
+    fn clear(&mut self);
+}
 
 impl<C: TensorElement, const N: usize> sealed::Sealed for Rt<'_, C, 1, N, Row> {}
-impl<'k, C: TensorElement, const N: usize> Accumulators<'k> for Rt<'k, C, 1, N, Row> {}
+impl<'k, C: TensorElement, const N: usize> Accumulators<'k> for Rt<'k, C, 1, N, Row> {
+    #[track_caller]
+    fn undefined(k: Builder<'k>) -> Self {
+        Self::uninitialized(k)
+    }
+
+    #[track_caller]
+    fn clear(&mut self) {
+        let zero = Val::<C::Word>::from(splat(C::from_mem_bits(0)));
+        let k = self.kernel();
+        self.fragment.all_registers().iter().for_each(|&register| k.move_into(register, zero));
+    }
+}
+
 impl<C: TensorElement, const N: usize, const H: usize> sealed::Sealed for [Rt<'_, C, 1, N, Row>; H] {}
-impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for [Rt<'k, C, 1, N, Row>; H] {}
+impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for [Rt<'k, C, 1, N, Row>; H] {
+    #[track_caller]
+    fn undefined(k: Builder<'k>) -> Self {
+        [(); H].map(|()| Rt::undefined(k))
+    }
+
+    #[track_caller]
+    fn clear(&mut self) {
+        self.iter_mut().for_each(Accumulators::clear);
+    }
+}
 
 impl<'k, R> InFlight<'k, R> {
     /// Returns the tile of an accumulator without products in flight.
     pub(super) fn complete(k: Builder<'k>, tile: R) -> Self {
-        Self { k, tile, group: None }
+        Self { k, tile, group: None, is_zero: false }
     }
 
     /// Waits until the products are complete, and returns the tile. Products that were started later remain in flight. All threads of
@@ -79,11 +124,26 @@ impl<'k, R> InFlight<'k, R> {
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
-    pub fn wait(self) -> R {
+    pub fn wait(mut self) -> R
+    where
+        R: Accumulators<'k>,
+    {
         if let Some(group) = self.group {
             self.k.wgmma_wait_for(group);
         }
+        self.clear();
         self.tile
+    }
+
+    /// Writes the zeros that no product has overwritten.
+    #[track_caller]
+    fn clear(&mut self)
+    where
+        R: Accumulators<'k>,
+    {
+        if std::mem::take(&mut self.is_zero) {
+            self.tile.clear();
+        }
     }
 }
 
@@ -170,15 +230,15 @@ macro_rules! products {
                     assert!(A::SIZE <= 4, "`wgmma` has no f64: multiply register tiles");
                     assert!(N <= 16, "expected at most 256 columns: split the tile");
                 }
-                let Self { k, tile, .. } = self;
+                let Self { k, tile, is_zero, .. } = self;
                 let split: fn($tiles) -> Vec<Rt<'k, C, 1, N, Row>> = $split;
                 let join: fn(Vec<Rt<'k, C, 1, N, Row>>) -> $tiles = $join;
                 let words = split(tile).iter().map(|tile| tile.words()).collect();
-                let words = k.located(Location::caller(), || multiply::<A, B, C>(k, 16 * N, words, &a, &b));
+                let words = k.located(Location::caller(), || multiply::<A, B, C>(k, 16 * N, words, is_zero, &a, &b));
                 let tiles = words.iter().map(|words| {
                     Rt::of_registers(k, words.iter().map(|word| word.in_register(k)).collect())
                 });
-                InFlight { k, tile: join(tiles.collect()), group: Some(k.wgmma_groups()) }
+                InFlight { k, tile: join(tiles.collect()), group: Some(k.wgmma_groups()), is_zero: false }
             }
         }
     };
@@ -195,12 +255,14 @@ fn array<T, const H: usize>(tiles: Vec<T>) -> [T; H] {
     tiles.try_into().unwrap_or_else(|_| unreachable!("a product has as many tiles as before"))
 }
 
-/// Emits the products of all steps along k as one group, into accumulators of 64×`cols` elements with these registers.
+/// Emits the products of all steps along k as one group, into accumulators of 64×`cols` elements with these registers, which the first
+/// step overwrites if they are `undefined`.
 #[track_caller]
 fn multiply<'k, A, B, C>(
     k: Builder<'k>,
     cols: usize,
     mut sums: Vec<Vec<Val<'k, C::Word>>>,
+    undefined: bool,
     a: &Factor<'k, A>,
     b: &Descriptors<'k>,
 ) -> Vec<Vec<Val<'k, C::Word>>>
@@ -227,7 +289,8 @@ where
     k.wgmma_fence();
     for (step, &of_b) in b.steps.iter().enumerate() {
         for (block, words) in sums.iter_mut().enumerate() {
-            let tail = WgmmaTail { sparse: None, accumulate: true.into(), immediates: immediates.clone() };
+            let accumulate = Val::from(step > 0 || !undefined);
+            let tail = WgmmaTail { sparse: None, accumulate, immediates: immediates.clone() };
             match a {
                 Factor::Shared(a) => {
                     let Some(&start) = a.steps.get(step) else { continue };
@@ -305,9 +368,12 @@ impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for Rt<'k, T,
     }
 }
 
-impl<'k, R: State<'k>> State<'k> for InFlight<'k, R> {
+impl<'k, R: Accumulators<'k>> State<'k> for InFlight<'k, R> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        if visitor.reads() {
+            self.clear();
+        }
         visitor.group(&mut self.group);
         visitor.in_flight(&mut self.tile);
     }

@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
-    in_flight::InFlight,
+    in_flight::{Accumulators, InFlight},
     roles::{Consumer, Producer},
     tensor_copy::BoxSources,
     turns::{Turn, Turns},
@@ -185,7 +185,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 
     /// Accumulates the products of `count` stages; `received` is called when all of them have arrived, with products in flight.
     #[track_caller]
-    fn accumulate<R: State<'k>>(
+    fn accumulate<R: Accumulators<'k>>(
         &self,
         count: Val<'k, u32>,
         sum: R,
@@ -247,6 +247,16 @@ impl<'k> Producer<'k> {
             k.for_(count, |i| ring.fill_next(|stage| fill(i, stage)));
         });
     }
+
+    /// Fills the next stage of the ring, as soon as its consumers have released it: for several rings, whose stages are filled in turn.
+    #[track_caller]
+    pub fn fill<Tiles: StageTiles<'k>, const N: usize, const C: usize>(
+        self,
+        ring: &Ring<'k, Tiles, N, C>,
+        fill: impl FnOnce(EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>,
+    ) {
+        ring.k.located(Location::caller(), || ring.fill_next(fill));
+    }
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
@@ -254,7 +264,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// to those in flight, and borrows the stage; the products of one stage remain in flight while the next one is awaited, if the ring
     /// has several.
     #[track_caller]
-    pub fn run<Tiles: StageTiles<'k>, R: State<'k>, const N: usize>(
+    pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
         ring: &Ring<'k, Tiles, N, C>,
         count: impl Into<Val<'k, u32>>,
@@ -268,7 +278,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Accumulates like [`run`](Self::run), when it is this warpgroup's turn; each stage is read by one warpgroup. The number of stages
     /// must be the same in every turn.
     #[track_caller]
-    pub fn run_in_turn<Tiles: StageTiles<'k>, R: State<'k>, const N: usize>(
+    pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
         turns: &Turns<'k, C>,
         turn: Turn<'k>,

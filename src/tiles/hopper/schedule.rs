@@ -21,6 +21,8 @@ pub struct Schedule {
     group: u32,
     /// The rows and columns of tiles that the blocks of a cluster compute at the same time; by default, one column.
     cluster: Option<[u32; 2]>,
+    /// Whether every second round of tiles goes to the blocks in reverse.
+    back_and_forth: bool,
 }
 
 impl fmt::Display for Schedule {
@@ -36,14 +38,14 @@ impl Schedule {
     /// Returns the order of rows from left to right, top to bottom.
     #[must_use]
     pub const fn linear() -> Self {
-        Self { group: 1, cluster: None }
+        Self { group: 1, cluster: None, back_and_forth: false }
     }
 
     /// Returns the order of groups of `rows` rows (at least 1), top to bottom; in a group, columns from left to right, each from top to
     /// bottom. Tiles that are computed at the same time then share rows of A and columns of B in the level-2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
-        Self { group: if rows == 0 { 1 } else { rows }, cluster: None }
+        Self { group: if rows == 0 { 1 } else { rows }, cluster: None, back_and_forth: false }
     }
 
     /// Has the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order is then that of these rectangles. By default,
@@ -51,6 +53,14 @@ impl Schedule {
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
         Self { cluster: Some([rows, cols]), ..self }
+    }
+
+    /// Gives the tiles of every second round to the blocks in reverse: a block that has the first of as many tiles as there are blocks
+    /// has the last of the next ones. Blocks then have equal shares of the work if it decreases from tile to tile.
+    #[doc(alias = "boustrophedon")]
+    #[must_use]
+    pub const fn back_and_forth(self) -> Self {
+        Self { back_and_forth: true, ..self }
     }
 
     /// Returns the row and column of the tile with this number, of `rows`×`cols` tiles. Numbers past the last tile have no meaning.
@@ -192,15 +202,29 @@ impl<'k> Persistent<'k> {
                 [1, 1] => (k.ctaid_x(), k.nctaid_x()),
                 _ => (k.clusterid_x(), k.nclusterid_x()),
             };
-            let all = Steps::new(first.mad(step, start), rows * cols).by(step * turns);
-            let body = |number: Val<'k, u32>, of_block: Val<'k, u32>| {
+            let count = rows * cols;
+            let tile = |number: Val<'k, u32>, of_block: Val<'k, u32>| {
                 let (row, col) = schedule.emit(number, rows, cols);
                 let [within_row, within_col] = self.in_cluster();
                 let (row, col) = (row * cluster[0] + within_row, col * cluster[1] + within_col);
                 k.unlocated(|| each(of_block, row, col));
-                of_block + turns
             };
-            k.fold(all, first, body);
+            if schedule.back_and_forth {
+                // Block b has tile b of the steps of an even round, and tile b from the end of an odd one.
+                let number = |round: Val<'k, u32>| {
+                    let in_round = (round & 1).eq(0).select(start, step - 1 - start);
+                    round.mad(step, in_round)
+                };
+                let whole = count / step;
+                let rounds = number(whole).lt(count).select(whole + 1, whole);
+                k.for_(Steps::new(first, rounds).by(turns), |round| tile(number(round), round));
+            } else {
+                let all = Steps::new(first.mad(step, start), count).by(step * turns);
+                k.fold(all, first, |number, of_block| {
+                    tile(number, of_block);
+                    of_block + turns
+                });
+            }
         });
     }
 

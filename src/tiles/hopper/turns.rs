@@ -3,7 +3,7 @@
 use std::{fmt, panic::Location};
 
 use super::{ring::WARPS, roles::Consumer};
-use crate::ptx::{Builder, Mbarrier, Val, quotient};
+use crate::ptx::{Builder, Mbarrier, Val, Var, quotient};
 
 /// The order in which `C` consumer warpgroups read the stages of a ring: each all stages of one tile.
 #[doc(alias = "OrderedSequenceBarrier")]
@@ -48,7 +48,12 @@ impl<'k, const C: usize> Turns<'k, C> {
     pub(super) fn wait(&self, c: Consumer<'k, C>, turn: Turn<'k>) {
         // Phase r of warpgroup w completes when the warpgroup before it has had its turn in round r, or r − 1 for the first warpgroup,
         // which need not wait in round 0: for a barrier without a completed phase, phase −1, of parity 1, is complete.
-        let round = quotient(turn.number, C as u32);
+        self.wait_in_round(c, quotient(turn.number, C as u32));
+    }
+
+    /// Waits for the turn of this warpgroup in a round.
+    #[track_caller]
+    fn wait_in_round(&self, c: Consumer<'k, C>, round: Val<'k, u32>) {
         let is_first = c.rank().eq(0).select(1, 0);
         self.barriers.at(c.rank()).wait((round + is_first) & 1);
     }
@@ -63,5 +68,63 @@ impl<'k, const C: usize> Turns<'k, C> {
         self.k.if_(self.k.lane().rank().eq(0), || {
             self.barriers.at(next).arrive();
         });
+    }
+}
+
+/// A baton that `C` consumer warpgroups pass on in turn: work of one at a time, in the order of their ranks, round after round.
+///
+/// ```
+/// # use warpwright::{prelude::*, tiles::{consumers, producer}};
+/// # Kernel::<()>::build("alternate", Target::SM_90A, |k, ()| {
+/// # k.block([384]);
+/// # k.grid([1]);
+/// let baton = k.baton::<2>();
+/// k.specialize(
+///     producer(40, |_| {}),
+///     consumers::<2, _>(232, |c| {
+///         k.for_(10, |_| {
+///             c.hold(&baton, || { /* start products */ });
+///             // other work, while another warpgroup starts its own
+///         });
+///     }),
+/// );
+/// # })?;
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+#[doc(alias = "OrderedSequenceBarrier")]
+#[doc(alias = "ping-pong")]
+pub struct Baton<'k, const C: usize> {
+    turns: Turns<'k, C>,
+    /// How often this warpgroup has held it.
+    round: Var<'k, u32>,
+}
+
+impl<const C: usize> fmt::Debug for Baton<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "baton of {C} warpgroups")
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Creates a baton, which warpgroup 0 holds first. All threads of the block must execute the call.
+    #[track_caller]
+    pub fn baton<const C: usize>(self) -> Baton<'k, C> {
+        Baton { turns: self.turns(), round: self.var(0) }
+    }
+}
+
+impl<'k, const C: usize> Consumer<'k, C> {
+    /// Waits for the baton, executes `work`, which is called once, and passes the baton on. All warpgroups must do so equally often.
+    #[track_caller]
+    pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
+        let k = baton.turns.k;
+        let round = baton.round.get();
+        k.located(Location::caller(), || baton.turns.wait_in_round(self, round));
+        let result = work();
+        k.located(Location::caller(), || {
+            baton.turns.pass_on(self);
+            baton.round.set(round + 1);
+        });
+        result
     }
 }

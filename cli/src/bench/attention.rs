@@ -1,0 +1,198 @@
+//! `warpwright bench attention`.
+
+mod problem;
+mod rival;
+
+use std::{process::ExitCode, str::FromStr};
+
+use warpwright::{
+    gpu::Gpu,
+    kernels::{Attention, AttentionMask, AttentionTile},
+    tiles::Schedule,
+};
+
+use super::{Fallible, samples::Samples};
+use crate::Error;
+use problem::Problem;
+use rival::Rival;
+
+/// Times attention on random normal numbers, next to other implementations
+///
+/// O = softmax(Q·Kᵀ / √d)·V in bf16 for batches of heads with as many queries as keys. All contenders are timed in turn, in another order each
+/// round; the table has the median, and the 10th and 90th percentiles. With a causal mask, half of the operations are counted. Some rows of
+/// each result are compared with f64.
+///
+/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
+#[derive(clap::Args)]
+pub(in crate::bench) struct Args {
+    /// Sizes LENGTH,HEAD_SIZE, separated by semicolons
+    #[arg(long, default_value = "4096,128;16384,128;4096,64;16384,64", value_delimiter = ';')]
+    sizes: Vec<Size>,
+    /// Masks: full, causal
+    #[arg(long, default_value = "full,causal", value_delimiter = ',')]
+    masks: Vec<Mask>,
+    /// Elements of each matrix; they determine the number of heads
+    #[arg(long, default_value_t = 1 << 26)]
+    elements: usize,
+    /// Samples of each contender
+    #[arg(long, default_value_t = 20)]
+    rounds: usize,
+    /// Rounds of warm-up
+    #[arg(long, default_value_t = 3)]
+    warm_up: usize,
+    /// A command that times other implementations, such as "python3 benches/attention.py"
+    #[arg(long)]
+    rival: Option<String>,
+    /// Also time all tiles and several orders of tiles
+    #[arg(long)]
+    sweep: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    length: usize,
+    head_size: usize,
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |n: &str| n.trim().parse().map_err(|error| format!("{n}: {error}"));
+        match text.split_once(',') {
+            Some((length, head_size)) => Ok(Self { length: number(length)?, head_size: number(head_size)? }),
+            None => Err(format!("expected LENGTH,HEAD_SIZE, found `{text}`")),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mask(AttentionMask);
+
+impl FromStr for Mask {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "full" => Ok(Self(AttentionMask::Full)),
+            "causal" => Ok(Self(AttentionMask::Causal)),
+            _ => Err(format!("expected full or causal, found `{text}`")),
+        }
+    }
+}
+
+/// A problem, as the rival sees it too.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    batches: usize,
+    heads: usize,
+    length: usize,
+    head_size: usize,
+    mask: AttentionMask,
+}
+
+impl Sizes {
+    fn flops(&self) -> f64 {
+        let Self { batches, heads, length, head_size, mask } = *self;
+        let all = 4.0 * (batches * heads * head_size) as f64 * (length as f64).powi(2);
+        if mask == AttentionMask::Full { all } else { all / 2.0 }
+    }
+}
+
+/// A contender in the table.
+struct Row {
+    name: String,
+    is_rival: bool,
+    samples: Samples,
+}
+
+impl Args {
+    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
+        self.tables().map_err(|error| Error(error.to_string()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn tables(&self) -> Fallible<()> {
+        let gpu = Gpu::new(0)?;
+        println!("{}", gpu.properties());
+        let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
+        for &Size { length, head_size } in &self.sizes {
+            for &Mask(mask) in &self.masks {
+                let all = (self.elements / (length * head_size).max(1)).max(1);
+                let heads = all.min(16);
+                let sizes = Sizes { batches: all / heads, heads, length, head_size, mask };
+                let kernels = kernels(head_size as u32, mask, self.sweep);
+                let problem = Problem::new(&gpu, sizes, &kernels)?;
+                self.table(&self.times(problem, rival.as_mut(), sizes)?, sizes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Times all contenders in turn.
+    fn times(&self, mut problem: Problem, mut rival: Option<&mut Rival>, sizes: Sizes) -> Fallible<Vec<Row>> {
+        let ours = problem.names().len();
+        let others = rival.as_mut().map_or(Ok(Vec::new()), |rival| rival.begin(sizes))?;
+        let count = ours + others.len();
+        let mut micros = vec![Vec::new(); count];
+        for round in 0..self.warm_up + self.rounds {
+            let step = if round.is_multiple_of(2) { 1 } else { count - 1 };
+            for at in (0..count).map(|i| (i * step + round * 3) % count) {
+                let time = match (at.checked_sub(ours), rival.as_mut()) {
+                    (Some(other), Some(rival)) => rival.time(other)?,
+                    _ => problem.time(at)?,
+                };
+                if round >= self.warm_up {
+                    micros[at].push(time);
+                }
+            }
+        }
+        let names = problem.names().iter().map(|name| (name.clone(), false));
+        let names = names.chain(others.into_iter().map(|name| (name, true)));
+        let row = |((name, is_rival), micros)| Row { name, is_rival, samples: Samples::new(micros) };
+        Ok(names.zip(micros).map(row).collect())
+    }
+
+    fn table(&self, rows: &[Row], sizes: Sizes) {
+        let Sizes { batches, heads, length, head_size, mask } = sizes;
+        println!(
+            "{batches}x{heads} heads, length {length}, head size {head_size}, {mask:?}: {} samples",
+            self.rounds
+        );
+        println!("    {:<44} {:>9} {:>9} {:>9}  10 % … 90 %", "", "µs", "TFLOP/s", "of best");
+        let best = rows
+            .iter()
+            .filter(|row| row.is_rival)
+            .map(|row| row.samples.median())
+            .fold(f64::INFINITY, f64::min);
+        for row in rows {
+            let (median, [low, high]) =
+                (row.samples.median(), [0.1, 0.9].map(|part| row.samples.quantile(part)));
+            let ratio = if best.is_finite() { format!("{:.3}", best / median) } else { String::new() };
+            let rate = sizes.flops() / median / 1e6;
+            println!("    {:<44} {median:>9.1} {rate:>9.0} {ratio:>9}  {low:.1} … {high:.1}", row.name);
+        }
+    }
+}
+
+/// Returns the kernel that is chosen for a head size and mask, and, in a sweep, those of all tiles.
+fn kernels(head_size: u32, mask: AttentionMask, sweep: bool) -> Vec<(String, Attention)> {
+    let chosen = Attention::new(head_size, mask);
+    let AttentionTile { warpgroups, keys } = chosen.tile;
+    let mut kernels = vec![(format!("warpwright {}x{keys}", 64 * warpgroups), chosen)];
+    if sweep {
+        for tile in AttentionTile::all(head_size) {
+            let attention = Attention { tile, ..chosen };
+            let name = format!("{}x{}", 64 * tile.warpgroups, tile.keys);
+            kernels.push((name.clone(), attention));
+            kernels.push((format!("{name}, not in turn"), Attention { in_turn: false, ..attention }));
+            if mask != AttentionMask::Full {
+                for group in [1, 2, 4, 16, 1 << 20] {
+                    let schedule = Schedule::grouped(group).back_and_forth();
+                    kernels.push((format!("{name}, groups of {group}"), Attention { schedule, ..attention }));
+                }
+            }
+        }
+    }
+    kernels
+}

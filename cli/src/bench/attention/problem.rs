@@ -1,0 +1,126 @@
+//! The kernels on the buffers of a problem.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream};
+use half::bf16;
+use warpwright::{
+    gpu::{Gpu, time},
+    kernels::{Attention, AttentionArgs, AttentionMask},
+    ptx,
+    run::Loaded,
+};
+
+use super::Sizes;
+use crate::bench::{
+    Failed, Fallible,
+    normals::{filled, normals},
+};
+
+pub(super) struct Problem {
+    stream: Arc<CudaStream>,
+    sizes: Sizes,
+    /// Q, K and V as bits.
+    inputs: [CudaSlice<u16>; 3],
+    o: CudaSlice<u16>,
+    lse: CudaSlice<f32>,
+    names: Vec<String>,
+    kernels: Vec<Loaded<AttentionArgs<ptx::bf16>>>,
+}
+
+/// The queries of each head that are compared with f64.
+const VERIFIED: usize = 3;
+
+impl Problem {
+    /// Loads the kernels and verifies their results.
+    pub(super) fn new(gpu: &Gpu, sizes: Sizes, kernels: &[(String, Attention)]) -> Fallible<Self> {
+        let stream = gpu.stream();
+        let Sizes { batches, heads, length, head_size, .. } = sizes;
+        let bits: Vec<u16> = normals(1 << 22).map(|x| bf16::from_f32(x).to_bits()).collect();
+        let source = stream.clone_htod(&bits)?;
+        let rows = batches * heads * length;
+        let input = |seed| filled(&stream, &source, rows * head_size, seed);
+        let inputs = [input(1)?, input(2)?, input(3)?];
+        let (o, lse) = (stream.alloc_zeros(rows * head_size)?, stream.alloc_zeros(rows)?);
+        let (names, kernels): (Vec<_>, Vec<_>) = kernels.iter().cloned().unzip();
+        let load = |kernel: &Attention| Ok(gpu.load(&kernel.kernel::<ptx::bf16>()?)?);
+        let kernels = kernels.iter().map(load).collect::<Fallible<Vec<_>>>()?;
+        let mut problem = Self { stream, sizes, inputs, o, lse, names, kernels };
+        problem.verify()?;
+        Ok(problem)
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Queues a launch.
+    fn launch(&mut self, kernel: usize) -> Result<(), Failed> {
+        let Sizes { batches, heads, length, head_size, .. } = self.sizes;
+        let [b, h, n, d] = [batches, heads, length, head_size].map(|size| size as u32);
+        let (per_batch, per_head, scale) = (h * n * d, n * d, 1.0 / (d as f32).sqrt());
+        let [q, k, v] = &self.inputs;
+        let (o, lse) = (&mut self.o, &mut self.lse);
+        let arguments = (
+            q, k, v, o, lse, b, h, h, n, n, scale, per_batch, per_head, d, per_batch, per_head, d, per_batch,
+            per_head, d, per_batch, per_head, d,
+        );
+        self.kernels[kernel].launch(&self.stream, arguments).map_err(Failed::of)
+    }
+
+    /// Returns the microseconds of a launch.
+    pub(super) fn time(&mut self, kernel: usize) -> Fallible<f64> {
+        let stream = Arc::clone(&self.stream);
+        Ok(time(&stream, 1, 1, |_| self.launch(kernel))?.median())
+    }
+
+    /// Compares some rows of each result with f64.
+    fn verify(&mut self) -> Fallible<()> {
+        let Sizes { batches, heads, length, head_size, mask } = self.sizes;
+        let inputs = [0, 1, 2].map(|i| self.stream.clone_dtoh(&self.inputs[i]));
+        let [q, k, v] =
+            inputs.map(|input| input.map(|bits| bits.into_iter().map(number).collect::<Vec<_>>()));
+        let (q, k, v) = (q?, k?, v?);
+        let mut expected = Vec::new();
+        let all = batches * heads;
+        for head in [0, all / 2, all - 1] {
+            for query in (0..VERIFIED).map(|i| i * (length - 1) / (VERIFIED - 1)) {
+                let visible = if mask == AttentionMask::Full { length } else { query + 1 };
+                let row = |matrix: &[f64], row: usize| {
+                    let start = (head * length + row) * head_size;
+                    matrix[start..start + head_size].to_vec()
+                };
+                let of_query = row(&q, query);
+                let score = |key| {
+                    let products = row(&k, key).into_iter().zip(&of_query).map(|(k, q)| k * q);
+                    products.sum::<f64>() / (head_size as f64).sqrt()
+                };
+                let weights: Vec<f64> = (0..visible).map(|key| f64::exp(score(key))).collect();
+                let total: f64 = weights.iter().sum();
+                let mut sums = vec![0.0; head_size];
+                for (key, weight) in weights.iter().enumerate() {
+                    sums.iter_mut().zip(row(&v, key)).for_each(|(sum, v)| *sum += weight / total * v);
+                }
+                let first = (head * length + query) * head_size;
+                expected.extend(sums.into_iter().enumerate().map(|(col, sum)| (first + col, sum)));
+            }
+        }
+        for kernel in 0..self.kernels.len() {
+            self.stream.memset_zeros(&mut self.o)?;
+            self.launch(kernel)?;
+            let found = self.stream.clone_dtoh(&self.o)?;
+            for &(at, expected) in &expected {
+                let found = number(found[at]);
+                if (found - expected).abs() > 0.01 * (0.5 + expected.abs()) || found.is_nan() {
+                    let name = &self.names[kernel];
+                    return Err(format!("{name}: element {at}: expected {expected}, found {found}").into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(bits: u16) -> f64 {
+    bf16::from_bits(bits).to_f64()
+}

@@ -1,0 +1,64 @@
+//! Another process that times its implementations when it is asked to.
+//!
+//! It reads lines: `begin BATCHES HEADS LENGTH HEAD_SIZE full|causal`, to which it replies with the names of its implementations, separated by tabs, and
+//! `time INDEX`, to which it replies with the microseconds of a launch.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use warpwright::kernels::AttentionMask;
+
+use super::{Fallible, Sizes};
+
+pub(super) struct Rival {
+    child: Child,
+    requests: ChildStdin,
+    replies: BufReader<ChildStdout>,
+}
+
+impl Rival {
+    /// Starts a command.
+    pub(super) fn start(command: &str) -> Fallible<Self> {
+        let mut words = command.split_whitespace();
+        let program = words.next().ok_or("expected a command, found nothing")?;
+        let mut child =
+            Command::new(program).args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let requests = child.stdin.take().ok_or("the rival has no input")?;
+        let replies = child.stdout.take().ok_or("the rival has no output")?;
+        Ok(Self { child, requests, replies: BufReader::new(replies) })
+    }
+
+    /// Prepares a problem, and returns the names of the implementations that solve it.
+    pub(super) fn begin(&mut self, sizes: Sizes) -> Fallible<Vec<String>> {
+        let Sizes { batches, heads, length, head_size, mask } = sizes;
+        let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
+        let reply = self.ask(&format!("begin {batches} {heads} {length} {head_size} {mask}"))?;
+        Ok(reply.split('\t').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Returns the microseconds of a launch of an implementation.
+    pub(super) fn time(&mut self, index: usize) -> Fallible<f64> {
+        let reply = self.ask(&format!("time {index}"))?;
+        reply.parse().map_err(|_| format!("rival: expected a time, found `{reply}`").into())
+    }
+
+    fn ask(&mut self, request: &str) -> Fallible<String> {
+        writeln!(self.requests, "{request}")?;
+        self.requests.flush()?;
+        let mut reply = String::new();
+        if self.replies.read_line(&mut reply)? == 0 {
+            return Err(format!("rival: expected a reply to `{request}`, found the end of its output").into());
+        }
+        Ok(reply.trim_end().to_owned())
+    }
+}
+
+impl Drop for Rival {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,132 @@
+//! The work of a warpgroup: 64 queries of one head.
+
+use super::{softmax::Softmax, visible::Visible};
+use crate::{
+    ptx::{Scope, State, Val, Visitor},
+    tensor::TensorElement,
+    tiles::{Baton, ColVec, Consumer, Convert, Product, Received, Ring, Rt, SharedMatrix, St},
+};
+
+/// Stages of `N`×`D` subtiles of keys or values.
+pub(super) type Steps<'k, T, const N: usize, const D: usize, const STAGES: usize, const C: usize> =
+    Ring<'k, (St<'k, T, N, D>,), STAGES, C>;
+
+/// What a warpgroup reads.
+pub(super) struct Warpgroup<'a, 'k, T, const D: usize, const N: usize, const STAGES: usize, const C: usize>
+where
+    T: TensorElement,
+{
+    pub(super) c: Consumer<'k, C>,
+    pub(super) queries: SharedMatrix<'k, T, 4, D>,
+    pub(super) keys: &'a Steps<'k, T, N, D, STAGES, C>,
+    pub(super) values: &'a Steps<'k, T, N, D, STAGES, C>,
+    pub(super) visible: Visible<'k>,
+    /// Held to start the products of a step.
+    pub(super) baton: Option<&'a Baton<'k, C>>,
+    /// The first query of the warp.
+    pub(super) query: Val<'k, u32>,
+}
+
+/// The state between two steps.
+pub(super) struct Running<'k, T: TensorElement, const D: usize, const N: usize> {
+    /// The values of the last step.
+    pub(super) values: Received<'k, (St<'k, T, N, D>,)>,
+    /// The weighted sum of the values of the steps before the last one.
+    pub(super) sum: Rt<'k, f32, 1, D>,
+    /// The weights of the last step.
+    pub(super) weights: Rt<'k, T, 1, N>,
+    pub(super) softmax: Softmax<'k>,
+}
+
+impl<'k, T: TensorElement, const D: usize, const N: usize> State<'k> for Running<'k, T, D, N> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.values.visit(visitor);
+        self.sum.visit(visitor);
+        self.weights.visit(visitor);
+        self.softmax.visit(visitor);
+    }
+}
+
+impl<'k, T, const D: usize, const N: usize, const STAGES: usize, const C: usize>
+    Warpgroup<'_, 'k, T, D, N, STAGES, C>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    /// Computes the weights of step 0.
+    #[track_caller]
+    pub(super) fn start(&self, softmax: Softmax<'k>) -> Running<'k, T, D, N> {
+        let Self { c, queries, keys, values, .. } = *self;
+        let sum = c.group().kernel().zeros();
+        let stage = c.receive(keys);
+        let scores = c.group().accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(queries, &stage.tiles().0);
+        let scores = scores.wait();
+        c.release(keys, stage);
+        let scores = self.visible.only(scores, self.query, 0.into());
+        let (softmax, weights, _) = softmax.weigh(scores);
+        Running { values: c.receive(values), sum, weights: weights.convert(), softmax }
+    }
+
+    /// Computes the weights of step `j` while the values of the step before are multiplied. `masked` steps have keys that are not
+    /// visible.
+    #[track_caller]
+    pub(super) fn advance(
+        &self,
+        j: Val<'k, u32>,
+        masked: bool,
+        Running { values: previous, sum, weights, softmax }: Running<'k, T, D, N>,
+    ) -> Running<'k, T, D, N> {
+        let Self { c, queries, keys, values, .. } = *self;
+        let stage = c.receive(keys);
+        let (scores, sum) = self.in_turn(|| {
+            let scores = c.group().accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(queries, &stage.tiles().0);
+            (scores, c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0))
+        });
+        let scores = scores.wait();
+        c.release(keys, stage);
+        let scores = if masked { self.visible.only(scores, self.query, j) } else { scores };
+        let (softmax, weights, rescale) = softmax.weigh(scores);
+        // This wait also keeps ptxas from moving the next one forward, before the weights.
+        let next = c.receive(values);
+        let sum = sum.wait();
+        c.release(values, previous);
+        Running { values: next, sum: sum * &rescale, weights: weights.convert(), softmax }
+    }
+
+    /// Skips a step in which only queries of other warpgroups have keys.
+    #[track_caller]
+    pub(super) fn skip(&self) {
+        let Self { c, keys, values, .. } = *self;
+        let stage = c.receive(keys);
+        self.in_turn(|| ());
+        c.release(keys, stage);
+        let stage = c.receive(values);
+        c.release(values, stage);
+    }
+
+    /// Starts products when it is this warpgroup's turn.
+    #[track_caller]
+    fn in_turn<R>(&self, start: impl FnOnce() -> R) -> R {
+        match self.baton {
+            Some(baton) => self.c.hold(baton, start),
+            None => start(),
+        }
+    }
+
+    /// Multiplies the values of the last step; returns the rows of O, and the logarithms.
+    #[track_caller]
+    pub(super) fn finish(
+        &self,
+        Running { values: previous, sum, weights, softmax }: Running<'k, T, D, N>,
+    ) -> (Rt<'k, f32, 1, D>, ColVec<'k, f32, 1>) {
+        let Self { c, values, .. } = *self;
+        let sum = c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0);
+        let (total, log) = softmax.finish(c.group().kernel());
+        let sum = sum.wait();
+        c.release(values, previous);
+        // Without keys, the sum is 0 too.
+        let total = total.map(|total| total.eq(0.0).select(1.0, total));
+        (sum * &total.recip(), log)
+    }
+}

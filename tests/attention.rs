@@ -1,0 +1,15 @@
+//! The attention kernels: every mask, head size and tile against f64, on every device, and assembled without advisories.
+
+#[path = "support/assemble.rs"]
+mod assemble;
+#[path = "support/devices.rs"]
+mod devices;
+#[path = "support/require.rs"]
+mod require;
+
+mod attention {
+    mod masks;
+    mod numbers;
+    mod problem;
+    mod tiles;
+}

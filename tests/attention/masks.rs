@@ -1,0 +1,57 @@
+//! Every mask, at lengths around those of tiles.
+
+use super::problem::{Order, Sizes, built, check, mixed};
+use warpwright::kernels::{Attention, AttentionMask};
+
+fn lengths(head_size: u32, mask: AttentionMask, lengths: &[(usize, usize)]) {
+    let attention = Attention::new(head_size, mask);
+    let kernel = built(&attention);
+    for &(queries, keys) in lengths {
+        check(&attention, &kernel, Sizes::one(queries, keys), &mixed);
+    }
+}
+
+const LENGTHS: [(usize, usize); 6] = [(1, 1), (64, 128), (130, 77), (40, 300), (200, 513), (33, 0)];
+
+#[test]
+fn full_64() {
+    lengths(64, AttentionMask::Full, &LENGTHS);
+}
+
+#[test]
+fn full_128() {
+    lengths(128, AttentionMask::Full, &LENGTHS);
+}
+
+#[test]
+fn causal_64() {
+    lengths(64, AttentionMask::Causal, &[(1, 1), (200, 200), (333, 333), (300, 100), (70, 400), (5, 0)]);
+}
+
+#[test]
+fn causal_128() {
+    lengths(128, AttentionMask::Causal, &[(1, 1), (200, 200), (333, 333), (300, 100), (70, 400), (5, 0)]);
+}
+
+#[test]
+fn causal_from_end() {
+    for head_size in [64, 128] {
+        lengths(
+            head_size,
+            AttentionMask::CausalFromEnd,
+            &[(1, 200), (200, 200), (100, 333), (300, 100), (5, 0)],
+        );
+    }
+}
+
+#[test]
+fn several_heads_in_both_orders() {
+    let attention = Attention::new(64, AttentionMask::Causal);
+    let kernel = built(&attention);
+    for order in [Order::Heads, Order::Rows] {
+        for (batches, heads, kv_heads) in [(2, 3, 3), (1, 4, 2), (3, 2, 1)] {
+            let sizes = Sizes { batches, heads, kv_heads, queries: 210, keys: 150, order };
+            check(&attention, &kernel, sizes, &mixed);
+        }
+    }
+}

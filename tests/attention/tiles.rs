@@ -1,0 +1,50 @@
+//! Every tile and order of tiles, and tiles that there are none of.
+
+use super::problem::{Order, Sizes, built, check, mixed};
+use warpwright::{
+    kernels::{Attention, AttentionMask, AttentionTile},
+    prelude::*,
+    tiles::Schedule,
+};
+
+/// More queries and keys than one tile of every size, none of them whole, and more steps than stages.
+const SIZES: Sizes =
+    Sizes { batches: 1, heads: 2, kv_heads: 1, queries: 230, keys: 700, order: Order::Heads };
+
+fn every_tile(head_size: u32) {
+    for tile in AttentionTile::all(head_size) {
+        for (mask, in_turn) in [(AttentionMask::Full, true), (AttentionMask::CausalFromEnd, false)] {
+            let attention = Attention { tile, in_turn, ..Attention::new(head_size, mask) };
+            check(&attention, &built(&attention), SIZES, &mixed);
+        }
+    }
+}
+
+#[test]
+fn every_tile_of_64() {
+    every_tile(64);
+}
+
+#[test]
+fn every_tile_of_128() {
+    every_tile(128);
+}
+
+#[test]
+fn orders_of_tiles() {
+    for schedule in [Schedule::linear(), Schedule::grouped(2), Schedule::linear().back_and_forth()] {
+        let attention = Attention { schedule, ..Attention::new(64, AttentionMask::Causal) };
+        let kernel = built(&attention);
+        let sizes = Sizes { heads: 3, kv_heads: 3, queries: 450, keys: 450, ..SIZES };
+        check(&attention, &kernel, sizes, &mixed);
+    }
+}
+
+#[test]
+fn other_tiles_are_rejected() {
+    let tile = AttentionTile { warpgroups: 5, keys: 128 };
+    let attention = Attention { tile, ..Attention::new(64, AttentionMask::Full) };
+    let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
+    assert!(found.contains("expected 2 warpgroups and 128 keys for a head size of 64, "), "{found}");
+    assert!(found.contains("found 5 warpgroups and 128 keys for a head size of 64"), "{found}");
+}
