@@ -11,6 +11,7 @@ mod numbers;
 mod require;
 
 mod hopper {
+    mod batons;
     mod bugs;
     mod gemm;
     mod groups;

@@ -27,6 +27,7 @@ mod ptx {
     mod running_bulk;
     mod running_hopper;
     mod scopes;
+    mod shared;
     mod table;
     mod uniformity;
 }

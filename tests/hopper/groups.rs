@@ -137,3 +137,29 @@ fn groups_before_in_and_after_a_loop() {
         &|count| [count, 1, 1],
     );
 }
+
+/// The first product overwrites the registers, also in a loop, and in two blocks of 64 rows; sums without a product are zero.
+#[test]
+fn sums_start_with_their_first_product() {
+    check(
+        "from zero",
+        &|_, Operands { group, a, b, .. }| {
+            let twice = group.accumulate_from_zero::<Sum<'_>>().mma_abt(a, b).mma_abt(a, b);
+            let once = group.accumulate_from_zero::<Sum<'_>>().mma_abt(a, b);
+            [once.wait(), twice.wait(), group.accumulate_from_zero().wait()]
+        },
+        &|_| [1, 2, 0],
+    );
+    check(
+        "from zero, around and in a loop",
+        &|k, Operands { group, a, b, count }| {
+            let sums = (group.accumulate_from_zero::<Sum<'_>>(), k.zeros::<Sum<'_>>());
+            let (sum, total) = k.fold(*count, sums, |_, (sum, total)| {
+                let product = group.accumulate_from_zero::<Sum<'_>>().mma_abt(a, b).wait();
+                (sum.mma_abt(a, b), total + &product)
+            });
+            [sum.wait(), total, group.accumulate_from_zero().wait()]
+        },
+        &|count| [count, count, 0],
+    );
+}

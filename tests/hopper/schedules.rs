@@ -83,6 +83,8 @@ fn blocks_follow_the_schedule() {
         (Schedule::grouped(3), 2),
         (Schedule::grouped(3).per_cluster(2, 2), 4),
         (Schedule::linear().per_cluster(1, 4), 4),
+        (Schedule::linear().back_and_forth(), 1),
+        (Schedule::grouped(3).back_and_forth(), 2),
     ];
     for (schedule, cluster) in cases {
         let kernel = kernel(schedule, cluster);
@@ -108,11 +110,14 @@ fn blocks_follow_the_schedule() {
             let mut expected = vec![(u32::MAX, u32::MAX); (rows * cols) as usize];
             for number in 0..rect_rows * rect_cols {
                 let (row, col) = schedule.tile(number, rect_rows, rect_cols);
+                let (round, at) = (number / clusters, number % clusters);
+                let is_reversed = round % 2 == 1 && schedule == schedule.back_and_forth();
+                let cluster_index = if is_reversed { clusters - 1 - at } else { at };
                 for rank in 0..cluster {
                     let (row, col) = (row * high + rank % high, col * wide + rank / high);
                     if row < rows && col < cols {
                         expected[(row * cols + col) as usize] =
-                            (number % clusters * cluster + rank, number / clusters);
+                            (cluster_index * cluster + rank, round);
                     }
                 }
             }
