@@ -6,11 +6,13 @@
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
 
 mod absent;
+mod capture;
 mod context;
 mod device;
 mod error;
 mod event;
 mod function;
+mod graph;
 mod image;
 mod launch;
 mod library;
@@ -107,11 +109,13 @@ use entries;
 /// All functions, except those that are absent.
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
+        capture::ENTRIES,
         context::ENTRIES,
         device::ENTRIES,
         error::ENTRIES,
         event::ENTRIES,
         function::ENTRIES,
+        graph::ENTRIES,
         launch::ENTRIES,
         library::ENTRIES,
         memory::ENTRIES,

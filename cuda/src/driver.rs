@@ -1,16 +1,19 @@
 //! The driver in safe code: devices, contexts, streams, events, memory, modules, launches.
 
 pub(crate) mod attributes;
+pub(crate) mod capture;
 pub(crate) mod context;
 pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod function;
+pub(crate) mod graph;
 pub(crate) mod launch;
 pub(crate) mod library;
 pub(crate) mod memory;
 pub(crate) mod module;
 pub(crate) mod occupancy;
+pub(crate) mod operation;
 pub(crate) mod pool;
 pub(crate) mod registry;
 pub(crate) mod stream;

@@ -47,7 +47,7 @@ struct Side {
 /// `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-struct Copy3D {
+pub(crate) struct Copy3D {
     from: Side,
     to: Side,
     width: usize,
@@ -88,6 +88,14 @@ fn rows(
         height,
         depth: 1,
     }
+}
+
+/// Returns a copy of bytes without rows.
+pub(crate) fn linear(to: Address, from: Address, bytes: usize, kind: u32) -> Fallible<Copy3D> {
+    if kind > MOST_KIND {
+        return Err(Error::INVALID_MEMCPY_DIRECTION);
+    }
+    Ok(rows(to, bytes, from, bytes, bytes, 1))
 }
 
 /// `cudaMemcpy3DParms`.

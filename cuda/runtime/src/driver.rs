@@ -133,6 +133,33 @@ functions! {
     fn cuStreamGetFlags(stream: Address, out: Address);
     fn cuStreamGetId(stream: Address, out: Address);
     fn cuStreamIsCapturing(stream: Address, out: Address);
+    fn cuStreamBeginCapture_v2(stream: Address, mode: u32);
+    fn cuStreamEndCapture(stream: Address, graph: Address);
+    fn cuStreamGetCaptureInfo_v3(
+        stream: Address, status: Address, id: Address, graph: Address, nodes: Address, data: Address, count: Address,
+    );
+    fn cuThreadExchangeStreamCaptureMode(mode: Address);
+    fn cuGraphCreate(graph: Address, flags: u32);
+    fn cuGraphDestroy(graph: Address);
+    fn cuGraphClone(clone: Address, graph: Address);
+    fn cuGraphAddKernelNode_v2(node: Address, graph: Address, after: Address, count: usize, params: Address);
+    fn cuGraphAddMemcpyNode(
+        node: Address, graph: Address, after: Address, count: usize, params: Address, context: Address,
+    );
+    fn cuGraphAddMemsetNode(
+        node: Address, graph: Address, after: Address, count: usize, params: Address, context: Address,
+    );
+    fn cuGraphAddHostNode(node: Address, graph: Address, after: Address, count: usize, params: Address);
+    fn cuGraphAddEmptyNode(node: Address, graph: Address, after: Address, count: usize);
+    fn cuGraphAddChildGraphNode(node: Address, graph: Address, after: Address, count: usize, child: Address);
+    fn cuGraphGetNodes(graph: Address, nodes: Address, count: Address);
+    fn cuGraphNodeGetType(node: Address, result: Address);
+    fn cuGraphInstantiateWithFlags(result: Address, graph: Address, flags: u64);
+    fn cuGraphExecKernelNodeSetParams_v2(graph: Address, node: Address, params: Address);
+    fn cuGraphExecUpdate_v2(graph: Address, from: Address, result: Address);
+    fn cuGraphUpload(graph: Address, stream: Address);
+    fn cuGraphLaunch(graph: Address, stream: Address);
+    fn cuGraphExecDestroy(graph: Address);
     fn cuEventCreate(out: Address, flags: u32);
     fn cuEventDestroy_v2(event: Address);
     fn cuEventRecord(event: Address, stream: Address);

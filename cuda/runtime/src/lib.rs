@@ -14,6 +14,7 @@ mod driver;
 mod error;
 mod event;
 mod execution;
+mod graph;
 mod memory;
 mod memory_at;
 mod occupancy;

@@ -78,94 +78,51 @@ absent! {
     cuFuncSetSharedSize
     cuGetExportTable
     cuGraphAddBatchMemOpNode
-    cuGraphAddChildGraphNode
-    cuGraphAddDependencies
-    cuGraphAddDependencies_v2
-    cuGraphAddEmptyNode
     cuGraphAddEventRecordNode
     cuGraphAddEventWaitNode
     cuGraphAddExternalSemaphoresSignalNode
     cuGraphAddExternalSemaphoresWaitNode
-    cuGraphAddHostNode
     cuGraphAddKernelNode
-    cuGraphAddKernelNode_v2
     cuGraphAddMemAllocNode
     cuGraphAddMemFreeNode
-    cuGraphAddMemcpyNode
-    cuGraphAddMemsetNode
     cuGraphAddNode
     cuGraphAddNode_v2
     cuGraphBatchMemOpNodeGetParams
     cuGraphBatchMemOpNodeSetParams
     cuGraphChildGraphNodeGetGraph
-    cuGraphClone
     cuGraphConditionalHandleCreate
-    cuGraphCreate
     cuGraphDebugDotPrint
-    cuGraphDestroy
-    cuGraphDestroyNode
     cuGraphEventRecordNodeGetEvent
     cuGraphEventRecordNodeSetEvent
     cuGraphEventWaitNodeGetEvent
     cuGraphEventWaitNodeSetEvent
     cuGraphExecBatchMemOpNodeSetParams
-    cuGraphExecChildGraphNodeSetParams
-    cuGraphExecDestroy
     cuGraphExecEventRecordNodeSetEvent
     cuGraphExecEventWaitNodeSetEvent
     cuGraphExecExternalSemaphoresSignalNodeSetParams
     cuGraphExecExternalSemaphoresWaitNodeSetParams
-    cuGraphExecGetFlags
-    cuGraphExecHostNodeSetParams
     cuGraphExecKernelNodeSetParams
-    cuGraphExecKernelNodeSetParams_v2
-    cuGraphExecMemcpyNodeSetParams
-    cuGraphExecMemsetNodeSetParams
     cuGraphExecNodeSetParams
     cuGraphExecUpdate
-    cuGraphExecUpdate_v2
     cuGraphExternalSemaphoresSignalNodeGetParams
     cuGraphExternalSemaphoresSignalNodeSetParams
     cuGraphExternalSemaphoresWaitNodeGetParams
     cuGraphExternalSemaphoresWaitNodeSetParams
-    cuGraphGetEdges
-    cuGraphGetEdges_v2
-    cuGraphGetNodes
-    cuGraphGetRootNodes
     cuGraphHostNodeGetParams
-    cuGraphHostNodeSetParams
     cuGraphInstantiate
-    cuGraphInstantiateWithFlags
-    cuGraphInstantiateWithParams
-    cuGraphInstantiate_v2
     cuGraphKernelNodeCopyAttributes
     cuGraphKernelNodeGetAttribute
     cuGraphKernelNodeGetParams
     cuGraphKernelNodeGetParams_v2
     cuGraphKernelNodeSetAttribute
     cuGraphKernelNodeSetParams
-    cuGraphKernelNodeSetParams_v2
-    cuGraphLaunch
     cuGraphMemAllocNodeGetParams
     cuGraphMemFreeNodeGetParams
     cuGraphMemcpyNodeGetParams
-    cuGraphMemcpyNodeSetParams
     cuGraphMemsetNodeGetParams
-    cuGraphMemsetNodeSetParams
-    cuGraphNodeFindInClone
-    cuGraphNodeGetDependencies
-    cuGraphNodeGetDependencies_v2
-    cuGraphNodeGetDependentNodes
-    cuGraphNodeGetDependentNodes_v2
-    cuGraphNodeGetEnabled
-    cuGraphNodeGetType
-    cuGraphNodeSetEnabled
     cuGraphNodeSetParams
     cuGraphReleaseUserObject
-    cuGraphRemoveDependencies
-    cuGraphRemoveDependencies_v2
     cuGraphRetainUserObject
-    cuGraphUpload
     cuGraphicsMapResources
     cuGraphicsResourceGetMappedMipmappedArray
     cuGraphicsResourceGetMappedPointer
@@ -305,15 +262,10 @@ absent! {
     cuStreamBatchMemOp
     cuStreamBatchMemOp_v2
     cuStreamBeginCapture
-    cuStreamBeginCaptureToGraph
-    cuStreamBeginCapture_v2
     cuStreamCopyAttributes
     cuStreamDestroy
-    cuStreamEndCapture
     cuStreamGetAttribute
     cuStreamGetCaptureInfo
-    cuStreamGetCaptureInfo_v2
-    cuStreamGetCaptureInfo_v3
     cuStreamGetCtx_v2
     cuStreamGetGreenCtx
     cuStreamSetAttribute

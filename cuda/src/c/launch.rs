@@ -1,13 +1,12 @@
 //! "Execution Control": launches.
 
-use warpwright_sim::Arg;
-
 use super::pointers::{Callback, In};
 use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::function::Function;
-use crate::driver::launch::{self, Shape};
+use crate::driver::launch::{Kernel, Shape};
 use crate::driver::library::function_of;
+use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 use crate::host::HostPtr;
@@ -67,7 +66,11 @@ const BUFFER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 
 /// Reads the arguments of a kernel: an array of their addresses, or `extra`, a list of keys and values that describes one buffer.
-pub(super) fn arguments(function: &Function, addresses: In<HostPtr>, extra: In<usize>) -> Fallible<Vec<Arg>> {
+pub(super) fn arguments(
+    function: &Function,
+    addresses: In<HostPtr>,
+    extra: In<usize>,
+) -> Fallible<Vec<Vec<u8>>> {
     let params = &function.params;
     if !extra.is_null() && addresses.is_null() {
         return buffer(function, extra);
@@ -77,12 +80,12 @@ pub(super) fn arguments(function: &Function, addresses: In<HostPtr>, extra: In<u
         if address.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        Ok(Arg::bytes(address.read(param.size, <[u8]>::to_vec)))
+        Ok(address.read(param.size, <[u8]>::to_vec))
     };
     params.iter().zip(addresses).map(argument).collect()
 }
 
-fn buffer(function: &Function, extra: In<usize>) -> Fallible<Vec<Arg>> {
+fn buffer(function: &Function, extra: In<usize>) -> Fallible<Vec<Vec<u8>>> {
     let (mut address, mut size) = (HostPtr(0), 0);
     for i in 0.. {
         let [key, value] = extra.pair(i)?;
@@ -97,7 +100,7 @@ fn buffer(function: &Function, extra: In<usize>) -> Fallible<Vec<Arg>> {
         if param.offset + param.size > size || address.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        Ok(Arg::bytes(address.offset(param.offset as u64).read(param.size, <[u8]>::to_vec)))
+        Ok(address.offset(param.offset as u64).read(param.size, <[u8]>::to_vec))
     };
     function.params.iter().map(argument).collect()
 }
@@ -110,7 +113,7 @@ fn launch(
     stream: &Stream,
 ) -> Fallible {
     let args = arguments(function, addresses, extra)?;
-    launch::submit(function, shape, args, stream)
+    Kernel::new(function, shape, args)?.submit(stream)
 }
 
 entries! {
@@ -164,6 +167,6 @@ entries! {
             callback.call();
             Ok(())
         };
-        Stream::of(stream, own)?.submit(Arc::new(work)).map(drop)
+        Stream::of(stream, own)?.submit(Operation::host(work))
     }
 }

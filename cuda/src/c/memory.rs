@@ -4,11 +4,11 @@ use super::pointers::Out;
 use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::copy::device_address;
+use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 use crate::driver::{context, memory};
 use crate::host::HostPtr;
-use std::sync::Arc;
 
 /// Stores the address of new memory.
 fn store<T: Copy>(out: Out<T>, alloc: impl FnOnce() -> Fallible<T>) -> Fallible {
@@ -28,7 +28,11 @@ fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
 
 /// Memory that a program maps is available when the call returns, and freed in the order of a stream.
 fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallible {
-    let context = Stream::of(stream, own)?.context()?;
+    let stream = Stream::of(stream, own)?;
+    if stream.capturing().is_some() {
+        return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+    }
+    let context = stream.context()?;
     store(out, || memory::alloc_in(&context, bytes))
 }
 
@@ -126,6 +130,6 @@ entries! {
         }
         let found = memory::find_device(address).filter(|a| a.start == address);
         found.filter(|a| a.kind == memory::Kind::Device).ok_or(Code::INVALID_VALUE)?;
-        stream.submit(Arc::new(move || memory::free_now(address))).map(drop)
+        stream.queue(Operation::host(move || memory::free_now(address))).map(drop)
     }
 }

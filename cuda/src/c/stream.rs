@@ -3,12 +3,11 @@
 use super::pointers::Out;
 use crate::c::entries;
 use crate::code::{Code, Fallible};
-use crate::driver::context;
 use crate::driver::event::Event;
+use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::{Kind, Stream};
 use crate::host::HostPtr;
-use std::sync::Arc;
 
 /// `CUstreamCallback`.
 type StreamCallback = Option<unsafe extern "C" fn(Handle, Code, HostPtr)>;
@@ -42,8 +41,7 @@ entries! {
     }
 
     fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz own (stream: Handle, event: Handle, _flags: u32) {
-        Event::of(event)?.hold(&*Stream::of(stream, own)?);
-        Ok(())
+        Event::of(event)?.hold(&Stream::of(stream, own)?)
     }
 
     fn cuStreamAddCallback | cuStreamAddCallback_ptsz own (
@@ -55,7 +53,7 @@ entries! {
             unsafe { function(stream, Code::SUCCESS, data) };
             Ok(())
         };
-        Stream::of(stream, own)?.submit(Arc::new(work)).map(drop)
+        Stream::of(stream, own)?.submit(Operation::host(work))
     }
 
     fn cuStreamGetPriority | cuStreamGetPriority_ptsz own (stream: Handle, out: Out<i32>) {
@@ -80,17 +78,5 @@ entries! {
 
     fn cuStreamAttachMemAsync | cuStreamAttachMemAsync_ptsz own (stream: Handle, _address: u64, _bytes: usize, _flags: u32) {
         Stream::of(stream, own).map(drop)
-    }
-
-    fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz own (stream: Handle, out: Out<u32>) {
-        Stream::of(stream, own)?;
-        // CU_STREAM_CAPTURE_STATUS_NONE
-        out.set(0)
-    }
-
-    fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {
-        context::current()?;
-        // Without capture, every mode has the same effect.
-        mode.get().map(drop)
     }
 }

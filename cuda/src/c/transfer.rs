@@ -62,7 +62,7 @@ struct Side3D {
 /// `CUDA_MEMCPY3D` and `CUDA_MEMCPY3D_PEER`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Copy3D {
+pub(super) struct Copy3D {
     from: Side3D,
     to: Side3D,
     width: usize,
@@ -111,7 +111,7 @@ impl Side3D {
 }
 
 impl Copy3D {
-    fn copy(&self) -> Fallible<Copy> {
+    pub(super) fn copy(&self) -> Fallible<Copy> {
         let ((to, to_pitch), (from, from_pitch)) = (self.to.place(self)?, self.from.place(self)?);
         let extent = [self.width, self.height, self.depth].map(|n| n as u64);
         Ok(Copy { to, from, extent, to_pitch, from_pitch })

@@ -1,10 +1,9 @@
 //! Copies and fills.
 
-use std::sync::Arc;
-
 use crate::code::{Code, Fallible};
 use crate::driver::memory::{self, Kind};
-use crate::driver::stream::{Stream, Work};
+use crate::driver::operation::Operation;
+use crate::driver::stream::Stream;
 use crate::host::HostPtr;
 
 /// One side of a copy.
@@ -81,12 +80,12 @@ impl Copy {
         }
     }
 
-    fn check(&self) -> Fallible {
+    pub(crate) fn check(&self) -> Fallible {
         self.to.check(self.span(self.to_pitch))?;
         self.from.check(self.span(self.from_pitch))
     }
 
-    fn execute(&self) -> Fallible {
+    pub(crate) fn execute(&self) -> Fallible {
         let [bytes, rows, slices] = self.extent;
         for slice in 0..slices {
             for row in 0..rows {
@@ -106,18 +105,17 @@ impl Copy {
     /// Queues the copy. Pageable memory of the host is not accessed after the call.
     pub(crate) fn submit(self, stream: &Stream) -> Fallible {
         self.check()?;
-        if self.to.is_pageable() {
-            return stream.run(move || self.execute());
+        let is_pageable = self.from.is_pageable() || self.to.is_pageable();
+        if !is_pageable || stream.capturing().is_some() {
+            return stream.submit(Operation::Copy(self));
         }
-        let work: Work = match self.from {
-            Place::Host(host) if self.from.is_pageable() && self.extent[1] * self.extent[2] == 1 => {
+        match self.from {
+            Place::Host(host) if !self.to.is_pageable() && self.extent[1] * self.extent[2] == 1 => {
                 let bytes = host.read(self.extent[0] as usize, <[u8]>::to_vec);
-                Arc::new(move || put(self.to, &bytes))
+                stream.submit(Operation::host(move || put(self.to, &bytes)))
             }
-            _ if self.from.is_pageable() => return stream.run(move || self.execute()),
-            _ => Arc::new(move || self.execute()),
-        };
-        stream.submit(work).map(drop)
+            _ => stream.run(move || self.execute()),
+        }
     }
 }
 
@@ -194,7 +192,7 @@ impl Fill {
 
     pub(crate) fn submit(self, stream: &Stream) -> Fallible {
         self.check()?;
-        stream.submit(Arc::new(move || self.execute())).map(drop)
+        stream.submit(Operation::Fill(self))
     }
 }
 

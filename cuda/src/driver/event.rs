@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
+use crate::driver::capture::Capturing;
 use crate::driver::context::{self, Context};
+use crate::driver::operation::Operation;
 use crate::driver::registry::{Handle, Registry};
 use crate::driver::stream::{Stream, Ticket};
 
@@ -13,8 +15,18 @@ pub(crate) struct Event {
     pub(crate) handle: Handle,
     context: Handle,
     timing: bool,
-    /// The operation that the event was recorded after, as an operation of its own.
-    recorded: Mutex<Option<Arc<Ticket>>>,
+    recorded: Mutex<Recorded>,
+}
+
+/// What an event was recorded after.
+#[derive(Clone, Debug, Default)]
+enum Recorded {
+    #[default]
+    Nothing,
+    /// An operation of its own in a stream.
+    Queued(Arc<Ticket>),
+    /// The nodes of a stream that is being captured.
+    Captured(Capturing),
 }
 
 static EVENTS: Registry<Event> = Registry::new(3);
@@ -43,32 +55,50 @@ impl Event {
         EVENTS.remove_all(|event| event.context == context.handle);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Ticket>>> {
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn recorded(&self) -> Option<Arc<Ticket>> {
-        self.lock().clone()
+    /// Returns the operation that the event was recorded after.
+    fn recorded(&self) -> Fallible<Option<Arc<Ticket>>> {
+        match self.lock().clone() {
+            Recorded::Nothing => Ok(None),
+            Recorded::Queued(ticket) => Ok(Some(ticket)),
+            Recorded::Captured(_) => Err(Code::CAPTURED_EVENT),
+        }
     }
 
     pub(crate) fn record(&self, stream: &Stream) -> Fallible {
         if stream.context()?.handle != self.context {
             return Err(Code::INVALID_HANDLE);
         }
-        let ticket = stream.submit(Arc::new(|| Ok(())))?;
-        *self.lock() = Some(ticket);
+        let recorded = match stream.capturing() {
+            Some(capturing) => Recorded::Captured(capturing),
+            None => Recorded::Queued(stream.queue(Operation::Empty)?),
+        };
+        *self.lock() = recorded;
         Ok(())
     }
 
     /// Makes later operations of a stream wait for what the event was recorded after.
-    pub(crate) fn hold(&self, stream: &Stream) {
-        if let Some(ticket) = self.recorded() {
-            stream.wait_for(ticket);
+    pub(crate) fn hold(&self, stream: &Arc<Stream>) -> Fallible {
+        match (self.lock().clone(), stream.capturing()) {
+            (Recorded::Captured(Capturing { capture, last }), _) => capture.join(stream, last),
+            (_, Some(capturing)) => {
+                // What is executed cannot depend on what is not.
+                capturing.capture.invalidate();
+                Err(Code::STREAM_CAPTURE_ISOLATION)
+            }
+            (Recorded::Queued(ticket), None) => {
+                stream.wait_for(ticket);
+                Ok(())
+            }
+            (Recorded::Nothing, None) => Ok(()),
         }
     }
 
     pub(crate) fn synchronize(&self) -> Fallible {
-        if let Some(ticket) = self.recorded() {
+        if let Some(ticket) = self.recorded()? {
             ticket.wait();
         }
         self.check()
@@ -77,7 +107,7 @@ impl Event {
     /// Returns whether the event has completed; one that was never recorded has.
     pub(crate) fn is_complete(&self) -> Fallible<bool> {
         self.check()?;
-        Ok(self.recorded().is_none_or(|ticket| ticket.time().is_some()))
+        Ok(self.recorded()?.is_none_or(|ticket| ticket.time().is_some()))
     }
 
     fn check(&self) -> Fallible {
@@ -90,7 +120,7 @@ impl Event {
             return Err(Code::INVALID_HANDLE);
         }
         start.check()?;
-        let recorded = |event: &Self| event.recorded().ok_or(Code::INVALID_HANDLE);
+        let recorded = |event: &Self| event.recorded()?.ok_or(Code::INVALID_HANDLE);
         let (start, end) = (recorded(start)?, recorded(end)?);
         let (Some(from), Some(to)) = (start.time(), end.time()) else { return Err(Code::NOT_READY) };
         let ms = to.saturating_duration_since(from).as_secs_f64()

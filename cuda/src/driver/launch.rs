@@ -8,7 +8,9 @@ use crate::code::{Code, Fallible};
 use crate::config::config;
 use crate::driver::context::LIMIT_HEAP;
 use crate::driver::function::Function;
-use crate::driver::stream::{Stream, Work};
+use crate::driver::module::Module;
+use crate::driver::operation::Operation;
+use crate::driver::stream::Stream;
 use crate::driver::{device, memory, occupancy};
 use crate::{host, report};
 
@@ -60,13 +62,34 @@ impl Shape {
     }
 }
 
-/// Returns the operation that executes a kernel with these arguments, one per parameter.
-pub(crate) fn work(function: &Arc<Function>, shape: Shape, args: Vec<Arg>) -> Fallible<Work> {
-    shape.check(function)?;
-    let module = function.module()?;
-    let function = Arc::clone(function);
-    let heap = module.context.limit(LIMIT_HEAP)? as u64;
-    Ok(Arc::new(move || {
+/// A kernel with its shape and arguments.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) function: Arc<Function>,
+    pub(crate) shape: Shape,
+    /// The bytes of each argument.
+    pub(crate) args: Vec<Vec<u8>>,
+    module: Arc<Module>,
+}
+
+impl Kernel {
+    /// Checks a launch.
+    pub(crate) fn new(function: &Arc<Function>, shape: Shape, args: Vec<Vec<u8>>) -> Fallible<Arc<Self>> {
+        shape.check(function)?;
+        let module = function.module()?;
+        Ok(Arc::new(Self { function: Arc::clone(function), shape, args, module }))
+    }
+
+    /// Queues the kernel.
+    pub(crate) fn submit(self: Arc<Self>, stream: &Stream) -> Fallible {
+        if stream.context()?.handle != self.module.context.handle {
+            return Err(Code::INVALID_HANDLE);
+        }
+        stream.submit(Operation::Kernel(self))
+    }
+
+    pub(crate) fn execute(&self) -> Fallible {
+        let Self { function, shape, args, module } = self;
         let launch = Launch {
             grid: shape.grid,
             block: shape.block,
@@ -74,23 +97,17 @@ pub(crate) fn work(function: &Arc<Function>, shape: Shape, args: Vec<Arg>) -> Fa
             cluster: shape.cluster,
         };
         let config = config();
+        let heap = module.context.limit(LIMIT_HEAP)? as u64;
         let mut sim =
             Sim::new().arch(config.arch).checks(config.checks).keep_going(config.keep_going).heap(heap);
         if let Some(seed) = config.seed {
             sim = sim.seed(seed);
         }
+        let args: Vec<Arg> = args.iter().map(|bytes| Arg::bytes(&bytes[..])).collect();
         let number = report::update(report::Run::launch);
         let result = sim.launch(&module.code, &function.name, &launch, &args, &mut memory::lock());
-        finish(number, &shape, result)
-    }))
-}
-
-/// Queues a kernel.
-pub(crate) fn submit(function: &Arc<Function>, shape: Shape, args: Vec<Arg>, stream: &Stream) -> Fallible {
-    if stream.context()?.handle != function.module()?.context.handle {
-        return Err(Code::INVALID_HANDLE);
+        finish(number, shape, result)
     }
-    stream.submit(work(function, shape, args)?).map(drop)
 }
 
 /// Prints what a kernel has printed and what was found, and returns the fault that ended it.

@@ -13,7 +13,9 @@ use std::thread;
 use std::time::Instant;
 
 use crate::code::{Code, Fallible};
+use crate::driver::capture::Capturing;
 use crate::driver::context::{self, Context};
+use crate::driver::operation::Operation;
 use crate::driver::registry::{Handle, Registry};
 
 /// The completion of an operation.
@@ -46,12 +48,10 @@ impl Ticket {
     }
 }
 
-/// An operation. A graph executes it any number of times.
-pub(crate) type Work = Arc<dyn Fn() -> Fallible + Send + Sync>;
-
+#[derive(Debug)]
 struct Task {
     after: Vec<Arc<Ticket>>,
-    work: Work,
+    operation: Operation,
     ticket: Arc<Ticket>,
     context: Arc<Context>,
 }
@@ -75,6 +75,7 @@ pub(crate) struct Stream {
     pub(crate) priority: i32,
     context: Weak<Context>,
     queue: Mutex<Queue>,
+    capturing: Mutex<Option<Capturing>>,
 }
 
 #[derive(Debug, Default)]
@@ -85,12 +86,6 @@ struct Queue {
     last: Option<Arc<Ticket>>,
     /// What the next operation waits for in addition.
     after: Vec<Arc<Ticket>>,
-}
-
-impl std::fmt::Debug for Task {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Task").field("after", &self.after).finish_non_exhaustive()
-    }
 }
 
 /// The streams that programs have created.
@@ -113,7 +108,7 @@ thread_local! {
 impl Stream {
     pub(crate) fn new(handle: Handle, context: Weak<Context>, kind: Kind, priority: i32) -> Self {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Self { handle, id, kind, priority, context, queue: Mutex::default() }
+        Self { handle, id, kind, priority, context, queue: Mutex::default(), capturing: Mutex::default() }
     }
 
     /// Creates a stream in the current context.
@@ -181,10 +176,47 @@ impl Stream {
         self.lock().after.push(ticket);
     }
 
-    /// Queues an operation.
-    pub(crate) fn submit(&self, work: Work) -> Fallible<Arc<Ticket>> {
+    pub(crate) fn capturing(&self) -> Option<Capturing> {
+        self.capturing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_capturing(&self, capturing: Option<Capturing>) {
+        *self.capturing.lock().unwrap_or_else(PoisonError::into_inner) = capturing;
+    }
+
+    pub(crate) fn can_capture(&self) -> bool {
+        self.kind != Kind::Legacy
+    }
+
+    /// Returns an error if the stream, or one that it is ordered with, is being captured: a call that waits ends the capture.
+    fn check_capture(&self) -> Fallible {
+        if let Some(capturing) = self.capturing() {
+            capturing.capture.invalidate();
+            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let others = if self.kind == Kind::Legacy { self.context()?.blocking_streams() } else { vec![] };
+        match others.iter().find_map(|stream| stream.capturing()) {
+            Some(capturing) => {
+                capturing.capture.invalidate();
+                Err(Code::STREAM_CAPTURE_IMPLICIT)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Queues an operation, or adds it to the graph that is being captured.
+    pub(crate) fn submit(&self, operation: Operation) -> Fallible {
+        match self.capturing() {
+            Some(capturing) => capturing.add(self, operation),
+            None => self.queue(operation).map(drop),
+        }
+    }
+
+    /// Queues an operation, and returns its completion.
+    pub(crate) fn queue(&self, operation: Operation) -> Fallible<Arc<Ticket>> {
         let context = self.context()?;
         context.check()?;
+        self.check_capture()?;
         let _order = ORDER.lock().unwrap_or_else(PoisonError::into_inner);
         let mut after = match self.kind {
             Kind::Legacy => context.blocking_streams().iter().filter_map(|s| s.pending()).collect(),
@@ -195,7 +227,7 @@ impl Stream {
         let mut queue = self.lock();
         after.append(&mut queue.after);
         queue.last = Some(Arc::clone(&ticket));
-        let task = Task { after, work, ticket: Arc::clone(&ticket), context };
+        let task = Task { after, operation, ticket: Arc::clone(&ticket), context };
         let tasks = queue.tasks.get_or_insert_with(|| {
             let (sender, receiver) = channel();
             thread::spawn(move || execute(&receiver));
@@ -214,15 +246,16 @@ impl Stream {
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = work();
             Ok(())
         };
-        self.submit(Arc::new(work))?.wait();
+        self.queue(Operation::host(work))?.wait();
         self.context()?.check()?;
         *result.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for all operations, and returns the error of the context if there is one.
     pub(crate) fn synchronize(&self) -> Fallible {
+        self.check_capture()?;
         if self.kind == Kind::Legacy {
-            self.submit(Arc::new(|| Ok(())))?.wait();
+            self.queue(Operation::Empty)?.wait();
         } else {
             let after = std::mem::take(&mut self.lock().after);
             after.iter().for_each(|ticket| ticket.wait());
@@ -237,6 +270,7 @@ impl Stream {
     pub(crate) fn is_idle(&self) -> Fallible<bool> {
         let context = self.context()?;
         context.check()?;
+        self.check_capture()?;
         let others = match self.kind {
             Kind::Legacy => context.blocking_streams(),
             _ => vec![],
@@ -252,7 +286,8 @@ fn execute(tasks: &Receiver<Task>) {
         task.after.iter().for_each(|ticket| ticket.wait());
         // After a fault, the context executes nothing more.
         if task.context.check().is_ok() {
-            let result = catch_unwind(AssertUnwindSafe(|| (task.work)())).unwrap_or(Err(Code::UNKNOWN));
+            let result =
+                catch_unwind(AssertUnwindSafe(|| task.operation.execute())).unwrap_or(Err(Code::UNKNOWN));
             if let Err(code) = result {
                 task.context.fail(code);
             }

@@ -37,6 +37,11 @@ fn memory_of_all_kinds() {
 }
 
 #[test]
+fn graphs_of_nodes_and_of_streams() {
+    passes("graphs", &[], "done\n");
+}
+
+#[test]
 fn two_devices() {
     passes("devices", &[("DEVICES", "2")], "done\n");
 }

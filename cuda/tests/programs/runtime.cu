@@ -139,6 +139,37 @@ static void grid_barrier() {
     }
 }
 
+// A captured graph, launched several times.
+static void graphs() {
+    float host[32], *x;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    size_t nodes;
+    OK(cudaMalloc(&x, sizeof host));
+    for (float &value : host) {
+        value = 1;
+    }
+    OK(cudaMemcpy(x, host, sizeof host, cudaMemcpyDefault));
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    scale<<<1, 32, 0, stream>>>(x, x, 32);
+    scale<<<1, 32, 0, stream>>>(x, x, 32);
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    HOLDS(nodes == 2);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < 2; ++i) {
+        OK(cudaGraphLaunch(exec, stream));
+    }
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaMemcpy(host, x, sizeof host, cudaMemcpyDefault));
+    HOLDS(host[31] == 81);
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaFree(x));
+}
+
 static void rows() {
     char host[3 * 10], *device;
     size_t pitch;
@@ -179,6 +210,7 @@ int main() {
     memory_and_symbols();
     streams_and_events();
     grid_barrier();
+    graphs();
     rows();
     errors_and_properties();
     std::puts("done");

@@ -23,7 +23,7 @@ fn the_runtime_interface() {
     for options in BINARIES {
         let Some(program) = Program::cuda("runtime", options) else { return };
         let ran = program.run(&[]);
-        let expected = "scale of 4 bytes\nscale of 8 bytes\n\
+        let expected = "scale of 4 bytes\nscale of 8 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\n\
                         cudaErrorIllegalAddress: an illegal memory access was encountered\ndone\n";
         assert_eq!((ran.stdout.as_str(), ran.status), (expected, Some(0)), "{options:?}: {}", ran.stderr);
     }

@@ -1,0 +1,361 @@
+//! "Graph Management".
+
+use super::launch::arguments;
+use super::pointers::{Callback, In, Out};
+use super::transfer::Copy3D;
+use crate::c::entries;
+use crate::code::{Code, Fallible};
+use crate::driver::copy::Fill;
+use crate::driver::graph::{Executable, Graph, Node};
+use crate::driver::launch::{Kernel, Shape};
+use crate::driver::library::function_of;
+use crate::driver::operation::Operation;
+use crate::driver::registry::Handle;
+use crate::driver::stream::Stream;
+use crate::host::HostPtr;
+
+/// `CUDA_KERNEL_NODE_PARAMS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct KernelParams {
+    function: Handle,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    arguments: In<HostPtr>,
+    extra: In<usize>,
+    kernel: Handle,
+    context: Handle,
+}
+
+impl KernelParams {
+    fn operation(self) -> Fallible<Operation> {
+        let handle = if self.function == Handle::NULL { self.kernel } else { self.function };
+        let function = function_of(handle)?;
+        let Self { grid, block, dynamic_shared, .. } = self;
+        let shape = Shape { grid, block, cluster: None, dynamic_shared, cooperative: false };
+        let args = arguments(&function, self.arguments, self.extra)?;
+        Ok(Operation::Kernel(Kernel::new(&function, shape, args)?))
+    }
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct MemsetParams {
+    address: u64,
+    pitch: usize,
+    value: u32,
+    unit: u32,
+    width: usize,
+    height: usize,
+}
+
+impl MemsetParams {
+    fn operation(self) -> Fallible<Operation> {
+        let Self { address, pitch, value, unit, width, height } = self;
+        if !matches!(unit, 1 | 2 | 4) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let fill = Fill {
+            address,
+            value,
+            unit: unit.into(),
+            extent: [width, height].map(|n| n as u64),
+            pitch: pitch as u64,
+        };
+        fill.check()?;
+        Ok(Operation::Fill(fill))
+    }
+}
+
+/// `CUDA_HOST_NODE_PARAMS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct HostParams {
+    function: Option<unsafe extern "C" fn(HostPtr)>,
+    data: HostPtr,
+}
+
+impl HostParams {
+    fn operation(self) -> Fallible<Operation> {
+        if self.function.is_none() {
+            return Err(Code::INVALID_VALUE);
+        }
+        let callback = Callback { function: self.function, data: self.data };
+        Ok(Operation::host(move || {
+            callback.call();
+            Ok(())
+        }))
+    }
+}
+
+fn copy(params: In<Copy3D>) -> Fallible<Operation> {
+    let copy = params.get()?.copy()?;
+    copy.check()?;
+    Ok(Operation::Copy(copy))
+}
+
+/// Adds a node and stores its handle.
+fn add(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, operation: Operation) -> Fallible {
+    if out.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    out.set(Graph::of(graph)?.add(operation, &after.list(count)?)?.handle)
+}
+
+/// Stores a list in an array with room for `count` elements, or its length alone if there is no array.
+fn list(out: Out<Handle>, count: Out<usize>, found: Vec<Handle>) -> Fallible {
+    if out.is_null() {
+        return count.set(found.len());
+    }
+    let room = count.get()?;
+    // What remains of the array is null.
+    let filled = found.iter().copied().chain(std::iter::repeat(Handle::NULL)).take(room);
+    out.set_all(filled)?;
+    count.set(room.min(found.len()))
+}
+
+fn dependencies(node: Handle, out: Out<Handle>, count: Out<usize>) -> Fallible {
+    list(out, count, Node::of(node)?.after())
+}
+
+fn dependents(node: Handle, out: Out<Handle>, count: Out<usize>) -> Fallible {
+    let nodes = Node::of(node)?.graph()?.nodes();
+    list(out, count, nodes.iter().filter(|n| n.after().contains(&node)).map(|n| n.handle).collect())
+}
+
+fn edges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) -> Fallible {
+    let nodes = Graph::of(graph)?.nodes();
+    let edges = nodes.iter().flat_map(|node| node.after().into_iter().map(|before| (before, node.handle)));
+    let (before, after): (Vec<_>, Vec<_>) = edges.unzip();
+    let room = if from.is_null() { 0 } else { count.get()? };
+    list(from, count, before)?;
+    if !to.is_null() && !from.is_null() {
+        to.set_all(after.into_iter().chain(std::iter::repeat(Handle::NULL)).take(room))?;
+    }
+    Ok(())
+}
+
+fn connect(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize, connected: bool) -> Fallible {
+    let graph = Graph::of(graph)?;
+    let pairs = from.list(count)?.into_iter().zip(to.list(count)?);
+    pairs.into_iter().try_for_each(|(from, to)| graph.connect(from, to, connected))
+}
+
+fn instantiate(out: Out<Handle>, graph: Handle) -> Fallible {
+    if out.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    out.set(Graph::of(graph)?.instantiate()?.handle)
+}
+
+/// `CUgraphExecUpdateResultInfo`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct UpdateResult {
+    result: u32,
+    node: Handle,
+    from: Handle,
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_PARAMS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct InstantiateParams {
+    flags: u64,
+    stream: Handle,
+    node: Handle,
+    result: u32,
+}
+
+entries! {
+    fn cuGraphCreate(out: Out<Handle>, flags: u32) {
+        if flags != 0 || out.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        out.set(Graph::create().handle)
+    }
+
+    fn cuGraphDestroy(graph: Handle) {
+        Graph::destroy(graph)
+    }
+
+    fn cuGraphClone(out: Out<Handle>, graph: Handle) {
+        out.set(Graph::of(graph)?.clone_graph().handle)
+    }
+
+    fn cuGraphNodeFindInClone(out: Out<Handle>, node: Handle, clone: Handle) {
+        out.set(Graph::of(clone)?.find_clone(node)?)
+    }
+
+    fn cuGraphAddKernelNode_v2(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<KernelParams>) {
+        add(out, graph, after, count, params.get()?.operation()?)
+    }
+
+    fn cuGraphAddMemcpyNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<Copy3D>, _context: Handle,
+    ) {
+        add(out, graph, after, count, copy(params)?)
+    }
+
+    fn cuGraphAddMemsetNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<MemsetParams>, _context: Handle,
+    ) {
+        add(out, graph, after, count, params.get()?.operation()?)
+    }
+
+    fn cuGraphAddHostNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<HostParams>) {
+        add(out, graph, after, count, params.get()?.operation()?)
+    }
+
+    fn cuGraphAddChildGraphNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, child: Handle) {
+        add(out, graph, after, count, Operation::Graph(Graph::of(child)?.instantiate()?))
+    }
+
+    fn cuGraphAddEmptyNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize) {
+        add(out, graph, after, count, Operation::Empty)
+    }
+
+    fn cuGraphKernelNodeSetParams_v2(node: Handle, params: In<KernelParams>) {
+        Node::of(node)?.set_operation(params.get()?.operation()?)
+    }
+
+    fn cuGraphMemcpyNodeSetParams(node: Handle, params: In<Copy3D>) {
+        Node::of(node)?.set_operation(copy(params)?)
+    }
+
+    fn cuGraphMemsetNodeSetParams(node: Handle, params: In<MemsetParams>) {
+        Node::of(node)?.set_operation(params.get()?.operation()?)
+    }
+
+    fn cuGraphHostNodeSetParams(node: Handle, params: In<HostParams>) {
+        Node::of(node)?.set_operation(params.get()?.operation()?)
+    }
+
+    fn cuGraphNodeGetType(node: Handle, out: Out<u32>) {
+        out.set(Node::of(node)?.operation().node_type())
+    }
+
+    fn cuGraphGetNodes(graph: Handle, out: Out<Handle>, count: Out<usize>) {
+        list(out, count, Graph::of(graph)?.nodes().iter().map(|node| node.handle).collect())
+    }
+
+    fn cuGraphGetRootNodes(graph: Handle, out: Out<Handle>, count: Out<usize>) {
+        let nodes = Graph::of(graph)?.nodes();
+        list(out, count, nodes.iter().filter(|node| node.after().is_empty()).map(|node| node.handle).collect())
+    }
+
+    fn cuGraphGetEdges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) {
+        edges(graph, from, to, count)
+    }
+
+    fn cuGraphGetEdges_v2(graph: Handle, from: Out<Handle>, to: Out<Handle>, _data: Out<u64>, count: Out<usize>) {
+        edges(graph, from, to, count)
+    }
+
+    fn cuGraphNodeGetDependencies(node: Handle, out: Out<Handle>, count: Out<usize>) {
+        dependencies(node, out, count)
+    }
+
+    fn cuGraphNodeGetDependencies_v2(node: Handle, out: Out<Handle>, _data: Out<u64>, count: Out<usize>) {
+        dependencies(node, out, count)
+    }
+
+    fn cuGraphNodeGetDependentNodes(node: Handle, out: Out<Handle>, count: Out<usize>) {
+        dependents(node, out, count)
+    }
+
+    fn cuGraphNodeGetDependentNodes_v2(node: Handle, out: Out<Handle>, _data: Out<u64>, count: Out<usize>) {
+        dependents(node, out, count)
+    }
+
+    fn cuGraphAddDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
+        connect(graph, from, to, count, true)
+    }
+
+    fn cuGraphAddDependencies_v2(graph: Handle, from: In<Handle>, to: In<Handle>, _data: In<u64>, count: usize) {
+        connect(graph, from, to, count, true)
+    }
+
+    fn cuGraphRemoveDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
+        connect(graph, from, to, count, false)
+    }
+
+    fn cuGraphRemoveDependencies_v2(graph: Handle, from: In<Handle>, to: In<Handle>, _data: In<u64>, count: usize) {
+        connect(graph, from, to, count, false)
+    }
+
+    fn cuGraphDestroyNode(node: Handle) {
+        Node::of(node)?.graph()?.remove(node)
+    }
+
+    fn cuGraphInstantiate_v2(out: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<u8>, _size: usize) {
+        instantiate(out, graph)
+    }
+
+    fn cuGraphInstantiateWithFlags(out: Out<Handle>, graph: Handle, _flags: u64) {
+        instantiate(out, graph)
+    }
+
+    fn cuGraphInstantiateWithParams | cuGraphInstantiateWithParams_ptsz _own (
+        out: Out<Handle>, graph: Handle, params: Out<InstantiateParams>,
+    ) {
+        // CUDA_GRAPH_INSTANTIATE_SUCCESS
+        params.set(InstantiateParams { result: 0, ..params.get()? })?;
+        instantiate(out, graph)
+    }
+
+    fn cuGraphExecGetFlags(graph: Handle, out: Out<u64>) {
+        Executable::of(graph)?;
+        out.set(0)
+    }
+
+    fn cuGraphExecKernelNodeSetParams_v2(graph: Handle, node: Handle, params: In<KernelParams>) {
+        Executable::of(graph)?.set_operation(node, params.get()?.operation()?)
+    }
+
+    fn cuGraphExecMemcpyNodeSetParams(graph: Handle, node: Handle, params: In<Copy3D>, _context: Handle) {
+        Executable::of(graph)?.set_operation(node, copy(params)?)
+    }
+
+    fn cuGraphExecMemsetNodeSetParams(graph: Handle, node: Handle, params: In<MemsetParams>, _context: Handle) {
+        Executable::of(graph)?.set_operation(node, params.get()?.operation()?)
+    }
+
+    fn cuGraphExecHostNodeSetParams(graph: Handle, node: Handle, params: In<HostParams>) {
+        Executable::of(graph)?.set_operation(node, params.get()?.operation()?)
+    }
+
+    fn cuGraphExecChildGraphNodeSetParams(graph: Handle, node: Handle, child: Handle) {
+        Executable::of(graph)?.set_operation(node, Operation::Graph(Graph::of(child)?.instantiate()?))
+    }
+
+    fn cuGraphNodeSetEnabled(graph: Handle, node: Handle, enabled: u32) {
+        Executable::of(graph)?.set_enabled(node, enabled != 0)
+    }
+
+    fn cuGraphNodeGetEnabled(graph: Handle, node: Handle, out: Out<u32>) {
+        out.set(Executable::of(graph)?.is_enabled(node)?.into())
+    }
+
+    fn cuGraphExecUpdate_v2(graph: Handle, from: Handle, out: Out<UpdateResult>) {
+        let result = Executable::of(graph)?.update(&*Graph::of(from)?);
+        let (result, node) = result.err().unwrap_or((0, Handle::NULL));
+        out.set_if(UpdateResult { result, node, from: Handle::NULL });
+        if result == 0 { Ok(()) } else { Err(Code::GRAPH_EXEC_UPDATE_FAILURE) }
+    }
+
+    fn cuGraphUpload | cuGraphUpload_ptsz own (graph: Handle, stream: Handle) {
+        Executable::of(graph)?;
+        Stream::of(stream, own).map(drop)
+    }
+
+    fn cuGraphLaunch | cuGraphLaunch_ptsz own (graph: Handle, stream: Handle) {
+        Stream::of(stream, own)?.submit(Executable::of(graph)?.snapshot())
+    }
+
+    fn cuGraphExecDestroy(graph: Handle) {
+        Executable::destroy(graph)
+    }
+}

@@ -1,0 +1,111 @@
+//! Stream capture: operations become nodes of a graph instead of being executed.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::code::{Code, Fallible};
+use crate::driver::graph::Graph;
+use crate::driver::operation::Operation;
+use crate::driver::registry::Handle;
+use crate::driver::stream::Stream;
+
+/// A graph that is being captured from one or several streams.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    pub(crate) id: u64,
+    pub(crate) graph: Arc<Graph>,
+    /// The stream that the capture began on, by its number.
+    origin: u64,
+    /// Whether an operation has been called that a capture does not allow.
+    invalid: AtomicBool,
+    streams: Mutex<Vec<Arc<Stream>>>,
+}
+
+/// The part of a stream in a capture.
+#[derive(Clone, Debug)]
+pub(crate) struct Capturing {
+    pub(crate) capture: Arc<Capture>,
+    /// The nodes that the next operation depends on.
+    pub(crate) last: Vec<Handle>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+impl Capture {
+    /// Begins a capture, which adds to `graph` after its nodes `last`.
+    pub(crate) fn begin(stream: &Arc<Stream>, graph: Arc<Graph>, last: Vec<Handle>) -> Fallible {
+        if !stream.can_capture() {
+            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        if stream.capturing().is_some() {
+            return Err(Code::ILLEGAL_STATE);
+        }
+        let capture = Arc::new(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            graph,
+            origin: stream.id,
+            invalid: AtomicBool::new(false),
+            streams: Mutex::default(),
+        });
+        capture.join(stream, last)
+    }
+
+    /// Adds a stream whose next operation depends on `last`.
+    pub(crate) fn join(self: &Arc<Self>, stream: &Arc<Stream>, last: Vec<Handle>) -> Fallible {
+        let mut joined = stream.capturing().unwrap_or_else(|| {
+            let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.push(Arc::clone(stream));
+            Capturing { capture: Arc::clone(self), last: vec![] }
+        });
+        if joined.capture.id != self.id {
+            self.invalidate();
+            joined.capture.invalidate();
+            return Err(Code::STREAM_CAPTURE_MERGE);
+        }
+        joined.last.extend(last.into_iter().filter(|node| !joined.last.contains(node)).collect::<Vec<_>>());
+        stream.set_capturing(Some(joined));
+        Ok(())
+    }
+
+    pub(crate) fn invalidate(&self) {
+        self.invalid.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.invalid.load(Ordering::Relaxed)
+    }
+
+    /// Ends the capture that began on a stream, and returns the graph.
+    pub(crate) fn end(stream: &Stream) -> Fallible<Arc<Graph>> {
+        let Capturing { capture, last } = stream.capturing().ok_or(Code::ILLEGAL_STATE)?;
+        if capture.origin != stream.id {
+            return Err(Code::STREAM_CAPTURE_UNMATCHED);
+        }
+        let streams = std::mem::take(&mut *capture.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        let joined = capture.graph.ancestors(&last);
+        let mut unjoined = false;
+        for other in streams {
+            let open = other.capturing().map_or(vec![], |capturing| capturing.last);
+            unjoined |= open.iter().any(|node| !joined.contains(node));
+            other.set_capturing(None);
+        }
+        match (capture.is_valid(), unjoined) {
+            (false, _) => Err(Code::STREAM_CAPTURE_INVALIDATED),
+            (true, true) => Err(Code::STREAM_CAPTURE_UNJOINED),
+            (true, false) => Ok(Arc::clone(&capture.graph)),
+        }
+    }
+}
+
+impl Capturing {
+    /// Adds an operation after those that the stream has captured.
+    pub(crate) fn add(mut self, stream: &Stream, operation: Operation) -> Fallible {
+        if !self.capture.is_valid() {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        let node = self.capture.graph.add(operation, &self.last)?;
+        self.last = vec![node.handle];
+        stream.set_capturing(Some(self));
+        Ok(())
+    }
+}

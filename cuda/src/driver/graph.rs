@@ -1,0 +1,265 @@
+//! Graphs: operations with dependencies, and their executable form.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::code::{Code, Fallible};
+use crate::driver::operation::Operation;
+use crate::driver::registry::{Handle, Registry};
+
+/// A graph.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) handle: Handle,
+    /// The nodes, in the order in which they were added.
+    nodes: Mutex<Vec<Arc<Node>>>,
+}
+
+/// A node of a graph.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) handle: Handle,
+    graph: Handle,
+    operation: Mutex<Operation>,
+    /// The nodes that it depends on.
+    after: Mutex<Vec<Handle>>,
+    /// The node of the graph that this one was cloned from.
+    original: Option<Handle>,
+}
+
+/// A graph that can be launched.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    pub(crate) handle: Handle,
+    /// The operations by node, in an order that satisfies the dependencies.
+    steps: Mutex<Vec<Step>>,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    node: Handle,
+    /// The steps that it depends on, by index.
+    after: Vec<usize>,
+    operation: Operation,
+    enabled: bool,
+}
+
+static GRAPHS: Registry<Graph> = Registry::new(9);
+static NODES: Registry<Node> = Registry::new(10);
+static EXECUTABLES: Registry<Executable> = Registry::new(11);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Graph {
+    pub(crate) fn create() -> Arc<Self> {
+        GRAPHS.add(|handle| Self { handle, nodes: Mutex::default() })
+    }
+
+    pub(crate) fn of(handle: Handle) -> Fallible<Arc<Self>> {
+        GRAPHS.get(handle).map_err(|_| Code::INVALID_VALUE)
+    }
+
+    pub(crate) fn destroy(handle: Handle) -> Fallible {
+        let graph = GRAPHS.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
+        lock(&graph.nodes).drain(..).for_each(|node| {
+            // It was added with the graph.
+            let _ = NODES.remove(node.handle);
+        });
+        Ok(())
+    }
+
+    /// Adds an operation that depends on nodes of the graph.
+    pub(crate) fn add(&self, operation: Operation, after: &[Handle]) -> Fallible<Arc<Node>> {
+        after.iter().try_for_each(|node| self.check(*node))?;
+        Ok(self.add_node(operation, after.to_vec(), None))
+    }
+
+    fn add_node(&self, operation: Operation, after: Vec<Handle>, original: Option<Handle>) -> Arc<Node> {
+        let (operation, after) = (Mutex::new(operation), Mutex::new(after));
+        let node = NODES.add(|handle| Node { handle, graph: self.handle, operation, after, original });
+        lock(&self.nodes).push(Arc::clone(&node));
+        node
+    }
+
+    /// Returns an error unless a node belongs to the graph.
+    fn check(&self, node: Handle) -> Fallible {
+        if Node::of(node)?.graph == self.handle { Ok(()) } else { Err(Code::INVALID_VALUE) }
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
+        lock(&self.nodes).clone()
+    }
+
+    pub(crate) fn remove(&self, node: Handle) -> Fallible {
+        self.check(node)?;
+        lock(&self.nodes).retain(|known| known.handle != node);
+        self.nodes().iter().for_each(|other| lock(&other.after).retain(|handle| *handle != node));
+        NODES.remove(node).map(drop)
+    }
+
+    /// Adds or removes a dependency.
+    pub(crate) fn connect(&self, from: Handle, to: Handle, connected: bool) -> Fallible {
+        self.check(from)?;
+        self.check(to)?;
+        let to = Node::of(to)?;
+        let mut after = lock(&to.after);
+        match (after.iter().position(|handle| *handle == from), connected) {
+            (None, true) if from != to.handle => after.push(from),
+            (Some(at), false) => {
+                after.remove(at);
+            }
+            _ => return Err(Code::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn clone_graph(&self) -> Arc<Self> {
+        let clone = Self::create();
+        let mut clones = BTreeMap::new();
+        for node in self.nodes() {
+            let new = clone.add_node(node.operation(), vec![], Some(node.handle));
+            clones.insert(node.handle, new);
+        }
+        for node in self.nodes() {
+            *lock(&clones[&node.handle].after) =
+                node.after().iter().map(|handle| clones[handle].handle).collect();
+        }
+        clone
+    }
+
+    /// Returns the node that was cloned from another.
+    pub(crate) fn find_clone(&self, original: Handle) -> Fallible<Handle> {
+        let nodes = self.nodes();
+        let found = nodes.iter().find(|node| node.original == Some(original));
+        found.map(|node| node.handle).ok_or(Code::INVALID_VALUE)
+    }
+
+    /// Returns the nodes that `nodes` depend on, directly or not, and `nodes` themselves.
+    pub(crate) fn ancestors(&self, nodes: &[Handle]) -> Vec<Handle> {
+        let (mut found, mut rest) = (vec![], nodes.to_vec());
+        while let Some(handle) = rest.pop() {
+            if !found.contains(&handle) {
+                found.push(handle);
+                rest.extend(Node::of(handle).map_or(vec![], |node| node.after()));
+            }
+        }
+        found
+    }
+
+    /// Returns the steps in an order that satisfies the dependencies; an error if these have a cycle.
+    fn steps(&self) -> Fallible<Vec<Step>> {
+        let mut rest = self.nodes();
+        let mut steps: Vec<Step> = vec![];
+        while !rest.is_empty() {
+            let position = |steps: &[Step], node: Handle| steps.iter().position(|step| step.node == node);
+            let ready =
+                rest.iter().position(|node| node.after().iter().all(|n| position(&steps, *n).is_some()));
+            let node = rest.remove(ready.ok_or(Code::INVALID_VALUE)?);
+            let after = node.after().iter().filter_map(|n| position(&steps, *n)).collect();
+            steps.push(Step { node: node.handle, after, operation: node.operation(), enabled: true });
+        }
+        Ok(steps)
+    }
+
+    pub(crate) fn instantiate(&self) -> Fallible<Arc<Executable>> {
+        let steps = Mutex::new(self.steps()?);
+        Ok(EXECUTABLES.add(|handle| Executable { handle, steps }))
+    }
+}
+
+impl Node {
+    pub(crate) fn of(handle: Handle) -> Fallible<Arc<Self>> {
+        NODES.get(handle).map_err(|_| Code::INVALID_VALUE)
+    }
+
+    pub(crate) fn graph(&self) -> Fallible<Arc<Graph>> {
+        Graph::of(self.graph)
+    }
+
+    pub(crate) fn after(&self) -> Vec<Handle> {
+        lock(&self.after).clone()
+    }
+
+    pub(crate) fn operation(&self) -> Operation {
+        lock(&self.operation).clone()
+    }
+
+    /// Replaces the operation by one of the same type.
+    pub(crate) fn set_operation(&self, operation: Operation) -> Fallible {
+        replace(&mut lock(&self.operation), operation)
+    }
+}
+
+fn replace(old: &mut Operation, new: Operation) -> Fallible {
+    if old.node_type() != new.node_type() {
+        return Err(Code::INVALID_VALUE);
+    }
+    *old = new;
+    Ok(())
+}
+
+/// Why a graph cannot replace the operations of an executable one (`CUgraphExecUpdateResult`).
+pub(crate) const TOPOLOGY_CHANGED: u32 = 2;
+pub(crate) const TYPE_CHANGED: u32 = 3;
+
+impl Executable {
+    pub(crate) fn of(handle: Handle) -> Fallible<Arc<Self>> {
+        EXECUTABLES.get(handle).map_err(|_| Code::INVALID_VALUE)
+    }
+
+    pub(crate) fn destroy(handle: Handle) -> Fallible {
+        EXECUTABLES.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
+    }
+
+    /// Returns an operation that executes the graph as it is now: later changes concern later launches.
+    pub(crate) fn snapshot(&self) -> Operation {
+        let steps = Mutex::new(lock(&self.steps).clone());
+        Operation::Graph(Arc::new(Self { handle: self.handle, steps }))
+    }
+
+    pub(crate) fn execute(&self) -> Fallible {
+        let steps = lock(&self.steps).clone();
+        steps.iter().filter(|step| step.enabled).try_for_each(|step| step.operation.execute())
+    }
+
+    fn step<R>(&self, node: Handle, f: impl FnOnce(&mut Step) -> R) -> Fallible<R> {
+        let mut steps = lock(&self.steps);
+        steps.iter_mut().find(|step| step.node == node).map(f).ok_or(Code::INVALID_VALUE)
+    }
+
+    pub(crate) fn set_operation(&self, node: Handle, operation: Operation) -> Fallible {
+        self.step(node, |step| replace(&mut step.operation, operation))?
+    }
+
+    pub(crate) fn set_enabled(&self, node: Handle, enabled: bool) -> Fallible {
+        self.step(node, |step| step.enabled = enabled)
+    }
+
+    pub(crate) fn is_enabled(&self, node: Handle) -> Fallible<bool> {
+        self.step(node, |step| step.enabled)
+    }
+
+    /// Replaces the operations by those of a graph with the same nodes and dependencies.
+    ///
+    /// # Errors
+    /// The reason and the node, if the graphs differ.
+    pub(crate) fn update(&self, graph: &Graph) -> Result<(), (u32, Handle)> {
+        let new = graph.steps().map_err(|_| (TOPOLOGY_CHANGED, Handle::NULL))?;
+        let mut steps = lock(&self.steps);
+        if new.len() != steps.len() {
+            return Err((TOPOLOGY_CHANGED, Handle::NULL));
+        }
+        for (old, new) in steps.iter().zip(&new) {
+            if old.operation.node_type() != new.operation.node_type() {
+                return Err((TYPE_CHANGED, new.node));
+            }
+            if old.after != new.after {
+                return Err((TOPOLOGY_CHANGED, new.node));
+            }
+        }
+        steps.iter_mut().zip(new).for_each(|(old, new)| old.operation = new.operation);
+        Ok(())
+    }
+}
