@@ -16,6 +16,7 @@ mod graph;
 mod image;
 mod launch;
 mod library;
+mod link;
 mod memory;
 mod memset;
 mod module;
@@ -106,7 +107,7 @@ macro_rules! entries {
 }
 use entries;
 
-/// All functions, except those that are absent.
+/// All functions. Those that are absent come last, so that a form that exists is preferred.
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
         capture::ENTRIES,
@@ -118,6 +119,7 @@ fn all() -> impl Iterator<Item = &'static Entry> {
         graph::ENTRIES,
         launch::ENTRIES,
         library::ENTRIES,
+        link::ENTRIES,
         memory::ENTRIES,
         memset::ENTRIES,
         module::ENTRIES,
@@ -129,6 +131,7 @@ fn all() -> impl Iterator<Item = &'static Entry> {
         stream::ENTRIES,
         tensor_map::ENTRIES,
         transfer::ENTRIES,
+        absent::ENTRIES,
     ];
     tables.iter().copied().flatten()
 }

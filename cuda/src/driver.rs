@@ -10,6 +10,7 @@ pub(crate) mod function;
 pub(crate) mod graph;
 pub(crate) mod launch;
 pub(crate) mod library;
+pub(crate) mod linker;
 pub(crate) mod memory;
 pub(crate) mod module;
 pub(crate) mod occupancy;

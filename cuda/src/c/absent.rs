@@ -1,6 +1,6 @@
 //! Functions of the interface that the library does not have: they return `CUDA_ERROR_NOT_SUPPORTED`, and the report names them.
 
-use crate::c::call;
+use crate::c::{Entry, call};
 use crate::code::Code;
 
 macro_rules! absent {
@@ -12,6 +12,9 @@ macro_rules! absent {
                 call(stringify!($name), || Err(Code::NOT_SUPPORTED))
             }
         )*
+
+        /// The functions of this module.
+        pub(super) const ENTRIES: &[Entry] = &[$(Entry { name: stringify!($name), address: $name as *const () }),*];
     };
 }
 
@@ -76,7 +79,6 @@ absent! {
     cuFlushGPUDirectRDMAWrites
     cuFuncSetBlockShape
     cuFuncSetSharedSize
-    cuGetExportTable
     cuGraphAddBatchMemOpNode
     cuGraphAddEventRecordNode
     cuGraphAddEventWaitNode
@@ -153,13 +155,8 @@ absent! {
     cuLaunchGridAsync
     cuLibraryGetUnifiedFunction
     cuLinkAddData
-    cuLinkAddData_v2
     cuLinkAddFile
-    cuLinkAddFile_v2
-    cuLinkComplete
     cuLinkCreate
-    cuLinkCreate_v2
-    cuLinkDestroy
     cuLogsCurrent
     cuLogsDumpToFile
     cuLogsDumpToMemory

@@ -150,6 +150,14 @@ fn instantiate(out: Out<Handle>, graph: Handle) -> Fallible {
     out.set(Graph::of(graph)?.instantiate()?.handle)
 }
 
+/// Checks the flags of an executable graph. A graph for launches by kernels cannot free its memory itself.
+fn check_flags(flags: u64) -> Fallible {
+    const FREE_ON_LAUNCH: u64 = 1;
+    const DEVICE_LAUNCH: u64 = 4;
+    const BOTH: u64 = FREE_ON_LAUNCH | DEVICE_LAUNCH;
+    if flags & !15 != 0 || flags & BOTH == BOTH { Err(Code::INVALID_VALUE) } else { Ok(()) }
+}
+
 /// `CUgraphExecUpdateResultInfo`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -294,7 +302,8 @@ entries! {
         instantiate(out, graph)
     }
 
-    fn cuGraphInstantiateWithFlags(out: Out<Handle>, graph: Handle, _flags: u64) {
+    fn cuGraphInstantiateWithFlags(out: Out<Handle>, graph: Handle, flags: u64) {
+        check_flags(flags)?;
         instantiate(out, graph)
     }
 
@@ -302,6 +311,7 @@ entries! {
         out: Out<Handle>, graph: Handle, params: Out<InstantiateParams>,
     ) {
         // CUDA_GRAPH_INSTANTIATE_SUCCESS
+        check_flags(params.get()?.flags)?;
         params.set(InstantiateParams { result: 0, ..params.get()? })?;
         instantiate(out, graph)
     }

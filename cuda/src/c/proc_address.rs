@@ -1,11 +1,13 @@
 //! "Driver Entry Point Access".
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
-use super::pointers::{Out, Text};
-use crate::c::{Entry, all, call};
+use super::pointers::{In, Out, Text};
+use crate::c::{Entry, absent, all, call};
 use crate::code::{Code, Fallible};
+use crate::config::config;
+use crate::report;
 
 /// Flags of `cuGetProcAddress`.
 const PER_THREAD_DEFAULT_STREAM: u64 = 2;
@@ -37,6 +39,11 @@ fn table() -> &'static HashMap<&'static str, usize> {
     TABLE.get_or_init(|| all().map(|entry| (entry.name, entry.address.expose_provenance())).collect())
 }
 
+/// Returns whether a form exists, and is not one that only says that it is not supported.
+fn is_supported(name: &str) -> bool {
+    !absent::ENTRIES.iter().any(|entry| entry.name == name)
+}
+
 /// Returns the address of the newest form of a function that a program for `version` expects under its name.
 fn find(name: &str, version: i32, per_thread: bool) -> Option<usize> {
     // Since CUDA 12, the function with flags has the plain name.
@@ -47,15 +54,25 @@ fn find(name: &str, version: i32, per_thread: bool) -> Option<usize> {
     let forms = [format!("{name}_v4"), format!("{name}_v3"), format!("{name}_v2"), name.to_string()];
     let known =
         |form: &&String| SINCE.iter().find(|(n, _)| n == form).is_none_or(|(_, since)| version >= *since);
-    forms.iter().filter(known).find_map(|form| {
-        let suffixes: &[&str] = if per_thread { &["_ptsz", "_ptds", ""] } else { &[""] };
-        suffixes.iter().find_map(|suffix| table().get(format!("{form}{suffix}").as_str()).copied())
-    })
+    let suffixes: &[&str] = if per_thread { &["_ptsz", "_ptds", ""] } else { &[""] };
+    let names = forms
+        .iter()
+        .filter(known)
+        .flat_map(|form| suffixes.iter().map(move |suffix| format!("{form}{suffix}")));
+    let found: Vec<String> = names.filter(|name| table().contains_key(name.as_str())).collect();
+    let chosen = found.iter().find(|name| is_supported(name)).or(found.first());
+    chosen.map(|name| table()[name.as_str()])
 }
 
 fn get(symbol: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) -> Fallible {
     let name = symbol.get()?;
     let found = find(&name, version, flags & PER_THREAD_DEFAULT_STREAM != 0);
+    if config().trace {
+        report::say(&format!(
+            "cuGetProcAddress: {name} for {version}: {}",
+            if found.is_some() { "found" } else { "missing" }
+        ));
+    }
     let later = found.is_none() && find(&name, i32::MAX, false).is_some();
     status.set_if(if found.is_some() {
         0
@@ -96,8 +113,19 @@ unsafe extern "C" fn cuGetProcAddress_v2_ptsz(
     call("cuGetProcAddress", || get(symbol, out, version, flags | PER_THREAD_DEFAULT_STREAM, status))
 }
 
+/// Private interfaces of NVIDIA's driver, by identifier, which its own runtime library calls.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetExportTable(_table: Out<usize>, _id: In<[u8; 16]>) -> Code {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        report::say("the program contains NVIDIA's runtime library, which calls private functions of NVIDIA's driver: build it with `nvcc --cudart shared`");
+    });
+    call("cuGetExportTable", || Err(Code::NOT_SUPPORTED))
+}
+
 /// The functions of this module, which do not require `cuInit`.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry { name: "cuGetProcAddress", address: cuGetProcAddress as *const () },
+    Entry { name: "cuGetExportTable", address: cuGetExportTable as *const () },
     Entry { name: "cuGetProcAddress_v2", address: cuGetProcAddress_v2 as *const () },
 ];

@@ -135,7 +135,7 @@ fn variables(code: &sim::Module, context: &Context) -> Vec<(String, u64, u64)> {
 }
 
 /// Parses the newest PTX of an image that the device can run.
-fn parse(image: &Image) -> Result<sim::Module, LoadError> {
+pub(crate) fn parse(image: &Image) -> Result<sim::Module, LoadError> {
     let text = match image {
         Image::Text(text) => text.clone(),
         Image::Fatbin(container) => {

@@ -89,6 +89,8 @@ int main(void) {
     HOLDS(address == NULL && status == 1);
     EXPECT(NOT_FOUND, cuGetProcAddress_v2("cuFrobnicate", &address, 12000, 0, NULL));
     EXPECT(NOT_SUPPORTED, cuGraphicsUnregisterResource(NULL));
+    OK(cuGetProcAddress_v2("cuGraphicsUnregisterResource", &address, 12000, 0, &status));
+    HOLDS(address == (void *)cuGraphicsUnregisterResource);
     puts("done");
     return 0;
 }

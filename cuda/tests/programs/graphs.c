@@ -91,6 +91,7 @@ static void node_by_node(void) {
     OK(cuGraphNodeGetDependencies(second, NULL, &size));
     HOLDS(size == 1);
     EXPECT(INVALID_VALUE, cuGraphAddDependencies(graph, &fill, &first, 1));
+    EXPECT(INVALID_VALUE, cuGraphInstantiateWithFlags(&exec, graph, 5));
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
     OK(cuGraphLaunch(exec, NULL));
     HOLDS(value(x + 396) == 6 && value(y) == 2 && calls == 1);

@@ -113,6 +113,19 @@ int main(void) {
     HOLDS(word == 42 && size == 4);
     OK(cuModuleUnload(module));
     EXPECT(INVALID_VALUE, cuMemcpyDtoH_v2(&word, variable, 4));
+
+    /* The linker returns code that can be loaded. */
+    {
+        void *linker, *image;
+        OK(cuLinkCreate_v2(0, NULL, NULL, &linker));
+        OK(cuLinkAddData_v2(linker, 1, (void *)SCALE, sizeof SCALE, "scale", 0, NULL, NULL));
+        EXPECT(NOT_SUPPORTED, cuLinkAddData_v2(linker, 1, (void *)SCALE, sizeof SCALE, "scale", 0, NULL, NULL));
+        OK(cuLinkComplete(linker, &image, &size));
+        OK(cuModuleLoadData(&module, image));
+        OK(cuModuleGetGlobal_v2(&variable, NULL, module, "answer"));
+        OK(cuLinkDestroy(linker));
+        EXPECT(INVALID_HANDLE, cuLinkComplete(linker, &image, &size));
+    }
     puts("done");
     return 0;
 }
