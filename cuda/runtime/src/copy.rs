@@ -115,7 +115,7 @@ struct Params {
 fn params(address: Address) -> Fallible<Copy3D> {
     let params: Params = get(address)?;
     if params.from_array != 0 || params.to_array != 0 {
-        return Err(Error(801));
+        return Err(Error::NOT_SUPPORTED);
     }
     let side = |memory: Pitched, [x, y, z]: [usize; 3]| Side {
         x,

@@ -8,6 +8,7 @@
 //! written at an address is in [`memory_at`].
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda_runtime_api.h`")]
 
+mod absent;
 mod copy;
 mod device;
 mod driver;

@@ -28,6 +28,19 @@ const SIZES: &[(usize, i32)] = &[
 const UUID: usize = 256;
 const TOTAL_MEMORY: usize = 288;
 
+/// `cudaChannelFormatDesc`: the bits of each component, and their kind.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct ChannelFormat {
+    bits: [i32; 4],
+    kind: u32,
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, kind: u32) -> ChannelFormat {
+    ChannelFormat { bits: [x, y, z, w], kind }
+}
+
 /// Returns the properties of a device.
 pub(crate) fn read(device: i32) -> Fallible<[u8; SIZE]> {
     let driver = driver()?;

@@ -9,6 +9,7 @@ use crate::driver::linker::Linker;
 use crate::driver::module::Image;
 use crate::driver::registry::Handle;
 use crate::host::HostPtr;
+use crate::report;
 
 /// The kinds of input that contain PTX (`CUjitInputType`): PTX, and fat binaries.
 const PTX: u32 = 1;
@@ -52,7 +53,10 @@ entries! {
     }
 
     fn cuLinkComplete(linker: Handle, image: Out<usize>, size: Out<usize>) {
-        let (address, bytes) = Linker::of(linker)?.complete()?;
+        let (address, bytes) = Linker::of(linker)?.complete().map_err(|error| {
+            report::say(&format!("modules could not be linked: {}", error.log));
+            error.code
+        })?;
         image.set(address)?;
         size.set_if(bytes);
         Ok(())

@@ -1,4 +1,4 @@
-//! The linker: code that is added piece by piece. The simulator has no object code, so the result is the PTX itself.
+//! The linker: code that is added piece by piece. The simulator has no object code, so the result is PTX.
 
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,15 +11,17 @@ use crate::driver::registry::{Handle, Registry};
 #[derive(Debug)]
 pub(crate) struct Linker {
     pub(crate) handle: Handle,
-    /// The text, which programs read at its address until the linker is destroyed.
-    text: Mutex<Option<CString>>,
+    /// The texts that were added.
+    parts: Mutex<Vec<String>>,
+    /// The result, which programs read at its address until the linker is destroyed.
+    linked: Mutex<Option<CString>>,
 }
 
 static LINKERS: Registry<Linker> = Registry::new(12);
 
 impl Linker {
     pub(crate) fn create() -> Arc<Self> {
-        LINKERS.add(|handle| Self { handle, text: Mutex::default() })
+        LINKERS.add(|handle| Self { handle, parts: Mutex::default(), linked: Mutex::default() })
     }
 
     pub(crate) fn of(handle: Handle) -> Fallible<Arc<Self>> {
@@ -30,24 +32,48 @@ impl Linker {
         LINKERS.remove(handle).map(drop)
     }
 
-    /// Adds an image, which must be valid PTX by itself. A second one would have to be linked with the first.
+    /// Adds an image, which must be valid PTX by itself.
     pub(crate) fn add(&self, image: &Image) -> Result<(), LoadError> {
         let parsed = module::parse(image)?;
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        if text.is_some() {
-            return Err(LoadError {
-                code: Code::NOT_SUPPORTED,
-                log: "error   : several modules cannot be linked".into(),
-            });
-        }
-        *text = CString::new(parsed.text()).ok();
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(parsed.text().to_string());
         Ok(())
     }
 
     /// Returns the address and the size in bytes of the linked code.
-    pub(crate) fn complete(&self) -> Fallible<(usize, usize)> {
-        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = text.as_ref().ok_or(Code::INVALID_VALUE)?;
-        Ok((text.as_ptr().expose_provenance(), text.as_bytes_with_nul().len()))
+    pub(crate) fn complete(&self) -> Result<(usize, usize), LoadError> {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = match &parts[..] {
+            [] => return Err(LoadError { code: Code::INVALID_VALUE, log: String::new() }),
+            [only] => only.clone(),
+            several => join(several),
+        };
+        module::parse(&Image::Text(text.clone()))?;
+        let mut linked = self.linked.lock().unwrap_or_else(PoisonError::into_inner);
+        let linked = linked.insert(CString::new(text).unwrap_or_default());
+        Ok((linked.as_ptr().expose_provenance(), linked.as_bytes_with_nul().len()))
     }
+}
+
+/// Returns one module with the contents of several: the newest version and target, and the functions that one module defines and
+/// others declare. Modules with different variables or functions of the same name cannot be joined so.
+fn join(parts: &[String]) -> String {
+    let newest = |name: &str| {
+        let lines =
+            parts.iter().flat_map(|part| part.lines()).filter(|line| line.trim_start().starts_with(name));
+        let number = |line: &&str| {
+            let digits = line.chars().filter(char::is_ascii_digit).collect::<String>();
+            // Versions have one digit after the point; sm_100 is newer than sm_90.
+            (digits.len(), digits)
+        };
+        lines.max_by_key(number).unwrap_or_default().to_string()
+    };
+    let is_header = |line: &str| {
+        [".version", ".target", ".address_size"].iter().any(|name| line.trim_start().starts_with(name))
+    };
+    let mut text = format!("{}\n{}\n.address_size 64\n", newest(".version"), newest(".target"));
+    for line in parts.iter().flat_map(|part| part.lines()).filter(|line| !is_header(line)) {
+        text += &line.replace(".extern .func", ".func");
+        text.push('\n');
+    }
+    text
 }

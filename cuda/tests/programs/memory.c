@@ -119,11 +119,40 @@ int main(void) {
         void *linker, *image;
         OK(cuLinkCreate_v2(0, NULL, NULL, &linker));
         OK(cuLinkAddData_v2(linker, 1, (void *)SCALE, sizeof SCALE, "scale", 0, NULL, NULL));
-        EXPECT(NOT_SUPPORTED, cuLinkAddData_v2(linker, 1, (void *)SCALE, sizeof SCALE, "scale", 0, NULL, NULL));
         OK(cuLinkComplete(linker, &image, &size));
         OK(cuModuleLoadData(&module, image));
         OK(cuModuleGetGlobal_v2(&variable, NULL, module, "answer"));
         OK(cuLinkDestroy(linker));
+
+        /* A function that one module declares and another defines. */
+        {
+            char caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                            ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
+                            ".visible .entry k(.param .u64 p)\n{\n"
+                            "    .reg .b32 %r<3>;\n    .reg .b64 %rd<2>;\n"
+                            "    ld.param.u64 %rd1, [p];\n    ld.global.u32 %r1, [%rd1];\n"
+                            "    {\n    .param .b32 x;\n    .param .b32 r;\n    st.param.b32 [x], %r1;\n"
+                            "    call (r), twice, (x);\n    ld.param.b32 %r2, [r];\n    }\n"
+                            "    st.global.u32 [%rd1], %r2;\n    ret;\n}\n";
+            char callee[] = ".version 8.1\n.target sm_80\n.address_size 64\n"
+                            ".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n"
+                            "    .reg .b32 %r<3>;\n    ld.param.b32 %r1, [x];\n    add.u32 %r2, %r1, %r1;\n"
+                            "    st.param.b32 [r], %r2;\n    ret;\n}\n";
+            void *arguments[] = {&x};
+            CUfunction function;
+            OK(cuLinkCreate_v2(0, NULL, NULL, &linker));
+            OK(cuLinkAddData_v2(linker, 1, caller, sizeof caller, "caller", 0, NULL, NULL));
+            OK(cuLinkAddData_v2(linker, 1, callee, sizeof callee, "callee", 0, NULL, NULL));
+            OK(cuLinkComplete(linker, &image, &size));
+            OK(cuModuleLoadData(&module, image));
+            OK(cuModuleGetFunction(&function, module, "k"));
+            word = 21;
+            OK(cuMemcpyHtoD_v2(x, &word, 4));
+            OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+            OK(cuMemcpyDtoH_v2(&word, x, 4));
+            HOLDS(word == 42);
+            OK(cuLinkDestroy(linker));
+        }
         EXPECT(INVALID_HANDLE, cuLinkComplete(linker, &image, &size));
     }
     puts("done");
