@@ -9,7 +9,7 @@
 use std::{error::Error, process::ExitCode};
 
 use warpwright::{
-    kernels::{Activation, Gemm, GemmTile, MatrixOrder},
+    kernels::{Activation, Gemm, MatrixOrder},
     prelude::*,
     run::{self, Device, Simulator},
 };
@@ -37,8 +37,8 @@ fn table(device: &impl Device) -> Result<(), Box<dyn Error>> {
         (200, 136, 328, MatrixOrder::Row, MatrixOrder::Col),
         (72, 520, 64, MatrixOrder::Col, MatrixOrder::Row),
     ] {
-        let tile = GemmTile::for_result(m as u32, n as u32, device.multiprocessors());
-        let gemm = Gemm { a: a_order, b: b_order, activation: Some(Activation::Silu), ..Gemm::new(tile) };
+        let chosen = Gemm::for_problem::<bf16>(a_order, b_order, [m, n, k].map(|size| size as u32), device.multiprocessors());
+        let gemm = Gemm { activation: Some(Activation::Silu), ..chosen };
         let kernel = gemm.kernel::<bf16, f32, bf16>()?;
         let (a, b) = (Matrix::new(m, k, a_order, 1), Matrix::new(k, n, b_order, 2));
         let mut d = device.output::<bf16>(m * n)?;

@@ -5,10 +5,15 @@ mod attention;
 mod copy;
 mod gemm;
 mod matmul;
+mod pad_rows;
 mod transpose;
 
 pub use attention::{Attention, AttentionArgs, AttentionMask, AttentionTile};
 pub use copy::{CopyArgs, copy_elements};
-pub use gemm::{Activation, Gemm, GemmArgs, GemmSum, GemmTile, MatrixOrder};
+pub use gemm::{
+    Activation, BatchedGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GroupedGemmArgs,
+    MatrixOrder,
+};
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
+pub use pad_rows::{PadRowsArgs, pad_rows};
 pub use transpose::{TransposeArgs, transpose};

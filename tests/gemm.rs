@@ -8,8 +8,11 @@ mod devices;
 mod require;
 
 mod gemm {
+    mod batches;
     mod edges;
     mod errors;
+    mod fused;
+    mod gated;
     mod problem;
     mod types;
 }

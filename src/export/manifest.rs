@@ -73,6 +73,10 @@ pub struct KernelManifest {
     pub max_registers: Option<u32>,
     /// Blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
+    /// Whether the kernel waits for the one ahead of it in the stream by itself (`griddepcontrol.wait`), so that it may be launched
+    /// with `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub programmatic: bool,
     /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule. Divisions round down;
     /// `min(a, b)` is the smaller number, and `multiprocessors` the number of multiprocessors of the device
     /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
@@ -242,6 +246,7 @@ impl KernelManifest {
             min_blocks_per_multiprocessor: entry.min_blocks,
             max_registers: entry.max_registers,
             cluster: entry.cluster,
+            programmatic: entry.programmatic,
             grid: entry.grid.as_ref().map(|grid| grid.each_ref().map(|dim| dim.expression(&names))),
             unsafe_accesses: entry.unsafe_accesses,
             shared_bytes: SharedBytes {
@@ -253,6 +258,11 @@ impl KernelManifest {
             instructions: entry.instructions,
         }
     }
+}
+
+/// Returns whether a flag is the default, which the file omits.
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn views(entry: &Entry, parameter: usize, names: &[String]) -> Vec<ViewManifest> {

@@ -25,12 +25,15 @@ pub struct LaunchConfig {
     pub dynamic_shared_bytes: u32,
     /// All blocks must be resident simultaneously, so that they may wait for each other.
     pub cooperative: bool,
+    /// The launch may start before the kernel ahead of it in the stream has ended: the kernel waits for it (`griddepcontrol.wait`)
+    /// before it accesses memory.
+    pub programmatic: bool,
 }
 
 impl LaunchConfig {
     /// Returns a plain launch: no clusters, no dynamic shared memory.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false }
+        Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false, programmatic: false }
     }
 
     /// Sets the cluster shape.
@@ -51,6 +54,13 @@ impl LaunchConfig {
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
     pub const fn cooperative(self) -> Self {
         Self { cooperative: true, ..self }
+    }
+
+    /// Allows the launch to start early, if `programmatic`.
+    #[must_use]
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION")]
+    pub const fn programmatic(self, programmatic: bool) -> Self {
+        Self { programmatic, ..self }
     }
 
     /// Returns the number of threads per block.
@@ -120,11 +130,14 @@ impl LaunchConfig {
         Ok(())
     }
 
-    pub(crate) fn attributes(&self) -> ArrayVec<LaunchAttribute, 2> {
+    pub(crate) fn attributes(&self) -> ArrayVec<LaunchAttribute, 3> {
         let mut list = ArrayVec::new();
         list.extend(self.cluster.map(LaunchAttribute::cluster));
         if self.cooperative {
             list.push(LaunchAttribute::cooperative());
+        }
+        if self.programmatic {
+            list.push(LaunchAttribute::programmatic());
         }
         list
     }

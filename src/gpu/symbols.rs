@@ -204,6 +204,11 @@ impl LaunchAttribute {
         Self::new(2, &[1])
     }
 
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+    pub(crate) fn programmatic() -> Self {
+        Self::new(6, &[1])
+    }
+
     fn new(id: c_uint, words: &[c_uint]) -> Self {
         let mut value = [0; 16];
         value[..words.len()].copy_from_slice(words);

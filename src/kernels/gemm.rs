@@ -1,22 +1,40 @@
 //! Products of matrices on Hopper (sm_90a), with tensor copies and products of warpgroups.
 
 mod activation;
+mod choice;
+mod epilogue;
 mod kernel;
+mod problem;
+mod result;
+mod stages;
 mod tile;
 
 use crate::{
-    ptx::{BuildError, In, Kernel, Out},
+    ptx::{BuildError, Builder, In, Kernel, Out, Target},
     tensor::TensorElement,
-    tiles::{Convert, Product, Schedule},
+    tiles::{Convert, Product, Schedule, row_major, vector},
 };
-use kernel::Shape;
+use epilogue::Operands;
+use kernel::{gated, in_turns, split};
+use problem::{Batches, Matrices, Problem};
+use stages::{ColCol, ColRow, RowCol, RowRow};
 
 pub use activation::{Activation, GemmSum};
+pub use epilogue::{Epilogue, FusedGemmArgs};
+pub use result::GemmResult;
 pub use tile::GemmTile;
 
 /// `(a, lda, b, ldb, d, ldd, m, n, k)`: A m×k and B k×n, each in rows or columns that are `lda` and `ldb` elements apart, and D m×n in
 /// rows that are `ldd` elements apart. These distances must be multiples of 16 bytes.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
+
+/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`: the parameters of [`GemmArgs`] for `batches`
+/// products, and the elements from one matrix to the next: multiples of 16 bytes, or 0 for a factor of all products.
+pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
+
+/// `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`: the parameters of [`GemmArgs`] for `count` matrices B that are
+/// `b_distance` elements apart, and `groups`, which has the number of one for each row of tiles.
+pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// The order of a factor in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,18 +68,18 @@ impl MatrixOrder {
 ///
 /// | T                | C   | orders of A and B  | D              |
 /// | ---              | --- | ---                | ---            |
-/// | bf16, f16        | f32 | all                | bf16, f16, f32 |
-/// | e4m3, e5m2, tf32 | f32 | A rows, B columns  | bf16, f16, f32 |
-/// | i8, u8           | i32 | A rows, B columns  | i32, f32       |
+/// | bf16, f16        | f32 | all                | bf16, f16, f32, e4m3, e5m2 |
+/// | e4m3, e5m2, tf32 | f32 | A rows, B columns  | bf16, f16, f32, e4m3, e5m2 |
+/// | i8, u8           | i32 | A rows, B columns  | i32, f32, bf16, f16, i8, u8 |
 ///
 /// Blocks stay resident: the grid has as many as the GPU has multiprocessors. Tiles that extend past the edges of D are clipped, and
 /// elements past the edges of A and B count as zero.
 ///
 /// ```
-/// use warpwright::{kernels::{Gemm, GemmTile, MatrixOrder}, prelude::*};
+/// use warpwright::{kernels::{Gemm, MatrixOrder}, prelude::*};
 ///
-/// // The kernel for 1000×1000 results on 132 multiprocessors; B is stored in columns.
-/// let gemm = Gemm { b: MatrixOrder::Col, ..Gemm::new(GemmTile::for_result(1000, 1000, 132)) };
+/// // The kernel for 1000×1000 results of depth 1000 on 132 multiprocessors; B is stored in columns.
+/// let gemm = Gemm::for_problem::<bf16>(MatrixOrder::Row, MatrixOrder::Col, [1000; 3], 132);
 /// let kernel = gemm.kernel::<bf16, f32, bf16>()?;
 /// assert_eq!(kernel.name(), "gemm_bf16_row_col_64x128");
 /// # Ok::<(), warpwright::ptx::BuildError>(())
@@ -79,6 +97,11 @@ pub struct Gemm {
     pub cluster: [u32; 2],
     /// The order of the tiles.
     pub schedule: Schedule,
+    /// The number of blocks of a cluster that compute a tile together, each a part of the sum over k: 1, or 2 for tiles of 64 columns, for results of fewer tiles than there are multiprocessors.
+    pub parts: u32,
+    /// Whether the rows of D may be any distance apart. Threads store them then instead of tensor copies, which takes longer; but the
+    /// next tile is multiplied at the same time.
+    pub any_ldd: bool,
     /// The function f.
     pub activation: Option<Activation>,
 }
@@ -93,6 +116,8 @@ impl Gemm {
             tile,
             cluster: [1, 1],
             schedule: Schedule::grouped(16),
+            parts: 1,
+            any_ldd: false,
             activation: None,
         }
     }
@@ -101,73 +126,321 @@ impl Gemm {
     ///
     /// # Errors
     /// For types other than those of 16 bits, orders other than A in rows and B in columns; for integers, a function other than relu; a
-    /// cluster of more than 8 blocks.
+    /// cluster of more than 8 blocks; parts of a tile that are not implemented.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
-        C: GemmSum + Convert<D>,
-        D: TensorElement,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
     {
-        let Self { a, b, tile, cluster, schedule, activation } = *self;
-        let suffix = activation.map(|function| format!("_{function}")).unwrap_or_default();
-        let result = if D::NAME == T::NAME { String::new() } else { format!("_{}", D::NAME) };
-        let blocks =
-            if cluster == [1, 1] { String::new() } else { format!("_cluster{}x{}", cluster[0], cluster[1]) };
-        let name = format!("gemm_{}{result}_{}_{}_{tile}{blocks}{suffix}", T::NAME, a.name(), b.name());
-        let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
-        let description = format!(
-            "D = A·B: A m×k in {}, B k×n in {} ({}), D m×n in rows ({}){function}",
-            a.plural(),
-            b.plural(),
-            T::NAME,
-            D::NAME
-        );
-        let shape = Shape {
-            name,
-            description,
-            cluster,
-            schedule: schedule.per_cluster(cluster[0], cluster[1]),
-            activation,
-        };
-        // Two column subtiles of 4 bytes are 128 bytes, like four of 2 or of 1.
-        match (T::SIZE, D::SIZE) {
-            (4, 4) => self.of_depth::<T, C, D, 2, 2>(shape),
-            (4, _) => self.of_depth::<T, C, D, 2, 4>(shape),
-            (_, 4) => self.of_depth::<T, C, D, 4, 2>(shape),
-            _ => self.of_depth::<T, C, D, 4, 4>(shape),
-        }
+        let kernel = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>(""));
+        Kernel::<GemmArgs<T, D>>::build(&kernel, Target::SM_90A, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+            self.emit::<T, C, D>(Problem {
+                k,
+                gemm: *self,
+                a: Matrices::one(a, self.a.extents(m, length), lda),
+                b: Matrices::one(b, self.b.extents(length, n), ldb),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::One,
+                gated: false,
+                epilogue: None,
+            });
+        })
     }
 
-    /// Builds the kernel for stages of `K` subtiles of depth, and results that leave `W` columns of subtiles at a time.
-    fn of_depth<T, C, D, const K: usize, const W: usize>(
-        &self,
-        shape: Shape,
-    ) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
+    /// Builds the kernel of a product with more operands than its factors. Sums of 128×192 leave no registers for them: for this tile,
+    /// the kernel has tiles of 128×128.
+    ///
+    /// ```
+    /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
+    ///
+    /// // A linear layer: D = relu(A·Bᵀ + bias).
+    /// let gemm = Gemm {
+    ///     b: MatrixOrder::Col,
+    ///     activation: Some(Activation::Relu),
+    ///     ..Gemm::new(GemmTile::T128x128)
+    /// };
+    /// let kernel = gemm.fused_kernel::<bf16, f32, bf16>(Epilogue { bias: true, ..Epilogue::default() })?;
+    /// assert_eq!(kernel.name(), "gemm_bf16_row_col_128x128_bias_relu");
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
-        C: GemmSum + Convert<D>,
-        D: TensorElement,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
     {
-        use GemmTile::{T64x64, T64x128, T128x128, T128x192};
+        let tile = if self.tile == GemmTile::T128x192 { GemmTile::T128x128 } else { self.tile };
+        let gemm = Self { tile, ..*self };
+        let name = gemm.name::<T, D>(&epilogue.to_string());
+        let signature =
+            format!("{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)");
+        Kernel::<FusedGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
+            let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
+                parameters;
+            let vector_of = |pointer, length, present: bool| present.then(|| k.global(pointer, vector(length)));
+            let operands = Operands {
+                alpha: epilogue.alpha.then_some(alpha),
+                row_scales: vector_of(row_scales, m, epilogue.row_scales),
+                col_scales: vector_of(col_scales, n, epilogue.col_scales),
+                c: epilogue.c.then(|| (beta, k.global(c, row_major(m, n).with_row_stride(ldc)))),
+                bias: vector_of(bias, n, epilogue.bias),
+            };
+            gemm.emit::<T, C, D>(Problem {
+                k,
+                gemm,
+                a: Matrices::one(a, self.a.extents(m, length), lda),
+                b: Matrices::one(b, self.b.extents(length, n), ldb),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::One,
+                gated: false,
+                epilogue: Some(operands),
+            });
+        })
+    }
+
+    /// Builds the kernel of several products of the same size, whose matrices are at equal distances: a launch computes all of them.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel); clusters of several rows of tiles.
+    #[doc(alias = "cublasGemmStridedBatched")]
+    pub fn batched_kernel<T, C, D>(&self) -> Result<Kernel<BatchedGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let name = self.name::<T, D>("_batched");
+        let signature = format!(
+            "{name}(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)"
+        );
+        Kernel::<BatchedGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
+            let (a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, length, batches) = parameters;
+            self.emit::<T, C, D>(Problem {
+                k,
+                gemm: *self,
+                a: Matrices::many(a, self.a.extents(m, length), lda, (batches, a_distance)),
+                b: Matrices::many(b, self.b.extents(length, n), ldb, (batches, b_distance)),
+                d: Matrices::many(d, [m, n], ldd, (batches, d_distance)),
+                size: [m, n, length],
+                batches: Batches::Strided(batches),
+                gated: false,
+                epilogue: None,
+            });
+        })
+    }
+
+    /// Builds the kernel of products with several B, as of a mixture of experts: rows of A, and of D, are in groups, each of whole tiles,
+    /// and `groups` has for each row of tiles ([`GemmTile::size`]) the number of the B that it is multiplied by.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel); clusters of several rows of tiles.
+    #[doc(alias = "MoE")]
+    pub fn grouped_kernel<T, C, D>(&self) -> Result<Kernel<GroupedGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let name = self.name::<T, D>("_grouped");
+        let signature = format!("{name}(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)");
+        Kernel::<GroupedGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
+            let (a, lda, b, ldb, b_distance, d, ldd, groups, m, n, length, count) = parameters;
+            let [height, _] = self.tile.size();
+            self.emit::<T, C, D>(Problem {
+                k,
+                gemm: *self,
+                a: Matrices::one(a, self.a.extents(m, length), lda),
+                b: Matrices::many(b, self.b.extents(length, n), ldb, (count, b_distance)),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::Grouped(k.global(groups, vector(m.ceil_div(height)))),
+                gated: false,
+                epilogue: None,
+            });
+        })
+    }
+
+    /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ and then those of B₂, and D has n. With
+    /// [`Activation::Silu`] this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel); tiles other than 64×128 and 128×128, of which one half is of each product; parts; clusters of
+    /// several rows of tiles.
+    #[doc(alias = "SwiGLU")]
+    #[doc(alias = "GeGLU")]
+    pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<f32>,
+        D: GemmResult,
+    {
+        let kernel = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>("_gated"));
+        Kernel::<GemmArgs<T, D>>::build(&kernel, Target::SM_90A, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+            let problem = Problem {
+                k,
+                gemm: *self,
+                a: Matrices::one(a, self.a.extents(m, length), lda),
+                b: Matrices::one(b, self.b.extents(length, n * 2), ldb),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::One,
+                gated: true,
+                epilogue: None,
+            };
+            k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
+            self.check_orders::<T>(k);
+            D::emit_gated(self, &problem);
+        })
+    }
+
+    /// Emits a gated product with stages of `K` subtiles of depth, and results that leave `W` columns of subtiles at a time.
+    fn gated_of_depth<T, C, D, const K: usize, const W: usize>(&self, problem: &Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        use GemmTile::{T64x128, T128x128};
         use MatrixOrder::{Col, Row};
         macro_rules! kernels {
-            ($($a:ident $b:ident $kernel:ident;)*) => {
-                match (self.a, self.b, self.tile) {
-                    //                                                M  N   K  H  stages W slots
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b, self.tile, self.parts) {
+                    //                                                               M  N  G  K  H  stages
                     $(
-                        ($a, $b, T64x64) => kernel::$kernel::<T, C, D, 4, 4,  K, 1, 8,     W, 1>(shape),
-                        ($a, $b, T64x128) => kernel::$kernel::<T, C, D, 4, 8,  K, 1, 8,     W, 2>(shape),
-                        ($a, $b, T128x128) => kernel::$kernel::<T, C, D, 8, 8,  K, 2, 6,     W, 2>(shape),
-                        ($a, $b, T128x192) => kernel::$kernel::<T, C, D, 8, 12, K, 2, 4,     W, 3>(shape),
+                        ($a, $b, T64x128, 1) => gated::<$stages, T, C, D, 4, 8, 4, K, 1, 8, W>(problem),
+                        ($a, $b, T128x128, 1) => gated::<$stages, T, C, D, 8, 8, 4, K, 2, 6, W>(problem),
                     )*
+                    (_, _, tile, parts) => problem.k.refuse(format!(
+                        "expected whole tiles of 64×128 or 128×128 for a gated product, found {tile} in {parts} parts"
+                    )),
                 }
             };
         }
-        kernels! {
-            Row Row row_row;
-            Row Col row_col;
-            Col Row col_row;
-            Col Col col_col;
+        // The other orders are those of types of 16 bits: for others, nothing need be compiled.
+        if const { T::SIZE == 2 } {
+            kernels! {
+                Row Row RowRow;
+                Row Col RowCol;
+                Col Row ColRow;
+                Col Col ColCol;
+            }
+        } else {
+            kernels! {
+                Row Col RowCol;
+            }
+        }
+    }
+
+    /// Rejects orders of the factors that `wgmma` does not know: types of other than 16 bits have rows along k.
+    fn check_orders<T: TensorElement>(&self, k: Builder<'_>) {
+        if T::SIZE != 2 && (self.a, self.b) != (MatrixOrder::Row, MatrixOrder::Col) {
+            k.refuse(format!(
+                "expected A in rows and B in columns for types other than those of 16 bits, found A in {} and B in {}",
+                self.a.plural(),
+                self.b.plural()
+            ));
+        }
+    }
+
+    /// Describes the matrices of a product.
+    fn matrices<T: TensorElement, D: TensorElement>(&self) -> String {
+        let Self { a, b, activation, .. } = *self;
+        let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
+        let (factors, result) = (T::NAME, D::NAME);
+        format!(
+            "A m×k in {}, B k×n in {} ({factors}), D m×n in rows ({result}){function}",
+            a.plural(),
+            b.plural()
+        )
+    }
+
+    /// Returns the name of the kernel with this form.
+    fn name<T: TensorElement, D: TensorElement>(&self, form: &str) -> String {
+        let Self { a, b, tile, cluster: [rows, cols], parts, any_ldd, activation, .. } = *self;
+        let mut name = format!("gemm_{}", T::NAME);
+        if D::NAME != T::NAME {
+            name += &format!("_{}", D::NAME);
+        }
+        name += &format!("_{}_{}_{tile}", a.name(), b.name());
+        if [rows, cols] != [1, 1] {
+            name += &format!("_cluster{rows}x{cols}");
+        }
+        if parts != 1 {
+            name += &format!("_split{parts}");
+        }
+        if any_ldd {
+            name += "_any_ldd";
+        }
+        name += form;
+        activation.map_or(name.clone(), |function| format!("{name}_{function}"))
+    }
+
+    /// Emits the products of a launch.
+    fn emit<T, C, D>(&self, problem: Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let (k, activation) = (problem.k, self.activation);
+        k.describe(format!("D = A·B: {}", self.matrices::<T, D>()));
+        self.check_orders::<T>(k);
+        if let Some(function) = activation.filter(|&function| problem.epilogue.is_none() && !C::has(function)) {
+            return k.refuse(format!("expected a function of {}, found {function}", C::NAME));
+        }
+        D::emit(self, &problem);
+    }
+
+    /// Emits the products with stages of `K` subtiles of depth, and results that leave `W` columns of subtiles at a time, or `V` from
+    /// tiles that several blocks compute together.
+    fn of_depth<T, C, D, const K: usize, const W: usize, const V: usize>(&self, problem: &Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        use GemmTile::{T16x64, T16x128, T64x64, T64x128, T128x128, T128x192};
+        use MatrixOrder::{Col, Row};
+        macro_rules! kernels {
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b, self.tile, self.parts) {
+                    //                                                                        M  N   K  H  stages W slots
+                    $(
+                        ($a, $b, T16x64 | T64x64, 1) => in_turns::<$stages, T, C, D, 4, 4,  K, 1, 8, W, 1>(problem),
+                        ($a, $b, T16x128 | T64x128, 1) => in_turns::<$stages, T, C, D, 4, 8,  K, 1, 8, W, 2>(problem),
+                        ($a, $b, T128x128, 1) => in_turns::<$stages, T, C, D, 8, 8,  K, 2, 6, W, 2>(problem),
+                        ($a, $b, T128x192, 1) => in_turns::<$stages, T, C, D, 8, 12, K, 2, 4, W, 3>(problem),
+                    )*
+                    //                                                                  M  N  K  H  stages parts P  W
+                    $(
+                        ($a, $b, T16x64 | T64x64, 2) => split::<$stages, T, C, D, 4, 4, K, 1, 10, 2, 2, V>(problem),
+                    )*
+                    (_, _, tile, parts) => problem.k.refuse(format!(
+                        "expected whole tiles, or tiles of 64 columns in 2 parts, found {tile} in {parts}"
+                    )),
+                }
+            };
+        }
+        // The other orders are those of types of 16 bits: for others, nothing need be compiled.
+        if const { T::SIZE == 2 } {
+            kernels! {
+                Row Row RowRow;
+                Row Col RowCol;
+                Col Row ColRow;
+                Col Col ColCol;
+            }
+        } else {
+            kernels! {
+                Row Col RowCol;
+            }
         }
     }
 }

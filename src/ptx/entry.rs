@@ -46,6 +46,8 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster.
     pub cluster: Option<[u32; 3]>,
+    /// Whether launches may start before the kernel ahead of them in the stream has ended, for which the kernel waits.
+    pub programmatic: bool,
     /// The number of blocks per launch.
     pub grid: Option<[Dim; 3]>,
     /// The assumptions that every launch checks.
@@ -131,6 +133,7 @@ impl Entry {
             min_blocks: None,
             max_registers: None,
             cluster: None,
+            programmatic: false,
             grid: None,
             promises: Vec::new(),
             extents: Vec::new(),

@@ -220,5 +220,7 @@ pub(super) fn pass_maps(args: &mut Args<'_>, gpu: &Gpu, entry: &Entry, plan: &Pl
 
 /// Returns the launch configuration. The cluster shape is omitted, because the kernel's `.reqnctapercluster` determines it.
 pub(super) fn config(plan: &Plan) -> LaunchConfig {
-    LaunchConfig::new(plan.grid, plan.block).dynamic_shared(plan.dynamic_shared_bytes)
+    LaunchConfig::new(plan.grid, plan.block)
+        .dynamic_shared(plan.dynamic_shared_bytes)
+        .programmatic(plan.programmatic)
 }

@@ -28,6 +28,7 @@ pub(super) struct Plan {
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) dynamic_shared_bytes: u32,
+    pub(super) programmatic: bool,
     /// Passed after the kernel's own arguments.
     pub(super) maps: Vec<BufferBox>,
 }
@@ -87,7 +88,8 @@ pub(super) fn plan(
         return Err(RunError::PartialCluster { kernel: kernel(), grid, cluster });
     }
     let maps = if grid.contains(&0) { Vec::new() } else { maps(entry, args)? };
-    Ok(Plan { grid, block, dynamic_shared_bytes: entry.dynamic_shared_bytes, maps })
+    let Entry { dynamic_shared_bytes, programmatic, .. } = *entry;
+    Ok(Plan { grid, block, dynamic_shared_bytes, programmatic, maps })
 }
 
 /// Evaluates the kernel's grid rule; `None` for results that do not fit in 64 bits.

@@ -187,6 +187,13 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         Gl { tensor: self.tensor.with_modes(&[1, 0]) }
     }
 
+    /// Returns the matrix without its first `rows` rows and `cols` columns.
+    #[must_use]
+    #[track_caller]
+    pub fn skip(&self, rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> Self {
+        Gl { tensor: self.tensor.starting_at(&[rows.into(), cols.into()]) }
+    }
+
     /// Returns the matrix of `rows`×`cols` elements that starts at element `(row, col)`; the part of it that is outside of this
     /// matrix is past its edge.
     #[doc(alias = "subview")]

@@ -62,7 +62,7 @@ impl<'k> Builder<'k> {
 
     /// Returns the index of this warp among the warps of a scope, and their number.
     #[track_caller]
-    pub(super) fn warp_of(self, scope: impl Scope<'k>) -> (Val<'k, u32>, u32) {
+    pub(in crate::tiles) fn warp_of(self, scope: impl Scope<'k>) -> (Val<'k, u32>, u32) {
         let warps = scope.size() / 32;
         if !Uniformity::Block.covers(scope.uniformity()) {
             self.refuse("expected a scope of whole warps of a block to divide a tile among".into());

@@ -27,7 +27,7 @@ fn main() {
                     let sums = c.group().accumulate(sums);
                     let sums = sums.mma_abt(a.rows::<4>(c.rank()), b).wait();
                     c.release(&ring, stage);
-                    c.store(&outbox, &sums, |block| d.tile(i * 2 + c.rank() + block, j));
+                    c.store(&outbox, sums, |block| d.tile(i * 2 + c.rank() + block, j));
                 });
             }),
         );

@@ -40,7 +40,7 @@ pub(super) fn product() -> Kernel<Product> {
                 tiles.each(|i, j| {
                     let zeros = [(); 2].map(|()| k.zeros::<Rt<f32, 1, 8>>());
                     let sums = c.run(&ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
-                    c.store(&outbox, &sums, |block| d.tile(i * 2 + block, j));
+                    c.store(&outbox, sums, |block| d.tile(i * 2 + block, j));
                 });
             }),
         );

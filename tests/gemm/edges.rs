@@ -38,3 +38,37 @@ fn tiles_in_any_order() {
         check::<bf16, f32, bf16>(&gemm, Sizes { m: 700, n: 600, k: 72, gap: 0 });
     }
 }
+
+#[test]
+fn blocks_of_a_cluster_divide_the_depth() {
+    use GemmTile::{T16x64, T16x128, T64x64};
+    for (tile, parts) in [(T16x64, 2), (T64x64, 2), (T16x128, 1)] {
+        let clusters = if tile == T64x64 { &[[1, 1], [2, 1], [1, 2]][..] } else { &[[1, 1]] };
+        for &cluster in clusters {
+            let gemm = Gemm { parts, cluster, ..Gemm::new(tile) };
+            let kernel = gemm.kernel::<bf16, f32, bf16>().expect("it builds");
+            // No step, fewer steps than parts, and several rounds of the ring and of the sums.
+            for (m, k) in [(70, 0), (1, 60), (600, 700)] {
+                run::<bf16, f32, bf16>(&gemm, &kernel, Sizes { m, n: 200, k, gap: 8 });
+            }
+        }
+    }
+}
+
+#[test]
+fn divided_products_of_other_types() {
+    let split = |parts| Gemm { parts, b: MatrixOrder::Col, ..Gemm::new(GemmTile::T64x64) };
+    check::<e4m3, f32, bf16>(&split(2), Sizes { m: 70, n: 200, k: 900, gap: 16 });
+    check::<tf32, f32, f32>(&split(2), Sizes { m: 70, n: 200, k: 300, gap: 16 });
+    check::<i8, i32, i32>(&split(2), Sizes { m: 70, n: 200, k: 900, gap: 16 });
+}
+
+#[test]
+fn results_in_rows_any_distance_apart() {
+    for (tile, parts) in [(GemmTile::T16x64, 2), (GemmTile::T64x64, 1), (GemmTile::T128x192, 1)] {
+        let gemm = Gemm { parts, any_ldd: true, b: MatrixOrder::Col, ..Gemm::new(tile) };
+        check::<bf16, f32, bf16>(&gemm, Sizes { m: 150, n: 201, k: 100, gap: 0 });
+    }
+    let gemm = Gemm { any_ldd: true, b: MatrixOrder::Col, ..Gemm::new(GemmTile::T64x128) };
+    check::<e4m3, f32, bf16>(&gemm, Sizes { m: 70, n: 131, k: 200, gap: 0 });
+}

@@ -1,16 +1,18 @@
 //! What a kernel or a launch rejects.
 
 use warpwright::{
-    kernels::{Activation, Gemm, GemmTile, MatrixOrder},
+    kernels::{Activation, Gemm, GemmResult, GemmSum, GemmTile, MatrixOrder},
     prelude::*,
     run::{Device, Simulator},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
 };
 
 fn refusal<T, C, D>(gemm: &Gemm) -> String
 where
-    T: warpwright::tensor::TensorElement + warpwright::tiles::Product<T, C>,
-    C: warpwright::kernels::GemmSum + warpwright::tiles::Convert<D>,
-    D: warpwright::tensor::TensorElement,
+    T: TensorElement + Product<T, C>,
+    C: GemmSum + Convert<D> + Convert<f32>,
+    D: GemmResult,
 {
     gemm.kernel::<T, C, D>().expect_err("it is rejected").to_string()
 }
@@ -18,10 +20,10 @@ where
 #[test]
 fn types_of_other_than_16_bits_have_one_order() {
     let found = refusal::<e4m3, f32, bf16>(&Gemm::new(GemmTile::T128x128));
-    assert!(found.contains("expected rows along k for types other than those of 16 bits"), "{found}");
+    assert!(found.contains("expected A in rows and B in columns for types other than those of 16 bits"), "{found}");
     let both = Gemm { a: MatrixOrder::Col, b: MatrixOrder::Col, ..Gemm::new(GemmTile::T128x128) };
     let found = refusal::<i8, i32, i32>(&both);
-    assert!(found.contains("expected rows along k for types other than those of 16 bits"), "{found}");
+    assert!(found.contains("expected A in rows and B in columns for types other than those of 16 bits"), "{found}");
 }
 
 #[test]
@@ -36,6 +38,16 @@ fn integers_have_no_gelu() {
 fn clusters_have_at_most_eight_blocks() {
     let found = refusal::<bf16, f32, bf16>(&Gemm { cluster: [3, 3], ..Gemm::new(GemmTile::T64x64) });
     assert!(found.contains('8') && found.contains('9'), "{found}");
+}
+
+#[test]
+fn parts_and_rows_that_are_not_implemented() {
+    let found = refusal::<bf16, f32, bf16>(&Gemm { parts: 4, ..Gemm::new(GemmTile::T64x64) });
+    assert!(found.contains("or tiles of 64 columns in 2 parts, found 64x64 in 4"), "{found}");
+    let found = refusal::<bf16, f32, bf16>(&Gemm { parts: 3, ..Gemm::new(GemmTile::T128x192) });
+    assert!(found.contains("found 128x192 in 3"), "{found}");
+    let found = refusal::<bf16, f32, bf16>(&Gemm { a: MatrixOrder::Col, ..Gemm::new(GemmTile::T16x64) });
+    assert!(found.contains("expected A in rows and clusters of one column of tiles for tiles of 16 rows"), "{found}");
 }
 
 /// The error of a launch with these distances of rows, and this many elements of A.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::{assemble, devices};
 use warpwright::{
-    kernels::{Activation, Gemm, GemmArgs, GemmSum, MatrixOrder},
+    kernels::{Activation, Gemm, GemmArgs, GemmResult, GemmSum, MatrixOrder},
     prelude::*,
     run::Device,
     tensor::TensorElement,
@@ -51,16 +51,16 @@ entries! {
 }
 
 /// A matrix in memory, with gaps of another value.
-struct Matrix {
+pub(super) struct Matrix {
     rows: usize,
     cols: usize,
     order: MatrixOrder,
-    stride: usize,
+    pub(super) stride: usize,
 }
 
 impl Matrix {
     /// A matrix whose strides are multiples of 16 elements, and thereby of 16 bytes.
-    fn new(rows: usize, cols: usize, order: MatrixOrder, gap: usize) -> Self {
+    pub(super) fn new(rows: usize, cols: usize, order: MatrixOrder, gap: usize) -> Self {
         let run = if order == MatrixOrder::Row { cols } else { rows };
         Self { rows, cols, order, stride: run.next_multiple_of(16) + gap }
     }
@@ -69,22 +69,26 @@ impl Matrix {
         if self.order == MatrixOrder::Row { row * self.stride + col } else { col * self.stride + row }
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         let runs = if self.order == MatrixOrder::Row { self.rows } else { self.cols };
         runs * self.stride
     }
 
-    fn elements<T: Entry>(&self, value: impl Fn(usize, usize) -> i32) -> Vec<T> {
+    pub(super) fn elements<T: Entry>(&self, value: impl Fn(usize, usize) -> i32) -> Vec<T> {
+        self.filled(|row, col| T::of(value(row, col)))
+    }
+
+    pub(super) fn filled<T: Entry>(&self, value: impl Fn(usize, usize) -> T) -> Vec<T> {
         let mut elements = vec![T::of(T::GAP); self.len()];
         for (row, col) in (0..self.rows).flat_map(|row| (0..self.cols).map(move |col| (row, col))) {
-            elements[self.index(row, col)] = T::of(value(row, col));
+            elements[self.index(row, col)] = value(row, col);
         }
         elements
     }
 }
 
 /// Entries from 0 to 3, which all types represent, and from −2 for signed types.
-fn entry(signed: bool, seed: usize) -> impl Fn(usize, usize) -> i32 + Copy {
+pub(super) fn entry(signed: bool, seed: usize) -> impl Fn(usize, usize) -> i32 + Copy {
     move |row, col| {
         let mix = (row * 31 + col * 17 + seed * 7) ^ (row / 3 * 5 + col / 5 * 11);
         (mix % 6) as i32 - if signed { 2 } else { 0 }
@@ -95,8 +99,8 @@ fn entry(signed: bool, seed: usize) -> impl Fn(usize, usize) -> i32 + Copy {
 pub(super) fn check<T, C, D>(gemm: &Gemm, sizes: Sizes)
 where
     T: Entry + Product<T, C>,
-    C: GemmSum + Convert<D>,
-    D: Entry,
+    C: GemmSum + Convert<D> + Convert<f32>,
+    D: Entry + GemmResult,
 {
     let kernel = gemm.kernel::<T, C, D>().unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
     assemble::kernel(&kernel);
@@ -107,14 +111,14 @@ where
 pub(super) fn run<T, C, D>(gemm: &Gemm, kernel: &Kernel<GemmArgs<T, D>>, sizes: Sizes)
 where
     T: Entry + Product<T, C>,
-    C: GemmSum + Convert<D>,
-    D: Entry,
+    C: GemmSum + Convert<D> + Convert<f32>,
+    D: Entry + GemmResult,
 {
     let Sizes { m, n, k, gap } = sizes;
     let signed = T::NAME != "u8";
     let (at_a, at_b) = (entry(signed, 1), entry(signed, 2));
     let (a, b) = (Matrix::new(m, k, gemm.a, gap), Matrix::new(k, n, gemm.b, gap));
-    let d = Matrix::new(m, n, MatrixOrder::Row, gap);
+    let d = Matrix::new(m, n, MatrixOrder::Row, gap + usize::from(gemm.any_ldd));
     let sum = |row, col| (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>();
     let expected: Vec<D> = d.elements(|row, col| match gemm.activation {
         None => sum(row, col),
@@ -133,15 +137,15 @@ where
         let launched = device.launch(kernel, (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m, n, k));
         launched.unwrap_or_else(|error| panic!("{gemm:?}, {sizes:?}: {error}"));
         let found = device.download(&on_d).expect("copied");
-        let wrong = found.iter().zip(&expected).position(|(found, expected)| found != expected);
-        if let Some(at) = wrong {
-            let (row, col) = (at / d.stride, at % d.stride);
-            panic!(
-                "{gemm:?}, {sizes:?}, {}: row {row}, column {col}: expected {:?}, found {:?}",
-                device.name(),
-                expected[at],
-                found[at]
-            );
-        }
+        assert_same(&format!("{gemm:?}, {sizes:?}, {}", device.name()), &found, &expected, d.stride);
+    }
+}
+
+/// Asserts that the elements of matrices in rows that are `stride` elements apart are equal.
+pub(super) fn assert_same<D: Entry>(what: &str, found: &[D], expected: &[D], stride: usize) {
+    let wrong = found.iter().zip(expected).position(|(found, expected)| found != expected);
+    if let Some(at) = wrong {
+        let (row, col, expected, found) = (at / stride, at % stride, expected[at], found[at]);
+        panic!("{what}: row {row}, column {col}: expected {expected:?}, found {found:?}");
     }
 }

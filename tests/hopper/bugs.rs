@@ -34,7 +34,7 @@ fn kernel() -> Kernel<Args> {
                 k.for_(N / 64, |j| {
                     let zeros = [k.zeros::<Rt<f32, 1, 4>>()];
                     let sums = c.run(&ring, K / 64, zeros, |sums, (a, b)| sums.mma_abt(a, b));
-                    c.store(&outbox, &sums, |_| d.tile(0, j));
+                    c.store(&outbox, sums, |_| d.tile(0, j));
                 });
             }),
         );

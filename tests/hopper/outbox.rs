@@ -51,8 +51,8 @@ where
                             x.tile_of(c.group(), first + block as u32, j).load::<f32, 1, N, Row>()
                         });
                         match to {
-                            To::Store => c.store(&outbox, &tiles, |block| d.tile(first + block, j)),
-                            To::Add => c.add(&outbox, &tiles, |block| d.tile(first + block, j)),
+                            To::Store => c.store(&outbox, tiles, |block| d.tile(first + block, j)),
+                            To::Add => c.add(&outbox, tiles, |block| d.tile(first + block, j)),
                         }
                     });
                 }),

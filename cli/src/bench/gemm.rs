@@ -15,8 +15,7 @@ use std::{process::ExitCode, time::Duration};
 use cudarc::driver::CudaSlice;
 use warpwright::{
     gpu::Gpu,
-    kernels::{Gemm, GemmTile, MatrixOrder},
-    tiles::Schedule,
+    kernels::{Gemm, MatrixOrder},
 };
 
 use contender::{Boxed, Kind, Refusal};
@@ -230,23 +229,22 @@ impl Args {
 
     /// Loads the kernel that is chosen for a size, and, in a sweep, those of all tiles.
     fn kernels<P: Precision>(&self, gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Vec<Boxed<P>>> {
-        let [m, n, _] = size.0.map(|size| size as u32);
-        let tile = GemmTile::for_result(m, n, gpu.properties().multiprocessors);
-        let mut kernels = vec![kernels::ours(
-            gpu,
-            format!("warpwright {tile}"),
-            Kind::Chosen,
-            layout.of(Gemm::new(tile)),
-            size,
-        )?];
-        for tile in GemmTile::ALL.into_iter().filter(|_| self.sweep) {
-            for (cluster, group) in [([1, 1], 8), ([1, 1], 16), ([2, 1], 8), ([2, 1], 4)] {
-                let [rows, cols] = cluster;
-                let name = format!("{tile}, cluster {rows}x{cols}, groups of {group}");
-                let gemm = Gemm { cluster, schedule: Schedule::grouped(group), ..Gemm::new(tile) };
-                kernels.push(kernels::ours(gpu, name, Kind::Variant, layout.of(gemm), size)?);
-            }
+        let problem = size.0.map(|size| size as u32);
+        let [a, b] = layout.0;
+        let chosen = Gemm::for_problem::<P::Factor>(a, b, problem, gpu.properties().multiprocessors);
+        let mut kernels =
+            vec![kernels::ours(gpu, format!("warpwright {}", described(&chosen)), Kind::Chosen, chosen, size)?];
+        for gemm in Gemm::candidates(a, b, problem[0]).filter(|_| self.sweep) {
+            kernels.push(kernels::ours(gpu, described(&gemm), Kind::Variant, gemm, size)?);
         }
         Ok(kernels)
     }
+}
+
+/// Describes a kernel for the table: its tile, and what it shares or divides among the blocks of a cluster.
+fn described(gemm: &Gemm) -> String {
+    let Gemm { tile, cluster: [rows, cols], parts, .. } = gemm;
+    let cluster = if [rows, cols] == [&1, &1] { String::new() } else { format!(", cluster {rows}x{cols}") };
+    let parts = if *parts == 1 { String::new() } else { format!(", {parts} parts") };
+    format!("{tile}{cluster}{parts}")
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use warpwright::{
-    kernels::{Gemm, GemmTile, MatrixOrder, copy_elements, matmul, transpose},
+    kernels::{Gemm, GemmResult, GemmTile, MatrixOrder, copy_elements, matmul, transpose},
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -104,7 +104,7 @@ fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> St
 /// Adds the products for all orders of A and B.
 fn add_gemms<T>(module: &mut Module) -> Result<(), String>
 where
-    T: TensorElement + Product<T, f32>,
+    T: GemmResult + Product<T, f32>,
     f32: Convert<T>,
 {
     for tile in [GemmTile::T128x128, GemmTile::T128x192] {

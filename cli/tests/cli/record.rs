@@ -158,7 +158,7 @@ fn product() -> Kernel<Product> {
                 tiles.each(|i, j| {
                     let zeros = [k.zeros::<Rt<f32, 1, 4>>()];
                     let sums = c.run(&ring, steps, zeros, |sums, (a, b)| sums.mma_abt(a, b));
-                    c.store(&outbox, &sums, |_| d.tile(i, j));
+                    c.store(&outbox, sums, |_| d.tile(i, j));
                 });
             }),
         );

@@ -107,7 +107,7 @@ where
                     let (sum, log) = group.finish(state);
                     lse.row(head).tile(warp).store(&log);
                     let o = o.batch((head / heads, head % heads));
-                    c.store(&outbox, &[sum], |_| o.tile(block, 0));
+                    c.store(&outbox, [sum], |_| o.tile(block, 0));
 
                     k.for_(ptx::Steps::new(steps, visible.steps((tile + 1) * height)), |_| group.skip());
                 });

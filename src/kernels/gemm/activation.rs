@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    tensor::TensorElement,
+    tensor::{Arithmetic, TensorElement},
     tiles::{Row, Rt},
 };
 
@@ -29,7 +29,7 @@ impl fmt::Display for Activation {
 }
 
 /// A type in which products are summed: f32, or i32 for integers.
-pub trait GemmSum: TensorElement {
+pub trait GemmSum: Arithmetic + TensorElement<Word = Self> {
     /// Returns whether the type has the function.
     #[doc(hidden)]
     fn has(function: Activation) -> bool;
@@ -68,5 +68,17 @@ impl GemmSum for i32 {
     #[track_caller]
     fn activated<const N: usize>(_: Activation, sum: Rt<'_, Self, 1, N, Row>) -> Rt<'_, Self, 1, N, Row> {
         sum.relu()
+    }
+}
+
+/// Applies a function to each element, if there is one.
+#[track_caller]
+pub(super) fn activated<'k, C: GemmSum, const N: usize>(
+    activation: Option<Activation>,
+    sum: Rt<'k, C, 1, N, Row>,
+) -> Rt<'k, C, 1, N, Row> {
+    match activation {
+        Some(function) => C::activated(function, sum),
+        None => sum,
     }
 }

@@ -5,6 +5,10 @@ use std::fmt;
 /// The part of a result that a warpgroup computes at a time, in rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
+    /// 16×64, for results of at most 16 rows. Products take as long as for 64 rows, but loads of A do not.
+    T16x64,
+    /// 16×128, for results of at most 16 rows.
+    T16x128,
     /// 64×64, for small results.
     T64x64,
     /// 64×128, for results of few rows.
@@ -24,11 +28,14 @@ impl fmt::Display for GemmTile {
 
 impl GemmTile {
     /// All tiles.
-    pub const ALL: [Self; 4] = [Self::T64x64, Self::T64x128, Self::T128x128, Self::T128x192];
+    pub const ALL: [Self; 6] =
+        [Self::T16x64, Self::T16x128, Self::T64x64, Self::T64x128, Self::T128x128, Self::T128x192];
 
     /// Returns the rows and columns.
     pub const fn size(self) -> [u32; 2] {
         match self {
+            Self::T16x64 => [16, 64],
+            Self::T16x128 => [16, 128],
             Self::T64x64 => [64, 64],
             Self::T64x128 => [64, 128],
             Self::T128x128 => [128, 128],
@@ -36,27 +43,11 @@ impl GemmTile {
         }
     }
 
-    /// Returns the relative time of a product with this tile, measured on an H200 with many tiles: reads of shared memory and the power that
-    /// they take decide.
-    const fn time_per_product(self) -> f64 {
+    /// Returns the numbers of blocks of a cluster that may compute a tile together.
+    pub const fn parts(self) -> &'static [u32] {
         match self {
-            Self::T64x64 => 1.6,
-            Self::T64x128 => 1.25,
-            Self::T128x128 => 1.03,
-            Self::T128x192 => 1.0,
+            Self::T16x64 | Self::T64x64 => &[1, 2],
+            _ => &[1],
         }
-    }
-
-    /// Returns the tile with which `multiprocessors` compute an m×n result soonest: as many rounds of tiles as needed, each of a time
-    /// proportional to the size of the tile.
-    pub fn for_result(m: u32, n: u32, multiprocessors: u32) -> Self {
-        let time = |tile: &Self| {
-            let [rows, cols] = tile.size();
-            let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols));
-            let rounds = tiles.div_ceil(multiprocessors.max(1).into());
-            rounds as f64 * f64::from(rows * cols) * tile.time_per_product()
-        };
-        let best = Self::ALL.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
-        best.unwrap_or(Self::T128x128)
     }
 }

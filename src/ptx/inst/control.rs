@@ -72,6 +72,23 @@ impl<'k> Builder<'k> {
         entry.max_registers.is_some() || threads.is_some() && entry.min_blocks.is_some()
     }
 
+    /// Has launches start before the kernel ahead of them in the stream has ended, waits here until it has, and allows the next kernel
+    /// to start: what comes before, the initialization of barriers for instance, overlaps with the end of that kernel.
+    ///
+    /// All threads must execute the call, before any access to global memory; it is rejected after one. Requires sm_90.
+    #[doc(alias = "programmatic dependent launch")]
+    #[doc(alias = "PDL")]
+    #[track_caller]
+    pub fn programmatic_launch(self) {
+        if let Some(access) = self.body().entry.text.lines().find(|line| accesses_global(line)) {
+            let access = access.trim().to_owned();
+            self.refuse(format!("expected no access to global memory before a programmatic launch, found `{access}`"));
+        }
+        self.body().entry.programmatic = true;
+        self.griddepcontrol_wait();
+        self.griddepcontrol_launch_dependents();
+    }
+
     /// Waits until the grids that this one depends on are complete and their writes are visible; returns immediately if the
     /// launch is not a dependent one. Requires sm_90.
     #[doc(alias = "griddepcontrol.wait")]
@@ -88,4 +105,13 @@ impl<'k> Builder<'k> {
     pub fn griddepcontrol_launch_dependents(self) {
         self.emit(format_args!("griddepcontrol.launch_dependents"), &[]);
     }
+}
+
+/// Returns whether a line may access global memory: an access of memory that does not name another state space.
+fn accesses_global(line: &str) -> bool {
+    let mut words = line.split_whitespace().skip_while(|word| word.starts_with('@'));
+    let mnemonic = words.next().unwrap_or_default();
+    let name = mnemonic.split(['.', ';']).next().unwrap_or_default();
+    matches!(name, "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "prefetch" | "multimem" | "call")
+        && ![".shared", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space))
 }

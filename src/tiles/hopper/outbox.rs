@@ -14,6 +14,8 @@ use crate::{
 pub struct Outbox<'k, T, const W: usize, const SLOTS: usize, const C: usize, S = Auto> {
     k: Builder<'k>,
     base: Ptr<'k, u8, Shared>,
+    by_threads: bool,
+    rows: u32,
     kind: PhantomData<fn() -> (T, S)>,
 }
 
@@ -33,7 +35,21 @@ impl<'k> Builder<'k> {
     ) -> Outbox<'k, T, W, SLOTS, C> {
         let bytes = (SLOTS * C) as u32 * St::<'k, T, 4, W>::BYTES;
         let base = self.shared_aligned(bytes, St::<'k, T, 4, W>::alignment(self));
-        Outbox { k: self, base, kind: PhantomData }
+        Outbox { k: self, base, by_threads: false, rows: 64, kind: PhantomData }
+    }
+}
+
+impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
+    /// Has the threads store the elements if `by_threads`, instead of tensor copies, for rows that are not a multiple of 16 bytes apart.
+    #[must_use]
+    pub fn by_threads(self, by_threads: bool) -> Self {
+        Self { by_threads, ..self }
+    }
+
+    /// Has only the first `rows` of each 64 rows stored, a divisor of 64 and multiple of 8: tiles in global memory have as many rows.
+    #[must_use]
+    pub fn first_rows(self, rows: u32) -> Self {
+        Self { rows, ..self }
     }
 }
 
@@ -41,13 +57,13 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Converts the warpgroup's tiles, blocks of 64 rows of which each warp has 16, and starts to copy them to global memory; `to(b)` is
     /// the tile of 64 rows and `N` columns of subtiles for block `b`. Nothing past the edge is written.
     ///
-    /// All threads of the warpgroup must execute the call. The copies complete before the kernel ends. The number of parts, `H`·`N`/`W`,
-    /// must be a multiple of the slots of the outbox.
+    /// All threads of the warpgroup must execute the call. The copies complete before the kernel ends. The number of parts of the size
+    /// of a slot must be a multiple of the slots of the outbox.
     #[track_caller]
     pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,
         outbox: &Outbox<'k, T, W, SLOTS, C, S>,
-        tiles: &[Rt<'k, U, 1, N, Row>; H],
+        tiles: [Rt<'k, U, 1, N, Row>; H],
         to: impl Fn(u32) -> GlTile<'k, T, A>,
     ) where
         T: TensorElement,
@@ -55,7 +71,37 @@ impl<'k, const C: usize> Consumer<'k, C> {
         A: Writable,
         S: SharedSwizzle,
     {
-        self.send(None, outbox, tiles, to);
+        self.send(None, outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
+    }
+
+    /// Stores like [`store`](Self::store) what `map` returns for tiles of 16 rows and `P` columns of subtiles, given the number of the
+    /// block of 64 rows and that of the tile in it. `P` must divide `W`; the fewer, the fewer registers `map` requires.
+    #[track_caller]
+    pub fn store_mapped<
+        T,
+        U,
+        V,
+        A,
+        const W: usize,
+        const SLOTS: usize,
+        const N: usize,
+        const H: usize,
+        const P: usize,
+        S,
+    >(
+        self,
+        outbox: &Outbox<'k, T, W, SLOTS, C, S>,
+        tiles: [Rt<'k, U, 1, N, Row>; H],
+        map: impl Fn(Rt<'k, U, 1, P, Row>, [u32; 2]) -> Rt<'k, V, 1, P, Row>,
+        to: impl Fn(u32) -> GlTile<'k, T, A>,
+    ) where
+        T: TensorElement,
+        U: TensorElement,
+        V: Convert<T>,
+        A: Writable,
+        S: SharedSwizzle,
+    {
+        self.send(None, outbox, tiles, map, to);
     }
 
     /// Converts the warpgroup's tiles and adds them to global memory, like [`store`](Self::store): each element atomically, in any order.
@@ -64,7 +110,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,
         outbox: &Outbox<'k, T, W, SLOTS, C, S>,
-        tiles: &[Rt<'k, U, 1, N, Row>; H],
+        tiles: [Rt<'k, U, 1, N, Row>; H],
         to: impl Fn(u32) -> GlTile<'k, T, A>,
     ) where
         T: AtomicElement,
@@ -72,27 +118,45 @@ impl<'k, const C: usize> Consumer<'k, C> {
         A: Writable,
         S: SharedSwizzle,
     {
-        self.send(Some(ReduceOp::Add), outbox, tiles, to);
+        self.send(Some(ReduceOp::Add), outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
     }
 
     #[track_caller]
-    fn send<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
+    fn send<
+        T,
+        U,
+        V,
+        A,
+        const W: usize,
+        const SLOTS: usize,
+        const N: usize,
+        const H: usize,
+        const P: usize,
+        S,
+    >(
         self,
         op: Option<ReduceOp>,
         outbox: &Outbox<'k, T, W, SLOTS, C, S>,
-        tiles: &[Rt<'k, U, 1, N, Row>; H],
+        tiles: [Rt<'k, U, 1, N, Row>; H],
+        map: impl Fn(Rt<'k, U, 1, P, Row>, [u32; 2]) -> Rt<'k, V, 1, P, Row>,
         to: impl Fn(u32) -> GlTile<'k, T, A>,
     ) where
         T: TensorElement,
-        U: Convert<T>,
+        U: TensorElement,
+        V: Convert<T>,
         A: Writable,
         S: SharedSwizzle,
     {
-        const { assert!(N.is_multiple_of(W), "the columns of the outbox must divide those of the tile") }
+        const { assert!(U::SUBTILE_LENGTH == 16 && V::SUBTILE_LENGTH == 16, "expected sums of at least 16 bits") };
+        // Subtiles of 8-bit elements have twice as many columns as those of register tiles of sums.
+        let cols = const { W * (T::SUBTILE_LENGTH / 16) as usize };
         const {
+            let cols = W * (T::SUBTILE_LENGTH / 16) as usize;
+            assert!(W.is_multiple_of(P), "the columns of mapped tiles must divide those of the outbox");
+            assert!(N.is_multiple_of(cols), "the columns of the outbox must divide those of the tile");
             assert!(
-                (H * N / W).is_multiple_of(SLOTS),
-                "the parts, H · N / W, must be a multiple of the slots of the outbox"
+                (H * N / cols).is_multiple_of(SLOTS),
+                "the parts of the size of a slot must be a multiple of the slots of the outbox"
             );
         }
         let (k, group) = (outbox.k, self.group());
@@ -100,19 +164,29 @@ impl<'k, const C: usize> Consumer<'k, C> {
             let bytes = St::<'k, T, 4, W, S>::BYTES;
             let slots = outbox.base.advance(self.rank() * (SLOTS as u32 * bytes));
             let issues = group.thread().eq(0);
-            let parts = (0..H).flat_map(|block| (0..N / W).map(move |part| (block, part)));
+            let warp = self.warp();
+            let parts = (0..H).flat_map(|block| (0..N / cols).map(move |part| (block, part)));
             for ((block, part), slot) in parts.zip((0..SLOTS as u32).cycle()) {
                 let staged = St::<'k, T, 4, W, S>::at(slots.byte_offset((slot * bytes).into()));
                 k.if_(issues, || k.cp_async_bulk_wait_group_read(SLOTS as u32 - 1));
                 group.sync();
                 let registers = tiles[block].fragment().all_registers();
-                let registers = &registers[part * registers.len() / (N / W)..][..registers.len() / (N / W)];
-                let registers = Rt::<U, 1, W, Row>::of_registers(k, registers.to_vec());
-                Storing { tile: staged.tensor.clone() }.tile_of(group).store(&registers);
+                let of_piece = registers.len() / N * P;
+                for (at, piece) in (part * cols / P..(part + 1) * cols / P).enumerate() {
+                    let registers = &registers[piece * of_piece..][..of_piece];
+                    let tile = Rt::<U, 1, P, Row>::of_registers(k, registers.to_vec());
+                    let tile = k.unlocated(|| map(tile, [block as u32, piece as u32]));
+                    Storing { tile: staged.tensor.clone() }.subtile(warp, (at * P) as u32).store(&tile);
+                }
+                let (to, col) = (to(block as u32), (part * W) as u32 * T::SUBTILE_LENGTH);
+                let size = [outbox.rows, N as u32 * 16];
+                if outbox.by_threads && op.is_none() {
+                    group.sync();
+                    store_rows(self, &staged, &to.view(size), outbox.rows, col);
+                    continue;
+                }
                 k.fence_proxy_async(ProxySpace::Shared);
                 group.sync();
-                let (to, col) = (to(block as u32), (part * W) as u32 * T::SUBTILE_LENGTH);
-                let size = [64, N as u32 * T::SUBTILE_LENGTH];
                 let ends = to.view(size).row_ends();
                 if op.is_some() && ends.is_some() {
                     k.refuse(format!(
@@ -126,20 +200,42 @@ impl<'k, const C: usize> Consumer<'k, C> {
                 k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
                 k.if_(issues, || k.cp_async_bulk_commit_group());
                 if let Some(ends) = ends {
-                    store_ends(group, &staged, &to.view(size), &ends, col);
+                    store_ends(group, &staged, &to.view(size), &ends, outbox.rows, col);
                 }
             }
         });
     }
 }
 
-/// Stores the ends of rows from a tile of 64 rows and `W` columns of subtiles, whose first column is `col` columns after that of `to`.
+/// Stores the first `rows` rows of a tile of 64 rows and `W` columns of subtiles to those of `to` from column `col`, each by a warp.
+#[track_caller]
+fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle, const C: usize>(
+    c: Consumer<'k, C>,
+    staged: &St<'k, T, 4, W, S>,
+    to: &Tensor<'k, Global, T, A>,
+    rows: u32,
+    col: u32,
+) {
+    let k = c.group().kernel();
+    let (warp, lane) = (c.warp(), k.lane().rank());
+    k.for_(rows / 4, |i| {
+        let row = i * 4 + warp;
+        for first in (0..W as u32 * T::SUBTILE_LENGTH).step_by(32) {
+            let at = lane + first;
+            let value = staged.tensor.at_coord(&[row, at]).load();
+            to.at_coord(&[row, at + col]).store(value);
+        }
+    });
+}
+
+/// Stores the ends of the first `rows` rows from a tile of 64 rows and `W` columns of subtiles, whose first column is `col` columns after that of `to`.
 #[track_caller]
 fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle>(
     group: WarpGroup<'k>,
     staged: &St<'k, T, 4, W, S>,
     to: &Tensor<'k, Global, T, A>,
     ends: &RowEnds<'k>,
+    rows: u32,
     col: u32,
 ) {
     let RowEnds { first, start, end, unit } = *ends;
@@ -149,10 +245,12 @@ fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
     k.if_(start.ne(end) & within.lt(width), || {
         // Two threads for each row.
         let (row, parity) = (group.thread() & 63, group.thread() >> 6);
-        for pair in 0..unit / 2 {
-            let at = within + (2 * pair) + parity;
-            let value = staged.tensor.at_coord(&[row, at]).load();
-            to.at_coord(&[row, at + col]).store(value);
-        }
+        k.if_(row.lt(rows), || {
+            for pair in 0..unit / 2 {
+                let at = within + (2 * pair) + parity;
+                let value = staged.tensor.at_coord(&[row, at]).load();
+                to.at_coord(&[row, at + col]).store(value);
+            }
+        });
     });
 }

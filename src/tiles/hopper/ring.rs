@@ -5,11 +5,14 @@ use std::{fmt, marker::PhantomData, panic::Location};
 use super::{
     in_flight::{Accumulators, InFlight},
     roles::{Consumer, Producer},
+    schedule::{Blocks, Persistent},
     tensor_copy::BoxSources,
     turns::{Turn, Turns},
 };
 use crate::{
-    ptx::{Builder, Mbarrier, Ptr, Shared, State, Val, Var, Visitor, quotient, remainder},
+    ptx::{
+        Builder, Mbarrier, ProxySpace, Ptr, Shared, State, Steps, Val, Var, Visitor, quotient, remainder,
+    },
     tiles::pipeline::{STAGE_ALIGN, StageTiles},
 };
 
@@ -25,6 +28,8 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
     /// The full barriers, then the empty ones.
     barriers: Mbarrier<'k>,
+    /// The blocks of the cluster that fill and release stages together, if there are others than this one.
+    blocks: Option<Blocks<'k>>,
     /// The stage that this thread, a producer or a consumer, processes next, and the parity of its phase.
     stage: Var<'k, u32>,
     parity: Var<'k, u32>,
@@ -40,7 +45,6 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for R
 /// A stage of a ring that the producer must fill.
 pub struct EmptyStage<'k, Tiles> {
     tiles: Tiles,
-    bytes: u32,
     full: Mbarrier<'k>,
 }
 
@@ -65,7 +69,7 @@ impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
         self.full.pointer().kernel().located(Location::caller(), || {
-            self.full.arrive_expect_tx(self.bytes);
+            self.full.arrive_expect_tx(from.bytes());
             from.copy_to(&self.tiles, self.full);
         });
         FillingStage(PhantomData)
@@ -111,31 +115,61 @@ impl<'k> Builder<'k> {
     /// the block (in a kernel with clusters: of the cluster) must execute the call, which initializes the barriers and synchronizes them.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
-        const { assert!(N >= 1 && C >= 1, "a ring has at least one stage and one consumer") };
-        let k = self;
-        k.located(Location::caller(), || {
-            let bytes = u32::try_from(N as u64 * u64::from(Tiles::STAGE_BYTES)).unwrap_or(u32::MAX);
-            let base = k.shared_aligned(bytes, STAGE_ALIGN);
-            let barriers = k.mbarriers(2 * N as u32);
-            let cluster = k.cluster_shape().map(|_| k.this_cluster());
-            let blocks = cluster.map_or(1, |cluster| cluster.blocks());
-            k.if_(k.this_block().thread().eq(0), || {
-                for stage in 0..N as u32 {
-                    barriers.at(stage).init(1);
-                    barriers.at(N as u32 + stage).init(WARPS * C as u32 * blocks);
-                }
-                k.fence_mbarrier_init();
-            });
-            match cluster {
-                Some(cluster) => cluster.sync(),
-                None => k.this_block().sync(),
-            }
-            Ring { k, base, barriers, stage: k.var(0), parity: k.var(0), tiles: PhantomData }
-        })
+        let blocks = self.cluster_shape().map(|_| Blocks::all(self.this_cluster().blocks()));
+        self.located(Location::caller(), || Ring::new(self, blocks))
+    }
+}
+
+impl<'k> Persistent<'k> {
+    /// Creates a ring like [`Builder::ring`], whose stages are filled and released together by the blocks of the cluster that may share
+    /// loads: those that compute the same [part](Persistent::part) of different tiles.
+    #[track_caller]
+    pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
+        let k = self.kernel();
+        k.located(Location::caller(), || Ring::new(k, Some(self.same_part())))
     }
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
+    #[track_caller]
+    fn new(k: Builder<'k>, blocks: Option<Blocks<'k>>) -> Self {
+        const { assert!(N >= 1 && C >= 1, "a ring has at least one stage and one consumer") };
+        let blocks = blocks.filter(|blocks| blocks.count > 1);
+        let bytes = u32::try_from(N as u64 * u64::from(Tiles::STAGE_BYTES)).unwrap_or(u32::MAX);
+        let base = k.shared_aligned(bytes, STAGE_ALIGN);
+        let barriers = k.mbarriers(2 * N as u32);
+        let releases = WARPS * C as u32 * blocks.map_or(1, |blocks| blocks.count);
+        k.if_(k.this_block().thread().eq(0), || {
+            for stage in 0..N as u32 {
+                barriers.at(stage).init(1);
+                barriers.at(N as u32 + stage).init(releases);
+            }
+            k.fence_mbarrier_init();
+        });
+        match k.cluster_shape() {
+            Some(_) => k.this_cluster().sync(),
+            None => k.this_block().sync(),
+        }
+        Self { k, base, barriers, blocks, stage: k.var(0), parity: k.var(0), tiles: PhantomData }
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
+    /// Fills the stages with zeros, for tiles of which copies fill only a part. All threads of the block must execute the call.
+    #[must_use]
+    #[track_caller]
+    pub fn zeroed(self) -> Self {
+        let k = self.k;
+        k.located(Location::caller(), || {
+            let (block, words) = (k.this_block(), N as u32 * Tiles::STAGE_BYTES / 4);
+            let words_of_thread = Steps::new(block.thread() * 4, words).by(block.size() * 4);
+            k.for_(words_of_thread, |i| self.base.cast::<u32>().at(i).store_vector([0.into(); 4]));
+            k.fence_proxy_async(ProxySpace::Shared);
+            block.sync();
+        });
+        self
+    }
+
     #[track_caller]
     fn tiles(&self, stage: Val<'k, u32>) -> Tiles {
         Tiles::at(self.base.advance(stage * Tiles::STAGE_BYTES))
@@ -162,7 +196,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         // The first phase of an empty barrier completes when the stage has been read once; until then, the stage is free.
         self.empty(stage).wait(parity ^ 1);
         let (tiles, full) = (self.tiles(stage), self.barriers.at(stage));
-        let FillingStage(_) = self.k.unlocated(|| fill(EmptyStage { tiles, bytes: Tiles::BYTES, full }));
+        let FillingStage(_) = self.k.unlocated(|| fill(EmptyStage { tiles, full }));
         self.advance(stage, parity);
     }
 
@@ -216,17 +250,17 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         sum
     }
 
-    /// Arrives at the empty barriers of `stage` in all blocks of the cluster, by one lane of the warp each, if `condition` holds.
+    /// Arrives at the empty barriers of `stage` in all blocks that fill it together, by one lane of the warp each, if `condition` holds.
     #[track_caller]
     fn release_if(&self, condition: Val<'k, bool>, stage: Val<'k, u32>) {
         let (k, empty) = (self.k, self.empty(stage));
         let lane = k.lane().rank();
-        match k.cluster_shape().map(|_| k.this_cluster().blocks()) {
-            None | Some(1) => k.if_(lane.eq(0) & condition, || {
+        match self.blocks {
+            None => k.if_(lane.eq(0) & condition, || {
                 empty.arrive();
             }),
-            Some(blocks) => k.if_(lane.lt(blocks) & condition, || {
-                empty.in_block(lane).arrive();
+            Some(blocks) => k.if_(lane.lt(blocks.count) & condition, || {
+                empty.in_block(blocks.rank(lane)).arrive();
             }),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, panic::Location};
 
-use crate::ptx::{Builder, Val, WarpGroup};
+use crate::ptx::{Builder, Scope, Val, WarpGroup};
 
 /// The thread that fills rings: the first thread of the producer warpgroup. No other thread executes its code, so it must not
 /// synchronize.
@@ -34,6 +34,12 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Returns the warpgroup.
     pub fn group(self) -> WarpGroup<'k> {
         self.group
+    }
+
+    /// Returns the index of this warp in its warpgroup: of each 64 rows, it has 16.
+    #[track_caller]
+    pub fn warp(self) -> Val<'k, u32> {
+        self.group.kernel().warp_of(self.group).0
     }
 
     /// Returns the index of this warpgroup among the consumers.

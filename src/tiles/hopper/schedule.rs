@@ -23,6 +23,8 @@ pub struct Schedule {
     cluster: Option<[u32; 2]>,
     /// Whether every second round of tiles goes to the blocks in reverse.
     back_and_forth: bool,
+    /// The blocks of a cluster that compute a tile together.
+    parts: u32,
 }
 
 impl fmt::Display for Schedule {
@@ -38,14 +40,14 @@ impl Schedule {
     /// Returns the order of rows from left to right, top to bottom.
     #[must_use]
     pub const fn linear() -> Self {
-        Self { group: 1, cluster: None, back_and_forth: false }
+        Self { group: 1, cluster: None, parts: 1, back_and_forth: false }
     }
 
     /// Returns the order of groups of `rows` rows (at least 1), top to bottom; in a group, columns from left to right, each from top to
     /// bottom. Tiles that are computed at the same time then share rows of A and columns of B in the level-2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
-        Self { group: if rows == 0 { 1 } else { rows }, cluster: None, back_and_forth: false }
+        Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
     }
 
     /// Has the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order is then that of these rectangles. By default,
@@ -61,6 +63,14 @@ impl Schedule {
     #[must_use]
     pub const fn back_and_forth(self) -> Self {
         Self { back_and_forth: true, ..self }
+    }
+
+    /// Has `parts` blocks of a cluster (at least 1) compute every tile together, each a part of its steps ([`Persistent::part`]), for
+    /// results of fewer tiles than there are multiprocessors.
+    #[doc(alias = "split-K")]
+    #[must_use]
+    pub const fn split(self, parts: u32) -> Self {
+        Self { parts: if parts == 0 { 1 } else { parts }, ..self }
     }
 
     /// Returns the row and column of the tile with this number, of `rows`×`cols` tiles. Numbers past the last tile have no meaning.
@@ -104,6 +114,27 @@ fn mask<'k>(first: u16, by: Val<'k, u32>) -> Val<'k, u16> {
     }
 }
 
+/// Blocks of a cluster, by their ranks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks<'k> {
+    first: Val<'k, u32>,
+    step: u32,
+    pub(super) count: u32,
+}
+
+impl<'k> Blocks<'k> {
+    /// Returns all blocks of a cluster.
+    pub(super) fn all(count: u32) -> Self {
+        Self { first: 0.into(), step: 1, count }
+    }
+
+    /// Returns the rank in the cluster of one of these blocks.
+    #[track_caller]
+    pub(super) fn rank(self, index: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
+        self.first + index.into() * self.step
+    }
+}
+
 /// Blocks of a cluster that load the same tile: each loads a part for all of them ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'k> {
@@ -125,6 +156,32 @@ pub struct Persistent<'k> {
     cols: Val<'k, u32>,
     /// The tiles of a cluster.
     cluster: [u32; 2],
+    /// The blocks for each of them.
+    parts: u32,
+}
+
+/// A part of the steps of a tile that several blocks of a cluster compute together.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'k> {
+    rank: Val<'k, u32>,
+    count: u32,
+}
+
+impl<'k> Part<'k> {
+    /// Returns the number of this block's part.
+    pub fn rank(self) -> Val<'k, u32> {
+        self.rank
+    }
+
+    /// Returns the first step of this part and the number of its steps, of `steps` in total: as many for each part, fewer for the
+    /// last ones.
+    #[track_caller]
+    pub fn of(self, steps: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, u32>) {
+        let steps = steps.into();
+        let most = steps.ceil_div(self.count);
+        let first = (self.rank * most).min(steps);
+        (first, (steps - first).min(most))
+    }
 }
 
 impl<'k> Builder<'k> {
@@ -143,9 +200,11 @@ impl<'k> Builder<'k> {
     ) -> Persistent<'k> {
         let (k, rows, cols) = (self, rows.into(), cols.into());
         let blocks = k.cluster_shape().map_or(1, |[x, ..]| x);
-        let expected = schedule.cluster.unwrap_or([blocks, 1]);
-        let fits = expected[0].checked_mul(expected[1]) == Some(blocks);
-        let cluster = if fits { expected } else { [blocks, 1] };
+        let parts = if blocks.is_multiple_of(schedule.parts) { schedule.parts } else { 1 };
+        let expected = schedule.cluster.unwrap_or([blocks / parts, 1]);
+        let fits = parts == schedule.parts
+            && expected[0].checked_mul(expected[1]).and_then(|tiles| tiles.checked_mul(parts)) == Some(blocks);
+        let (cluster, parts) = if fits { (expected, parts) } else { ([blocks, 1], 1) };
         k.located(Location::caller(), || {
             if let Some([_, y, z]) = k.cluster_shape().filter(|[_, y, z]| y * z > 1) {
                 k.refuse(format!(
@@ -154,8 +213,9 @@ impl<'k> Builder<'k> {
             }
             if !fits {
                 let [rows, cols] = expected;
+                let parts = if schedule.parts == 1 { String::new() } else { format!(" in {} parts", schedule.parts) };
                 k.refuse(format!(
-                    "expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}"
+                    "expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}{parts}"
                 ));
             }
             let per_cluster = |count: Val<'k, u32>, of: usize| {
@@ -164,7 +224,7 @@ impl<'k> Builder<'k> {
             let ((row_dim, rows), (col_dim, cols)) = (per_cluster(rows, 0), per_cluster(cols, 1));
             let rectangles = Dim::U32((row_dim * col_dim).into());
             k.grid([(rectangles * blocks).min(Dim::Multiprocessors.round_down(blocks).max(blocks))]);
-            Persistent { k, schedule, rows, cols, cluster }
+            Persistent { k, schedule, rows, cols, cluster, parts }
         })
     }
 }
@@ -196,10 +256,10 @@ impl<'k> Persistent<'k> {
         first: Val<'k, u32>,
         each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>),
     ) {
-        let Self { k, schedule, rows, cols, cluster } = self;
+        let Self { k, schedule, rows, cols, cluster, parts } = self;
         k.located(Location::caller(), || {
-            let (start, step) = match cluster {
-                [1, 1] => (k.ctaid_x(), k.nctaid_x()),
+            let (start, step) = match (cluster, parts) {
+                ([1, 1], 1) => (k.ctaid_x(), k.nctaid_x()),
                 _ => (k.clusterid_x(), k.nclusterid_x()),
             };
             let count = rows * cols;
@@ -232,9 +292,43 @@ impl<'k> Persistent<'k> {
     #[track_caller]
     fn in_cluster(self) -> [Val<'k, u32>; 2] {
         let [rows, cols] = self.cluster;
-        let rank = if rows * cols == 1 { 0.into() } else { self.k.this_block().rank() };
+        let rank = if rows * cols == 1 { 0.into() } else { remainder(self.rank(), rows * cols) };
         let row = if cols == 1 { rank } else { remainder(rank, rows) };
         [row, if rows == 1 { rank } else { quotient(rank, rows) }]
+    }
+
+    /// Returns the rank of this block in its cluster.
+    #[track_caller]
+    fn rank(self) -> Val<'k, u32> {
+        let [rows, cols] = self.cluster;
+        if rows * cols * self.parts == 1 { 0.into() } else { self.k.this_block().rank() }
+    }
+
+    /// Returns the part of each tile's steps that this block computes, in a schedule that is [split](Schedule::split).
+    #[track_caller]
+    pub fn part(self) -> Part<'k> {
+        let [rows, cols] = self.cluster;
+        let rank = if self.parts == 1 { 0.into() } else { quotient(self.rank(), rows * cols) };
+        Part { rank, count: self.parts }
+    }
+
+    /// Returns the blocks of the cluster that compute the same part of other tiles: they may share loads.
+    #[track_caller]
+    pub(super) fn same_part(self) -> Blocks<'k> {
+        let [rows, cols] = self.cluster;
+        Blocks { first: self.part().rank * (rows * cols), step: 1, count: rows * cols }
+    }
+
+    /// Returns the blocks of the cluster that compute the other parts of the same tile, and this one.
+    #[track_caller]
+    pub(super) fn same_tile(self) -> Blocks<'k> {
+        let [rows, cols] = self.cluster;
+        let first = if rows * cols == 1 { 0.into() } else { remainder(self.rank(), rows * cols) };
+        Blocks { first, step: rows * cols, count: self.parts }
+    }
+
+    pub(super) fn kernel(self) -> Builder<'k> {
+        self.k
     }
 
     /// Returns the blocks of the cluster that compute tiles in the same row as this one: they share a tile of A.
@@ -243,7 +337,7 @@ impl<'k> Persistent<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
         let first =
             (0..cols).map(|col| 1u16.checked_shl(col * rows).unwrap_or(0)).fold(0, |all, one| all | one);
-        Sharing { rank: col, count: cols, blocks: mask(first, row) }
+        Sharing { rank: col, count: cols, blocks: mask(first, self.same_part().first + row) }
     }
 
     /// Returns the blocks of the cluster that compute tiles in the same column as this one: they share a tile of B.
@@ -251,6 +345,6 @@ impl<'k> Persistent<'k> {
     pub fn same_col(self) -> Sharing<'k> {
         let ([rows, _], [row, col]) = (self.cluster, self.in_cluster());
         let first = u16::MAX >> (16 - rows.clamp(1, 16));
-        Sharing { rank: row, count: rows, blocks: mask(first, col * rows) }
+        Sharing { rank: row, count: rows, blocks: mask(first, self.same_part().first + col * rows) }
     }
 }

@@ -64,6 +64,50 @@ pub struct Multicast<'k, T: TensorElement, A> {
     among: Sharing<'k>,
 }
 
+/// The first rows of a tile in global memory: [`GlTile::first_rows`].
+pub struct FirstRows<'k, T: TensorElement, A> {
+    tile: GlTile<'k, T, A>,
+    rows: u32,
+}
+
+impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the first {} rows of {:?}", self.rows, self.tile)
+    }
+}
+
+impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
+    /// Returns a tile of `rows` rows, a multiple of 8, as a source that fills only the first rows of a shared tile. The tensor copy of a
+    /// whole tile would take as long for rows past the edge as for others.
+    pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
+        FirstRows { tile: self, rows }
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    BoxSource<'k, St<'k, T, H, W, S>> for FirstRows<'k, T, A>
+{
+    fn bytes(&self, whole: u32) -> u32 {
+        whole / St::<'_, T, H, W, S>::ROWS * self.rows
+    }
+
+    #[track_caller]
+    fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
+        let [rows, cols] = whole::<T, H, W, S>();
+        if self.rows == 0 || !rows.is_multiple_of(self.rows) {
+            return self.tile.kernel().refuse(format!(
+                "tensor copy: expected a divisor of the {rows} rows of the shared tile, found {}",
+                self.rows
+            ));
+        }
+        let size = [self.rows, cols];
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(&self.tile, size, rows / self.rows, false) else {
+            return;
+        };
+        load(&plan, &boxes, tile.address(), 0.into(), barrier, Hints::default());
+    }
+}
+
 impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} for {} blocks of the cluster", self.tile, self.among.count)
@@ -85,6 +129,11 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
 )]
 pub trait BoxSource<'k, Tile> {
+    /// The bytes that arrive in the tile, of `whole`.
+    #[doc(hidden)]
+    fn bytes(&self, whole: u32) -> u32 {
+        whole
+    }
     /// Starts the copies to the tile by one thread; they complete at `barrier`.
     #[doc(hidden)]
     #[track_caller]
@@ -119,6 +168,88 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
         let rows = St::<'_, T, H, W, S>::ROWS / count;
         let start = tile.address().advance(rank * (rows * plan.blocks.row_bytes));
         load(&plan, &boxes, start, rank * rows, barrier, Hints::default().multicast(blocks));
+    }
+}
+
+/// Two tiles of global memory that fill one shared tile: [`GlTile::above`] and [`GlTile::left_of`].
+pub struct Pair<'k, T: TensorElement, A> {
+    tiles: [GlTile<'k, T, A>; 2],
+    axis: usize,
+}
+
+impl<T: TensorElement, A> fmt::Debug for Pair<'_, T, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = &self.tiles;
+        write!(f, "{first:?} {} {second:?}", ["above", "left of"][self.axis])
+    }
+}
+
+impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
+    /// Returns this tile as the upper half of the rows of a shared tile, and `other` as the lower half. Both have half its height.
+    pub fn above(self, other: Self) -> Pair<'k, T, A> {
+        Pair { tiles: [self, other], axis: 0 }
+    }
+
+    /// Returns this tile as the left half of the columns of a shared tile, and `other` as the right half. Both have half its width,
+    /// which must be a multiple of that of the swizzle.
+    pub fn left_of(self, other: Self) -> Pair<'k, T, A> {
+        Pair { tiles: [self, other], axis: 1 }
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    BoxSource<'k, St<'k, T, H, W, S>> for Pair<'k, T, A>
+{
+    #[track_caller]
+    fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
+        let mut size = whole::<T, H, W, S>();
+        size[self.axis] /= 2;
+        let shares = if self.axis == 0 { 2 } else { 1 };
+        for (half, from) in self.tiles.iter().enumerate() {
+            let Some((mut plan, boxes)) = planned::<T, A, H, W, S>(from, size, shares, false) else { return };
+            let bytes = if self.axis == 0 {
+                size[0] * plan.blocks.row_bytes
+            } else {
+                if !plan.blocks.count.is_multiple_of(2) {
+                    let found = plan.blocks.count;
+                    return from.kernel().refuse(format!(
+                        "tensor copy: expected halves of whole blocks of the swizzle, found {found} blocks"
+                    ));
+                }
+                plan.blocks.count /= 2;
+                plan.blocks.count * plan.blocks.block_bytes
+            };
+            let start = tile.address().byte_offset((half as u32 * bytes).into());
+            load(&plan, &boxes, start, 0.into(), barrier, Hints::default());
+        }
+    }
+}
+
+/// A tile that blocks of a cluster may share, or two that fill one shared tile.
+#[derive(Debug)]
+pub(crate) enum Source<'k, T: TensorElement, A> {
+    Shared(Multicast<'k, T, A>),
+    FirstRows(FirstRows<'k, T, A>),
+    Pair(Pair<'k, T, A>),
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    BoxSource<'k, St<'k, T, H, W, S>> for Source<'k, T, A>
+{
+    fn bytes(&self, whole: u32) -> u32 {
+        match self {
+            Self::FirstRows(source) => BoxSource::<St<'k, T, H, W, S>>::bytes(source, whole),
+            Self::Shared(_) | Self::Pair(_) => whole,
+        }
+    }
+
+    #[track_caller]
+    fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
+        match self {
+            Self::Shared(source) => source.copy_to(tile, barrier),
+            Self::FirstRows(source) => source.copy_to(tile, barrier),
+            Self::Pair(source) => source.copy_to(tile, barrier),
+        }
     }
 }
 
@@ -162,8 +293,8 @@ fn load<'k, T: TensorElement, A: Readable>(
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Starts to copy a shared tile to the columns from `col` of this tile of `size` elements, or to combine it with them, by one
-    /// thread, as part of its next bulk group.
+    /// Starts to copy as many rows of a shared tile as this tile of `size` elements has to its columns from `col`, or to combine them, by
+    /// one thread, as part of its next bulk group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,
@@ -172,7 +303,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         size: [u32; 2],
         col: u32,
     ) {
-        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, size, 1, true) else { return };
+        let shares = St::<'_, T, H, W, S>::ROWS / size[0];
+        let Some((plan, boxes)) = planned::<T, A, H, W, S>(self, size, shares, true) else { return };
         plan.each(tile.address(), |from, (row, at)| {
             let (from, at) = (from.cast::<T>(), (row.into(), col + at));
             match op {
@@ -189,6 +321,9 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     note = "give one tile of global memory for each shared tile, of the same element type"
 )]
 pub trait BoxSources<'k, Tiles> {
+    /// The bytes that arrive in the tiles.
+    #[doc(hidden)]
+    fn bytes(&self) -> u32;
     /// Starts the copies to the tiles by one thread; they complete at `barrier`.
     #[doc(hidden)]
     #[track_caller]
@@ -198,6 +333,10 @@ pub trait BoxSources<'k, Tiles> {
 macro_rules! sources {
     ($($tile:ident $from:ident $n:tt),*) => {
         impl<'k, $($tile: StageTile<'k>, $from: BoxSource<'k, $tile>),*> BoxSources<'k, ($($tile,)*)> for ($($from,)*) {
+            fn bytes(&self) -> u32 {
+                [$(self.$n.bytes($tile::BYTES)),*].into_iter().sum()
+            }
+
             #[track_caller]
             fn copy_to(&self, tiles: &($($tile,)*), barrier: Mbarrier<'k>) {
                 $(self.$n.copy_to(&tiles.$n, barrier);)*

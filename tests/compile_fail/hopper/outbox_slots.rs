@@ -10,7 +10,7 @@ fn main() {
         let outbox = k.outbox::<bf16, 2, 3, 1>();
         k.specialize(
             producer(40, |_| ()),
-            consumers::<1, _>(232, |c| c.store(&outbox, &[k.zeros::<Rt<f32, 1, 4>>()], |i| d.tile(i, 0))),
+            consumers::<1, _>(232, |c| c.store(&outbox, [k.zeros::<Rt<f32, 1, 4>>()], |i| d.tile(i, 0))),
         );
     });
 }

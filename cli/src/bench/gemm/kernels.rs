@@ -5,7 +5,10 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
     gpu::Gpu,
-    kernels::{Gemm, GemmArgs, GemmTile, MatmulArgs, MatrixOrder, matmul, pitch_divisor},
+    kernels::{
+        Gemm, GemmArgs, GemmTile, MatmulArgs, MatrixOrder, PadRowsArgs, matmul, pad_rows, pitch_divisor,
+    },
+    ptx::Element,
     prelude::{BuildError, Target},
     ptx::traits::HalfPair,
     run::Loaded,
@@ -27,6 +30,36 @@ struct Ours<P: Precision> {
     size: Size,
     gemm: Gemm,
     kernel: Loaded<GemmArgs<P::Factor, P::Result>>,
+    padded: [Option<Padded<P>>; 2],
+}
+
+/// A copy of a factor whose rows are a multiple of 16 bytes apart, which is made by every launch.
+struct Padded<P: Precision> {
+    kernel: Loaded<PadRowsArgs<P::Factor>>,
+    rows: u32,
+    cols: u32,
+    stride: u32,
+    to: CudaSlice<P::StoredFactor>,
+}
+
+impl<P: Precision> Padded<P> {
+    /// Returns the copy of a matrix in rows of `cols` elements, if tensor copies cannot read it.
+    fn new(gpu: &Gpu, [rows, cols]: [usize; 2]) -> Fallible<Option<Self>> {
+        let unit = (16 / P::Factor::SIZE) as usize;
+        if cols.is_multiple_of(unit) {
+            return Ok(None);
+        }
+        let stride = cols.next_multiple_of(unit);
+        let to = gpu.stream().alloc_zeros(rows * stride)?;
+        let kernel = gpu.load(&pad_rows::<P::Factor>(Target::SM_90A)?)?;
+        let [rows, cols, stride] = [rows, cols, stride].map(|size| size as u32);
+        Ok(Some(Self { kernel, rows, cols, stride, to }))
+    }
+
+    fn launch(&mut self, stream: &Arc<CudaStream>, from: &CudaSlice<P::StoredFactor>) -> Result<(), Failed> {
+        let Self { kernel, rows, cols, stride, to } = self;
+        kernel.launch(stream, (from, *cols, to, *stride, *rows, *cols)).map_err(Failed::of)
+    }
 }
 
 impl<P: Precision> Contender<P> for Ours<P> {
@@ -43,13 +76,21 @@ impl<P: Precision> Contender<P> for Ours<P> {
         let stride = |order, rows, cols| if order == MatrixOrder::Row { cols } else { rows };
         let (lda, ldb) = (stride(self.gemm.a, m, k), stride(self.gemm.b, k, n));
         let Buffers { a, b, d } = buffers;
-        self.kernel.launch(stream, (&*a, lda, &*b, ldb, d, n, m, n, k)).map_err(Failed::of)
+        let [padded_a, padded_b] = &mut self.padded;
+        for (padded, from) in [(&mut *padded_a, &*a), (&mut *padded_b, &*b)] {
+            if let Some(padded) = padded {
+                padded.launch(stream, from)?;
+            }
+        }
+        let (a, lda) = padded_a.as_ref().map_or((&*a, lda), |padded| (&padded.to, padded.stride));
+        let (b, ldb) = padded_b.as_ref().map_or((&*b, ldb), |padded| (&padded.to, padded.stride));
+        self.kernel.launch(stream, (a, lda, b, ldb, d, n, m, n, k)).map_err(Failed::of)
     }
 }
 
 /// Checks that there is a kernel of [`Gemm`] with these types and orders.
 pub(super) fn check<P: Precision>(layout: Layout) -> Result<(), BuildError> {
-    layout.of(Gemm::new(GemmTile::T64x64)).kernel::<P::Factor, P::Sum, P::Result>().map(|_| ())
+    P::kernel(layout.of(Gemm::new(GemmTile::T64x64))).map(|_| ())
 }
 
 /// Loads a kernel of [`Gemm`].
@@ -60,8 +101,14 @@ pub(super) fn ours<P: Precision>(
     gemm: Gemm,
     size: Size,
 ) -> Fallible<Boxed<P>> {
-    let kernel = gpu.load(&gemm.kernel::<P::Factor, P::Sum, P::Result>()?)?;
-    Ok(Box::new(Ours::<P> { name, kind, size, gemm, kernel }))
+    let [m, n, k] = size.0;
+    let any_ldd = !(n as u32 * P::Result::SIZE).is_multiple_of(16);
+    let gemm = Gemm { any_ldd, ..gemm };
+    let kernel = gpu.load(&P::kernel(gemm)?)?;
+    let rows = |order, rows, cols| if order == MatrixOrder::Row { [rows, cols] } else { [cols, rows] };
+    let padded = [Padded::new(gpu, rows(gemm.a, m, k))?, Padded::new(gpu, rows(gemm.b, k, n))?];
+    let name = if padded.iter().any(Option::is_some) { format!("{name}, factors padded") } else { name };
+    Ok(Box::new(Ours::<P> { name, kind, size, gemm, kernel, padded }))
 }
 
 /// The kernel [`matmul`], which has results of f32.

@@ -53,9 +53,9 @@ impl Overhead {
     /// Times the largest kernel of a type and layout: it is built and compiled anew each time.
     pub(super) fn of<P: Precision>(gpu: &Gpu, layout: Layout, rounds: usize) -> Fallible<Self> {
         let gemm = layout.of(Gemm::new(GemmTile::T128x192));
-        let kernel = gemm.kernel::<P::Factor, P::Sum, P::Result>()?;
+        let kernel = P::kernel(gemm)?;
         let build = samples(rounds, |_| {
-            let kernel = gemm.kernel::<P::Factor, P::Sum, P::Result>()?;
+            let kernel = P::kernel(gemm)?;
             std::hint::black_box(kernel.ptx_with_lines());
             Ok(())
         })?;

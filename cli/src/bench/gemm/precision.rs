@@ -6,8 +6,9 @@ use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 use warpwright::{
     gpu::{CublasLtTypes, Gpu},
-    kernels::GemmSum,
+    kernels::{Gemm, GemmArgs, GemmSum},
     prelude::{e4m3, e5m2, tf32},
+    ptx::{BuildError, Kernel},
     run::StorageFor,
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -77,6 +78,8 @@ pub(super) trait Precision: 'static {
     /// The largest error of a result that is not a mistake, relative to the result and to √k.
     const TOLERANCE: f32;
 
+    /// Builds a kernel.
+    fn kernel(gemm: Gemm) -> Result<Kernel<GemmArgs<Self::Factor, Self::Result>>, BuildError>;
     /// Returns a factor for a normal random number.
     fn factor(normal: f32) -> Self::StoredFactor;
     /// Returns the number that a factor stands for.
@@ -107,6 +110,10 @@ macro_rules! precisions {
             const SM_80: Option<Sm80<Self>> = $sm_80;
             const TOLERANCE: f32 = $tolerance;
 
+            fn kernel(gemm: Gemm) -> Result<Kernel<GemmArgs<$factor, $result>>, BuildError> {
+                gemm.kernel::<$factor, $sum, $result>()
+            }
+
             fn factor($normal: f32) -> $stored_factor {
                 $to_factor
             }
@@ -123,7 +130,7 @@ macro_rules! precisions {
 }
 
 precisions! {
-    Bf16: bf16 as u16, f32, bf16 as u16, 0.01,
+    Bf16: bf16 as u16, f32, bf16 as u16, 0.02,
         |x| bf16::from_f32(x).to_bits(), |bits| bf16::from_bits(bits).to_f64(), |bits| bf16::from_bits(bits).to_f32(),
         ["cuBLASLt" CublasLtTypes::Bf16], Some(Sm80 { kernel: kernels::on_sm_80, ceiling: ceilings::mma_sync });
     F16: f16 as u16, f32, f16 as u16, 0.002,

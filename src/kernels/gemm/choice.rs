@@ -1,0 +1,74 @@
+//! The choice of a kernel for a problem.
+
+use super::{Gemm, GemmTile, MatrixOrder};
+use crate::tensor::TensorElement;
+
+/// The time of a block, in microseconds on an H200.
+struct Cost {
+    tile: GemmTile,
+    /// A step of 128 bytes along k.
+    step: f64,
+    /// What comes between tiles; when two warpgroups take turns, stores overlap with products.
+    between: f64,
+}
+
+#[rustfmt::skip]
+const COSTS: [Cost; 6] = [
+    Cost { tile: GemmTile::T16x64,   step: 0.145, between: 0.5 },
+    Cost { tile: GemmTile::T16x128,  step: 0.21,  between: 0.5 },
+    Cost { tile: GemmTile::T64x64,   step: 0.145, between: 0.5 },
+    Cost { tile: GemmTile::T64x128,  step: 0.21,  between: 0.5 },
+    Cost { tile: GemmTile::T128x128, step: 0.335, between: 0.3 },
+    Cost { tile: GemmTile::T128x192, step: 0.49,  between: 0.3 },
+];
+/// The exchange of sums among the blocks of a cluster.
+const EXCHANGE: f64 = 1.0;
+/// Bytes per microsecond from the GPU's memory.
+const BANDWIDTH: f64 = 4.0e6;
+
+impl Gemm {
+    /// Returns the kernels that may be the fastest for some problem of these orders with `m` rows of the result.
+    pub fn candidates(a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
+        let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
+        let tiles = GemmTile::ALL.into_iter().filter(few_rows);
+        let whole = tiles.flat_map(move |tile| {
+            let clusters: &[_] = if tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2]] };
+            clusters.iter().map(move |&cluster| Self { a, b, cluster, ..Self::new(tile) })
+        });
+        whole.flat_map(|gemm| gemm.tile.parts().iter().map(move |&parts| Self { parts, ..gemm }))
+    }
+
+    /// Returns the kernel for an m×n result of depth k, `size`, and factors of `T`, that takes the shortest time according to a model of a
+    /// GPU with this number of multiprocessors: rounds of tiles, each of a number of steps, but at least the time to read the factors.
+    #[must_use]
+    pub fn for_problem<T: TensorElement>(
+        a: MatrixOrder,
+        b: MatrixOrder,
+        size: [u32; 3],
+        multiprocessors: u32,
+    ) -> Self {
+        let time = |gemm: &Self| gemm.estimated_micros(size, T::SIZE, multiprocessors.max(1));
+        let alone = Self::candidates(a, b, size[0]).filter(|gemm| gemm.cluster == [1, 1]);
+        let best = alone.min_by(|a, b| time(a).total_cmp(&time(b)));
+        best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) })
+    }
+
+    fn estimated_micros(&self, [m, n, k]: [u32; 3], bytes: u32, multiprocessors: u32) -> f64 {
+        let [rows, cols] = self.tile.size();
+        let Some(cost) = COSTS.iter().find(|cost| cost.tile == self.tile) else { return f64::INFINITY };
+        let blocks = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols)) * u64::from(self.parts);
+        if self.parts > 1 && blocks > multiprocessors.into() {
+            // Clusters do not fill all multiprocessors, and a block cannot store while it multiplies.
+            return f64::INFINITY;
+        }
+        let rounds = blocks.div_ceil(multiprocessors.into()) as f64;
+        let [m, n, k] = [m, n, k].map(f64::from);
+        let steps = (k * f64::from(bytes) / 128.0 / f64::from(self.parts)).ceil();
+        let exchange = if self.parts > 1 { EXCHANGE } else { 0.0 };
+        let products = rounds * (steps * cost.step + cost.between + exchange);
+        // Fewer blocks than multiprocessors do not reach the full bandwidth.
+        let share = (blocks as f64 / f64::from(multiprocessors)).min(1.0);
+        let reads = f64::from(bytes) * (m * k + k * n) / (BANDWIDTH * share);
+        products.max(reads)
+    }
+}

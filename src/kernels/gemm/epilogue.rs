@@ -1,0 +1,84 @@
+//! What becomes of the sums of a product before they are rounded and stored.
+
+use std::fmt;
+
+use crate::{
+    ptx::{In, Out, Read, Val},
+    tensor::TensorElement,
+    tiles::{Convert, Gl, Row, Rt},
+};
+
+/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`: the parameters of
+/// [`GemmArgs`](super::GemmArgs), and those of an [`Epilogue`]. Those that the epilogue does not name are not read; their buffers may
+/// be empty.
+pub type FusedGemmArgs<T, D> =
+    (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
+
+/// What is applied to a product A·B in f32: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), from left to right, without the factors and terms that are
+/// `false`.
+#[doc(alias = "CUBLASLT_MATMUL_DESC_EPILOGUE")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Epilogue {
+    /// α, the argument `alpha`.
+    pub alpha: bool,
+    /// r, one scale for each row: m elements.
+    pub row_scales: bool,
+    /// s, one scale for each column: n elements.
+    pub col_scales: bool,
+    /// β and C: the argument `beta`, and m×n elements in rows that are `ldc` elements apart.
+    pub c: bool,
+    /// One term for each column: n elements.
+    pub bias: bool,
+}
+
+impl fmt::Display for Epilogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.alpha, "_alpha"),
+            (self.row_scales, "_rows"),
+            (self.col_scales, "_cols"),
+            (self.c, "_c"),
+            (self.bias, "_bias"),
+        ];
+        parts.into_iter().filter(|(present, _)| *present).try_for_each(|(_, name)| f.write_str(name))
+    }
+}
+
+/// The operands of an epilogue.
+pub(super) struct Operands<'k, D: TensorElement> {
+    pub(super) alpha: Option<Val<'k, f32>>,
+    pub(super) row_scales: Option<Gl<'k, f32, Read, 1>>,
+    pub(super) col_scales: Option<Gl<'k, f32, Read, 1>>,
+    pub(super) c: Option<(Val<'k, f32>, Gl<'k, D, Read>)>,
+    pub(super) bias: Option<Gl<'k, f32, Read, 1>>,
+}
+
+impl<'k, D: TensorElement + Convert<f32>> Operands<'k, D> {
+    /// Applies the epilogue to the sums of tile (`row`, `col`), in units of this size.
+    #[track_caller]
+    pub(super) fn applied<C: Convert<f32>, const W: usize>(
+        &self,
+        sum: &Rt<'k, C, 1, W, Row>,
+        [row, col]: [Val<'k, u32>; 2],
+    ) -> Rt<'k, f32, 1, W, Row> {
+        let mut result = sum.convert::<f32>();
+        if let Some(alpha) = self.alpha {
+            result *= alpha;
+        }
+        if let Some(scales) = &self.row_scales {
+            result *= &scales.col_vector(row);
+        }
+        if let Some(scales) = &self.col_scales {
+            result *= &scales.row_vector(col);
+        }
+        if let Some((beta, c)) = &self.c {
+            let mut term: Rt<'k, f32, 1, W> = c.tile(row, col).load();
+            term *= *beta;
+            result += &term;
+        }
+        if let Some(bias) = &self.bias {
+            result += &bias.row_vector(col);
+        }
+        result
+    }
+}

@@ -1,0 +1,220 @@
+//! The matrices of the products of a launch, in all forms of the kernel.
+
+use super::{Gemm, GemmSum, MatrixOrder, activation::activated, epilogue::Operands, stages::Factors};
+use crate::{
+    ptx::{Builder, Global, Ptr, Read, Val, Write},
+    tensor::TensorElement,
+    tiles::{Consumer, Convert, Gl, Outbox, Persistent, Ring, Row, Rt, StageTiles, contiguous, row_major},
+};
+
+/// A matrix, or several with the same extents.
+pub(super) enum Matrices<'k, T: TensorElement, A> {
+    One(Gl<'k, T, A>),
+    Many(Gl<'k, T, A, 3>),
+}
+
+impl<'k, T: TensorElement, A> Matrices<'k, T, A> {
+    /// Returns the matrix of a row-major buffer.
+    #[track_caller]
+    pub(super) fn one(
+        buffer: Ptr<'k, T, Global, A>,
+        [rows, cols]: [Val<'k, u32>; 2],
+        stride: Val<'k, u32>,
+    ) -> Self {
+        Self::One(buffer.kernel().global(buffer, row_major(rows, cols).with_row_stride(stride)))
+    }
+
+    /// Returns `count` matrices whose first elements are `distance` elements apart.
+    #[track_caller]
+    pub(super) fn many(
+        buffer: Ptr<'k, T, Global, A>,
+        [rows, cols]: [Val<'k, u32>; 2],
+        stride: Val<'k, u32>,
+        (count, distance): (Val<'k, u32>, Val<'k, u32>),
+    ) -> Self {
+        let layout = contiguous([count, rows, cols]).with_strides([distance, stride, 1.into()]);
+        Self::Many(buffer.kernel().global(buffer, layout))
+    }
+
+    #[track_caller]
+    fn number(&self, number: Val<'k, u32>) -> Gl<'k, T, A> {
+        match self {
+            Self::One(matrix) => matrix.clone(),
+            Self::Many(matrices) => matrices.batch(number),
+        }
+    }
+}
+
+/// How many products a launch computes.
+pub(super) enum Batches<'k> {
+    One,
+    /// A number of products.
+    Strided(Val<'k, u32>),
+    /// One A and one D, and for each row of tiles the number of the B that it is multiplied by.
+    Grouped(Gl<'k, u32, Read, 1>),
+}
+
+/// The products of a launch.
+pub(super) struct Problem<'k, T: TensorElement, D: TensorElement> {
+    pub(super) k: Builder<'k>,
+    pub(super) gemm: Gemm,
+    pub(super) a: Matrices<'k, T, Read>,
+    pub(super) b: Matrices<'k, T, Read>,
+    pub(super) d: Matrices<'k, D, Write>,
+    /// m, n and k.
+    pub(super) size: [Val<'k, u32>; 3],
+    pub(super) batches: Batches<'k>,
+    /// Whether B has 2n columns, for a result f(A·B₁) ⊙ (A·B₂).
+    pub(super) gated: bool,
+    pub(super) epilogue: Option<Operands<'k, D>>,
+}
+
+impl MatrixOrder {
+    /// Returns the extents in memory of a matrix of these rows and columns.
+    pub(super) fn extents<'k>(self, rows: Val<'k, u32>, cols: Val<'k, u32>) -> [Val<'k, u32>; 2] {
+        match self {
+            Self::Row => [rows, cols],
+            Self::Col => [cols, rows],
+        }
+    }
+}
+
+impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
+    /// Declares the threads of a block and the blocks of a cluster.
+    #[track_caller]
+    pub(super) fn launch(&self, threads: u32) {
+        let Self { k, gemm, .. } = self;
+        let [rows, cols] = gemm.cluster;
+        if rows > 1 && (self.gated || !matches!(self.batches, Batches::One)) {
+            k.refuse(format!(
+                "expected clusters of one row of tiles for several products and gated ones, found {rows}"
+            ));
+        }
+        let [height, _] = gemm.tile.size();
+        if height < 64 && (gemm.a == MatrixOrder::Col || cols > 1) {
+            k.refuse(format!(
+                "expected A in rows and clusters of one column of tiles for tiles of {height} rows, found A in {} and {cols} columns",
+                gemm.a.plural()
+            ));
+        }
+        k.block([threads]);
+        let blocks = rows.saturating_mul(cols).saturating_mul(gemm.parts);
+        if blocks != 1 {
+            k.cluster([blocks]);
+        }
+    }
+
+    /// Returns the tiles of `rows`×`cols` elements of the results that this block computes; the rows of all results are counted in one
+    /// sequence.
+    #[track_caller]
+    pub(super) fn tiles(&self, rows: u32, cols: u32) -> Persistent<'k> {
+        let Self { k, gemm, size: [m, n, _], .. } = self;
+        let rows = m.ceil_div(rows);
+        let rows = match self.batches {
+            Batches::Strided(count) => rows * count,
+            _ => rows,
+        };
+        let [of_rows, of_cols] = gemm.cluster;
+        let schedule = gemm.schedule.per_cluster(of_rows, of_cols).split(gemm.parts);
+        k.persistent(schedule, rows, n.ceil_div(cols))
+    }
+
+    /// Returns the ring, with zeros where copies of fewer rows than a stage has do not write.
+    #[track_caller]
+    pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize>(
+        &self,
+        ring: Ring<'k, Tiles, STAGES, 1>,
+    ) -> Ring<'k, Tiles, STAGES, 1> {
+        if self.gemm.tile.size()[0] < 64 { ring.zeroed() } else { ring }
+    }
+
+    /// Returns the outbox for the result.
+    #[track_caller]
+    pub(super) fn outbox<const W: usize, const SLOTS: usize, const G: usize>(
+        &self,
+    ) -> Outbox<'k, D, W, SLOTS, G> {
+        let rows = self.gemm.tile.size()[0].min(64);
+        self.k.outbox::<D, W, SLOTS, G>().by_threads(self.gemm.any_ldd).first_rows(rows)
+    }
+
+    /// Returns the number of the product that row `row` of tiles belongs to, and the row within it; tiles have `height` rows.
+    #[track_caller]
+    fn within(&self, row: Val<'k, u32>, height: u32) -> (Val<'k, u32>, Val<'k, u32>) {
+        match self.batches {
+            Batches::Strided(_) => {
+                let rows = self.size[0].ceil_div(height);
+                (row / rows, row % rows)
+            }
+            _ => (0.into(), row),
+        }
+    }
+
+    /// Returns the factors for a row of tiles of `height` rows, and the row within A.
+    #[track_caller]
+    pub(super) fn factors(&self, row: Val<'k, u32>, height: u32) -> (Factors<'k, T>, Val<'k, u32>) {
+        let (number, within) = self.within(row, height);
+        let of_b = match &self.batches {
+            Batches::Grouped(groups) => groups.at(row).load_or(0),
+            _ => number,
+        };
+        let (a, b) = (self.a.number(number), self.b.number(of_b));
+        let up = self.gated.then(|| {
+            let [rows, cols] = self.gemm.b.extents(0.into(), self.size[1]);
+            b.skip(rows, cols)
+        });
+        let rows = Some(height).filter(|&height| height < 64);
+        (Factors { a, b, up, rows }, within)
+    }
+
+    /// Applies the epilogue to the sums of tile (`row`, `col`), which has `H` blocks of 64 rows and `N` columns of subtiles, and stores
+    /// them.
+    #[track_caller]
+    pub(super) fn store<C, const H: usize, const N: usize, const W: usize, const SLOTS: usize, const G: usize>(
+        &self,
+        c: Consumer<'k, G>,
+        outbox: &Outbox<'k, D, W, SLOTS, G>,
+        sums: [Rt<'k, C, 1, N, Row>; H],
+        [row, col]: [Val<'k, u32>; 2],
+    ) where
+        C: GemmSum + Convert<D> + Convert<f32>,
+        f32: Convert<D>,
+        D: Convert<f32>,
+    {
+        let [height, _] = self.gemm.tile.size();
+        let (number, row) = self.within(row, height);
+        let d = self.d.number(number);
+        let to = |block| d.tile(row * H as u32 + block, col);
+        let first = row * (height / 16);
+        let activation = self.gemm.activation;
+        match &self.epilogue {
+            None => {
+                let finish = |sum: Rt<'k, C, 1, W, Row>, _| activated(activation, sum);
+                c.store_mapped(outbox, sums, finish, to);
+            }
+            Some(operands) => {
+                let warp = c.warp();
+                let finish = |sum: Rt<'k, C, 1, W, Row>, [block, part]: [u32; 2]| {
+                    let at = [first + block * 4 + warp, col * (N / W) as u32 + part];
+                    activated(activation, operands.applied(&sum, at))
+                };
+                c.store_mapped(outbox, sums, finish, to);
+            }
+        }
+    }
+
+    /// Stores the tiles of a gated product like [`store`](Self::store).
+    #[track_caller]
+    pub(super) fn store_products<const H: usize, const N: usize, const W: usize, const SLOTS: usize, const G: usize>(
+        &self,
+        c: Consumer<'k, G>,
+        outbox: &Outbox<'k, D, W, SLOTS, G>,
+        products: [Rt<'k, f32, 1, N, Row>; H],
+        [row, col]: [Val<'k, u32>; 2],
+    ) where
+        f32: Convert<D>,
+    {
+        let (number, row) = self.within(row, self.gemm.tile.size()[0]);
+        let d = self.d.number(number);
+        c.store(outbox, products, |block| d.tile(row * H as u32 + block, col));
+    }
+}

@@ -1,0 +1,72 @@
+//! The types of results.
+
+use super::{Gemm, GemmSum, problem::Problem};
+use crate::{
+    prelude::{bf16, e4m3, e5m2, f16, tf32},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// A type in which results are stored: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` and `u8`.
+pub trait GemmResult: TensorElement + Convert<f32> {
+    /// Emits the products of a launch.
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "only called by the crate")]
+    fn emit<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<Self> + Convert<f32>;
+    /// Emits gated products.
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "only called by the crate")]
+    fn emit_gated<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<f32>;
+}
+
+macro_rules! results {
+    ($($result:ty, $cols:literal, $of_part:literal;)*) => {$(
+        impl GemmResult for $result {
+            #[allow(private_interfaces, reason = "only called by the crate")]
+            fn emit<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
+            where
+                T: TensorElement + Product<T, C>,
+                C: GemmSum + Convert<Self> + Convert<f32>,
+            {
+                // Stages are 128 bytes deep: two column subtiles of 4 bytes, or four of 2 or of 1.
+                if const { T::SIZE == 4 } {
+                    gemm.of_depth::<T, C, Self, 2, $cols, $of_part>(problem);
+                } else {
+                    gemm.of_depth::<T, C, Self, 4, $cols, $of_part>(problem);
+                }
+            }
+
+            #[allow(private_interfaces, reason = "only called by the crate")]
+            fn emit_gated<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
+            where
+                T: TensorElement + Product<T, C>,
+                C: GemmSum + Convert<f32>,
+            {
+                if const { T::SIZE == 4 } {
+                    gemm.gated_of_depth::<T, C, Self, 2, $cols>(problem);
+                } else {
+                    gemm.gated_of_depth::<T, C, Self, 4, $cols>(problem);
+                }
+            }
+        }
+    )*};
+}
+
+results! {
+    // type, columns of subtiles that leave at a time, and those of a part of a tile
+    bf16, 4, 2;
+    f16,  4, 2;
+    f32,  2, 2;
+    tf32, 2, 2;
+    i32,  2, 2;
+    e4m3, 2, 1;
+    e5m2, 2, 1;
+    i8,   2, 1;
+    u8,   2, 1;
+}

@@ -1,0 +1,112 @@
+//! The stages of a product: which tiles of A and B fill them, and the product of a stage.
+
+use crate::{
+    ptx::{Read, Val},
+    tensor::TensorElement,
+    tiles::{
+        EmptyStage, FillingStage, Gl, InFlight, Persistent, Product, Row, Rt, Source, St, StageTiles,
+    },
+};
+
+/// The factors of a product.
+pub(super) struct Factors<'k, T: TensorElement> {
+    pub(super) a: Gl<'k, T, Read>,
+    pub(super) b: Gl<'k, T, Read>,
+    /// The second half of B, in a gated product, for which half of a stage's columns of B are.
+    pub(super) up: Option<Gl<'k, T, Read>>,
+    /// The rows of a tile of A that are loaded, if not all; A is in rows then.
+    pub(super) rows: Option<u32>,
+}
+
+/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for an order of A and of B in memory; products are of `H` blocks of 64 rows.
+pub(super) trait Stages<'k, T: TensorElement, C: TensorElement, const M: usize, const N: usize, const K: usize, const H: usize> {
+    type Tiles: StageTiles<'k>;
+
+    /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k. Blocks of a cluster share
+    /// what they have in common.
+    fn fill(
+        stage: EmptyStage<'k, Self::Tiles>,
+        factors: &Factors<'k, T>,
+        tiles: Persistent<'k>,
+        at: [Val<'k, u32>; 3],
+    ) -> FillingStage<'k, Self::Tiles>;
+
+    /// Adds the product of a stage.
+    fn multiply(
+        sums: InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>,
+        tiles: &<Self::Tiles as StageTiles<'k>>::Filled,
+    ) -> InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>;
+}
+
+macro_rules! stages {
+    ($(
+        $(#[$doc:meta])* $name:ident,
+        ($a_stage:ty, $b_stage:ty),
+        |$a:ident, $b:ident, $i:ident, $j:ident, $step:ident| ($a_tile:expr, $b_tile:expr, $beside:ident),
+        $product:ident;
+    )*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name;
+
+        impl<'k, T: TensorElement + Product<T, C>, C: TensorElement, const M: usize, const N: usize, const K: usize, const H: usize>
+            Stages<'k, T, C, M, N, K, H> for $name
+        {
+            type Tiles = ($a_stage, $b_stage);
+
+            #[track_caller]
+            fn fill(
+                stage: EmptyStage<'k, Self::Tiles>,
+                factors: &Factors<'k, T>,
+                tiles: Persistent<'k>,
+                [$i, $j, $step]: [Val<'k, u32>; 3],
+            ) -> FillingStage<'k, Self::Tiles> {
+                let $a = &factors.a;
+                let of_b = |$b: &Gl<'k, T, Read>| $b_tile;
+                let b = of_b(&factors.b);
+                let b = match &factors.up {
+                    None => Source::Shared(b.multicast(tiles.same_col())),
+                    Some(up) => Source::Pair(b.$beside(of_b(up))),
+                };
+                let a = match factors.rows {
+                    None => Source::Shared($a_tile.multicast(tiles.same_row())),
+                    Some(rows) => Source::FirstRows($a_tile.first_rows(rows)),
+                };
+                stage.fill((a, b))
+            }
+
+            #[track_caller]
+            fn multiply(
+                sums: InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>,
+                (a, b): &<Self::Tiles as StageTiles<'k>>::Filled,
+            ) -> InFlight<'k, [Rt<'k, C, 1, N, Row>; H]> {
+                sums.$product(a, b)
+            }
+        }
+    )*};
+}
+
+stages! {
+    /// A and B in rows.
+    RowRow,
+    (St<'k, T, M, K>, St<'k, T, K, N>),
+    |a, b, i, j, step| (a.tile(i, step), b.tile(step, j), left_of),
+    mma_ab;
+
+    /// A in rows, B in columns.
+    RowCol,
+    (St<'k, T, M, K>, St<'k, T, N, K>),
+    |a, b, i, j, step| (a.tile(i, step), b.tile(j, step), above),
+    mma_abt;
+
+    /// A in columns, B in rows.
+    ColRow,
+    (St<'k, T, K, M>, St<'k, T, K, N>),
+    |a, b, i, j, step| (a.tile(step, i), b.tile(step, j), left_of),
+    mma_atb;
+
+    /// A and B in columns.
+    ColCol,
+    (St<'k, T, K, M>, St<'k, T, N, K>),
+    |a, b, i, j, step| (a.tile(step, i), b.tile(j, step), above),
+    mma_atbt;
+}

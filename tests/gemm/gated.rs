@@ -1,0 +1,56 @@
+//! Gated products, f(A·B₁) ⊙ (A·B₂), of integers that are exact in f32.
+
+use super::problem::{Entry, Matrix, assert_same, entry};
+use crate::{assemble, devices};
+use warpwright::{
+    kernels::{Activation, Gemm, GemmResult, GemmTile, MatrixOrder},
+    prelude::*,
+    run::Device,
+    tiles::Product,
+};
+
+fn check<T, D>(gemm: &Gemm, rounded: fn(f32) -> D)
+where
+    T: Entry + Product<T, f32>,
+    D: Entry + GemmResult,
+{
+    // Halves of tiles are not whole at the end of B₁.
+    let (m, n, k) = (150, 104, 200);
+    let kernel = gemm.gated_kernel::<T, f32, D>().unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+    assemble::kernel(&kernel);
+    let (at_a, at_b) = (entry(true, 1), entry(true, 2));
+    let (a, b) = (Matrix::new(m, k, gemm.a, 16), Matrix::new(k, 2 * n, gemm.b, 16));
+    let d = Matrix::new(m, n, MatrixOrder::Row, 16);
+    let sum = |row, col| (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>() as f32;
+    let expected: Vec<D> = d.filled(|row, col| rounded(sum(row, col).max(0.0) * sum(row, col + n)));
+    for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
+        let on_a = device.upload(&a.elements::<T>(at_a)).expect("room");
+        let on_b = device.upload(&b.elements::<T>(at_b)).expect("room");
+        let mut on_d = device.upload(&vec![D::of(D::GAP); d.len()]).expect("room");
+        let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
+        let arguments = (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m as u32, n as u32, k as u32);
+        device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+        let found = device.download(&on_d).expect("copied");
+        assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
+    }
+}
+
+#[test]
+fn gates_in_all_orders() {
+    use MatrixOrder::{Col, Row};
+    let activation = Some(Activation::Relu);
+    for (a, b) in [(Row, Col), (Row, Row), (Col, Row), (Col, Col)] {
+        for tile in [GemmTile::T64x128, GemmTile::T128x128] {
+            check::<bf16, bf16>(&Gemm { a, b, activation, ..Gemm::new(tile) }, bf16::from_f32);
+        }
+    }
+    let gemm = Gemm { b: Col, activation, cluster: [1, 2], ..Gemm::new(GemmTile::T128x128) };
+    check::<e4m3, bf16>(&gemm, bf16::from_f32);
+}
+
+#[test]
+fn other_tiles_are_rejected() {
+    let found = Gemm::new(GemmTile::T128x192).gated_kernel::<bf16, f32, bf16>();
+    let found = found.expect_err("it is rejected").to_string();
+    assert!(found.contains("expected whole tiles of 64×128 or 128×128"), "{found}");
+}
