@@ -5,7 +5,6 @@ use std::fmt;
 use warpwright::{
     kernels::{Gemm, GemmResult, GemmTile, MatrixOrder, copy_elements, matmul, transpose},
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
-    tensor::TensorElement,
     tiles::{Convert, Product},
 };
 
