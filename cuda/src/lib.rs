@@ -4,9 +4,9 @@
 //! are executed and checked on the CPU. `docs/cuda.md` in the repository explains how to run a program, the environment
 //! variables, and what is not supported.
 //!
-//! The crate has two layers. [`driver`](self) is safe code: devices, contexts, streams, memory, modules and launches. The C
-//! functions are defined in `c`, one module per section of the manual; they convert arguments and results. Raw memory of the
-//! host is accessed only in `c` and `host`.
+//! The crate has two layers. `driver` is safe code: devices, contexts, streams, memory, modules and launches. The C functions are
+//! defined in `c`, one module per section of the manual; they convert arguments and results. Raw memory of the host is accessed
+//! only in `c` and `host`.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod c;

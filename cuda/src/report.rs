@@ -16,7 +16,7 @@ pub(crate) struct Run {
     /// The number of launches that were executed.
     pub(crate) launches: u64,
     findings: Vec<Found>,
-    /// Launches that the simulator could not execute, with the reason.
+    /// Launches and copies that could not be executed, with the reason.
     refused: Vec<String>,
     /// Calls that the library does not support, and how often they were made.
     unsupported: BTreeMap<String, u64>,
@@ -84,7 +84,7 @@ impl Run {
         });
     }
 
-    /// A launch could not be executed.
+    /// A launch or a copy could not be executed.
     pub(crate) fn refused(&mut self, reason: String) {
         say(&reason);
         self.refused.push(reason);

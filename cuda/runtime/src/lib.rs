@@ -5,7 +5,7 @@
 //! CUDA 13.
 //!
 //! The whole crate is a C interface: addresses come from the program and are passed on. They are numbers here, and what is read or
-//! written at an address is in [`memory_at`].
+//! written at an address is in `memory_at`.
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda_runtime_api.h`")]
 
 mod absent;

@@ -1,10 +1,13 @@
 //! Copies and fills.
 
+use warpwright_sim::MemoryError;
+
 use crate::code::{Code, Fallible};
 use crate::driver::memory::{self, Kind};
 use crate::driver::operation::Operation;
 use crate::driver::stream::Stream;
 use crate::host::HostPtr;
+use crate::report;
 
 /// One side of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,12 +131,11 @@ fn move_bytes(to: Place, from: Place, bytes: u64) -> Fallible {
         match (to, from) {
             (_, Place::Host(host)) => host.read(size, |bytes| put(to, bytes))?,
             (Place::Host(host), Place::Device(address)) => {
-                host.write(size, |bytes| memory::lock().read(address, bytes))
-                    .map_err(|_| Code::INVALID_VALUE)?;
+                accessed(host.write(size, |bytes| memory::lock().read(address, bytes)))?;
             }
             (Place::Device(_), Place::Device(address)) => {
                 let mut bytes = vec![0; size];
-                memory::lock().read(address, &mut bytes).map_err(|_| Code::INVALID_VALUE)?;
+                accessed(memory::lock().read(address, &mut bytes))?;
                 put(to, &bytes)?;
             }
         }
@@ -141,14 +143,23 @@ fn move_bytes(to: Place, from: Place, bytes: u64) -> Fallible {
     Ok(())
 }
 
+/// Returns the error of an access to memory that was freed after the operation had been queued.
+fn accessed(result: Result<(), MemoryError>) -> Fallible {
+    result.map_err(|error| {
+        report::update(|run| run.refused(format!("a copy or a fill failed: {error}")));
+        Code::ILLEGAL_ADDRESS
+    })
+}
+
 fn put(to: Place, bytes: &[u8]) -> Fallible {
     match to {
-        Place::Host(host) => host.write(bytes.len(), |to| to.copy_from_slice(bytes)),
-        Place::Device(address) => {
-            memory::lock().write(address, bytes).map_err(|_| Code::INVALID_VALUE)?;
+        _ if bytes.is_empty() => Ok(()),
+        Place::Host(host) => {
+            host.write(bytes.len(), |to| to.copy_from_slice(bytes));
+            Ok(())
         }
+        Place::Device(address) => accessed(memory::lock().write(address, bytes)),
     }
-    Ok(())
 }
 
 /// A fill of rows with a pattern of 1, 2 or 4 bytes.

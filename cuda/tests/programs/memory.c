@@ -106,6 +106,12 @@ int main(void) {
     OK(cuCtxSynchronize());
     EXPECT(INVALID_VALUE, cuMemcpyDtoH_v2(&word, late, 4));
 
+    /* No bytes can be anywhere. */
+    OK(cuMemcpyHtoDAsync_v2(0, bytes, 0, NULL));
+    OK(cuMemsetD32Async(0, 0, 0, NULL));
+    OK(cuMemcpyDtoH_v2(NULL, 0, 0));
+    OK(cuCtxSynchronize());
+
     /* Variables of a module. */
     OK(cuModuleLoadData(&module, SCALE));
     OK(cuModuleGetGlobal_v2(&variable, &size, module, "answer"));
