@@ -123,3 +123,61 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry of a container.
+    fn entry(kind: u16, arch: u32, payload: &[u8], compressed: usize, decompressed: usize) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[..2].copy_from_slice(&kind.to_le_bytes());
+        bytes[4..8].copy_from_slice(&64u32.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        bytes[16..20].copy_from_slice(&(compressed as u32).to_le_bytes());
+        bytes[28..32].copy_from_slice(&arch.to_le_bytes());
+        bytes[56..64].copy_from_slice(&(decompressed as u64).to_le_bytes());
+        bytes.extend_from_slice(payload);
+        bytes
+    }
+
+    fn container(entries: &[Vec<u8>]) -> Vec<u8> {
+        let body = entries.concat();
+        let mut bytes = MAGIC.to_le_bytes().to_vec();
+        bytes.extend([1, 0, HEADER as u8, 0]);
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn texts_by_architecture() {
+        let text = b".version 8.0 // sm_80 sm_80 sm_80 sm_80";
+        let packed = lz4_flex::block::compress(text);
+        let all = container(&[
+            entry(2, 90, b"\x7fELF", 0, 0),
+            entry(PTX, 80, &packed, packed.len(), text.len()),
+            entry(PTX, 90, b"sm_90\0\0", 0, 0),
+            entry(PTX, 100, b"sm_100", 0, 0),
+        ]);
+        assert_eq!(size(&all), Some(all.len()));
+        let found = ptx(&all, |text| !text.contains("sm_100")).expect("well formed");
+        assert_eq!(found, ["sm_90", std::str::from_utf8(text).expect("ASCII")]);
+        assert_eq!(ptx(&all, |_| false), Err(FatbinError::NoPtx { cubins: 1 }));
+    }
+
+    #[test]
+    fn malformed_containers_are_errors() {
+        let whole =
+            container(&[entry(PTX, 80, b"text", 0, 0), entry(PTX, 90, b"not compressed", 14, 1 << 20)]);
+        assert!(matches!(ptx(&whole, |_| true), Err(FatbinError::Compression(_))));
+        let first = container(&[entry(PTX, 80, b"text", 0, 0)]);
+        for length in HEADER + 1..first.len() {
+            assert!(matches!(ptx(&first[..length], |_| true), Err(FatbinError::Malformed(_))), "{length}");
+        }
+        let mut endless = first;
+        endless[HEADER + 4..HEADER + 16].fill(0);
+        assert!(matches!(ptx(&endless, |_| true), Err(FatbinError::Malformed(_))));
+        assert_eq!(size(&[]), None);
+    }
+}
