@@ -14,6 +14,7 @@ mod sim {
     mod heap;
     mod im2col;
     mod matmul;
+    mod memory;
     mod modules;
     mod mutate;
     mod mutated;
