@@ -55,6 +55,8 @@ mod simulator;
 #[cfg(feature = "cuda")]
 mod cuda_argument;
 #[cfg(feature = "cuda")]
+mod encoded_maps;
+#[cfg(feature = "cuda")]
 mod gpu_device;
 #[cfg(feature = "cuda")]
 mod loaded;

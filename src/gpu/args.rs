@@ -36,11 +36,16 @@ pub struct Args<'a> {
 impl<'a> Args<'a> {
     /// Creates an empty argument list for a launch on `stream`.
     pub fn new(stream: &'a CudaStream) -> Self {
+        Self::with_capacity(stream, 0)
+    }
+
+    /// Creates an empty argument list with memory for `count` arguments of at most 128 bytes.
+    pub fn with_capacity(stream: &'a CudaStream, count: usize) -> Self {
         Self {
             stream,
-            slots: Vec::new(),
-            entries: Vec::new(),
-            guards: Vec::new(),
+            slots: Vec::with_capacity(count),
+            entries: Vec::with_capacity(count),
+            guards: Vec::with_capacity(count),
             foreign: None,
             last_address: None,
         }

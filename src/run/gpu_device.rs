@@ -19,7 +19,7 @@ use super::{
     device::{Backend, Device, Request},
     error::RunError,
     launched::{Details, Launched},
-    loaded::{Code, WITH_LINES, config, pass_maps},
+    loaded::{Code, WITH_LINES, config},
 };
 
 /// An NVIDIA GPU. Kernels stay loaded for later launches.
@@ -126,7 +126,7 @@ impl Backend for GpuDevice {
         for (i, arg) in args.into_iter().enumerate() {
             pass(&mut passed, &self.gpu, entry, i, arg)?;
         }
-        pass_maps(&mut passed, &self.gpu, entry, &plan)?;
+        code.pass_maps(&mut passed, entry, &plan)?;
         let mut passed = Some(passed);
         let timings = time(&self.stream, 0, 1, |_| match passed.take() {
             Some(args) => Ok(code.function.launch_matched(&config(&plan), args)?),

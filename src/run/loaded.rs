@@ -12,6 +12,7 @@ use crate::{
 use super::{
     cuda_argument::{CudaArguments, CudaLaunchArgs},
     device::check_target,
+    encoded_maps::EncodedMaps,
     error::{JitError, RunError},
     plan::{Plan, plan},
     tensor_map::STAND_IN_BYTES,
@@ -127,14 +128,16 @@ impl<A: Params> Loaded<A> {
         grid: Option<[u32; 3]>,
         args: impl CudaArguments<A> + 'a,
     ) -> Result<Option<(LaunchConfig, Args<'a>)>, RunError> {
-        let mut passed = CudaLaunchArgs { args: Args::new(stream), seen: Vec::new() };
+        let count = self.entry.params.len();
+        let all = Args::with_capacity(stream, count + self.entry.maps.len());
+        let mut passed = CudaLaunchArgs { args: all, seen: Vec::with_capacity(count) };
         args.pass(&mut passed);
-        let gpu = self.code.module.gpu();
-        let plan = plan(&self.entry, &passed.seen, grid, gpu.properties().multiprocessors)?;
+        let multiprocessors = self.code.module.gpu().properties().multiprocessors;
+        let plan = plan(&self.entry, &passed.seen, grid, multiprocessors)?;
         if plan.is_empty() {
             return Ok(None);
         }
-        pass_maps(&mut passed.args, gpu, &self.entry, &plan)?;
+        self.code.pass_maps(&mut passed.args, &self.entry, &plan)?;
         Ok(Some((config(&plan), passed.args)))
     }
 }
@@ -190,6 +193,7 @@ pub(super) const WITH_LINES: LoadOptions =
 pub(super) struct Code {
     pub(super) module: Module,
     pub(super) function: Function,
+    maps: EncodedMaps,
 }
 
 impl Code {
@@ -204,18 +208,21 @@ impl Code {
         let refusal = |source| RunError::Load(Box::new(JitError::new(&entry.name, text, source)));
         let module = Module::load_with(gpu, text, options).map_err(refusal)?;
         let function = module.function(&entry.name)?;
-        Ok(Self { module, function })
+        Ok(Self { module, function, maps: EncodedMaps::default() })
     }
-}
 
-/// Adds the tensor maps that the launch creates, whose buffers were passed before.
-pub(super) fn pass_maps(args: &mut Args<'_>, gpu: &Gpu, entry: &Entry, plan: &Plan) -> Result<(), RunError> {
-    let needs_stand_in = plan.maps.iter().any(|map| map.is_empty);
-    let stand_in = if needs_stand_in { gpu.zeros::<STAND_IN_BYTES>()? } else { 0 };
-    for map in &plan.maps {
-        args.value(map.tensor.encoded(gpu, entry, map.parameter, map.address(entry, stand_in))?);
+    /// Adds the tensor maps that the launch creates, whose buffers were passed before.
+    pub(super) fn pass_maps(&self, args: &mut Args<'_>, entry: &Entry, plan: &Plan) -> Result<(), RunError> {
+        let gpu = self.module.gpu();
+        let needs_stand_in = plan.maps.iter().any(|map| map.is_empty);
+        let stand_in = if needs_stand_in { gpu.zeros::<STAND_IN_BYTES>()? } else { 0 };
+        for map in &plan.maps {
+            let address = map.address(entry, stand_in);
+            let encode = || map.tensor(entry).encoded(gpu, entry, map.parameter(entry), address);
+            args.value(self.maps.get(map, encode)?);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns the launch configuration. The cluster shape is omitted, because the kernel's `.reqnctapercluster` determines it.

@@ -55,9 +55,10 @@ pub(super) fn plan(
     check_overlap(entry, args)?;
     let kernel = || entry.name.clone();
     let block = entry.block.ok_or_else(|| RunError::NoBlockShape { kernel: kernel() })?;
-    let blocks = match (grid, &entry.grid) {
+    let rule = entry.grid.as_ref().map(evaluate);
+    let blocks = match (grid, rule) {
         (Some(grid), _) => grid.map(u64::from),
-        (None, Some(rule)) => evaluate(rule).map(|blocks| blocks.unwrap_or(u64::MAX)),
+        (None, Some(rule)) => rule.map(|blocks| blocks.unwrap_or(u64::MAX)),
         (None, None) => return Err(RunError::NoGridRule { kernel: kernel() }),
     };
     for axis in 0..3 {
@@ -73,8 +74,8 @@ pub(super) fn plan(
     }
     let grid = blocks.map(|n| n as u32);
     // Accesses that are in bounds under the rule are not predicated.
-    if let Some(rule) = &entry.grid {
-        let [Some(x), Some(y), Some(z)] = evaluate(rule) else {
+    if let Some(rule) = rule {
+        let [Some(x), Some(y), Some(z)] = rule else {
             return Err(RunError::GridOverflow { kernel: kernel() });
         };
         let rule = [x, y, z];
@@ -99,12 +100,12 @@ fn evaluate(rule: &[Dim; 3], args: &[Seen], multiprocessors: u32) -> [Option<u64
 
 /// Returns the tensors and boxes of the maps that the kernel requires.
 fn maps(entry: &Entry, args: &[Seen]) -> Result<Vec<BufferBox>, RunError> {
-    let boxes = entry.maps.iter().map(|map| {
+    let boxes = entry.maps.iter().enumerate().map(|(index, map)| {
         let address = match args.get(map.parameter) {
             Some(Seen::Buffer { address, .. }) => *address,
             _ => 0,
         };
-        buffer_box(entry, map, address, &|i| integer(args, i))
+        buffer_box(entry, index, address, &|i| integer(args, i))
     });
     boxes.collect()
 }
@@ -151,15 +152,18 @@ fn check_alignment(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
 fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     for extent in &entry.extents {
         let Some(Seen::Buffer { elements: found, .. }) = args.get(extent.parameter) else { continue };
-        let (kernel, parameter) = (entry.name.clone(), parameter_name(entry, extent.parameter));
+        let names = || (entry.name.clone(), parameter_name(entry, extent.parameter));
         let Some(bytes) = extent.bytes(&|i| integer(args, i)) else {
+            let (kernel, parameter) = names();
             return Err(RunError::ExtentOverflow { kernel, parameter });
         };
         if let Some(found) = extent.exceeds(&|i| integer(args, i)) {
+            let (kernel, parameter) = names();
             return Err(RunError::TooManyCoordinates { kernel, parameter, expected: extent.most, found });
         }
         let expected = bytes.div_ceil(element_bytes(entry, extent.parameter));
         if *found < expected {
+            let (kernel, parameter) = names();
             return Err(RunError::TooShort { kernel, parameter, expected, found: *found });
         }
     }
@@ -178,8 +182,9 @@ fn check_overlap(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     };
     let written = |index: usize| entry.params.get(index).is_some_and(|p| p.kind.is_written());
     for second in 0..args.len() {
+        let Some(b) = bytes(second) else { continue };
         for first in 0..second {
-            let (Some(a), Some(b)) = (bytes(first), bytes(second)) else { continue };
+            let Some(a) = bytes(first) else { continue };
             if (written(first) || written(second)) && a.start.max(b.start) < a.end.min(b.end) {
                 return Err(RunError::Overlap {
                     kernel: entry.name.clone(),

@@ -61,9 +61,9 @@ pub(super) fn record(
         }
     }
     for (index, map) in entry.maps.iter().enumerate() {
-        let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| &map.tensor);
+        let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| map.tensor(entry));
         arguments.push(match tensor {
-            Some(tensor) => tensor_map(&entry.params[map.parameter], tensor),
+            Some(tensor) => tensor_map(&entry.params[map.parameter], &tensor),
             // A tensor without elements has no map, and a case no memory to stand in for it, as a launch has.
             None => json!({"kind": "struct", "size": 128, "fields": []}),
         });

@@ -1,8 +1,10 @@
 //! Tensor maps as arguments: a tensor in a buffer, encoded by the launch.
 
+use arrayvec::ArrayVec;
+
 #[cfg(feature = "cuda")]
 use crate::gpu;
-use crate::ptx::{BufferMap, Dim, Element, Entry, In, InOut, Out, ParamKind, SwizzleMode, TensorMap};
+use crate::ptx::{Dim, Element, Entry, In, InOut, Out, ParamKind, SwizzleMode, TensorMap};
 #[cfg(feature = "sim")]
 use crate::sim;
 
@@ -224,12 +226,20 @@ impl TensorBox {
     }
 }
 
-/// A tensor in the buffer of parameter `parameter`, for a map that the launch creates.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The maximum number of dimensions of a tensor map.
+const MOST_DIMS: usize = 5;
+
+/// The tensor of a map that the launch creates. It determines the map, whose other properties are the kernel's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BufferBox {
-    pub(super) parameter: usize,
-    pub(super) address: u64,
-    pub(super) tensor: TensorBox,
+    /// The index of the map among those of the kernel.
+    map: usize,
+    /// The start address of the buffer.
+    address: u64,
+    /// The number of elements along each dimension.
+    dims: ArrayVec<u64, MOST_DIMS>,
+    /// The elements between consecutive indices along dimensions 1 and up.
+    strides: ArrayVec<u64, MOST_DIMS>,
     /// Whether the tensor has no elements. There is no map for it: the launch passes that of one zero, or of one element that may be
     /// written, in memory of its own.
     pub(super) is_empty: bool,
@@ -239,13 +249,28 @@ pub(super) struct BufferBox {
 pub(super) const STAND_IN_BYTES: usize = 256;
 
 impl BufferBox {
+    /// Returns the index of the buffer's parameter.
+    pub(super) fn parameter(&self, entry: &Entry) -> usize {
+        entry.maps[self.map].parameter
+    }
+
     /// Returns the address of the tensor, where `stand_in` is that of the memory for tensors without elements.
     pub(super) fn address(&self, entry: &Entry, stand_in: u64) -> u64 {
-        let written = entry.params.get(self.parameter).is_some_and(|param| param.kind.is_written());
+        let written = entry.params.get(self.parameter(entry)).is_some_and(|param| param.kind.is_written());
         match (self.is_empty, written) {
             (false, _) => self.address,
             (true, false) => stand_in,
             (true, true) => stand_in + STAND_IN_BYTES as u64 / 2,
+        }
+    }
+
+    /// Returns the tensor with the box of the kernel.
+    pub(super) fn tensor(&self, entry: &Entry) -> TensorBox {
+        let map = &entry.maps[self.map];
+        TensorBox {
+            strides: self.strides.to_vec(),
+            swizzle: map.swizzle,
+            ..TensorBox::new(self.dims.to_vec(), map.box_dims.clone())
         }
     }
 }
@@ -253,17 +278,19 @@ impl BufferBox {
 /// The maximum number of coordinates along a dimension: those of tensor copies are signed.
 const MOST_COORDINATES: u64 = 1 << 31;
 
-/// Evaluates a map of the kernel for these arguments; `parameter(i)` is the value of integer parameter `i`.
+/// Evaluates map `index` of the kernel for a buffer at `address`; `parameter(i)` is the value of integer parameter `i`.
 pub(super) fn buffer_box(
     entry: &Entry,
-    map: &BufferMap,
+    index: usize,
     address: u64,
     parameter: &impl Fn(usize) -> u64,
 ) -> Result<BufferBox, RunError> {
-    let evaluate =
-        |dims: &[Dim]| -> Option<Vec<u64>> { dims.iter().map(|dim| dim.evaluate(parameter)).collect() };
+    let map = &entry.maps[index];
+    let evaluate = |dims: &[Dim]| -> Option<ArrayVec<u64, MOST_DIMS>> {
+        dims.iter().map(|dim| dim.evaluate(parameter)).collect()
+    };
     let refuse = |why: String| refusal(entry, map.parameter, why);
-    let (Some(dims), Some(mut strides)) = (evaluate(&map.dims), evaluate(&map.strides)) else {
+    let (Some(mut dims), Some(mut strides)) = (evaluate(&map.dims), evaluate(&map.strides)) else {
         return Err(refuse("expected extents of at most 64 bits".into()));
     };
     if let Some(found) = dims.iter().find(|&&dim| dim > MOST_COORDINATES) {
@@ -272,7 +299,9 @@ pub(super) fn buffer_box(
         )));
     }
     let is_empty = dims.contains(&0);
-    let dims: Vec<u64> = dims.into_iter().map(|dim| if is_empty { 1 } else { dim }).collect();
+    if is_empty {
+        dims.fill(1);
+    }
     let size = u64::from(entry.params.get(map.parameter).map_or(1, |param| param.element_bytes));
     for (stride, dim) in strides.iter_mut().zip(&dims[1..]) {
         if *dim == 1 {
@@ -285,13 +314,7 @@ pub(super) fn buffer_box(
             )));
         }
     }
-    let tensor = TensorBox {
-        dims,
-        strides,
-        swizzle: map.swizzle,
-        ..TensorBox::new(vec![1; map.dims.len()], map.box_dims.clone())
-    };
-    Ok(BufferBox { parameter: map.parameter, address, tensor, is_empty })
+    Ok(BufferBox { map: index, address, dims, strides, is_empty })
 }
 
 fn refusal(entry: &Entry, index: usize, why: String) -> RunError {

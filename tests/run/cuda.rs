@@ -11,6 +11,7 @@ use warpwright::{
     prelude::*,
     ptx::B16,
     run::{Details, Device, GpuDevice, RunError, Simulator, StorageFor},
+    tiles::{Auto, consumers, producer},
 };
 
 fn run(test: &str, macros: &[&str]) -> Option<String> {
@@ -106,6 +107,58 @@ fn child_prepared() {
     drop(empty);
     let kernel = gpu.load(&double_eights().expect("it builds")).expect("loaded");
     println!("{}", kernel.prepare(&stream, (&x, &mut y, 12)).expect_err("refused"));
+}
+
+/// The driver encodes the map of a tensor once; other tensors have other maps.
+#[test]
+fn tensor_maps_are_encoded_once() {
+    let Some(stand_in) = StandIn::build(&[]) else { return };
+    let printed = stand_in.run("run::cuda::child_maps");
+    let steps = printed.iter().filter_map(|line| match line {
+        map if map.starts_with("tensor map") => {
+            map.split_once(" dims ").map(|(_, dims)| format!("map {dims}"))
+        }
+        passed if passed.starts_with("params") => Some(passed.clone()),
+        _ => None,
+    });
+    let map = |rows| format!("map 64,{rows} stride 128 box 64,64 steps 1,1 modes 0,3,2,0");
+    let params = |n| format!("params n={n} map=7..7");
+    assert_eq!(
+        steps.collect::<Vec<_>>(),
+        [map(64), params(64), params(64), map(64), params(64), map(32), params(32), params(64)]
+    );
+}
+
+#[test]
+#[ignore = "run by tensor_maps_are_encoded_once"]
+fn child_maps() {
+    let Some(gpu) = fake_gpu() else { return };
+    let stream = gpu.stream();
+    let kernel = gpu.load(&first_tile().expect("it builds")).expect("loaded");
+    let [x, other] = [(); 2].map(|()| stream.alloc_zeros::<u16>(64 * 64).expect("allocated"));
+    let mut y = stream.alloc_zeros::<f32>(64 * 64).expect("allocated");
+    for (x, n) in [(&x, 64), (&x, 64), (&other, 64), (&x, 32), (&x, 64)] {
+        kernel.launch(&stream, (x, &mut y, n)).expect("launched");
+    }
+}
+
+/// Loads the first tile of X, of n rows, through a tensor map.
+fn first_tile() -> Result<Kernel<(In<bf16>, Out<f32>, u32)>, warpwright::ptx::BuildError> {
+    Kernel::<(In<bf16>, Out<f32>, u32)>::build("kernel(x, y, n)", Target::SM_90A, |k, (x, y, n)| {
+        k.block([256]);
+        k.grid([1]);
+        let (x, y) = (k.global(x, row_major(n, 64)), k.global(y, row_major(64, 64)));
+        let ring = k.ring::<(St<'_, bf16, 4, 4, Auto>,), 2, 1>();
+        k.specialize(
+            producer(40, |p| p.run(&ring, 1, |_, stage| stage.fill((x.tile(0, 0),)))),
+            consumers::<1, _>(232, |c| {
+                c.each(&ring, 1, (), |_, (), (tile,)| {
+                    let tile: Rt<bf16, 1, 4> = tile.tile_of(c.group()).load();
+                    y.tile_of(c.group(), 0, 0).store(&tile);
+                });
+            }),
+        );
+    })
 }
 
 #[test]
