@@ -37,7 +37,12 @@ fn table(device: &impl Device) -> Result<(), Box<dyn Error>> {
         (200, 136, 328, MatrixOrder::Row, MatrixOrder::Col),
         (72, 520, 64, MatrixOrder::Col, MatrixOrder::Row),
     ] {
-        let chosen = Gemm::for_problem::<bf16>(a_order, b_order, [m, n, k].map(|size| size as u32), device.multiprocessors());
+        let chosen = Gemm::for_problem::<bf16>(
+            a_order,
+            b_order,
+            [m, n, k].map(|size| size as u32),
+            device.multiprocessors(),
+        );
         let gemm = Gemm { activation: Some(Activation::Silu), ..chosen };
         let kernel = gemm.kernel::<bf16, f32, bf16>()?;
         let (a, b) = (Matrix::new(m, k, a_order, 1), Matrix::new(k, n, b_order, 2));

@@ -134,19 +134,23 @@ impl Gemm {
         D: GemmResult,
     {
         let kernel = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>(""));
-        Kernel::<GemmArgs<T, D>>::build(&kernel, Target::SM_90A, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
-            self.emit::<T, C, D>(Problem {
-                k,
-                gemm: *self,
-                a: Matrices::one(a, self.a.extents(m, length), lda),
-                b: Matrices::one(b, self.b.extents(length, n), ldb),
-                d: Matrices::one(d, [m, n], ldd),
-                size: [m, n, length],
-                batches: Batches::One,
-                gated: false,
-                epilogue: None,
-            });
-        })
+        Kernel::<GemmArgs<T, D>>::build(
+            &kernel,
+            Target::SM_90A,
+            |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+                self.emit::<T, C, D>(Problem {
+                    k,
+                    gemm: *self,
+                    a: Matrices::one(a, self.a.extents(m, length), lda),
+                    b: Matrices::one(b, self.b.extents(length, n), ldb),
+                    d: Matrices::one(d, [m, n], ldd),
+                    size: [m, n, length],
+                    batches: Batches::One,
+                    gated: false,
+                    epilogue: None,
+                });
+            },
+        )
     }
 
     /// Builds the kernel of a product with more operands than its factors. Sums of 128×192 leave no registers for them: for this tile,
@@ -177,12 +181,14 @@ impl Gemm {
         let tile = if self.tile == GemmTile::T128x192 { GemmTile::T128x128 } else { self.tile };
         let gemm = Self { tile, ..*self };
         let name = gemm.name::<T, D>(&epilogue.to_string());
-        let signature =
-            format!("{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)");
+        let signature = format!(
+            "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"
+        );
         Kernel::<FusedGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
             let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
                 parameters;
-            let vector_of = |pointer, length, present: bool| present.then(|| k.global(pointer, vector(length)));
+            let vector_of =
+                |pointer, length, present: bool| present.then(|| k.global(pointer, vector(length)));
             let operands = Operands {
                 alpha: epilogue.alpha.then_some(alpha),
                 row_scales: vector_of(row_scales, m, epilogue.row_scales),
@@ -216,11 +222,11 @@ impl Gemm {
         D: GemmResult,
     {
         let name = self.name::<T, D>("_batched");
-        let signature = format!(
-            "{name}(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)"
-        );
+        let signature =
+            format!("{name}(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)");
         Kernel::<BatchedGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
-            let (a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, length, batches) = parameters;
+            let (a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, length, batches) =
+                parameters;
             self.emit::<T, C, D>(Problem {
                 k,
                 gemm: *self,
@@ -281,22 +287,26 @@ impl Gemm {
         D: GemmResult,
     {
         let kernel = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>("_gated"));
-        Kernel::<GemmArgs<T, D>>::build(&kernel, Target::SM_90A, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
-            let problem = Problem {
-                k,
-                gemm: *self,
-                a: Matrices::one(a, self.a.extents(m, length), lda),
-                b: Matrices::one(b, self.b.extents(length, n * 2), ldb),
-                d: Matrices::one(d, [m, n], ldd),
-                size: [m, n, length],
-                batches: Batches::One,
-                gated: true,
-                epilogue: None,
-            };
-            k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
-            self.check_orders::<T>(k);
-            D::emit_gated(self, &problem);
-        })
+        Kernel::<GemmArgs<T, D>>::build(
+            &kernel,
+            Target::SM_90A,
+            |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+                let problem = Problem {
+                    k,
+                    gemm: *self,
+                    a: Matrices::one(a, self.a.extents(m, length), lda),
+                    b: Matrices::one(b, self.b.extents(length, n * 2), ldb),
+                    d: Matrices::one(d, [m, n], ldd),
+                    size: [m, n, length],
+                    batches: Batches::One,
+                    gated: true,
+                    epilogue: None,
+                };
+                k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
+                self.check_orders::<T>(k);
+                D::emit_gated(self, &problem);
+            },
+        )
     }
 
     /// Emits a gated product with stages of `K` subtiles of depth, and results that leave `W` columns of subtiles at a time.
@@ -392,7 +402,8 @@ impl Gemm {
         let (k, activation) = (problem.k, self.activation);
         k.describe(format!("D = A·B: {}", self.matrices::<T, D>()));
         self.check_orders::<T>(k);
-        if let Some(function) = activation.filter(|&function| problem.epilogue.is_none() && !C::has(function)) {
+        if let Some(function) = activation.filter(|&function| problem.epilogue.is_none() && !C::has(function))
+        {
             return k.refuse(format!("expected a function of {}, found {function}", C::NAME));
         }
         D::emit(self, &problem);

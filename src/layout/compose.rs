@@ -174,37 +174,23 @@ impl<D: Codomain> Digits<D> {
 
     /// Returns whether none of the steps carries into the next digit, so that they form one mode.
     fn stays(&self, step: &Step) -> bool {
-        self.digits_of(step).all(|(mode, digit)| self.holds(mode, digit, step.extent - 1))
+        digits_of(&self.modes, step).all(|(mode, digit)| self.holds(mode, digit, step.extent - 1))
     }
 
     fn holds(&self, mode: usize, digit: i64, times: i64) -> bool {
         mode + 1 == self.modes.len() || times == 0 || digit <= (self.modes[mode].extent - 1) / times
     }
 
-    /// Returns the nonzero digits of a step's stride, from the step's own digit upwards.
-    fn digits_of(&self, step: &Step) -> impl Iterator<Item = (usize, i64)> + '_ {
-        let last = self.modes.len() - 1;
-        let mut rest = step.stride;
-        (step.digit..=last)
-            .map(move |mode| {
-                let here = if mode == last { rest } else { rest % self.modes[mode].extent };
-                rest /= self.modes[mode].extent;
-                (mode, here)
-            })
-            .filter(|(_, digit)| *digit != 0)
-    }
-
     fn stride_of(&self, step: &Step) -> Option<D> {
-        self.digits_of(step)
+        digits_of(&self.modes, step)
             .try_fold(D::zero(), |sum, (mode, digit)| sum.plus(&self.modes[mode].stride.scaled(digit)?))
     }
 
     /// Adds the digits that a step reaches to the total reached by the right side's modes.
     fn spend(&mut self, right: &Mode, step: &Step) -> Result<(), ComposeFault> {
         let &Mode { extent, stride } = right;
-        let reached: Vec<_> = self.digits_of(step).collect();
         let (last, sign) = (self.modes.len() - 1, usize::from(stride < 0));
-        for (mode, digit) in reached {
+        for (mode, digit) in digits_of(&self.modes, step) {
             let reach = digit
                 .checked_mul(step.extent - 1)
                 .and_then(|most| most.checked_add(self.reach[sign][mode]))
@@ -229,4 +215,17 @@ struct Step {
     digit: usize,
     extent: i64,
     stride: i64,
+}
+
+/// Returns the nonzero digits of a step's stride, from the step's own digit upwards.
+fn digits_of<D>(modes: &[Mode<D>], step: &Step) -> impl Iterator<Item = (usize, i64)> {
+    let last = modes.len() - 1;
+    let mut rest = step.stride;
+    (step.digit..=last)
+        .map(move |mode| {
+            let here = if mode == last { rest } else { rest % modes[mode].extent };
+            rest /= modes[mode].extent;
+            (mode, here)
+        })
+        .filter(|(_, digit)| *digit != 0)
 }

@@ -3,11 +3,12 @@
 use std::{
     cell::RefCell,
     fmt::{self, Write},
+    ops::Range,
     panic::Location,
+    sync::{PoisonError, RwLock},
 };
 
-use arrayvec::ArrayVec;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
     dim::Dim,
@@ -111,19 +112,46 @@ pub(crate) struct Body {
     mnemonic: String,
 }
 
-/// Properties of a mnemonic or a special register.
+/// A mnemonic or a special register in a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mnemonic {
-    form: &'static Form,
-    rule: Rule,
     /// Its number in the kernel.
     pub(super) number: u32,
+    pub(super) properties: Properties,
+}
+
+/// The properties of a mnemonic or a special register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Properties {
+    form: &'static Form,
+    rule: Rule,
     /// Whether its result depends only on its operands.
     pub(super) pure: bool,
     /// Whether its first two operands commute.
     pub(super) commutative: bool,
     /// Whether it is a `mov`.
     pub(super) moves: bool,
+}
+
+impl Properties {
+    /// Returns the properties of a mnemonic in the table.
+    fn of(mnemonic: &str) -> Option<Self> {
+        // Kernels use few distinct mnemonics, so results are kept. Only existing mnemonics are, which bounds the size.
+        static FOUND: RwLock<FxHashMap<Box<str>, Properties>> =
+            RwLock::new(FxHashMap::with_hasher(FxBuildHasher));
+        let found = FOUND.read().unwrap_or_else(PoisonError::into_inner).get(mnemonic).copied();
+        found.or_else(|| {
+            let properties = Self {
+                form: table::find(mnemonic)?,
+                rule: Rule::of(mnemonic),
+                pure: facts::is_pure(mnemonic),
+                commutative: facts::is_commutative(mnemonic),
+                moves: mnemonic.starts_with("mov."),
+            };
+            FOUND.write().unwrap_or_else(PoisonError::into_inner).insert(mnemonic.into(), properties);
+            Some(properties)
+        })
+    }
 }
 
 /// The column at which operands start, and the spaces up to it.
@@ -302,7 +330,9 @@ impl Body {
         let known = self.require(&text, at);
         self.check_operands(operands, at);
         if let Some(known) = known {
-            let divergence = self.uniform.record(known.rule, &text, operands, at);
+            let rule = known.properties.rule;
+            let (results, sources) = rule.results_and_sources(operands);
+            let divergence = self.uniform.record(rule, &text, results, sources, at);
             self.fail_if(divergence);
         }
         self.write(&text, None, operands, at);
@@ -336,9 +366,8 @@ impl Body {
             Numbered::New(_) | Numbered::Not => {
                 let reg = self.fresh(class);
                 if let Some(known) = known {
-                    let all: ArrayVec<Operand<'_>, 8> =
-                        [Operand::Reg(reg)].into_iter().chain(operands.iter().copied()).collect();
-                    let divergence = self.uniform.record(known.rule, &text, &all, at);
+                    let results = Some(&Operand::Reg(reg));
+                    let divergence = self.uniform.record(known.properties.rule, &text, results, operands, at);
                     self.fail_if(divergence);
                 }
                 self.set_line(reg);
@@ -375,33 +404,37 @@ impl Body {
         }
     }
 
-    /// Writes the line of an instruction, with `result` before the other operands, and returns the position of the first one.
+    /// Writes the line of an instruction, with `result` before the other operands, and returns the position of the first one in the
+    /// text.
     fn write(
         &mut self,
         mnemonic: &str,
         result: Option<RegId>,
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
-    ) -> usize {
+    ) -> Range<usize> {
         let start = self.entry.text.len();
         self.begin_line(at);
         self.entry.text.push_str(mnemonic);
         for operand in operands {
             operand.for_each_register(&mut |reg| self.count_use(reg));
         }
+        let text = &mut self.entry.text;
         let result = result.map(Operand::Reg);
-        let mut first = self.entry.text.len();
-        for (i, operand) in result.iter().chain(operands).enumerate() {
-            if i == 0 {
-                let column = self.entry.text.len() - start;
-                self.entry.text.push_str(&COLUMN[column.min(OPERAND_COLUMN - 1)..]);
-                first = self.entry.text.len();
-            } else {
-                self.entry.text.push_str(", ");
-            }
-            operand.push_to(&mut self.entry.text);
+        let mut all = result.iter().chain(operands);
+        let mut first = 0..0;
+        if let Some(operand) = all.next() {
+            let column = text.len() - start;
+            text.push_str(&COLUMN[column.min(OPERAND_COLUMN - 1)..]);
+            first.start = text.len();
+            operand.push_to(text);
+            first.end = text.len();
         }
-        self.entry.text.push(';');
+        for operand in all {
+            text.push_str(", ");
+            operand.push_to(text);
+        }
+        text.push(';');
         self.entry.instructions += 1;
         self.end_line(at);
         first
@@ -426,34 +459,22 @@ impl Body {
 
     /// Raises `.version` as an instruction requires, and rejects it if the target does not support it.
     pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) -> Option<Mnemonic> {
-        let known = match self.mnemonics.get(mnemonic) {
-            Some(known) => *known,
-            None => match table::find(mnemonic) {
-                Some(form) => {
-                    let known = Mnemonic {
-                        form,
-                        rule: Rule::of(mnemonic),
-                        number: self.mnemonics.len() as u32,
-                        pure: facts::is_pure(mnemonic),
-                        commutative: facts::is_commutative(mnemonic),
-                        moves: mnemonic.starts_with("mov."),
-                    };
-                    self.mnemonics.insert(mnemonic.into(), known);
-                    known
-                }
-                None => {
-                    self.fail(BuildErrorKind::UnknownInstruction { mnemonic: mnemonic.to_string() }, at);
-                    return None;
-                }
-            },
+        if let Some(known) = self.mnemonics.get(mnemonic) {
+            return Some(*known);
+        }
+        let Some(properties) = Properties::of(mnemonic) else {
+            self.fail(BuildErrorKind::UnknownInstruction { mnemonic: mnemonic.to_string() }, at);
+            return None;
         };
-        self.require_support(mnemonic, (known.form.version, known.form.needs), at);
+        self.require_support(mnemonic, (properties.form.version, properties.form.needs), at);
+        let known = Mnemonic { number: self.mnemonics.len() as u32, properties };
+        self.mnemonics.insert(mnemonic.into(), known);
         Some(known)
     }
 
     /// Returns the number of a special register that never changes, if it was required before.
     pub(super) fn special_number(&self, name: &str) -> Option<u32> {
-        self.mnemonics.get(name).filter(|known| known.pure).map(|known| known.number)
+        self.mnemonics.get(name).filter(|known| known.properties.pure).map(|known| known.number)
     }
 
     /// Raises `.version`, and rejects features that the target does not support.

@@ -296,17 +296,46 @@ impl<'k> Builder<'k> {
             Repr::Const(true) => write(),
             Repr::Const(false) => {}
             Repr::Reg(condition, _) => {
-                let guard = self.without_not(condition, false);
-                let outer = self.body().set_guard(Some(guard));
-                if outer.is_some() {
-                    self.fail(BuildErrorKind::Refused(
-                        "a guard inside a guard: use `if_` or join the conditions".into(),
-                    ));
-                }
+                let outer = self.open_guard(condition);
                 self.under(ConditionKind::When, condition, true, write);
                 self.body().set_guard(outer);
             }
         }
+    }
+
+    /// Emits one instruction with a predicate, like [`when`](Self::when), but without a block in which the condition is known to hold:
+    /// nothing else is computed there.
+    #[track_caller]
+    pub(crate) fn emit_when(
+        self,
+        condition: Val<'k, bool>,
+        mnemonic: fmt::Arguments<'_>,
+        operands: &[Operand<'_>],
+    ) {
+        match condition.0 {
+            Repr::Const(true) => self.emit(mnemonic, operands),
+            Repr::Const(false) => {}
+            Repr::Reg(condition, _) => {
+                let (outer, at) = (self.open_guard(condition), self.here());
+                self.body().uniform.open_condition(ConditionKind::When, condition, at);
+                self.emit(mnemonic, operands);
+                self.body().uniform.close_condition();
+                self.body().set_guard(outer);
+            }
+        }
+    }
+
+    /// Guards all further instructions with a predicate, and returns the previous guard, of which there must be none.
+    #[track_caller]
+    fn open_guard(self, condition: RegId) -> Option<(RegId, bool)> {
+        let guard = self.without_not(condition, false);
+        let outer = self.body().set_guard(Some(guard));
+        if outer.is_some() {
+            self.fail(BuildErrorKind::Refused(
+                "a guard inside a guard: use `if_` or join the conditions".into(),
+            ));
+        }
+        outer
     }
 
     /// Ends the thread.

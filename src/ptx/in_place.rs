@@ -3,6 +3,8 @@
 //! An instruction is emitted before it is known where its result goes. If the result replaces the value of a register that its
 //! owner writes in place, and no line follows, the instruction's result operand is renamed.
 
+use std::ops::Range;
+
 use super::{
     body::{Body, RegId},
     facts::Unrecorded,
@@ -12,11 +14,11 @@ use super::{
 };
 
 /// The latest instruction with a single result.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Latest {
     pub(super) reg: RegId,
     /// The position of the result operand in the text.
-    pub(super) operand: usize,
+    pub(super) operand: Range<usize>,
     /// The length of the text after the instruction.
     pub(super) end: usize,
     /// The expression by which later instructions would find the result.
@@ -27,7 +29,7 @@ impl Body {
     /// Renames the result of the latest instruction from `reg` to `to`, and returns whether that was possible: `reg` is a fresh
     /// register of the same class that no instruction has read.
     fn redirect(&mut self, reg: RegId, to: RegId) -> bool {
-        let Some(latest) = self.latest.filter(|latest| latest.end == self.entry.text.len()) else {
+        let Some(latest) = self.latest.take_if(|latest| latest.end == self.entry.text.len()) else {
             return false;
         };
         let is_newest = reg.index + 1 == self.registers_of(reg.class);
@@ -36,10 +38,11 @@ impl Body {
         if latest.reg != reg || reg.class != to.class || !is_newest || self.is_guarded() || is_asserted {
             return false;
         }
-        self.latest = None;
         latest.expression.inspect(|&expression| self.forget(expression));
-        let name = latest.operand..latest.operand + reg.to_string().len();
-        self.entry.text.replace_range(name, &to.to_string());
+        let rest = self.entry.text.split_off(latest.operand.end);
+        self.entry.text.truncate(latest.operand.start);
+        to.push_to(&mut self.entry.text);
+        self.entry.text.push_str(&rest);
         let end = self.entry.text.len();
         let at = self.entry.marks.last_mut().and_then(|line| {
             line.end = end;

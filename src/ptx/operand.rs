@@ -68,8 +68,16 @@ impl Operand<'_> {
         }
     }
 
-    /// Calls `f` for every register in the operand.
+    /// Calls `f` for every register in the operand; most operands are one.
+    #[inline]
     pub(crate) fn for_each_register(&self, f: &mut impl FnMut(RegId)) {
+        match self {
+            Self::Reg(r) => f(*r),
+            other => other.for_each_inner_register(f),
+        }
+    }
+
+    fn for_each_inner_register(&self, f: &mut impl FnMut(RegId)) {
         match self {
             Self::Reg(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),
             Self::Vector(items) => items.iter().for_each(|o| o.for_each_register(f)),

@@ -7,10 +7,7 @@
 mod pattern;
 mod rows;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{OnceLock, RwLock},
-};
+use std::{collections::HashMap, sync::OnceLock};
 
 pub use pattern::Pattern;
 
@@ -64,20 +61,6 @@ pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
 
 /// Returns the form that matches a mnemonic such as `mul.wide.u32`.
 pub fn find(mnemonic: &str) -> Option<&'static Form> {
-    // Kernels use few distinct mnemonics, so results are cached. Only existing mnemonics are cached, which bounds
-    // the size.
-    static FOUND: RwLock<BTreeMap<Box<str>, &'static Form>> = RwLock::new(BTreeMap::new());
-    if let Some(form) = FOUND.read().ok().and_then(|found| found.get(mnemonic).copied()) {
-        return Some(form);
-    }
-    let form = search(mnemonic)?;
-    if let Ok(mut found) = FOUND.write() {
-        found.insert(mnemonic.into(), form);
-    }
-    Some(form)
-}
-
-fn search(mnemonic: &str) -> Option<&'static Form> {
     static INDEX: OnceLock<HashMap<&'static str, Vec<(Pattern, &'static Form)>>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {
         let mut index: HashMap<_, Vec<_>> = HashMap::new();

@@ -102,17 +102,17 @@ pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     k: Builder<'k>,
     read: impl FnOnce(&Fragment<'k, T>),
 ) -> D {
-    let layout = D::layout();
-    let values = layout.values();
-    let fills_words = (values as usize).is_multiple_of(T::PER_WORD);
-    let fragment = match in_order(values) {
+    let count = D::count();
+    let values = count * D::Element::PER_WORD;
+    let fills_words = values.is_multiple_of(T::PER_WORD);
+    let fragment = match in_order(values as i64) {
         values if fills_words => Fragment::<T>::uninitialized(k, &values, T::Word::CLASS),
         // Its words are written element by element.
         values => k.fragment(&values),
     };
     read(&fragment);
     let words = T::convert_words(&words_of(&fragment));
-    let used = words.into_iter().take(layout.registers() as usize);
+    let used = words.into_iter().take(count);
     D::of_registers(k, used.map(|word| word.in_register(k)).collect())
 }
 
@@ -123,7 +123,7 @@ pub(super) fn stored<'k, T: TensorElement, D: Registers<'k, Element: Convert<T>>
 ) -> Fragment<'k, T> {
     let k = from.kernel();
     let words = D::Element::convert_words(&from.words()).into_iter().map(|word| word.in_register(k));
-    Fragment::over(k, words, in_order(D::layout().values()))
+    Fragment::over(k, words, from.fragment().layout().clone())
 }
 
 /// Asserts that subtiles of both types have the same shape, so that elements stay in their lanes.

@@ -49,6 +49,12 @@ pub(super) fn value_offsets(layout: &TvLayout, axis: usize) -> Vec<i64> {
     layout.value_offsets(axis).expect("register tiles and vectors are affine along their axes")
 }
 
+/// Returns, for each value of a tile, the value of the vector along `axis` at the same coordinate.
+pub(super) fn vector_values(tile: &TvLayout, axis: usize) -> Vec<usize> {
+    let values = tile.vector_values(axis).expect("register tiles are affine along their axes");
+    values.values().map(|value| value as usize).collect()
+}
+
 /// Returns the sum of the steps of the lane's bits. Adjacent bits whose steps double are one field of the lane number.
 #[track_caller]
 fn coordinate_of_lane<'k>(k: Builder<'k>, bits: &[ThreadBit]) -> Val<'k, u32> {

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{
-    coordinates::{Coordinates, lane_bits},
+    coordinates::{Coordinates, lane_bits, vector_values},
     element::RegisterLayout,
     reduce::{Accumulate, for_each_element},
     registers::Registers,
@@ -83,7 +83,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     ) -> (Rv<'k, T::Sum, N, V>, Rv<'k, u32, N, V>) {
         let (k, layout) = (self.kernel(), Self::layout());
         k.located(Location::caller(), || {
-            let slots = Rv::<T::Sum, N, V>::slots_along(&layout, keep);
+            let slots = vector_values(&layout, keep);
             let lines = best(&self.fragment, &layout, keep, &slots, better);
             let elements = k.all_owned(|| lines.iter().map(|line| line.element).collect());
             let indices = k.all_owned(|| lines.iter().map(|line| line.index).collect());

@@ -1,7 +1,7 @@
 //! The second operand of an elementwise operation: a tile, a number, or a vector that is broadcast along rows or columns.
 
 use super::{
-    coordinates::value_offsets,
+    coordinates::vector_values,
     element::RegisterLayout,
     registers::{Distributed, Registers, WordOf},
     rt::Rt,
@@ -9,7 +9,6 @@ use super::{
     vector_layout::{Broadcast, VectorLayout},
 };
 use crate::{
-    layout::TvLayout,
     ptx::{Builder, Val},
     tensor::{Arithmetic, TensorElement, splat_value},
 };
@@ -72,7 +71,7 @@ where
 {
     #[track_caller]
     fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, T::Word>> {
-        let slots = Rv::<'k, T, N, V>::slots_along(&Rt::<T, H, W, L>::layout(), V::AXIS);
+        let slots = vector_values(&Rt::<T, H, W, L>::layout(), V::AXIS);
         let own = self.words();
         let mut repeated: Vec<Option<Val<'k, T::Word>>> = vec![None; own.len() * T::PER_WORD];
         let words = slots.chunks(T::PER_WORD).map(|slots| {
@@ -87,14 +86,5 @@ where
             })
         });
         words.collect()
-    }
-}
-
-impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns, for each value of a tile, the value of a vector at the same coordinate along `axis`.
-    pub(super) fn slots_along(tile: &TvLayout, axis: usize) -> Vec<usize> {
-        let own = value_offsets(&Self::layout(), 0);
-        let slot = |at: i64| own.iter().position(|&offset| offset == at).unwrap_or(0);
-        value_offsets(tile, axis).into_iter().map(slot).collect()
     }
 }

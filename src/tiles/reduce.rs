@@ -9,7 +9,7 @@ use std::panic::Location;
 use arrayvec::ArrayVec;
 
 use super::{
-    coordinates::lane_bits,
+    coordinates::{lane_bits, vector_values},
     element::RegisterLayout,
     registers::{Registers, words_of},
     rt::Rt,
@@ -137,8 +137,8 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
     elements.enumerate().for_each(|(at, element)| each(at, element));
 }
 
-/// Reduces a tile of a layout to one element per index along axis `keep`; `slots` are those of
-/// [`slots_along`](Rv::slots_along). Returns the registers of the results.
+/// Reduces a tile of a layout to one element per index along axis `keep`; `slots` are the [`vector_values`] along it. Returns the
+/// registers of the results.
 #[track_caller]
 fn along<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -270,7 +270,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     fn reduced<const N: usize, V: VectorLayout>(&self, keep: usize, how: Operation) -> Rv<'k, T::Sum, N, V> {
         let (k, layout) = (self.kernel(), Self::layout());
         k.located(Location::caller(), || {
-            let slots = Rv::<T::Sum, N, V>::slots_along(&layout, keep);
+            let slots = vector_values(&layout, keep);
             Rv::of_registers(k, along(&self.fragment, &layout, keep, &slots, how))
         })
     }

@@ -13,14 +13,20 @@ fn numbered(seed: usize, number: usize) -> impl Fn(usize, usize) -> i32 + Copy {
     entry(true, seed + 5 * number)
 }
 
-fn product(k: usize, a: impl Fn(usize, usize) -> i32, b: impl Fn(usize, usize) -> i32) -> impl Fn(usize, usize) -> i32 {
+fn product(
+    k: usize,
+    a: impl Fn(usize, usize) -> i32,
+    b: impl Fn(usize, usize) -> i32,
+) -> impl Fn(usize, usize) -> i32 {
     move |row, col| (0..k).map(|i| a(row, i) * b(i, col)).sum()
 }
 
 #[test]
 fn products_at_equal_distances() {
     let (m, n, k, batches) = (150, 136, 100, 3);
-    for (tile, cluster) in [(GemmTile::T64x64, [1, 1]), (GemmTile::T128x128, [1, 1]), (GemmTile::T64x64, [1, 2])] {
+    for (tile, cluster) in
+        [(GemmTile::T64x64, [1, 1]), (GemmTile::T128x128, [1, 1]), (GemmTile::T64x64, [1, 2])]
+    {
         let gemm = Gemm { b: MatrixOrder::Col, cluster, ..Gemm::new(tile) };
         let kernel = gemm.batched_kernel::<bf16, f32, f32>().expect("it builds");
         assemble::kernel(&kernel);
@@ -73,8 +79,7 @@ fn groups_of_rows_have_their_own_factor() {
             let mut on_d = device.upload(&vec![16_384.0; d.len()]).expect("room");
             let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
             let [m, n, k, count] = [m, n, k, count].map(|size| size as u32);
-            let arguments =
-                (&on_a, lda, &on_b, ldb, b.len() as u32, &mut on_d, ldd, &groups, m, n, k, count);
+            let arguments = (&on_a, lda, &on_b, ldb, b.len() as u32, &mut on_d, ldd, &groups, m, n, k, count);
             device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
             let found = device.download(&on_d).expect("copied");
             assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
@@ -86,5 +91,8 @@ fn groups_of_rows_have_their_own_factor() {
 fn clusters_of_several_products_have_one_row() {
     let gemm = Gemm { cluster: [2, 1], ..Gemm::new(GemmTile::T64x64) };
     let found = gemm.batched_kernel::<bf16, f32, bf16>().expect_err("it is rejected").to_string();
-    assert!(found.contains("expected clusters of one row of tiles for several products and gated ones, found 2"), "{found}");
+    assert!(
+        found.contains("expected clusters of one row of tiles for several products and gated ones, found 2"),
+        "{found}"
+    );
 }

@@ -20,10 +20,16 @@ where
 #[test]
 fn types_of_other_than_16_bits_have_one_order() {
     let found = refusal::<e4m3, f32, bf16>(&Gemm::new(GemmTile::T128x128));
-    assert!(found.contains("expected A in rows and B in columns for types other than those of 16 bits"), "{found}");
+    assert!(
+        found.contains("expected A in rows and B in columns for types other than those of 16 bits"),
+        "{found}"
+    );
     let both = Gemm { a: MatrixOrder::Col, b: MatrixOrder::Col, ..Gemm::new(GemmTile::T128x128) };
     let found = refusal::<i8, i32, i32>(&both);
-    assert!(found.contains("expected A in rows and B in columns for types other than those of 16 bits"), "{found}");
+    assert!(
+        found.contains("expected A in rows and B in columns for types other than those of 16 bits"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -47,7 +53,10 @@ fn parts_and_rows_that_are_not_implemented() {
     let found = refusal::<bf16, f32, bf16>(&Gemm { parts: 3, ..Gemm::new(GemmTile::T128x192) });
     assert!(found.contains("found 128x192 in 3"), "{found}");
     let found = refusal::<bf16, f32, bf16>(&Gemm { a: MatrixOrder::Col, ..Gemm::new(GemmTile::T16x64) });
-    assert!(found.contains("expected A in rows and clusters of one column of tiles for tiles of 16 rows"), "{found}");
+    assert!(
+        found.contains("expected A in rows and clusters of one column of tiles for tiles of 16 rows"),
+        "{found}"
+    );
 }
 
 /// The error of a launch with these distances of rows, and this many elements of A.

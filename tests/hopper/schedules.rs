@@ -116,8 +116,7 @@ fn blocks_follow_the_schedule() {
                 for rank in 0..cluster {
                     let (row, col) = (row * high + rank % high, col * wide + rank / high);
                     if row < rows && col < cols {
-                        expected[(row * cols + col) as usize] =
-                            (cluster_index * cluster + rank, round);
+                        expected[(row * cols + col) as usize] = (cluster_index * cluster + rank, round);
                     }
                 }
             }

@@ -12,7 +12,8 @@ fn arrays(sizes: &[(u32, u32)]) -> Kernel<(Out<u32>,)> {
         k.block([1]);
         k.grid([1]);
         let out = k.slice(out, sizes.len());
-        let arrays: Vec<_> = sizes.iter().map(|&(words, align)| k.shared_aligned::<u32>(words, align)).collect();
+        let arrays: Vec<_> =
+            sizes.iter().map(|&(words, align)| k.shared_aligned::<u32>(words, align)).collect();
         for (i, array) in arrays.into_iter().enumerate() {
             out.at(i as u32).store(array.address());
         }

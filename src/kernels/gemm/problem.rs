@@ -169,7 +169,14 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     /// Applies the epilogue to the sums of tile (`row`, `col`), which has `H` blocks of 64 rows and `N` columns of subtiles, and stores
     /// them.
     #[track_caller]
-    pub(super) fn store<C, const H: usize, const N: usize, const W: usize, const SLOTS: usize, const G: usize>(
+    pub(super) fn store<
+        C,
+        const H: usize,
+        const N: usize,
+        const W: usize,
+        const SLOTS: usize,
+        const G: usize,
+    >(
         &self,
         c: Consumer<'k, G>,
         outbox: &Outbox<'k, D, W, SLOTS, G>,
@@ -204,7 +211,13 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
 
     /// Stores the tiles of a gated product like [`store`](Self::store).
     #[track_caller]
-    pub(super) fn store_products<const H: usize, const N: usize, const W: usize, const SLOTS: usize, const G: usize>(
+    pub(super) fn store_products<
+        const H: usize,
+        const N: usize,
+        const W: usize,
+        const SLOTS: usize,
+        const G: usize,
+    >(
         &self,
         c: Consumer<'k, G>,
         outbox: &Outbox<'k, D, W, SLOTS, G>,

@@ -3,9 +3,7 @@
 use crate::{
     ptx::{Read, Val},
     tensor::TensorElement,
-    tiles::{
-        EmptyStage, FillingStage, Gl, InFlight, Persistent, Product, Row, Rt, Source, St, StageTiles,
-    },
+    tiles::{EmptyStage, FillingStage, Gl, InFlight, Persistent, Product, Row, Rt, Source, St, StageTiles},
 };
 
 /// The factors of a product.
@@ -19,7 +17,16 @@ pub(super) struct Factors<'k, T: TensorElement> {
 }
 
 /// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for an order of A and of B in memory; products are of `H` blocks of 64 rows.
-pub(super) trait Stages<'k, T: TensorElement, C: TensorElement, const M: usize, const N: usize, const K: usize, const H: usize> {
+pub(super) trait Stages<
+    'k,
+    T: TensorElement,
+    C: TensorElement,
+    const M: usize,
+    const N: usize,
+    const K: usize,
+    const H: usize,
+>
+{
     type Tiles: StageTiles<'k>;
 
     /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k. Blocks of a cluster share

@@ -53,14 +53,14 @@ impl TvLayout {
         self.check_axis(axis)?;
         let coords = self.coords()?;
         let mut thread_bits = Vec::new();
-        for Digit { extent, step, offset } in self.digits(&coords.mode(0)?, "thread", axis)? {
+        for Digit { extent, step, offset } in self.digits(&coords, 0, axis)? {
             if !(extent as u64).is_power_of_two() || !(step as u64).is_power_of_two() {
                 return Err(TvError::Bits { name: self.name.clone(), axis, extent, step });
             }
             let bits = (0..extent.trailing_zeros()).map(|bit| (step.trailing_zeros() + bit, offset << bit));
             thread_bits.extend(bits.map(|(bit, offset)| ThreadBit { bit, offset }));
         }
-        let values = self.digits(&coords.mode(1)?, "value", axis)?;
+        let values = self.digits(&coords, 1, axis)?;
         let modes = |stride: fn(&Digit) -> i64| {
             Layout::from_flat(values.iter().map(|d| Mode { extent: d.extent, stride: stride(d) }).collect())
         };
@@ -78,24 +78,19 @@ impl TvLayout {
     /// Returns the layout (thread, value) → coordinate, with one dimension per mode of the tile: no step carries between modes.
     pub(super) fn coords(&self) -> Result<Layout<BasisVector>, TvError> {
         let identity = Layout::identity(self.shape.product_each())?;
-        let composed = identity.compose(&self.layout);
+        let composed = identity.compose_layout(&self.layout);
         composed.map_err(|fault| TvError::Wraps { name: self.name.clone(), fault: Box::new(fault) })
     }
 
-    /// Returns the digits of the thread or the value number that move along an axis.
-    fn digits(
-        &self,
-        coords: &Layout<BasisVector>,
-        number: &'static str,
-        axis: usize,
-    ) -> Result<Vec<Digit>, TvError> {
+    /// Returns the digits of the thread number, mode 0, or the value number, mode 1, that move along an axis.
+    fn digits(&self, coords: &Layout<BasisVector>, mode: usize, axis: usize) -> Result<Vec<Digit>, TvError> {
         let (mut step, mut digits) = (1, Vec::new());
-        for Mode { extent, stride } in flat_modes(&coords.shape, &coords.stride) {
+        for Mode { extent, stride } in flat_modes(&coords.shape.modes()[mode], &coords.stride.modes()[mode]) {
             let offset = stride.component(axis);
             if extent > 1 && offset != 0 {
                 if stride != BasisVector::along(axis, offset) {
                     let (name, moves) = (self.name.clone(), stride.coord(self.shape.rank()).to_string());
-                    return Err(TvError::Diagonal { name, number, step, moves });
+                    return Err(TvError::Diagonal { name, number: ["thread", "value"][mode], step, moves });
                 }
                 digits.push(Digit { extent, step, offset });
             }

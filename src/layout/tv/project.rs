@@ -25,14 +25,34 @@ impl TvLayout {
     pub fn vector(&self, axis: usize) -> Result<TvLayout, TvError> {
         self.check_axis(axis)?;
         let coords = self.coords()?;
-        let along =
-            |mode: Mode<BasisVector>| Mode { extent: mode.extent, stride: mode.stride.component(axis) };
-        let modes = |mode: &Layout<BasisVector>| flat_modes(&mode.shape, &mode.stride).into_iter().map(along);
-        let threads = Layout::from_flat(modes(&coords.mode(0)?).collect());
-        let values = modes(&coords.mode(1)?).filter(|mode| mode.stride != 0).collect();
+        let threads = Layout::from_flat(component(&coords, 0, axis).collect());
+        let values = component(&coords, 1, axis).filter(|mode| mode.stride != 0).collect();
         let layout = Layout::concat([threads, Layout::from_flat(values)]);
         let extent = self.shape.modes()[axis].size();
         TvLayout::new(format!("{} vector", self.name), extent, layout)
+    }
+
+    /// Returns, for each value, the value of the [`vector`](Self::vector) along `axis` that the thread owns at the same coordinate.
+    ///
+    /// # Errors
+    /// Those of [`along`](Self::along).
+    ///
+    /// ```
+    /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
+    /// // Value e + 2p + 4q is at row g + 8p.
+    /// let values = rt_base(TileLayout::Row, ElementWidth::B32).vector_values(0)?;
+    /// assert_eq!(values.to_string(), "(2,2,2):(0,1,0)");
+    /// # Ok::<(), warpwright::layout::TvError>(())
+    /// ```
+    pub fn vector_values(&self, axis: usize) -> Result<Layout, TvError> {
+        self.check_axis(axis)?;
+        let (coords, mut values) = (self.coords()?, 1);
+        let modes = component(&coords, 1, axis).map(|Mode { extent, stride }| {
+            let step = if stride == 0 { 0 } else { values };
+            values *= if stride == 0 { 1 } else { extent };
+            Mode { extent, stride: step }
+        });
+        Ok(Layout::from_flat(modes.collect()))
     }
 
     /// Returns, for each value, its distance along `axis` from the thread's value 0.
@@ -41,8 +61,13 @@ impl TvLayout {
     /// Those of [`along`](Self::along).
     pub fn value_offsets(&self, axis: usize) -> Result<Vec<i64>, TvError> {
         self.check_axis(axis)?;
-        let values = self.coords()?.mode(1)?;
-        let offsets = values.values().map(|coord| coord.component(axis)).collect();
-        Ok(offsets)
+        let values = Layout::from_flat(component(&self.coords()?, 1, axis).collect());
+        Ok(values.values().collect())
     }
+}
+
+/// Returns the flat modes of mode `mode` of a layout of coordinates, with their strides along `axis`.
+fn component(coords: &Layout<BasisVector>, mode: usize, axis: usize) -> impl Iterator<Item = Mode> {
+    let modes = flat_modes(&coords.shape.modes()[mode], &coords.stride.modes()[mode]).into_iter();
+    modes.map(move |Mode { extent, stride }| Mode { extent, stride: stride.component(axis) })
 }

@@ -20,7 +20,7 @@ impl TvLayout {
         let (r, c, height, width) = (r.size(), c.size(), i64::from(height), i64::from(width));
         let (rows, cols) = (r.saturating_mul(height), c.saturating_mul(width));
         check_size(&name, rows.saturating_mul(cols))?;
-        let subtile = Layout::new((r, c), (1, rows))?.compose(&base.layout)?;
+        let subtile = Layout::new((r, c), (1, rows))?.compose_layout(&base.layout)?;
         let copies = Layout::new((width, height), (c * rows, r))?;
         let values = Layout::concat([subtile.mode(1)?].into_iter().chain(copies.modes()));
         let layout = Layout::concat([subtile.mode(0)?, values]);

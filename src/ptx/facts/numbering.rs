@@ -5,9 +5,9 @@
 //! A result that several values share is no longer overwritten in place ([`Body::is_shared`]): accumulators and loop
 //! state that would overwrite it are moved to separate registers.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::{Body, RegId};
+use super::{Body, COMMON_REGISTERS, RegId};
 use crate::ptx::{body::Mnemonic, operand::Operand, types::RegClass};
 
 /// Instructions whose result depends only on their operands, by the first part of their mnemonics.
@@ -122,10 +122,16 @@ impl Expression {
 }
 
 /// The expressions emitted so far, and the registers that contain their values.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::ptx) struct Numbering {
     /// The latest register of each expression, and its version at that time.
     values: FxHashMap<Expression, (RegId, u32)>,
+}
+
+impl Default for Numbering {
+    fn default() -> Self {
+        Self { values: FxHashMap::with_capacity_and_hasher(COMMON_REGISTERS, FxBuildHasher) }
+    }
 }
 
 /// The result of looking up an expression.
@@ -151,7 +157,8 @@ impl Body {
         class: RegClass,
         operands: &[Operand<'_>],
     ) -> Numbered {
-        let expression = mnemonic.pure.then(|| self.expression(mnemonic, class, operands)).flatten();
+        let expression =
+            mnemonic.properties.pure.then(|| self.expression(mnemonic, class, operands)).flatten();
         let Some(expression) = expression else { return Numbered::Not };
         let known = self.numbering.values.get(&expression).copied();
         let unchanged = known.filter(|&(reg, version)| {
@@ -190,7 +197,7 @@ impl Body {
         for operand in operands {
             match *operand {
                 // A copy within a class is intended.
-                Operand::Reg(reg) if mnemonic.moves && reg.class == class => return None,
+                Operand::Reg(reg) if mnemonic.properties.moves && reg.class == class => return None,
                 Operand::Vector(halves) => {
                     expression.kinds |= HALVES;
                     for half in halves {
@@ -206,7 +213,7 @@ impl Body {
         }
         let kind = |i: usize| expression.kinds >> (4 * i) & 15;
         let ordered = (kind(0), expression.operands[0]) <= (kind(1), expression.operands[1]);
-        if mnemonic.commutative && !ordered {
+        if mnemonic.properties.commutative && !ordered {
             let (first, second) = (kind(0), kind(1));
             expression.kinds = expression.kinds & !0xff | second | first << 4;
             expression.operands.swap(0, 1);

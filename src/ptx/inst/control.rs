@@ -82,7 +82,9 @@ impl<'k> Builder<'k> {
     pub fn programmatic_launch(self) {
         if let Some(access) = self.body().entry.text.lines().find(|line| accesses_global(line)) {
             let access = access.trim().to_owned();
-            self.refuse(format!("expected no access to global memory before a programmatic launch, found `{access}`"));
+            self.refuse(format!(
+                "expected no access to global memory before a programmatic launch, found `{access}`"
+            ));
         }
         self.body().entry.programmatic = true;
         self.griddepcontrol_wait();

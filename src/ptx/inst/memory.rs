@@ -176,7 +176,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let how = if how == Load::Default && self.pointer.is_never_written() { Load::Nc } else { how };
         let (order, scope, cache) = how.suffixes();
         let mnemonic = format_args!("ld{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
-        k.located(at, || k.when(inside, || k.emit(mnemonic, &[one_or_vector(&registers), address])));
+        k.located(at, || k.emit_when(inside, mnemonic, &[one_or_vector(&registers), address]));
         values
     }
 
@@ -232,7 +232,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let address = self.pointer.operand();
         let (order, scope, cache) = how.suffixes();
         let mnemonic = format_args!("st{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
-        k.located(at, || k.when(inside, || k.emit(mnemonic, &[address, one_or_vector(&registers)])));
+        k.located(at, || k.emit_when(inside, mnemonic, &[address, one_or_vector(&registers)]));
     }
 }
 

@@ -196,12 +196,10 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         let (address, bytes) = (self.operand(), word_bytes(words));
         let cache = if self.is_never_written() { ".nc" } else { "" };
         self.check_aligned(bytes * words.len() as u32);
+        let registers = k.words(words);
+        let mnemonic = format_args!("ld{}{cache}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
         k.located(Location::caller(), || {
-            k.when(condition, || {
-                let registers = k.words(words);
-                let mnemonic = format_args!("ld{}{cache}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
-                k.emit(mnemonic, &[one_or_vector(&registers), address]);
-            });
+            k.emit_when(condition, mnemonic, &[one_or_vector(&registers), address]);
         });
     }
 
@@ -211,12 +209,10 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         let k = self.kernel();
         let (address, bytes) = (self.operand(), word_bytes(words));
         self.check_aligned(bytes * words.len() as u32);
+        let registers = k.words(words);
+        let mnemonic = format_args!("st{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
         k.located(Location::caller(), || {
-            k.when(condition, || {
-                let registers = k.words(words);
-                let mnemonic = format_args!("st{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
-                k.emit(mnemonic, &[address, one_or_vector(&registers)]);
-            });
+            k.emit_when(condition, mnemonic, &[address, one_or_vector(&registers)]);
         });
     }
 }

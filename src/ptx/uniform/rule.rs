@@ -75,6 +75,14 @@ pub(super) enum Together {
 }
 
 impl Rule {
+    /// Separates the results from the other operands.
+    pub(crate) fn results_and_sources<'o, T>(self, operands: &'o [T]) -> (Option<&'o T>, &'o [T]) {
+        match operands.split_first() {
+            Some((results, sources)) if self.result != ResultRule::Absent => (Some(results), sources),
+            _ => (None, operands),
+        }
+    }
+
     /// Returns the rule of the instruction with this mnemonic.
     pub(crate) fn of(mnemonic: &str) -> Self {
         let mut parts = mnemonic.split('.');

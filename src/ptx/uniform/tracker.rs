@@ -396,7 +396,8 @@ impl Tracker {
         &mut self,
         rule: Rule,
         mnemonic: &str,
-        operands: &[Operand<'_>],
+        results: Option<&Operand<'_>>,
+        sources: &[Operand<'_>],
         at: &'static Location<'static>,
     ) -> Option<Divergence> {
         let together = match rule.together {
@@ -404,20 +405,20 @@ impl Tracker {
             Together::Warp => Some(Uniformity::WARP),
             Together::WarpGroup => Some(Uniformity::WARP_GROUP),
             Together::Cluster => Some(Uniformity::Cluster),
-            Together::Mask => operands
+            Together::Mask => sources
                 .last()
                 .and_then(Operand::immediate_bits)
                 .is_some_and(|mask| mask as u32 == u32::MAX)
                 .then_some(Uniformity::WARP),
-            Together::Barrier => Some(self.barrier_group(rule, operands)),
+            Together::Barrier => Some(self.barrier_group(rule, sources)),
         };
         let divergence = together.and_then(|group| self.require(group, mnemonic, at));
-        let Some((results, sources)) = operands.split_first() else { return divergence };
+        let Some(results) = results else { return divergence };
         let known = match rule.result {
             ResultRule::Absent => return divergence,
             ResultRule::Varies => Known::VARIES,
             ResultRule::Grid => Known::at(Uniformity::Grid),
-            ResultRule::Barrier => Known::at(self.barrier_group(rule, operands)),
+            ResultRule::Barrier => Known::at(self.barrier_group(rule, sources)),
             ResultRule::Operands(operation) => self.compute(operation, sources),
             ResultRule::Elect => Known::at(Uniformity::WARP),
             ResultRule::Warp => self.reduced(sources),
@@ -450,10 +451,11 @@ impl Tracker {
     }
 
     /// Returns the threads that a barrier waits for: the block, unless another number of threads is given.
-    fn barrier_group(&self, rule: Rule, operands: &[Operand<'_>]) -> Uniformity {
-        let numbers = match rule.result {
-            ResultRule::Barrier => &operands[1..operands.len().saturating_sub(1).max(1)],
-            _ => operands,
+    fn barrier_group(&self, rule: Rule, sources: &[Operand<'_>]) -> Uniformity {
+        let numbers = match (rule.result, sources) {
+            // The last one is the predicate.
+            (ResultRule::Barrier, [numbers @ .., _]) => numbers,
+            _ => sources,
         };
         let all = self.block.map(|shape| shape.iter().map(|&n| u64::from(n)).product::<u64>());
         match numbers.get(1).map(Operand::immediate_bits) {

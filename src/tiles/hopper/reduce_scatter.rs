@@ -38,7 +38,9 @@ pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> 
     element: PhantomData<fn() -> T>,
 }
 
-impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debug for ReduceScatter<'_, T, H, N, P> {
+impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debug
+    for ReduceScatter<'_, T, H, N, P>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ReduceScatter<{}, {H}, {N}, {P}> of {} blocks", T::NAME, self.blocks.count)
     }
@@ -48,7 +50,12 @@ impl<'k> Persistent<'k> {
     /// Allocates the shared memory for sums of tiles of `N` columns of subtiles over the [parts](Persistent::part) of a tile, each of
     /// `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must execute the call.
     #[track_caller]
-    pub fn reduce_scatter<T: Arithmetic + TensorElement<Word = T>, const H: usize, const N: usize, const P: usize>(
+    pub fn reduce_scatter<
+        T: Arithmetic + TensorElement<Word = T>,
+        const H: usize,
+        const N: usize,
+        const P: usize,
+    >(
         self,
     ) -> ReduceScatter<'k, T, H, N, P> {
         const { assert!(T::SIZE == 4, "sums are of 32 bits") };
@@ -101,9 +108,8 @@ impl<'k> Consumer<'k, 1> {
         k.located(Location::caller(), || {
             let (thread, parity) = (self.group().thread(), through.parity.get());
             // The vectors of this thread that come from a block.
-            let of_block = |block| {
-                through.received.cast::<T>().at(block * (bytes(H * P) / 4) + thread * VECTOR as u32)
-            };
+            let of_block =
+                |block| through.received.cast::<T>().at(block * (bytes(H * P) / 4) + thread * VECTOR as u32);
             let vector = |number: usize| number as u32 * THREADS * VECTOR as u32;
             // The first phase completes when the memory has been read once; until then, it is free.
             empty.wait(parity ^ 1);
@@ -117,7 +123,8 @@ impl<'k> Consumer<'k, 1> {
                 let words = words.iter().flat_map(|words| &words[block * P * REGISTERS..][..P * REGISTERS]);
                 let words: Vec<_> = words.copied().collect();
                 for (number, words) in words.chunks_exact(VECTOR).enumerate() {
-                    to.at(vector(number)).store_vector_async::<VECTOR>(std::array::from_fn(|i| words[i]), full);
+                    to.at(vector(number))
+                        .store_vector_async::<VECTOR>(std::array::from_fn(|i| words[i]), full);
                 }
             }
             full.wait(parity);
@@ -126,7 +133,8 @@ impl<'k> Consumer<'k, 1> {
                 let vectors = (0..H * P * REGISTERS / VECTOR).map(|number| from.at(vector(number)));
                 vectors.flat_map(|at| at.load_vector::<VECTOR>()).collect::<Vec<_>>()
             });
-            let add = |sums: Vec<_>, part: Vec<_>| sums.into_iter().zip(part).map(|(sum, x)| sum + x).collect();
+            let add =
+                |sums: Vec<_>, part: Vec<_>| sums.into_iter().zip(part).map(|(sum, x)| sum + x).collect();
             let sums = received.reduce(add).unwrap_or_default();
             let lane = k.lane().rank();
             k.warp().sync();

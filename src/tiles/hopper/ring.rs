@@ -10,9 +10,7 @@ use super::{
     turns::{Turn, Turns},
 };
 use crate::{
-    ptx::{
-        Builder, Mbarrier, ProxySpace, Ptr, Shared, State, Steps, Val, Var, Visitor, quotient, remainder,
-    },
+    ptx::{Builder, Mbarrier, ProxySpace, Ptr, Shared, State, Steps, Val, Var, Visitor, quotient, remainder},
     tiles::pipeline::{STAGE_ALIGN, StageTiles},
 };
 

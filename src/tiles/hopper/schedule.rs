@@ -203,7 +203,8 @@ impl<'k> Builder<'k> {
         let parts = if blocks.is_multiple_of(schedule.parts) { schedule.parts } else { 1 };
         let expected = schedule.cluster.unwrap_or([blocks / parts, 1]);
         let fits = parts == schedule.parts
-            && expected[0].checked_mul(expected[1]).and_then(|tiles| tiles.checked_mul(parts)) == Some(blocks);
+            && expected[0].checked_mul(expected[1]).and_then(|tiles| tiles.checked_mul(parts))
+                == Some(blocks);
         let (cluster, parts) = if fits { (expected, parts) } else { ([blocks, 1], 1) };
         k.located(Location::caller(), || {
             if let Some([_, y, z]) = k.cluster_shape().filter(|[_, y, z]| y * z > 1) {
