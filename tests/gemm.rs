@@ -14,5 +14,6 @@ mod gemm {
     mod fused;
     mod gated;
     mod problem;
+    mod promoted;
     mod types;
 }

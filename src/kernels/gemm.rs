@@ -5,6 +5,7 @@ mod choice;
 mod epilogue;
 mod kernel;
 mod problem;
+mod promoted;
 mod result;
 mod stages;
 mod tile;
@@ -21,6 +22,7 @@ use stages::{ColCol, ColRow, RowCol, RowRow};
 
 pub use activation::{Activation, GemmSum};
 pub use epilogue::{Epilogue, FusedGemmArgs};
+pub use promoted::BlockScaledGemmArgs;
 pub use result::GemmResult;
 pub use tile::GemmTile;
 

@@ -114,6 +114,23 @@ operators! {
 macro_rules! methods {
     ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident) => {
         impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            /// Returns `self + left · right`, rounded once, computed in place.
+            #[doc(alias = "fma")]
+            #[must_use]
+            #[track_caller]
+            pub fn add_product(
+                mut self,
+                left: impl Elementwise<'k, Self>,
+                right: impl Elementwise<'k, Self>,
+            ) -> Self {
+                let k = self.kernel();
+                k.located(Location::caller(), || {
+                    let (left, right) = (left.words_for(k), right.words_for(k));
+                    self.rewrite(|at, word| left[at].mad(right[at], word));
+                    self
+                })
+            }
+
             /// Returns `self · factor + addend`, rounded once, computed in place.
             #[doc(alias = "fma")]
             #[must_use]

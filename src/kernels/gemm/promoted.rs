@@ -1,0 +1,179 @@
+//! Products of 8-bit floats whose sums are kept in f32: tensor cores keep fewer bits.
+
+use super::{
+    Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder,
+    problem::{Batches, Matrices, Problem},
+};
+use crate::{
+    ptx::{BuildError, Builder, In, Kernel, Out, Read, Target, Val},
+    tensor::TensorElement,
+    tiles::{ColVec, Consumer, Convert, Gl, Product, Rt, St, consumers, producer, row_major},
+};
+
+/// `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`: the parameters of [`GemmArgs`] and the scales of
+/// [`Gemm::block_scaled_kernel`].
+pub type BlockScaledGemmArgs<T, D> =
+    (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
+
+/// The elements of a block of scales along k, and columns of B.
+const BLOCK: u32 = 128;
+
+impl Gemm {
+    /// Builds the kernel of a product of 8-bit floats whose sums are promoted: added in f32 every 128 elements. Tensor cores add products of
+    /// 8 bits to sums of about 14 bits (as [`kernel`](Self::kernel) does), whose errors grow with the depth.
+    ///
+    /// # Errors
+    /// For types other than those of 8 bits, orders other than A in rows and B in columns, tiles other than 128×128 and 128×192, clusters,
+    /// parts, and functions.
+    #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
+    pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        let signature = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>("_promoted"));
+        Kernel::<GemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+            let problem = Problem {
+                k,
+                gemm: *self,
+                a: Matrices::one(a, [m, length], lda),
+                b: Matrices::one(b, [n, length], ldb),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::One,
+                gated: false,
+                epilogue: None,
+            };
+            k.describe(format!("D = A·B, sums promoted to f32: {}", self.matrices::<T, D>()));
+            if self.check_promoted::<T>(k) {
+                match self.tile {
+                    GemmTile::T128x128 => promoted::<T, D, 8, 6, 2>(&problem, None),
+                    _ => promoted::<T, D, 12, 5, 2>(&problem, None),
+                }
+            }
+        })
+    }
+
+    /// Builds the kernel of a product of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ, where
+    /// s counts the blocks. `a_scales` has one scale for each row of A, block by block: `a_scales[s · m + i]`; `b_scales` has one for each block
+    /// of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as [DeepSeek-V3](https://arxiv.org/abs/2412.19437) does). Tiles are 128×128.
+    ///
+    /// # Errors
+    /// Those of [`promoted_kernel`](Self::promoted_kernel).
+    #[doc(alias = "DeepGEMM")]
+    pub fn block_scaled_kernel<T, D>(&self) -> Result<Kernel<BlockScaledGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        let gemm = Self { tile: GemmTile::T128x128, ..*self };
+        let name = gemm.name::<T, D>("_block_scaled");
+        let signature = format!("{name}(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)");
+        Kernel::<BlockScaledGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
+            let (a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, length) = parameters;
+            let blocks = length.ceil_div(BLOCK);
+            let scales = BlockScales {
+                a: k.global(a_scales, row_major(blocks, m)),
+                b: k.global(b_scales, row_major(n.ceil_div(BLOCK), blocks)),
+            };
+            let problem = Problem {
+                k,
+                gemm,
+                a: Matrices::one(a, [m, length], lda),
+                b: Matrices::one(b, [n, length], ldb),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::One,
+                gated: false,
+                epilogue: None,
+            };
+            k.describe(format!("D = A·B with scales of blocks of 128: {}", gemm.matrices::<T, D>()));
+            if gemm.check_promoted::<T>(k) {
+                promoted::<T, D, 8, 6, 2>(&problem, Some(&scales));
+            }
+        })
+    }
+
+    /// Returns whether there is a kernel with promoted sums; otherwise rejects it.
+    fn check_promoted<T: TensorElement>(&self, k: Builder<'_>) -> bool {
+        let plain = Self { a: MatrixOrder::Row, b: MatrixOrder::Col, any_ldd: self.any_ldd, schedule: self.schedule, ..Self::new(self.tile) };
+        let fits = T::SIZE == 1 && *self == plain && matches!(self.tile, GemmTile::T128x128 | GemmTile::T128x192);
+        if !fits {
+            k.refuse(format!(
+                "expected factors of 8 bits, A in rows, B in columns, whole tiles of 128×128 or 128×192 without clusters or a function, found {} of {}",
+                self.name::<T, T>(""),
+                T::NAME
+            ));
+        }
+        fits
+    }
+}
+
+/// Scales of blocks of the factors.
+pub(super) struct BlockScales<'k> {
+    /// For each step along k, those of the rows of A.
+    pub(super) a: Gl<'k, f32, Read>,
+    /// For each 128 columns of B, those of the steps along k.
+    pub(super) b: Gl<'k, f32, Read>,
+}
+
+/// The scales of a step for the rows of a warp: those of A, and that of B.
+type StepScales<'k> = (ColVec<'k, f32, 1>, Val<'k, f32>);
+
+impl<'k> BlockScales<'k> {
+    #[track_caller]
+    fn of_step(&self, step: Val<'k, u32>, row: Val<'k, u32>, col: Val<'k, u32>) -> StepScales<'k> {
+        (self.a.row(step).col_vector(row), self.b.at(col, step).load_or(0.0))
+    }
+}
+
+/// Two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of every step, 128 elements deep, starts from zero and
+/// is added to the sums in registers, while the other warpgroup multiplies.
+#[rustfmt::skip]
+#[track_caller]
+pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: usize>(
+    problem: &Problem<'k, T, D>,
+    scales: Option<&BlockScales<'k>>,
+) where
+    T: TensorElement + Product<T, f32>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    let (k, height) = (problem.k, 128);
+    problem.launch(384);
+    let tiles = problem.tiles(height, 16 * N as u32);
+    let steps = problem.size[2].ceil_div(4 * T::SUBTILE_LENGTH);
+    let ring = tiles.ring::<(St<T, 8, 4>, St<T, N, 4>), STAGES, 2>();
+    let outbox = problem.outbox::<W, 1, 2>();
+    k.programmatic_launch();
+
+    k.specialize(
+        producer(40, |p| {
+            tiles.each(|i, j| {
+                let (factors, i) = problem.factors(i, height);
+                p.run(&ring, steps, |step, stage| stage.fill((factors.a.tile(i, step), factors.b.tile(j, step))));
+            });
+        }),
+        consumers::<2, _>(232, |c: Consumer<'k, 2>| {
+            tiles.each(|i, j| {
+                let row = (i * 2 + c.rank()) * 4 + c.warp();
+                // The scales of the next step are loaded while this one is multiplied.
+                let first = scales.map(|scales| scales.of_step(0.into(), row, j));
+                let (total, _) = c.each(&ring, steps, (k.zeros::<Rt<f32, 1, N>>(), first), |step, (total, now), (a, b)| {
+                    let product = c.group().accumulate_from_zero::<Rt<f32, 1, N>>();
+                    let product = product.mma_abt(a.rows::<4>(c.rank()), b);
+                    let next = scales.map(|scales| scales.of_step(step + 1, row, j));
+                    let product = product.wait();
+                    let total = match now {
+                        None => total + &product,
+                        Some((of_a, of_b)) => total.add_product(&product, &(of_a * of_b)),
+                    };
+                    (total, next)
+                });
+                problem.store_products(c, &outbox, [total], [i * 2 + c.rank(), j]);
+            });
+        }),
+    );
+}

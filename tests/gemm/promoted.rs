@@ -1,0 +1,92 @@
+//! Sums of 8-bit floats that are promoted to f32, and scales of blocks, with numbers that are exact.
+
+use super::problem::{Entry, Matrix, assert_same, entry};
+use crate::{assemble, devices};
+use warpwright::{
+    kernels::{Activation, Gemm, GemmTile, MatrixOrder},
+    prelude::*,
+    run::Device,
+};
+
+const SIZES: [usize; 3] = [200, 330, 600];
+
+fn gemm(tile: GemmTile) -> Gemm {
+    Gemm { b: MatrixOrder::Col, ..Gemm::new(tile) }
+}
+
+/// Scales are powers of 2.
+fn scale(at: usize) -> f32 {
+    [0.5, 1.0, 2.0, 0.25][at % 4]
+}
+
+#[test]
+fn promoted_sums() {
+    let [m, n, k] = SIZES;
+    let (at_a, at_b) = (entry(true, 1), entry(true, 2));
+    for tile in [GemmTile::T128x128, GemmTile::T128x192] {
+        let gemm = gemm(tile);
+        let kernel = gemm.promoted_kernel::<e4m3, bf16>().expect("it builds");
+        assemble::kernel(&kernel);
+        let (a, b) = (Matrix::new(m, k, gemm.a, 16), Matrix::new(k, n, gemm.b, 0));
+        let d = Matrix::new(m, n, MatrixOrder::Row, 8);
+        let expected: Vec<bf16> =
+            d.elements(|row, col| (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>());
+        for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
+            let on_a = device.upload(&a.elements::<e4m3>(at_a)).expect("room");
+            let on_b = device.upload(&b.elements::<e4m3>(at_b)).expect("room");
+            let mut on_d = device.upload(&vec![bf16::of(bf16::GAP); d.len()]).expect("room");
+            let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
+            let arguments = (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m as u32, n as u32, k as u32);
+            device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+            let found = device.download(&on_d).expect("copied");
+            assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
+        }
+    }
+}
+
+#[test]
+fn scales_of_blocks() {
+    let [m, n, k] = SIZES;
+    let (at_a, at_b) = (entry(true, 1), entry(true, 2));
+    let gemm = gemm(GemmTile::T128x128);
+    let kernel = gemm.block_scaled_kernel::<e4m3, f32>().expect("it builds");
+    assemble::kernel(&kernel);
+    let (a, b) = (Matrix::new(m, k, gemm.a, 0), Matrix::new(k, n, gemm.b, 16));
+    let d = Matrix::new(m, n, MatrixOrder::Row, 0);
+    let blocks = k.div_ceil(128);
+    let of_row = |row: usize, block: usize| scale(3 * row + 5 * block);
+    let of_col = |col: usize, block: usize| scale(col / 128 + 7 * block / 2);
+    let expected: Vec<f32> = d.filled(|row, col| {
+        let products = |block: usize| {
+            let sum: i32 = (128 * block..(128 * block + 128).min(k)).map(|i| at_a(row, i) * at_b(i, col)).sum();
+            sum as f32 * of_row(row, block) * of_col(col, block)
+        };
+        (0..blocks).map(products).sum()
+    });
+    let a_scales: Vec<f32> = (0..blocks * m).map(|at| of_row(at % m, at / m)).collect();
+    let b_scales: Vec<f32> =
+        (0..n.div_ceil(128) * blocks).map(|at| of_col(at / blocks * 128, at % blocks)).collect();
+    for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
+        let on_a = device.upload(&a.elements::<e4m3>(at_a)).expect("room");
+        let on_b = device.upload(&b.elements::<e4m3>(at_b)).expect("room");
+        let (of_a, of_b) = (device.upload(&a_scales).expect("room"), device.upload(&b_scales).expect("room"));
+        let mut on_d = device.upload(&vec![16_384.0; d.len()]).expect("room");
+        let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
+        let arguments =
+            (&on_a, lda, &of_a, &on_b, ldb, &of_b, &mut on_d, ldd, m as u32, n as u32, k as u32);
+        device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+        let found = device.download(&on_d).expect("copied");
+        assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
+    }
+}
+
+#[test]
+fn what_is_not_promoted_is_rejected() {
+    let with_function = Gemm { activation: Some(Activation::Relu), ..gemm(GemmTile::T128x128) };
+    for gemm in [Gemm::new(GemmTile::T128x128), gemm(GemmTile::T64x64), with_function] {
+        let found = gemm.promoted_kernel::<e4m3, bf16>().expect_err("it is rejected").to_string();
+        assert!(found.contains("expected factors of 8 bits, A in rows, B in columns, whole tiles"), "{found}");
+    }
+    let found = gemm(GemmTile::T128x128).promoted_kernel::<bf16, bf16>().expect_err("it is rejected");
+    assert!(found.to_string().contains("found gemm_bf16_row_col_128x128 of bf16"), "{found}");
+}
