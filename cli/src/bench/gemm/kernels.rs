@@ -8,8 +8,8 @@ use warpwright::{
     kernels::{
         Gemm, GemmArgs, GemmTile, MatmulArgs, MatrixOrder, PadRowsArgs, matmul, pad_rows, pitch_divisor,
     },
-    prelude::{BuildError, Target},
     ptx::Element,
+    prelude::{BuildError, Kernel, Target},
     ptx::traits::HalfPair,
     run::Loaded,
     tensor::TensorElement,
@@ -101,10 +101,31 @@ pub(super) fn ours<P: Precision>(
     gemm: Gemm,
     size: Size,
 ) -> Fallible<Boxed<P>> {
-    let [m, n, k] = size.0;
-    let any_ldd = !(n as u32 * P::Result::SIZE).is_multiple_of(16);
+    let any_ldd = !(size.0[1] as u32 * P::Result::SIZE).is_multiple_of(16);
     let gemm = Gemm { any_ldd, ..gemm };
-    let kernel = gpu.load(&P::kernel(gemm)?)?;
+    of_kernel(gpu, name, kind, gemm, &P::kernel(gemm)?, size)
+}
+
+/// Loads the kernel of [`Gemm`] whose sums are promoted, if the type has one.
+pub(super) fn promoted<P: Precision>(gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Option<Boxed<P>>> {
+    let any_ldd = !(size.0[1] as u32 * P::Result::SIZE).is_multiple_of(16);
+    let gemm = layout.of(Gemm { any_ldd, ..Gemm::new(GemmTile::T128x192) });
+    let Some(kernel) = P::promoted(gemm) else { return Ok(None) };
+    let name = "warpwright, sums promoted".to_owned();
+    of_kernel(gpu, name, Kind::Variant, gemm, &kernel?, size).map(Some)
+}
+
+/// Loads a kernel, and copies of the factors that it cannot read.
+fn of_kernel<P: Precision>(
+    gpu: &Gpu,
+    name: String,
+    kind: Kind,
+    gemm: Gemm,
+    kernel: &Kernel<GemmArgs<P::Factor, P::Result>>,
+    size: Size,
+) -> Fallible<Boxed<P>> {
+    let [m, n, k] = size.0;
+    let kernel = gpu.load(kernel)?;
     let rows = |order, rows, cols| if order == MatrixOrder::Row { [rows, cols] } else { [cols, rows] };
     let padded = [Padded::new(gpu, rows(gemm.a, m, k))?, Padded::new(gpu, rows(gemm.b, k, n))?];
     let name = if padded.iter().any(Option::is_some) { format!("{name}, factors padded") } else { name };

@@ -80,6 +80,10 @@ pub(super) trait Precision: 'static {
 
     /// Builds a kernel.
     fn kernel(gemm: Gemm) -> Result<Kernel<GemmArgs<Self::Factor, Self::Result>>, BuildError>;
+    /// Builds a kernel whose sums are promoted to f32, for types of 8 bits whose sums would otherwise have fewer bits.
+    fn promoted(_gemm: Gemm) -> Option<Result<Kernel<GemmArgs<Self::Factor, Self::Result>>, BuildError>> {
+        None
+    }
     /// Returns a factor for a normal random number.
     fn factor(normal: f32) -> Self::StoredFactor;
     /// Returns the number that a factor stands for.
@@ -92,7 +96,7 @@ macro_rules! precisions {
     ($(
         $name:ident: $factor:ty as $stored_factor:ty, $sum:ty, $result:ty as $stored_result:ty, $tolerance:literal,
         |$normal:ident| $to_factor:expr, |$bits:ident| $to_number:expr, |$of:ident| $to_result:expr,
-        [$($rival:literal $types:expr),*], $sm_80:expr;
+        [$($rival:literal $types:expr),*], $sm_80:expr $(, $promoted:ident)?;
     )*) => {$(
         #[derive(Debug)]
         pub(super) enum $name {}
@@ -113,6 +117,10 @@ macro_rules! precisions {
             fn kernel(gemm: Gemm) -> Result<Kernel<GemmArgs<$factor, $result>>, BuildError> {
                 gemm.kernel::<$factor, $sum, $result>()
             }
+
+            $(fn promoted(gemm: Gemm) -> Option<Result<Kernel<GemmArgs<$factor, $result>>, BuildError>> {
+                Some(gemm.$promoted::<$factor, $result>())
+            })?
 
             fn factor($normal: f32) -> $stored_factor {
                 $to_factor
@@ -146,11 +154,11 @@ precisions! {
         [
             "cuBLASLt, fast accumulation" CublasLtTypes::E4m3 { fast_accumulation: true },
             "cuBLASLt" CublasLtTypes::E4m3 { fast_accumulation: false }
-        ], None;
+        ], None, promoted_kernel;
     // cuBLASLt has no product of two matrices of e5m2.
     E5m2: e5m2 as u8, f32, bf16 as u16, 0.05,
         |x| e5m2::from_f32(x).to_bits(), |bits| e5m2::from_bits(bits).to_f32().into(), |bits| bf16::from_bits(bits).to_f32(),
-        [], None;
+        [], None, promoted_kernel;
     S8: i8 as i8, i32, i32 as i32, 0.0,
         |x| (x * 30.0) as i8, |x| x.into(), |x| x as f32,
         ["cuBLASLt" CublasLtTypes::I8], None;
