@@ -18,6 +18,7 @@ mod hopper {
     mod launches;
     mod mistakes;
     mod outbox;
+    mod overlap;
     mod parts;
     mod problem;
     mod products;

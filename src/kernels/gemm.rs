@@ -27,7 +27,8 @@ pub use result::GemmResult;
 pub use tile::GemmTile;
 
 /// `(a, lda, b, ldb, d, ldd, m, n, k)`: A m×k and B k×n, each in rows or columns that are `lda` and `ldb` elements apart, and D m×n in
-/// rows that are `ldd` elements apart. These distances must be multiples of 16 bytes.
+/// rows that are `ldd` elements apart. These distances must be multiples of 16 bytes, except `ldd` with [`Gemm::any_ldd`]. Results whose rows
+/// overlap have no specified values.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`: the parameters of [`GemmArgs`] for `batches`
@@ -182,10 +183,9 @@ impl Gemm {
     {
         let tile = if self.tile == GemmTile::T128x192 { GemmTile::T128x128 } else { self.tile };
         let gemm = Self { tile, ..*self };
-        let name = gemm.name::<T, D>(&epilogue.to_string());
-        let signature = format!(
-            "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"
-        );
+        let name = gemm.name::<T, D>(&epilogue.suffix());
+        let signature =
+            format!("{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)");
         Kernel::<FusedGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
             let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
                 parameters;

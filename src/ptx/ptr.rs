@@ -185,9 +185,9 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { never_written: true, ..self }
     }
 
-    /// Returns whether no thread writes the memory while the kernel runs.
+    /// Returns whether no thread writes the memory while the kernel runs; in a programmatic launch, the preceding kernel may.
     pub(crate) fn is_never_written(&self) -> bool {
-        self.never_written
+        self.never_written && !self.kernel().body().entry.programmatic
     }
 
     /// Returns whether the extents of views that start here are assumed valid by `unsafe` code.

@@ -43,7 +43,7 @@ fn tiles_in_any_order() {
 fn blocks_of_a_cluster_divide_the_depth() {
     use GemmTile::{T16x64, T16x128, T64x64};
     for (tile, parts) in [(T16x64, 2), (T64x64, 2), (T16x128, 1)] {
-        let clusters = if tile == T64x64 { &[[1, 1], [2, 1], [1, 2]][..] } else { &[[1, 1]] };
+        let clusters = if tile == T64x64 { &[[1, 1], [2, 1], [1, 2]][..] } else { &[[1, 1], [2, 1]] };
         for &cluster in clusters {
             let gemm = Gemm { parts, cluster, ..Gemm::new(tile) };
             let kernel = gemm.kernel::<bf16, f32, bf16>().expect("it builds");

@@ -1,7 +1,5 @@
 //! What becomes of the sums of a product before they are rounded and stored.
 
-use std::fmt;
-
 use crate::{
     ptx::{In, Out, Read, Val},
     tensor::TensorElement,
@@ -10,7 +8,7 @@ use crate::{
 
 /// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`: the parameters of
 /// [`GemmArgs`](super::GemmArgs), and those of an [`Epilogue`]. Those that the epilogue does not name are not read; their buffers may
-/// be empty.
+/// be empty. C and D are different buffers.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
@@ -31,8 +29,9 @@ pub struct Epilogue {
     pub bias: bool,
 }
 
-impl fmt::Display for Epilogue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Epilogue {
+    /// Returns the part of a kernel's name.
+    pub(super) fn suffix(&self) -> String {
         let parts = [
             (self.alpha, "_alpha"),
             (self.row_scales, "_rows"),
@@ -40,7 +39,8 @@ impl fmt::Display for Epilogue {
             (self.c, "_c"),
             (self.bias, "_bias"),
         ];
-        parts.into_iter().filter(|(present, _)| *present).try_for_each(|(_, name)| f.write_str(name))
+        let names: String = parts.iter().filter(|(present, _)| *present).map(|(_, name)| *name).collect();
+        if names.is_empty() { "_fused".into() } else { names }
     }
 }
 

@@ -75,18 +75,22 @@ impl<'k> Builder<'k> {
     /// Has launches start before the kernel ahead of them in the stream has ended, waits here until it has, and allows the next kernel
     /// to start: what comes before, the initialization of barriers for instance, overlaps with the end of that kernel.
     ///
-    /// All threads must execute the call, before any access to global memory; it is rejected after one. Requires sm_90.
+    /// All threads must execute the call, before any access to global memory; it is rejected after one, and in conditions, loops and
+    /// roles. Requires sm_90.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]
     pub fn programmatic_launch(self) {
-        if let Some(access) = self.body().entry.text.lines().find(|line| accesses_global(line)) {
-            let access = access.trim().to_owned();
-            self.refuse(format!(
-                "expected no access to global memory before a programmatic launch, found `{access}`"
-            ));
+        if self.body().open_blocks.len() > 1 {
+            self.refuse("expected a programmatic launch outside of conditions, loops and roles".into());
+        }
+        let access = self.body().entry.text.lines().find(|line| accesses_global(line)).map(str::to_owned);
+        if let Some(access) = access {
+            let access = access.trim();
+            self.refuse(format!("expected no access to global memory before a programmatic launch, found `{access}`"));
         }
         self.body().entry.programmatic = true;
+        // Wait first: a kernel that is complete then implies that all before it are.
         self.griddepcontrol_wait();
         self.griddepcontrol_launch_dependents();
     }
@@ -109,11 +113,17 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// Returns whether a line may access global memory: an access of memory that does not name another state space.
+/// Returns whether a line may access global memory: an access that names it, or no other state space.
 fn accesses_global(line: &str) -> bool {
     let mut words = line.split_whitespace().skip_while(|word| word.starts_with('@'));
     let mnemonic = words.next().unwrap_or_default();
-    let name = mnemonic.split(['.', ';']).next().unwrap_or_default();
-    matches!(name, "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "prefetch" | "multimem" | "call")
-        && ![".shared", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space))
+    let names = |part: &str| mnemonic.contains(part);
+    match mnemonic.split(['.', ';']).next().unwrap_or_default() {
+        "cp" if names("commit_group") || names("wait_") || names(".mbarrier.arrive") => false,
+        "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "prefetch" | "multimem" => {
+            names(".global") || names(".tensor") || ![".shared", ".param", ".local", ".const"].into_iter().any(names)
+        }
+        "prefetchu" | "discard" | "applypriority" | "tensormap" | "call" => true,
+        _ => false,
+    }
 }

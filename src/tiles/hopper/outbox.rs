@@ -46,9 +46,15 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
         Self { by_threads, ..self }
     }
 
-    /// Has only the first `rows` of each 64 rows stored, a divisor of 64 and multiple of 8: tiles in global memory have as many rows.
+    /// Has only the first `rows` of each 64 rows stored: tiles in global memory have as many rows, 8, 16, 32 or 64; other numbers are
+    /// rejected.
     #[must_use]
+    #[track_caller]
     pub fn first_rows(self, rows: u32) -> Self {
+        if !matches!(rows, 8 | 16 | 32 | 64) {
+            self.k.refuse(format!("expected 8, 16, 32 or 64 rows of an outbox, found {rows}"));
+            return self;
+        }
         Self { rows, ..self }
     }
 }
@@ -220,10 +226,14 @@ fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
     let (warp, lane) = (c.warp(), k.lane().rank());
     k.for_(rows / 4, |i| {
         let row = i * 4 + warp;
-        for first in (0..W as u32 * T::SUBTILE_LENGTH).step_by(32) {
+        let width = W as u32 * T::SUBTILE_LENGTH;
+        for first in (0..width).step_by(32) {
             let at = lane + first;
-            let value = staged.tensor.at_coord(&[row, at]).load();
-            to.at_coord(&[row, at + col]).store(value);
+            // Half of the lanes have no element past an odd number of 16 columns.
+            k.if_(at.lt(width), || {
+                let value = staged.tensor.at_coord(&[row, at]).load();
+                to.at_coord(&[row, at + col]).store(value);
+            });
         }
     });
 }

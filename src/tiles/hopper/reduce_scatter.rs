@@ -8,7 +8,7 @@ use super::{
     schedule::{Blocks, Persistent},
 };
 use crate::{
-    ptx::{Builder, Mbarrier, Ptr, Shared, Val, Var},
+    ptx::{Builder, Mbarrier, MemoryScope, Ptr, Shared, Val, Var},
     tensor::{Arithmetic, TensorElement},
     tiles::{Row, Rt, registers::Registers},
 };
@@ -59,6 +59,7 @@ impl<'k> Persistent<'k> {
         self,
     ) -> ReduceScatter<'k, T, H, N, P> {
         const { assert!(T::SIZE == 4, "sums are of 32 bits") };
+        const { assert!(P > 0 && N.is_multiple_of(P), "the parts must divide the columns of the tile") };
         let (k, blocks) = (self.kernel(), self.same_tile());
         k.located(Location::caller(), || {
             if N as u32 != P as u32 * blocks.count {
@@ -70,7 +71,7 @@ impl<'k> Persistent<'k> {
             }
             let received = k.shared_aligned(bytes(H * N), 16);
             let barriers = k.mbarriers(2);
-            let (full, empty) = (barriers.at(0), barriers.at(1));
+            let [full, empty] = [0, 1].map(|at| barriers.at(at).scope(MemoryScope::Cluster));
             k.if_(k.this_block().thread().eq(0), || {
                 full.init(1);
                 empty.init(WARPS * blocks.count);
@@ -95,6 +96,7 @@ impl<'k> Consumer<'k, 1> {
     /// Adds up tiles over the blocks that compute parts of them, in the order of the parts, and returns the totals of this part's columns.
     /// All of these blocks must take part, with all threads of the warpgroup.
     #[doc(alias = "st.async")]
+    #[doc(alias = "DSMEM")]
     #[track_caller]
     pub fn reduce_scatter<T, const H: usize, const N: usize, const P: usize>(
         self,

@@ -163,7 +163,11 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             let words_of_thread = Steps::new(block.thread() * 4, words).by(block.size() * 4);
             k.for_(words_of_thread, |i| self.base.cast::<u32>().at(i).store_vector([0.into(); 4]));
             k.fence_proxy_async(ProxySpace::Shared);
-            block.sync();
+            // Other blocks of the cluster may fill these stages too.
+            match k.cluster_shape() {
+                Some(_) => k.this_cluster().sync(),
+                None => block.sync(),
+            }
         });
         self
     }
