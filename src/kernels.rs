@@ -11,8 +11,8 @@ mod transpose;
 pub use attention::{Attention, AttentionArgs, AttentionMask, AttentionTile};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
-    Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GroupedGemmArgs,
-    MatrixOrder,
+    Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult,
+    GemmSum, GemmTile, GroupedGemmArgs, MatrixOrder,
 };
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
 pub use pad_rows::{PadRowsArgs, pad_rows};

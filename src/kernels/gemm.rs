@@ -184,8 +184,9 @@ impl Gemm {
         let tile = if self.tile == GemmTile::T128x192 { GemmTile::T128x128 } else { self.tile };
         let gemm = Self { tile, ..*self };
         let name = gemm.name::<T, D>(&epilogue.suffix());
-        let signature =
-            format!("{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)");
+        let signature = format!(
+            "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"
+        );
         Kernel::<FusedGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
             let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
                 parameters;

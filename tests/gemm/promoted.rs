@@ -59,7 +59,8 @@ fn scales_of_blocks() {
     let of_col = |col: usize, block: usize| scale(col / 128 + 7 * block / 2);
     let expected: Vec<f32> = d.filled(|row, col| {
         let products = |block: usize| {
-            let sum: i32 = (128 * block..(128 * block + 128).min(k)).map(|i| at_a(row, i) * at_b(i, col)).sum();
+            let sum: i32 =
+                (128 * block..(128 * block + 128).min(k)).map(|i| at_a(row, i) * at_b(i, col)).sum();
             sum as f32 * of_row(row, block) * of_col(col, block)
         };
         (0..blocks).map(products).sum()
@@ -73,8 +74,7 @@ fn scales_of_blocks() {
         let (of_a, of_b) = (device.upload(&a_scales).expect("room"), device.upload(&b_scales).expect("room"));
         let mut on_d = device.upload(&vec![16_384.0; d.len()]).expect("room");
         let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
-        let arguments =
-            (&on_a, lda, &of_a, &on_b, ldb, &of_b, &mut on_d, ldd, m as u32, n as u32, k as u32);
+        let arguments = (&on_a, lda, &of_a, &on_b, ldb, &of_b, &mut on_d, ldd, m as u32, n as u32, k as u32);
         device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
         let found = device.download(&on_d).expect("copied");
         assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
@@ -86,7 +86,10 @@ fn what_is_not_promoted_is_rejected() {
     let with_function = Gemm { activation: Some(Activation::Relu), ..gemm(GemmTile::T128x128) };
     for gemm in [Gemm::new(GemmTile::T128x128), gemm(GemmTile::T64x64), with_function] {
         let found = gemm.promoted_kernel::<e4m3, bf16>().expect_err("it is rejected").to_string();
-        assert!(found.contains("expected factors of 8 bits, A in rows, B in columns, whole tiles"), "{found}");
+        assert!(
+            found.contains("expected factors of 8 bits, A in rows, B in columns, whole tiles"),
+            "{found}"
+        );
     }
     let found = gemm(GemmTile::T128x128).promoted_kernel::<bf16, bf16>().expect_err("it is rejected");
     assert!(found.to_string().contains("found gemm_bf16_row_col_128x128 of bf16"), "{found}");

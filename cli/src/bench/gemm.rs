@@ -232,8 +232,13 @@ impl Args {
         let problem = size.0.map(|size| size as u32);
         let [a, b] = layout.0;
         let chosen = Gemm::for_problem::<P::Factor>(a, b, problem, gpu.properties().multiprocessors);
-        let mut kernels =
-            vec![kernels::ours(gpu, format!("warpwright {}", described(&chosen)), Kind::Chosen, chosen, size)?];
+        let mut kernels = vec![kernels::ours(
+            gpu,
+            format!("warpwright {}", described(&chosen)),
+            Kind::Chosen,
+            chosen,
+            size,
+        )?];
         kernels.extend(kernels::promoted(gpu, layout, size)?);
         for gemm in Gemm::candidates(a, b, problem[0]).filter(|_| self.sweep) {
             kernels.push(kernels::ours(gpu, described(&gemm), Kind::Variant, gemm, size)?);

@@ -12,8 +12,7 @@ use crate::{
 
 /// `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`: the parameters of [`GemmArgs`] and the scales of
 /// [`Gemm::block_scaled_kernel`].
-pub type BlockScaledGemmArgs<T, D> =
-    (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
+pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The elements of a block of scales along k, and columns of B.
 const BLOCK: u32 = 128;
@@ -33,26 +32,30 @@ impl Gemm {
         f32: Convert<D>,
     {
         let signature = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>("_promoted"));
-        Kernel::<GemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
-            let problem = Problem {
-                k,
-                gemm: *self,
-                a: Matrices::one(a, [m, length], lda),
-                b: Matrices::one(b, [n, length], ldb),
-                d: Matrices::one(d, [m, n], ldd),
-                size: [m, n, length],
-                batches: Batches::One,
-                gated: false,
-                epilogue: None,
-            };
-            k.describe(format!("D = A·B, sums promoted to f32: {}", self.matrices::<T, D>()));
-            if self.check_promoted::<T>(k) {
-                match self.tile {
-                    GemmTile::T128x128 => promoted::<T, D, 8, 6, 2>(&problem, None),
-                    _ => promoted::<T, D, 12, 5, 2>(&problem, None),
+        Kernel::<GemmArgs<T, D>>::build(
+            &signature,
+            Target::SM_90A,
+            |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+                let problem = Problem {
+                    k,
+                    gemm: *self,
+                    a: Matrices::one(a, [m, length], lda),
+                    b: Matrices::one(b, [n, length], ldb),
+                    d: Matrices::one(d, [m, n], ldd),
+                    size: [m, n, length],
+                    batches: Batches::One,
+                    gated: false,
+                    epilogue: None,
+                };
+                k.describe(format!("D = A·B, sums promoted to f32: {}", self.matrices::<T, D>()));
+                if self.check_promoted::<T>(k) {
+                    match self.tile {
+                        GemmTile::T128x128 => promoted::<T, D, 8, 6, 2>(&problem, None),
+                        _ => promoted::<T, D, 12, 5, 2>(&problem, None),
+                    }
                 }
-            }
-        })
+            },
+        )
     }
 
     /// Builds the kernel of a product of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ, where
@@ -98,8 +101,15 @@ impl Gemm {
 
     /// Returns whether there is a kernel with promoted sums; otherwise rejects it.
     fn check_promoted<T: TensorElement>(&self, k: Builder<'_>) -> bool {
-        let plain = Self { a: MatrixOrder::Row, b: MatrixOrder::Col, any_ldd: self.any_ldd, schedule: self.schedule, ..Self::new(self.tile) };
-        let fits = T::SIZE == 1 && *self == plain && matches!(self.tile, GemmTile::T128x128 | GemmTile::T128x192);
+        let plain = Self {
+            a: MatrixOrder::Row,
+            b: MatrixOrder::Col,
+            any_ldd: self.any_ldd,
+            schedule: self.schedule,
+            ..Self::new(self.tile)
+        };
+        let fits =
+            T::SIZE == 1 && *self == plain && matches!(self.tile, GemmTile::T128x128 | GemmTile::T128x192);
         if !fits {
             k.refuse(format!(
                 "expected factors of 8 bits, A in rows, B in columns, whole tiles of 128×128 or 128×192 without clusters or a function, found {} of {}",

@@ -87,7 +87,9 @@ impl<'k> Builder<'k> {
         let access = self.body().entry.text.lines().find(|line| accesses_global(line)).map(str::to_owned);
         if let Some(access) = access {
             let access = access.trim();
-            self.refuse(format!("expected no access to global memory before a programmatic launch, found `{access}`"));
+            self.refuse(format!(
+                "expected no access to global memory before a programmatic launch, found `{access}`"
+            ));
         }
         self.body().entry.programmatic = true;
         // Wait first: a kernel that is complete then implies that all before it are.
@@ -121,7 +123,9 @@ fn accesses_global(line: &str) -> bool {
     match mnemonic.split(['.', ';']).next().unwrap_or_default() {
         "cp" if names("commit_group") || names("wait_") || names(".mbarrier.arrive") => false,
         "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "prefetch" | "multimem" => {
-            names(".global") || names(".tensor") || ![".shared", ".param", ".local", ".const"].into_iter().any(names)
+            names(".global")
+                || names(".tensor")
+                || ![".shared", ".param", ".local", ".const"].into_iter().any(names)
         }
         "prefetchu" | "discard" | "applypriority" | "tensormap" | "call" => true,
         _ => false,

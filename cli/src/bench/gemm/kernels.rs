@@ -8,8 +8,8 @@ use warpwright::{
     kernels::{
         Gemm, GemmArgs, GemmTile, MatmulArgs, MatrixOrder, PadRowsArgs, matmul, pad_rows, pitch_divisor,
     },
-    ptx::Element,
     prelude::{BuildError, Kernel, Target},
+    ptx::Element,
     ptx::traits::HalfPair,
     run::Loaded,
     tensor::TensorElement,
