@@ -227,6 +227,7 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
 
 /// A tile that blocks of a cluster may share, or two that fill one shared tile.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one for each copy that is emitted")]
 pub(crate) enum Source<'k, T: TensorElement, A> {
     Shared(Multicast<'k, T, A>),
     FirstRows(FirstRows<'k, T, A>),
