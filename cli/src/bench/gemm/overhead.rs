@@ -65,7 +65,8 @@ impl Overhead {
             // The driver has a cache, which knows kernels by their text.
             let text =
                 text.replace(kernel.name(), &format!("{}_{}_{round}", kernel.name(), std::process::id()));
-            Ok(drop(Module::load_with(gpu, &text, &options)?))
+            drop(Module::load_with(gpu, &text, &options)?);
+            Ok(())
         })?;
         let [typed, bare] = launches::<P>(gpu, &gpu.load(&kernel)?, rounds)?;
         let steps = [
@@ -92,7 +93,10 @@ impl Overhead {
     }
 
     pub(super) fn print_json(&self, provenance: &Provenance) -> serde_json::Result<()> {
-        self.rows(provenance).try_for_each(|row| Ok(println!("{}", serde_json::to_string(&row)?)))
+        for row in self.rows(provenance) {
+            println!("{}", serde_json::to_string(&row)?);
+        }
+        Ok(())
     }
 
     pub(super) fn print_table(&self, provenance: &Provenance) {

@@ -60,6 +60,9 @@ pub(super) struct Sm80<P: ?Sized> {
     pub(super) ceiling: fn(&Gpu) -> Fallible<Boxed<P>>,
 }
 
+/// A kernel, or why there is none.
+pub(super) type Built<T, D> = Result<Kernel<GemmArgs<T, D>>, BuildError>;
+
 /// The types of a product.
 pub(super) trait Precision: 'static {
     type Factor: TensorElement + Product<Self::Factor, Self::Sum>;
@@ -79,9 +82,9 @@ pub(super) trait Precision: 'static {
     const TOLERANCE: f32;
 
     /// Builds a kernel.
-    fn kernel(gemm: Gemm) -> Result<Kernel<GemmArgs<Self::Factor, Self::Result>>, BuildError>;
+    fn kernel(gemm: Gemm) -> Built<Self::Factor, Self::Result>;
     /// Builds a kernel whose sums are promoted to f32, for types of 8 bits whose sums would otherwise have fewer bits.
-    fn promoted(_gemm: Gemm) -> Option<Result<Kernel<GemmArgs<Self::Factor, Self::Result>>, BuildError>> {
+    fn promoted(_gemm: Gemm) -> Option<Built<Self::Factor, Self::Result>> {
         None
     }
     /// Returns a factor for a normal random number.
@@ -114,11 +117,11 @@ macro_rules! precisions {
             const SM_80: Option<Sm80<Self>> = $sm_80;
             const TOLERANCE: f32 = $tolerance;
 
-            fn kernel(gemm: Gemm) -> Result<Kernel<GemmArgs<$factor, $result>>, BuildError> {
+            fn kernel(gemm: Gemm) -> Built<$factor, $result> {
                 gemm.kernel::<$factor, $sum, $result>()
             }
 
-            $(fn promoted(gemm: Gemm) -> Option<Result<Kernel<GemmArgs<$factor, $result>>, BuildError>> {
+            $(fn promoted(gemm: Gemm) -> Option<Built<$factor, $result>> {
                 Some(gemm.$promoted::<$factor, $result>())
             })?
 
