@@ -76,7 +76,7 @@ pub(super) enum Together {
 
 impl Rule {
     /// Separates the results from the other operands.
-    pub(crate) fn results_and_sources<'o, T>(self, operands: &'o [T]) -> (Option<&'o T>, &'o [T]) {
+    pub(crate) fn results_and_sources<T>(self, operands: &[T]) -> (Option<&T>, &[T]) {
         match operands.split_first() {
             Some((results, sources)) if self.result != ResultRule::Absent => (Some(results), sources),
             _ => (None, operands),
