@@ -142,8 +142,11 @@ fn child_maps() {
     }
 }
 
+/// `(x, y, n)` of [`first_tile`].
+type FirstTileArgs = (In<bf16>, Out<f32>, u32);
+
 /// Loads the first tile of X, of n rows, through a tensor map.
-fn first_tile() -> Result<Kernel<(In<bf16>, Out<f32>, u32)>, warpwright::ptx::BuildError> {
+fn first_tile() -> Result<Kernel<FirstTileArgs>, warpwright::ptx::BuildError> {
     Kernel::<(In<bf16>, Out<f32>, u32)>::build("kernel(x, y, n)", Target::SM_90A, |k, (x, y, n)| {
         k.block([256]);
         k.grid([1]);
