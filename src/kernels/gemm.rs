@@ -84,7 +84,7 @@ impl MatrixOrder {
 /// // The kernel for 1000×1000 results of depth 1000 on 132 multiprocessors; B is stored in columns.
 /// let gemm = Gemm::for_problem::<bf16>(MatrixOrder::Row, MatrixOrder::Col, [1000; 3], 132);
 /// let kernel = gemm.kernel::<bf16, f32, bf16>()?;
-/// assert_eq!(kernel.name(), "gemm_bf16_row_col_64x128");
+/// assert_eq!(kernel.name(), "gemm_bf16_row_col_64x128_cluster2x1");
 /// # Ok::<(), warpwright::ptx::BuildError>(())
 /// ```
 #[doc(alias = "cublasLtMatmul")]
