@@ -2,7 +2,7 @@
 
 use super::{Gemm, GemmSum, problem::Problem};
 use crate::{
-    prelude::{bf16, e4m3, e5m2, f16, tf32},
+    ptx::{bf16, e4m3, e5m2, f16, tf32},
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
