@@ -140,18 +140,15 @@ impl Gemm {
         Kernel::<GemmArgs<T, D>>::build(
             &kernel,
             Target::SM_90A,
-            |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
-                self.emit::<T, C, D>(Problem {
-                    k,
-                    gemm: *self,
-                    a: Matrices::one(a, self.a.extents(m, length), lda),
-                    b: Matrices::one(b, self.b.extents(length, n), ldb),
-                    d: Matrices::one(d, [m, n], ldd),
-                    size: [m, n, length],
-                    batches: Batches::One,
-                    gated: false,
-                    epilogue: None,
-                });
+            |_, (a, lda, b, ldb, d, ldd, m, n, length)| {
+                self.emit::<T, C, D>(Problem::one(
+                    *self,
+                    false,
+                    (a, lda),
+                    (b, ldb),
+                    (d, ldd),
+                    [m, n, length],
+                ));
             },
         )
     }
@@ -199,17 +196,8 @@ impl Gemm {
                 c: epilogue.c.then(|| (beta, k.global(c, row_major(m, n).with_row_stride(ldc)))),
                 bias: vector_of(bias, n, epilogue.bias),
             };
-            gemm.emit::<T, C, D>(Problem {
-                k,
-                gemm,
-                a: Matrices::one(a, self.a.extents(m, length), lda),
-                b: Matrices::one(b, self.b.extents(length, n), ldb),
-                d: Matrices::one(d, [m, n], ldd),
-                size: [m, n, length],
-                batches: Batches::One,
-                gated: false,
-                epilogue: Some(operands),
-            });
+            let product = Problem::one(gemm, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
+            gemm.emit::<T, C, D>(Problem { epilogue: Some(operands), ..product });
         })
     }
 
@@ -294,17 +282,7 @@ impl Gemm {
             &kernel,
             Target::SM_90A,
             |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
-                let problem = Problem {
-                    k,
-                    gemm: *self,
-                    a: Matrices::one(a, self.a.extents(m, length), lda),
-                    b: Matrices::one(b, self.b.extents(length, n * 2), ldb),
-                    d: Matrices::one(d, [m, n], ldd),
-                    size: [m, n, length],
-                    batches: Batches::One,
-                    gated: true,
-                    epilogue: None,
-                };
+                let problem = Problem::one(*self, true, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
                 k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
                 self.check_orders::<T>(k);
                 D::emit_gated(self, &problem);

@@ -81,6 +81,30 @@ impl MatrixOrder {
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
+    /// Returns the product, or gated product, of one A and one B, given with the distances of their rows or columns; `size` is m, n and k.
+    #[track_caller]
+    pub(super) fn one(
+        gemm: Gemm,
+        gated: bool,
+        (a, lda): (Ptr<'k, T, Global, Read>, Val<'k, u32>),
+        (b, ldb): (Ptr<'k, T, Global, Read>, Val<'k, u32>),
+        (d, ldd): (Ptr<'k, D, Global, Write>, Val<'k, u32>),
+        size: [Val<'k, u32>; 3],
+    ) -> Self {
+        let [m, n, length] = size;
+        Self {
+            k: d.kernel(),
+            gemm,
+            a: Matrices::one(a, gemm.a.extents(m, length), lda),
+            b: Matrices::one(b, gemm.b.extents(length, if gated { n * 2 } else { n }), ldb),
+            d: Matrices::one(d, [m, n], ldd),
+            size,
+            batches: Batches::One,
+            gated,
+            epilogue: None,
+        }
+    }
+
     /// Declares the threads of a block and the blocks of a cluster.
     #[track_caller]
     pub(super) fn launch(&self, threads: u32) {

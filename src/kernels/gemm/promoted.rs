@@ -1,9 +1,6 @@
 //! Products of 8-bit floats whose sums are kept in f32: tensor cores keep fewer bits.
 
-use super::{
-    Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder,
-    problem::{Batches, Matrices, Problem},
-};
+use super::{Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Read, Target, Val},
     tensor::TensorElement,
@@ -36,17 +33,7 @@ impl Gemm {
             &signature,
             Target::SM_90A,
             |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
-                let problem = Problem {
-                    k,
-                    gemm: *self,
-                    a: Matrices::one(a, [m, length], lda),
-                    b: Matrices::one(b, [n, length], ldb),
-                    d: Matrices::one(d, [m, n], ldd),
-                    size: [m, n, length],
-                    batches: Batches::One,
-                    gated: false,
-                    epilogue: None,
-                };
+                let problem = Problem::one(*self, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
                 k.describe(format!("D = A·B, sums promoted to f32: {}", self.matrices::<T, D>()));
                 if self.check_promoted::<T>(k) {
                     match self.tile {
@@ -81,17 +68,7 @@ impl Gemm {
                 a: k.global(a_scales, row_major(blocks, m)),
                 b: k.global(b_scales, row_major(n.ceil_div(BLOCK), blocks)),
             };
-            let problem = Problem {
-                k,
-                gemm,
-                a: Matrices::one(a, [m, length], lda),
-                b: Matrices::one(b, [n, length], ldb),
-                d: Matrices::one(d, [m, n], ldd),
-                size: [m, n, length],
-                batches: Batches::One,
-                gated: false,
-                epilogue: None,
-            };
+            let problem = Problem::one(gemm, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
             k.describe(format!("D = A·B with scales of blocks of 128: {}", gemm.matrices::<T, D>()));
             if gemm.check_promoted::<T>(k) {
                 promoted::<T, D, 8, 6, 2>(&problem, Some(&scales));
