@@ -8,7 +8,7 @@ mod matmul;
 mod pad_rows;
 mod transpose;
 
-pub use attention::{Attention, AttentionArgs, AttentionMask, AttentionTile};
+pub use attention::{Attention, AttentionArgs, AttentionMask, AttentionProblem, AttentionTile};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
     Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult,

@@ -10,6 +10,7 @@ mod require;
 mod attention {
     mod masks;
     mod numbers;
+    mod orders;
     mod problem;
     mod tiles;
 }

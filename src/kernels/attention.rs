@@ -1,6 +1,7 @@
 //! Attention on Hopper (sm_90a), with tensor copies and products of warpgroups.
 
 mod forward;
+mod order;
 mod softmax;
 mod visible;
 mod warpgroup;
@@ -58,6 +59,16 @@ impl AttentionMask {
     /// All masks.
     pub const ALL: [Self; 3] = [Self::Full, Self::Causal, Self::CausalFromEnd];
 
+    /// Returns the number of steps of `step` keys for the queries before `end`; at least 1.
+    fn steps(self, queries: u32, keys: u32, step: u32, end: u32) -> u32 {
+        let visible = match self {
+            Self::Full => keys,
+            Self::Causal => end.min(keys),
+            Self::CausalFromEnd => end.saturating_add(keys).saturating_sub(queries).min(keys),
+        };
+        visible.div_ceil(step).max(1)
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -66,6 +77,9 @@ impl AttentionMask {
         }
     }
 }
+
+/// The bytes of keys and values that remain in the level-2 cache: half of an H100's.
+const CACHED: u64 = 25 << 20;
 
 /// The queries and keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,21 +121,60 @@ pub struct Attention {
     pub schedule: Schedule,
 }
 
+/// The sizes of a launch, as far as they decide which kernel is fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AttentionProblem {
+    /// The length of a row.
+    pub head_size: u32,
+    /// The keys that a query attends to.
+    pub mask: AttentionMask,
+    /// The heads of all batches.
+    pub heads: u32,
+    /// The heads of all batches that have their own keys and values.
+    pub kv_heads: u32,
+    /// The queries of a head.
+    pub queries: u32,
+    /// The keys of a head.
+    pub keys: u32,
+    /// The multiprocessors of the device.
+    pub multiprocessors: u32,
+}
+
 impl Attention {
     /// Returns the kernel for a head size, with the tile that is fastest for long sequences.
     #[must_use]
     pub const fn new(head_size: u32, mask: AttentionMask) -> Self {
-        let tile = match (head_size, mask) {
-            (128, AttentionMask::Full) => AttentionTile { warpgroups: 2, keys: 176 },
-            (128, _) => AttentionTile { warpgroups: 2, keys: 128 },
-            _ => AttentionTile { warpgroups: 3, keys: 128 },
-        };
+        let warpgroups = if head_size == 128 { 2 } else { 3 };
+        let tile = AttentionTile { warpgroups, keys: 128 };
         let schedule = match mask {
             AttentionMask::Full => Schedule::linear(),
             // The first tiles take the most steps.
             _ => Schedule::grouped(8).back_and_forth(),
         };
-        Self { head_size, mask, tile, in_turn: true, schedule }
+        Self { head_size, mask, tile, in_turn: head_size == 128, schedule }
+    }
+
+    /// Returns the kernel for a problem: with a causal mask, the order of tiles in which all multiprocessors finish soonest, and in which
+    /// the keys and values of heads that are processed at the same time fit in half of the level-2 cache of an H100.
+    #[must_use]
+    pub fn for_problem(problem: &AttentionProblem) -> Self {
+        let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors } = *problem;
+        let attention = Self::new(head_size, mask);
+        if mask == AttentionMask::Full {
+            return attention;
+        }
+        let AttentionTile { warpgroups, keys: step } = attention.tile;
+        let height = 64 * warpgroups;
+        let columns = queries.div_ceil(height);
+        // A tile also takes the time to start and to store, about that of a step.
+        let cost =
+            |column: u32| 1 + mask.steps(queries, keys, step, (columns - column).saturating_mul(height));
+        let costs: Vec<u32> = (0..columns).map(cost).collect();
+        // K and V, of 2 bytes.
+        let bytes = 4 * u64::from(keys) * u64::from(head_size);
+        let together = (CACHED / bytes.max(1)).max(1) * u64::from(heads / kv_heads.max(1)).max(1);
+        let together = u32::try_from(together).unwrap_or(u32::MAX);
+        Self { schedule: order::balanced(heads, &costs, multiprocessors, together), ..attention }
     }
 
     /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
@@ -149,7 +202,7 @@ impl Attention {
 /// Defines the head sizes, warpgroups and keys of a step that there are kernels for, and builds them for `D`, `M` and `N` subtiles of
 /// columns, queries and keys, and a number of stages.
 macro_rules! tiles {
-    ($($size:literal, $warpgroups:literal, $keys:literal => $d:literal, $m:literal, $n:literal, $stages:literal;)*) => {
+    ($($size:literal, $warpgroups:literal, $keys:literal => $d:literal, $m:literal, $n:literal, $stages:literal, $queries:literal;)*) => {
         const TILES: &[[u32; 3]] = &[$([$size, $warpgroups, $keys]),*];
 
         fn build<T>(size: u32, tile: AttentionTile, shape: Shape) -> Result<Kernel<AttentionArgs<T>>, BuildError>
@@ -158,7 +211,7 @@ macro_rules! tiles {
             f32: Convert<T>,
         {
             match [size, tile.warpgroups, tile.keys] {
-                $([$size, $warpgroups, $keys] => forward::<T, $d, $m, $n, $warpgroups, $stages>(shape),)*
+                $([$size, $warpgroups, $keys] => forward::<T, $d, $m, $n, $warpgroups, $stages, $queries>(shape),)*
                 _ => refused(size, tile, &shape.name),
             }
         }
@@ -166,18 +219,13 @@ macro_rules! tiles {
 }
 
 tiles! {
-    //  d, C, keys =>  D, M, N, stages
-    64, 2, 128 => 4, 8, 8, 3;
-    64, 2, 192 => 4, 8, 12, 2;
-    64, 3, 64 => 4, 12, 4, 4;
-    64, 3, 96 => 4, 12, 6, 3;
-    64, 3, 128 => 4, 12, 8, 2;
-    128, 2, 80 => 8, 8, 5, 3;
-    128, 2, 128 => 8, 8, 8, 2;
-    128, 2, 144 => 8, 8, 9, 2;
-    128, 2, 160 => 8, 8, 10, 2;
-    128, 2, 176 => 8, 8, 11, 2;
-    128, 3, 64 => 8, 12, 4, 2;
+    //  d, C, keys =>  D, M, N, stages, of queries
+    64, 2, 128 => 4, 8, 8, 3, 1;
+    64, 3, 96 => 4, 12, 6, 3, 2;
+    64, 3, 128 => 4, 12, 8, 3, 2;
+    128, 2, 80 => 8, 8, 5, 3, 1;
+    128, 2, 128 => 8, 8, 8, 2, 1;
+    128, 2, 176 => 8, 8, 11, 2, 1;
 }
 
 /// Returns the error for a tile without a kernel.

@@ -11,7 +11,7 @@ mod schedule;
 mod tensor_copy;
 mod turns;
 
-pub use in_flight::{Accumulators, InFlight, LeftFactor};
+pub use in_flight::{Accumulators, Frozen, InFlight, LeftFactor};
 pub use matrix::{SharedFactor, SharedMatrix};
 pub use outbox::Outbox;
 pub use reduce_scatter::ReduceScatter;

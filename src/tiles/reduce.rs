@@ -137,6 +137,19 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
     elements.enumerate().for_each(|(at, element)| each(at, element));
 }
 
+/// Reduces the elements of each lane to one per index along axis `keep`; `slots` are the [`vector_values`] along it.
+#[track_caller]
+fn in_lanes<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    slots: &[usize],
+    how: Operation,
+) -> Vec<Val<'k, T::Sum>> {
+    let mut lines: Vec<Partial<'k, T::Sum>> = Vec::new();
+    lines.resize_with(slots.iter().max().map_or(0, |most| most + 1), Partial::new);
+    for_each_element(fragment, &mut |at, element| lines[slots[at]].add(element, |a, b| how.apply(a, b)));
+    lines.into_iter().filter_map(|line| line.finish(|a, b| how.apply(a, b))).collect()
+}
+
 /// Reduces a tile of a layout to one element per index along axis `keep`; `slots` are the [`vector_values`] along it. Returns the
 /// registers of the results.
 #[track_caller]
@@ -148,11 +161,7 @@ fn along<'k, T: Accumulate>(
     how: Operation,
 ) -> Vec<RegId> {
     let k = fragment.kernel();
-    let mut lines: Vec<Partial<'k, T::Sum>> = Vec::new();
-    lines.resize_with(slots.iter().max().map_or(0, |most| most + 1), Partial::new);
-    for_each_element(fragment, &mut |at, element| lines[slots[at]].add(element, |a, b| how.apply(a, b)));
-    let mut results: Vec<_> =
-        lines.into_iter().filter_map(|line| line.finish(|a, b| how.apply(a, b))).collect();
+    let mut results = in_lanes(fragment, slots, how);
     k.all_owned(|| {
         exchange(k, &mut results, &lane_bits(layout, 1 - keep), how);
         results
@@ -274,6 +283,41 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
             Rv::of_registers(k, along(&self.fragment, &layout, keep, &slots, how))
         })
     }
+}
+
+macro_rules! partial_reductions {
+    ($($what:literal $how:ident $in_lanes:ident $across:ident;)*) => {
+        impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+            $(
+                #[doc = concat!("Returns the ", $what, " of each row's elements of this lane and the element of `with`, in place of `with`. The lanes of a row have different results.")]
+                #[track_caller]
+                pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
+                    let (k, layout) = (self.kernel(), Self::layout());
+                    k.located(Location::caller(), || {
+                        let slots = vector_values(&layout, 0);
+                        let own = k.all_owned(|| in_lanes(&self.fragment, &slots, $how));
+                        ColVec::<T::Sum, H, L>::of_registers(k, own).combined_into(with, $how)
+                    })
+                }
+
+                #[doc = concat!("Returns the ", $what, " of the results of all lanes of a row.")]
+                #[track_caller]
+                pub(crate) fn $across(of_lanes: &ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
+                    let k = of_lanes.kernel();
+                    let mut results = of_lanes.words();
+                    Registers::of_registers(k, k.all_owned(|| {
+                        exchange(k, &mut results, &lane_bits(&Self::layout(), 1), $how);
+                        results
+                    }))
+                }
+            )*
+        }
+    };
+}
+
+partial_reductions! {
+    "sum"     SUM  row_sum_in_lanes  row_sum_across_lanes;
+    "maximum" MAX  row_max_in_lanes  row_max_across_lanes;
 }
 
 impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {

@@ -37,6 +37,13 @@ proptest! {
     }
 }
 
+#[test]
+fn every_second_round_is_reversed() {
+    let blocks = |schedule: Schedule| (0..7).map(|number| schedule.block(number, 3)).collect::<Vec<_>>();
+    assert_eq!(blocks(Schedule::linear()), [0, 1, 2, 0, 1, 2, 0]);
+    assert_eq!(blocks(Schedule::linear().back_and_forth()), [0, 1, 2, 2, 1, 0, 0]);
+}
+
 /// Which block computed each tile and as its how manieth, rows, columns of tiles.
 type Args = (Out<u32>, Out<u32>, u32, u32);
 
@@ -110,13 +117,12 @@ fn blocks_follow_the_schedule() {
             let mut expected = vec![(u32::MAX, u32::MAX); (rows * cols) as usize];
             for number in 0..rect_rows * rect_cols {
                 let (row, col) = schedule.tile(number, rect_rows, rect_cols);
-                let (round, at) = (number / clusters, number % clusters);
-                let is_reversed = round % 2 == 1 && schedule == schedule.back_and_forth();
-                let cluster_index = if is_reversed { clusters - 1 - at } else { at };
+                let cluster_index = schedule.block(number, clusters);
                 for rank in 0..cluster {
                     let (row, col) = (row * high + rank % high, col * wide + rank / high);
                     if row < rows && col < cols {
-                        expected[(row * cols + col) as usize] = (cluster_index * cluster + rank, round);
+                        expected[(row * cols + col) as usize] =
+                            (cluster_index * cluster + rank, number / clusters);
                     }
                 }
             }

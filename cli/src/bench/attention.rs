@@ -7,7 +7,7 @@ use std::{process::ExitCode, str::FromStr};
 
 use warpwright::{
     gpu::Gpu,
-    kernels::{Attention, AttentionMask, AttentionTile},
+    kernels::{Attention, AttentionMask, AttentionProblem, AttentionTile},
     tiles::Schedule,
 };
 
@@ -121,7 +121,7 @@ impl Args {
                 let all = (self.elements / (length * head_size).max(1)).max(1);
                 let heads = all.min(16);
                 let sizes = Sizes { batches: all / heads, heads, length, head_size, mask };
-                let kernels = kernels(head_size as u32, mask, self.sweep);
+                let kernels = kernels(sizes, gpu.properties().multiprocessors, self.sweep);
                 let problem = Problem::new(&gpu, sizes, &kernels)?;
                 self.table(&self.times(problem, rival.as_mut(), sizes)?, sizes);
             }
@@ -175,21 +175,35 @@ impl Args {
     }
 }
 
-/// Returns the kernel that is chosen for a head size and mask, and, in a sweep, those of all tiles.
-fn kernels(head_size: u32, mask: AttentionMask, sweep: bool) -> Vec<(String, Attention)> {
-    let chosen = Attention::new(head_size, mask);
+/// Returns the kernel that is chosen for a problem, and, in a sweep, others.
+fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Attention)> {
+    let Sizes { batches, heads, length, head_size, mask } = sizes;
+    let [heads, length, head_size] = [batches * heads, length, head_size].map(|size| size as u32);
+    let chosen = Attention::for_problem(&AttentionProblem {
+        head_size,
+        mask,
+        heads,
+        kv_heads: heads,
+        queries: length,
+        keys: length,
+        multiprocessors,
+    });
     let AttentionTile { warpgroups, keys } = chosen.tile;
     let mut kernels = vec![(format!("warpwright {}x{keys}", 64 * warpgroups), chosen)];
     if sweep {
         for tile in AttentionTile::all(head_size) {
-            let attention = Attention { tile, ..chosen };
-            let name = format!("{}x{}", 64 * tile.warpgroups, tile.keys);
-            kernels.push((name.clone(), attention));
-            kernels.push((format!("{name}, not in turn"), Attention { in_turn: false, ..attention }));
-            if mask != AttentionMask::Full {
-                for group in [1, 2, 4, 16, 1 << 20] {
-                    let schedule = Schedule::grouped(group).back_and_forth();
-                    kernels.push((format!("{name}, groups of {group}"), Attention { schedule, ..attention }));
+            let AttentionTile { warpgroups, keys } = tile;
+            for in_turn in [false, true] {
+                let turns = if in_turn { "in turn" } else { "not in turn" };
+                let attention = Attention { tile, in_turn, ..chosen };
+                kernels.push((format!("{}x{keys}, {turns}", 64 * warpgroups), attention));
+            }
+        }
+        if mask != AttentionMask::Full {
+            for group in [1, 2, 4, 8, 16, 1 << 20] {
+                let schedule = Schedule::grouped(group);
+                for (order, schedule) in [("", schedule), (", back and forth", schedule.back_and_forth())] {
+                    kernels.push((format!("groups of {group}{order}"), Attention { schedule, ..chosen }));
                 }
             }
         }

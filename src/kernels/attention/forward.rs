@@ -2,14 +2,13 @@
 
 use super::{
     AttentionArgs, AttentionMask,
-    softmax::Softmax,
     visible::Visible,
-    warpgroup::{Steps, Warpgroup},
+    warpgroup::{Queries, Steps, Warpgroup},
 };
 use crate::{
     ptx::{self, BuildError, Kernel, Target, Val},
     tensor::TensorElement,
-    tiles::{Convert, Product, Schedule, St, consumers, contiguous, producer, row_major},
+    tiles::{Convert, Product, Row, Schedule, St, consumers, contiguous, producer, row_major},
 };
 
 /// The parts of a kernel that are not in its type.
@@ -33,6 +32,7 @@ pub(super) fn forward<
     const N: usize,
     const C: usize,
     const STAGES: usize,
+    const QUERIES: usize,
 >(
     shape: Shape,
 ) -> Result<Kernel<AttentionArgs<T>>, BuildError>
@@ -60,12 +60,14 @@ where
         let visible = Visible { mask, queries: m, keys: n, step: 16 * N as u32 };
         let (height, columns) = (16 * M as u32, m.ceil_div(16 * M as u32));
         let tiles = k.persistent(schedule, batches * heads, columns);
-        let query_ring = k.ring::<(St<T, M, D>,), 1, C>();
+        let query_ring = k.ring::<(St<T, M, D>,), QUERIES, C>();
         let key_ring: Steps<'_, T, N, D, STAGES, C> = k.ring();
         let value_ring: Steps<'_, T, N, D, STAGES, C> = k.ring();
         let outbox = k.outbox::<T, 4, 1, C>();
         let baton = in_turn.then(|| k.baton::<C>());
         let registers = if C == 2 { [24, 240] } else { [32, 160] };
+        // Of a thread, 8 for each subtile of O and of scores, 4 of queries and of weights; the others are addresses and the running softmax.
+        let in_registers = 12 * (D + N) as u32 <= registers[1] - 36;
 
         k.specialize(
             producer(registers[0], |p| {
@@ -89,21 +91,32 @@ where
                     let (steps, whole) = (visible.steps((block + 1) * 64), visible.whole_steps(block * 64));
 
                     let stage = c.receive(&query_ring);
+                    let (queries, stage) = if in_registers {
+                        let row = c.rank() * 4 + (c.group().thread() >> 5);
+                        let queries = stage.tiles().0.subtile(row, 0).load::<1, D, Row>().frozen();
+                        c.release(&query_ring, stage);
+                        (Queries::Registers(queries), None)
+                    } else {
+                        (Queries::Shared(stage.tiles().0.rows(c.rank())), Some(stage))
+                    };
                     let group = Warpgroup {
                         c,
-                        queries: stage.tiles().0.rows(c.rank()),
+                        queries,
+                        scale,
                         keys: &key_ring,
                         values: &value_ring,
                         visible,
                         baton: baton.as_ref(),
                         query: warp * 16,
                     };
-                    let state = group.start(Softmax::new(k, scale));
+                    let state = group.start();
                     let state =
                         k.fold(ptx::Steps::new(1, whole), state, |j, state| group.advance(j, false, state));
                     let masked = ptx::Steps::new(whole.max(1), steps);
                     let state = k.fold(masked, state, |j, state| group.advance(j, true, state));
-                    c.release(&query_ring, stage);
+                    if let Some(stage) = stage {
+                        c.release(&query_ring, stage);
+                    }
                     let (sum, log) = group.finish(state);
                     lse.row(head).tile(warp).store(&log);
                     let o = o.batch((head / heads, head % heads));

@@ -3,17 +3,19 @@
 use std::f32::consts::{LN_2, LOG2_E};
 
 use crate::{
-    ptx::{Builder, State, Val, Visitor},
+    ptx::{Builder, FULL_MASK, State, Val, Visitor},
     tiles::{ColVec, Rt},
 };
 
-/// The maximum of a warp's 16 rows of scores so far, and the sums of their weights exp(scale · (score − maximum)).
+/// The maximum to which the weights of a warp's 16 rows are relative, a score of the row that no later one exceeds by much, and the sums of
+/// the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k> {
+    k: Builder<'k>,
     /// `scale` · log₂ e: weights are powers of two.
     factor: Val<'k, f32>,
     max: ColVec<'k, f32, 1>,
     /// In each lane, the sums of its own elements.
-    sums: Rt<'k, f32, 1, 1>,
+    sums: ColVec<'k, f32, 1>,
 }
 
 impl<'k> State<'k> for Softmax<'k> {
@@ -24,36 +26,86 @@ impl<'k> State<'k> for Softmax<'k> {
     }
 }
 
-impl<'k> Softmax<'k> {
-    /// Starts without keys.
+/// The factors by which what was summed so far must be multiplied, since the maximum grew.
+pub(super) struct Rescale<'k> {
+    k: Builder<'k>,
+    factors: ColVec<'k, f32, 1>,
+    /// Whether a factor is not 1; the same in all lanes.
+    needed: Val<'k, bool>,
+}
+
+impl<'k> Rescale<'k> {
     #[track_caller]
-    pub(super) fn new(k: Builder<'k>, scale: Val<'k, f32>) -> Self {
-        Self { factor: scale * LOG2_E, max: k.filled(f32::NEG_INFINITY), sums: k.zeros() }
+    pub(super) fn apply<const D: usize>(self, mut sum: Rt<'k, f32, 1, D>) -> Rt<'k, f32, 1, D> {
+        self.k.if_(self.needed, || sum *= &self.factors);
+        sum
+    }
+}
+
+/// The maximum follows the scores only when a weight would be greater than 2 to this power: few steps change it, and all others leave
+/// the sums as they are. The weights of a row still lie within the exponents of every type.
+const MARGIN: f32 = 8.0;
+
+impl<'k> Softmax<'k> {
+    /// Starts with these scores, and replaces them by their weights.
+    #[track_caller]
+    pub(super) fn start<const N: usize>(
+        k: Builder<'k>,
+        scale: Val<'k, f32>,
+        scores: Rt<'k, f32, 1, N>,
+    ) -> (Self, Rt<'k, f32, 1, N>) {
+        let mut softmax = Self { k, factor: scale * LOG2_E, max: scores.row_max(), sums: k.zeros() };
+        let weights = softmax.weights(scores);
+        (softmax, weights)
     }
 
-    /// Replaces the scores of more keys by their weights, in place, and returns the factors of all weights so far, whose maximum was
-    /// another one.
+    /// Replaces the scores by their weights relative to the maximum, and adds these to the sums.
+    #[track_caller]
+    fn weights<const N: usize>(&mut self, scores: Rt<'k, f32, 1, N>) -> Rt<'k, f32, 1, N> {
+        let shift = shift(&self.max, self.factor);
+        let weights = scores.mul_add(self.factor, &shift.map(|shift| -shift)).exp2();
+        self.sums = weights.row_sum_in_lanes(self.sums.map(|sum| sum));
+        weights
+    }
+
+    /// Replaces the scores of more keys by their weights, in place.
     #[track_caller]
     pub(super) fn weigh<const N: usize>(
         self,
         scores: Rt<'k, f32, 1, N>,
-    ) -> (Self, Rt<'k, f32, 1, N>, ColVec<'k, f32, 1>) {
-        let Self { factor, max, mut sums } = self;
-        let new_max = scores.row_max().max(&max);
-        // Without a key, the maximum is −∞, and so is every score: the differences would be NaN instead of −∞.
-        let shift = new_max.map(|max| max.eq(f32::NEG_INFINITY).select(0.0, max)) * factor;
-        let rescale = (max * factor - &shift).exp2();
-        let weights = scores.mul_add(factor, &shift.map(|shift| -shift)).exp2().hsplit::<1, N>();
-        sums *= &rescale;
-        weights.iter().for_each(|part| sums += part);
-        (Self { factor, max: new_max, sums }, Rt::hconcat(weights), rescale)
+    ) -> (Self, Rt<'k, f32, 1, N>, Rescale<'k>) {
+        let Self { k, factor, max, mut sums } = self;
+        let peaks = scores.row_max_in_lanes(k.filled(f32::NEG_INFINITY));
+        let excess = peaks.zip(&max, |peak, max| peak.mad(factor, -(max * factor + MARGIN)));
+        let excess = excess.registers().into_iter().reduce(|a, b| a.max(b)).expect("a vector has elements");
+        let needed = k.vote_any(excess.gt(0.0), FULL_MASK);
+        let (max, factors) = k.if_else_with(
+            needed,
+            || {
+                let new_max = Rt::<f32, 1, 1>::row_max_across_lanes(&peaks).max(&max);
+                let factors = (max.map(|max| max * factor) - &shift(&new_max, factor)).exp2();
+                sums *= &factors;
+                (new_max, factors)
+            },
+            || (max.map(|max| max), k.filled(1.0)),
+        );
+        let mut softmax = Self { k, factor, max, sums };
+        let weights = softmax.weights(scores);
+        (softmax, weights, Rescale { k, factors, needed })
     }
 
     /// Returns the sums of the weights of each row, and the logarithms of the sums of exp(scale · score).
     #[track_caller]
-    pub(super) fn finish(self, k: Builder<'k>) -> (ColVec<'k, f32, 1>, ColVec<'k, f32, 1>) {
-        let sums = self.sums.row_sum();
-        let logs = sums.map(|sum| k.log2(sum)) + self.max * self.factor;
+    pub(super) fn finish(self) -> (ColVec<'k, f32, 1>, ColVec<'k, f32, 1>) {
+        let sums = Rt::<f32, 1, 1>::row_sum_across_lanes(&self.sums);
+        let logs = sums.map(|sum| self.k.log2(sum)) + self.max * self.factor;
         (sums, logs * LN_2)
     }
+}
+
+/// Returns what to subtract from scores times `factor`. Without a key, the maximum is −∞, and so is every score: the differences
+/// would be NaN instead of −∞.
+#[track_caller]
+fn shift<'k>(max: &ColVec<'k, f32, 1>, factor: Val<'k, f32>) -> ColVec<'k, f32, 1> {
+    max.map(|max| max.eq(f32::NEG_INFINITY).select(0.0, max)) * factor
 }

@@ -4,12 +4,21 @@ use super::{softmax::Softmax, visible::Visible};
 use crate::{
     ptx::{Scope, State, Val, Visitor},
     tensor::TensorElement,
-    tiles::{Baton, ColVec, Consumer, Convert, Product, Received, Ring, Rt, SharedMatrix, St},
+    tiles::{
+        Baton, ColVec, Consumer, Convert, Filled, Frozen, InFlight, Product, Received, Ring, Rt,
+        SharedMatrix, St,
+    },
 };
 
 /// Stages of `N`×`D` subtiles of keys or values.
 pub(super) type Steps<'k, T, const N: usize, const D: usize, const STAGES: usize, const C: usize> =
     Ring<'k, (St<'k, T, N, D>,), STAGES, C>;
+
+/// Where the queries are.
+pub(super) enum Queries<'k, T: TensorElement, const D: usize> {
+    Shared(SharedMatrix<'k, T, 4, D>),
+    Registers(Frozen<'k, T, D>),
+}
 
 /// What a warpgroup reads.
 pub(super) struct Warpgroup<'a, 'k, T, const D: usize, const N: usize, const STAGES: usize, const C: usize>
@@ -17,10 +26,11 @@ where
     T: TensorElement,
 {
     pub(super) c: Consumer<'k, C>,
-    pub(super) queries: SharedMatrix<'k, T, 4, D>,
+    pub(super) queries: Queries<'k, T, D>,
     pub(super) keys: &'a Steps<'k, T, N, D, STAGES, C>,
     pub(super) values: &'a Steps<'k, T, N, D, STAGES, C>,
     pub(super) visible: Visible<'k>,
+    pub(super) scale: Val<'k, f32>,
     /// Held to start the products of a step.
     pub(super) baton: Option<&'a Baton<'k, C>>,
     /// The first query of the warp.
@@ -54,17 +64,26 @@ where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
+    #[track_caller]
+    fn scores(&self, keys: &Filled<St<'k, T, N, D>>) -> InFlight<'k, Rt<'k, f32, 1, N>> {
+        let scores = self.c.group().accumulate_from_zero::<Rt<f32, 1, N>>();
+        match &self.queries {
+            Queries::Shared(queries) => scores.mma_abt(*queries, keys),
+            Queries::Registers(queries) => scores.mma_abt(queries, keys),
+        }
+    }
+
     /// Computes the weights of step 0.
     #[track_caller]
-    pub(super) fn start(&self, softmax: Softmax<'k>) -> Running<'k, T, D, N> {
-        let Self { c, queries, keys, values, .. } = *self;
-        let sum = c.group().kernel().zeros();
+    pub(super) fn start(&self) -> Running<'k, T, D, N> {
+        let Self { c, keys, values, scale, .. } = *self;
+        let k = c.group().kernel();
+        let sum = k.zeros();
         let stage = c.receive(keys);
-        let scores = c.group().accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(queries, &stage.tiles().0);
-        let scores = scores.wait();
+        let scores = self.scores(&stage.tiles().0).wait();
         c.release(keys, stage);
         let scores = self.visible.only(scores, self.query, 0.into());
-        let (softmax, weights, _) = softmax.weigh(scores);
+        let (softmax, weights) = Softmax::start(k, scale, scores);
         Running { values: c.receive(values), sum, weights: weights.convert(), softmax }
     }
 
@@ -77,10 +96,10 @@ where
         masked: bool,
         Running { values: previous, sum, weights, softmax }: Running<'k, T, D, N>,
     ) -> Running<'k, T, D, N> {
-        let Self { c, queries, keys, values, .. } = *self;
+        let Self { c, keys, values, .. } = *self;
         let stage = c.receive(keys);
         let (scores, sum) = self.in_turn(|| {
-            let scores = c.group().accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(queries, &stage.tiles().0);
+            let scores = self.scores(&stage.tiles().0);
             (scores, c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0))
         });
         let scores = scores.wait();
@@ -91,7 +110,7 @@ where
         let next = c.receive(values);
         let sum = sum.wait();
         c.release(values, previous);
-        Running { values: next, sum: sum * &rescale, weights: weights.convert(), softmax }
+        Running { values: next, sum: rescale.apply(sum), weights: weights.convert(), softmax }
     }
 
     /// Skips a step in which only queries of other warpgroups have keys.
@@ -122,7 +141,7 @@ where
     ) -> (Rt<'k, f32, 1, D>, ColVec<'k, f32, 1>) {
         let Self { c, values, .. } = *self;
         let sum = c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0);
-        let (total, log) = softmax.finish(c.group().kernel());
+        let (total, log) = softmax.finish();
         let sum = sum.wait();
         c.release(values, previous);
         // Without keys, the sum is 0 too.

@@ -314,6 +314,38 @@ pub(super) enum Factor<'k, T: TensorElement> {
     Registers(Vec<Val<'k, T::Word>>),
 }
 
+/// A left factor in registers, 16 rows of `K` subtiles in each warp, that several products read: its tile does not change any more.
+///
+/// ```
+/// # use warpwright::prelude::*;
+/// # Kernel::<(In<bf16>, In<bf16>, Out<f32>)>::build("products(a, b, d)", Target::SM_90A, |k, (a, b, d)| {
+/// #     let block = k.block([128]);
+/// #     k.grid([1]);
+/// #     let (a, d) = (k.global(a, row_major(64, 64)), k.global(d, row_major(64, 64)));
+/// #     let b = k.shared_tile::<St<bf16, 4, 4>>().fill(k.global(b, row_major(64, 64)).tile(0, 0)).wait();
+/// #     k.fence_proxy_async(warpwright::ptx::ProxySpace::Shared);
+/// #     block.sync();
+/// let group = k.warp_group();
+/// let a: Rt<bf16, 1, 4> = a.tile_of(group, 0, 0).load();
+/// let a = a.frozen();
+/// let sum = group.accumulate_from_zero::<Rt<f32, 1, 4>>().mma_abt(&a, &b).mma_ab(&a, &b).wait();
+/// # d.tile_of(group, 0, 0).store(&sum);
+/// # })?;
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct Frozen<'k, T: TensorElement, const K: usize> {
+    tile: Rt<'k, T, 1, K, Row>,
+}
+
+impl<'k, T: TensorElement, const K: usize> Rt<'k, T, 1, K, Row> {
+    /// Returns the tile as a left factor that several products of a warpgroup read.
+    #[must_use]
+    pub fn frozen(self) -> Frozen<'k, T, K> {
+        Frozen { tile: self }
+    }
+}
+
 /// A of a warpgroup's product, `M`×`K` subtiles: in shared memory, or for 64 rows a register tile of 16 rows in each warp, which is in
 /// use until the product is complete and therefore moved.
 #[diagnostic::on_unimplemented(
@@ -365,6 +397,17 @@ impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for Rt<'k, T,
         // The fragment of tf32 has another order along k than a row tile, which B in shared memory cannot follow.
         const { assert!(T::SIZE <= 2, "A in registers is of 8 or 16 bits: store other types to shared memory") };
         Factor::Registers(self.words())
+    }
+}
+
+impl<T: TensorElement, const K: usize> sealed::Sealed for &Frozen<'_, T, K> {}
+
+impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for &Frozen<'k, T, K> {
+    #[track_caller]
+    #[allow(private_interfaces, reason = "only called by the crate")]
+    fn factor(self) -> Factor<'k, T> {
+        const { assert!(T::SIZE <= 2, "A in registers is of 8 or 16 bits: store other types to shared memory") };
+        Factor::Registers(self.tile.words())
     }
 }
 

@@ -84,6 +84,14 @@ impl Schedule {
         (first + within % height, within / height)
     }
 
+    /// Returns which of `blocks` resident blocks, or clusters, computes the tile with this number.
+    #[must_use]
+    pub fn block(self, number: u32, blocks: u32) -> u32 {
+        let blocks = blocks.max(1);
+        let (round, at) = (number / blocks, number % blocks);
+        if self.back_and_forth && round % 2 == 1 { blocks - 1 - at } else { at }
+    }
+
     /// Emits [`tile`](Self::tile).
     #[track_caller]
     fn emit<'k>(

@@ -1,0 +1,30 @@
+//! The order of the tiles of a causal mask, which take from one step to all of them.
+
+use crate::tiles::Schedule;
+
+/// The tiles whose order is compared: with more, the order repeats.
+const COMPARED: u32 = 1 << 15;
+
+/// Returns the order in which `blocks` resident blocks finish the tiles of `heads` heads soonest; a tile in column `c` takes
+/// `costs[c]`. At most `together` heads are in a group.
+pub(super) fn balanced(heads: u32, costs: &[u32], blocks: u32, together: u32) -> Schedule {
+    let compared = heads.min(COMPARED / u32::try_from(costs.len()).unwrap_or(u32::MAX).max(1)).max(1);
+    let groups = 1..=together.min(compared).max(1);
+    let orders = groups.flat_map(|group| {
+        let schedule = Schedule::grouped(group);
+        [schedule, schedule.back_and_forth()]
+    });
+    orders.min_by_key(|&schedule| busiest(schedule, compared, costs, blocks)).unwrap_or(Schedule::linear())
+}
+
+/// Returns the cost of all tiles of the block that has the most work.
+fn busiest(schedule: Schedule, heads: u32, costs: &[u32], blocks: u32) -> u64 {
+    let columns = costs.len() as u32;
+    let blocks = blocks.clamp(1, (heads * columns).max(1));
+    let mut work = vec![0; blocks as usize];
+    for number in 0..heads * columns {
+        let (_, column) = schedule.tile(number, heads, columns);
+        work[schedule.block(number, blocks) as usize] += u64::from(costs[column as usize]);
+    }
+    work.into_iter().max().unwrap_or(0)
+}

@@ -1,0 +1,81 @@
+//! The order of tiles that is chosen for a problem.
+
+use proptest::prelude::*;
+use warpwright::{
+    kernels::{Attention, AttentionMask, AttentionProblem},
+    tiles::Schedule,
+};
+
+/// Returns the steps of the block that has the most, relative to the mean; a tile takes one more, to start and to store.
+fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
+    let AttentionProblem { heads, queries, keys, multiprocessors, .. } = *problem;
+    let (height, step) = (64 * attention.tile.warpgroups, attention.tile.keys);
+    let columns = queries.div_ceil(height);
+    let blocks = multiprocessors.min(heads * columns);
+    let mut work = vec![0; blocks as usize];
+    for number in 0..heads * columns {
+        let (_, column) = attention.schedule.tile(number, heads, columns);
+        // The last tiles are first.
+        let last = ((columns - column) * height - 1).min(queries - 1);
+        let visible = match attention.mask {
+            AttentionMask::Full => keys,
+            AttentionMask::Causal => keys.min(last + 1),
+            AttentionMask::CausalFromEnd => (last + 1 + keys).saturating_sub(queries),
+        };
+        work[attention.schedule.block(number, blocks) as usize] += visible.div_ceil(step).max(1) + 1;
+    }
+    let total: u32 = work.iter().sum();
+    f64::from(*work.iter().max().expect("a block")) * f64::from(blocks) / f64::from(total)
+}
+
+fn problem(head_size: u32, heads: u32, length: u32) -> AttentionProblem {
+    AttentionProblem {
+        head_size,
+        mask: AttentionMask::Causal,
+        heads,
+        kv_heads: heads,
+        queries: length,
+        keys: length,
+        multiprocessors: 132,
+    }
+}
+
+/// The problems of the benchmark.
+#[test]
+fn long_sequences_are_balanced() {
+    for (head_size, heads, length, most) in
+        [(128, 128, 4096, 1.005), (128, 32, 16384, 1.02), (64, 256, 4096, 1.01), (64, 64, 16384, 1.02)]
+    {
+        let problem = problem(head_size, heads, length);
+        let found = imbalance(&problem, &Attention::for_problem(&problem));
+        assert!(found < most, "{problem:?}: {found}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// No schedule whose group is one head, or all heads if their keys and values are cached, is better.
+    #[test]
+    fn no_simple_order_is_better(
+        head_size in prop::sample::select(vec![64u32, 128]),
+        from_end in any::<bool>(),
+        heads in 1u32..40,
+        queries in 1u32..3000,
+        keys in 1u32..3000,
+        multiprocessors in 1u32..150,
+    ) {
+        let mask = if from_end { AttentionMask::CausalFromEnd } else { AttentionMask::Causal };
+        let problem = AttentionProblem { mask, queries, keys, multiprocessors, ..problem(head_size, heads, 1) };
+        let chosen = Attention::for_problem(&problem);
+        let found = imbalance(&problem, &chosen);
+        let cached = u64::from(heads) * u64::from(keys) * u64::from(head_size) * 4 <= 25 << 20;
+        let groups = if cached { vec![1, heads] } else { vec![1] };
+        for schedule in groups.into_iter().map(Schedule::grouped) {
+            for schedule in [schedule, schedule.back_and_forth()] {
+                let other = imbalance(&problem, &Attention { schedule, ..chosen });
+                prop_assert!(found <= other + 1e-9, "{problem:?}: {found}, {schedule:?} {other}");
+            }
+        }
+    }
+}
