@@ -6,6 +6,7 @@ mod copy;
 mod gemm;
 mod matmul;
 mod pad_rows;
+mod rows;
 mod transpose;
 
 pub use attention::{Attention, AttentionArgs, AttentionMask, AttentionProblem, AttentionTile};
@@ -16,4 +17,8 @@ pub use gemm::{
 };
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
 pub use pad_rows::{PadRowsArgs, pad_rows};
+pub use rows::{
+    BiasedNormArgs, CausalSoftmaxArgs, LengthsSoftmaxArgs, Norm, NormArgs, NormFunction,
+    ResidualBiasedNormArgs, ResidualNormArgs, RowTiling, Softmax, SoftmaxArgs,
+};
 pub use transpose::{TransposeArgs, transpose};

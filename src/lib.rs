@@ -108,6 +108,10 @@ pub mod prelude {
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+#[cfg(all(doctest, feature = "sim"))]
+#[doc = include_str!("../docs/kernels.md")]
+mod kernels_on_rows {}
+
 #[cfg(doctest)]
 #[doc = include_str!("../docs/layouts.md")]
 mod layouts {}

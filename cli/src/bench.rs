@@ -5,6 +5,7 @@ mod ceiling;
 mod gemm;
 mod normals;
 mod provenance;
+mod rows;
 mod samples;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ pub(super) struct Args {
 enum What {
     Attention(attention::Args),
     Gemm(gemm::Args),
+    Rows(rows::Args),
 }
 
 impl Args {
@@ -30,6 +32,7 @@ impl Args {
         match self.what {
             What::Attention(args) => args.run(),
             What::Gemm(args) => args.run(),
+            What::Rows(args) => args.run(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `warpwright export`.
 
 mod kernels;
+mod rows;
 
 use std::{
     fmt::Display,
@@ -79,8 +80,7 @@ impl Args {
     /// Writes the files and returns their paths, one per line.
     fn export(&self, name: &str, out: &PathBuf) -> Result<String, Error> {
         let ready = KERNELS.iter().find(|ready| ready.name == name).ok_or_else(|| {
-            let names: Vec<_> = KERNELS.iter().map(|ready| ready.name).collect();
-            Error(format!("expected the name of a kernel, {}, found `{name}`", names.join(", ")))
+            Error(format!("expected the name of a kernel, which `--list` prints, found `{name}`"))
         })?;
         let bad = |problem: &dyn Display| Error::of(format_args!("`{name}`"), problem);
         let module = self.module(ready).map_err(|problem| bad(&problem))?;

@@ -165,8 +165,11 @@ pub struct ModeManifest {
 pub struct AssumptionManifest {
     /// The name of the parameter.
     pub parameter: String,
-    /// A divisor of its value.
+    /// A divisor of its value; 1 if none is assumed.
     pub multiple_of: u64,
+    /// Its largest value, if it is bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
 }
 
 /// Shared memory per block, in bytes.
@@ -221,7 +224,12 @@ impl KernelManifest {
         }
         let assumptions = names.iter().enumerate().filter_map(|(i, name)| {
             let multiple_of = entry.promised_divisor(i);
-            (multiple_of > 1).then(|| AssumptionManifest { parameter: name.clone(), multiple_of })
+            let at_most = entry.largest(i);
+            (multiple_of > 1 || at_most.is_some()).then(|| AssumptionManifest {
+                parameter: name.clone(),
+                multiple_of,
+                at_most,
+            })
         });
         Self {
             name: entry.name.clone(),

@@ -22,6 +22,15 @@ pub struct Promise {
     pub divisor: u32,
 }
 
+/// An upper bound of an integer parameter that every launch checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The index of the parameter.
+    pub parameter: usize,
+    /// The largest value.
+    pub most: u32,
+}
+
 /// A finished kernel: its text and the information for launches.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -52,6 +61,8 @@ pub struct Entry {
     pub grid: Option<[Dim; 3]>,
     /// The assumptions that every launch checks.
     pub promises: Vec<Promise>,
+    /// The upper bounds of parameters that every launch checks.
+    pub limits: Vec<Limit>,
     /// The extents of the kernel's views; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
     /// How the kernel uses the tensor maps of its parameters; a launch checks that the maps fit.
@@ -136,6 +147,7 @@ impl Entry {
             programmatic: false,
             grid: None,
             promises: Vec::new(),
+            limits: Vec::new(),
             extents: Vec::new(),
             map_uses: Vec::new(),
             maps: Vec::new(),
@@ -165,6 +177,11 @@ impl Entry {
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
+    }
+
+    /// Returns the largest value of a parameter that launches accept, if it is bounded.
+    pub fn largest(&self, parameter: usize) -> Option<u32> {
+        self.limits.iter().filter(|limit| limit.parameter == parameter).map(|limit| limit.most).min()
     }
 
     /// Returns the name of a parameter in the PTX text.

@@ -11,7 +11,7 @@ use super::{
     ascii::ascii,
     body::{Body, Ctx, RegId},
     dim::{Dim, IntoDim, IntoGrid},
-    entry::{Entry, Promise},
+    entry::{Entry, Limit, Promise},
     error::{BuildError, BuildErrorKind},
     extent::{Extent, ExtentMode},
     facts::Known,
@@ -386,6 +386,25 @@ impl<'k> Builder<'k> {
             None => {
                 drop(body);
                 self.fail(BuildErrorKind::UnknownMultiple { divisor });
+            }
+        }
+    }
+
+    /// Records that the value of the parameter in `reg` is at most `most`; every launch checks it.
+    #[track_caller]
+    pub(crate) fn promise_limit(self, reg: RegId, most: u32) {
+        let mut body = self.body();
+        match body.parameter(reg) {
+            Some(parameter) => {
+                body.set_known(reg, Known::at_most(most.into(), 32));
+                body.entry.limits.push(Limit { parameter, most });
+            }
+            None if body.known(reg).most() <= most.into() => {}
+            None => {
+                drop(body);
+                self.refuse(format!(
+                    "expected a parameter, which launches compare with {most}, found a computed value"
+                ));
             }
         }
     }

@@ -231,6 +231,18 @@ impl<'k, T: Scalar> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
+    /// Requires this integer, a kernel parameter, to be at most `most`; every launch checks it.
+    ///
+    /// Rejected when the kernel is built: a computed register that is not known to be so small, because no launch can check it.
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(self, most: u32) -> Self {
+        if let Repr::Reg(reg, k) = self.0 {
+            k.promise_limit(reg, most);
+        }
+        self
+    }
+
     /// Returns the part of the elements `self · tile … self · tile + tile` that is known to be within `extent`.
     ///
     /// It is derived from bounds, or from `self < ⌈extent / tile⌉`, which the grid rule, a loop or a comparison implies: then

@@ -28,6 +28,18 @@ pub enum RunError {
         /// The argument.
         found: i128,
     },
+    /// An integer argument exceeds a limit of the kernel (`at_most`).
+    #[error("kernel `{kernel}`: parameter `{parameter}`: expected at most {most}, found {found}")]
+    TooLarge {
+        /// The kernel name.
+        kernel: String,
+        /// The parameter name.
+        parameter: String,
+        /// The largest value.
+        most: u32,
+        /// The argument.
+        found: i128,
+    },
     /// A buffer is not aligned to [`BUFFER_ALIGN`](crate::ptx::BUFFER_ALIGN) bytes.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected an address that is a multiple of {expected}, found {found:#x}"

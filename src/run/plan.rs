@@ -50,6 +50,7 @@ pub(super) fn plan(
 ) -> Result<Plan, RunError> {
     let evaluate = |rule| evaluate(rule, args, multiprocessors);
     check_promises(entry, args)?;
+    check_limits(entry, args)?;
     check_alignment(entry, args)?;
     check_extents(entry, args)?;
     check_overlap(entry, args)?;
@@ -126,6 +127,21 @@ fn check_promises(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
                 kernel: entry.name.clone(),
                 parameter: parameter_name(entry, promise.parameter),
                 expected: promise.divisor,
+                found: *found,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_limits(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
+    for limit in &entry.limits {
+        let Some(Seen::Integer(found)) = args.get(limit.parameter) else { continue };
+        if *found > limit.most.into() {
+            return Err(RunError::TooLarge {
+                kernel: entry.name.clone(),
+                parameter: parameter_name(entry, limit.parameter),
+                most: limit.most,
                 found: *found,
             });
         }

@@ -41,6 +41,7 @@ pub(super) fn scalars() -> Kernel<Scalars> {
         k.min_blocks(2);
         k.max_registers(64);
         d.multiple_of(3);
+        let c = c.at_most(100);
         e.multiple_of(2).multiple_of(3);
         k.grid([c.tiles(7) * e.tiles(2), Dim::Const(1)]);
     })

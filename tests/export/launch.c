@@ -138,6 +138,9 @@ int main(void) {
     printf("int: %s\n", int_check(&all));
     all.linux_ = -9;
     printf("int: %s\n", int_check(&all) == NULL ? "good" : int_check(&all));
+    all.NULL_ = 101;
+    printf("int: %s\n", int_check(&all));
+    all.NULL_ = 20;
     all.template_ = 2;
     printf("int: %s\n", int_check(&all));
     all.template_ = 12;

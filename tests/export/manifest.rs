@@ -82,9 +82,9 @@ fn assumptions_about_one_parameter_are_combined() {
     let assumptions: Vec<_> = export.manifest.kernels[0]
         .assumptions
         .iter()
-        .map(|p| (p.parameter.as_str(), p.multiple_of))
+        .map(|p| (p.parameter.as_str(), p.multiple_of, p.at_most))
         .collect();
-    assert_eq!(assumptions, [("linux", 3), ("template", 6)]);
+    assert_eq!(assumptions, [("NULL", 1, Some(100)), ("linux", 3, None), ("template", 6, None)]);
     assert_eq!(export.manifest.kernels[0].max_block, Some([256, 1, 1]));
     assert_eq!(export.manifest.kernels[0].min_blocks_per_multiprocessor, Some(2));
 }

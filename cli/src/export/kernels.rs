@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::rows;
 use warpwright::{
-    kernels::{Gemm, GemmResult, GemmTile, MatrixOrder, copy_elements, matmul, transpose},
+    kernels::{Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction, copy_elements, matmul, transpose},
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tiles::{Convert, Product},
 };
@@ -52,6 +53,28 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "layernorm",
+        about: "y = layernorm(x)·w and layernorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 2, 4, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::norm::<bf16>(module, divisor, NormFunction::Layer)),
+            ("f16",  |module, divisor| rows::norm::<f16>(module, divisor, NormFunction::Layer)),
+            ("f32",  |module, divisor| rows::norm::<f32>(module, divisor, NormFunction::Layer)),
+        ],
+    },
+    Ready {
+        name: "log_softmax",
+        about: "y = log softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 2, 4, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::softmax::<bf16>(module, divisor, true)),
+            ("f16",  |module, divisor| rows::softmax::<f16>(module, divisor, true)),
+            ("f32",  |module, divisor| rows::softmax::<f32>(module, divisor, true)),
+        ],
+    },
+    Ready {
         name: "matmul",
         about: "D = A·B in f32: A m×k, B k×n, D m×n, row-major; the divisor is one of n and k",
         target: Target::SM_80,
@@ -59,6 +82,28 @@ pub(super) const KERNELS: &[Ready] = &[
         builds: &[
             ("bf16", |module, divisor| add(module, |target| matmul::<bf16>(target, divisor))),
             ("f16",  |module, divisor| add(module, |target| matmul::<f16>(target, divisor))),
+        ],
+    },
+    Ready {
+        name: "rmsnorm",
+        about: "y = rmsnorm(x)·w and rmsnorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 2, 4, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::norm::<bf16>(module, divisor, NormFunction::Rms)),
+            ("f16",  |module, divisor| rows::norm::<f16>(module, divisor, NormFunction::Rms)),
+            ("f32",  |module, divisor| rows::norm::<f32>(module, divisor, NormFunction::Rms)),
+        ],
+    },
+    Ready {
+        name: "softmax",
+        about: "y = softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 2, 4, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::softmax::<bf16>(module, divisor, false)),
+            ("f16",  |module, divisor| rows::softmax::<f16>(module, divisor, false)),
+            ("f32",  |module, divisor| rows::softmax::<f32>(module, divisor, false)),
         ],
     },
     Ready {
@@ -97,7 +142,7 @@ pub(super) fn heading() -> String {
 }
 
 fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> String {
-    format!("{name:<11} {target:<8} {types:<28} {divisors:<9} {about}")
+    format!("{name:<12} {target:<8} {types:<28} {divisors:<9} {about}")
 }
 
 /// Adds the products for all orders of A and B.
@@ -116,7 +161,7 @@ where
 }
 
 /// Builds a kernel for the module's target and adds it.
-fn add<A>(
+pub(super) fn add<A>(
     module: &mut Module,
     build: impl FnOnce(Target) -> Result<Kernel<A>, BuildError>,
 ) -> Result<(), String> {

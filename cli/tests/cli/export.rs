@@ -59,8 +59,15 @@ fn the_list_has_valid_options() {
         let run = warpwright(&arguments);
         assert_eq!((run.code, run.err.as_str()), (0, ""), "{line}");
         let ptx = fs::read_to_string(folder.join(format!("{name}.ptx"))).expect("written");
-        // A product of each order of its two factors, and of two tiles.
-        let kernels = if name == "gemm" { 2 * 4 } else { 1 };
+        let kernels = match name {
+            // A product of each order of its two factors, and of two tiles.
+            "gemm" => 2 * 4,
+            // Three lengths of rows.
+            "log_softmax" | "softmax" => 3,
+            // With and without a residual sum.
+            "layernorm" | "rmsnorm" => 3 * 2,
+            _ => 1,
+        };
         let count =
             kernels * types.split(',').count() * divisors.map_or(1, |divisors| divisors.split(',').count());
         assert_eq!(ptx.matches("\n.visible .entry ").count(), count, "{line}");
@@ -74,7 +81,7 @@ fn invalid_options_are_errors_in_one_line() {
     let folder = scratch("not_exported");
     let out = folder.to_str().expect("a plain name");
     for (arguments, complaint) in [
-        (&["mat"][..], "expected the name of a kernel, copy, gemm, matmul, transpose, found `mat`"),
+        (&["mat"][..], "expected the name of a kernel, which `--list` prints, found `mat`"),
         (&["matmul", "--type", "f32"], "`matmul`: expected elements of bf16 or f16, found `f32`"),
         (&["matmul", "--divisor", "3"], "`matmul`: expected a divisor of 1, 2, 4 or 8, found 3"),
         (&["copy", "--divisor", "4"], "`copy`: it has no --divisor"),

@@ -89,6 +89,10 @@ impl<'a> Kernel<'a> {
                 let name = param.name.to_ascii_uppercase();
                 let _ = writeln!(out, "#define {prefix}_{name}_MULTIPLE_OF {divisor}");
             }
+            if let Some(most) = entry.largest(i) {
+                let name = param.name.to_ascii_uppercase();
+                let _ = writeln!(out, "#define {prefix}_{name}_AT_MOST {most}u");
+            }
         }
         let _ = writeln!(out, "#define {prefix}_STATIC_SHARED_BYTES {}u", entry.static_shared_bytes);
         let _ = writeln!(out, "#define {prefix}_DYNAMIC_SHARED_BYTES {}u", entry.dynamic_shared_bytes);
@@ -110,6 +114,10 @@ impl<'a> Kernel<'a> {
             if divisor > 1 {
                 let separator = if note.is_empty() { "" } else { ", " };
                 let _ = write!(note, "{separator}a multiple of {divisor}");
+            }
+            if let Some(most) = self.entry.largest(i) {
+                let separator = if note.is_empty() { "" } else { ", " };
+                let _ = write!(note, "{separator}at most {most}");
             }
             let note = if note.is_empty() { note } else { format!(" /* {note} */") };
             let _ = writeln!(out, "    {} {field};{note}", c_type(param));
@@ -168,6 +176,13 @@ impl<'a> Kernel<'a> {
                 let _ = writeln!(
                     body,
                     "    if (args->{value} % {divisor} != 0) return \"{name}: expected {what} multiple of {divisor}\";"
+                );
+            }
+            if let Some(most) = self.entry.largest(i) {
+                let name = &param.name;
+                let _ = writeln!(
+                    body,
+                    "    if (args->{field} > {most}u) return \"{name}: expected at most {most}\";"
                 );
             }
         }

@@ -1,0 +1,178 @@
+//! Softmax and norms.
+
+use warpwright::{
+    gpu::Gpu,
+    kernels::{Norm, NormFunction, RowTiling, Softmax},
+    ptx::{Kernel, Target},
+    run::Loaded,
+    tiles::Convert,
+};
+
+use super::{
+    contender::{Buffers, Contender, Launch},
+    element::Element,
+    reference::{EPSILON, Reference},
+};
+use crate::bench::{Failed, Fallible};
+
+const TARGET: Target = Target::SM_90A;
+
+/// A kernel of the table.
+#[derive(Clone, Copy)]
+struct Entry {
+    name: &'static str,
+    /// The matrices that are read and written.
+    matrices: f64,
+    reference: Reference,
+}
+
+const ENTRIES: [Entry; 6] = [
+    Entry { name: "softmax", matrices: 2.0, reference: Reference::Softmax },
+    Entry { name: "log_softmax", matrices: 2.0, reference: Reference::LogSoftmax },
+    Entry { name: "rmsnorm", matrices: 2.0, reference: Reference::RmsNorm { residual: false } },
+    Entry { name: "layernorm", matrices: 2.0, reference: Reference::LayerNorm { residual: false } },
+    Entry { name: "add_rmsnorm", matrices: 4.0, reference: Reference::RmsNorm { residual: true } },
+    Entry { name: "add_layernorm", matrices: 4.0, reference: Reference::LayerNorm { residual: true } },
+];
+
+/// Loads the kernels of these names, or all, with the tiling that is chosen, and in a sweep with others.
+pub(super) fn contenders<E: Element>(
+    gpu: &Gpu,
+    buffers: &Buffers<E>,
+    names: &[String],
+    sweep: bool,
+) -> Fallible<Vec<Contender<E>>>
+where
+    f32: Convert<E>,
+{
+    let n = buffers.n;
+    let adjacent = RowTiling::adjacent(E::SIZE, &[n]);
+    let chosen = RowTiling::for_rows(TARGET, n, adjacent);
+    let mut contenders = Vec::new();
+    for entry in
+        ENTRIES.iter().filter(|entry| names.is_empty() || names.iter().any(|name| name == entry.name))
+    {
+        let others = if sweep { tilings(n, adjacent) } else { Vec::new() };
+        for tiling in [chosen].into_iter().chain(others.into_iter().filter(|&tiling| tiling != chosen)) {
+            contenders.push(Contender {
+                name: format!("{} {}", entry.name, shown(tiling)),
+                bytes: entry.matrices * buffers.matrix(),
+                launch: launch::<E>(gpu, entry.reference, tiling)?,
+                reference: Some(entry.reference),
+            });
+        }
+    }
+    Ok(contenders)
+}
+
+/// Returns the ways to divide rows of `n` elements.
+fn tilings(n: u32, adjacent: u32) -> Vec<RowTiling> {
+    let mut tilings = Vec::new();
+    for cluster in [1, 2, 4, 8] {
+        for threads in [32, 64, 128, 256, 512, 768, 1024] {
+            let stripes = n.div_ceil(threads * cluster * adjacent);
+            let wasted = threads * cluster * adjacent * stripes - n;
+            let per_thread = stripes * adjacent;
+            if !(8..=64).contains(&per_thread)
+                || 8 * wasted > n
+                || cluster > 1 && threads < 128
+                || threads * per_thread > 32 << 10
+            {
+                continue;
+            }
+            let tiling =
+                RowTiling { threads, rows: 1, cluster, adjacent, stripes, streamed: false, resident: 0 };
+            let full = 2048 / threads;
+            if threads > 32 {
+                tilings.push(tiling);
+                if threads >= 64 && per_thread <= 16 {
+                    tilings.push(RowTiling { resident: full.min(32), ..tiling });
+                }
+                if threads >= 64 && per_thread <= 32 {
+                    tilings.push(RowTiling { resident: (full / 2).max(1), ..tiling });
+                }
+            } else if cluster == 1 {
+                tilings.extend([1, 2, 4, 8].map(|rows| RowTiling { rows, ..tiling }));
+            }
+        }
+    }
+    if n > 8192 {
+        let stripes = 16 / adjacent;
+        tilings.push(RowTiling {
+            threads: 1024,
+            rows: 1,
+            cluster: 1,
+            adjacent,
+            stripes,
+            streamed: true,
+            resident: 2,
+        });
+    }
+    tilings
+}
+
+/// Returns the text of a tiling.
+fn shown(tiling: RowTiling) -> String {
+    let RowTiling { threads, rows, cluster, adjacent, stripes, streamed, resident } = tiling;
+    let mut text = format!("{threads} threads × {stripes} × {adjacent}");
+    if rows > 1 {
+        text = format!("{rows} rows of {text}");
+    }
+    if cluster > 1 {
+        text += &format!(", clusters of {cluster}");
+    }
+    if resident > 0 {
+        text += &format!(", {resident} resident");
+    }
+    if streamed {
+        text += ", in parts";
+    }
+    text
+}
+
+/// Loads a kernel.
+fn launch<E: Element>(gpu: &Gpu, reference: Reference, tiling: RowTiling) -> Fallible<Launch<E>>
+where
+    f32: Convert<E>,
+{
+    let norm = |function| Norm { tiling, function };
+    Ok(match reference {
+        Reference::Softmax | Reference::LogSoftmax => {
+            let softmax = Softmax { tiling, log: reference == Reference::LogSoftmax };
+            let kernel = load(gpu, &softmax.kernel::<E, E>(TARGET)?)?;
+            Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0)).map_err(Failed::of)
+            })
+        }
+        Reference::RmsNorm { residual: false } => {
+            let kernel = load(gpu, &norm(NormFunction::Rms).kernel::<E, E, E>(TARGET)?)?;
+            Box::new(move |stream, Buffers { x, w, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, &*w, y, *n, *m, *n, EPSILON)).map_err(Failed::of)
+            })
+        }
+        Reference::LayerNorm { residual: false } => {
+            let kernel = load(gpu, &norm(NormFunction::Layer).biased_kernel::<E, E, E>(TARGET)?)?;
+            Box::new(move |stream, Buffers { x, w, b, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, &*w, &*b, y, *n, *m, *n, EPSILON)).map_err(Failed::of)
+            })
+        }
+        Reference::RmsNorm { residual: true } => {
+            let kernel = load(gpu, &norm(NormFunction::Rms).residual_kernel::<E, E, E>(TARGET)?)?;
+            Box::new(move |stream, Buffers { x, r, w, h, y, m, n, .. }| {
+                let arguments = (&*x, *n, &*r, *n, &*w, h, *n, y, *n, *m, *n, EPSILON);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            })
+        }
+        Reference::LayerNorm { residual: true } => {
+            let kernel = load(gpu, &norm(NormFunction::Layer).residual_biased_kernel::<E, E, E>(TARGET)?)?;
+            Box::new(move |stream, Buffers { x, r, w, b, h, y, m, n, .. }| {
+                let arguments = (&*x, *n, &*r, *n, &*w, &*b, h, *n, y, *n, *m, *n, EPSILON);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            })
+        }
+    })
+}
+
+fn load<A: warpwright::ptx::Params>(gpu: &Gpu, kernel: &Kernel<A>) -> Fallible<Loaded<A>> {
+    Ok(gpu.load(kernel)?)
+}

@@ -1,0 +1,305 @@
+//! RMSNorm and LayerNorm, with a residual sum ahead of them.
+
+use super::{
+    RowTiling,
+    tiling::{Row, same_or},
+};
+use crate::{
+    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
+    tensor::TensorElement,
+    tiles::{Convert, Gl, Striped, vector},
+};
+
+/// `(x, ldx, w, y, ldy, m, n, epsilon)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart, w of n elements.
+pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
+
+/// `(x, ldx, w, b, y, ldy, m, n, epsilon)`: also b of n elements.
+pub type BiasedNormArgs<X, W, Y> = (In<X>, u32, In<W>, In<W>, Out<Y>, u32, u32, u32, f32);
+
+/// `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`: also r and h m×n, in rows that are `ldr` and `ldh` elements apart.
+pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
+
+/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`.
+pub type ResidualBiasedNormArgs<X, W, Y> =
+    (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
+
+/// What the elements of a row are divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NormFunction {
+    /// x / √(mean(x²) + ε).
+    #[doc(alias = "RMSNorm")]
+    Rms,
+    /// (x − mean(x)) / √(mean((x − mean(x))²) + ε).
+    #[doc(alias = "LayerNorm")]
+    Layer,
+}
+
+impl NormFunction {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rms => "rmsnorm",
+            Self::Layer => "layernorm",
+        }
+    }
+}
+
+/// y = norm(x) · w along rows, or norm(x) · w + b, where norm is a [`NormFunction`]; or of h = x + r instead of x, a residual sum that
+/// is also stored.
+///
+/// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, a row with NaN or ±∞ has
+/// NaN in y. The rows must fit the [tiling](RowTiling), which a launch checks; longer ones are read two or three times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Norm {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+    /// RMSNorm or LayerNorm.
+    pub function: NormFunction,
+}
+
+impl Norm {
+    /// Returns the kernel for rows of at most `n` elements, of which `adjacent` are accessed together; see [`RowTiling::for_rows`].
+    #[must_use]
+    pub fn for_rows(function: NormFunction, target: Target, n: u32, adjacent: u32) -> Self {
+        Self { tiling: RowTiling::for_rows(target, n, adjacent), function }
+    }
+
+    /// Builds the kernel of norm(x) · w, named `rmsnorm_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist, and clusters below sm_90.
+    pub fn kernel<X, W, Y>(&self, target: Target) -> Result<Kernel<NormArgs<X, W, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        W: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<X> + Convert<Y>,
+    {
+        let signature = self.signature::<X, W, Y>("", "x, ldx, w, y, ldy, m, n, epsilon");
+        Kernel::<NormArgs<X, W, Y>>::build(&signature, target, |k, (x, ldx, w, y, ldy, m, n, epsilon)| {
+            self.describe::<X, W, Y>(k, "x", "");
+            let row = self.tiling.row_of(k, m, n);
+            self.emit(&row, &Inputs::new(&row, (x, ldx), w), (y, ldy), epsilon);
+        })
+    }
+
+    /// Builds the kernel of norm(x) · w + b.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn biased_kernel<X, W, Y>(
+        &self,
+        target: Target,
+    ) -> Result<Kernel<BiasedNormArgs<X, W, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        W: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<X> + Convert<Y>,
+    {
+        let signature = self.signature::<X, W, Y>("_bias", "x, ldx, w, b, y, ldy, m, n, epsilon");
+        Kernel::<BiasedNormArgs<X, W, Y>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, w, b, y, ldy, m, n, epsilon)| {
+                self.describe::<X, W, Y>(k, "x", " + b");
+                let row = self.tiling.row_of(k, m, n);
+                self.emit(&row, &Inputs::new(&row, (x, ldx), w).with_bias(&row, b), (y, ldy), epsilon);
+            },
+        )
+    }
+
+    /// Builds the kernel of h = x + r and norm(h) · w.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    #[doc(alias = "add_rmsnorm")]
+    pub fn residual_kernel<X, W, Y>(
+        &self,
+        target: Target,
+    ) -> Result<Kernel<ResidualNormArgs<X, W, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        W: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<X> + Convert<Y>,
+    {
+        let signature =
+            self.signature::<X, W, Y>("_residual", "x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon");
+        Kernel::<ResidualNormArgs<X, W, Y>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)| {
+                self.describe::<X, W, Y>(k, "h = x + r", "");
+                let row = self.tiling.row_of(k, m, n);
+                let inputs = Inputs::new(&row, (x, ldx), w).with_residual(&row, (r, ldr), (h, ldh));
+                self.emit(&row, &inputs, (y, ldy), epsilon);
+            },
+        )
+    }
+
+    /// Builds the kernel of h = x + r and norm(h) · w + b.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn residual_biased_kernel<X, W, Y>(
+        &self,
+        target: Target,
+    ) -> Result<Kernel<ResidualBiasedNormArgs<X, W, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        W: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<X> + Convert<Y>,
+    {
+        let signature = self
+            .signature::<X, W, Y>("_residual_bias", "x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon");
+        Kernel::<ResidualBiasedNormArgs<X, W, Y>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)| {
+                self.describe::<X, W, Y>(k, "h = x + r", " + b");
+                let row = self.tiling.row_of(k, m, n);
+                let inputs = Inputs::new(&row, (x, ldx), w).with_bias(&row, b);
+                self.emit(&row, &inputs.with_residual(&row, (r, ldr), (h, ldh)), (y, ldy), epsilon);
+            },
+        )
+    }
+
+    fn signature<X: TensorElement, W: TensorElement, Y: TensorElement>(
+        &self,
+        form: &str,
+        parameters: &str,
+    ) -> String {
+        let (w, y) = (same_or::<X, W>(), same_or::<X, Y>());
+        format!("{}{form}_{}{w}{y}_{}({parameters})", self.function.name(), X::NAME, self.tiling)
+    }
+
+    fn describe<X: TensorElement, W: TensorElement, Y: TensorElement>(
+        &self,
+        k: Builder<'_>,
+        of: &str,
+        bias: &str,
+    ) {
+        let (function, x, w, y) = (self.function.name(), X::NAME, W::NAME, Y::NAME);
+        k.describe(format!(
+            "y = {function}({of})·w{bias} along rows: x m×n ({x}), w of n elements ({w}), y m×n ({y})"
+        ));
+    }
+
+    #[track_caller]
+    fn emit<'k, X, W, Y>(
+        &self,
+        row: &Row<'k>,
+        inputs: &Inputs<'k, X, W>,
+        (y, ldy): (Ptr<'k, Y, Global, Write>, Val<'k, u32>),
+        epsilon: Val<'k, f32>,
+    ) where
+        X: Convert<f32>,
+        W: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<X> + Convert<Y>,
+    {
+        let (k, y) = (row.k, row.of(y, ldy));
+        let per_element = Val::from(1.0) / row.n.cast::<f32>();
+        let scale = |squares: Val<'k, f32>| k.rsqrt(squares * per_element + epsilon);
+        let store = |part: Val<'k, u32>, centered: &Striped<'k, f32>, scale: Val<'k, f32>| {
+            let w = row.load(&inputs.w, part, 0.0);
+            let results = centered.map(|x| x * scale);
+            let results = match &inputs.b {
+                None => results.zip(&w, |x, w| x * w),
+                Some(b) => results.zip(&w, |x, w| x * w).zip(&row.load(b, part, 0.0), |x, b| x + b),
+            };
+            row.store(&y, part, &results);
+        };
+        // Past the end, the elements of x are 0, and remain so.
+        let centered = |part: Val<'k, u32>, x: &Striped<'k, f32>, mean: Val<'k, f32>| match self.function {
+            NormFunction::Rms => x.clone(),
+            NormFunction::Layer => row.zeroed_past(part, &x.map(|x| x - mean)),
+        };
+        let mean = |sum: Val<'k, f32>| row.team.sum(sum) * per_element;
+        if row.is_held() {
+            let x = inputs.load(row, 0.into());
+            inputs.store_sum(row, 0.into(), &x);
+            let mean = match self.function {
+                NormFunction::Rms => 0.0.into(),
+                NormFunction::Layer => mean(x.combined(|a, b| a + b)),
+            };
+            let x = centered(0.into(), &x, mean);
+            let squares = row.team.sum(x.dot(&x));
+            return store(0.into(), &x, scale(squares));
+        }
+        let over_parts = |of: &dyn Fn(Val<'k, u32>) -> Val<'k, f32>| {
+            k.fold(row.parts(), Val::from(0.0), |part, sum: Val<'k, f32>| sum + of(part))
+        };
+        let mean = match self.function {
+            NormFunction::Rms => 0.0.into(),
+            NormFunction::Layer => mean(over_parts(&|part| inputs.load(row, part).combined(|a, b| a + b))),
+        };
+        let squares = over_parts(&|part| {
+            let x = centered(part, &inputs.load(row, part), mean);
+            x.dot(&x)
+        });
+        let scale = scale(row.team.sum(squares));
+        k.for_(row.parts(), |part| {
+            let x = inputs.load(row, part);
+            inputs.store_sum(row, part, &x);
+            store(part, &centered(part, &x, mean), scale);
+        });
+    }
+}
+
+/// What a row is computed from.
+struct Inputs<'k, X: TensorElement, W: TensorElement> {
+    x: Gl<'k, X, Read, 1>,
+    /// What is added to x, and the sum.
+    residual: Option<(Gl<'k, X, Read, 1>, Gl<'k, X, Write, 1>)>,
+    w: Gl<'k, W, Read, 1>,
+    b: Option<Gl<'k, W, Read, 1>>,
+}
+
+impl<'k, X: Convert<f32>, W: TensorElement> Inputs<'k, X, W>
+where
+    f32: Convert<X>,
+{
+    #[track_caller]
+    fn new(
+        row: &Row<'k>,
+        (x, ldx): (Ptr<'k, X, Global, Read>, Val<'k, u32>),
+        w: Ptr<'k, W, Global, Read>,
+    ) -> Self {
+        Self { x: row.of(x, ldx), residual: None, w: row.k.global(w, vector(row.n)), b: None }
+    }
+
+    #[track_caller]
+    fn with_bias(self, row: &Row<'k>, b: Ptr<'k, W, Global, Read>) -> Self {
+        Self { b: Some(row.k.global(b, vector(row.n))), ..self }
+    }
+
+    #[track_caller]
+    fn with_residual(
+        self,
+        row: &Row<'k>,
+        (r, ldr): (Ptr<'k, X, Global, Read>, Val<'k, u32>),
+        (h, ldh): (Ptr<'k, X, Global, Write>, Val<'k, u32>),
+    ) -> Self {
+        Self { residual: Some((row.of(r, ldr), row.of(h, ldh))), ..self }
+    }
+
+    /// Loads a part of the row that is normalized: x, or x + r as it is stored.
+    #[track_caller]
+    fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {
+        let x = row.load(&self.x, part, 0.0);
+        match &self.residual {
+            None => x,
+            Some((r, _)) => x.zip(&row.load(r, part, 0.0), |x, r| x + r).convert::<X>().convert(),
+        }
+    }
+
+    /// Stores a part of x + r, if it is a result.
+    #[track_caller]
+    fn store_sum(&self, row: &Row<'k>, part: Val<'k, u32>, sum: &Striped<'k, f32>) {
+        if let Some((_, h)) = &self.residual {
+            row.store(h, part, sum);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Softmax and its logarithm.
+
+use std::f32::consts::LOG2_E;
+
+use super::{
+    RowTiling,
+    tiling::{Row, same_or},
+};
+use crate::{
+    ptx::{BuildError, Builder, In, Kernel, Out, Readable, Target, Val, Writable},
+    tensor::TensorElement,
+    tiles::{Convert, Gl, Striped, vector},
+};
+
+/// `(x, ldx, y, ldy, m, n, scale)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
+pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
+
+/// `(x, ldx, y, ldy, m, n, scale, queries, first)`: row `i` sees the first `first` + `i` mod `queries` columns.
+pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
+
+/// `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`: row `i` sees the first `lengths[i / rows]` columns, or none past the `count`
+/// lengths.
+pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
+
+/// y = softmax(`scale` · x) along rows, or its natural logarithm. `scale` is positive: the reciprocal of a temperature.
+///
+/// With a mask, the columns that a row does not see count as −∞, so that their y is 0, or −∞ as a logarithm; also in a row that sees none.
+/// As in PyTorch, a row that sees NaN, +∞ or nothing but −∞ becomes NaN.
+///
+/// Exponentials and sums are f32. The rows, `n` elements long and `ldx` and `ldy` apart, must fit the [tiling](RowTiling), which a launch
+/// checks.
+#[doc(alias = "log_softmax")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Softmax {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+    /// Whether y is the logarithm.
+    pub log: bool,
+}
+
+impl Softmax {
+    /// Returns the kernel for rows of at most `n` elements of type `X` or `Y`, where 16 bytes, or `adjacent` elements if that is less,
+    /// divide `n` and the distances between rows ([`RowTiling::adjacent`]).
+    #[must_use]
+    pub fn for_rows(target: Target, n: u32, adjacent: u32) -> Self {
+        Self { tiling: RowTiling::for_rows(target, n, adjacent), log: false }
+    }
+
+    /// Builds the kernel, named `softmax_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist, and clusters below sm_90.
+    pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<SoftmaxArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let signature = self.signature::<X, Y>("softmax", "");
+        Kernel::<SoftmaxArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n, scale)| {
+            self.describe::<X, Y>(k, "");
+            let row = self.tiling.row_of(k, m, n);
+            self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, None);
+        })
+    }
+
+    /// Builds the kernel for causal masks: row `i` sees the first `first` + `i` mod `queries` columns. With `first` = 1, a query sees as
+    /// many keys as there are queries up to it; with 1 + n − `queries`, the last query sees all keys.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn causal_kernel<X, Y>(&self, target: Target) -> Result<Kernel<CausalSoftmaxArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let signature = self.signature::<X, Y>("causal_softmax", ", queries, first");
+        Kernel::<CausalSoftmaxArgs<X, Y>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, y, ldy, m, n, scale, queries, first)| {
+                self.describe::<X, Y>(k, "; row i sees the first first + i mod queries columns");
+                let row = self.tiling.row_of(k, m, n);
+                let visible = (row.at % queries).cast::<i32>() + first;
+                let visible = visible.max(0).cast::<u32>();
+                self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
+            },
+        )
+    }
+
+    /// Builds the kernel for rows of different lengths: row `i` sees the first `lengths[i / rows]` columns.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn lengths_kernel<X, Y>(&self, target: Target) -> Result<Kernel<LengthsSoftmaxArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let signature = self.signature::<X, Y>("lengths_softmax", ", lengths, count, rows");
+        Kernel::<LengthsSoftmaxArgs<X, Y>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, y, ldy, m, n, scale, lengths, count, rows)| {
+                self.describe::<X, Y>(k, "; row i sees the first lengths[i / rows] columns");
+                let row = self.tiling.row_of(k, m, n);
+                let visible = k.global(lengths, vector(count)).at(row.at / rows).load();
+                self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
+            },
+        )
+    }
+
+    fn signature<X: TensorElement, Y: TensorElement>(&self, kind: &str, more: &str) -> String {
+        let log = if self.log { "log_" } else { "" };
+        let to = same_or::<X, Y>();
+        format!("{log}{kind}_{}{to}_{}(x, ldx, y, ldy, m, n, scale{more})", X::NAME, self.tiling)
+    }
+
+    fn describe<X: TensorElement, Y: TensorElement>(&self, k: Builder<'_>, mask: &str) {
+        let function = if self.log { "log softmax" } else { "softmax" };
+        let (x, y) = (X::NAME, Y::NAME);
+        k.describe(format!("y = {function}(scale·x) along rows: x m×n ({x}), y m×n ({y}){mask}"));
+    }
+
+    #[track_caller]
+    fn emit<'k, X, Y, A: Readable, B: Writable>(
+        &self,
+        row: &Row<'k>,
+        x: &Gl<'k, X, A, 1>,
+        y: &Gl<'k, Y, B, 1>,
+        scale: Val<'k, f32>,
+        visible: Option<Val<'k, u32>>,
+    ) where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let k = row.k;
+        let exponent = Exponent { k, scale: scale * LOG2_E };
+        let load = |part: Val<'k, u32>| {
+            let x = row.load(x, part, f32::NEG_INFINITY);
+            let Some(visible) = visible else { return x };
+            let start = part * x.stripes().length();
+            x.map_indexed(|index, x| (start + index).lt(visible).select(x, f32::NEG_INFINITY))
+        };
+        let sees_none = |otherwise: Val<'k, f32>| match visible {
+            Some(visible) => visible.eq(0).select(0.0, otherwise),
+            None => otherwise,
+        };
+        let log = |total: Total<'k>| sees_none(k.ln(total.sum));
+        if row.is_held() {
+            let x = load(0.into());
+            let (terms, own) = exponent.of_all(&x);
+            let total = exponent.over(row, own);
+            let results = if self.log {
+                let (base, log) = (total.base(), log(total));
+                x.map(|x| (x - base).mad(scale, -log))
+            } else {
+                let factor = sees_none(exponent.of(own.max, total) * k.rcp_approx(total.sum));
+                terms.map(|term| term * factor)
+            };
+            return row.store(y, 0, &results);
+        }
+        let nothing = (f32::NEG_INFINITY.into(), 0.0.into());
+        let (max, sum) = k.fold(row.parts(), nothing, |part, (max, sum)| {
+            let (_, own) = exponent.of_all(&load(part));
+            let Total { max, sum } = exponent.combined(Total { max, sum }, own);
+            (max, sum)
+        });
+        let total = exponent.over(row, Total { max, sum });
+        let (base, log) = (total.base(), log(total));
+        let factor = sees_none(k.rcp_approx(total.sum));
+        k.for_(row.parts(), |part| {
+            let x = load(part);
+            let results = if self.log {
+                x.map(|x| (x - base).mad(scale, -log))
+            } else {
+                x.map(|x| exponent.of(x, total) * factor)
+            };
+            row.store(y, part, &results);
+        });
+    }
+}
+
+/// Exponentials of `scale` · x.
+#[derive(Clone, Copy)]
+struct Exponent<'k> {
+    k: Builder<'k>,
+    /// Of powers of 2.
+    scale: Val<'k, f32>,
+}
+
+/// A maximum, and a sum of exponentials relative to it.
+#[derive(Clone, Copy)]
+struct Total<'k> {
+    max: Val<'k, f32>,
+    sum: Val<'k, f32>,
+}
+
+impl<'k> Total<'k> {
+    /// Returns what exponentials are relative to: 0 if the maximum is −∞, whose difference with itself is NaN.
+    #[track_caller]
+    fn base(self) -> Val<'k, f32> {
+        self.max.eq(f32::NEG_INFINITY).select(0.0, self.max)
+    }
+}
+
+impl<'k> Exponent<'k> {
+    /// Returns the exponential of `x` relative to a maximum.
+    #[track_caller]
+    fn of(self, x: Val<'k, f32>, total: Total<'k>) -> Val<'k, f32> {
+        self.k.exp2((x - total.base()) * self.scale)
+    }
+
+    /// Returns the exponentials of this thread's elements relative to their maximum, and their sum.
+    #[track_caller]
+    fn of_all(self, x: &Striped<'k, f32>) -> (Striped<'k, f32>, Total<'k>) {
+        let maximum = Total { max: x.combined(|a, b| a.max(b)), sum: 0.0.into() };
+        let terms = x.map(|x| self.of(x, maximum));
+        let sum = terms.combined(|a, b| a + b);
+        (terms, Total { sum, ..maximum })
+    }
+
+    /// Returns the sum of both, relative to the greater maximum.
+    #[track_caller]
+    fn combined(self, a: Total<'k>, b: Total<'k>) -> Total<'k> {
+        let both = Total { max: a.max.max(b.max), ..a };
+        Total { sum: a.sum * self.of(a.max, both) + b.sum * self.of(b.max, both), ..both }
+    }
+
+    /// Combines the sums of all threads of a row.
+    #[track_caller]
+    fn over(self, row: &Row<'k>, own: Total<'k>) -> Total<'k> {
+        let total = |[max, sum]: [Val<'k, f32>; 2]| Total { max, sum };
+        let parts = |Total { max, sum }: Total<'k>| [max, sum];
+        total(
+            row.team.reduce(parts(own), [f32::NEG_INFINITY, 0.0], &|a, b| {
+                parts(self.combined(total(a), total(b)))
+            }),
+        )
+    }
+}

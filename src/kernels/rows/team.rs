@@ -1,0 +1,98 @@
+//! Reductions over the threads of a row: a part of a warp, a block, or a cluster.
+
+use std::cell::Cell;
+
+use super::tiling::RowTiling;
+use crate::ptx::{Builder, Val};
+
+/// The threads that process a row.
+pub(super) struct Team<'k> {
+    k: Builder<'k>,
+    tiling: RowTiling,
+    /// Whether the blocks of the cluster are known to have started, so that their shared memory exists.
+    started: Cell<bool>,
+}
+
+/// Combines two partial results; the result must not depend on their order.
+type Combine<'f, 'k, const N: usize> = &'f dyn Fn([Val<'k, f32>; N], [Val<'k, f32>; N]) -> [Val<'k, f32>; N];
+
+impl<'k> Team<'k> {
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, tiling: RowTiling) -> Self {
+        if tiling.cluster > 1 {
+            k.this_cluster().arrive_relaxed();
+        }
+        Self { k, tiling, started: Cell::new(false) }
+    }
+
+    /// Returns the sum over all threads, the same in each of them.
+    #[track_caller]
+    pub(super) fn sum(&self, own: Val<'k, f32>) -> Val<'k, f32> {
+        let [sum] = self.reduce([own], [0.0], &|[a], [b]| [a + b]);
+        sum
+    }
+
+    /// Combines the partial results of all threads. Every thread has the same result.
+    ///
+    /// Lanes exchange by butterfly shuffles. The results of warps are exchanged through the shared memory of the block, or of all blocks
+    /// of the cluster, in which each warp stores its own.
+    #[track_caller]
+    pub(super) fn reduce<const N: usize>(
+        &self,
+        own: [Val<'k, f32>; N],
+        neutral: [f32; N],
+        combine: Combine<'_, 'k, N>,
+    ) -> [Val<'k, f32>; N] {
+        let (k, RowTiling { threads, cluster, .. }) = (self.k, self.tiling);
+        let of_warp = self.butterfly(own, threads.min(32), combine);
+        let warps = threads / 32;
+        let slots = warps * cluster;
+        if slots <= 1 {
+            return of_warp;
+        }
+        let partials = k.shared::<f32>(slots * N as u32);
+        let (block, lane, warp) = (k.this_block(), k.lane().rank(), k.warp().rank());
+        let own = partials.at((block.rank() * warps + warp) * N as u32);
+        if cluster > 1 {
+            if !self.started.replace(true) {
+                k.this_cluster().wait();
+            }
+            k.when(lane.lt(cluster), || {
+                let there = own.in_block(lane);
+                of_warp.iter().zip(0u32..).for_each(|(&value, i)| there.at(i).store(value));
+            });
+            k.this_cluster().sync();
+        } else {
+            k.when(lane.eq(0), || {
+                of_warp.iter().zip(0u32..).for_each(|(&value, i)| own.at(i).store(value));
+            });
+            block.sync();
+        }
+        // Every group of lanes reads all results.
+        let lanes = slots.next_power_of_two().min(32);
+        let of_slot = |round: u32| -> [Val<'k, f32>; N] {
+            let slot = (lane % lanes) + round * lanes;
+            std::array::from_fn(|i| {
+                partials.at(slot * N as u32 + i as u32).when(slot.lt(slots)).load_or(neutral[i])
+            })
+        };
+        let read = (1..slots.div_ceil(lanes)).fold(of_slot(0), |sum, round| combine(sum, of_slot(round)));
+        self.butterfly(read, lanes, combine)
+    }
+
+    /// Combines the values of `lanes` lanes, a power of two.
+    #[track_caller]
+    fn butterfly<const N: usize>(
+        &self,
+        mut values: [Val<'k, f32>; N],
+        lanes: u32,
+        combine: Combine<'_, 'k, N>,
+    ) -> [Val<'k, f32>; N] {
+        let mut distance = lanes / 2;
+        while distance > 0 {
+            values = combine(values, values.map(|value| self.k.warp().shfl_bfly(value, distance)));
+            distance /= 2;
+        }
+        values
+    }
+}

@@ -1,0 +1,285 @@
+//! Vectors that several threads own together, in a striped arrangement whose length is chosen when the kernel is built.
+
+use std::panic::Location;
+
+use arrayvec::ArrayVec;
+
+use super::{
+    convert::Convert,
+    gl::Gl,
+    registers::{in_order, words_of},
+};
+use crate::{
+    layout::Layout,
+    ptx::{Builder, Global, Readable, Scalar, Val, Writable},
+    tensor::{Fragment, Tensor, TensorElement, copy, copy_or},
+};
+
+/// The maximum number of elements of a tile of a vector, whose length only the launch knows.
+const MOST_IN_TILE: u32 = 1 << 16;
+
+/// The arrangement of a vector over `threads` threads: in each of `count` stripes, a thread owns `adjacent` elements, and threads
+/// follow one another.
+///
+/// Unlike those of [`Rv`](super::Rv), its sizes are numbers, not types, and the threads may be a part of a warp, a block or a cluster.
+#[doc(alias = "striped arrangement")]
+#[derive(Clone, Copy, Debug)]
+pub struct Stripes<'k> {
+    k: Builder<'k>,
+    thread: Val<'k, u32>,
+    threads: u32,
+    adjacent: u32,
+    count: u32,
+}
+
+/// A thread's elements of a vector in [`Stripes`].
+#[derive(Clone, Debug)]
+pub struct Striped<'k, T: TensorElement> {
+    stripes: Stripes<'k>,
+    words: Vec<Val<'k, T::Word>>,
+}
+
+impl<'k> Builder<'k> {
+    /// Returns the arrangement of `count` stripes of `threads` · `adjacent` elements, of which this thread has number `thread`.
+    ///
+    /// Rejected when the kernel is built if one of the numbers is 0, or a stripe has more than 65,536 elements.
+    #[track_caller]
+    pub fn stripes(
+        self,
+        thread: impl Into<Val<'k, u32>>,
+        threads: u32,
+        adjacent: u32,
+        count: u32,
+    ) -> Stripes<'k> {
+        let exists = threads * adjacent * count > 0 && threads * adjacent <= MOST_IN_TILE;
+        if !exists {
+            self.refuse(format!(
+                "expected stripes of up to {MOST_IN_TILE} elements, found {count} of {threads} times {adjacent}"
+            ));
+        }
+        let [threads, adjacent, count] = if exists { [threads, adjacent, count] } else { [1; 3] };
+        Stripes { k: self, thread: thread.into(), threads, adjacent, count }
+    }
+}
+
+impl<'k> Stripes<'k> {
+    /// Returns the number of elements of a vector.
+    #[must_use]
+    pub fn length(self) -> u32 {
+        self.threads * self.adjacent * self.count
+    }
+
+    /// Returns the number of elements of a thread.
+    #[must_use]
+    pub fn per_thread(self) -> u32 {
+        self.adjacent * self.count
+    }
+
+    /// Returns the index of this thread's first element in a vector.
+    #[must_use]
+    #[track_caller]
+    pub fn first(self) -> Val<'k, u32> {
+        self.thread * self.adjacent
+    }
+
+    /// Returns the distance of each of the thread's elements from its [first](Self::first) one.
+    pub fn offsets(self) -> impl Iterator<Item = u32> {
+        (0..self.count).flat_map(move |stripe| {
+            (0..self.adjacent).map(move |i| stripe * self.threads * self.adjacent + i)
+        })
+    }
+
+    /// Loads vector `index` of a row: the elements from `index` · [`length`](Self::length). Elements past the end are 0 and are not read.
+    ///
+    /// Accesses are up to 16 bytes wide, if the row is known to be aligned and its length divisible.
+    #[track_caller]
+    pub fn load<T: TensorElement, A: Readable>(
+        self,
+        from: &Gl<'k, T, A, 1>,
+        index: impl Into<Val<'k, u32>>,
+    ) -> Striped<'k, T> {
+        self.load_or(from, index, T::from_mem_bits(0))
+    }
+
+    /// Loads vector `index` of a row like [`load`](Self::load); elements past the end are `fill`.
+    #[track_caller]
+    pub fn load_or<T: TensorElement, A: Readable>(
+        self,
+        from: &Gl<'k, T, A, 1>,
+        index: impl Into<Val<'k, u32>>,
+        fill: T,
+    ) -> Striped<'k, T> {
+        let index = index.into();
+        self.k.located(Location::caller(), || {
+            let mut words = Vec::with_capacity(self.per_thread() as usize);
+            for (stripes, part) in self.parts(from, index) {
+                let fragment = stripes.fragment();
+                copy_or(&fragment, &part, fill);
+                words.extend(words_of(&fragment));
+            }
+            Striped { stripes: self, words }
+        })
+    }
+
+    /// Stores a vector as vector `index` of a row, and converts its elements; elements past the end are not written.
+    #[track_caller]
+    pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
+        self,
+        to: &Gl<'k, T, A, 1>,
+        index: impl Into<Val<'k, u32>>,
+        vector: &Striped<'k, U>,
+    ) {
+        let index = index.into();
+        self.k.located(Location::caller(), || {
+            let mut words = U::convert_words(&vector.words).into_iter().map(|word| word.in_register(self.k));
+            for (stripes, part) in self.parts(to, index) {
+                let count = stripes.per_thread().div_ceil(T::PER_WORD as u32);
+                let words: Vec<_> = words.by_ref().take(count as usize).collect();
+                copy(&part, &Fragment::<T>::over(self.k, words, in_order(stripes.per_thread().into())));
+            }
+        });
+    }
+
+    /// Returns registers for a thread's elements.
+    fn fragment<T: TensorElement>(self) -> Fragment<'k, T> {
+        let values = in_order(self.per_thread().into());
+        if self.per_thread().is_multiple_of(T::PER_WORD as u32) && self.adjacent * T::SIZE >= 4 {
+            Fragment::uninitialized(self.k, &values, T::Word::CLASS)
+        } else {
+            // Its words are written element by element.
+            self.k.fragment(&values)
+        }
+    }
+
+    /// Returns this thread's part of a vector of a row, as several consecutive stripes that a tile has room for.
+    #[track_caller]
+    fn parts<T: TensorElement, A>(
+        self,
+        row: &Gl<'k, T, A, 1>,
+        index: Val<'k, u32>,
+    ) -> Vec<(Self, Tensor<'k, Global, T, A>)> {
+        let at_a_time = (MOST_IN_TILE / (self.threads * self.adjacent)).min(self.count);
+        let starts = (0..self.count).step_by(at_a_time as usize);
+        let part = |stripe: u32| {
+            let stripes = Self { count: at_a_time.min(self.count - stripe), ..self };
+            let start = index * self.length() + stripe * self.threads * self.adjacent;
+            (stripes, stripes.part(row, start))
+        };
+        starts.map(part).collect()
+    }
+
+    /// Returns this thread's part of a vector that starts at an element of a row.
+    #[track_caller]
+    fn part<T: TensorElement, A>(
+        self,
+        row: &Gl<'k, T, A, 1>,
+        start: Val<'k, u32>,
+    ) -> Tensor<'k, Global, T, A> {
+        let [threads, adjacent, count] = [self.threads, self.adjacent, self.count].map(i64::from);
+        let layout = Layout::new((threads, (adjacent, count)), (adjacent, (1, threads * adjacent)));
+        let tile = row.tile_at(start).tensor([self.length()]);
+        match layout {
+            Ok(layout) => tile.part_of(&layout, self.thread),
+            Err(error) => {
+                self.k.refuse(error.to_string());
+                tile
+            }
+        }
+    }
+}
+
+impl<'k, T: TensorElement> Striped<'k, T> {
+    /// Returns the arrangement.
+    #[must_use]
+    pub fn stripes(&self) -> Stripes<'k> {
+        self.stripes
+    }
+
+    /// Returns the thread's registers, in the order of its elements.
+    #[must_use]
+    pub fn registers(&self) -> &[Val<'k, T::Word>] {
+        &self.words
+    }
+
+    /// Converts the elements to type `U`, rounding to nearest even if necessary.
+    #[must_use]
+    #[track_caller]
+    pub fn convert<U: TensorElement>(&self) -> Striped<'k, U>
+    where
+        T: Convert<U>,
+    {
+        let mut words = T::convert_words(&self.words);
+        // A word may have room for more elements than the thread has.
+        words.truncate(self.stripes.per_thread().div_ceil(U::PER_WORD as u32) as usize);
+        Striped { stripes: self.stripes, words }
+    }
+}
+
+/// Elements of 32 bits, one per register.
+impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
+    /// Applies `f` to each element.
+    #[must_use]
+    #[track_caller]
+    pub fn map(&self, f: impl Fn(Val<'k, T>) -> Val<'k, T>) -> Self {
+        Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
+    }
+
+    /// Applies `f` to each element and the corresponding one of `other`.
+    #[must_use]
+    #[track_caller]
+    pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
+        let words = self.words.iter().zip(&other.words).map(|(&x, &y)| f(x, y)).collect();
+        Self { stripes: self.stripes, words }
+    }
+
+    /// Applies `f` to the index of each element in the vector and the element.
+    #[must_use]
+    #[track_caller]
+    pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {
+        let first = self.stripes.first();
+        let words =
+            self.stripes.offsets().zip(&self.words).map(|(offset, &x)| f(first + offset, x)).collect();
+        Self { stripes: self.stripes, words }
+    }
+
+    /// Combines this thread's elements pairwise.
+    #[must_use]
+    #[track_caller]
+    pub fn combined(&self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Val<'k, T> {
+        let mut values = self.words.clone();
+        while values.len() > 1 {
+            values =
+                values.chunks(2).map(|pair| pair.iter().copied().reduce(&f).unwrap_or(pair[0])).collect();
+        }
+        values[0]
+    }
+}
+
+impl<'k> Striped<'k, f32> {
+    /// Returns the sum of the products of this thread's elements with those of `other`, in four chains of `fma`.
+    #[must_use]
+    #[track_caller]
+    pub fn dot(&self, other: &Self) -> Val<'k, f32> {
+        let mut sums: ArrayVec<Val<'k, f32>, 4> = ArrayVec::new();
+        for (i, (&x, &y)) in self.words.iter().zip(&other.words).enumerate() {
+            match sums.get_mut(i % 4) {
+                Some(sum) => *sum = x.mad(y, *sum),
+                None => sums.push(x * y),
+            }
+        }
+        let sums = Striped { stripes: self.stripes, words: sums.to_vec() };
+        sums.combined(|a, b| a + b)
+    }
+
+    /// Replaces the elements from index `end` on, a multiple of the number of adjacent elements, by `value`.
+    #[must_use]
+    #[track_caller]
+    pub fn fill_past(&self, end: Val<'k, u32>, value: f32) -> Self {
+        let (stripes, first) = (self.stripes, self.stripes.first());
+        let words = self.words.chunks(stripes.adjacent as usize).zip(0..).flat_map(|(group, stripe)| {
+            let is_inside = (first + stripe * stripes.threads * stripes.adjacent).lt(end);
+            group.iter().map(move |&x| is_inside.select(x, value))
+        });
+        Self { stripes, words: words.collect() }
+    }
+}

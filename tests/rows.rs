@@ -1,0 +1,16 @@
+//! The kernels on rows: every tiling, odd lengths and pitches, and elements that are not numbers, against f64, on every device, and
+//! assembled without advisories.
+
+#[path = "support/assemble.rs"]
+mod assemble;
+#[path = "support/devices.rs"]
+mod devices;
+#[path = "support/require.rs"]
+mod require;
+
+mod rows {
+    mod matrix;
+    mod norm;
+    mod softmax;
+    mod tilings;
+}
