@@ -39,6 +39,7 @@ mod tiles {
     mod block;
     mod codes;
     mod complex;
+    mod every_type;
     mod functions;
     mod global;
     mod in_place;
@@ -63,4 +64,5 @@ mod tiles {
     mod tensor;
     mod vectors;
     mod views;
+    mod vocabulary;
 }

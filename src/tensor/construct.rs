@@ -6,6 +6,7 @@ use super::{
     memory::{Axis, Tensor},
     offset::MAX_AXES,
     step::Step,
+    stride::Stride,
 };
 use crate::{
     layout::{Codomain, ComposedLayout, DYNAMIC_EXTENT, Layout, Swizzle, Tuple, coord_of_index},
@@ -94,6 +95,17 @@ impl<'k> Builder<'k> {
         extents: [Val<'k, u32>; R],
         strides: [Val<'k, u32>; R],
     ) -> Tensor<'k, Global, T, A> {
+        self.tensor_with_strides(pointer, extents, strides.map(Stride::from))
+    }
+
+    /// Returns a tensor like [`tensor`](Self::tensor), whose strides may have 64 bits.
+    #[track_caller]
+    pub fn tensor_with_strides<T: TensorElement, A, const R: usize>(
+        self,
+        pointer: Ptr<'k, T, Global, A>,
+        extents: [Val<'k, u32>; R],
+        strides: [Stride<'k>; R],
+    ) -> Tensor<'k, Global, T, A> {
         const { assert!(R <= MAX_AXES, "a tensor has at most five modes of dynamic extent") };
         let modes = std::iter::zip(extents, strides)
             .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
@@ -106,7 +118,7 @@ impl<'k> Builder<'k> {
         });
         let modes = std::iter::zip(extents, strides).enumerate().map(|(axis, (extent, stride))| {
             let extent = extent.as_constant().map_or(run_time_extent(R), i64::from).max(1);
-            let known = Step::along(0, stride.as_constant().map_or(0, i64::from));
+            let known = Step::along(0, stride.as_constant().unwrap_or(0));
             let step = known.plus(&Step::along(1 + axis, 1)).unwrap_or_default();
             Layout::with_stride(extent, Tuple::Leaf(step)).unwrap_or_else(|_| nothing())
         });

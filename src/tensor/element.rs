@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 
 use crate::ptx::{
     B16, B32, B64, Builder, Element, Rounding, Scalar, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
-    traits::Number,
+    traits::{ByteSized, Number, Numeric},
 };
 
 /// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, lowest
@@ -60,11 +60,93 @@ elements! {
 
 /// An element type with arithmetic instructions, applied to one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and
 /// integers of 32 and 64 bits.
-pub trait Arithmetic: TensorElement<Word: Number, Reg = Self> + Number {}
+pub trait Arithmetic:
+    TensorElement<Word: Number, Reg = Self> + Number + Computed<In = <Self as TensorElement>::Word>
+{
+}
 
-impl<T: TensorElement<Word: Number, Reg = T> + Number> Arithmetic for T {}
+impl<T> Arithmetic for T where
+    T: TensorElement<Word: Number, Reg = T> + Number + Computed<In = <T as TensorElement>::Word>
+{
+}
 
-/// An element type that converts from and to f32: every floating-point type, `i8`, `u8` and `i32`.
+/// An element type on which tiles compute: types with [`Arithmetic`] a word at a time, the others one element at a time in a wider type.
+///
+/// | type                                   | computed in | results                                          |
+/// | ---                                    | ---         | ---                                              |
+/// | types with [`Arithmetic`]              | themselves  |                                                  |
+/// | [`e4m3`], [`e5m2`]                     | f32         | rounded to nearest even, saturated               |
+/// | [`tf32`]                               | f32         | rounded to nearest, ties away from zero          |
+/// | `i8`, `u8`                             | `i32`       | saturated                                        |
+#[diagnostic::on_unimplemented(
+    message = "tiles of `{Self}` have no arithmetic",
+    note = "arithmetic is on floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
+)]
+pub trait Computed: TensorElement {
+    /// The type of the registers that operations compute in: pairs of 16-bit elements, otherwise single elements.
+    type In: Number;
+    /// Applies a function to each element of a word, or of several words.
+    #[doc(hidden)]
+    fn compute<'k, const N: usize>(
+        words: [Val<'k, Self::Word>; N],
+        f: &dyn Fn([Val<'k, Self::In>; N]) -> Val<'k, Self::In>,
+    ) -> Val<'k, Self::Word>;
+}
+
+macro_rules! computed {
+    (themselves: $($own:ident)*; in f32: $($single:ident)*; in i32: $($byte:ident)*;) => {
+        $(impl Computed for $own {
+            type In = Self::Word;
+
+            #[track_caller]
+            fn compute<'k, const N: usize>(
+                words: [Val<'k, Self::Word>; N],
+                f: &dyn Fn([Val<'k, Self::Word>; N]) -> Val<'k, Self::Word>,
+            ) -> Val<'k, Self::Word> {
+                f(words)
+            }
+        })*
+        $(impl Computed for $single {
+            type In = f32;
+
+            #[track_caller]
+            fn compute<'k, const N: usize>(
+                words: [Val<'k, Self::Word>; N],
+                f: &dyn Fn([Val<'k, f32>; N]) -> Val<'k, f32>,
+            ) -> Val<'k, Self::Word> {
+                let elements = words.map(<Self as ConvertibleElement>::to_f32);
+                let results = (0..Self::PER_WORD).map(|slot| f(elements.each_ref().map(|word| word[slot])));
+                <Self as ConvertibleElement>::from_f32(&results.collect::<ArrayVec<_, 4>>())[0]
+            }
+        })*
+        $(impl Computed for $byte {
+            type In = i32;
+
+            #[track_caller]
+            fn compute<'k, const N: usize>(
+                words: [Val<'k, u32>; N],
+                f: &dyn Fn([Val<'k, i32>; N]) -> Val<'k, i32>,
+            ) -> Val<'k, u32> {
+                let elements = words.map(bytes_of::<$byte>);
+                Val::pack_bytes::<$byte>(std::array::from_fn(|slot| f(elements.each_ref().map(|word| word[slot]))))
+            }
+        })*
+    };
+}
+
+computed! {
+    themselves: f16 bf16 f32 f64 u32 i32 u64 i64 f16x2 bf16x2;
+    in f32: e4m3 e5m2 tf32;
+    in i32: i8 u8;
+}
+
+/// Returns the bytes of a word as integers.
+#[track_caller]
+pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [Val<'k, i32>; 4] {
+    std::array::from_fn(|slot| (word >> (8 * slot as u32)).wrap_to::<T>().cast())
+}
+
+/// An element type that converts from and to f32: every floating-point type, and integers of 8, 32 and 64 bits.
 ///
 /// | type                         | from f32                                                    | to f32           | requires |
 /// | ---                          | ---                                                         | ---              | ---      |
@@ -72,10 +154,11 @@ impl<T: TensorElement<Word: Number, Reg = T> + Number> Arithmetic for T {}
 /// | [`bf16`], [`struct@f16`]     | to nearest even                                             | exact            | bf16: sm_80 |
 /// | [`tf32`]                     | to nearest, ties away from zero                             | exact            | sm_80    |
 /// | [`e4m3`], [`e5m2`]           | to nearest even, saturating to the largest finite number    | exact            | sm_89    |
-/// | `i8`, `u8`, `i32`            | to nearest even, saturating; NaN gives 0                    | `i32` to nearest even, others exact | |
+/// | `i8`, `u8`                   | to nearest even, saturating; NaN gives 0                    | exact            |          |
+/// | `i32`, `u32`, `i64`, `u64`   | to nearest even, saturating; NaN gives 0, of 64 bits 2⁶³    | to nearest even  |          |
 #[diagnostic::on_unimplemented(
     message = "no conversion between tiles of `{Self}` and `f32`",
-    note = "tiles of every floating-point type, `i8`, `u8` and `i32` convert into each other"
+    note = "tiles of floating-point types and of integers of 8, 32 and 64 bits convert into each other"
 )]
 pub trait ConvertibleElement: TensorElement {
     /// Packs adjacent elements, given in f32, into words; their number is a multiple of [`PER_WORD`](TensorElement::PER_WORD).
@@ -120,6 +203,9 @@ single! {
     f32,  |x| x,                       |x| x;
     f64,  Val::cast,                   Val::cast;
     i32,  |x| x.convert(Rounding::Rn), Val::cast;
+    u32,  |x| x.convert(Rounding::Rn), Val::cast;
+    i64,  |x| x.convert(Rounding::Rn), Val::cast;
+    u64,  |x| x.convert(Rounding::Rn), Val::cast;
     tf32, Val::to_tf32,                Val::<tf32>::to_f32;
 }
 

@@ -13,6 +13,7 @@ use super::{
     offset::{MAX_AXES, Offset, offset_of, offsets},
     space::TensorSpace,
     step::Step,
+    stride::Stride,
 };
 use crate::{
     layout::{Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
@@ -32,7 +33,7 @@ pub(super) struct Axis<'k> {
     /// The number of coordinates; `None` if the view is known to be in bounds.
     pub(super) extent: Option<Val<'k, u32>>,
     /// The distance in elements between consecutive coordinates.
-    pub(super) stride: Val<'k, u32>,
+    pub(super) stride: Stride<'k>,
     /// The first coordinate of an enclosing tile that is entirely in or out of bounds.
     pub(super) tile: Option<Val<'k, u32>>,
 }

@@ -1,6 +1,6 @@
 //! The state spaces of tensors.
 
-use super::{element::TensorElement, memory::Tensor};
+use super::{element::TensorElement, memory::Tensor, stride::Stride};
 use crate::ptx::{Element, Global, Ptr, Shared, Space, Val};
 
 /// The state spaces of tensors: global and shared memory.
@@ -30,7 +30,7 @@ pub trait TensorSpace: Space + Sized {
     fn at_products<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: Val<'k, u32>,
-        stride: Val<'k, u32>,
+        stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A>;
     /// Returns the pointer advanced by `times · stride` elements, with a constant.
     #[doc(hidden)]
@@ -38,7 +38,7 @@ pub trait TensorSpace: Space + Sized {
     fn at_strides<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: i64,
-        stride: Val<'k, u32>,
+        stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A>;
 }
 
@@ -66,11 +66,12 @@ impl TensorSpace for Global {
     fn at_products<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: Val<'k, u32>,
-        stride: Val<'k, u32>,
+        stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A> {
-        match times.as_constant() {
-            Some(times) => Self::at_strides(pointer, times.into(), stride),
-            None => pointer.at_wide(times.mul_wide(stride)),
+        match (times.as_constant(), stride) {
+            (Some(times), _) => Self::at_strides(pointer, times.into(), stride),
+            (None, Stride::Narrow(stride)) => pointer.at_wide(times.mul_wide(stride)),
+            (None, Stride::Wide(stride)) => pointer.at_wide(times.cast::<u64>() * stride),
         }
     }
 
@@ -78,11 +79,12 @@ impl TensorSpace for Global {
     fn at_strides<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: i64,
-        stride: Val<'k, u32>,
+        stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A> {
-        match u32::try_from(times * i64::from(T::SIZE)) {
-            Ok(bytes) => pointer.advance_by_product(stride, bytes),
-            Err(_) => pointer.at_wide(stride.cast::<u64>() * times as u64),
+        match (stride, u32::try_from(times * i64::from(T::SIZE))) {
+            (Stride::Narrow(stride), Ok(bytes)) => pointer.advance_by_product(stride, bytes),
+            (Stride::Narrow(stride), Err(_)) => pointer.at_wide(stride.cast::<u64>() * times as u64),
+            (Stride::Wide(stride), _) => pointer.at_wide(stride * times as u64),
         }
     }
 }
@@ -116,17 +118,26 @@ impl TensorSpace for Shared {
     fn at_products<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: Val<'k, u32>,
-        stride: Val<'k, u32>,
+        stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A> {
-        pointer.at(times * stride)
+        pointer.at(times * in_32_bits(stride))
     }
 
     #[track_caller]
     fn at_strides<'k, T: Element, A>(
         pointer: Ptr<'k, T, Self, A>,
         times: i64,
-        stride: Val<'k, u32>,
+        stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A> {
-        pointer.at(stride * times as u32)
+        pointer.at(in_32_bits(stride) * times as u32)
+    }
+}
+
+/// Returns a stride in shared memory, where addresses have 32 bits.
+#[track_caller]
+fn in_32_bits(stride: Stride<'_>) -> Val<'_, u32> {
+    match stride {
+        Stride::Narrow(stride) => stride,
+        Stride::Wide(stride) => stride.cast(),
     }
 }

@@ -65,7 +65,7 @@ fn along<'k, S: TensorSpace, T: TensorElement, A>(
     axis: &Axis<'k>,
 ) -> Ptr<'k, T, S, A> {
     match axis.stride.as_constant() {
-        Some(stride) => S::at_steps(pointer, axis.at, stride.into()),
+        Some(stride) => S::at_steps(pointer, axis.at, stride),
         None => S::at_products(pointer, axis.at, axis.stride),
     }
 }

@@ -122,7 +122,7 @@ impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
     ) {
         let k = vector.kernel();
         k.located(Location::caller(), || {
-            let line = Line { whole: self.to.vector.clone(), at: index.into() };
+            let line = Line::new(self.to.vector.clone(), index.into());
             k.check_warp_tile([line.at], false);
             let layout = Rv::<T, N, V>::fragment();
             let part = line.part(Rv::<T, N, V>::LENGTH).lane_part(&layout, k.lane().rank());

@@ -1,26 +1,26 @@
-//! Complex tiles: a tile of real and a tile of imaginary parts.
+//! Complex tiles and vectors: the real and the imaginary parts as two tiles or vectors of the same type.
 
-use std::{
-    fmt,
-    ops::{Add, Mul, Sub},
-};
+mod arithmetic;
+mod memory;
+mod products;
+mod shared;
+
+use std::fmt;
+
+pub use memory::{Cgl, CglTile};
+pub use shared::{Csv, Cst};
 
 use super::{
     convert::Convert,
-    element::{Col, RegisterLayout, Row},
-    gl::{Gl, GlTile},
-    mma::Product,
-    operand::Elementwise,
-    registers::Registers,
+    element::{RegisterLayout, Row},
     rt::Rt,
     transpose::SquareSubtiles,
+    vector::Rv,
+    vector_layout::{Orthogonal, VectorLayout},
 };
 use crate::{
-    ptx::{
-        Builder, Readable, RegClass, Scalar, State, Val, Visitor, Writable,
-        traits::{Number, Signed},
-    },
-    tensor::{Arithmetic, FloatElement, TensorElement, splat},
+    ptx::{Builder, State, Visitor},
+    tensor::TensorElement,
 };
 
 /// A tile of complex numbers: two register tiles of the same type.
@@ -32,167 +32,63 @@ pub struct Crt<'k, T: TensorElement, const H: usize, const W: usize, L = Row> {
     pub im: Rt<'k, T, H, W, L>,
 }
 
-/// A complex matrix in global memory: two matrices of the same size.
-#[doc(alias = "cgl")]
-#[derive(Clone, Debug)]
-pub struct Cgl<'k, T: TensorElement, A> {
+/// A vector of complex numbers: two register vectors of the same type.
+#[doc(alias = "crv")]
+pub struct Crv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
     /// The real parts.
-    pub re: Gl<'k, T, A>,
+    pub re: Rv<'k, T, N, V>,
     /// The imaginary parts.
-    pub im: Gl<'k, T, A>,
+    pub im: Rv<'k, T, N, V>,
 }
 
-/// A tile of a complex matrix in global memory.
-#[derive(Clone, Debug)]
-pub struct CglTile<'k, T: TensorElement, A> {
-    re: GlTile<'k, T, A>,
-    im: GlTile<'k, T, A>,
-}
+macro_rules! both {
+    ($($complex:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal, $real:literal;)*) => {$(
+        impl<T: TensorElement, $(const $size: usize,)* $layout: $bound> fmt::Debug for $complex<'_, T, $($size,)* $layout> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($complex)).field("re", &self.re).field("im", &self.im).finish()
+            }
+        }
 
-impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
-    /// Returns the tile at (`row`, `col`), in units of tiles, like [`Gl::tile`].
-    pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> CglTile<'k, T, A> {
-        let (row, col) = (row.into(), col.into());
-        CglTile { re: self.re.tile(row, col), im: self.im.tile(row, col) }
-    }
-}
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> State<'k> for $complex<'k, T, $($size,)* $layout> {
+            #[track_caller]
+            fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+                self.re.visit(visitor);
+                self.im.visit(visitor);
+            }
+        }
 
-impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A> {
-    /// Loads both parts, and converts their elements, like [`GlTile::load`].
-    #[track_caller]
-    pub fn load<U, const H: usize, const W: usize, L>(self) -> Crt<'k, U, H, W, L>
-    where
-        T: Convert<U>,
-        U: TensorElement,
-        L: RegisterLayout,
-    {
-        Crt { re: self.re.load(), im: self.im.load() }
-    }
-}
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $complex<'k, T, $($size,)* $layout> {
+            #[doc = concat!("Returns a ", $what, " of zeros.")]
+            #[track_caller]
+            pub fn zeros(k: Builder<'k>) -> Self {
+                Self { re: k.zeros(), im: k.zeros() }
+            }
 
-impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
-    /// Stores both parts, and converts their elements, like [`GlTile::store`].
-    #[track_caller]
-    pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Crt<'k, U, H, W, L>)
-    where
-        U: Convert<T>,
-        L: RegisterLayout,
-    {
-        self.re.store(&tile.re);
-        self.im.store(&tile.im);
-    }
-}
+            #[doc = concat!("Returns a ", $what, " with one number in every element.")]
+            #[track_caller]
+            pub fn filled(k: Builder<'k>, re: T, im: T) -> Self {
+                Self { re: k.filled(re), im: k.filled(im) }
+            }
 
-impl<T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> fmt::Debug for Crt<'_, T, H, W, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crt").field("re", &self.re).field("im", &self.im).finish()
-    }
-}
-
-impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> State<'k>
-    for Crt<'k, T, H, W, L>
-{
-    #[track_caller]
-    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-        self.re.visit(visitor);
-        self.im.visit(visitor);
-    }
-}
-
-impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Returns a tile of zeros.
-    #[track_caller]
-    pub fn zeros(k: Builder<'k>) -> Self {
-        Self { re: k.zeros(), im: k.zeros() }
-    }
-
-    /// Returns a tile with one number in every element.
-    #[track_caller]
-    pub fn filled(k: Builder<'k>, re: T, im: T) -> Self {
-        Self { re: k.filled(re), im: k.filled(im) }
-    }
-}
-
-// ── Products ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-macro_rules! products {
-    ($($method:ident($a:ident $b:ident): $formula:literal, A $ah:ident $aw:ident $al:ident, B $bh:ident $bw:ident $bl:ident;)*) => {
-        impl<'k, C: TensorElement, const M: usize, const N: usize> Crt<'k, C, M, N, Row> {$(
-            #[doc = concat!("Returns this tile plus ", $formula, ", like [`Rt::", stringify!($method), "`]: four real products.")]
-            ///
-            /// Accumulates in place. The imaginary parts of A are negated once, in fresh registers.
+            #[doc = concat!("Converts both parts, like [`", $real, "::convert`].")]
             #[must_use]
             #[track_caller]
-            pub fn $method<A, B, const K: usize>(
-                self,
-                $a: &Crt<'k, A, $ah, $aw, $al>,
-                $b: &Crt<'k, B, $bh, $bw, $bl>,
-            ) -> Self
+            pub fn convert<U: TensorElement>(&self) -> $complex<'k, U, $($size,)* $layout>
             where
-                A: Product<B, C> + FloatElement,
-                B: TensorElement,
+                T: Convert<U>,
             {
-                let negated = negated(&$a.im);
-                Self {
-                    re: self.re.$method(&$a.re, &$b.re).$method(&negated, &$b.im),
-                    im: self.im.$method(&$a.re, &$b.im).$method(&$a.im, &$b.re),
-                }
+                $complex { re: self.re.convert(), im: self.im.convert() }
             }
-        )*}
-    };
+        }
+    )*};
 }
 
-products! {
-    // method     result    A        B
-    mma_ab(a b):   "A·B",   A M K Row, B K N Col;
-    mma_abt(a b):  "A·Bᵀ",  A M K Row, B N K Row;
-    mma_atb(a b):  "Aᵀ·B",  A K M Col, B K N Col;
-    mma_atbt(a b): "Aᵀ·Bᵀ", A K M Col, B N K Row;
+both! {
+    Crt [const H const W] L: RegisterLayout, "tile", "Rt";
+    Crv [const N] V: VectorLayout, "vector", "Rv";
 }
-
-/// Returns the tile with the sign bit of every element inverted.
-#[track_caller]
-fn negated<'k, T: FloatElement, const H: usize, const W: usize, L: RegisterLayout>(
-    tile: &Rt<'k, T, H, W, L>,
-) -> Rt<'k, T, H, W, L> {
-    let k = tile.kernel();
-    let sign = splat(T::from_mem_bits(1 << (8 * T::SIZE - 1))).to_bits();
-    tile.computed(|_, word| {
-        let register = word.in_register(k);
-        let negated = match register.class {
-            RegClass::F32 => (-Val::<f32>::from_reg(register, k)).in_register(k),
-            RegClass::F64 => (-Val::<f64>::from_reg(register, k)).in_register(k),
-            _ => (Val::<u32>::from_reg(register, k) ^ sign as u32).in_register(k),
-        };
-        Val::from_reg(negated, k)
-    })
-}
-
-// ── Elementwise operations and layouts ───────────────────────────────────────────────────────────────────────────────
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Returns the complex conjugate, computed in place.
-    #[must_use]
-    #[track_caller]
-    pub fn conj(mut self) -> Self
-    where
-        T::Word: Signed,
-    {
-        self.im.apply(|x| -x);
-        self
-    }
-
-    /// Multiplies by a real number, or by a real vector with one element per row or column, in place.
-    #[must_use]
-    #[track_caller]
-    pub fn scale<R>(self, factor: R) -> Self
-    where
-        T: Arithmetic<Word: Number>,
-        R: Elementwise<'k, Rt<'k, T, H, W, L>> + Copy,
-    {
-        Self { re: self.re * factor, im: self.im * factor }
-    }
-
     /// Returns the transposed matrix in the other layout, in the same registers, like [`Rt::into_transposed`].
     #[must_use]
     #[track_caller]
@@ -219,38 +115,4 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
     {
         Crt { re: self.re.transpose(), im: self.im.transpose() }
     }
-
-    /// Converts both parts, like [`Rt::convert`].
-    #[must_use]
-    #[track_caller]
-    pub fn convert<U: TensorElement>(&self) -> Crt<'k, U, H, W, L>
-    where
-        T: Convert<U>,
-    {
-        Crt { re: self.re.convert(), im: self.im.convert() }
-    }
-}
-
-macro_rules! operators {
-    ($($op:ident $method:ident: |$a:ident, $b:ident| $result:expr;)*) => {$(
-        impl<'k, T, const H: usize, const W: usize, L: RegisterLayout> $op<&Crt<'k, T, H, W, L>> for &Crt<'k, T, H, W, L>
-        where
-            T: Arithmetic<Word: Number>,
-        {
-            type Output = Crt<'k, T, H, W, L>;
-
-            #[track_caller]
-            fn $method(self, other: &Crt<'k, T, H, W, L>) -> Self::Output {
-                let ($a, $b) = (self, other);
-                let [re, im] = $result;
-                Crt { re, im }
-            }
-        }
-    )*};
-}
-
-operators! {
-    Add add: |a, b| [&a.re + &b.re, &a.im + &b.im];
-    Sub sub: |a, b| [&a.re - &b.re, &a.im - &b.im];
-    Mul mul: |a, b| [&a.re * &b.re - &a.im * &b.im, &a.re * &b.im + &a.im * &b.re];
 }

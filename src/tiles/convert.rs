@@ -10,17 +10,18 @@ use super::{
     vector_layout::VectorLayout,
 };
 use crate::{
-    ptx::{Builder, RegId, Scalar, Val, bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, tf32, traits::Numeric},
     tensor::{ConvertibleElement, Fragment, TensorElement, splat},
 };
 
-/// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8 and 32
-/// bits to each other.
+/// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8, 32 and
+/// 64 bits to each other.
 ///
-/// Types are converted through f32; the results are rounded to nearest even, and those of 8 bits and integers saturate.
+/// `f64` and integers of 32 and 64 bits are converted to each other directly, other types through f32. The results are rounded to nearest
+/// even, and those of 8 bits and integers saturate.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
-    note = "floating-point types, `i8`, `u8` and `i32` convert to each other, except `f64` and `i32`; other types convert with `map_to`"
+    note = "floating-point types and integers of 8, 32 and 64 bits convert to each other; other types convert with `map_to`"
 )]
 pub trait Convert<U: TensorElement>: TensorElement {
     /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise the given ones.
@@ -33,33 +34,58 @@ pub trait Convert<U: TensorElement>: TensorElement {
 }
 
 macro_rules! conversions {
-    ($($from:ident => $($to:ident)*;)*) => {
+    ($convert:ident: $($from:ident => $($to:ident)*;)*) => {
         $($(impl Convert<$to> for $from {
             #[track_caller]
             fn convert_words<'k>(
                 words: &[Val<'k, <$from as TensorElement>::Word>],
             ) -> Vec<Val<'k, <$to as TensorElement>::Word>> {
-                through_f32::<$from, $to>(words)
+                $convert::<$from, $to>(words)
             }
 
             fn exactly(value: $to) -> Option<$from> {
-                exactly_through_f32(value)
+                exactly(value)
             }
         })*)*
     };
 }
 
-conversions! {
-    e4m3 =>      e5m2 bf16 f16 tf32 f32 f64 i32 i8 u8;
-    e5m2 => e4m3      bf16 f16 tf32 f32 f64 i32 i8 u8;
-    bf16 => e4m3 e5m2      f16 tf32 f32 f64 i32 i8 u8;
-    f16  => e4m3 e5m2 bf16     tf32 f32 f64 i32 i8 u8;
-    tf32 => e4m3 e5m2 bf16 f16      f32 f64 i32 i8 u8;
-    f32  => e4m3 e5m2 bf16 f16 tf32     f64 i32 i8 u8;
-    f64  => e4m3 e5m2 bf16 f16 tf32 f32         i8 u8;
-    i32  => e4m3 e5m2 bf16 f16 tf32 f32         i8 u8;
-    i8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32    u8;
-    u8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32 i8   ;
+conversions! { through_f32:
+    e4m3 =>      e5m2 bf16 f16 tf32 f32 f64 i32 u32 i64 u64 i8 u8;
+    e5m2 => e4m3      bf16 f16 tf32 f32 f64 i32 u32 i64 u64 i8 u8;
+    bf16 => e4m3 e5m2      f16 tf32 f32 f64 i32 u32 i64 u64 i8 u8;
+    f16  => e4m3 e5m2 bf16     tf32 f32 f64 i32 u32 i64 u64 i8 u8;
+    tf32 => e4m3 e5m2 bf16 f16      f32 f64 i32 u32 i64 u64 i8 u8;
+    f32  => e4m3 e5m2 bf16 f16 tf32     f64 i32 u32 i64 u64 i8 u8;
+    f64  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
+    i32  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
+    u32  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
+    i64  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
+    u64  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
+    i8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32 u32 i64 u64    u8;
+    u8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32 u32 i64 u64 i8   ;
+}
+
+conversions! { directly:
+    f64 =>     i32 u32 i64 u64;
+    i32 => f64     u32 i64 u64;
+    u32 => f64 i32     i64 u64;
+    i64 => f64 i32 u32     u64;
+    u64 => f64 i32 u32 i64    ;
+}
+
+/// Converts words of one element each with one instruction, rounding to nearest even and saturating.
+#[track_caller]
+fn directly<'k, T, U>(words: &[Val<'k, T::Word>]) -> Vec<Val<'k, U::Word>>
+where
+    T: TensorElement<Word: Numeric>,
+    U: TensorElement<Word: Numeric>,
+{
+    let convert = |word: &Val<'k, T::Word>| match U::Word::FORMAT {
+        Format::Integer { .. } if matches!(T::Word::FORMAT, Format::Integer { .. }) => word.cast_saturating(),
+        _ => word.convert(Rounding::Rn),
+    };
+    words.iter().map(convert).collect()
 }
 
 impl<T: TensorElement> Convert<T> for T {
@@ -88,11 +114,23 @@ pub(super) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
 }
 
 /// Returns the element `T` that converts to exactly `value`, or `None`.
-fn exactly_through_f32<T: ConvertibleElement, U: ConvertibleElement>(value: U) -> Option<T> {
-    let value = U::to_f32(splat(value).into())[0].as_constant()?;
-    let word = T::from_f32(&[value.into(); 4][..T::PER_WORD])[0].as_constant()?;
-    let back = T::to_f32(word.into())[0].as_constant()?;
-    (back.to_bits() == value.to_bits()).then(|| T::from_mem_bits(word.to_bits()))
+fn exactly<T: Convert<U>, U: Convert<T>>(value: U) -> Option<T> {
+    let nearest = U::convert_words(&vec![splat(value).into(); T::PER_WORD])[0].as_constant()?;
+    let nearest = T::from_mem_bits(nearest.to_bits());
+    let back = T::convert_words(&vec![splat(nearest).into(); U::PER_WORD])[0].as_constant()?;
+    (back.to_bits() == splat(value).to_bits()).then_some(nearest)
+}
+
+/// Returns a fragment of `values` elements in register order, to be written as a whole before it is read.
+#[track_caller]
+pub(super) fn fragment_of<'k, T: TensorElement>(k: Builder<'k>, values: i64) -> Fragment<'k, T> {
+    let layout = in_order(values);
+    if values.unsigned_abs().is_multiple_of(T::PER_WORD as u64) {
+        Fragment::uninitialized(k, &layout, T::Word::CLASS)
+    } else {
+        // Its words are written element by element.
+        k.fragment(&layout)
+    }
 }
 
 /// Returns a tile or vector of the elements `T` that `read` writes to a fragment in its layout, so that conversion moves nothing
@@ -103,13 +141,7 @@ pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     read: impl FnOnce(&Fragment<'k, T>),
 ) -> D {
     let count = D::count();
-    let values = count * D::Element::PER_WORD;
-    let fills_words = values.is_multiple_of(T::PER_WORD);
-    let fragment = match in_order(values as i64) {
-        values if fills_words => Fragment::<T>::uninitialized(k, &values, T::Word::CLASS),
-        // Its words are written element by element.
-        values => k.fragment(&values),
-    };
+    let fragment = fragment_of(k, (count * D::Element::PER_WORD) as i64);
     read(&fragment);
     let words = T::convert_words(&words_of(&fragment));
     let used = words.into_iter().take(count);

@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::{
     coordinates::Coordinates,
     element::RegisterLayout,
+    reduce::{Accumulate, for_each_element},
     registers::{Distributed, Registers},
     rt::Rt,
     vector::Rv,
@@ -12,8 +13,8 @@ use super::{
 };
 use crate::{
     layout::TvLayout,
-    ptx::{Builder, Element, FULL_MASK, Uniformity, Val, traits::Numeric},
-    tensor::{Arithmetic, TensorElement},
+    ptx::{Builder, Element, FULL_MASK, Uniformity, Val},
+    tensor::{Fragment, TensorElement},
 };
 
 /// The register type of a tile's elements.
@@ -86,51 +87,57 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 
 macro_rules! predicates {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
-        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+        impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ", the same in all lanes, which must all take part.")]
+            ///
+            /// The elements are in [`Accumulate::Sum`], f32 for those of 16 bits.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
-            pub fn any(&self, f: impl Fn(Val<'k, T::Reg>) -> Val<'k, bool>) -> Val<'k, bool> {
+            pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
                 let k = self.kernel();
-                let own = self.fold_elements(f, |a, b| a | b);
+                let own = fold_elements(&self.fragment, &f, &|a, b| a | b);
                 k.located(Location::caller(), || k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP))
             }
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ", the same in all lanes, which must all take part.")]
+            ///
+            /// The elements are in [`Accumulate::Sum`], f32 for those of 16 bits.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
-            pub fn all(&self, f: impl Fn(Val<'k, T::Reg>) -> Val<'k, bool>) -> Val<'k, bool> {
+            pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
                 let k = self.kernel();
-                let own = self.fold_elements(f, |a, b| a & b);
+                let own = fold_elements(&self.fragment, &f, &|a, b| a & b);
                 k.located(Location::caller(), || k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP))
             }
 
             #[doc = concat!("Returns whether any element of the ", $what, " is NaN, the same in all lanes, which must all take part.")]
             #[doc(alias = "hasnan")]
             #[track_caller]
-            pub fn has_nan(&self) -> Val<'k, bool>
-            where
-                T: Arithmetic,
-                T::Reg: Numeric,
-            {
+            pub fn has_nan(&self) -> Val<'k, bool> {
                 let k = self.kernel();
                 // Only NaN is not equal to itself; `ne` is false for it.
                 k.located(Location::caller(), || !self.all(|x| x.eq(x)))
             }
-
-            /// Combines the results of `f` for all elements of this lane.
-            #[track_caller]
-            fn fold_elements(
-                &self,
-                f: impl Fn(Val<'k, T::Reg>) -> Val<'k, bool>,
-                combine: impl Fn(Val<'k, bool>, Val<'k, bool>) -> Val<'k, bool>,
-            ) -> Val<'k, bool> {
-                let k = self.kernel();
-                let elements = self.words().into_iter().flat_map(|word| (0..T::PER_WORD).map(move |slot| element_of::<T>(word, slot, k)));
-                elements.map(f).reduce(combine).unwrap_or(false.into())
-            }
         }
     )*};
+}
+
+/// A condition on an element.
+pub(super) type Predicate<'f, 'k, T> = dyn Fn(Val<'k, <T as Accumulate>::Sum>) -> Val<'k, bool> + 'f;
+
+/// Combines the results of `f` for all elements of this lane.
+#[track_caller]
+fn fold_elements<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    f: &Predicate<'_, 'k, T>,
+    combine: &dyn Fn(Val<'k, bool>, Val<'k, bool>) -> Val<'k, bool>,
+) -> Val<'k, bool> {
+    let mut own: Option<Val<'k, bool>> = None;
+    for_each_element(fragment, &mut |_, x| {
+        let holds = f(x);
+        own = Some(own.map_or(holds, |others| combine(others, holds)));
+    });
+    own.unwrap_or(false.into())
 }
 
 predicates! {

@@ -5,7 +5,7 @@ use std::panic::Location;
 use super::{
     coordinates::{Coordinates, lane_bits, vector_values},
     element::RegisterLayout,
-    reduce::{Accumulate, for_each_element},
+    reduce::{Accumulate, assert_has_vectors, for_each_element},
     registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     layout::TvLayout,
-    ptx::{Builder, Comparison, Scalar, Shuffle, Val, shuffle, traits::Numeric},
-    tensor::Fragment,
+    ptx::{Builder, Comparison, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
+    tensor::{Arithmetic, Fragment},
 };
 
 /// An element and its index along the line.
@@ -25,12 +25,18 @@ struct Candidate<'k, S: Scalar> {
 }
 
 impl<'k, S: Numeric> Candidate<'k, S> {
-    /// Returns the better of two; of equal ones, the one with the lower index.
+    /// Returns whether another is better; of equal ones, that with the lower index.
     #[track_caller]
-    fn or_better(self, other: Self, better: Comparison) -> Self {
+    fn is_worse(self, other: Self, better: Comparison) -> Val<'k, bool> {
         let is_better = other.element.compare(better, self.element);
         let is_first = other.element.eq(self.element) & other.index.lt(self.index);
-        let take = is_better | is_first;
+        is_better | is_first
+    }
+
+    /// Returns the better of two.
+    #[track_caller]
+    fn or_better(self, other: Self, better: Comparison) -> Self {
+        let take = self.is_worse(other, better);
         Self {
             element: take.select(other.element, self.element),
             index: take.select(other.index, self.index),
@@ -74,13 +80,70 @@ fn best<'k, T: Accumulate>(
     lines
 }
 
+/// Returns the best element of a tile or vector and its coordinates, the same in all lanes; of equal ones, the first in the order of rows.
+#[track_caller]
+fn best_of_all<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    layout: &TvLayout,
+    width: u32,
+    better: Comparison,
+) -> Candidate<'k, T::Sum> {
+    let k = fragment.kernel();
+    let axes: Vec<_> = (0..layout.shape().rank()).map(|axis| Coordinates::along(k, layout, axis)).collect();
+    let mut best: Option<Candidate<'k, T::Sum>> = None;
+    for_each_element(fragment, &mut |at, element| {
+        let index = match &axes[..] {
+            [rows, cols] => rows.at(at) * width + cols.at(at),
+            axes => axes[0].at(at),
+        };
+        let candidate = Candidate { element, index };
+        best = Some(best.map_or(candidate, |best| best.or_better(candidate, better)));
+    });
+    let mut best = best.expect("tiles and vectors have elements");
+    for axis in 0..axes.len() {
+        for bit in lane_bits(layout, axis) {
+            best = best.or_better(best.of_lane(k, 1 << bit.bit), better);
+        }
+    }
+    Candidate {
+        element: best.element.known_uniform(Uniformity::WARP),
+        index: best.index.known_uniform(Uniformity::WARP),
+    }
+}
+
+/// Replaces the elements and indices of `best` by better ones of `own`, whose indices start at `first`, in place.
+#[track_caller]
+fn improve<'k, S, const N: usize, V>(
+    (mut elements, mut indices): Extremes<'k, S, N, V>,
+    (own, own_indices): &Extremes<'k, S, N, V>,
+    first: Val<'k, u32>,
+    better: Comparison,
+) -> Extremes<'k, S, N, V>
+where
+    S: Arithmetic<Word = S> + Numeric,
+    V: VectorLayout,
+{
+    let candidates = |elements: &Rv<'k, S, N, V>, indices: &Rv<'k, u32, N, V>, first: Val<'k, u32>| -> Vec<_> {
+        let pairs = elements.words().into_iter().zip(indices.words());
+        pairs.map(|(element, index)| Candidate { element, index: index + first }).collect()
+    };
+    let (old, new) = (candidates(&elements, &indices, 0.into()), candidates(own, own_indices, first));
+    let take: Vec<_> = old.iter().zip(&new).map(|(old, new)| old.is_worse(*new, better)).collect();
+    elements.rewrite(|at, element| take[at].select(new[at].element, element));
+    indices.rewrite(|at, index| take[at].select(new[at].index, index));
+    (elements, indices)
+}
+
+/// The best elements of lines, and their indices.
+type Extremes<'k, S, const N: usize, V> = (Rv<'k, S, N, V>, Rv<'k, u32, N, V>);
+
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     #[track_caller]
     fn best<const N: usize, V: VectorLayout>(
         &self,
         keep: usize,
         better: Comparison,
-    ) -> (Rv<'k, T::Sum, N, V>, Rv<'k, u32, N, V>) {
+    ) -> Extremes<'k, T::Sum, N, V> {
         let (k, layout) = (self.kernel(), Self::layout());
         k.located(Location::caller(), || {
             let slots = vector_values(&layout, keep);
@@ -93,7 +156,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
 }
 
 macro_rules! extremes {
-    ($($what:literal $row:ident $col:ident $comparison:ident;)*) => {
+    ($($what:literal $comparison:ident $row:ident $row_with:ident $col:ident $col_with:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row, and the index of its column, the lowest of several. An element that is compared with NaN is not replaced.")]
@@ -102,7 +165,23 @@ macro_rules! extremes {
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>) {
+                    const { assert_has_vectors::<T, L>(0) };
                     self.best(0, Comparison::$comparison)
+                }
+
+                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, and its index, computed in place of `with`.")]
+                ///
+                /// The tile's first column has index `first`, so that a loop over the tiles of a row carries `with`. Start with the neutral
+                /// element and any index.
+                #[must_use]
+                #[track_caller]
+                pub fn $row_with(
+                    &self,
+                    with: (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>),
+                    first: impl Into<Val<'k, u32>>,
+                ) -> (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>) {
+                    let (own, first) = (self.$row(), first.into());
+                    self.kernel().located(Location::caller(), || improve(with, &own, first, Comparison::$comparison))
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each column, and the index of its row, the lowest of several. An element that is compared with NaN is not replaced.")]
@@ -111,14 +190,52 @@ macro_rules! extremes {
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>) {
+                    const { assert_has_vectors::<T, L>(1) };
                     self.best(1, Comparison::$comparison)
+                }
+
+                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, and its index, computed in place of `with`; see [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+                #[must_use]
+                #[track_caller]
+                pub fn $col_with(
+                    &self,
+                    with: (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>),
+                    first: impl Into<Val<'k, u32>>,
+                ) -> (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>) {
+                    let (own, first) = (self.$col(), first.into());
+                    self.kernel().located(Location::caller(), || improve(with, &own, first, Comparison::$comparison))
+                }
+
+                #[doc = concat!("Returns the ", $what, " of all elements, and its row and column, the first of several in the order of rows; the same in all lanes, which must all take part.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
+                    let k = self.kernel();
+                    k.located(Location::caller(), || {
+                        let best = best_of_all(&self.fragment, &Self::layout(), Self::COLS, Comparison::$comparison);
+                        (best.element, (best.index / Self::COLS, best.index % Self::COLS))
+                    })
                 }
             )*
         }
+
+        impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index, the lowest of several; the same in all lanes, which must all take part.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {
+                let k = self.kernel();
+                k.located(Location::caller(), || {
+                    let best = best_of_all(&self.fragment, &Self::layout(), 1, Comparison::$comparison);
+                    (best.element, best.index)
+                })
+            }
+        )*}
     };
 }
 
 extremes! {
-    "maximum" row_argmax col_argmax Gt;
-    "minimum" row_argmin col_argmin Lt;
+    // what    better rows                       columns                      all
+    "maximum"  Gt     row_argmax row_argmax_with col_argmax col_argmax_with   argmax;
+    "minimum"  Lt     row_argmin row_argmin_with col_argmin col_argmin_with   argmin;
 }

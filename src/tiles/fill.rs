@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use super::{
     allocate::{Filled, Pending},
+    convert::fragment_of,
     gl::GlTile,
     st::St,
     sv::Sv,
@@ -12,7 +13,7 @@ use super::{
 use crate::{
     layout::Layout,
     ptx::{Builder, Features, Global, ReadWrite, Readable, Shared, Val, Writable},
-    tensor::{self, Tensor, TensorElement, copy, copy_issued},
+    tensor::{self, Tensor, TensorElement, copy, copy_issued, copy_or},
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
@@ -28,6 +29,20 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         k.sync_in_loop();
         let asynchronous = k.located(Location::caller(), || self.begin_fill(&from));
         tensor::Pending::new(k, Filled { tile: self }, asynchronous)
+    }
+
+    /// Fills the tile like [`fill`](Self::fill); out-of-bounds elements become `value`, such as −∞ before a maximum.
+    ///
+    /// The data pass through registers, because `cp.async` can write only zeros past an edge.
+    #[track_caller]
+    pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A>, value: T) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        k.sync_in_loop();
+        k.located(Location::caller(), || {
+            let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
+            fill_or(&self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape, value);
+        });
+        tensor::Pending::new(k, Filled { tile: self }, false)
     }
 
     /// Starts the copy into the tile and returns whether it is asynchronous.
@@ -49,6 +64,18 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         tensor::Pending::new(k, Filled { tile: self }, asynchronous)
     }
 
+    /// Fills the vector like [`fill`](Self::fill); elements past the end become `value`. The data pass through registers.
+    #[track_caller]
+    pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A, 1>, value: T) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        k.sync_in_loop();
+        k.located(Location::caller(), || {
+            let shape = Shape::of::<T, Plain>(1, Self::LENGTH);
+            fill_or(&self.tensor, &from.tensor([Self::LENGTH]), &shape, value);
+        });
+        tensor::Pending::new(k, Filled { tile: self }, false)
+    }
+
     /// Starts the copy into the vector and returns whether it is asynchronous.
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A, 1>) -> bool {
@@ -66,9 +93,15 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         self,
         tile: &Filled<St<'k, T, H, W, S>>,
     ) {
+        self.write_out(&tile.tile);
+    }
+
+    /// Stores a shared tile, which must be filled.
+    #[track_caller]
+    pub(super) fn write_out<const H: usize, const W: usize, S: SharedSwizzle>(self, tile: &St<'k, T, H, W, S>) {
         let [rows, cols] = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
         self.kernel().located(Location::caller(), || {
-            write_out(&self.tensor([rows, cols]), &tile.tile.tensor, &Shape::of::<T, S>(rows, cols));
+            write_out(&self.tensor([rows, cols]), &tile.tensor, &Shape::of::<T, S>(rows, cols));
         });
     }
 }
@@ -77,9 +110,15 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     /// Stores a shared vector with all threads of the block; elements past the end are not written.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
+        self.write_out(&vector.tile);
+    }
+
+    /// Stores a shared vector, which must be filled.
+    #[track_caller]
+    pub(super) fn write_out<const N: usize>(self, vector: &Sv<'k, T, N>) {
         let length = Sv::<T, N>::LENGTH;
         self.kernel().located(Location::caller(), || {
-            write_out(&self.tensor([length]), &vector.tile.tensor, &Shape::of::<T, Plain>(1, length));
+            write_out(&self.tensor([length]), &vector.tensor, &Shape::of::<T, Plain>(1, length));
         });
     }
 }
@@ -117,6 +156,24 @@ fn fill<'k, T: TensorElement, A: Readable>(
         copies = copy_issued(&to.part_of(tv, index), &from.part_of(tv, index));
     });
     copies
+}
+
+/// Copies a tile through registers by all threads of the block; out-of-bounds elements become `value`.
+#[track_caller]
+fn fill_or<'k, T: TensorElement, A: Readable>(
+    to: &Tensor<'k, Shared, T, ReadWrite>,
+    from: &Tensor<'k, Global, T, A>,
+    shape: &Shape,
+    value: T,
+) {
+    let (k, from) = (to.kernel(), from.read_only());
+    let bytes = aligned_bytes(&from).unwrap_or(0).max(T::SIZE);
+    Split::new(k.this_block().size(), shape, bytes).for_each_thread(k, shape.rows, T::SIZE, |tv, index| {
+        let (to, from) = (to.part_of(tv, index), from.part_of(tv, index));
+        let registers = fragment_of(k, to.size());
+        copy_or(&registers, &from, value);
+        let _ = copy(&to, &registers);
+    });
 }
 
 /// Copies a tile to global memory by all threads of the block.

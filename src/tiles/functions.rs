@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ptx::traits::{Elementary, Root, Signed},
-    tensor::{Arithmetic, TensorElement},
+    tensor::{Computed, TensorElement},
 };
 
 macro_rules! functions {
@@ -23,10 +23,10 @@ macro_rules! functions {
         #[track_caller]
         pub fn $function(mut self) -> Self
         where
-            T::Word: $of,
+            T: Computed<In: $of>,
         {
             let k = self.kernel();
-            k.located(Location::caller(), || self.rewrite(|_, word| k.$function(word)));
+            k.located(Location::caller(), || self.rewrite(|_, word| T::compute([word], &|[x]| k.$function(x))));
             self
         }
     )*)*};
@@ -39,16 +39,16 @@ macro_rules! all {
             exp2 exp log2 ln tanh sin cos sigmoid silu gelu gelu_tanh: Elementary;
         }
 
-        impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+        impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             /// Replaces each element by its absolute value.
             #[must_use]
             #[track_caller]
             pub fn abs(mut self) -> Self
             where
-                T::Word: Signed,
+                T::In: Signed,
             {
                 let k = self.kernel();
-                k.located(Location::caller(), || self.rewrite(|_, word| word.abs()));
+                k.located(Location::caller(), || self.rewrite(|_, word| T::compute([word], &|[x]| x.abs())));
                 self
             }
 
@@ -57,7 +57,7 @@ macro_rules! all {
             #[track_caller]
             pub fn relu(mut self) -> Self {
                 let k = self.kernel();
-                k.located(Location::caller(), || self.rewrite(|_, word| word.relu()));
+                k.located(Location::caller(), || self.rewrite(|_, word| T::compute([word], &|[x]| x.relu())));
                 self
             }
 
@@ -68,7 +68,7 @@ macro_rules! all {
                 let k = self.kernel();
                 k.located(Location::caller(), || {
                     let (low, high) = (low.words_for(k), high.words_for(k));
-                    self.rewrite(|at, word| word.clamp(low[at], high[at]));
+                    self.rewrite(|at, word| T::compute([word, low[at], high[at]], &|[x, low, high]| x.clamp(low, high)));
                 });
                 self
             }
@@ -76,7 +76,7 @@ macro_rules! all {
 
         impl<'k, T, $(const $size: usize,)* $layout: $bound> Neg for $tile<'k, T, $($size,)* $layout>
         where
-            T: Arithmetic<Word: Signed>,
+            T: Computed<In: Signed>,
         {
             type Output = Self;
 
@@ -84,7 +84,7 @@ macro_rules! all {
             #[track_caller]
             fn neg(mut self) -> Self {
                 let k = self.kernel();
-                k.located(Location::caller(), || self.rewrite(|_, word| -word));
+                k.located(Location::caller(), || self.rewrite(|_, word| T::compute([word], &|[x]| -x)));
                 self
             }
         }

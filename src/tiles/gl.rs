@@ -12,7 +12,7 @@ use crate::{
 /// A tensor of rank `R` in global memory: by default a matrix `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
 /// [`batch`](Self::batch) selects a matrix of the last two axes.
 ///
-/// Offsets have 64 bits, so a matrix may have more than 2³² elements.
+/// Offsets and strides have 64 bits where required, so a matrix may have more than 2³² elements.
 #[doc(alias = "gl")]
 pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
@@ -62,8 +62,8 @@ impl<'k> Builder<'k> {
         pointer: Ptr<'k, T, Global, A>,
         layout: GlLayout<'k, R>,
     ) -> Gl<'k, T, A, R> {
-        let GlLayout { extents, strides } = layout;
-        Gl { tensor: self.tensor(pointer, extents, strides) }
+        let strides = layout.strides();
+        Gl { tensor: self.tensor_with_strides(pointer, layout.extents, strides) }
     }
 }
 

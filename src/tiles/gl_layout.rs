@@ -1,6 +1,6 @@
 //! Extents and strides of tensors in global memory.
 
-use crate::ptx::Val;
+use crate::{ptx::Val, tensor::Stride};
 
 /// The extents and strides of a tensor of rank `R` (1 to 5), in elements; each is a constant or a register.
 ///
@@ -10,60 +10,69 @@ use crate::ptx::Val;
 #[derive(Clone, Copy, Debug)]
 pub struct GlLayout<'k, const R: usize = 2> {
     pub(super) extents: [Val<'k, u32>; R],
-    pub(super) strides: [Val<'k, u32>; R],
+    /// `None` if the elements have no gaps, the last axis first.
+    strides: Option<[Stride<'k>; R]>,
 }
 
 /// Returns the layout of a matrix with contiguous rows.
 pub fn row_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
-    let (rows, cols) = (rows.into(), cols.into());
-    GlLayout { extents: [rows, cols], strides: [cols, 1.into()] }
+    GlLayout { extents: [rows.into(), cols.into()], strides: None }
 }
 
 /// Returns the layout of a matrix with contiguous columns.
 pub fn col_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
     let (rows, cols) = (rows.into(), cols.into());
-    GlLayout { extents: [rows, cols], strides: [1.into(), rows] }
+    GlLayout { extents: [rows, cols], strides: Some([1.into(), rows.into()]) }
 }
 
 /// Returns the layout of a vector of adjacent elements.
 pub fn vector<'k>(length: impl Into<Val<'k, u32>>) -> GlLayout<'k, 1> {
-    GlLayout { extents: [length.into()], strides: [1.into()] }
+    GlLayout { extents: [length.into()], strides: None }
 }
 
 /// Returns the layout of a tensor without gaps, whose last axis is contiguous: `contiguous([batches, heads, rows, cols])`. The last
 /// two axes are the rows and columns of its matrices.
 ///
-/// Strides have 32 bits: a launch rejects a tensor whose products of extents, other than the first, exceed them.
-#[track_caller]
+/// Extents have 32 bits. Strides that are products of dynamic extents have 64.
 pub fn contiguous<'k, const R: usize>(extents: [impl Into<Val<'k, u32>>; R]) -> GlLayout<'k, R> {
-    let extents = extents.map(Into::into);
-    let mut strides = [Val::from(1); R];
-    for axis in (1..R).rev() {
-        strides[axis - 1] = strides[axis] * extents[axis];
-    }
-    GlLayout { extents, strides }
+    GlLayout { extents: extents.map(Into::into), strides: None }
 }
 
 impl<'k, const R: usize> GlLayout<'k, R> {
-    /// Sets the distance in elements between consecutive coordinates of every axis.
+    /// Sets the distance in elements between consecutive coordinates of every axis: `u32`, or registers of 32 or 64 bits.
     #[must_use]
-    pub fn with_strides(self, strides: [impl Into<Val<'k, u32>>; R]) -> Self {
-        Self { strides: strides.map(Into::into), ..self }
+    pub fn with_strides(self, strides: [impl Into<Stride<'k>>; R]) -> Self {
+        Self { strides: Some(strides.map(Into::into)), ..self }
+    }
+
+    /// Returns the strides.
+    #[track_caller]
+    pub(super) fn strides(&self) -> [Stride<'k>; R] {
+        if let Some(strides) = self.strides {
+            return strides;
+        }
+        let mut strides = [Stride::from(1); R];
+        for axis in (1..R).rev() {
+            strides[axis - 1] = strides[axis].times(self.extents[axis]);
+        }
+        strides
     }
 }
 
 impl<'k> GlLayout<'k> {
     /// Sets the distance in elements between rows, for a padded pitch or a matrix inside a larger one.
     #[must_use]
-    pub fn with_row_stride(self, stride: impl Into<Val<'k, u32>>) -> Self {
-        let [_, col] = self.strides;
-        Self { strides: [stride.into(), col], ..self }
+    #[track_caller]
+    pub fn with_row_stride(self, stride: impl Into<Stride<'k>>) -> Self {
+        let [_, col] = self.strides();
+        self.with_strides([stride.into(), col])
     }
 
     /// Sets the distance in elements between columns.
     #[must_use]
-    pub fn with_col_stride(self, stride: impl Into<Val<'k, u32>>) -> Self {
-        let [row, _] = self.strides;
-        Self { strides: [row, stride.into()], ..self }
+    #[track_caller]
+    pub fn with_col_stride(self, stride: impl Into<Stride<'k>>) -> Self {
+        let [row, _] = self.strides();
+        self.with_strides([row, stride.into()])
     }
 }

@@ -130,6 +130,19 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(col).load()
     }
 
+    /// Loads the elements of tile `col` like [`row_vector`](Self::row_vector); elements past the end are `fill`.
+    #[track_caller]
+    pub fn row_vector_or<U: TensorElement, const W: usize>(
+        &self,
+        col: impl Into<Val<'k, u32>>,
+        fill: U,
+    ) -> RowVec<'k, U, W>
+    where
+        T: Convert<U>,
+    {
+        self.tile(col).load_or(fill)
+    }
+
     /// Loads the elements of tile `row` that belong to the rows of a row-layout tile, to combine with each of its columns:
     /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For other layouts, load `tile(row)`.
     #[track_caller]
@@ -141,6 +154,19 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         T: Convert<U>,
     {
         self.tile(row).load()
+    }
+
+    /// Loads the elements of tile `row` like [`col_vector`](Self::col_vector); elements past the end are `fill`.
+    #[track_caller]
+    pub fn col_vector_or<U: TensorElement, const H: usize>(
+        &self,
+        row: impl Into<Val<'k, u32>>,
+        fill: U,
+    ) -> ColVec<'k, U, H>
+    where
+        T: Convert<U>,
+    {
+        self.tile(row).load_or(fill)
     }
 }
 

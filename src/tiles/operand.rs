@@ -1,7 +1,7 @@
 //! The second operand of an elementwise operation: a tile, a number, or a vector that is broadcast along rows or columns.
 
 use super::{
-    coordinates::vector_values,
+    broadcast::broadcast_words,
     element::RegisterLayout,
     registers::{Distributed, Registers, WordOf},
     rt::Rt,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     ptx::{Builder, Val},
-    tensor::{Arithmetic, TensorElement, splat_value},
+    tensor::{Arithmetic, Computed, TensorElement, splat, splat_value},
 };
 
 /// The second operand of an elementwise operation on `Tile`: a tile or vector of the same type; a number, constant or in a register,
@@ -43,10 +43,9 @@ macro_rules! operands {
             }
         }
 
-        impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for T {
-            #[track_caller]
-            fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, T::Word>> {
-                vec![splat_value(k, Val::from(*self)); <$tile>::count()]
+        impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for T {
+            fn words_for(&self, _: Builder<'k>) -> Vec<Val<'k, T::Word>> {
+                vec![splat(*self).into(); <$tile>::count()]
             }
         }
 
@@ -70,21 +69,7 @@ where
     V: Broadcast<L, H, W, N>,
 {
     #[track_caller]
-    fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, T::Word>> {
-        let slots = vector_values(&Rt::<T, H, W, L>::layout(), V::AXIS);
-        let own = self.words();
-        let mut repeated: Vec<Option<Val<'k, T::Word>>> = vec![None; own.len() * T::PER_WORD];
-        let words = slots.chunks(T::PER_WORD).map(|slots| {
-            let word = slots[0] / T::PER_WORD;
-            if slots.iter().zip(word * T::PER_WORD..).all(|(&slot, expected)| slot == expected) {
-                return own[word];
-            }
-            // The elements of a word are on the same line across it.
-            let slot = slots[0];
-            *repeated[slot].get_or_insert_with(|| {
-                k.repeated::<T::Word>(self.fragment().all_registers()[word], slot % T::PER_WORD)
-            })
-        });
-        words.collect()
+    fn words_for(&self, _: Builder<'k>) -> Vec<Val<'k, T::Word>> {
+        broadcast_words(self.fragment(), &Rt::<T, H, W, L>::layout(), V::AXIS)
     }
 }

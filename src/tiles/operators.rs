@@ -10,7 +10,7 @@ use std::{
 use super::{
     element::RegisterLayout,
     operand::Elementwise,
-    registers::{Registers, WordOf},
+    registers::Registers,
     rt::Rt,
     vector::Rv,
     vector_layout::VectorLayout,
@@ -20,34 +20,38 @@ use crate::{
         Val,
         traits::{Divide, Number},
     },
-    tensor::Arithmetic,
+    tensor::Computed,
 };
+
+/// A function of two elements, or pairs of them.
+type Binary<'f, 'k, T> =
+    dyn Fn(Val<'k, <T as Computed>::In>, Val<'k, <T as Computed>::In>) -> Val<'k, <T as Computed>::In> + 'f;
 
 /// Combines each register with the operand's word, in place.
 #[track_caller]
-fn combine<'k, D: Registers<'k>>(
+pub(super) fn combine<'k, T: Computed, D: Registers<'k, Element = T>>(
     tile: &mut D,
     operand: &impl Elementwise<'k, D>,
-    f: impl Fn(Val<'k, WordOf<'k, D>>, Val<'k, WordOf<'k, D>>) -> Val<'k, WordOf<'k, D>>,
+    f: &Binary<'_, 'k, T>,
 ) {
     let k = tile.kernel();
     k.located(Location::caller(), || {
         let words = operand.words_for(k);
-        tile.rewrite(|at, word| f(word, words[at]));
+        tile.rewrite(|at, word| T::compute([word, words[at]], &|[a, b]| f(a, b)));
     });
 }
 
 /// Combines each register with the operand's word, in fresh registers.
 #[track_caller]
-fn combined<'k, D: Registers<'k>>(
+fn combined<'k, T: Computed, D: Registers<'k, Element = T>>(
     tile: &D,
     operand: &impl Elementwise<'k, D>,
-    f: impl Fn(Val<'k, WordOf<'k, D>>, Val<'k, WordOf<'k, D>>) -> Val<'k, WordOf<'k, D>>,
+    f: &Binary<'_, 'k, T>,
 ) -> D {
     let k = tile.kernel();
     k.located(Location::caller(), || {
         let words = operand.words_for(k);
-        tile.computed(|at, word| f(word, words[at]))
+        tile.computed(|at, word| T::compute([word, words[at]], &|[a, b]| f(a, b)))
     })
 }
 
@@ -62,39 +66,39 @@ macro_rules! operators {
      $op:ident $method:ident $assign:ident $in_place:ident ($word:path) $sign:tt) => {
         impl<'k, T, R, $(const $size: usize,)* $layout: $bound> $op<R> for $tile<'k, T, $($size,)* $layout>
         where
-            T: Arithmetic<Word: $word>,
+            T: Computed<In: $word>,
             R: Elementwise<'k, Self>,
         {
             type Output = Self;
 
             #[track_caller]
             fn $method(mut self, other: R) -> Self {
-                combine(&mut self, &other, |a, b| a $sign b);
+                combine(&mut self, &other, &|a, b| a $sign b);
                 self
             }
         }
 
         impl<'k, T, R, $(const $size: usize,)* $layout: $bound> $op<R> for &$tile<'k, T, $($size,)* $layout>
         where
-            T: Arithmetic<Word: $word>,
+            T: Computed<In: $word>,
             R: Elementwise<'k, $tile<'k, T, $($size,)* $layout>>,
         {
             type Output = $tile<'k, T, $($size,)* $layout>;
 
             #[track_caller]
             fn $method(self, other: R) -> Self::Output {
-                combined(self, &other, |a, b| a $sign b)
+                combined(self, &other, &|a, b| a $sign b)
             }
         }
 
         impl<'k, T, R, $(const $size: usize,)* $layout: $bound> $assign<R> for $tile<'k, T, $($size,)* $layout>
         where
-            T: Arithmetic<Word: $word>,
+            T: Computed<In: $word>,
             R: Elementwise<'k, Self>,
         {
             #[track_caller]
             fn $in_place(&mut self, other: R) {
-                combine(self, &other, |a, b| a $sign b);
+                combine(self, &other, &|a, b| a $sign b);
             }
         }
     };
@@ -113,7 +117,7 @@ operators! {
 
 macro_rules! methods {
     ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident) => {
-        impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+        impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             /// Returns `self + left · right`, rounded once, computed in place.
             #[doc(alias = "fma")]
             #[must_use]
@@ -126,7 +130,7 @@ macro_rules! methods {
                 let k = self.kernel();
                 k.located(Location::caller(), || {
                     let (left, right) = (left.words_for(k), right.words_for(k));
-                    self.rewrite(|at, word| left[at].mad(right[at], word));
+                    self.rewrite(|at, word| T::compute([left[at], right[at], word], &|[a, b, c]| a.mad(b, c)));
                     self
                 })
             }
@@ -143,7 +147,7 @@ macro_rules! methods {
                 let k = self.kernel();
                 k.located(Location::caller(), || {
                     let (factors, addends) = (factor.words_for(k), addend.words_for(k));
-                    self.rewrite(|at, word| word.mad(factors[at], addends[at]));
+                    self.rewrite(|at, word| T::compute([word, factors[at], addends[at]], &|[a, b, c]| a.mad(b, c)));
                     self
                 })
             }
@@ -152,7 +156,7 @@ macro_rules! methods {
             #[must_use]
             #[track_caller]
             pub fn max(mut self, other: impl Elementwise<'k, Self>) -> Self {
-                combine(&mut self, &other, |a, b| a.max(b));
+                combine(&mut self, &other, &|a, b| a.max(b));
                 self
             }
 
@@ -160,7 +164,7 @@ macro_rules! methods {
             #[must_use]
             #[track_caller]
             pub fn min(mut self, other: impl Elementwise<'k, Self>) -> Self {
-                combine(&mut self, &other, |a, b| a.min(b));
+                combine(&mut self, &other, &|a, b| a.min(b));
                 self
             }
         }

@@ -1,7 +1,7 @@
 //! Parts of register tiles, and tiles made of parts, without moving registers.
 
 use super::{element::RegisterLayout, registers::Registers, rt::Rt};
-use crate::tensor::TensorElement;
+use crate::{ptx::Builder, tensor::TensorElement};
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns a copy of the `H2`×`W2` subtiles that start at subtile (`row`, `col`).
@@ -13,10 +13,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     pub fn subtile<const H2: usize, const W2: usize>(&self, row: usize, col: usize) -> Rt<'k, T, H2, W2, L> {
         let k = self.kernel();
         let part = Rt::uninitialized(k);
-        let fits =
-            |start: usize, length: usize, extent| start.checked_add(length).is_some_and(|end| end <= extent);
-        if !fits(row, H2, H) || !fits(col, W2, W) {
-            k.refuse(format!("expected a part of {H}×{W} subtiles, found {H2}×{W2} at ({row}, {col})"));
+        if !Self::contains::<H2, W2>(k, row, col) {
             return part;
         }
         for (i, j) in (0..H2).flat_map(|i| (0..W2).map(move |j| (i, j))) {
@@ -25,6 +22,45 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
             to.subtile_registers(i, j).iter().zip(from).for_each(|(&to, &from)| k.move_register(to, from));
         }
         part
+    }
+
+    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) by the result of `f`, in place: the part owns the registers of
+    /// this tile while `f` works on it.
+    ///
+    /// Rejected when the kernel is built if the part reaches past the tile's edge.
+    #[doc(alias = "subtile_inplace")]
+    #[must_use]
+    #[track_caller]
+    pub fn update_subtile<const H2: usize, const W2: usize>(
+        self,
+        row: usize,
+        col: usize,
+        f: impl FnOnce(Rt<'k, T, H2, W2, L>) -> Rt<'k, T, H2, W2, L>,
+    ) -> Self {
+        let k = self.kernel();
+        if !Self::contains::<H2, W2>(k, row, col) {
+            return self;
+        }
+        let mut registers = self.fragment.all_registers().to_vec();
+        let subtiles = (row..row + H2).flat_map(|i| (col..col + W2).map(move |j| (i * W + j) * Self::SUBTILE_REGISTERS));
+        let places: Vec<usize> = subtiles.flat_map(|first| first..first + Self::SUBTILE_REGISTERS).collect();
+        let part = f(Rt::of_registers(k, places.iter().map(|&at| registers[at]).collect()));
+        for (&at, &register) in places.iter().zip(part.fragment.all_registers()) {
+            registers[at] = register;
+        }
+        Self::of_registers(k, registers)
+    }
+
+    /// Rejects a part that reaches past the tile's edge.
+    #[track_caller]
+    fn contains<const H2: usize, const W2: usize>(k: Builder<'k>, row: usize, col: usize) -> bool {
+        let fits =
+            |start: usize, length: usize, extent| start.checked_add(length).is_some_and(|end| end <= extent);
+        let contains = fits(row, H2, H) && fits(col, W2, W);
+        if !contains {
+            k.refuse(format!("expected a part of {H}×{W} subtiles, found {H2}×{W2} at ({row}, {col})"));
+        }
+        contains
     }
 
     /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. They own the registers of this one, so nothing moves.

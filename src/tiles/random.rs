@@ -152,7 +152,7 @@ impl<'k> RandomTile<'k> {
 
     /// Returns the results of `of` for each value of a lane, whose coordinates are `axes` in a tile of this size.
     #[track_caller]
-    fn elements<S: Scalar>(
+    pub(super) fn elements<S: Scalar>(
         &self,
         axes: &[Coordinates<'k>; 2],
         size: [u32; 2],
@@ -179,7 +179,7 @@ impl<'k> RandomTile<'k> {
 }
 
 /// A function of the four words of a counter.
-type OfWords<'f, 'k, S> = dyn Fn([Val<'k, u32>; 4]) -> [Val<'k, S>; 4] + 'f;
+pub(super) type OfWords<'f, 'k, S> = dyn Fn([Val<'k, u32>; 4]) -> [Val<'k, S>; 4] + 'f;
 
 /// Returns two independent numbers with the standard normal distribution: the coordinates of a point in the plane.
 #[track_caller]

@@ -17,32 +17,36 @@ use super::{
     vector_layout::VectorLayout,
 };
 use crate::{
+    atoms::TileLayout,
     layout::{ThreadBit, TvLayout},
-    ptx::{Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, bf16, f16, shuffle, traits::Numeric},
-    tensor::{Arithmetic, Fragment},
+    ptx::{
+        Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, bf16, e4m3, e5m2, f16, shuffle, tf32,
+        traits::Numeric,
+    },
+    tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, SUBTILE_SIDE, TensorElement, bytes_of},
 };
 
-/// An element type that tiles and vectors can reduce. 16-bit elements are combined in f32, so that a sum of many does not lose
-/// precision.
+/// An element type that tiles and vectors can reduce. Floating-point elements of 8 and 16 bits are combined in f32, integers of 8 bits
+/// in `i32`, so that a sum of many does not lose precision.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
-    note = "reductions take tiles of `f32`, `f64`, `f16`, `bf16`, `i32`, `u32`, `i64` and `u64`; convert other types first"
+    note = "reductions take tiles of floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
 )]
-pub trait Accumulate: Arithmetic {
+pub trait Accumulate: Computed {
     /// The type of the result.
     type Sum: Arithmetic<Word = Self::Sum> + Numeric;
 
     /// Returns a word's elements in that type, exactly.
     #[doc(hidden)]
-    fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 2>;
+    fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 4>;
 }
 
 macro_rules! accumulate {
-    (themselves: $($whole:ident)*, in f32: $($half:ident)*) => {
+    (themselves: $($whole:ident)*; in f32: $($half:ident)*; in i32: $($byte:ident)*;) => {
         $(impl Accumulate for $whole {
             type Sum = Self;
 
-            fn elements(word: Val<'_, Self>) -> ArrayVec<Val<'_, Self>, 2> {
+            fn elements(word: Val<'_, Self>) -> ArrayVec<Val<'_, Self>, 4> {
                 [word].into_iter().collect()
             }
         })*
@@ -50,14 +54,36 @@ macro_rules! accumulate {
             type Sum = f32;
 
             #[track_caller]
-            fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 2> {
-                <[Val<'_, f32>; 2]>::from(word.unpack_f32()).into()
+            fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4> {
+                <Self as ConvertibleElement>::to_f32(word)
+            }
+        })*
+        $(impl Accumulate for $byte {
+            type Sum = i32;
+
+            #[track_caller]
+            fn elements(word: Val<'_, u32>) -> ArrayVec<Val<'_, i32>, 4> {
+                bytes_of::<$byte>(word).into()
             }
         })*
     };
 }
 
-accumulate! { themselves: f32 f64 i32 u32 i64 u64, in f32: f16 bf16 }
+accumulate! {
+    themselves: f32 f64 i32 u32 i64 u64;
+    in f32: f16 bf16 tf32 e4m3 e5m2;
+    in i32: i8 u8;
+}
+
+/// Asserts that lines across axis 1 − `keep` of a tile have as many elements in its vectors as in the tile.
+pub(super) const fn assert_has_vectors<T: TensorElement, L: RegisterLayout>(keep: usize) {
+    let along_words = matches!((L::LAYOUT, keep), (TileLayout::Row, 1) | (TileLayout::Col, 0));
+    assert!(
+        T::SUBTILE_LENGTH == SUBTILE_SIDE || !along_words,
+        "subtiles of 8-bit elements are 16×32, in the column layout 32×16, and have vectors only along the side of 16: reduce along the \
+         words, or `widen` the tile first"
+    );
+}
 
 /// The operation that combines two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +145,7 @@ impl<'k, S: Scalar> Partial<'k, S> {
 
 /// Combines the values of the lanes that differ in these bits of the lane number, one bit at a time for all values.
 #[track_caller]
-fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[ThreadBit], how: Operation) {
+pub(super) fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[ThreadBit], how: Operation) {
     for bit in bits {
         for value in &mut *values {
             *value = how.apply(*value, shuffle(k, Shuffle::Bfly, *value, (1 << bit.bit).into()));
@@ -201,13 +227,14 @@ macro_rules! reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. 16-bit elements are combined in f32. A [`Row`](super::Row) tile takes two
+                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile takes two
                 /// shuffles per 8 rows, a [`Col`](super::Col) tile three per 2 rows, regardless of the width.
                 #[doc(alias = "row_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> ColVec<'k, T::Sum, H, L> {
+                    const { assert_has_vectors::<T, L>(0) };
                     self.reduced(0, $how)
                 }
 
@@ -220,13 +247,14 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. 16-bit elements are combined in f32. A [`Row`](super::Row) tile takes three
+                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile takes three
                 /// shuffles per 2 columns, a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
                 #[doc(alias = "col_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> RowVec<'k, T::Sum, W, L> {
+                    const { assert_has_vectors::<T, L>(1) };
                     self.reduced(1, $how)
                 }
 
@@ -239,7 +267,7 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns the ", $what, " of all elements, the same in all lanes", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. 16-bit elements are combined in f32.
+                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
@@ -253,7 +281,7 @@ macro_rules! reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of all elements, the same in all lanes", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. 16-bit elements are combined in f32.
+                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]

@@ -22,6 +22,8 @@ use crate::{
 /// has `H·W·4` registers of 16-bit pairs, or `H·W·8` of f32.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
+#[doc(alias = "rt")]
+#[doc(alias = "rt_base")]
 pub struct Rt<'k, T: TensorElement, const H: usize, const W: usize, L = Row> {
     pub(super) fragment: Fragment<'k, T>,
     layout: PhantomData<L>,
@@ -35,14 +37,31 @@ impl<T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> fmt::D
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// The number of rows.
+    #[doc(alias = "rows")]
     pub const ROWS: u32 = Self::SUBTILE[0] * H as u32;
     /// The number of columns.
     pub const COLS: u32 = Self::SUBTILE[1] * W as u32;
     /// The number of registers per lane.
+    #[doc(alias = "registers_per_thread")]
     pub const REGISTERS: usize = {
         assert!(H > 0 && W > 0, "a register tile has at least one subtile along each axis");
         H * W * Self::SUBTILE_REGISTERS
     };
+    /// The height in subtiles.
+    pub const HEIGHT: usize = H;
+    /// The width in subtiles.
+    pub const WIDTH: usize = W;
+    /// The number of subtiles.
+    pub const SUBTILES: usize = H * W;
+    /// The number of elements.
+    #[doc(alias = "num_elements")]
+    pub const ELEMENTS: u32 = Self::ROWS * Self::COLS;
+    /// The number of elements per lane.
+    #[doc(alias = "elements_per_thread")]
+    pub const ELEMENTS_PER_LANE: usize = (Self::ELEMENTS / 32) as usize;
+    /// The number of elements per register.
+    #[doc(alias = "packing")]
+    pub const ELEMENTS_PER_REGISTER: usize = T::PER_WORD;
     /// The number of registers per lane and subtile.
     pub(super) const SUBTILE_REGISTERS: usize =
         (Self::SUBTILE[0] * Self::SUBTILE[1] / 32) as usize / T::PER_WORD;

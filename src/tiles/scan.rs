@@ -7,6 +7,7 @@
 use std::{collections::BTreeMap, panic::Location};
 
 use super::{
+    convert::assert_same_subtiles,
     coordinates::{lane_bits, value_offsets},
     element::RegisterLayout,
     reduce::{Accumulate, for_each_element},
@@ -105,6 +106,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     #[must_use]
     #[track_caller]
     pub fn row_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
+        const { assert_same_subtiles::<T, T::Sum>() };
         let k = self.kernel();
         k.located(Location::caller(), || Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 1)))
     }
@@ -115,6 +117,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     #[must_use]
     #[track_caller]
     pub fn col_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
+        const { assert_same_subtiles::<T, T::Sum>() };
         let k = self.kernel();
         k.located(Location::caller(), || Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 0)))
     }

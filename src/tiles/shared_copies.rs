@@ -18,6 +18,16 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
+    /// Loads the tile, which must be filled, into registers.
+    #[track_caller]
+    pub(super) fn load_whole<U: TensorElement, L: RegisterLayout>(&self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+    {
+        const { assert_whole::<T, U, L>() };
+        Subtile(Rectangle::new(&self.tensor, 0.into(), 0.into())).load_as()
+    }
+
     /// Stores a register tile of the same size by one warp, and converts its elements: with `stmatrix` if the target supports it
     /// (sm_90).
     #[track_caller]
@@ -113,8 +123,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// [`Col`](super::Col) tile of 16-bit elements, otherwise with plain accesses.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
-        const { assert_whole::<T, T, L>() };
-        self.subtile(0, 0).load()
+        self.tile.load_whole()
     }
 
     /// Loads the whole tile like [`load`](Self::load), and converts its elements.
@@ -123,8 +132,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     where
         T: Convert<U>,
     {
-        const { assert_whole::<T, U, L>() };
-        self.subtile(0, 0).load_as()
+        self.tile.load_whole()
     }
 
     /// Returns the rectangle that starts at subtile (`row`, `col`), in units of 16×16 subtiles (16×32 for 8-bit elements):

@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::{
     allocate::{Filled, Pending},
     convert::{Convert, assert_same_subtiles},
+    reduce::Accumulate,
     registers::{in_order, words_of},
     rt::Rt,
     shared_copies::{Rectangle, Subtile, SubtileMut},
@@ -84,6 +85,56 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         let at = Location::caller();
         let k = self.tile.tensor.kernel();
         self.update(|_, band| k.located(at, || band.map(&f)))
+    }
+}
+
+impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Returns whether `f` holds for any element of the tile, the same in all threads of the block, which must all take part.
+    #[doc(alias = "bar.red.or")]
+    #[track_caller]
+    pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
+        self.any_band(&|band| band.any(&f))
+    }
+
+    /// Returns whether `f` holds for all elements of the tile, the same in all threads of the block, which must all take part.
+    #[doc(alias = "bar.red.or")]
+    #[track_caller]
+    pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
+        !self.any_band(&|band| !band.all(&f))
+    }
+
+    /// Returns whether any element of the tile is NaN, the same in all threads of the block, which must all take part.
+    #[doc(alias = "hasnan")]
+    #[track_caller]
+    pub fn has_nan(&self) -> Val<'k, bool> {
+        self.any_band(&|band| band.has_nan())
+    }
+
+    /// Returns whether a condition holds for any 16 rows, which are divided among the warps of the block.
+    #[track_caller]
+    fn any_band(&self, f: &dyn Fn(Rt<'k, T, 1, W>) -> Val<'k, bool>) -> Val<'k, bool> {
+        let k = self.tile.tensor.kernel();
+        k.located(Location::caller(), || {
+            let found = k.var(0u32);
+            k.over_warps(H as u32, |row| {
+                let holds = f(self.subtile(row, 0).load());
+                found.update(|found| found | holds.select(1u32, 0u32));
+            });
+            k.this_block().any(found.get().ne(0))
+        })
+    }
+}
+
+impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
+    /// Returns whether any element of the vector is NaN, the same in all threads of the block, which must all take part.
+    #[doc(alias = "hasnan")]
+    #[track_caller]
+    pub fn has_nan(&self) -> Val<'k, bool> {
+        let k = self.tile.tensor.kernel();
+        k.located(Location::caller(), || {
+            let vector: Rv<'k, T, N, Naive> = self.load();
+            k.this_block().any(vector.has_nan())
+        })
     }
 }
 

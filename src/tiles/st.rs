@@ -23,6 +23,7 @@ use crate::{
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in shared memory, with unspecified contents.
 ///
 /// Its layout is [`St::shared_layout`]; with swizzle [`Auto`], all fragment accesses are free of bank conflicts.
+#[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
     swizzle: PhantomData<S>,
@@ -42,6 +43,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     pub const ROWS: u32 = SUBTILE_SIDE * H as u32;
     /// The number of columns.
     pub const COLS: u32 = T::SUBTILE_LENGTH * W as u32;
+    /// The height in subtiles.
+    pub const HEIGHT: usize = H;
+    /// The width in subtiles.
+    pub const WIDTH: usize = W;
+    /// The number of elements.
+    #[doc(alias = "num_elements")]
+    pub const ELEMENTS: u32 = Self::ROWS * Self::COLS;
     /// The size in bytes, with the padding of [`Padded`](super::Padded) rows.
     pub const BYTES: u32 = {
         assert!(H > 0 && W > 0, "a shared tile has at least one subtile along each axis");

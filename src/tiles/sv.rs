@@ -8,6 +8,7 @@ use super::{
     coordinates::is_first_owner,
     global_copies::store_elements,
     registers::Registers,
+    shared_copies::Storing,
     st::St,
     swizzle::SharedSwizzle,
     vector::Rv,
@@ -121,7 +122,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
     /// Returns part `index` of the vector, in units of the register vector that it is loaded into.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
-        Subvector { line: Line { whole: self.tile.tensor.clone(), at: index.into() }, of: PhantomData }
+        Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }
     }
 }
 
@@ -139,11 +140,25 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 }
 
+impl<'k, T: TensorElement> Storing<'k, T> {
+    /// Returns a row of the tile, the same for all lanes of a warp, to store a register vector of its length to.
+    #[track_caller]
+    pub fn row(&self, row: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
+        SubvectorMut { line: line(&self.tile, row.into()), of: PhantomData }
+    }
+
+    /// Returns a column of the tile, the same for all lanes of a warp, to store a register vector of its length to.
+    #[track_caller]
+    pub fn col(&self, col: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
+        SubvectorMut { line: line(&self.tile.with_modes(&[1, 0]), col.into()), of: PhantomData }
+    }
+}
+
 /// Returns the elements at one coordinate of a tile's first mode.
 #[track_caller]
 fn line<'k, T: TensorElement>(tile: &Tensor<'k, Shared, T, ReadWrite>, at: Val<'k, u32>) -> Line<'k, T> {
     tile.kernel().check_warp_tile([at], false);
-    Line { whole: tile.first_mode_at(at), at: 0.into() }
+    Line { line: at, ..Line::new(tile.first_mode_at(at), 0.into()) }
 }
 
 /// A shared vector to which the warps of a block store, in [`Sv::store_with`].
@@ -160,7 +175,7 @@ impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
 impl<'k, T: TensorElement> StoringVector<'k, T> {
     /// Returns part `index` of the vector, in units of the register vector that is stored.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
-        SubvectorMut { line: Line { whole: self.vector.clone(), at: index.into() }, of: PhantomData }
+        SubvectorMut { line: Line::new(self.vector.clone(), index.into()), of: PhantomData }
     }
 }
 
@@ -192,7 +207,7 @@ impl<T: TensorElement> fmt::Debug for SubvectorMut<'_, '_, T> {
 impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
     /// Returns a vector as a whole.
     pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
-        Self { line: Line { whole: vector.tensor.clone(), at: 0.into() }, of: PhantomData }
+        Self { line: Line::new(vector.tensor.clone(), 0.into()), of: PhantomData }
     }
 
     /// Loads a register vector.
@@ -222,7 +237,7 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
 impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     /// Returns a vector as a whole.
     pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
-        Self { line: Line { whole: vector.tensor.clone(), at: 0.into() }, of: PhantomData }
+        Self { line: Line::new(vector.tensor.clone(), 0.into()), of: PhantomData }
     }
 
     /// Stores a register vector, and converts its elements. Of several owners of an element, the lane with the lowest number
@@ -231,7 +246,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();
         k.located(Location::caller(), || {
-            k.check_warp_tile([self.line.at], true);
+            k.check_warp_tile([self.line.at, self.line.line], true);
             let condition = is_first_owner(k, &Rv::<U, N, V>::fragment());
             store_elements(&self.line.part(Rv::<U, N, V>::LENGTH), vector, condition);
         });
@@ -242,9 +257,15 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
 pub(super) struct Line<'k, T: TensorElement> {
     pub(super) whole: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) at: Val<'k, u32>,
+    /// The row or column of a tile; 0 for a vector.
+    line: Val<'k, u32>,
 }
 
 impl<'k, T: TensorElement> Line<'k, T> {
+    pub(super) fn new(whole: Tensor<'k, Shared, T, ReadWrite>, at: Val<'k, u32>) -> Self {
+        Self { whole, at, line: 0.into() }
+    }
+
     /// Returns the part of `length` elements.
     #[track_caller]
     pub(super) fn part(&self, length: u32) -> Tensor<'k, Shared, T, ReadWrite> {

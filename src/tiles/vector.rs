@@ -35,7 +35,7 @@ pub type RowVec<'k, T, const W: usize, L = Row> = Rv<'k, T, W, <L as RegisterLay
 const fn assert_fills_registers<T: TensorElement, V: VectorLayout>(length: usize) {
     assert!(length > 0, "a register vector has at least 16 elements");
     assert!(
-        (V::OWN * length).is_multiple_of(T::PER_WORD),
+        V::OWNED.of(length).is_multiple_of(T::PER_WORD),
         "a lane owns two of every 16 elements of an `Orthogonal` vector, and four 8-bit elements fill a register: its length in \
          units of 16 must be even"
     );
@@ -67,7 +67,15 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Registers<'k> for Rv
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// The number of elements.
+    #[doc(alias = "length")]
     pub const LENGTH: u32 = 16 * N as u32;
+    /// The number of subtiles along which a tile has such a vector.
+    #[doc(alias = "tiles")]
+    pub const SUBTILES: usize = N;
+    /// The number of elements per lane.
+    pub const ELEMENTS_PER_LANE: usize = V::OWNED.of(N);
+    /// The number of registers per lane.
+    pub const REGISTERS: usize = Self::ELEMENTS_PER_LANE / T::PER_WORD;
 
     /// Returns the (lane, value) layout, which every operation uses. Vectors of tiles have several owners per element.
     ///

@@ -29,12 +29,38 @@ pub enum Naive {}
 pub trait VectorLayout: 'static {
     /// The name in messages.
     const NAME: &'static str;
-    /// The number of elements that a lane owns of 16, or a divisor of that number.
+    /// The number of elements that a lane owns.
     #[doc(hidden)]
-    const OWN: usize;
+    const OWNED: Owned;
     /// Returns the (lane, value) layout of a vector of `length` · 16 elements.
     #[doc(hidden)]
     fn layout(length: usize) -> TvLayout;
+}
+
+/// The number of elements of a vector that a lane owns.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Owned {
+    /// That many of every 16.
+    Of16(usize),
+    /// At least four, a register of 8-bit ones; lanes repeat those of others if there are more than lanes own.
+    Divided,
+}
+
+impl Owned {
+    /// Returns the number for a vector of `length` · 16 elements.
+    pub(super) const fn of(self, length: usize) -> usize {
+        match self {
+            Self::Of16(count) => count * length,
+            Self::Divided => 16 * length / owners(length) as usize,
+        }
+    }
+}
+
+/// Returns the number of lanes among which a [`Naive`] vector of `length` · 16 elements is divided.
+const fn owners(length: usize) -> u32 {
+    let most = (4 * length).trailing_zeros();
+    1 << if most < 5 { most } else { 5 }
 }
 
 /// Returns the layout of a vector along an axis of a row tile, which has `length` subtiles along it.
@@ -46,7 +72,7 @@ fn of_tile(length: usize, axis: usize) -> TvLayout {
 
 impl VectorLayout for Orthogonal {
     const NAME: &'static str = "Orthogonal";
-    const OWN: usize = 2;
+    const OWNED: Owned = Owned::Of16(2);
 
     fn layout(length: usize) -> TvLayout {
         of_tile(length, 0)
@@ -55,7 +81,7 @@ impl VectorLayout for Orthogonal {
 
 impl VectorLayout for Aligned {
     const NAME: &'static str = "Aligned";
-    const OWN: usize = 4;
+    const OWNED: Owned = Owned::Of16(4);
 
     fn layout(length: usize) -> TvLayout {
         of_tile(length, 1)
@@ -67,12 +93,11 @@ const MOST_ADJACENT: u32 = 8;
 
 impl VectorLayout for Naive {
     const NAME: &'static str = "Naive";
-    const OWN: usize = 4;
+    const OWNED: Owned = Owned::Divided;
 
     fn layout(length: usize) -> TvLayout {
         let elements = 16 * length as u32;
-        // Lanes own at least four elements, a register of 8-bit ones; the other lanes repeat them.
-        let lanes = 1 << (elements / 4).trailing_zeros().min(5);
+        let lanes = owners(length);
         let own = elements / lanes;
         let adjacent = (1 << own.trailing_zeros()).min(MOST_ADJACENT);
         let threads = ((lanes, 32 / lanes), (adjacent, 0));

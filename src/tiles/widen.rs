@@ -17,14 +17,14 @@ use crate::{
 
 /// The layouts of the 8-bit elements of one 8-bit subtile: their own, and that of two subtiles of a wider type `U`, in which a
 /// conversion leaves every element in its lane.
-struct Shapes {
-    blocks: [Blocks; 2],
-    layouts: [TvLayout; 2],
+pub(super) struct Shapes {
+    pub(super) blocks: [Blocks; 2],
+    pub(super) layouts: [TvLayout; 2],
 }
 
 impl Shapes {
     /// Returns the layouts for 8-bit tiles of width `narrow` in subtiles, and tiles of `U` of width `wide`.
-    fn new<T: TensorElement, U: TensorElement, L: RegisterLayout>(narrow: usize, wide: usize) -> Self {
+    pub(super) fn new<T: TensorElement, U: TensorElement, L: RegisterLayout>(narrow: usize, wide: usize) -> Self {
         let [height, width] = if L::LAYOUT == TileLayout::Row { [1, 2] } else { [2, 1] };
         let per_word = T::PER_WORD;
         let registers = Rt::<T, 1, 1, L>::SUBTILE_REGISTERS;
@@ -41,7 +41,7 @@ impl Shapes {
         }
     }
 
-    fn reversed(self) -> Self {
+    pub(super) fn reversed(self) -> Self {
         let ([narrow, wide], [own, other]) = (self.blocks, self.layouts);
         Self { blocks: [wide, narrow], layouts: [other, own] }
     }
@@ -88,7 +88,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 }
 
 /// Asserts that two tiles have as many rows and columns.
-const fn assert_same_matrix<T, U, const H: usize, const W: usize, const H2: usize, const W2: usize, L>()
+pub(super) const fn assert_same_matrix<T, U, const H: usize, const W: usize, const H2: usize, const W2: usize, L>()
 where
     T: TensorElement,
     U: TensorElement,

@@ -5,7 +5,7 @@ use warpwright::{
     prelude::*,
     run::Device,
     tensor::FloatElement,
-    tiles::{Cgl, Crt, Product},
+    tiles::{Aligned, Cgl, Crt, Crv, Cst, Csv, Plain, Product},
 };
 
 use super::numbers::{Numeral, Random};
@@ -145,4 +145,115 @@ fn elementwise() {
     };
     // −0 and 0 are equal.
     assert_eq!(found, (0..512).map(element).collect::<Vec<_>>());
+}
+
+/// Loads past the edge with a number, shared tiles and vectors, quotients, exponentials, and vectors along rows and columns: of the
+/// matrix of a block, x · (r / c), by two launches.
+#[test]
+fn through_shared_memory() {
+    type Args = (In<f32>, In<f32>, Out<f32>, Out<f32>);
+    let kernel = Kernel::<Args>::build("complex", Target::SM_80, |k, (xre, xim, yre, yim)| {
+        k.block([32]);
+        k.grid([2]);
+        let b = k.ctaid_x();
+        let x = Cgl { re: k.global(xre, row_major(60, 32)), im: k.global(xim, row_major(60, 32)) };
+        let y = Cgl { re: k.global(yre, row_major(96, 32)), im: k.global(yim, row_major(96, 32)) };
+        let edge: Crt<f32, 2, 2> = x.tile(b, 0).load_or(2.0, 1.0);
+        let tile = k.shared_tile::<Cst<f32, 2, 2>>().fill(x.tile(b, 0)).wait();
+        let row = k.shared_tile::<Csv<f32, 2>>().fill(x.row(b).tile(0)).wait();
+        let tile: Crt<f32, 2, 2> = tile.load();
+        let row: Crv<f32, 2, Aligned> = row.load();
+        let col: Crv<f32, 2> = x.col(b).tile(b).load_or(4.0, 0.0);
+        // (edge − x) is zero but past the edge, where x is zero.
+        let result = &(&edge - &tile) + &(&(&tile * &row) / &col);
+        let stored = k.shared_tile::<Cst<f32, 2, 2, Plain>>();
+        let stored = stored.store(&result);
+        y.tile(b, 0).store_shared(&stored.wait());
+        let v: Crv<f32, 2, Aligned> = &(&row / &row) + &row;
+        let v = k.shared_tile::<Csv<f32, 2>>().store(&v).wait();
+        y.row(b + 64).tile(0).store_shared(&v);
+        k.when_warp(0, |_| {
+            let angle = Crv { re: row.re.map(|x| x * 0.0), im: row.im.map(|x| x * 0.25) };
+            y.row(b + 66).tile(0).store(&angle.exp());
+        });
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    // Magnitudes of powers of two, so that quotients are exact: i^n · 2^m.
+    let number = |at: usize| {
+        let (turns, size) = (at * 7 % 4, f64::from(1u32 << (at * 5 % 3)));
+        [[size, 0.0], [0.0, size], [-size, 0.0], [0.0, -size]][turns]
+    };
+    let found = everywhere(|device| {
+        let [xre, xim] = [0, 1].map(|part| (0..60 * 32).map(|at| number(at)[part] as f32).collect::<Vec<_>>());
+        let (xre, xim) = (device.upload(&xre).unwrap(), device.upload(&xim).unwrap());
+        let poison = vec![-77.0f32; 96 * 32];
+        let (mut yre, mut yim) = (device.upload(&poison).unwrap(), device.upload(&poison).unwrap());
+        for _ in 0..2 {
+            device.launch(&kernel, (&xre, &xim, &mut yre, &mut yim)).unwrap();
+        }
+        pairs(&[device.download(&yre).unwrap(), device.download(&yim).unwrap()])
+    });
+    let x = |row: usize, col: usize| if row < 60 { number(row * 32 + col) } else { [0.0; 2] };
+    let quotient = |[a, b]: [f64; 2], [c, d]: [f64; 2]| {
+        product([a, b], [c, -d]).map(|part| part / (c * c + d * d))
+    };
+    for (at, found) in found.into_iter().enumerate() {
+        let (row, col) = (at / 32, at % 32);
+        let expected = match row {
+            0..60 => {
+                let by = x(row, row / 32);
+                quotient(product(x(row, col), x(row / 32, col)), by)
+            }
+            60..64 => [2.0, 1.0],
+            64..66 => sum([1.0, 0.0], x(row - 64, col)),
+            66..68 => {
+                let angle = x(row - 66, col)[1] * 0.25;
+                let close = (found[0] - angle.cos()).abs().max((found[1] - angle.sin()).abs()) < 1e-5;
+                assert!(close, "e^(i{angle}): found {found:?}");
+                found
+            }
+            _ => [-77.0; 2],
+        };
+        assert_eq!(found, expected, "({row}, {col})");
+    }
+}
+
+/// e^(a + ib) and quotients of tiles whose magnitudes are any.
+#[test]
+fn exponentials_and_quotients() {
+    type Args = (In<f32>, In<f32>, Out<f32>, Out<f32>, Out<f32>, Out<f32>);
+    let kernel = Kernel::<Args>::build("complex", Target::SM_80, |k, (xre, xim, yre, yim, zre, zim)| {
+        k.block([32]);
+        k.grid([2]);
+        let [xre, xim] = [xre, xim].map(|x| k.global(x, row_major(32, 16)));
+        let [yre, yim, zre, zim] = [yre, yim, zre, zim].map(|x| k.global(x, row_major(32, 16)));
+        let (x, y, z) = (Cgl { re: xre, im: xim }, Cgl { re: yre, im: yim }, Cgl { re: zre, im: zim });
+        let b = k.ctaid_x();
+        let x: Crt<f32, 1, 1> = x.tile(b, 0).load();
+        let one = Crt::filled(k, 1.0, -1.0);
+        z.tile(b, 0).store(&(&one / &x));
+        y.tile(b, 0).store(&x.exp());
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let number = |at: usize| [(at % 13) as f64 * 0.375 - 2.0, (at % 7) as f64 * 0.5 - 1.25];
+    let found = everywhere(|device| {
+        let [xre, xim] = [0, 1].map(|part| (0..512).map(|at| number(at)[part] as f32).collect::<Vec<_>>());
+        let (xre, xim) = (device.upload(&xre).unwrap(), device.upload(&xim).unwrap());
+        let mut out = [(); 4].map(|()| device.output::<f32>(512).unwrap());
+        let [yre, yim, zre, zim] = &mut out;
+        device.launch(&kernel, (&xre, &xim, yre, yim, zre, zim)).unwrap();
+        let [yre, yim, zre, zim] = out.map(|part| device.download(&part).unwrap());
+        [pairs(&[yre, yim]), pairs(&[zre, zim])]
+    });
+    for at in 0..512 {
+        let [a, b] = number(at);
+        let norm = a * a + b * b;
+        let expected = [[a.exp() * b.cos(), a.exp() * b.sin()], [(a - b) / norm, (-a - b) / norm]];
+        for (found, expected) in found.iter().zip(expected) {
+            let error = (found[at][0] - expected[0]).hypot(found[at][1] - expected[1]);
+            assert!(error <= 1e-5 * expected[0].hypot(expected[1]), "{a} + i{b}: {:?}, expected {expected:?}", found[at]);
+        }
+    }
 }

@@ -7,13 +7,14 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
     run::Device,
+    tensor::Arithmetic,
     tiles::{Accumulate, Broadcast, RegisterLayout},
 };
 
 use crate::devices::everywhere;
 
 /// A type with whole numbers.
-trait Whole: Accumulate<Sum = Self> + Debug + PartialEq {
+trait Whole: Accumulate<Sum = Self> + Arithmetic + Debug + PartialEq {
     fn of(number: i64) -> Self;
 }
 

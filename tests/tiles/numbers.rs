@@ -60,6 +60,7 @@ numerals! {
     u32:  |x| x as u32,   f64::from;
     i16:  |x| x as i16,   f64::from;
     u16:  |x| x as u16,   f64::from;
+    i64:  |x| x as i64,   |x| x as f64;
     u64:  |x| x as u64,   |x| x as f64;
 }
 

@@ -497,9 +497,9 @@ where
         )*};
     }
     asked! {
-        "any" any(|x| x.gt(T::from_f64(5.0))), |x: &Matrix| x.elements.iter().any(|&x| x > 5.0);
-        "all" all(|x| x.ge(T::from_f64(-4.0))), |x: &Matrix| x.elements.iter().all(|&x| x >= -4.0);
-        "not all" all(|x| x.ge(T::from_f64(-3.0))), |x: &Matrix| x.elements.iter().all(|&x| x >= -3.0);
+        "any" any(|x| x.gt(5.0)), |x: &Matrix| x.elements.iter().any(|&x| x > 5.0);
+        "all" all(|x| x.ge(-4.0)), |x: &Matrix| x.elements.iter().all(|&x| x >= -4.0);
+        "not all" all(|x| x.ge(-3.0)), |x: &Matrix| x.elements.iter().all(|&x| x >= -3.0);
         "has_nan" has_nan(), |x: &Matrix| x.elements.iter().any(|x| x.is_nan());
     }
     operations.assemble();

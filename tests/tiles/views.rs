@@ -1,7 +1,7 @@
 //! Views of global memory: batches, transposes, parts of matrices, tiles at elements, tiles of several warps.
 
 use pretty_assertions::assert_eq;
-use warpwright::{prelude::*, ptx, run::Device, tiles::GlLayout};
+use warpwright::{prelude::*, ptx, run::Device, tensor::Stride, tiles::GlLayout};
 
 use super::codes::{code, coded};
 use crate::devices::everywhere;
@@ -192,4 +192,80 @@ fn offsets_have_64_bits() {
         (refused, device.download(&y).unwrap()[..16].to_vec())
     });
     assert_eq!(refused, (true, coded::<f32>(32, 16)[31 * 16..].to_vec()));
+}
+
+/// Strides of 64 bits: products of extents that exceed 32 bits, and strides in 64-bit parameters; the launch computes them too.
+#[test]
+fn strides_have_64_bits() {
+    type Args = (In<f32>, Out<f32>, u32, u32, u64);
+    let kernel = Kernel::<Args>::build("wide(x, y, m, n, far)", Target::SM_80, |k, (x, y, m, n, far)| {
+        k.block([32]);
+        k.grid([2]);
+        let y = k.global(y, row_major(64, 16));
+        let b = k.ctaid_x();
+        let batches = k.global(x, contiguous([2.into(), m, n]));
+        y.tile(b, 0).store(&batches.batch(b).tile_at(m - 16, 0).load::<f32, 1, 1, Row>());
+        let unit: Val<'_, u32> = 1.into();
+        let apart = contiguous([2u32, 16, 16]).with_strides([far.into(), Stride::from(n), unit.into()]);
+        y.tile(b + 2, 0).store(&k.global(x, apart).batch(b).tile(0, 0).load::<f32, 1, 1, Row>());
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let (m, n) = (20, 16);
+    let found = everywhere(|device| {
+        let x = device.upload(&coded::<f32>(2 * m, n)).unwrap();
+        let mut y = device.upload(&[f32::NAN; 1024]).unwrap();
+        // Batches of 2³² + 2¹⁶ elements, and one that begins at element 2³²: both would be in the buffer if the stride had 32 bits.
+        let refused = [
+            device.launch(&kernel, (&x, &mut y, (1 << 16) + 1, 1 << 16, 0)).is_err(),
+            device.launch(&kernel, (&x, &mut y, m, n, 1 << 32)).is_err(),
+        ];
+        device.launch(&kernel, (&x, &mut y, m, n, 100)).unwrap();
+        (refused, device.download(&y).unwrap())
+    });
+    let at = |at: u32| code::<f32>(at / n, at % n);
+    let expected = (0..1024).map(|i| (i / 16, i % 16)).map(|(row, col)| match row {
+        0..32 => at((row / 16 * m + 4 + row % 16) * n + col),
+        _ => at((row - 32) / 16 * 100 + row % 16 * n + col),
+    });
+    assert_eq!(found, ([true; 2], expected.collect::<Vec<_>>()));
+}
+
+/// A matrix of more than 2³² elements: its last rows, and the last of two batches, are those that were written. Requires 9 GB on the device.
+#[test]
+fn more_than_32_bits_of_elements() {
+    type Args = (In<u8>, Out<u8>, u32);
+    let kernel = Kernel::<Args>::build("large(x, y, half)", Target::SM_80, |k, (x, y, half)| {
+        k.block([32]);
+        k.grid([3]);
+        let (b, cols, m) = (k.ctaid_x(), 1u32 << 16, half * 2);
+        let y = k.global(y, row_major(48, 32));
+        // Tiles of the whole as one matrix, and of two batches of half the rows.
+        let whole = k.global(x, row_major(m, cols)).tile_at(m - 16, cols - 32).load::<u8, 1, 1, Row>();
+        k.if_(b.eq(0), || y.tile(0, 0).store(&whole));
+        let batches = k.global(x, contiguous([2.into(), half, cols.into()]));
+        let last = batches.batch(1).tile_at(half - 16, cols - 32).load::<u8, 1, 1, Row>();
+        k.if_(b.eq(1), || y.tile(1, 0).store(&last));
+        let first = batches.batch(0).tile(0, 0).load::<u8, 1, 1, Row>();
+        k.if_(b.eq(2), || y.tile(2, 0).store(&first));
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let Some(gpu) = crate::devices::gpu() else { return };
+    // 2¹⁷ + 2 rows of 2¹⁶ columns: batches of 2³² + 2¹⁶ elements.
+    let (rows, cols) = ((1usize << 17) + 2, 1usize << 16);
+    let mut matrix = vec![0u8; rows * cols];
+    let element = |row: usize, col: usize| ((row % 16 * 32 + col % 32) % 255 + 1) as u8;
+    for (row, col) in (0..16).flat_map(|row| (0..32).map(move |col| (row, col))) {
+        matrix[row * cols + col] = element(row, col);
+        matrix[(rows - 16 + row) * cols + cols - 32 + col] = element(row + 3, col + 5);
+    }
+    let x = gpu.upload(&matrix).unwrap();
+    let mut y = gpu.upload(&[0u8; 48 * 32]).unwrap();
+    gpu.launch(&kernel, (&x, &mut y, rows as u32 / 2)).unwrap();
+    let expected = (0..48 * 32usize).map(|i| (i / 32, i % 32)).map(|(row, col)| match row {
+        0..32 => element(row % 16 + 3, col + 5),
+        _ => element(row, col),
+    });
+    assert_eq!(gpu.download(&y).unwrap(), expected.collect::<Vec<_>>());
 }

@@ -15,7 +15,7 @@ use crate::ptx::{
     fold::{Integer, Mode, Number, Numeric, exact},
     kernel::Builder,
     target::Features,
-    types::{Scalar, bf16, f16},
+    types::{Scalar, bf16, bf16x2, f16, f16x2},
     val::Val,
 };
 
@@ -199,10 +199,10 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
-/// A type with an exact or correctly rounded quotient: integers, f32 and f64.
-pub trait Divide: Numeric {
+/// A type with an exact or correctly rounded quotient: integers, f32, f64, f16, bf16 and pairs.
+pub trait Divide: Number {
     #[doc(hidden)]
-    fn fold_quotient(self, other: Self) -> Self;
+    fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
 }
 
 /// An integer type with division.
@@ -213,9 +213,9 @@ impl<T: Integer + Divide + PartialOrd> IntegerDivision for T {}
 macro_rules! quotients {
     ($($t:ty, $divide:expr;)*) => {$(
         impl Divide for $t {
-            fn fold_quotient(self, other: Self) -> Self {
-                let divide: fn($t, $t) -> $t = $divide;
-                divide(self, other)
+            #[track_caller]
+            fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self> {
+                dividend.native_quotient(divisor, $divide)
             }
         }
     )*};
@@ -230,6 +230,32 @@ quotients! {
     i64, Integer::fold_div;
     f32, |a, b| exact::div(a, b, Mode::RN);
     f64, |a, b| exact::div(a, b, Mode::RN);
+}
+
+/// 16-bit numbers are divided in f32: PTX has no `div` of them. Two roundings give the same result as one, because f32 has more than
+/// twice their digits.
+macro_rules! halves {
+    ($($t:ident, $pair:ident;)*) => {$(
+        impl Divide for $t {
+            #[track_caller]
+            fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self> {
+                (dividend.cast::<f32>() / divisor.cast::<f32>()).cast()
+            }
+        }
+
+        impl Divide for $pair {
+            #[track_caller]
+            fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self> {
+                let ((low, high), (by_low, by_high)) = (dividend.unpack_f32(), divisor.unpack_f32());
+                Val::pack_f32(low / by_low, high / by_high)
+            }
+        }
+    )*};
+}
+
+halves! {
+    f16,  f16x2;
+    bf16, bf16x2;
 }
 
 impl<'k, T: IntegerDivision> Val<'k, T> {
@@ -262,20 +288,20 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         let width = 8 * T::BYTES;
         if let Known(a, b) = operands(self, divisor) {
             let up = if a > T::ZERO { T::ONE } else { T::ZERO };
-            return a.fold_sub(up).fold_quotient(b).fold_add(up).into();
+            return a.fold_sub(up).fold_div(b).fold_add(up).into();
         }
         let (known, by) = (self.known(), divisor.known());
         let natural = self.is_natural(divisor);
         let largest = u64::MAX >> (64 - width + u32::from(T::SIGNED));
         match divisor.as_constant().map(|by| by.to_bits()) {
-            Some(by) if natural && by > 0 && self.divisor().is_multiple_of(by) => self.quotient(divisor),
+            Some(by) if natural && by > 0 && self.divisor().is_multiple_of(by) => T::quotient(self, divisor),
             _ if natural
                 && known
                     .most()
                     .checked_add(by.most().saturating_sub(1))
                     .is_some_and(|sum| sum <= largest) =>
             {
-                self.sum(divisor.difference(T::ONE.into())).quotient(divisor)
+                T::quotient(self.sum(divisor.difference(T::ONE.into())), divisor)
             }
             // The sum is shifted to the upper half of twice the width, so that no bit is lost.
             Some(by) if T::PTX == "u32" && by.is_power_of_two() => {
@@ -285,7 +311,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             }
             _ => {
                 let one: Self = if natural { self.min(T::ONE) } else { self.max(T::ZERO).min(T::ONE) };
-                self.difference(one).quotient(divisor).sum(one)
+                T::quotient(self.difference(one), divisor).sum(one)
             }
         }
     }
@@ -391,11 +417,11 @@ impl<'k, T: Widen> Val<'k, T> {
     }
 }
 
-impl<'k, T: Divide> Val<'k, T> {
+impl<'k, T: Divide + Numeric> Val<'k, T> {
     #[track_caller]
-    fn quotient(self, other: Self) -> Self {
+    fn native_quotient(self, other: Self, fold: fn(T, T) -> T) -> Self {
         match operands(self, other) {
-            Known(a, b) => a.fold_quotient(b).into(),
+            Known(a, b) => fold(a, b).into(),
             In(_) if other.is_constant(T::ONE) => self,
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
@@ -444,24 +470,24 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
 }
 
 macro_rules! operators {
-    ($($op:ident, $method:ident, $bound:ident, $body:ident;)*) => {$(
+    ($($op:ident, $method:ident, $bound:ident, $body:expr;)*) => {$(
         impl<'k, T: $bound, R: Into<Val<'k, T>>> $op<R> for Val<'k, T> {
             type Output = Self;
 
             #[track_caller]
             fn $method(self, other: R) -> Self {
-                self.$body(other.into())
+                $body(self, other.into())
             }
         }
     )*};
 }
 
 operators! {
-    Add, add, Number,  sum;
-    Sub, sub, Number,  difference;
-    Mul, mul, Number,  product;
-    Div, div, Divide,  quotient;
-    Rem, rem, IntegerDivision,   remainder;
+    Add, add, Number,          Val::sum;
+    Sub, sub, Number,          Val::difference;
+    Mul, mul, Number,          Val::product;
+    Div, div, Divide,          T::quotient;
+    Rem, rem, IntegerDivision, Val::remainder;
 }
 
 /// Operators with a constant on the left: `constant + value`.
@@ -487,6 +513,6 @@ constant_on_the_left! {
     i64:  Add add, Sub sub, Mul mul, Div div, Rem rem;
     f32:  Add add, Sub sub, Mul mul, Div div;
     f64:  Add add, Sub sub, Mul mul, Div div;
-    f16:  Add add, Sub sub, Mul mul;
-    bf16: Add add, Sub sub, Mul mul;
+    f16:  Add add, Sub sub, Mul mul, Div div;
+    bf16: Add add, Sub sub, Mul mul, Div div;
 }

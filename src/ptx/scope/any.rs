@@ -1,0 +1,109 @@
+//! A scope whose kind is known only when the kernel is built.
+
+use std::fmt;
+
+use super::{Block, Combine, Scope, reduce};
+use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};
+
+/// A scope of any kind: the threads that own memory together.
+///
+/// The scope is created when it is used, so that memory of the block can be allocated before the block's shape is declared.
+#[derive(Clone, Copy)]
+pub(crate) struct AnyScope<'k> {
+    k: Builder<'k>,
+    is_block: bool,
+    uniformity: fn(Builder<'k>) -> Uniformity,
+    size: fn(Builder<'k>) -> u32,
+    rank: fn(Builder<'k>) -> Val<'k, u32>,
+    thread: fn(Builder<'k>) -> Val<'k, u32>,
+    sync: fn(Builder<'k>),
+    any: fn(Builder<'k>, Val<'k, bool>) -> Val<'k, bool>,
+}
+
+impl fmt::Debug for AnyScope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyScope").finish_non_exhaustive()
+    }
+}
+
+impl<'k> AnyScope<'k> {
+    /// Returns the block.
+    pub(crate) fn block(k: Builder<'k>) -> Self {
+        let rank: fn(Builder<'k>) -> Val<'k, u32> = |_| 0.into();
+        let any: fn(Builder<'k>, Val<'k, bool>) -> Val<'k, bool> = |k, holds| k.this_block().any(holds);
+        Self { is_block: true, rank, any, ..Self::of::<Block<'k>>(k) }
+    }
+
+    /// Returns the scope of one kind that contains this thread. Its rank is that in the block.
+    pub(crate) fn of<S: Scope<'k>>(k: Builder<'k>) -> Self {
+        Self {
+            k,
+            is_block: false,
+            uniformity: |k| S::current(k).uniformity(),
+            size: |k| S::current(k).size(),
+            rank: |k| S::current(k).rank(),
+            thread: |k| S::current(k).thread(),
+            sync: |k| S::current(k).sync(),
+            any: |k, holds| {
+                reduce(S::current(k), holds.select(1u32, 0u32), Combine::Max).ne(0).known_uniform(S::current(k).uniformity())
+            },
+        }
+    }
+
+    pub(crate) fn kernel(self) -> Builder<'k> {
+        self.k
+    }
+
+    pub(crate) fn is_block(self) -> bool {
+        self.is_block
+    }
+
+    #[track_caller]
+    pub(crate) fn uniformity(self) -> Uniformity {
+        (self.uniformity)(self.k)
+    }
+
+    /// Returns the number of threads.
+    #[track_caller]
+    pub(crate) fn size(self) -> u32 {
+        (self.size)(self.k)
+    }
+
+    /// Returns the index of the scope among those of its kind in the block.
+    #[track_caller]
+    pub(crate) fn rank(self) -> Val<'k, u32> {
+        (self.rank)(self.k)
+    }
+
+    /// Returns the index of this thread.
+    #[track_caller]
+    pub(crate) fn thread(self) -> Val<'k, u32> {
+        (self.thread)(self.k)
+    }
+
+    /// Waits until all threads have arrived.
+    #[track_caller]
+    pub(crate) fn sync(self) {
+        (self.sync)(self.k);
+    }
+
+    /// Returns whether a condition holds in any thread.
+    #[track_caller]
+    pub(crate) fn any(self, holds: Val<'k, bool>) -> Val<'k, bool> {
+        (self.any)(self.k, holds)
+    }
+
+    /// Returns the index of this warp in the scope, and the number of warps.
+    #[track_caller]
+    pub(crate) fn warp(self) -> (Val<'k, u32>, u32) {
+        let warps = (self.size() / 32).max(1);
+        (if warps > 1 { self.thread() >> 5 } else { 0.into() }, warps)
+    }
+
+    /// Emits `work` for the first warp only.
+    #[track_caller]
+    pub(crate) fn when_first_warp(self, work: impl FnOnce()) {
+        let (warp, warps) = self.warp();
+        if warps == 1 { work() } else { self.k.if_(warp.eq(0), work) }
+    }
+}

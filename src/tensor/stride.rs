@@ -1,0 +1,72 @@
+//! Distances between the elements of tensors in global memory.
+
+use crate::ptx::{Dim, IntoDim, Val};
+
+/// The distance in elements between consecutive coordinates of an axis: a constant or a register, of 32 bits or, where tensors have axes
+/// of more than 2³² elements, of 64.
+#[derive(Clone, Copy, Debug)]
+pub enum Stride<'k> {
+    /// Less than 2³².
+    Narrow(Val<'k, u32>),
+    /// Of 64 bits: a product with a coordinate takes more instructions.
+    Wide(Val<'k, u64>),
+}
+
+impl From<u32> for Stride<'_> {
+    fn from(stride: u32) -> Self {
+        Self::Narrow(stride.into())
+    }
+}
+
+impl<'k> From<Val<'k, u32>> for Stride<'k> {
+    fn from(stride: Val<'k, u32>) -> Self {
+        Self::Narrow(stride)
+    }
+}
+
+impl<'k> From<Val<'k, u64>> for Stride<'k> {
+    fn from(stride: Val<'k, u64>) -> Self {
+        match stride.as_constant().map(u32::try_from) {
+            Some(Ok(stride)) => stride.into(),
+            _ => Self::Wide(stride),
+        }
+    }
+}
+
+impl IntoDim for Stride<'_> {
+    fn into_dim(self) -> Dim {
+        match self {
+            Self::Narrow(stride) => stride.into_dim(),
+            Self::Wide(stride) => stride.into_dim(),
+        }
+    }
+}
+
+impl<'k> Stride<'k> {
+    /// Returns the stride if it is constant.
+    pub(crate) fn as_constant(self) -> Option<i64> {
+        match self {
+            Self::Narrow(stride) => stride.as_constant().map(Into::into),
+            Self::Wide(stride) => stride.as_constant().and_then(|stride| stride.try_into().ok()),
+        }
+    }
+
+    /// Returns a known divisor.
+    pub(crate) fn divisor(self) -> u64 {
+        match self {
+            Self::Narrow(stride) => stride.divisor(),
+            Self::Wide(stride) => stride.divisor(),
+        }
+    }
+
+    /// Returns the stride of an axis whose coordinates are `extent` of these apart.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn times(self, extent: Val<'k, u32>) -> Self {
+        match self {
+            Self::Narrow(stride) if stride.as_constant() == Some(1) => extent.into(),
+            Self::Narrow(stride) => stride.mul_wide(extent).into(),
+            Self::Wide(stride) => (stride * extent.cast::<u64>()).into(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Vectors that are broadcast along the rows or columns of a tile.
+
+use std::panic::Location;
+
+use super::{
+    coordinates::vector_values,
+    element::RegisterLayout,
+    registers::{Registers, words_of},
+    rt::Rt,
+    vector::{ColVec, RowVec, Rv},
+    vector_layout::Broadcast,
+};
+use crate::{
+    layout::TvLayout,
+    ptx::Val,
+    tensor::{Fragment, SUBTILE_SIDE, TensorElement},
+};
+
+/// Returns, for each register of a tile, a word with the corresponding elements of a vector along `axis`, in the order of the registers.
+#[track_caller]
+pub(super) fn broadcast_words<'k, T: TensorElement>(
+    vector: &Fragment<'k, T>,
+    tile: &TvLayout,
+    axis: usize,
+) -> Vec<Val<'k, T::Word>> {
+    const { assert_broadcasts::<T>() };
+    let k = vector.kernel();
+    let own = words_of(vector);
+    let mut repeated: Vec<Option<Val<'k, T::Word>>> = vec![None; own.len() * T::PER_WORD];
+    let slots = vector_values(tile, axis);
+    let words = slots.chunks(T::PER_WORD).map(|slots| {
+        let word = slots[0] / T::PER_WORD;
+        if slots.iter().zip(word * T::PER_WORD..).all(|(&slot, expected)| slot == expected) {
+            return own[word];
+        }
+        // The elements of a word are on the same line across it.
+        let slot = slots[0];
+        *repeated[slot].get_or_insert_with(|| {
+            k.repeated::<T::Word>(vector.all_registers()[word], slot % T::PER_WORD)
+        })
+    });
+    words.collect()
+}
+
+/// Asserts that vectors of a tile have as many elements as its rows or columns.
+const fn assert_broadcasts<T: TensorElement>() {
+    assert!(
+        T::SUBTILE_LENGTH == SUBTILE_SIDE,
+        "vectors are broadcast to tiles of 16 bits or more: `widen` the tile first"
+    );
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Returns the tile with a vector in every column, if it has one element per row ([`ColVec`]), or in every row ([`RowVec`]):
+    /// `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
+    ///
+    /// The operands of arithmetic are broadcast without this: `t - &t.row_max()`.
+    #[doc(alias = "broadcast_row")]
+    #[doc(alias = "broadcast_col")]
+    #[must_use]
+    #[track_caller]
+    pub fn broadcast<const N: usize, V: Broadcast<L, H, W, N>>(vector: &Rv<'k, T, N, V>) -> Self {
+        let k = vector.kernel();
+        k.located(Location::caller(), || {
+            let words = || broadcast_words(vector.fragment(), &Self::layout(), V::AXIS);
+            Self::of_registers(k, k.all_owned(words))
+        })
+    }
+
+    /// Returns the results of `f` for every register and the corresponding elements of a vector with one element per row, like
+    /// [`zip`](Self::zip): `t.zip_rows(&max, |x, max| (x - max).max(-8.0))`.
+    #[doc(alias = "row_map")]
+    #[doc(alias = "add_row")]
+    #[doc(alias = "sub_row")]
+    #[doc(alias = "mul_row")]
+    #[doc(alias = "div_row")]
+    #[must_use]
+    #[track_caller]
+    pub fn zip_rows<U: TensorElement>(
+        &self,
+        vector: &ColVec<'k, U, H, L>,
+        f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
+    ) -> Self {
+        self.zip_lines(vector.fragment(), 0, f)
+    }
+
+    /// Returns the results of `f` for every register and the corresponding elements of a vector with one element per column, like
+    /// [`zip_rows`](Self::zip_rows).
+    #[doc(alias = "col_map")]
+    #[doc(alias = "add_col")]
+    #[doc(alias = "sub_col")]
+    #[doc(alias = "mul_col")]
+    #[doc(alias = "div_col")]
+    #[must_use]
+    #[track_caller]
+    pub fn zip_cols<U: TensorElement>(
+        &self,
+        vector: &RowVec<'k, U, W, L>,
+        f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
+    ) -> Self {
+        self.zip_lines(vector.fragment(), 1, f)
+    }
+
+    #[track_caller]
+    fn zip_lines<U: TensorElement>(
+        &self,
+        vector: &Fragment<'k, U>,
+        axis: usize,
+        f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
+    ) -> Self {
+        const {
+            assert!(
+                T::PER_WORD == U::PER_WORD,
+                "the tile and the vector must have the same number of elements per register: convert one"
+            );
+        }
+        let k = self.kernel();
+        let others = k.located(Location::caller(), || broadcast_words(vector, &Self::layout(), axis));
+        self.computed(|at, word| f(word, others[at]))
+    }
+}

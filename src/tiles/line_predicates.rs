@@ -1,0 +1,91 @@
+//! Predicates over the rows and columns of register tiles.
+
+use std::panic::Location;
+
+use super::{
+    coordinates::{lane_bits, vector_values},
+    element::RegisterLayout,
+    elements::Predicate,
+    reduce::{Accumulate, MAX, MIN, Operation, assert_has_vectors, exchange, for_each_element},
+    registers::Registers,
+    rt::Rt,
+    vector::{ColVec, RowVec, Rv},
+    vector_layout::VectorLayout,
+};
+use crate::{
+    layout::TvLayout,
+    ptx::{RegId, Val},
+    tensor::Fragment,
+};
+
+/// Returns 1 for each index along axis `keep` for which a condition holds for any (`MAX`) or for all (`MIN`) elements, otherwise 0.
+#[track_caller]
+fn along<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    layout: &TvLayout,
+    keep: usize,
+    how: Operation,
+    f: &Predicate<'_, 'k, T>,
+) -> Vec<RegId> {
+    let (k, slots) = (fragment.kernel(), vector_values(layout, keep));
+    let mut lines: Vec<Option<Val<'k, bool>>> = vec![None; slots.iter().max().map_or(0, |most| most + 1)];
+    for_each_element(fragment, &mut |at, element| {
+        let (holds, line) = (f(element), &mut lines[slots[at]]);
+        *line = Some(match *line {
+            Some(others) if how == MAX => others | holds,
+            Some(others) => others & holds,
+            None => holds,
+        });
+    });
+    k.all_owned(|| {
+        let mut results: Vec<_> = lines.into_iter().flatten().map(|line| line.select(1u32, 0u32)).collect();
+        exchange(k, &mut results, &lane_bits(layout, 1 - keep), how);
+        results
+    })
+}
+
+macro_rules! predicates {
+    ($($which:literal $how:ident $row:ident $col:ident;)*) => {
+        impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
+            #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements, otherwise 0.")]
+            ///
+            /// All lanes of the warp must take part. Takes as many shuffles as [`row_max`](Self::row_max).
+            #[must_use]
+            #[track_caller]
+            pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L> {
+                const { assert_has_vectors::<T, L>(0) };
+                self.where_lines(0, $how, &f)
+            }
+
+            #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements, otherwise 0.")]
+            ///
+            /// All lanes of the warp must take part. Takes as many shuffles as [`col_max`](Self::col_max).
+            #[must_use]
+            #[track_caller]
+            pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L> {
+                const { assert_has_vectors::<T, L>(1) };
+                self.where_lines(1, $how, &f)
+            }
+        )*}
+    };
+}
+
+predicates! {
+    "any" MAX row_any col_any;
+    "all" MIN row_all col_all;
+}
+
+impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    #[track_caller]
+    fn where_lines<const N: usize, V: VectorLayout>(
+        &self,
+        keep: usize,
+        how: Operation,
+        f: &Predicate<'_, 'k, T>,
+    ) -> Rv<'k, u32, N, V> {
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            Rv::of_registers(k, along(&self.fragment, &Self::layout(), keep, how, f))
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! Conversion with stochastic rounding.
+
+use std::panic::Location;
+
+use super::{
+    blocks::moved,
+    convert::assert_same_subtiles,
+    element::RegisterLayout,
+    random::RandomTile,
+    registers::Registers,
+    rt::Rt,
+    widen::{Shapes, assert_same_matrix},
+};
+use crate::{
+    ptx::{Builder, Val, bf16, e4m3, e5m2, f16},
+    tensor::ConvertibleElement,
+};
+
+/// An element type that f32 is converted to with stochastic rounding: [`struct@f16`], [`bf16`], [`e4m3`] and [`e5m2`].
+#[diagnostic::on_unimplemented(
+    message = "no stochastic rounding to `{Self}`",
+    note = "stochastic rounding is to `f16`, `bf16`, `e4m3` and `e5m2`"
+)]
+pub trait StochasticElement: ConvertibleElement {
+    /// Packs the elements of a word, each rounded up or down according to `random`.
+    #[doc(hidden)]
+    fn from_f32_at_random<'k>(
+        k: Builder<'k>,
+        elements: &[Val<'k, f32>],
+        random: Val<'k, u32>,
+    ) -> Val<'k, Self::Word>;
+}
+
+macro_rules! stochastic {
+    ($($half:ident)*; $($byte:ident)*) => {
+        $(impl StochasticElement for $half {
+            #[track_caller]
+            fn from_f32_at_random<'k>(k: Builder<'k>, elements: &[Val<'k, f32>], random: Val<'k, u32>) -> Val<'k, Self::Word> {
+                k.pack_stochastic(elements[0], elements[1], random)
+            }
+        })*
+        $(impl StochasticElement for $byte {
+            #[track_caller]
+            fn from_f32_at_random<'k>(k: Builder<'k>, elements: &[Val<'k, f32>], random: Val<'k, u32>) -> Val<'k, u32> {
+                k.pack_fp8_stochastic::<$byte>(std::array::from_fn(|i| elements[i]), random)
+            }
+        })*
+    };
+}
+
+stochastic! { f16 bf16; e4m3 e5m2 }
+
+impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, with the number as expected value. Requires
+    /// sm_100a.
+    ///
+    /// The two elements of a register share a word of `random`, of which the hardware uses different bits. The simulator does not execute
+    /// the instruction, because the effect of the bits is not specified.
+    #[doc(alias = "cvt.rs")]
+    #[must_use]
+    #[track_caller]
+    pub fn convert_stochastic<U: StochasticElement>(&self, random: &RandomTile<'k>) -> Rt<'k, U, H, W, L> {
+        const { assert_same_subtiles::<T, U>() };
+        let k = self.kernel();
+        k.located(Location::caller(), || Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random))))
+    }
+
+    /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), each rounded up or down at random, like
+    /// [`convert_stochastic`](Self::convert_stochastic). Requires sm_100a.
+    #[doc(alias = "cvt.rs")]
+    #[must_use]
+    #[track_caller]
+    pub fn narrow_stochastic<U: StochasticElement, const H2: usize, const W2: usize>(
+        &self,
+        random: &RandomTile<'k>,
+    ) -> Rt<'k, U, H2, W2, L> {
+        const {
+            assert!(T::SIZE > 1 && U::SIZE == 1, "`narrow_stochastic` converts to 8-bit elements from wider ones");
+            assert_same_matrix::<T, U, H, W, H2, W2, L>();
+        }
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let Shapes { blocks, layouts } = Shapes::new::<U, T, L>(W2, W).reversed();
+            let rounded = self.rounded_at_random::<U>(random);
+            Rt::of_registers(k, k.all_owned(|| moved(k, &rounded, blocks, &layouts)))
+        })
+    }
+
+    /// Returns the elements as `U`, in words in the order of the registers.
+    #[track_caller]
+    fn rounded_at_random<U: StochasticElement>(&self, random: &RandomTile<'k>) -> Vec<Val<'k, U::Word>> {
+        let k = self.kernel();
+        let random = random.elements(&Self::coordinates(k), [Self::ROWS, Self::COLS], &|words| words);
+        let words = self.words();
+        let words = words.chunks(U::PER_WORD / T::PER_WORD).zip(random.chunks(U::PER_WORD));
+        let rounded = words.map(|(words, random)| {
+            let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
+            U::from_f32_at_random(k, &elements, random[0])
+        });
+        rounded.collect()
+    }
+}
