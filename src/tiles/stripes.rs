@@ -8,6 +8,7 @@ use super::{
     convert::Convert,
     gl::Gl,
     registers::{in_order, words_of},
+    unaligned::UnalignedRow,
 };
 use crate::{
     layout::Layout,
@@ -30,6 +31,8 @@ pub struct Stripes<'k> {
     threads: u32,
     adjacent: u32,
     count: u32,
+    /// The elements of the first group ahead of the vector.
+    ahead: Option<Val<'k, u32>>,
 }
 
 /// A thread's elements of a vector in [`Stripes`].
@@ -58,7 +61,7 @@ impl<'k> Builder<'k> {
             ));
         }
         let [threads, adjacent, count] = if exists { [threads, adjacent, count] } else { [1; 3] };
-        Stripes { k: self, thread: thread.into(), threads, adjacent, count }
+        Stripes { k: self, thread: thread.into(), threads, adjacent, count, ahead: None }
     }
 }
 
@@ -75,11 +78,19 @@ impl<'k> Stripes<'k> {
         self.adjacent * self.count
     }
 
-    /// Returns the index of this thread's first element in a vector.
+    /// Returns the same arrangement of vectors that begin `ahead` elements later, fewer than are adjacent: the first elements of the
+    /// first thread are ahead of the vector.
+    #[must_use]
+    pub(crate) fn beginning_after(self, ahead: Val<'k, u32>) -> Self {
+        Self { ahead: Some(ahead), ..self }
+    }
+
+    /// Returns the index of this thread's first element in a vector; it wraps around if the element is ahead of the vector.
     #[must_use]
     #[track_caller]
     pub fn first(self) -> Val<'k, u32> {
-        self.thread * self.adjacent
+        let first = self.thread * self.adjacent;
+        self.ahead.map_or(first, |ahead| first - ahead)
     }
 
     /// Returns the distance of each of the thread's elements from its [first](Self::first) one.
@@ -138,6 +149,34 @@ impl<'k> Stripes<'k> {
                 copy(&part, &Fragment::<T>::over(self.k, words, in_order(stripes.per_thread().into())));
             }
         });
+    }
+
+    /// Returns the indices in a row of the first elements of this thread's groups in vector `index`.
+    #[track_caller]
+    fn starts(self, index: Val<'k, u32>) -> Vec<Val<'k, u32>> {
+        let first = index * self.length() + self.first();
+        (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
+    }
+
+    /// Loads vector `index` of a row; elements past the ends are undefined.
+    #[track_caller]
+    pub(crate) fn load_unaligned<T: TensorElement, A: Readable>(
+        self,
+        from: &UnalignedRow<'k, T, A>,
+        index: Val<'k, u32>,
+    ) -> Striped<'k, T> {
+        Striped { stripes: self, words: from.load(&self.starts(index)) }
+    }
+
+    /// Stores a vector as vector `index` of a row, and converts its elements; elements past the ends are not written.
+    #[track_caller]
+    pub(crate) fn store_unaligned<T: TensorElement, U: Convert<T>, A: Writable>(
+        self,
+        to: &UnalignedRow<'k, T, A>,
+        index: Val<'k, u32>,
+        vector: &Striped<'k, U>,
+    ) {
+        to.store(&self.starts(index), &U::convert_words(&vector.words));
     }
 
     /// Returns registers for a thread's elements.
@@ -271,14 +310,18 @@ impl<'k> Striped<'k, f32> {
         sums.combined(|a, b| a + b)
     }
 
-    /// Replaces the elements from index `end` on, a multiple of the number of adjacent elements, by `value`.
+    /// Replaces the elements of vector `index` of a row of `n` elements that are outside of the row by `value`. `n` is a multiple of the
+    /// number of adjacent elements, unless vectors begin later.
     #[must_use]
     #[track_caller]
-    pub fn fill_past(&self, end: Val<'k, u32>, value: f32) -> Self {
-        let (stripes, first) = (self.stripes, self.stripes.first());
-        let words = self.words.chunks(stripes.adjacent as usize).zip(0..).flat_map(|(group, stripe)| {
-            let is_inside = (first + stripe * stripes.threads * stripes.adjacent).lt(end);
-            group.iter().map(move |&x| is_inside.select(x, value))
+    pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {
+        let stripes = self.stripes;
+        let together = if stripes.ahead.is_some() { 1 } else { stripes.adjacent };
+        let groups = self.words.chunks(stripes.adjacent as usize).zip(stripes.starts(index));
+        let words = groups.flat_map(|(group, start)| {
+            let is_inside: Vec<_> = (0..stripes.adjacent / together).map(|i| (start + i).lt(n)).collect();
+            let select = move |(i, &x): (u32, _)| is_inside[(i / together) as usize].select(x, value);
+            (0..).zip(group).map(select).collect::<Vec<_>>()
         });
         Self { stripes, words: words.collect() }
     }

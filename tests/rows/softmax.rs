@@ -79,8 +79,8 @@ where
 {
     for [m, n, ldx, ldy] in SHAPES {
         let bytes = X::SIZE.max(Y::SIZE);
-        let adjacent = RowTiling::adjacent(bytes, &[n, ldx, ldy].map(|size| size as u32));
-        let kernel = Softmax { log, ..Softmax::for_rows(TARGET, n as u32, adjacent) };
+        let sizes = [n, ldx, ldy].map(|size| size as u32);
+        let kernel = Softmax { log, ..Softmax::for_rows(TARGET, bytes, &sizes) };
         softmax::<X, Y>(kernel, Shape { m, n, pitch: ldy }, ldx, &mixed);
     }
 }
@@ -112,8 +112,8 @@ fn rows_of_special_numbers() {
         _ => mixed(row, col),
     };
     for log in [false, true] {
-        for (n, threads) in [(250, 32), (4000, 256)] {
-            let chosen = Softmax { log, ..Softmax::for_rows(TARGET, n, 2) };
+        for (n, threads) in [(250, 16), (256, 16), (3998, 512), (4000, 512)] {
+            let chosen = Softmax { log, ..Softmax::for_rows(TARGET, 4, &[n]) };
             assert_eq!(chosen.tiling.threads, threads);
             let shape = Shape { m: 11, n: n as usize, pitch: n as usize };
             softmax::<bf16, f32>(chosen, shape, n as usize, &element);
@@ -127,7 +127,7 @@ fn rows_of_special_numbers() {
 fn causal_masks() {
     let (queries, n) = (9, 70);
     for (first, log) in [(1, false), (n as i32 + 1 - queries, true), (-3, false), (-3, true)] {
-        let softmax = Softmax { log, ..Softmax::for_rows(TARGET, n as u32, 2) };
+        let softmax = Softmax { log, ..Softmax::for_rows(TARGET, 4, &[n as u32]) };
         let kernel = assembled(softmax.causal_kernel::<bf16, f32>(TARGET));
         let shape = Shape { m: 20, n, pitch: n + 2 };
         let x = shape.filled::<bf16>(&mixed);
@@ -154,8 +154,8 @@ fn masks_of_lengths() {
     let (n, rows) = (3000, 2);
     // The last row has no length, and sees nothing.
     let lengths: [u32; 4] = [1777, 3000, 1, 0];
-    for streamed in [false, true] {
-        let softmax = Softmax::for_rows(TARGET, n as u32, 8);
+    for (streamed, divisor) in [(false, 8), (true, 8), (false, 1), (true, 1)] {
+        let softmax = Softmax::for_rows(TARGET, 2, &[n as u32, divisor]);
         let softmax = Softmax {
             tiling: RowTiling { streamed, stripes: if streamed { 1 } else { 2 }, ..softmax.tiling },
             ..softmax

@@ -34,8 +34,7 @@ fn run(tiling: RowTiling, m: usize, n: usize) {
 
 #[test]
 fn parts_of_warps_blocks_and_clusters() {
-    let tiling =
-        RowTiling { threads: 32, rows: 1, cluster: 1, adjacent: 4, stripes: 2, streamed: false, resident: 0 };
+    let tiling = RowTiling { rows: 1, stripes: 2, ..RowTiling::for_rows(TARGET, 4, &[128]) };
     for (threads, rows) in [(1, 32), (2, 48), (4, 8), (8, 12), (16, 2), (32, 1), (32, 4)] {
         let tiling = RowTiling { threads, rows, ..tiling };
         run(tiling, 50, tiling.capacity() as usize);
@@ -48,43 +47,66 @@ fn parts_of_warps_blocks_and_clusters() {
     }
 }
 
+/// Rows that begin at every offset from an aligned address, and end at every one.
+#[test]
+fn unaligned_rows() {
+    for (threads, cluster, stripes) in [(2, 1, 2), (32, 1, 1), (64, 1, 2), (32, 4, 1)] {
+        let tiling = RowTiling {
+            threads,
+            rows: if threads <= 32 && cluster == 1 { 64 / threads } else { 1 },
+            cluster,
+            stripes,
+            ..RowTiling::for_rows(TARGET, 4, &[1])
+        };
+        assert!(tiling.unaligned);
+        let capacity = tiling.capacity() as usize;
+        for n in capacity - 4..=capacity {
+            run(tiling, 9, n);
+            run(RowTiling { streamed: true, ..tiling }, 3, 2 * n + 1);
+        }
+    }
+    run(RowTiling::for_rows(TARGET, 4, &[1]), 100, 1);
+}
+
 #[test]
 fn long_rows() {
-    for n in [100_000, 131_072, 140_000] {
-        run(RowTiling::for_rows(TARGET, n, 4), 2, n as usize);
+    for n in [65_536, 100_001, 131_072, 300_000] {
+        run(RowTiling::for_rows(TARGET, 4, &[n]), 2, n as usize);
     }
 }
 
 #[test]
 fn chosen_tilings_have_the_length() {
     for target in [Target::SM_80, TARGET] {
-        for adjacent in [1, 2, 4, 8] {
+        for bytes in [1, 2, 4] {
             for n in
                 (1..300).chain([511, 512, 513, 1024, 1025, 4097, 8192, 16384, 16385, 32768, 65_536, 131_072])
             {
-                let n = n * adjacent;
-                let tiling = RowTiling::for_rows(target, n, adjacent);
-                assert!(tiling.streamed || tiling.capacity() >= n, "{n}: {tiling:?}");
-                assert!(tiling.stripes * adjacent <= 32, "{n}: {tiling:?}");
+                for sizes in [[n, 1], [16 * n, 0]] {
+                    let tiling = RowTiling::for_rows(target, bytes, &sizes);
+                    assert!(tiling.streamed || tiling.capacity() >= sizes[0], "{n}: {tiling:?}");
+                    assert!(tiling.stripes * tiling.adjacent <= 128, "{n}: {tiling:?}");
+                }
             }
         }
     }
-    assert!(RowTiling::for_rows(Target::SM_80, 40_000, 8).streamed);
-    assert!(!RowTiling::for_rows(TARGET, 131_072, 8).streamed);
+    assert!(RowTiling::for_rows(Target::SM_80, 4, &[40_000]).streamed);
+    assert!(!RowTiling::for_rows(TARGET, 4, &[131_072]).streamed);
 }
 
 #[test]
-fn adjacent_elements_divide_all_sizes() {
-    assert_eq!(RowTiling::adjacent(2, &[4096, 4104, 8]), 8);
-    assert_eq!(RowTiling::adjacent(4, &[4096, 4104, 8]), 4);
-    assert_eq!(RowTiling::adjacent(1, &[4096, 48]), 16);
-    assert_eq!(RowTiling::adjacent(2, &[4096, 4102]), 2);
-    assert_eq!(RowTiling::adjacent(4, &[77]), 1);
+fn rows_are_aligned_if_16_bytes_divide_all_sizes() {
+    let is_unaligned = |bytes, sizes: &[u32]| RowTiling::for_rows(TARGET, bytes, sizes).unaligned;
+    assert!(!is_unaligned(2, &[4096, 4104, 8]));
+    assert!(!is_unaligned(4, &[4096, 4104, 8, 4]));
+    assert!(is_unaligned(1, &[4096, 40]));
+    assert!(is_unaligned(2, &[4096, 4100]));
+    assert!(is_unaligned(4, &[77]));
 }
 
 #[test]
 fn other_tilings_are_rejected() {
-    let good = RowTiling::for_rows(TARGET, 512, 8);
+    let good = RowTiling::for_rows(TARGET, 2, &[256]);
     let rejected = |tiling: RowTiling, expected: &str| {
         let found = Softmax { tiling, log: false }.kernel::<bf16, bf16>(TARGET).expect_err("it is rejected");
         assert!(found.to_string().contains(expected), "{found}");
@@ -95,16 +117,19 @@ fn other_tilings_are_rejected() {
         RowTiling { cluster: 2, threads: 64, rows: 1, adjacent: 3, ..good },
         "expected 1, 2, 4, 8 or 16 adjacent elements, found 3",
     );
-    rejected(RowTiling { cluster: 3, rows: 1, ..good }, "found 3");
+    rejected(
+        RowTiling { cluster: 3, threads: 64, rows: 1, ..good },
+        "clusters of 1, 2, 4 or 8 blocks, found 3",
+    );
     rejected(
         RowTiling { stripes: 0, ..good },
-        "expected stripes of up to 65536 elements, found 0 of 32 times 8",
+        "expected stripes of up to 65536 elements, found 0 of 8 times 8",
     );
 }
 
 #[test]
 fn longer_rows_are_rejected() {
-    let kernel = Softmax::for_rows(TARGET, 512, 8).kernel::<bf16, bf16>(TARGET).expect("it builds");
+    let kernel = Softmax::for_rows(TARGET, 2, &[512]).kernel::<bf16, bf16>(TARGET).expect("it builds");
     let device = warpwright::run::Simulator::new();
     let x = device.upload(&[bf16::ZERO; 1040]).expect("room");
     let mut y = device.output::<bf16>(1040).expect("room");

@@ -56,7 +56,7 @@ pub(super) const KERNELS: &[Ready] = &[
         name: "layernorm",
         about: "y = layernorm(x)·w and layernorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
-        divisors: &[1, 2, 4, 8],
+        divisors: &[1, 8],
         builds: &[
             ("bf16", |module, divisor| rows::norm::<bf16>(module, divisor, NormFunction::Layer)),
             ("f16",  |module, divisor| rows::norm::<f16>(module, divisor, NormFunction::Layer)),
@@ -67,7 +67,7 @@ pub(super) const KERNELS: &[Ready] = &[
         name: "log_softmax",
         about: "y = log softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
-        divisors: &[1, 2, 4, 8],
+        divisors: &[1, 8],
         builds: &[
             ("bf16", |module, divisor| rows::softmax::<bf16>(module, divisor, true)),
             ("f16",  |module, divisor| rows::softmax::<f16>(module, divisor, true)),
@@ -88,7 +88,7 @@ pub(super) const KERNELS: &[Ready] = &[
         name: "rmsnorm",
         about: "y = rmsnorm(x)·w and rmsnorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
-        divisors: &[1, 2, 4, 8],
+        divisors: &[1, 8],
         builds: &[
             ("bf16", |module, divisor| rows::norm::<bf16>(module, divisor, NormFunction::Rms)),
             ("f16",  |module, divisor| rows::norm::<f16>(module, divisor, NormFunction::Rms)),
@@ -99,7 +99,7 @@ pub(super) const KERNELS: &[Ready] = &[
         name: "softmax",
         about: "y = softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
-        divisors: &[1, 2, 4, 8],
+        divisors: &[1, 8],
         builds: &[
             ("bf16", |module, divisor| rows::softmax::<bf16>(module, divisor, false)),
             ("f16",  |module, divisor| rows::softmax::<f16>(module, divisor, false)),

@@ -2,12 +2,12 @@
 
 use super::{
     RowTiling,
-    tiling::{Row, same_or},
+    tiling::{Line, Row, same_or},
 };
 use crate::{
     ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::TensorElement,
-    tiles::{Convert, Gl, Striped, vector},
+    tiles::{Convert, Striped},
 };
 
 /// `(x, ldx, w, y, ldy, m, n, epsilon)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart, w of n elements.
@@ -57,10 +57,10 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Returns the kernel for rows of at most `n` elements, of which `adjacent` are accessed together; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
     #[must_use]
-    pub fn for_rows(function: NormFunction, target: Target, n: u32, adjacent: u32) -> Self {
-        Self { tiling: RowTiling::for_rows(target, n, adjacent), function }
+    pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self { tiling: RowTiling::for_rows(target, bytes, sizes), function }
     }
 
     /// Builds the kernel of norm(x) · w, named `rmsnorm_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
@@ -77,7 +77,7 @@ impl Norm {
         let signature = self.signature::<X, W, Y>("", "x, ldx, w, y, ldy, m, n, epsilon");
         Kernel::<NormArgs<X, W, Y>>::build(&signature, target, |k, (x, ldx, w, y, ldy, m, n, epsilon)| {
             self.describe::<X, W, Y>(k, "x", "");
-            let row = self.tiling.row_of(k, m, n);
+            let row = self.tiling.row_of(k, m, n, ldy);
             self.emit(&row, &Inputs::new(&row, (x, ldx), w), (y, ldy), epsilon);
         })
     }
@@ -102,7 +102,7 @@ impl Norm {
             target,
             |k, (x, ldx, w, b, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "x", " + b");
-                let row = self.tiling.row_of(k, m, n);
+                let row = self.tiling.row_of(k, m, n, ldy);
                 self.emit(&row, &Inputs::new(&row, (x, ldx), w).with_bias(&row, b), (y, ldy), epsilon);
             },
         )
@@ -130,7 +130,7 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", "");
-                let row = self.tiling.row_of(k, m, n);
+                let row = self.tiling.row_of(k, m, n, ldy);
                 let inputs = Inputs::new(&row, (x, ldx), w).with_residual(&row, (r, ldr), (h, ldh));
                 self.emit(&row, &inputs, (y, ldy), epsilon);
             },
@@ -158,7 +158,7 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", " + b");
-                let row = self.tiling.row_of(k, m, n);
+                let row = self.tiling.row_of(k, m, n, ldy);
                 let inputs = Inputs::new(&row, (x, ldx), w).with_bias(&row, b);
                 self.emit(&row, &inputs.with_residual(&row, (r, ldr), (h, ldh)), (y, ldy), epsilon);
             },
@@ -214,7 +214,7 @@ impl Norm {
         // Past the end, the elements of x are 0, and remain so.
         let centered = |part: Val<'k, u32>, x: &Striped<'k, f32>, mean: Val<'k, f32>| match self.function {
             NormFunction::Rms => x.clone(),
-            NormFunction::Layer => row.zeroed_past(part, &x.map(|x| x - mean)),
+            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - mean)),
         };
         let mean = |sum: Val<'k, f32>| row.team.sum(sum) * per_element;
         if row.is_held() {
@@ -250,11 +250,11 @@ impl Norm {
 
 /// What a row is computed from.
 struct Inputs<'k, X: TensorElement, W: TensorElement> {
-    x: Gl<'k, X, Read, 1>,
+    x: Line<'k, X, Read>,
     /// What is added to x, and the sum.
-    residual: Option<(Gl<'k, X, Read, 1>, Gl<'k, X, Write, 1>)>,
-    w: Gl<'k, W, Read, 1>,
-    b: Option<Gl<'k, W, Read, 1>>,
+    residual: Option<(Line<'k, X, Read>, Line<'k, X, Write>)>,
+    w: Line<'k, W, Read>,
+    b: Option<Line<'k, W, Read>>,
 }
 
 impl<'k, X: Convert<f32>, W: TensorElement> Inputs<'k, X, W>
@@ -267,12 +267,12 @@ where
         (x, ldx): (Ptr<'k, X, Global, Read>, Val<'k, u32>),
         w: Ptr<'k, W, Global, Read>,
     ) -> Self {
-        Self { x: row.of(x, ldx), residual: None, w: row.k.global(w, vector(row.n)), b: None }
+        Self { x: row.of(x, ldx), residual: None, w: row.vector(w), b: None }
     }
 
     #[track_caller]
     fn with_bias(self, row: &Row<'k>, b: Ptr<'k, W, Global, Read>) -> Self {
-        Self { b: Some(row.k.global(b, vector(row.n))), ..self }
+        Self { b: Some(row.vector(b)), ..self }
     }
 
     #[track_caller]

@@ -4,12 +4,12 @@ use std::f32::consts::LOG2_E;
 
 use super::{
     RowTiling,
-    tiling::{Row, same_or},
+    tiling::{Line, Row, same_or},
 };
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Readable, Target, Val, Writable},
     tensor::TensorElement,
-    tiles::{Convert, Gl, Striped, vector},
+    tiles::{Convert, Striped, vector},
 };
 
 /// `(x, ldx, y, ldy, m, n, scale)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
@@ -39,11 +39,10 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Returns the kernel for rows of at most `n` elements of type `X` or `Y`, where 16 bytes, or `adjacent` elements if that is less,
-    /// divide `n` and the distances between rows ([`RowTiling::adjacent`]).
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
     #[must_use]
-    pub fn for_rows(target: Target, n: u32, adjacent: u32) -> Self {
-        Self { tiling: RowTiling::for_rows(target, n, adjacent), log: false }
+    pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self { tiling: RowTiling::for_rows(target, bytes, sizes), log: false }
     }
 
     /// Builds the kernel, named `softmax_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
@@ -59,7 +58,7 @@ impl Softmax {
         let signature = self.signature::<X, Y>("softmax", "");
         Kernel::<SoftmaxArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n, scale)| {
             self.describe::<X, Y>(k, "");
-            let row = self.tiling.row_of(k, m, n);
+            let row = self.tiling.row_of(k, m, n, ldy);
             self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, None);
         })
     }
@@ -81,7 +80,7 @@ impl Softmax {
             target,
             |k, (x, ldx, y, ldy, m, n, scale, queries, first)| {
                 self.describe::<X, Y>(k, "; row i sees the first first + i mod queries columns");
-                let row = self.tiling.row_of(k, m, n);
+                let row = self.tiling.row_of(k, m, n, ldy);
                 let visible = (row.at % queries).cast::<i32>() + first;
                 let visible = visible.max(0).cast::<u32>();
                 self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
@@ -105,7 +104,7 @@ impl Softmax {
             target,
             |k, (x, ldx, y, ldy, m, n, scale, lengths, count, rows)| {
                 self.describe::<X, Y>(k, "; row i sees the first lengths[i / rows] columns");
-                let row = self.tiling.row_of(k, m, n);
+                let row = self.tiling.row_of(k, m, n, ldy);
                 let visible = k.global(lengths, vector(count)).at(row.at / rows).load();
                 self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
             },
@@ -128,8 +127,8 @@ impl Softmax {
     fn emit<'k, X, Y, A: Readable, B: Writable>(
         &self,
         row: &Row<'k>,
-        x: &Gl<'k, X, A, 1>,
-        y: &Gl<'k, Y, B, 1>,
+        x: &Line<'k, X, A>,
+        y: &Line<'k, Y, B>,
         scale: Val<'k, f32>,
         visible: Option<Val<'k, u32>>,
     ) where

@@ -6,7 +6,7 @@ use super::team::Team;
 use crate::{
     ptx::{Builder, Features, Global, IntoDim, Ptr, Readable, Target, Val, Writable},
     tensor::TensorElement,
-    tiles::{Convert, Gl, Striped, Stripes, row_major},
+    tiles::{Convert, Gl, Striped, Stripes, UnalignedRow, row_major, vector},
 };
 
 /// How rows are divided among threads, and how long they may be.
@@ -18,9 +18,11 @@ pub struct RowTiling {
     pub rows: u32,
     /// The blocks that process a row together, as a cluster: 1, or a power of two up to 8 (sm_90).
     pub cluster: u32,
-    /// The adjacent elements of a thread, a power of two, which must divide the length of rows and the distances between them; they
-    /// are loaded and stored together, with accesses of up to 16 bytes.
+    /// The adjacent elements of a thread, a power of two, which are accessed together, at most 16 bytes at a time.
     pub adjacent: u32,
+    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and the distances between them. Adjacent
+    /// elements then fill whole words, and each is loaded from the two aligned groups that contain them.
+    pub unaligned: bool,
     /// The groups of adjacent elements that a thread keeps in registers.
     pub stripes: u32,
     /// Whether rows may be longer than the [capacity](Self::capacity): they are read in parts, several times.
@@ -29,60 +31,68 @@ pub struct RowTiling {
     pub resident: u32,
 }
 
-/// The elements of a row that a thread keeps in registers, if there are enough threads.
-const PER_THREAD: u32 = 16;
+/// The groups of 16 bytes of a thread, if there are enough threads.
+const GROUPS: u32 = 2;
+/// The groups of a warp's thread.
+const GROUPS_IN_WARP: u32 = 4;
+/// The most groups of a thread.
+const MOST_GROUPS: u32 = 8;
 /// The threads of a block whose rows have at most a warp each.
-const SHORT: u32 = 256;
-/// The most threads of a block of a cluster.
-const IN_CLUSTER: u32 = 512;
-/// The threads that a multiprocessor can run.
-const MULTIPROCESSOR: u32 = 2048;
+const SHORT: u32 = 64;
+/// The elements of a thread, in registers of f32, above which blocks of 1024 threads are slow.
+const MOST_PER_THREAD: u32 = 32;
+
+/// The longest unaligned row.
+const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
-    /// Returns the largest power of two that divides all of `sizes`, such as the length of rows and the distances between them, and for
-    /// which adjacent elements of `bytes` bytes fill at most 16 bytes.
+    /// Returns the tiling for elements of `bytes` bytes, the larger ones of those read and written, and rows of at most `sizes[0]` elements.
+    /// The rows are unaligned unless 16 bytes divide all of `sizes`: the lengths of rows and the distances between them, or divisors of these.
+    ///
+    /// On an H200, short rows are the fastest in a warp; longer ones in a block in which a thread has 32 bytes, or up to 32 elements; and the
+    /// longest in clusters of up to 8 blocks. Rows of 16 bits that do not fit a block so are read in parts, as are those for which there
+    /// are no clusters.
     #[must_use]
-    pub fn adjacent(bytes: u32, sizes: &[u32]) -> u32 {
-        let common = sizes.iter().fold(0, |bits, size| bits | size);
-        (16 / bytes).min(1 << common.trailing_zeros().min(4))
-    }
-
-    /// Returns the tiling for rows of at most `n` elements, `adjacent` of which are accessed together: rows of up to 1024 elements by a
-    /// warp or a part of one, of up to 16,384 by a block, of up to 131,072 by a cluster, and longer ones in parts. On targets without
-    /// clusters, rows of more than 32,768 elements are read in parts.
-    #[must_use]
-    pub fn for_rows(target: Target, n: u32, adjacent: u32) -> Self {
-        let n = n.max(1);
-        let tiling = |threads: u32, rows: u32, cluster: u32| {
-            let stripes = n.div_ceil(threads * cluster * adjacent);
-            let resident = MULTIPROCESSOR / (threads * rows);
-            Self { threads, rows, cluster, adjacent, stripes, streamed: false, resident }
+    pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let adjacent = (16 / bytes).max(1);
+        let unaligned = sizes.iter().any(|size| !size.is_multiple_of(adjacent));
+        let n = sizes.first().map_or(1, |&n| n.max(1));
+        let slack = if unaligned { adjacent - 1 } else { 0 };
+        let groups = (n + slack).div_ceil(adjacent);
+        let tiling = |threads: u32, rows: u32, cluster: u32, resident: u32| {
+            let stripes = groups.div_ceil(threads * cluster);
+            Self { threads, rows, cluster, adjacent, unaligned, stripes, streamed: false, resident }
         };
         let clusters = target.features().contains(Features::HOPPER);
-        let whole_warps = |threads: u32| threads.next_multiple_of(32);
-        match n {
-            ..=1024 => {
-                let threads = n.div_ceil(adjacent).next_power_of_two().min(32);
-                Self { resident: 0, ..tiling(threads, SHORT / threads, 1) }
+        let held = MOST_PER_THREAD / adjacent * 1024;
+        let in_cluster = |threads: u32| {
+            let cluster = groups.div_ceil(threads * MOST_GROUPS).next_power_of_two();
+            (clusters && cluster <= 8).then(|| tiling(threads, 1, cluster, 0))
+        };
+        match groups {
+            ..=128 => {
+                let threads = groups.div_ceil(GROUPS_IN_WARP).next_power_of_two().min(32);
+                tiling(threads, SHORT / threads, 1, 0)
             }
-            1025..=16384 => tiling(whole_warps(n.div_ceil(PER_THREAD)), 1, 1),
-            16385..=131_072 if clusters => {
-                let cluster = n.div_ceil(IN_CLUSTER * PER_THREAD).next_power_of_two().min(8);
-                let threads = whole_warps(n.div_ceil(cluster * PER_THREAD));
-                tiling(threads, 1, cluster)
+            129..=2048 => {
+                let threads = groups.div_ceil(GROUPS).next_multiple_of(32);
+                tiling(threads, 1, 1, (1024 / threads).max(1))
             }
-            16385..=32768 => Self { resident: 1, ..tiling(1024, 1, 1) },
-            _ => {
-                let stripes = PER_THREAD / adjacent;
-                Self { threads: 1024, rows: 1, cluster: 1, adjacent, stripes, streamed: true, resident: 2 }
+            _ if groups <= held => tiling(1024, 1, 1, 1),
+            _ if groups > 4096
+                && let Some(tiling) = in_cluster(if bytes >= 4 { 1024 } else { 512 }) =>
+            {
+                tiling
             }
+            _ => Self { stripes: GROUPS, streamed: true, resident: 2, ..tiling(1024, 1, 1, 2) },
         }
     }
 
-    /// Returns the number of elements that the threads of a row keep in registers.
+    /// Returns the length of the longest row that the threads keep in registers, wherever it begins.
     #[must_use]
     pub const fn capacity(self) -> u32 {
-        self.threads * self.cluster * self.adjacent * self.stripes
+        let slots = self.threads * self.cluster * self.adjacent * self.stripes;
+        if self.unaligned { slots - (self.adjacent - 1) } else { slots }
     }
 
     /// Rejects a tiling that does not exist.
@@ -105,17 +115,28 @@ impl RowTiling {
         }
     }
 
-    /// Declares the block and the grid of a kernel on `m` rows of `n` elements, and returns this thread's row.
+    /// Declares the block and the grid of a kernel on `m` rows of `n` elements, and returns this thread's row. Groups of adjacent elements
+    /// are aligned in matrices whose rows are `pitch` elements apart.
     #[track_caller]
-    pub(super) fn row_of<'k>(self, k: Builder<'k>, m: Val<'k, u32>, n: Val<'k, u32>) -> Row<'k> {
-        let Self { threads, rows, cluster, adjacent, stripes, streamed, resident } = self;
+    pub(super) fn row_of<'k>(
+        self,
+        k: Builder<'k>,
+        m: Val<'k, u32>,
+        n: Val<'k, u32>,
+        pitch: Val<'k, u32>,
+    ) -> Row<'k> {
+        let Self { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident } = self;
         self.check(k);
         let block = k.block([threads * rows]);
         if resident > 0 {
             k.min_blocks(resident);
         }
-        let n = n.multiple_of(adjacent);
-        let n = if streamed { n } else { n.at_most(self.capacity()) };
+        let n = if unaligned { n } else { n.multiple_of(adjacent) };
+        let n = match (streamed, unaligned) {
+            (false, _) => n.at_most(self.capacity()),
+            (true, true) => n.at_most(MOST_UNALIGNED),
+            (true, false) => n,
+        };
         let (at, thread) = if cluster > 1 {
             let cluster = k.cluster([cluster]);
             k.grid([m.into_dim() * self.cluster]);
@@ -126,6 +147,8 @@ impl RowTiling {
             (k.ctaid_x() * rows + row, thread)
         };
         let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
+        let stripes =
+            if unaligned { stripes.beginning_after((at * pitch) & (adjacent - 1)) } else { stripes };
         Row { k, at, m, n, tiling: self, stripes, team: Team::new(k, self) }
     }
 }
@@ -137,7 +160,7 @@ impl fmt::Display for RowTiling {
             true => f.write_str("any")?,
             false => write!(f, "{}", self.capacity())?,
         }
-        write!(f, "_by{}", self.adjacent)
+        write!(f, "_by{}", if self.unaligned { 1 } else { self.adjacent })
     }
 }
 
@@ -154,6 +177,12 @@ pub(super) struct Row<'k> {
     pub(super) team: Team<'k>,
 }
 
+/// A row of a matrix, or a vector of as many elements.
+pub(super) enum Line<'k, T: TensorElement, A> {
+    Aligned(Gl<'k, T, A, 1>),
+    Unaligned(UnalignedRow<'k, T, A>),
+}
+
 impl<'k> Row<'k> {
     /// Returns this row of a matrix whose rows are `pitch` elements apart.
     #[track_caller]
@@ -161,9 +190,30 @@ impl<'k> Row<'k> {
         &self,
         matrix: Ptr<'k, T, Global, A>,
         pitch: Val<'k, u32>,
-    ) -> Gl<'k, T, A, 1> {
-        let pitch = pitch.multiple_of(self.tiling.adjacent);
-        self.k.global(matrix, row_major(self.m, self.n).with_row_stride(pitch)).row(self.at)
+    ) -> Line<'k, T, A> {
+        let (k, adjacent) = (self.k, self.tiling.adjacent);
+        if self.tiling.unaligned {
+            let sizes = [self.m, self.n, pitch];
+            return Line::Unaligned(UnalignedRow::new(k, matrix, sizes, self.at, adjacent));
+        }
+        let layout = row_major(self.m, self.n).with_row_stride(pitch.multiple_of(adjacent));
+        Line::Aligned(k.global(matrix, layout).row(self.at))
+    }
+
+    /// Returns a vector of as many elements as a row has.
+    #[track_caller]
+    pub(super) fn vector<T: TensorElement, A>(&self, elements: Ptr<'k, T, Global, A>) -> Line<'k, T, A> {
+        if self.tiling.unaligned {
+            let sizes = [1.into(), self.n, self.n];
+            return Line::Unaligned(UnalignedRow::new(
+                self.k,
+                elements,
+                sizes,
+                0.into(),
+                self.tiling.adjacent,
+            ));
+        }
+        Line::Aligned(self.k.global(elements, vector(self.n)))
     }
 
     /// Whether the whole row is in registers.
@@ -174,38 +224,50 @@ impl<'k> Row<'k> {
     /// Returns the number of parts of a row that does not fit in registers.
     #[track_caller]
     pub(super) fn parts(&self) -> Val<'k, u32> {
-        self.n.ceil_div(self.stripes.length())
+        let slack = if self.tiling.unaligned { self.tiling.adjacent - 1 } else { 0 };
+        (self.n + slack).ceil_div(self.stripes.length())
     }
 
-    /// Loads part `part` of a row as f32; elements past the end are `fill`, which `T` represents.
+    /// Loads part `part` of a row as f32; elements outside of it are `fill`, which `T` represents.
     #[track_caller]
     pub(super) fn load<T: Convert<f32>, A: Readable>(
         &self,
-        row: &Gl<'k, T, A, 1>,
+        line: &Line<'k, T, A>,
         part: impl Into<Val<'k, u32>>,
         fill: f32,
     ) -> Striped<'k, f32> {
-        let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
-        self.stripes.load_or(row, part, fill).convert()
+        let part = part.into();
+        match line {
+            Line::Aligned(row) => {
+                let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
+                self.stripes.load_or(row, part, fill).convert()
+            }
+            Line::Unaligned(row) => {
+                self.stripes.load_unaligned(row, part).convert().fill_outside(part, self.n, fill)
+            }
+        }
     }
 
-    /// Replaces the elements of part `part` that are past the end by 0.
+    /// Replaces the elements of part `part` that are outside of the row by 0.
     #[track_caller]
-    pub(super) fn zeroed_past(&self, part: Val<'k, u32>, values: &Striped<'k, f32>) -> Striped<'k, f32> {
-        values.fill_past(self.n - part * self.stripes.length(), 0.0)
+    pub(super) fn zeroed_outside(&self, part: Val<'k, u32>, values: &Striped<'k, f32>) -> Striped<'k, f32> {
+        values.fill_outside(part, self.n, 0.0)
     }
 
     /// Stores part `part` of a row.
     #[track_caller]
     pub(super) fn store<T: TensorElement, A: Writable>(
         &self,
-        row: &Gl<'k, T, A, 1>,
+        line: &Line<'k, T, A>,
         part: impl Into<Val<'k, u32>>,
         values: &Striped<'k, f32>,
     ) where
         f32: Convert<T>,
     {
-        self.stripes.store(row, part, values);
+        match line {
+            Line::Aligned(row) => self.stripes.store(row, part, values),
+            Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
+        }
     }
 }
 

@@ -46,13 +46,12 @@ where
     f32: Convert<E>,
 {
     let n = buffers.n;
-    let adjacent = RowTiling::adjacent(E::SIZE, &[n]);
-    let chosen = RowTiling::for_rows(TARGET, n, adjacent);
+    let chosen = RowTiling::for_rows(TARGET, E::SIZE, &[n]);
     let mut contenders = Vec::new();
     for entry in
         ENTRIES.iter().filter(|entry| names.is_empty() || names.iter().any(|name| name == entry.name))
     {
-        let others = if sweep { tilings(n, adjacent) } else { Vec::new() };
+        let others = if sweep { tilings(chosen, n) } else { Vec::new() };
         for tiling in [chosen].into_iter().chain(others.into_iter().filter(|&tiling| tiling != chosen)) {
             contenders.push(Contender {
                 name: format!("{} {}", entry.name, shown(tiling)),
@@ -66,60 +65,50 @@ where
 }
 
 /// Returns the ways to divide rows of `n` elements.
-fn tilings(n: u32, adjacent: u32) -> Vec<RowTiling> {
+fn tilings(chosen: RowTiling, n: u32) -> Vec<RowTiling> {
+    let adjacent = chosen.adjacent;
     let mut tilings = Vec::new();
     for cluster in [1, 2, 4, 8] {
         for threads in [32, 64, 128, 256, 512, 768, 1024] {
-            let stripes = n.div_ceil(threads * cluster * adjacent);
+            let stripes = (n + adjacent - 1).div_ceil(threads * cluster * adjacent);
             let wasted = threads * cluster * adjacent * stripes - n;
-            let per_thread = stripes * adjacent;
-            if !(8..=64).contains(&per_thread)
-                || 8 * wasted > n
-                || cluster > 1 && threads < 128
-                || threads * per_thread > 32 << 10
-            {
-                continue;
-            }
+            let is_sensible = stripes <= 8
+                && (stripes > 1 || adjacent > 4)
+                && 6 * wasted <= n
+                && (cluster == 1 || n > 16384 && threads >= 128);
             let tiling =
-                RowTiling { threads, rows: 1, cluster, adjacent, stripes, streamed: false, resident: 0 };
-            let full = 2048 / threads;
-            if threads > 32 {
-                tilings.push(tiling);
-                if threads >= 64 && per_thread <= 16 {
-                    tilings.push(RowTiling { resident: full.min(32), ..tiling });
+                RowTiling { threads, rows: 1, cluster, stripes, streamed: false, resident: 0, ..chosen };
+            match threads {
+                _ if !is_sensible || tiling.capacity() < n => {}
+                32 => tilings.extend([1, 2, 4].map(|rows| RowTiling { rows, ..tiling })),
+                _ => {
+                    let half = (1024 / threads).max(1);
+                    tilings.extend([0, half, 2 * half].map(|resident| RowTiling { resident, ..tiling }));
                 }
-                if threads >= 64 && per_thread <= 32 {
-                    tilings.push(RowTiling { resident: (full / 2).max(1), ..tiling });
-                }
-            } else if cluster == 1 {
-                tilings.extend([1, 2, 4, 8].map(|rows| RowTiling { rows, ..tiling }));
             }
         }
     }
     if n > 8192 {
-        let stripes = 16 / adjacent;
-        tilings.push(RowTiling {
-            threads: 1024,
-            rows: 1,
-            cluster: 1,
-            adjacent,
-            stripes,
-            streamed: true,
-            resident: 2,
-        });
+        for (stripes, resident) in [(1, 2), (2, 2), (2, 1), (4, 1), (8, 1)] {
+            let (threads, rows, cluster) = (1024, 1, 1);
+            tilings.push(RowTiling { threads, rows, cluster, stripes, streamed: true, resident, ..chosen });
+        }
     }
     tilings
 }
 
 /// Returns the text of a tiling.
 fn shown(tiling: RowTiling) -> String {
-    let RowTiling { threads, rows, cluster, adjacent, stripes, streamed, resident } = tiling;
+    let RowTiling { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident } = tiling;
     let mut text = format!("{threads} threads × {stripes} × {adjacent}");
     if rows > 1 {
         text = format!("{rows} rows of {text}");
     }
     if cluster > 1 {
         text += &format!(", clusters of {cluster}");
+    }
+    if unaligned {
+        text += ", unaligned";
     }
     if resident > 0 {
         text += &format!(", {resident} resident");
