@@ -63,7 +63,7 @@ pub use ptr::{
 };
 pub use raw::{Raw, RawOperand};
 pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
-pub(crate) use scope::{Combine, quotient, reduce, remainder, shuffle};
+pub(crate) use scope::{AnyScope, Combine, quotient, reduce, remainder, shuffle};
 pub use slice::Slice;
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};

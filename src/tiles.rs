@@ -56,7 +56,7 @@ mod vector_convert;
 mod vector_layout;
 mod widen;
 
-pub use allocate::{Allocate, Filled, Pending};
+pub use allocate::{Allocate, Filled, Owner, Pending};
 pub use atomics::Adding;
 pub use complex::{Cgl, CglTile, Crt, Crv, Cst, Csv};
 pub use convert::Convert;

@@ -1,7 +1,7 @@
 //! Tiles, run on every device there is.
 //!
 //! The test list of ThunderKittens, which has about 3,000 cases at its default intensity, and the tests here that cover each of its rows, those
-//! that are commented out there included. Here, about 1,900 kernels run in the simulator, most in two blocks and twice, and every
+//! that are commented out there included. Here, about 2,000 kernels run in the simulator, most in two blocks and twice, and every
 //! element of their results is compared, exactly unless a function is approximate; outputs are poisoned before.
 //!
 //! | ThunderKittens | sizes there | tests here |
@@ -55,6 +55,7 @@ mod tiles {
     mod pipeline;
     mod products;
     mod random;
+    mod scopes;
     mod shared;
     mod shared_stores;
     mod sizes;

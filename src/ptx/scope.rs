@@ -12,6 +12,7 @@
 //! A collective operation is a method of the scope whose threads must execute it. Under a condition that may differ between the
 //! threads of the scope, it is rejected when the kernel is built; see [`Uniformity`].
 
+mod any;
 mod block;
 mod cluster;
 mod exchange;
@@ -24,6 +25,7 @@ use std::fmt::Debug;
 
 use super::{kernel::Builder, types::Scalar, uniform::Uniformity, val::Val};
 
+pub(crate) use any::AnyScope;
 pub use block::Block;
 pub use cluster::Cluster;
 pub(crate) use exchange::shuffle;

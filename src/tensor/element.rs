@@ -167,6 +167,17 @@ pub trait ConvertibleElement: TensorElement {
     /// Returns a word's elements in f32.
     #[doc(hidden)]
     fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
+    /// The conversion from and to pairs of f16, for types that convert to each other without f32, with the same results.
+    #[doc(hidden)]
+    const IN_F16: Option<InF16<Self::Word>> = None;
+}
+
+/// Conversions between words and pairs of f16.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct InF16<W: Scalar> {
+    pub(crate) to: for<'k> fn(Val<'k, W>) -> ArrayVec<Val<'k, f16x2>, 2>,
+    pub(crate) from: for<'k> fn(&[Val<'k, f16x2>]) -> Val<'k, W>,
 }
 
 /// A floating-point element type: [`e4m3`], [`e5m2`], [`bf16`], [`struct@f16`], [`tf32`], `f32` and `f64`.
@@ -210,7 +221,7 @@ single! {
 }
 
 macro_rules! halves {
-    ($($half:ident)*) => {$(
+    ($($half:ident: $in_f16:expr;)*) => {$(
         impl ConvertibleElement for $half {
             #[track_caller]
             fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>> {
@@ -222,11 +233,16 @@ macro_rules! halves {
                 let (low, high) = word.unpack_f32();
                 [low, high].into_iter().collect()
             }
+
+            const IN_F16: Option<InF16<Self::Word>> = $in_f16;
         }
     )*};
 }
 
-halves! { bf16 f16 }
+halves! {
+    bf16: None;
+    f16: Some(InF16 { to: |word| [word].into_iter().collect(), from: |pairs| pairs[0] });
+}
 
 macro_rules! fp8 {
     ($($t:ident)*) => {$(
@@ -243,6 +259,14 @@ macro_rules! fp8 {
                 let pairs = [low, high].map(|pair| pair.unpack_fp8::<$t>().unpack_f32());
                 pairs.into_iter().flat_map(|(low, high)| [low, high]).collect()
             }
+
+            const IN_F16: Option<InF16<u32>> = Some(InF16 {
+                to: |word| {
+                    let (low, high) = word.unpack();
+                    [low, high].map(|pair| pair.unpack_fp8::<$t>()).into()
+                },
+                from: |pairs| Val::pack(pairs[0].to_fp8::<$t>(), pairs[1].to_fp8::<$t>()),
+            });
         }
     )*};
 }

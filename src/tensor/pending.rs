@@ -1,6 +1,6 @@
 //! Data in flight to shared memory, and the views that become readable when they arrive.
 
-use crate::ptx::{Builder, State, Visitor};
+use crate::ptx::{AnyScope, Builder, State, Visitor};
 
 /// Data in flight to shared memory by stores or copies. Its view `V` cannot be read before it is waited for.
 ///
@@ -9,31 +9,40 @@ use crate::ptx::{Builder, State, Visitor};
 #[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {
-    k: Builder<'k>,
+    /// The threads that write the data.
+    by: AnyScope<'k>,
     view: V,
     asynchronous: bool,
 }
 
 impl<'k, V> Pending<'k, V> {
     pub(crate) fn new(k: Builder<'k>, view: V, asynchronous: bool) -> Self {
-        Self { k, view, asynchronous }
+        Self::by(AnyScope::block(k), view, asynchronous)
     }
 
-    /// Combines two pending views; waiting returns both.
+    /// Returns data that the threads of a scope write.
+    pub(crate) fn by(by: AnyScope<'k>, view: V, asynchronous: bool) -> Self {
+        Self { by, view, asynchronous }
+    }
+
+    /// Combines two pending views; waiting returns both. The barrier is that of the larger of their scopes.
+    #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
-        Pending { k: self.k, view: (self.view, other.view), asynchronous }
+        let by = if self.by.is_block() || !other.by.is_block() && self.by.size() >= other.by.size() { self.by } else { other.by };
+        Pending { by, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits for this thread's own copies and at the block's barrier, after which the data are visible to all threads of the
-    /// block. Returns the view for reading.
+    /// Waits for this thread's own copies and at the barrier of the block, or of the smaller scope that owns the memory, after which the
+    /// data are visible to all of its threads. Returns the view for reading.
     ///
-    /// All threads of the block must execute the call.
+    /// All threads of the scope must execute the call.
+    #[doc(alias = "load_async_wait")]
     #[track_caller]
     pub fn wait(self) -> V {
-        let k = self.k;
+        let by = self.by;
         let view = self.wait_own();
-        k.this_block().sync();
+        by.sync();
         view
     }
 
@@ -41,14 +50,14 @@ impl<'k, V> Pending<'k, V> {
     #[track_caller]
     pub fn wait_own(self) -> V {
         if self.asynchronous {
-            self.k.cp_async_wait_all();
+            self.by.kernel().cp_async_wait_all();
         }
         self.view
     }
 
     /// Converts the view of the data.
     pub(crate) fn map<W>(self, view: impl FnOnce(V) -> W) -> Pending<'k, W> {
-        Pending { k: self.k, view: view(self.view), asynchronous: self.asynchronous }
+        Pending { by: self.by, view: view(self.view), asynchronous: self.asynchronous }
     }
 }
 

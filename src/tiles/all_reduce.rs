@@ -152,7 +152,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         let k = self.tile.tensor.kernel();
         k.located(Location::caller(), || {
             to.store_with(|results| {
-                k.over_warps(H as u32, |row| results.tile(row).store(&reduce(self.subtile(row, 0).load())));
+                self.tile.owner.over_warps(H as u32, |row| results.tile(row).store(&reduce(self.subtile(row, 0).load())));
             })
         })
     }
@@ -166,11 +166,19 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     ) -> Pending<'k, Sv<'k, T::Sum, W>> {
         let k = self.tile.tensor.kernel();
         k.located(Location::caller(), || {
-            let partials = Partials::new(k, H as u32, Sv::<T::Sum, W>::LENGTH);
+            let (owner, rows) = (self.tile.owner, H as u32);
+            let scopes = k.this_block().size() / owner.0.size().max(1);
+            let partials = Partials {
+                first: owner.0.rank() * rows,
+                count: rows,
+                ..Partials::new(k, rows * scopes, Sv::<T::Sum, W>::LENGTH)
+            };
             to.store_with(|results| {
-                k.over_warps(H as u32, |row| partials.store(row, &reduce(self.subtile(row, 0).load())));
-                k.this_block().sync();
-                k.when_warp(0, |_| results.tile(0).store(&partials.combined::<W>(how)));
+                owner.over_warps(rows, |row| {
+                    partials.store(partials.first + row, &reduce(self.subtile(row, 0).load()));
+                });
+                owner.0.sync();
+                owner.0.when_first_warp(|| results.tile(0).store(&partials.combined::<W>(how)));
             })
         })
     }

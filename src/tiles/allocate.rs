@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    ptx::{Builder, Ptr, Shared, State, Visitor},
+    ptx::{AnyScope, Builder, Ptr, Scope, Shared, State, Uniformity, Val, Visitor},
     tensor,
 };
 
@@ -34,13 +34,87 @@ pub trait Allocate<'k>: Sized {
     /// Returns the address.
     #[doc(hidden)]
     fn address(&self) -> Ptr<'k, u8, Shared>;
+
+    /// Returns the tile as memory of a scope.
+    #[doc(hidden)]
+    #[must_use]
+    fn owned_by(self, owner: Owner<'k>) -> Self;
+
+    /// Returns the scope that owns the memory.
+    #[doc(hidden)]
+    fn owner(&self) -> Owner<'k>;
 }
+
+/// The scope that owns the memory of a tile.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'k>(pub(super) AnyScope<'k>);
 
 impl<'k> Builder<'k> {
     /// Allocates a tile or vector in shared memory: `k.shared_tile::<St<bf16, 4, 4>>()`, `k.shared_tile::<Sv<f32, 4>>()`.
+    #[doc(alias = "shared_allocator")]
     #[track_caller]
     pub fn shared_tile<A: Allocate<'k>>(self) -> A {
         A::allocate(self)
+    }
+
+    /// Allocates a tile or vector in shared memory for each scope of the block, and returns that of this thread's scope:
+    /// `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` is memory of one warp.
+    ///
+    /// Its operations are executed by the threads of the scope instead of the block, and wait at the scope's barrier. Allocate it
+    /// where all threads of the scope execute the call.
+    #[track_caller]
+    pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
+        self.check_warps(scope);
+        let (threads, block) = (scope.size(), self.this_block().size());
+        if !Uniformity::Block.covers(scope.uniformity()) || threads == 0 || !block.is_multiple_of(threads) {
+            self.refuse(format!("expected a scope that divides the block of {block} threads, found one of {threads}"));
+            return A::allocate(self);
+        }
+        if threads == block {
+            return A::allocate(self);
+        }
+        let alignment = A::alignment(self);
+        let bytes = A::BYTES.next_multiple_of(alignment);
+        let all = self.shared_aligned::<u8>(bytes * (block / threads), alignment);
+        A::at(all.advance(scope.rank() * bytes)).owned_by(Owner(any_scope(self, scope)))
+    }
+}
+
+fn any_scope<'k, S: Scope<'k>>(k: Builder<'k>, _: S) -> AnyScope<'k> {
+    AnyScope::of::<S>(k)
+}
+
+impl<'k> Owner<'k> {
+    pub(super) fn block(k: Builder<'k>) -> Self {
+        Self(AnyScope::block(k))
+    }
+
+    /// Emits a barrier of the scope inside an emitted loop, where threads may still be reading data of the previous iteration that is
+    /// about to be overwritten.
+    #[track_caller]
+    pub(super) fn sync_in_loop(self) {
+        if self.0.kernel().in_loop() {
+            self.0.sync();
+        }
+    }
+
+    /// Returns the tile with data in flight that the threads of the scope store.
+    pub(super) fn pending<Tile>(self, tile: Tile) -> Pending<'k, Tile> {
+        tensor::Pending::by(self.0, Filled { tile }, false)
+    }
+
+    /// Divides `count` items among the warps of the scope, like [`Builder::over_warps`].
+    #[track_caller]
+    pub(super) fn over_warps(self, count: u32, work: impl Fn(Val<'k, u32>)) {
+        let (warp, warps) = self.0.warp();
+        for round in 0..count.div_ceil(warps) {
+            let item = warp + round * warps;
+            if (round + 1) * warps <= count {
+                work(item);
+            } else {
+                self.0.kernel().if_(item.lt(count), || work(item));
+            }
+        }
     }
 }
 
@@ -48,7 +122,7 @@ impl<'k> Builder<'k> {
 #[track_caller]
 pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To {
     const { assert!(To::BYTES <= From::BYTES, "the memory of a tile is reused for one that is not larger") };
-    let address = from.address();
+    let (address, owner) = (from.address(), from.owner());
     let (k, found) = (address.kernel(), address.align());
     let expected = To::alignment(k);
     if !found.is_multiple_of(expected) {
@@ -57,7 +131,7 @@ pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To 
              widest swizzle first"
         ));
     }
-    To::at(address)
+    To::at(address).owned_by(owner)
 }
 
 /// A tile or vector whose data are visible to all threads of the block.
@@ -72,10 +146,11 @@ impl<Tile> fmt::Debug for Filled<Tile> {
 }
 
 impl<'k, Tile: Allocate<'k>> Filled<Tile> {
-    /// Waits at the block's barrier until all threads have finished reading; the tile can then be filled again.
+    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading; the tile can then be filled again.
+    #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {
-        self.tile.address().kernel().this_block().sync();
+        self.tile.owner().0.sync();
         self.tile
     }
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     ptx::{ReadWrite, Val},
-    tensor::{self, AtomicElement, add_global, add_shared},
+    tensor::{AtomicElement, add_global, add_shared},
 };
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
@@ -72,8 +72,8 @@ impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
-        add(&Adding { to: Storing { tile: tile.tensor.clone() } });
-        tensor::Pending::new(tile.tensor.kernel(), Filled { tile }, false)
+        add(&Adding { to: Storing { tile: tile.tensor.clone(), owner: tile.owner } });
+        tile.owner.pending(tile)
     }
 }
 
@@ -106,8 +106,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
         let tile = self.release();
-        add(&Adding { to: StoringVector { vector: tile.tensor.clone() } });
-        tensor::Pending::new(tile.tensor.kernel(), Filled { tile }, false)
+        add(&Adding { to: StoringVector { vector: tile.tensor.clone(), owner: tile.owner } });
+        tile.owner.pending(tile)
     }
 }
 

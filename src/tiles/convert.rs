@@ -10,7 +10,7 @@ use super::{
     vector_layout::VectorLayout,
 };
 use crate::{
-    ptx::{Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, tf32, traits::Numeric},
+    ptx::{Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, f16x2, tf32, traits::Numeric},
     tensor::{ConvertibleElement, Fragment, TensorElement, splat},
 };
 
@@ -98,11 +98,16 @@ impl<T: TensorElement> Convert<T> for T {
     }
 }
 
-/// Converts words, as many at a time as fill whole words of both types.
+/// Converts words, as many at a time as fill whole words of both types; between f16 and 8-bit floating-point types without f32.
 #[track_caller]
 pub(super) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     words: &[Val<'k, T::Word>],
 ) -> Vec<Val<'k, U::Word>> {
+    if let (Some(from), Some(to)) = (T::IN_F16, U::IN_F16) {
+        let mut pairs: Vec<_> = words.iter().flat_map(|&word| (from.to)(word)).collect();
+        pairs.resize(pairs.len().next_multiple_of(U::PER_WORD / 2), f16x2([f16::ZERO; 2]).into());
+        return pairs.chunks(U::PER_WORD / 2).map(|pairs| (to.from)(pairs)).collect();
+    }
     let mut converted = Vec::with_capacity(words.len() * T::PER_WORD / U::PER_WORD);
     for words in words.chunks(U::PER_WORD.div_ceil(T::PER_WORD)) {
         let mut elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
@@ -176,6 +181,7 @@ fn converted<'k, T: Convert<U>, U: TensorElement>(from: &impl Registers<'k, Elem
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32
     /// accumulator becomes operand A of the next product without a shuffle.
+    #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]
     pub fn convert<U: TensorElement>(&self) -> Rt<'k, U, H, W, L>

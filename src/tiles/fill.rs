@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{
-    allocate::{Filled, Pending},
+    allocate::{Filled, Owner, Pending},
     convert::fragment_of,
     gl::GlTile,
     st::St,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     layout::Layout,
-    ptx::{Builder, Features, Global, ReadWrite, Readable, Shared, Val, Writable},
+    ptx::{Features, Global, ReadWrite, Readable, Shared, Val, Writable},
     tensor::{self, Tensor, TensorElement, copy, copy_issued, copy_or},
 };
 
@@ -25,10 +25,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
-        let k = self.tensor.kernel();
-        k.sync_in_loop();
-        let asynchronous = k.located(Location::caller(), || self.begin_fill(&from));
-        tensor::Pending::new(k, Filled { tile: self }, asynchronous)
+        self.owner.sync_in_loop();
+        let asynchronous = self.tensor.kernel().located(Location::caller(), || self.begin_fill(&from));
+        tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
     /// Fills the tile like [`fill`](Self::fill); out-of-bounds elements become `value`, such as −∞ before a maximum.
@@ -36,20 +35,19 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// The data pass through registers, because `cp.async` can write only zeros past an edge.
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A>, value: T) -> Pending<'k, Self> {
-        let k = self.tensor.kernel();
-        k.sync_in_loop();
-        k.located(Location::caller(), || {
+        self.owner.sync_in_loop();
+        self.tensor.kernel().located(Location::caller(), || {
             let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
-            fill_or(&self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape, value);
+            fill_or(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape, value);
         });
-        tensor::Pending::new(k, Filled { tile: self }, false)
+        self.owner.pending(self)
     }
 
     /// Starts the copy into the tile and returns whether it is asynchronous.
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A>) -> bool {
         let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
-        fill(&self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape)
+        fill(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape)
     }
 }
 
@@ -58,28 +56,26 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
-        let k = self.tensor.kernel();
-        k.sync_in_loop();
-        let asynchronous = k.located(Location::caller(), || self.begin_fill(&from));
-        tensor::Pending::new(k, Filled { tile: self }, asynchronous)
+        self.owner.sync_in_loop();
+        let asynchronous = self.tensor.kernel().located(Location::caller(), || self.begin_fill(&from));
+        tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
     /// Fills the vector like [`fill`](Self::fill); elements past the end become `value`. The data pass through registers.
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A, 1>, value: T) -> Pending<'k, Self> {
-        let k = self.tensor.kernel();
-        k.sync_in_loop();
-        k.located(Location::caller(), || {
+        self.owner.sync_in_loop();
+        self.tensor.kernel().located(Location::caller(), || {
             let shape = Shape::of::<T, Plain>(1, Self::LENGTH);
-            fill_or(&self.tensor, &from.tensor([Self::LENGTH]), &shape, value);
+            fill_or(self.owner, &self.tensor, &from.tensor([Self::LENGTH]), &shape, value);
         });
-        tensor::Pending::new(k, Filled { tile: self }, false)
+        self.owner.pending(self)
     }
 
     /// Starts the copy into the vector and returns whether it is asynchronous.
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A, 1>) -> bool {
-        fill(&self.tensor, &from.tensor([Self::LENGTH]), &Shape::of::<T, Plain>(1, Self::LENGTH))
+        fill(self.owner, &self.tensor, &from.tensor([Self::LENGTH]), &Shape::of::<T, Plain>(1, Self::LENGTH))
     }
 }
 
@@ -88,6 +84,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     ///
     /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. A register tile
     /// that is stored through shared memory ([`St::store_with`]) thus leaves in accesses of 16 bytes.
+    #[doc(alias = "store")]
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
         self,
@@ -101,7 +98,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     pub(super) fn write_out<const H: usize, const W: usize, S: SharedSwizzle>(self, tile: &St<'k, T, H, W, S>) {
         let [rows, cols] = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
         self.kernel().located(Location::caller(), || {
-            write_out(&self.tensor([rows, cols]), &tile.tensor, &Shape::of::<T, S>(rows, cols));
+            write_out(tile.owner, &self.tensor([rows, cols]), &tile.tensor, &Shape::of::<T, S>(rows, cols));
         });
     }
 }
@@ -118,7 +115,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     pub(super) fn write_out<const N: usize>(self, vector: &Sv<'k, T, N>) {
         let length = Sv::<T, N>::LENGTH;
         self.kernel().located(Location::caller(), || {
-            write_out(&self.tensor([length]), &vector.tensor, &Shape::of::<T, Plain>(1, length));
+            write_out(vector.owner, &self.tensor([length]), &vector.tensor, &Shape::of::<T, Plain>(1, length));
         });
     }
 }
@@ -144,6 +141,7 @@ impl Shape {
 /// Starts a copy by all threads of the block, and returns whether it is asynchronous.
 #[track_caller]
 fn fill<'k, T: TensorElement, A: Readable>(
+    by: Owner<'k>,
     to: &Tensor<'k, Shared, T, ReadWrite>,
     from: &Tensor<'k, Global, T, A>,
     shape: &Shape,
@@ -152,7 +150,7 @@ fn fill<'k, T: TensorElement, A: Readable>(
     let asynchronous = k.target().features().contains(Features::AMPERE);
     let bytes = aligned_bytes(&from).filter(|_| asynchronous).unwrap_or(16).max(T::SIZE);
     let mut copies = false;
-    Split::new(k.this_block().size(), shape, bytes).for_each_thread(k, shape.rows, T::SIZE, |tv, index| {
+    Split::new(by.0.size(), shape, bytes).for_each_thread(by, shape.rows, T::SIZE, |tv, index| {
         copies = copy_issued(&to.part_of(tv, index), &from.part_of(tv, index));
     });
     copies
@@ -161,6 +159,7 @@ fn fill<'k, T: TensorElement, A: Readable>(
 /// Copies a tile through registers by all threads of the block; out-of-bounds elements become `value`.
 #[track_caller]
 fn fill_or<'k, T: TensorElement, A: Readable>(
+    by: Owner<'k>,
     to: &Tensor<'k, Shared, T, ReadWrite>,
     from: &Tensor<'k, Global, T, A>,
     shape: &Shape,
@@ -168,7 +167,7 @@ fn fill_or<'k, T: TensorElement, A: Readable>(
 ) {
     let (k, from) = (to.kernel(), from.read_only());
     let bytes = aligned_bytes(&from).unwrap_or(0).max(T::SIZE);
-    Split::new(k.this_block().size(), shape, bytes).for_each_thread(k, shape.rows, T::SIZE, |tv, index| {
+    Split::new(by.0.size(), shape, bytes).for_each_thread(by, shape.rows, T::SIZE, |tv, index| {
         let (to, from) = (to.part_of(tv, index), from.part_of(tv, index));
         let registers = fragment_of(k, to.size());
         copy_or(&registers, &from, value);
@@ -179,14 +178,14 @@ fn fill_or<'k, T: TensorElement, A: Readable>(
 /// Copies a tile to global memory by all threads of the block.
 #[track_caller]
 fn write_out<'k, T: TensorElement, A: Writable>(
+    by: Owner<'k>,
     to: &Tensor<'k, Global, T, A>,
     from: &Tensor<'k, Shared, T, ReadWrite>,
     shape: &Shape,
 ) {
-    let k = to.kernel();
     // Rows that are not aligned are stored element by element: the elements of adjacent threads are then adjacent too.
     let bytes = aligned_bytes(to).unwrap_or(0).max(T::SIZE);
-    Split::new(k.this_block().size(), shape, bytes).for_each_thread(k, shape.rows, T::SIZE, |tv, index| {
+    Split::new(by.0.size(), shape, bytes).for_each_thread(by, shape.rows, T::SIZE, |tv, index| {
         copy(&to.part_of(tv, index), &from.part_of(tv, index));
     });
 }
@@ -223,17 +222,17 @@ impl Split {
     #[track_caller]
     fn for_each_thread<'k>(
         &self,
-        k: Builder<'k>,
+        by: Owner<'k>,
         rows: u32,
         size: u32,
         part: impl FnOnce(&Layout, Val<'k, u32>),
     ) {
-        let (block, threads, tv) = (k.this_block(), self.cols * self.rows, self.layout(rows, size));
-        let index = block.thread();
-        if threads == block.size() {
+        let (threads, tv) = (self.cols * self.rows, self.layout(rows, size));
+        let index = by.0.thread();
+        if threads == by.0.size() {
             part(&tv, index);
         } else {
-            k.if_(index.lt(threads), || part(&tv, index));
+            by.0.kernel().if_(index.lt(threads), || part(&tv, index));
         }
     }
 

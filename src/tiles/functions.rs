@@ -18,6 +18,7 @@ macro_rules! functions {
         }
     };
     (@each $($($function:ident)*: $of:ident;)*) => {$($(
+        #[doc(alias = "unary_map")]
         #[doc = concat!("Replaces each element by the result of [`Builder::", stringify!($function), "`](crate::ptx::Builder::", stringify!($function), ").")]
         #[must_use]
         #[track_caller]

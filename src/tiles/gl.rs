@@ -78,6 +78,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     /// `[batches, rows, heads, cols]` in order `[0, 2, 1, 3]` has batches and heads of matrices.
     ///
     /// Rejected when the kernel is built if `order` is not a permutation.
+    #[doc(alias = "axis")]
     #[must_use]
     #[track_caller]
     pub fn permuted(&self, order: [usize; R]) -> Self {
@@ -132,6 +133,7 @@ impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>, D: Into<Val<'k, u32>>> Ba
 
 impl<'k, T: TensorElement, A> Gl<'k, T, A> {
     /// Returns tile (`row`, `col`), which starts at element (`row` · height, `col` · width).
+    #[doc(alias = "coord")]
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A> {
         GlTile { tensor: self.tensor.clone(), at: [row.into(), col.into()] }
     }

@@ -6,6 +6,8 @@ use crate::{ptx::Val, tensor::TensorElement};
 macro_rules! maps {
     ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal) => {
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            #[doc(alias = "unary_map")]
+            #[doc(alias = "unary_op")]
             #[doc = concat!("Returns a ", $what, " of the results of `f` for every register: pairs of 16-bit elements, or single elements of 32 or 64 bits.")]
             #[must_use]
             #[track_caller]
@@ -37,6 +39,8 @@ macro_rules! maps {
 
             #[doc = concat!("Returns a ", $what, " of the results of `f` for the corresponding registers of two of the same shape and layout.")]
             /// Their element types may differ, but must have the same number of elements per register.
+            #[doc(alias = "bin_map")]
+            #[doc(alias = "bin_op")]
             #[must_use]
             #[track_caller]
             pub fn zip<U: TensorElement>(

@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
-    allocate::{Allocate, Filled},
+    allocate::{Allocate, Filled, Owner},
     gl::GlTile,
     st::St,
     sv::Sv,
@@ -174,7 +174,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
             // Commit a group even if nothing was copied, so that groups count stages.
             k.commit_copies();
         };
-        k.sync_in_loop();
+        Owner::block(k).sync_in_loop();
         for i in 0..ahead {
             k.comment(format_args!("fill stage {i}"));
             begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));

@@ -202,12 +202,16 @@ impl<'k, D: Registers<'k>> Fill<'k> for D {
 
 impl<'k> Builder<'k> {
     /// Returns a tile or vector of zeros: `k.zeros::<Rt<f32, 4, 4>>()`.
+    #[doc(alias = "zero")]
     #[track_caller]
     pub fn zeros<R: Fill<'k>>(self) -> R {
         R::fill(self, R::Element::from_mem_bits(0))
     }
 
     /// Returns a tile or vector with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
+    #[doc(alias = "one")]
+    #[doc(alias = "pos_infty")]
+    #[doc(alias = "neg_infty")]
     #[track_caller]
     pub fn filled<R: Fill<'k>>(self, value: R::Element) -> R {
         R::fill(self, value)

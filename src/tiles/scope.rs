@@ -1,20 +1,15 @@
 //! The threads that execute a tile operation together.
 
+use super::allocate::Owner;
 use crate::{
     ptx::{Builder, Features, Scope, Uniformity, Val},
     tensor::divide,
 };
 
-impl<'k> Builder<'k> {
-    /// Emits a barrier of the block inside an emitted loop, where threads may still be reading data of the previous iteration
-    /// that is about to be overwritten.
-    #[track_caller]
-    pub(super) fn sync_in_loop(self) {
-        if self.in_loop() {
-            self.this_block().sync();
-        }
-    }
+const DIFFERENT_TILES: &str =
+    "expected the same tile for all lanes of a warp, but its coordinates may differ: use `assume_uniform` if they do not";
 
+impl<'k> Builder<'k> {
     /// Commits the copies issued so far as a group, on targets with asynchronous copies.
     #[track_caller]
     pub(super) fn commit_copies(self) {
@@ -37,13 +32,27 @@ impl<'k> Builder<'k> {
         self.check_whole_warps();
         let shared_by = self.shared_by(coordinates);
         if !shared_by.covers(Uniformity::WARP) {
-            self.refuse(
-                "expected the same tile for all lanes of a warp, but its coordinates may differ: use `assume_uniform` if they do not"
-                    .into(),
-            );
+            self.refuse(DIFFERENT_TILES.into());
         } else if written && shared_by.covers(Uniformity::Block) && self.has_several_warps() {
             self.refuse(
                 "all warps of the block store to the same tile: let its coordinates depend on `k.warp()`, or store in `k.when_warp`"
+                    .into(),
+            );
+        }
+    }
+
+    /// Rejects a tile in the memory of a scope that differs between lanes of a warp, and one that all warps of the scope would store to.
+    #[track_caller]
+    pub(super) fn check_stored_tile(self, coordinates: impl IntoIterator<Item = Val<'k, u32>>, owner: Owner<'k>) {
+        if owner.0.is_block() {
+            return self.check_warp_tile(coordinates, true);
+        }
+        let shared_by = self.shared_by(coordinates);
+        if !shared_by.covers(Uniformity::WARP) {
+            self.refuse(DIFFERENT_TILES.into());
+        } else if owner.0.size() > 32 && shared_by.covers(owner.0.uniformity()) {
+            self.refuse(
+                "all warps of the scope store to the same tile: let its coordinates depend on `k.warp()`, or store in `k.when_warp`"
                     .into(),
             );
         }

@@ -3,7 +3,7 @@
 use std::{fmt, panic::Location};
 
 use super::{
-    allocate::{Filled, Pending},
+    allocate::{Filled, Owner, Pending},
     convert::{Convert, loaded, stored},
     element::{RegisterLayout, register_layout},
     registers::Registers,
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     layout::{IntTuple, Layout},
     ptx::{ReadWrite, Scope, Shared, Val},
-    tensor::{self, Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy},
+    tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy},
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
@@ -24,7 +24,6 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     where
         T: Convert<U>,
     {
-        const { assert_whole::<T, U, L>() };
         Subtile(Rectangle::new(&self.tensor, 0.into(), 0.into())).load_as()
     }
 
@@ -54,15 +53,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// ```
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&Storing<'k, T>)) -> Pending<'k, Self> {
-        let k = self.tensor.kernel();
-        k.sync_in_loop();
-        store(&Storing { tile: self.tensor.clone() });
-        tensor::Pending::new(k, Filled { tile: self }, false)
+        self.owner.sync_in_loop();
+        store(&Storing { tile: self.tensor.clone(), owner: self.owner });
+        self.owner.pending(self)
     }
 }
 
 /// Asserts that a register tile of `U` in layout `L` has the shape of the shared tile of `T` of the same size in subtiles.
-const fn assert_whole<T: TensorElement, U: TensorElement, L: RegisterLayout>() {
+pub(super) const fn assert_whole<T: TensorElement, U: TensorElement, L: RegisterLayout>() {
     let [rows, cols] = Rt::<U, 1, 1, L>::SUBTILE;
     assert!(
         rows == SUBTILE_SIDE && cols == T::SUBTILE_LENGTH,
@@ -74,6 +72,7 @@ const fn assert_whole<T: TensorElement, U: TensorElement, L: RegisterLayout>() {
 /// A shared tile to which the warps of a block store, in [`St::store_with`].
 pub struct Storing<'k, T: TensorElement> {
     pub(super) tile: Tensor<'k, Shared, T, ReadWrite>,
+    pub(super) owner: Owner<'k>,
 }
 
 impl<T: TensorElement> fmt::Debug for Storing<'_, T> {
@@ -89,13 +88,13 @@ impl<'k, T: TensorElement> Storing<'k, T> {
         row: impl Into<Val<'k, u32>>,
         col: impl Into<Val<'k, u32>>,
     ) -> SubtileMut<'_, 'k, T> {
-        SubtileMut(Rectangle::new(&self.tile, row.into(), col.into()))
+        SubtileMut(Rectangle::new(&self.tile, row.into(), col.into()), self.owner)
     }
 
     /// Returns the rows of this warp, if the warps of `scope` divide the rows of the tile: warp `w` has the `w`-th part.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>) -> SubtileMut<'_, 'k, T> {
-        SubtileMut(Rectangle::of_warp(&self.tile, scope))
+        SubtileMut(Rectangle::of_warp(&self.tile, scope), self.owner)
     }
 }
 
@@ -104,7 +103,7 @@ impl<'k, T: TensorElement> Storing<'k, T> {
 pub struct Subtile<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>);
 
 /// A rectangle of a tile to which a warp stores, with the size of the register tile.
-pub struct SubtileMut<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>);
+pub struct SubtileMut<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>, pub(super) Owner<'k>);
 
 impl<T: TensorElement> fmt::Debug for Subtile<'_, '_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -123,6 +122,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// [`Col`](super::Col) tile of 16-bit elements, otherwise with plain accesses.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
+        const { assert_whole::<T, T, L>() };
         self.tile.load_whole()
     }
 
@@ -132,11 +132,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     where
         T: Convert<U>,
     {
+        const { assert_whole::<T, U, L>() };
         self.tile.load_whole()
     }
 
     /// Returns the rectangle that starts at subtile (`row`, `col`), in units of 16×16 subtiles (16×32 for 8-bit elements):
     /// the part of the tile that one warp uses.
+    #[doc(alias = "st_subtile")]
     pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
         Subtile(Rectangle::new(&self.tile.tensor, row.into(), col.into()))
     }
@@ -165,7 +167,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
     {
         let k = self.0.tile.kernel();
         k.located(Location::caller(), || {
-            self.0.check_warp(false);
+            k.check_warp_tile(self.0.coordinates(), false);
             loaded(k, |fragment| {
                 self.0.each_part::<U, H, W, L>(fragment, |registers, memory| copy(registers, memory));
             })
@@ -183,7 +185,7 @@ impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
     {
         let k = tile.kernel();
         k.located(Location::caller(), || {
-            self.0.check_warp(true);
+            k.check_stored_tile(self.0.coordinates(), self.1);
             self.0.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
                 let _ = copy(memory, registers);
             });
@@ -222,11 +224,9 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
         Self { tile, row: 0.into(), col: 0.into(), band: Some(Band { index, count }) }
     }
 
-    /// Rejects a rectangle that differs between the lanes of a warp and, if `written`, one that all warps of the block would store to.
-    #[track_caller]
-    fn check_warp(&self, written: bool) {
-        let coordinates = [self.row, self.col].into_iter().chain(self.band.map(|band| band.index));
-        self.tile.kernel().check_warp_tile(coordinates, written);
+    /// Returns what determines the position.
+    fn coordinates(&self) -> impl Iterator<Item = Val<'k, u32>> + use<'k, T> {
+        [self.row, self.col].into_iter().chain(self.band.map(|band| band.index))
     }
 
     /// Calls `each` with the parts of the registers and of memory that have one affine layout each.

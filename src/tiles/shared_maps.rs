@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{
-    allocate::{Filled, Pending},
+    allocate::{Filled, Owner, Pending},
     convert::{Convert, assert_same_subtiles},
     reduce::Accumulate,
     registers::{in_order, words_of},
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     layout::Layout,
     ptx::{Builder, FULL_MASK, ReadWrite, Scalar, Shared, Val},
-    tensor::{self, Fragment, Tensor, TensorElement, copy},
+    tensor::{Fragment, Tensor, TensorElement, copy},
 };
 
 impl<'k> Builder<'k> {
@@ -41,15 +41,8 @@ impl<'k> Builder<'k> {
     /// ```
     #[track_caller]
     pub fn over_warps(self, count: u32, work: impl Fn(Val<'k, u32>)) {
-        let (warp, warps) = self.warp_of(self.this_block());
-        for round in 0..count.div_ceil(warps) {
-            let item = warp + round * warps;
-            if (round + 1) * warps <= count {
-                work(item);
-            } else {
-                self.if_(item.lt(count), || work(item));
-            }
-        }
+        self.check_warps(self.this_block());
+        Owner::block(self).over_warps(count, work);
     }
 }
 
@@ -59,6 +52,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     ///
     /// Everything that register tiles can do is available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
     /// element of a shared vector. Waits at the block's barrier first, because other threads may still be reading.
+    #[doc(alias = "bin_map")]
+    #[doc(alias = "row_map")]
+    #[doc(alias = "col_map")]
     #[track_caller]
     pub fn update(
         self,
@@ -67,16 +63,16 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         let at = Location::caller();
         let tile = self.release();
         let k = tile.tensor.kernel();
-        k.over_warps(H as u32, |row| {
+        tile.owner.over_warps(H as u32, |row| {
             let part = || Rectangle::new(&tile.tensor, row, 0.into());
             let band = f(row, k.located(at, || Subtile(part()).load()));
             k.located(at, || {
                 // Lanes store elements that others have loaded.
                 k.sync_warp(FULL_MASK);
-                SubtileMut(part()).store(&band);
+                SubtileMut(part(), tile.owner).store(&band);
             });
         });
-        tensor::Pending::new(k, Filled { tile }, false)
+        tile.owner.pending(tile)
     }
 
     /// Replaces every register of the tile by the result of `f`, like [`Rt::map`], by all warps of the block.
@@ -116,11 +112,11 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         let k = self.tile.tensor.kernel();
         k.located(Location::caller(), || {
             let found = k.var(0u32);
-            k.over_warps(H as u32, |row| {
+            self.tile.owner.over_warps(H as u32, |row| {
                 let holds = f(self.subtile(row, 0).load());
                 found.update(|found| found | holds.select(1u32, 0u32));
             });
-            k.this_block().any(found.get().ne(0))
+            self.tile.owner.0.any(found.get().ne(0))
         })
     }
 }
@@ -133,7 +129,7 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
         let k = self.tile.tensor.kernel();
         k.located(Location::caller(), || {
             let vector: Rv<'k, T, N, Naive> = self.load();
-            k.this_block().any(vector.has_nan())
+            self.tile.owner.0.any(vector.has_nan())
         })
     }
 }
@@ -144,12 +140,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     pub fn fill_with(self, value: T) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
         k.located(Location::caller(), || {
-            let band = k.filled::<Rt<T, 1, W>>(value);
-            self.store_with(|tile| k.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
+            let (band, owner) = (k.filled::<Rt<T, 1, W>>(value), self.owner);
+            self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
         })
     }
 
     /// Copies another shared tile, and converts its elements, by all warps of the block. Swizzles may differ.
+    #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
         self,
@@ -158,8 +155,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         const { assert_same_subtiles::<T, U>() };
         let k = self.tensor.kernel();
         k.located(Location::caller(), || {
+            let owner = self.owner;
             self.store_with(|tile| {
-                k.over_warps(H as u32, |row| {
+                owner.over_warps(H as u32, |row| {
                     let band: Rt<U, 1, W> = from.subtile(row, 0).load();
                     tile.subtile(row, 0).store(&band);
                 });
@@ -177,8 +175,8 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         let at = Location::caller();
         let vector = self.release();
         let k = vector.tensor.kernel();
-        k.located(at, || map_words(&vector.tensor, &f));
-        tensor::Pending::new(k, Filled { tile: vector }, false)
+        k.located(at, || map_words(vector.owner, &vector.tensor, &f));
+        vector.owner.pending(vector)
     }
 
     /// Replaces the vector in place, by the first warp of the block, because `f` may combine all elements. For elementwise functions,
@@ -193,33 +191,34 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         let at = Location::caller();
         let vector = self.release();
         let k = vector.tensor.kernel();
-        k.when_warp(0, |_| {
+        vector.owner.0.when_first_warp(|| {
             let new = f(k.located(at, || Subvector::of(&vector).load()));
             k.located(at, || {
                 k.sync_warp(FULL_MASK);
                 SubvectorMut::of(&vector).store(&new);
             });
         });
-        tensor::Pending::new(k, Filled { tile: vector }, false)
+        vector.owner.pending(vector)
     }
 }
 
 /// Replaces every word of a vector by the result of `f`: word `i` is that of thread `i` modulo the number of threads.
 #[track_caller]
 fn map_words<'k, T: TensorElement>(
+    by: Owner<'k>,
     vector: &Tensor<'k, Shared, T, ReadWrite>,
     f: &dyn Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,
 ) {
     let k = vector.kernel();
-    let (block, per_word) = (k.this_block(), T::PER_WORD as i64);
+    let per_word = T::PER_WORD as i64;
     let words = vector.size() / per_word;
-    let most = i64::from(block.size()).min(words);
+    let most = i64::from(by.0.size()).min(words);
     let threads = (1..=most).rev().find(|threads| words % threads == 0).unwrap_or(1);
     let own = words / threads;
     let parts = Layout::new((threads, (per_word, own)), (per_word, (1, per_word * threads)));
     let parts = parts.expect("a vector has few elements");
-    k.if_(block.thread().lt(threads as u32), || {
-        let part = vector.part_of(&parts, block.thread());
+    k.if_(by.0.thread().lt(threads as u32), || {
+        let part = vector.part_of(&parts, by.0.thread());
         let fragment = Fragment::uninitialized(k, &in_order(own * per_word), T::Word::CLASS);
         copy(&fragment, &part);
         let mapped = k.all_owned(|| words_of(&fragment).into_iter().map(f).collect());

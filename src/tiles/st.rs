@@ -11,7 +11,7 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{
-    allocate::{Allocate, Filled, Pending, reuse},
+    allocate::{Allocate, Filled, Owner, Pending, reuse},
     swizzle::{Auto, SharedSwizzle, padding, shared_layout},
 };
 use crate::{
@@ -23,9 +23,13 @@ use crate::{
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in shared memory, with unspecified contents.
 ///
 /// Its layout is [`St::shared_layout`]; with swizzle [`Auto`], all fragment accesses are free of bank conflicts.
+///
+/// The block owns a tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates it for each warp or group of warps. What is said of the
+/// block, its threads and its barrier then applies to that scope.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
+    pub(super) owner: Owner<'k>,
     swizzle: PhantomData<S>,
 }
 
@@ -123,12 +127,21 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
 
     #[track_caller]
     fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
-        let layout = Self::checked_layout(pointer.kernel());
-        Self { tensor: Tensor::at(pointer.cast(), &layout), swizzle: PhantomData }
+        let k = pointer.kernel();
+        let tensor = Tensor::at(pointer.cast(), &Self::checked_layout(k));
+        Self { tensor, owner: Owner::block(k), swizzle: PhantomData }
     }
 
     fn address(&self) -> Ptr<'k, u8, Shared> {
         self.tensor.address()
+    }
+
+    fn owned_by(self, owner: Owner<'k>) -> Self {
+        Self { owner, ..self }
+    }
+
+    fn owner(&self) -> Owner<'k> {
+        self.owner
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
-    allocate::{Allocate, Filled, Pending, reuse},
+    allocate::{Allocate, Filled, Owner, Pending, reuse},
     convert::{Convert, loaded},
     coordinates::is_first_owner,
     global_copies::store_elements,
@@ -25,6 +25,7 @@ use crate::{
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
+    pub(super) owner: Owner<'k>,
 }
 
 impl<T: TensorElement, const N: usize> fmt::Debug for Sv<'_, T, N> {
@@ -46,11 +47,20 @@ impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
     #[track_caller]
     fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
         let layout = Layout::new((Self::LENGTH,), (1,)).expect("a vector has few elements");
-        Self { tensor: Tensor::at(pointer.cast(), &SharedLayout::from(layout)) }
+        let owner = Owner::block(pointer.kernel());
+        Self { tensor: Tensor::at(pointer.cast(), &SharedLayout::from(layout)), owner }
     }
 
     fn address(&self) -> Ptr<'k, u8, Shared> {
         self.tensor.address()
+    }
+
+    fn owned_by(self, owner: Owner<'k>) -> Self {
+        Self { owner, ..self }
+    }
+
+    fn owner(&self) -> Owner<'k> {
+        self.owner
     }
 }
 
@@ -78,10 +88,9 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// Stores register vectors of several warps to parts of the vector, like [`St::store_with`].
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&StoringVector<'k, T>)) -> Pending<'k, Self> {
-        let k = self.tensor.kernel();
-        k.sync_in_loop();
-        store(&StoringVector { vector: self.tensor.clone() });
-        tensor::Pending::new(k, Filled { tile: self }, false)
+        self.owner.sync_in_loop();
+        store(&StoringVector { vector: self.tensor.clone(), owner: self.owner });
+        self.owner.pending(self)
     }
 
     /// Returns a tile or vector of another type in the same memory, like [`St::reuse`].
@@ -121,6 +130,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     }
 
     /// Returns part `index` of the vector, in units of the register vector that it is loaded into.
+    #[doc(alias = "subvec")]
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }
     }
@@ -144,13 +154,14 @@ impl<'k, T: TensorElement> Storing<'k, T> {
     /// Returns a row of the tile, the same for all lanes of a warp, to store a register vector of its length to.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
-        SubvectorMut { line: line(&self.tile, row.into()), of: PhantomData }
+        SubvectorMut { line: line(&self.tile, row.into()), owner: self.owner, of: PhantomData }
     }
 
     /// Returns a column of the tile, the same for all lanes of a warp, to store a register vector of its length to.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
-        SubvectorMut { line: line(&self.tile.with_modes(&[1, 0]), col.into()), of: PhantomData }
+        let line = line(&self.tile.with_modes(&[1, 0]), col.into());
+        SubvectorMut { line, owner: self.owner, of: PhantomData }
     }
 }
 
@@ -164,6 +175,7 @@ fn line<'k, T: TensorElement>(tile: &Tensor<'k, Shared, T, ReadWrite>, at: Val<'
 /// A shared vector to which the warps of a block store, in [`Sv::store_with`].
 pub struct StoringVector<'k, T: TensorElement> {
     pub(super) vector: Tensor<'k, Shared, T, ReadWrite>,
+    pub(super) owner: Owner<'k>,
 }
 
 impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
@@ -175,7 +187,8 @@ impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
 impl<'k, T: TensorElement> StoringVector<'k, T> {
     /// Returns part `index` of the vector, in units of the register vector that is stored.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
-        SubvectorMut { line: Line::new(self.vector.clone(), index.into()), of: PhantomData }
+        let line = Line::new(self.vector.clone(), index.into());
+        SubvectorMut { line, owner: self.owner, of: PhantomData }
     }
 }
 
@@ -189,6 +202,7 @@ pub struct Subvector<'a, 'k, T: TensorElement> {
 /// A part of a vector to which a warp stores, with the length of the register vector.
 pub struct SubvectorMut<'a, 'k, T: TensorElement> {
     line: Line<'k, T>,
+    owner: Owner<'k>,
     of: PhantomData<&'a ()>,
 }
 
@@ -237,7 +251,8 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
 impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     /// Returns a vector as a whole.
     pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
-        Self { line: Line::new(vector.tensor.clone(), 0.into()), of: PhantomData }
+        let line = Line::new(vector.tensor.clone(), 0.into());
+        Self { line, owner: vector.owner, of: PhantomData }
     }
 
     /// Stores a register vector, and converts its elements. Of several owners of an element, the lane with the lowest number
@@ -246,7 +261,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();
         k.located(Location::caller(), || {
-            k.check_warp_tile([self.line.at, self.line.line], true);
+            k.check_stored_tile([self.line.at, self.line.line], self.owner);
             let condition = is_first_owner(k, &Rv::<U, N, V>::fragment());
             store_elements(&self.line.part(Rv::<U, N, V>::LENGTH), vector, condition);
         });

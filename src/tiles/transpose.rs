@@ -45,6 +45,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
     ///
     /// All lanes of the warp must take part. A subtile takes 4 `movmatrix` for elements of 16 bits, 8 `shfl` for 32 bits, and 16 for 64
     /// bits, each of which moves 32 bits per lane.
+    #[doc(alias = "swap_layout_inplace")]
     #[doc(alias = "movmatrix")]
     #[must_use]
     #[track_caller]
@@ -59,6 +60,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
     }
 
     /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout).
+    #[doc(alias = "transpose_inplace")]
     #[doc(alias = "transpose_sep")]
     #[must_use]
     #[track_caller]

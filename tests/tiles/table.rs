@@ -47,14 +47,44 @@ fn mnemonics<T: TensorElement>(
     let lines = text.lines().map(str::trim).skip_while(|line| *line != format!("// {BEGIN}")).skip(1);
     let lines = lines.take_while(|line| *line != format!("// {END}"));
     let instructions = lines.filter(|line| !line.ends_with(':') && !line.starts_with("//"));
-    let mnemonic = |line: &str| line.split_whitespace().find(|word| !word.starts_with('@')).map(str::to_owned);
+    let mnemonic = |line: &str| {
+        let word = line.split_whitespace().find(|word| !word.starts_with('@'))?;
+        Some(word.trim_end_matches(';').to_owned())
+    };
     Ok(instructions.filter_map(mnemonic).collect())
 }
 
+/// Returns whether an instruction computes addresses, lanes or conditions from integers, or moves.
+fn is_of_addresses(mnemonic: &str) -> bool {
+    let integers = ["add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "setp", "mov", "selp", "prmt"];
+    let (operation, types) = mnemonic.split_once('.').unwrap_or((mnemonic, ""));
+    integers.contains(&operation) && !types.contains('f')
+}
+
 /// Returns the instructions that an operation emits, with their numbers, in the order of their first use.
-fn counted<T: TensorElement>(name: &str, threads: u32, operation: &Operation<'_, T>) -> String {
-    let found = mnemonics(Target::SM_90, threads, operation)
+fn counted<T: TensorElement>(name: &str, operation: &Operation<'_, T>) -> String {
+    listed::<T>(name, 32, operation, |_| true)
+}
+
+/// Returns the instructions but those on addresses, of a block of one warp.
+fn moved_by_warp<T: TensorElement>(name: &str, operation: &Operation<'_, T>) -> String {
+    moved::<T>(name, 32, operation)
+}
+
+/// Returns the instructions but those on addresses.
+fn moved<T: TensorElement>(name: &str, threads: u32, operation: &Operation<'_, T>) -> String {
+    listed::<T>(name, threads, operation, |mnemonic| !is_of_addresses(mnemonic))
+}
+
+fn listed<T: TensorElement>(
+    name: &str,
+    threads: u32,
+    operation: &Operation<'_, T>,
+    is_listed: impl Fn(&str) -> bool,
+) -> String {
+    let mut found = mnemonics(Target::SM_90, threads, operation)
         .unwrap_or_else(|error| panic!("{name} of {}: {error}", T::NAME));
+    found.retain(|mnemonic| is_listed(mnemonic));
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for mnemonic in &found {
         match counts.iter_mut().find(|(other, _)| other == mnemonic) {
@@ -68,23 +98,23 @@ fn counted<T: TensorElement>(name: &str, threads: u32, operation: &Operation<'_,
 
 /// Writes the table of a group of operations: a column per type.
 macro_rules! types {
-    ($text:ident: $($group:literal [$($t:ident)*] $operations:tt)*) => {$(
+    ($text:ident by $emitted:ident => $($group:literal [$($t:ident)*] $operations:tt)*) => {$(
         let _ = write!($text, "\n### {}\n\n| operation |", $group);
         $( let _ = write!($text, " {} |", stringify!($t)); )*
         let _ = writeln!($text);
         let _ = writeln!($text, "| --- |{}", " --- |".repeat([$(stringify!($t)),*].len()));
-        types! { @rows $text [$($t)*] $operations }
+        types! { @rows $text $emitted, [$($t)*] $operations }
     )*};
-    (@rows $text:ident $types:tt { $($name:literal |$operands:pat_param| $operation:expr;)* }) => {
-        $( types! { @row $text $types $name $operands, $operation } )*
+    (@rows $text:ident $emitted:ident, $types:tt { $($name:literal |$operands:pat_param| $operation:expr;)* }) => {
+        $( types! { @row $text $emitted, $types $name $operands, $operation } )*
     };
-    (@row $text:ident [$($t:ident)*] $name:literal $operands:pat_param, $operation:expr) => {
+    (@row $text:ident $emitted:ident, [$($t:ident)*] $name:literal $operands:pat_param, $operation:expr) => {
         let _ = write!($text, "| `{}` |", $name);
         $({
             type T = $t;
             let _: Option<T> = None;
-            let emitted = counted::<T>($name, 32, &|$operands| { let _ = $operation; });
-            let _ = write!($text, " {emitted} |");
+            let operation: &Operation<'_, T> = &|$operands| { let _ = $operation; };
+            let _ = write!($text, " {} |", $emitted::<T>($name, operation));
         })*
         let _ = writeln!($text);
     };
@@ -103,7 +133,7 @@ fn positive<S: Numeral + Numeric>(x: Val<'_, S>) -> Val<'_, bool> {
 /// The part of the document for elements of 16 bits or more that are computed in themselves.
 fn wide(text: &mut String) {
     let text: &mut String = text;
-    types! { text:
+    types! { text by counted =>
         "Arithmetic" [f32 bf16 f16 f64 i32] {
             "&t + &u" |Operands { t, .. }| &t + &t;
             "&t - &u" |Operands { t, .. }| &t - &t;
@@ -176,7 +206,7 @@ fn wide(text: &mut String) {
 /// The part for types that are computed in a wider one.
 fn narrow(text: &mut String) {
     let text: &mut String = text;
-    types! { text:
+    types! { text by counted =>
         "Types that are computed in f32 or i32" [tf32 e4m3 i8] {
             "&t + &u" |Operands { t, .. }| &t + &t;
             "&t / &u" |Operands { t, .. }| &t / &t;
@@ -202,8 +232,8 @@ fn narrow(text: &mut String) {
 /// The part for memory, by a block of one warp.
 fn memory(text: &mut String) {
     let text: &mut String = text;
-    types! { text:
-        "Memory and moves between lanes" [f32 bf16 f64 e4m3] {
+    types! { text by moved_by_warp =>
+        "Memory (the arithmetic of addresses, lanes and conditions is omitted)" [f32 bf16 f64 e4m3] {
             "x.tile(0, 0).load()" |Operands { x, .. }| x.tile(0, 0).load::<T, 1, 1, Row>();
             "y.tile(0, 0).store(&t)" |Operands { y, t, .. }| y.tile(0, 0).store(&t);
             "st.fill(x.tile(0, 0)).wait()" |Operands { k, x, .. }| k.shared_tile::<St<T, 1, 1>>().fill(x.tile(0, 0)).wait();
@@ -214,7 +244,6 @@ fn memory(text: &mut String) {
         "Transposition" [f32 bf16 f64] {
             "t.swap_layout()" |Operands { t, .. }| t.swap_layout();
             "t.transpose()" |Operands { t, .. }| t.transpose();
-            "t.into_transposed()" |Operands { t, .. }| t.into_transposed();
         }
     }
 }
@@ -223,15 +252,15 @@ fn memory(text: &mut String) {
 fn scopes(text: &mut String) {
     let _ = write!(
         text,
-        "\n## Scopes\n\nOf f32, in a block of 8 warps. `tile_of` divides the rows of a shared tile of 16 rows per warp.\n\n| operation | Warp | Warps<2> | WarpGroup | Block |\n| --- | --- | --- | --- | --- |\n"
+        "\n## Scopes\n\nOf f32, in a block of 8 warps. The arithmetic of addresses, lanes and conditions is omitted.\n\n| operation | Warp | Warps<2> | WarpGroup | Block |\n| --- | --- | --- | --- | --- |\n"
     );
     macro_rules! scopes {
         ($($name:literal |$operands:pat_param, $scope:ident| $operation:expr;)*) => {$(
             let of_scope = [
-                counted::<f32>($name, 256, &|operands| { let $scope = operands.k.warp(); let $operands = operands; let _ = $operation; }),
-                counted::<f32>($name, 256, &|operands| { let $scope = operands.k.warps::<2>(); let $operands = operands; let _ = $operation; }),
-                counted::<f32>($name, 256, &|operands| { let $scope = operands.k.warp_group(); let $operands = operands; let _ = $operation; }),
-                counted::<f32>($name, 256, &|operands| { let $scope = operands.k.this_block(); let $operands = operands; let _ = $operation; }),
+                moved::<f32>($name, 256, &|operands| { let $scope = operands.k.warp(); let $operands = operands; let _ = $operation; }),
+                moved::<f32>($name, 256, &|operands| { let $scope = operands.k.warps::<2>(); let $operands = operands; let _ = $operation; }),
+                moved::<f32>($name, 256, &|operands| { let $scope = operands.k.warp_group(); let $operands = operands; let _ = $operation; }),
+                moved::<f32>($name, 256, &|operands| { let $scope = operands.k.this_block(); let $operands = operands; let _ = $operation; }),
             ];
             let _ = writeln!(text, "| `{}` | {} |", $name, of_scope.join(" | "));
         )*};
@@ -264,7 +293,10 @@ fn of_targets<T: TensorElement>(operation: &Operation<'_, T>) -> Vec<String> {
             }
             if own.is_empty() && sets.len() < TARGETS.len() {
                 // All targets that have the operation emit the same.
-                own = found.iter().collect::<BTreeSet<_>>().into_iter().filter(|name| !name.starts_with("mov.")).collect();
+                own = found.iter().filter(|name| !is_of_addresses(name)).collect::<BTreeSet<_>>().into_iter().collect();
+            }
+            if own.is_empty() {
+                return "the same on all".into();
             }
             own.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         }
@@ -308,7 +340,6 @@ fn targets(text: &mut String) {
         "`sum_over` a warp, of i32": i32, |Operands { k, t, .. }| t.sum_over(k.warp());
         "`fill` of a shared tile": bf16, |Operands { k, x, .. }| k.shared_tile::<St<bf16, 1, 1>>().fill(x.tile(0, 0)).wait();
         "`store` to a shared tile": f16, |Operands { k, t, .. }| k.shared_tile::<St<f16, 1, 1>>().store(&t).wait();
-        "`load` of a shared tile": f16, |Operands { k, .. }| k.shared_tile::<St<f16, 1, 1>>().fill_with(f16::ZERO).wait().load::<Row>();
         "`swap_layout` of bf16": bf16, |Operands { t, .. }| t.swap_layout();
         "`mma_abt` of f16 in f32": f16, |Operands { k, t, .. }| k.zeros::<Rt<f32, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of bf16": bf16, |Operands { k, t, .. }| k.zeros::<Rt<f32, 1, 1>>().mma_abt(&t, &t);

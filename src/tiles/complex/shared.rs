@@ -7,9 +7,10 @@ use crate::{
     ptx::{Builder, Ptr, Readable, Shared, State, Visitor},
     tensor::TensorElement,
     tiles::{
-        allocate::{Allocate, Filled, Pending},
+        allocate::{Allocate, Filled, Owner, Pending},
         convert::Convert,
         element::RegisterLayout,
+        shared_copies::assert_whole,
         st::St,
         sv::{Subvector, Sv},
         swizzle::{Auto, SharedSwizzle},
@@ -66,6 +67,14 @@ macro_rules! both {
             fn address(&self) -> Ptr<'k, u8, Shared> {
                 self.re.address()
             }
+
+            fn owned_by(self, owner: Owner<'k>) -> Self {
+                Self { re: self.re.owned_by(owner), im: self.im.owned_by(owner) }
+            }
+
+            fn owner(&self) -> Owner<'k> {
+                self.re.owner()
+            }
         }
 
         impl<'k, T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> $complex<'k, T, $($size,)* $($swizzle)?> {
@@ -115,6 +124,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     where
         T: Convert<U>,
     {
+        const { assert_whole::<T, U, L>() };
         Crt { re: self.tile.re.load_whole(), im: self.tile.im.load_whole() }
     }
 }

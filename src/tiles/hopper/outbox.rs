@@ -182,7 +182,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                     let registers = &registers[piece * of_piece..][..of_piece];
                     let tile = Rt::<U, 1, P, Row>::of_registers(k, registers.to_vec());
                     let tile = k.unlocated(|| map(tile, [block as u32, piece as u32]));
-                    Storing { tile: staged.tensor.clone() }.subtile(warp, (at * P) as u32).store(&tile);
+                    Storing { tile: staged.tensor.clone(), owner: staged.owner }.subtile(warp, (at * P) as u32).store(&tile);
                 }
                 let (to, col) = (to(block as u32), (part * W) as u32 * T::SUBTILE_LENGTH);
                 let size = [outbox.rows, N as u32 * 16];
