@@ -9,7 +9,10 @@ mod pad_rows;
 mod rows;
 mod transpose;
 
-pub use attention::{Attention, AttentionArgs, AttentionMask, AttentionProblem, AttentionTile};
+pub use attention::{
+    Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs, AttentionMask, AttentionProblem,
+    AttentionTile, PackedAttentionArgs,
+};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
     Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult,

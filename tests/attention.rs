@@ -8,9 +8,13 @@ mod devices;
 mod require;
 
 mod attention {
+    mod extras;
     mod masks;
     mod numbers;
     mod orders;
+    mod packed;
     mod problem;
+    mod reference;
+    mod sizes;
     mod tiles;
 }

@@ -1,85 +1,59 @@
 //! Attention on Hopper (sm_90a), with tensor copies and products of warpgroups.
 
 mod forward;
+mod inputs;
 mod order;
+mod problem;
+mod scores;
 mod softmax;
 mod visible;
 mod warpgroup;
 
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Target},
+    ptx::{BuildError, Builder, In, Kernel, Out, Target},
     tensor::TensorElement,
     tiles::{Convert, Product, Schedule},
 };
 use forward::{Shape, forward};
+use inputs::{Inputs, Sizes};
 
-/// `(q, k, v, o, lse, batches, heads, kv_heads, queries, keys, scale, …)`: Q and O have `batches`·`heads` matrices of `queries` rows, K
-/// and V `batches`·`kv_heads` matrices of `keys` rows, each row as many elements as the head size. The strides follow: of Q, of K, of V
-/// and of O, each between batches, between heads and between rows in elements, all multiples of 16 bytes. The logarithms in `lse` are
-/// contiguous: `batches`·`heads`·`queries`.
-pub type AttentionArgs<T> = (
-    In<T>,
-    In<T>,
-    In<T>,
-    Out<T>,
-    Out<f32>,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    f32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-);
+pub use problem::AttentionProblem;
+pub use visible::AttentionMask;
 
-/// The keys that a query attends to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AttentionMask {
-    /// All keys.
-    Full,
-    /// Keys up to the query's own position, where the first query is at the position of the first key.
-    Causal,
-    /// Keys up to the query's own position, where the last query is at the position of the last key: queries continue a sequence whose
-    /// first keys are in a cache.
-    CausalFromEnd,
+/// `(q, k, v, o, lse, [batches, heads, kv_heads, queries, keys], strides, scale)`: Q and O have `batches`·`heads` matrices of `queries`
+/// rows, K and V `batches`·`kv_heads` matrices of `keys` rows. The strides are those of Q, of K, of V and of O, each between batches,
+/// between heads and between rows in elements, all multiples of 16 bytes. The logarithms in `lse` are contiguous:
+/// `batches`·`heads`·`queries`.
+pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
+
+/// [`AttentionArgs`], and `(…, slopes, sinks)`, each with a number for each head. One that the kernel does not read may have any length.
+pub type AttentionExtrasArgs<T> =
+    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>);
+
+/// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, heads, kv_heads, queries, keys], longest, strides, scale)`: the rows of all
+/// sequences are one after the other, in `queries` rows of Q and O and `keys` rows of K and V. The starts are those of each sequence, in
+/// order, and the end of the last one. No sequence has more than `longest` queries. The strides are those between heads and between rows.
+/// The logarithms in `lse` are contiguous: `heads`·`queries`.
+#[doc(alias = "cu_seqlens")]
+#[doc(alias = "varlen")]
+pub type PackedAttentionArgs<T> =
+    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [In<u32>; 2], [u32; 5], u32, [[u32; 2]; 4], f32);
+
+const BUFFERS: &str = "q, k, v, o, lse";
+const SIZES: &str = "heads, kv_heads, queries, keys";
+
+/// What is added to attention.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AttentionExtras {
+    /// Replaces each score by c·tanh(score / c).
+    pub soft_cap: Option<f32>,
+    /// Subtracts from each score the slope of its head times the distance between the positions of query and key.
+    #[doc(alias = "ALiBi")]
+    pub slopes: bool,
+    /// Adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
+    #[doc(alias = "attention sink")]
+    pub sinks: bool,
 }
-
-impl AttentionMask {
-    /// All masks.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Causal, Self::CausalFromEnd];
-
-    /// Returns the number of steps of `step` keys for the queries before `end`; at least 1.
-    fn steps(self, queries: u32, keys: u32, step: u32, end: u32) -> u32 {
-        let visible = match self {
-            Self::Full => keys,
-            Self::Causal => end.min(keys),
-            Self::CausalFromEnd => end.saturating_add(keys).saturating_sub(queries).min(keys),
-        };
-        visible.div_ceil(step).max(1)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Causal => "causal",
-            Self::CausalFromEnd => "causal_from_end",
-        }
-    }
-}
-
-/// The bytes of keys and values that remain in the level-2 cache: half of an H100's.
-const CACHED: u64 = 25 << 20;
 
 /// The queries and keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,25 +65,28 @@ pub struct AttentionTile {
 }
 
 impl AttentionTile {
-    /// All tiles that there are kernels for with this head size.
-    pub fn all(head_size: u32) -> impl Iterator<Item = Self> {
-        let of_size = TILES.iter().filter(move |[size, ..]| *size == head_size);
-        of_size.map(|&[_, warpgroups, keys]| Self { warpgroups, keys })
+    /// All tiles that there are kernels for with these lengths of rows of Q and K, and of V and O; the first is the fastest for long sequences.
+    pub fn all(head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
+        let of_size = TILES.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
+        of_size.map(|&[.., warpgroups, keys]| Self { warpgroups, keys })
     }
 }
 
 /// A kernel of attention: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of
 /// `scale` · Q·Kᵀ. Requires sm_90a.
 ///
-/// Scores, their exponentials and sums are f32; the exponentials, relative to the maximum so far, are rounded to `T` before they are multiplied by
-/// V, and so are the elements of O. Any number of queries and keys; `heads` must be a multiple of `kv_heads`, of which each serves as
-/// many consecutive heads (grouped-query attention), and `scale` positive. A query without keys has O = 0 and the logarithm −∞.
+/// Scores, their exponentials and sums are f32; the exponentials, relative to a score that no later one exceeds by a factor of more than 2⁸, are
+/// rounded to `T` before they are multiplied by V, and so are the elements of O. Any number of queries and keys; `heads` must be a
+/// multiple of `kv_heads`, of which each serves as many consecutive heads (grouped-query attention), and `scale` positive. A query without
+/// keys has O = 0 and the logarithm −∞.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attention {
-    /// The length of a row: 64 or 128.
+    /// The length of a row of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
+    /// The length of a row of V and O: that of Q and K, or 128 with 192.
+    pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
     /// The queries and keys of a step.
@@ -121,126 +98,225 @@ pub struct Attention {
     pub schedule: Schedule,
 }
 
-/// The sizes of a launch, as far as they decide which kernel is fastest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AttentionProblem {
-    /// The length of a row.
-    pub head_size: u32,
-    /// The keys that a query attends to.
-    pub mask: AttentionMask,
-    /// The heads of all batches.
-    pub heads: u32,
-    /// The heads of all batches that have their own keys and values.
-    pub kv_heads: u32,
-    /// The queries of a head.
-    pub queries: u32,
-    /// The keys of a head.
-    pub keys: u32,
-    /// The multiprocessors of the device.
-    pub multiprocessors: u32,
-}
-
 impl Attention {
-    /// Returns the kernel for a head size, with the tile that is fastest for long sequences.
+    /// Returns the kernel for rows of these lengths, with the tile that is fastest for long sequences.
     #[must_use]
-    pub const fn new(head_size: u32, mask: AttentionMask) -> Self {
-        let warpgroups = if head_size == 128 { 2 } else { 3 };
-        let tile = AttentionTile { warpgroups, keys: 128 };
-        let schedule = match mask {
-            AttentionMask::Full => Schedule::linear(),
-            // The first tiles take the most steps.
-            _ => Schedule::grouped(8).back_and_forth(),
-        };
-        Self { head_size, mask, tile, in_turn: head_size == 128, schedule }
+    pub fn new(head_size: u32, value_size: u32, mask: AttentionMask) -> Self {
+        let none = AttentionTile { warpgroups: 2, keys: 128 };
+        let tile = AttentionTile::all(head_size, value_size).next().unwrap_or(none);
+        // With a causal mask, the first tiles take the most steps.
+        let schedule =
+            if mask.is_causal() { Schedule::grouped(8).back_and_forth() } else { Schedule::linear() };
+        Self { head_size, value_size, mask, tile, in_turn: head_size == 128, schedule }
     }
 
-    /// Returns the kernel for a problem: with a causal mask, the order of tiles in which all multiprocessors finish soonest, and in which
-    /// the keys and values of heads that are processed at the same time fit in half of the level-2 cache of an H100.
+    /// Returns the kernel with the tile that is fastest with a cap of scores: one that has the registers for it.
     #[must_use]
-    pub fn for_problem(problem: &AttentionProblem) -> Self {
-        let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors } = *problem;
-        let attention = Self::new(head_size, mask);
-        if mask == AttentionMask::Full {
-            return attention;
-        }
-        let AttentionTile { warpgroups, keys: step } = attention.tile;
-        let height = 64 * warpgroups;
-        let columns = queries.div_ceil(height);
-        // A tile also takes the time to start and to store, about that of a step.
-        let cost =
-            |column: u32| 1 + mask.steps(queries, keys, step, (columns - column).saturating_mul(height));
-        let costs: Vec<u32> = (0..columns).map(cost).collect();
-        // K and V, of 2 bytes.
-        let bytes = 4 * u64::from(keys) * u64::from(head_size);
-        let together = (CACHED / bytes.max(1)).max(1) * u64::from(heads / kv_heads.max(1)).max(1);
-        let together = u32::try_from(together).unwrap_or(u32::MAX);
-        Self { schedule: order::balanced(heads, &costs, multiprocessors, together), ..attention }
+    pub fn capped(self) -> Self {
+        let keys = if self.head_size <= 64 { 96 } else { self.tile.keys };
+        Self { tile: AttentionTile { keys, ..self.tile }, ..self }
     }
 
     /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
     ///
     /// # Errors
-    /// For a head size or tile that has no kernel.
+    /// For a head size or tile that has no kernel, or a window of 2³⁰ positions or more.
     pub fn kernel<T>(&self) -> Result<Kernel<AttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
     {
-        let Self { head_size, mask, tile, in_turn, schedule } = *self;
+        let signature = format!(
+            "{}({BUFFERS}, batches, {SIZES}, {}, scale)",
+            self.name::<T>(),
+            strides(&["batch", "head", "row"])
+        );
+        Kernel::build(&signature, Target::SM_90A, |k, (q, keys, values, o, lse, sizes, strides, scale)| {
+            let sizes = Sizes::of(sizes);
+            let inputs = Inputs {
+                factors: [q, keys, values],
+                o,
+                lse,
+                sizes,
+                strides,
+                scale,
+                starts: None,
+                slopes: None,
+                sinks: None,
+            };
+            self.emit(k, inputs, None);
+        })
+    }
+
+    /// Builds the kernel with additions, named after them too: `attention_bf16_128_causal_capped_slopes_sinks`. The logarithms of sums are
+    /// those with the additions.
+    ///
+    /// # Errors
+    /// As [`kernel`](Self::kernel), and for a cap that is not positive.
+    pub fn kernel_with_extras<T>(
+        &self,
+        extras: AttentionExtras,
+    ) -> Result<Kernel<AttentionExtrasArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let AttentionExtras { soft_cap, slopes, sinks } = extras;
+        let with = [(soft_cap.is_some(), "_capped"), (slopes, "_slopes"), (sinks, "_sinks")];
+        let with: String = with.into_iter().filter_map(|(is_added, name)| is_added.then_some(name)).collect();
+        let signature = format!(
+            "{}{with}({BUFFERS}, batches, {SIZES}, {}, scale, slopes, sinks)",
+            self.name::<T>(),
+            strides(&["batch", "head", "row"])
+        );
+        Kernel::build(
+            &signature,
+            Target::SM_90A,
+            |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads)| {
+                if let Some(cap) = soft_cap.filter(|cap| !(*cap > 0.0 && cap.is_finite())) {
+                    k.refuse(format!("expected a positive cap of scores, found {cap}"));
+                }
+                let (slopes, sinks) = (slopes.then_some(of_heads), sinks.then_some(sinks_of_heads));
+                let sizes = Sizes::of(sizes);
+                let inputs = Inputs {
+                    factors: [q, keys, values],
+                    o,
+                    lse,
+                    sizes,
+                    strides,
+                    scale,
+                    starts: None,
+                    slopes,
+                    sinks,
+                };
+                self.emit(k, inputs, soft_cap);
+            },
+        )
+    }
+
+    /// Builds the kernel for sequences of different lengths, named `attention_bf16_128_causal_packed`.
+    ///
+    /// The rows of O that belong to no sequence remain as they are. Values of NaN and ∞ in the rows behind a sequence, within one tile of
+    /// keys, make its own results NaN.
+    ///
+    /// # Errors
+    /// As [`kernel`](Self::kernel).
+    pub fn packed_kernel<T>(&self) -> Result<Kernel<PackedAttentionArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let signature = format!(
+            "{}_packed({BUFFERS}, query_starts, key_starts, sequences, {SIZES}, longest, {}, scale)",
+            self.name::<T>(),
+            strides(&["head", "row"])
+        );
+        Kernel::<PackedAttentionArgs<T>>::build(
+            &signature,
+            Target::SM_90A,
+            |k, (q, keys, values, o, lse, starts, sizes, longest, strides, scale)| {
+                let sizes = Sizes::of(sizes).with_longest(longest);
+                let strides = strides.map(|[head, row]| [0.into(), head, row]);
+                let starts = Some(starts);
+                let inputs = Inputs {
+                    factors: [q, keys, values],
+                    o,
+                    lse,
+                    sizes,
+                    strides,
+                    scale,
+                    starts,
+                    slopes: None,
+                    sinks: None,
+                };
+                self.emit(k, inputs, None);
+            },
+        )
+    }
+
+    /// Returns the name of the kernel without additions.
+    fn name<T: TensorElement>(&self) -> String {
+        let Self { head_size, value_size, mask, .. } = *self;
+        let values = if value_size == head_size { String::new() } else { format!("_{value_size}") };
+        format!("attention_{}_{head_size}{values}_{}", T::NAME, mask.name())
+    }
+
+    fn emit<'k, T>(&self, k: Builder<'k>, inputs: Inputs<'k, T>, soft_cap: Option<f32>)
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let Self { head_size, value_size, mask, tile, in_turn, schedule } = *self;
         let AttentionTile { warpgroups, keys } = tile;
-        let name = format!("attention_{}_{head_size}_{}", T::NAME, mask.name());
-        let description = format!(
-            "O = softmax(scale·Q·Kᵀ)·V with rows of {head_size} ({}), {} mask; tiles of {}×{keys}",
+        let of_values = if value_size == head_size { String::new() } else { format!(" and {value_size}") };
+        k.describe(format!(
+            "O = softmax(scale·Q·Kᵀ)·V with rows of {head_size}{of_values} ({}), {} mask; tiles of {}×{keys}",
             T::NAME,
             mask.name().replace('_', " "),
             64 * warpgroups,
-        );
-        build(head_size, tile, Shape { name, description, mask, in_turn, schedule })
+        ));
+        match mask {
+            AttentionMask::Window { before, after } if before.max(after) >= 1 << 30 => {
+                k.block([128]);
+                k.refuse(format!(
+                    "expected a window of less than 2³⁰ positions, found {before} before and {after} after"
+                ));
+            }
+            _ => build([head_size, value_size], tile, k, inputs, Shape { mask, in_turn, schedule, soft_cap }),
+        }
     }
 }
 
-/// Defines the head sizes, warpgroups and keys of a step that there are kernels for, and builds them for `D`, `M` and `N` subtiles of
-/// columns, queries and keys, and a number of stages.
-macro_rules! tiles {
-    ($($size:literal, $warpgroups:literal, $keys:literal => $d:literal, $m:literal, $n:literal, $stages:literal, $queries:literal;)*) => {
-        const TILES: &[[u32; 3]] = &[$([$size, $warpgroups, $keys]),*];
+/// Returns the names of the strides of all matrices.
+fn strides(axes: &[&str]) -> String {
+    let names = ["q", "k", "v", "o"]
+        .into_iter()
+        .flat_map(|matrix| axes.iter().map(move |axis| format!("{matrix}_{axis}")));
+    names.collect::<Vec<_>>().join(", ")
+}
 
-        fn build<T>(size: u32, tile: AttentionTile, shape: Shape) -> Result<Kernel<AttentionArgs<T>>, BuildError>
+/// Defines the head sizes, warpgroups and keys of a step that there are kernels for, and builds them for `D`, `E`, `M` and `N` subtiles of
+/// columns of K and of V, of queries and of keys, numbers of stages, and subtiles of columns that are stored at a time.
+macro_rules! tiles {
+    ($($size:literal, $value:literal, $warpgroups:literal, $keys:literal => $d:literal, $e:literal, $m:literal, $n:literal, $stages:literal, $queries:literal, $out:literal;)*) => {
+        const TILES: &[[u32; 4]] = &[$([$size, $value, $warpgroups, $keys]),*];
+
+        fn build<'k, T>(sizes: [u32; 2], tile: AttentionTile, k: Builder<'k>, inputs: Inputs<'k, T>, shape: Shape)
         where
             T: TensorElement + Product<T, f32>,
             f32: Convert<T>,
         {
-            match [size, tile.warpgroups, tile.keys] {
-                $([$size, $warpgroups, $keys] => forward::<T, $d, $m, $n, $warpgroups, $stages, $queries>(shape),)*
-                _ => refused(size, tile, &shape.name),
+            match [sizes[0], sizes[1], tile.warpgroups, tile.keys] {
+                $([$size, $value, $warpgroups, $keys] => forward::<T, $d, $e, $m, $n, $warpgroups, $stages, $queries, $out>(k, inputs, shape),)*
+                _ => refuse(k, sizes, tile),
             }
         }
     };
 }
 
 tiles! {
-    //  d, C, keys =>  D, M, N, stages, of queries
-    64, 2, 128 => 4, 8, 8, 3, 1;
-    64, 3, 96 => 4, 12, 6, 3, 2;
-    64, 3, 128 => 4, 12, 8, 3, 2;
-    128, 2, 80 => 8, 8, 5, 3, 1;
-    128, 2, 128 => 8, 8, 8, 2, 1;
-    128, 2, 176 => 8, 8, 11, 2, 1;
+    //  d,  e, C, keys =>  D,  E,  M,  N, stages, of queries, stored
+     32,  32, 3, 128 =>  2,  2, 12,  8, 4, 2, 2;
+     32,  32, 3,  96 =>  2,  2, 12,  6, 4, 2, 2;
+     64,  64, 3, 128 =>  4,  4, 12,  8, 3, 2, 4;
+     64,  64, 3,  96 =>  4,  4, 12,  6, 3, 2, 4;
+     64,  64, 2, 128 =>  4,  4,  8,  8, 3, 1, 4;
+     96,  96, 2, 128 =>  6,  6,  8,  8, 2, 1, 2;
+    128, 128, 2, 128 =>  8,  8,  8,  8, 2, 1, 4;
+    128, 128, 2,  80 =>  8,  8,  8,  5, 3, 1, 4;
+    128, 128, 2, 176 =>  8,  8,  8, 11, 2, 1, 4;
+    192, 128, 2, 128 => 12,  8,  8,  8, 2, 1, 4;
+    256, 256, 2,  48 => 16, 16,  8,  3, 2, 1, 4;
+    256, 256, 2,  64 => 16, 16,  8,  4, 2, 1, 4;
 }
 
-/// Returns the error for a tile without a kernel.
-fn refused<T: TensorElement>(
-    size: u32,
-    tile: AttentionTile,
-    name: &str,
-) -> Result<Kernel<AttentionArgs<T>>, BuildError> {
-    Kernel::build(name, Target::SM_90A, |k, _| {
-        let what = |[size, warpgroups, keys]: [u32; 3]| {
-            format!("{warpgroups} warpgroups and {keys} keys for a head size of {size}")
-        };
-        let expected: Vec<_> = TILES.iter().copied().map(what).collect();
-        let found = what([size, tile.warpgroups, tile.keys]);
-        k.block([128]);
-        k.refuse(format!("expected {}; found {found}", expected.join(", ")));
-    })
+/// Refuses a tile without a kernel.
+fn refuse(k: Builder<'_>, [head_size, value_size]: [u32; 2], tile: AttentionTile) {
+    let what = |[d, e, warpgroups, keys]: [u32; 4]| {
+        format!("{warpgroups} warpgroups and {keys} keys for rows of {d} and {e}")
+    };
+    let expected: Vec<_> = TILES.iter().copied().map(what).collect();
+    let found = what([head_size, value_size, tile.warpgroups, tile.keys]);
+    k.block([128]);
+    k.refuse(format!("expected {}; found {found}", expected.join(", ")));
 }

@@ -1,6 +1,6 @@
 //! Kernel parameters: their declarations and the handles that the kernel's body receives.
 
-use std::marker::PhantomData;
+use std::{array, marker::PhantomData};
 
 use super::{
     dim::Dim,
@@ -88,17 +88,19 @@ pub(super) mod sealed {
     pub struct Once;
 }
 
-/// A type that can be used in a kernel's parameter tuple.
+/// A type that can be used in a kernel's parameter tuple. An array stands for as many parameters, each with its own name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
-    note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), `TensorMap` of these, and numbers such as `u32` or `f32`"
+    note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), `TensorMap` of these, numbers such as `u32` or `f32`, and arrays of them"
 )]
 pub trait Param: sealed::Sealed + 'static {
     /// The handle that the kernel's body receives.
     type Handle<'k>;
-    /// Returns the declaration, named after its position.
-    fn declaration(index: usize) -> ParamDecl;
-    /// Loads parameter `index` of the kernel.
+    /// The number of parameters of the kernel.
+    const COUNT: usize = 1;
+    /// Adds the declarations, named after their positions.
+    fn declare(declarations: &mut Vec<ParamDecl>);
+    /// Loads parameter `index` of the kernel and, of an array, those behind it.
     #[doc(hidden)]
     fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k>;
 }
@@ -128,16 +130,20 @@ fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
     value
 }
 
+/// Returns the name of the next parameter while the kernel's signature has not named it.
+fn position(declarations: &[ParamDecl]) -> String {
+    format!("p{}", declarations.len())
+}
+
 macro_rules! buffers {
     ($($marker:ident, $access:ident;)*) => {$(
         impl<T: Element> sealed::Sealed for $marker<T> {}
         impl<T: Element> Param for $marker<T> {
             type Handle<'k> = Ptr<'k, T, Global, $access>;
 
-            fn declaration(index: usize) -> ParamDecl {
-                let name = format!("p{index}");
-                let kind = ParamKind::$marker;
-                ParamDecl { name, kind, element: T::NAME, ptx: "u64", bytes: 8, element_bytes: T::SIZE }
+            fn declare(declarations: &mut Vec<ParamDecl>) {
+                let (name, kind) = (position(declarations), ParamKind::$marker);
+                declarations.push(ParamDecl { name, kind, element: T::NAME, ptx: "u64", bytes: 8, element_bytes: T::SIZE });
             }
 
             fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
@@ -165,9 +171,10 @@ macro_rules! maps {
         impl<T: Element> Param for TensorMap<$marker<T>> {
             type Handle<'k> = TensorMapPtr<'k, T, $access>;
 
-            fn declaration(index: usize) -> ParamDecl {
-                let (name, kind) = (format!("p{index}"), ParamKind::TensorMap { written: $written });
-                ParamDecl { name, kind, element: T::NAME, ptx: "b8", bytes: MAP_BYTES, element_bytes: T::SIZE }
+            fn declare(declarations: &mut Vec<ParamDecl>) {
+                let (name, kind) = (position(declarations), ParamKind::TensorMap { written: $written });
+                let (bytes, element_bytes) = (MAP_BYTES, T::SIZE);
+                declarations.push(ParamDecl { name, kind, element: T::NAME, ptx: "b8", bytes, element_bytes });
             }
 
             fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
@@ -190,10 +197,10 @@ macro_rules! scalars {
         impl Param for $t {
             type Handle<'k> = Val<'k, $t>;
 
-            fn declaration(index: usize) -> ParamDecl {
-                let name = format!("p{index}");
+            fn declare(declarations: &mut Vec<ParamDecl>) {
+                let (name, kind) = (position(declarations), ParamKind::Scalar);
                 let (ptx, bytes) = (<$t as Scalar>::MEM, <$t as Scalar>::BYTES);
-                ParamDecl { name, kind: ParamKind::Scalar, element: stringify!($t), ptx, bytes, element_bytes: bytes }
+                declarations.push(ParamDecl { name, kind, element: stringify!($t), ptx, bytes, element_bytes: bytes });
             }
 
             fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
@@ -205,6 +212,20 @@ macro_rules! scalars {
 
 scalars! { u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 }
 
+impl<P: Param, const N: usize> sealed::Sealed for [P; N] {}
+impl<P: Param, const N: usize> Param for [P; N] {
+    type Handle<'k> = [P::Handle<'k>; N];
+    const COUNT: usize = N * P::COUNT;
+
+    fn declare(declarations: &mut Vec<ParamDecl>) {
+        (0..N).for_each(|_| P::declare(declarations));
+    }
+
+    fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k> {
+        array::from_fn(|at| P::handle(k, index + at * P::COUNT, sealed::Once))
+    }
+}
+
 macro_rules! tuples {
     ($($p:ident)*) => {
         impl<$($p: Param),*> sealed::Sealed for ($($p,)*) {}
@@ -212,14 +233,18 @@ macro_rules! tuples {
             type Handles<'k> = ($($p::Handle<'k>,)*);
 
             fn declarations() -> Vec<ParamDecl> {
-                let names: [fn(usize) -> ParamDecl; _] = [$($p::declaration),*];
-                names.iter().enumerate().map(|(i, declare)| declare(i)).collect()
+                let mut declarations = Vec::new();
+                $($p::declare(&mut declarations);)*
+                declarations
             }
 
             fn handles<'k>(k: Builder<'k>, _: sealed::Once) -> Self::Handles<'k> {
-                let mut indices = 0..;
-                let mut next = || indices.next().unwrap_or_default();
-                ($($p::handle(k, next(), sealed::Once),)*)
+                let mut next = 0;
+                let mut skip = |count| {
+                    next += count;
+                    next - count
+                };
+                ($($p::handle(k, skip($p::COUNT), sealed::Once),)*)
             }
         }
     };

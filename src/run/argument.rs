@@ -9,7 +9,7 @@ use super::{
 
 /// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for
 /// [`Out<T>`](Out) and [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar, and
-/// [`TensorBox::of`](super::TensorBox::of) one of these buffers for a [`TensorMap`](crate::ptx::TensorMap).
+/// [`TensorBox::of`](super::TensorBox::of) one of these buffers for a [`TensorMap`](crate::ptx::TensorMap), and an array for an array.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -17,8 +17,8 @@ use super::{
             parameter's type"
 )]
 pub trait Argument<P: Param>: sealed::Sealed<P> {
-    /// Erases the type of the value.
-    fn value<'a>(self) -> Value<'a>
+    /// Adds the value without its type, and those of an array in order.
+    fn pass<'a>(self, to: &mut Vec<Value<'a>>)
     where
         Self: 'a;
 }
@@ -69,11 +69,11 @@ impl Number {
 impl<T: Element> sealed::Sealed<In<T>> for &Buffer<T> {}
 
 impl<T: Element> Argument<In<T>> for &Buffer<T> {
-    fn value<'a>(self) -> Value<'a>
+    fn pass<'a>(self, to: &mut Vec<Value<'a>>)
     where
         Self: 'a,
     {
-        Value(Kind::Read(&self.store, self.len()))
+        to.push(Value(Kind::Read(&self.store, self.len())));
     }
 }
 
@@ -82,12 +82,12 @@ macro_rules! written {
         impl<T: Element> sealed::Sealed<$marker<T>> for &mut Buffer<T> {}
 
         impl<T: Element> Argument<$marker<T>> for &mut Buffer<T> {
-            fn value<'a>(self) -> Value<'a>
+            fn pass<'a>(self, to: &mut Vec<Value<'a>>)
             where
                 Self: 'a,
             {
                 let elements = self.len();
-                Value(Kind::Write(&mut self.store, elements))
+                to.push(Value(Kind::Write(&mut self.store, elements)));
             }
         }
     )*};
@@ -112,11 +112,11 @@ macro_rules! numbers {
         impl sealed::Sealed<$t> for $t {}
 
         impl Argument<$t> for $t {
-            fn value<'a>(self) -> Value<'a>
+            fn pass<'a>(self, to: &mut Vec<Value<'a>>)
             where
                 Self: 'a,
             {
-                Value(Kind::Number(self.number()))
+                to.push(Value(Kind::Number(self.number())));
             }
         }
     )*};
@@ -146,6 +146,17 @@ impl Arguments<()> for () {
     }
 }
 
+impl<P: Param, X: Argument<P>, const N: usize> sealed::Sealed<[P; N]> for [X; N] {}
+
+impl<P: Param, X: Argument<P>, const N: usize> Argument<[P; N]> for [X; N] {
+    fn pass<'a>(self, to: &mut Vec<Value<'a>>)
+    where
+        Self: 'a,
+    {
+        self.into_iter().for_each(|argument| argument.pass(to));
+    }
+}
+
 macro_rules! tuples {
     ($($p:ident $x:ident)*) => {
         impl<$($p: Param, $x: Argument<$p>),*> sealed::Sealed<($($p,)*)> for ($($x,)*) {}
@@ -157,7 +168,9 @@ macro_rules! tuples {
             {
                 #[allow(non_snake_case, reason = "values are named after their type parameters")]
                 let ($($x,)*) = self;
-                vec![$($x.value()),*]
+                let mut values = Vec::new();
+                $($x.pass(&mut values);)*
+                values
             }
         }
     };

@@ -47,7 +47,7 @@ storage! {
 
 /// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for
 /// [`In<T>`](In), `&mut CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is
-/// [storage for](StorageFor) `T`; a scalar of the parameter's type for a scalar.
+/// [storage for](StorageFor) `T`; a scalar of the parameter's type for a scalar, and an array for an array.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -143,6 +143,17 @@ impl CudaArguments<()> for () {
     where
         Self: 'a,
     {
+    }
+}
+
+impl<P: Param, X: CudaArgument<P>, const N: usize> sealed::Sealed<[P; N]> for [X; N] {}
+
+impl<P: Param, X: CudaArgument<P>, const N: usize> CudaArgument<[P; N]> for [X; N] {
+    fn pass<'a>(self, to: &mut CudaLaunchArgs<'a>)
+    where
+        Self: 'a,
+    {
+        self.into_iter().for_each(|argument| argument.pass(to));
     }
 }
 

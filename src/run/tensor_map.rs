@@ -331,11 +331,11 @@ pub struct Mapped<B> {
 impl<T: Element> Sealed<TensorMap<In<T>>> for Mapped<&Buffer<T>> {}
 
 impl<T: Element> Argument<TensorMap<In<T>>> for Mapped<&Buffer<T>> {
-    fn value<'a>(self) -> Value<'a>
+    fn pass<'a>(self, to: &mut Vec<Value<'a>>)
     where
         Self: 'a,
     {
-        Value(Kind::ReadMap(&self.buffer.store, self.buffer.len(), self.tensor))
+        to.push(Value(Kind::ReadMap(&self.buffer.store, self.buffer.len(), self.tensor)));
     }
 }
 
@@ -344,12 +344,12 @@ macro_rules! written {
         impl<T: Element> Sealed<TensorMap<$marker<T>>> for Mapped<&mut Buffer<T>> {}
 
         impl<T: Element> Argument<TensorMap<$marker<T>>> for Mapped<&mut Buffer<T>> {
-            fn value<'a>(self) -> Value<'a>
+            fn pass<'a>(self, to: &mut Vec<Value<'a>>)
             where
                 Self: 'a,
             {
                 let elements = self.buffer.len();
-                Value(Kind::WriteMap(&mut self.buffer.store, elements, self.tensor))
+                to.push(Value(Kind::WriteMap(&mut self.buffer.store, elements, self.tensor)));
             }
         }
     )*};

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     layout::TvLayout,
-    ptx::{Builder, Element, FULL_MASK, Uniformity, Val},
+    ptx::{Builder, Element, FULL_MASK, Rounding, Uniformity, Val},
     tensor::{Fragment, TensorElement},
 };
 
@@ -65,6 +65,22 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         let k = self.kernel();
         let [rows, cols] = k.located(Location::caller(), || Self::coordinates(k));
         rewrite_elements(&mut self, |at, x| f(k, (rows.at(at), cols.at(at)), x));
+        self
+    }
+
+    /// Replaces each element by the result of `f` for its distance from a diagonal, row − col + `diagonal` as f32, and its value. A
+    /// distance takes one addition. Computed in place.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn map_distance(
+        mut self,
+        diagonal: Val<'k, i32>,
+        f: impl Fn(Val<'k, f32>, Val<'k, T::Reg>) -> Val<'k, T::Reg>,
+    ) -> Self {
+        let k = self.kernel();
+        let [rows, cols] = k.located(Location::caller(), || Self::coordinates(k));
+        let of_lane = (rows.lane.cast::<i32>() - cols.lane.cast::<i32>() + diagonal).convert(Rounding::Rn);
+        rewrite_elements(&mut self, |at, x| f(of_lane + (rows.offsets[at] - cols.offsets[at]) as f32, x));
         self
     }
 }

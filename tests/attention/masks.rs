@@ -1,11 +1,14 @@
 //! Every mask, at lengths around those of tiles.
 
 use super::problem::{Order, Sizes, built, check, mixed};
-use warpwright::kernels::{Attention, AttentionMask};
+use warpwright::{
+    kernels::{Attention, AttentionMask},
+    prelude::bf16,
+};
 
 fn lengths(head_size: u32, mask: AttentionMask, lengths: &[(usize, usize)]) {
-    let attention = Attention::new(head_size, mask);
-    let kernel = built(&attention);
+    let attention = Attention::new(head_size, head_size, mask);
+    let kernel = built::<bf16>(&attention);
     for &(queries, keys) in lengths {
         check(&attention, &kernel, Sizes::one(queries, keys), &mixed);
     }
@@ -44,10 +47,31 @@ fn causal_from_end() {
     }
 }
 
+/// Windows that start and end within, before and after a step and a sequence.
+#[test]
+fn windows() {
+    for (before, after) in [(0, 0), (5, 3), (130, 0), (300, 20), (1, 400), ((1 << 30) - 1, (1 << 30) - 1)] {
+        lengths(64, AttentionMask::Window { before, after }, &[(500, 500), (150, 620), (300, 40), (7, 0)]);
+    }
+}
+
+#[test]
+fn windows_in_turn() {
+    lengths(128, AttentionMask::Window { before: 140, after: 0 }, &[(500, 500), (300, 620)]);
+}
+
+#[test]
+fn windows_are_limited() {
+    let mask = AttentionMask::Window { before: 0, after: 1 << 30 };
+    let found = Attention::new(64, 64, mask).kernel::<bf16>().expect_err("it is rejected").to_string();
+    let expected = "expected a window of less than 2³⁰ positions, found 0 before and 1073741824 after";
+    assert!(found.contains(expected), "{found}");
+}
+
 #[test]
 fn several_heads_in_both_orders() {
-    let attention = Attention::new(64, AttentionMask::Causal);
-    let kernel = built(&attention);
+    let attention = Attention::new(64, 64, AttentionMask::Causal);
+    let kernel = built::<bf16>(&attention);
     for order in [Order::Heads, Order::Rows] {
         for (batches, heads, kv_heads) in [(2, 3, 3), (1, 4, 2), (3, 2, 1)] {
             let sizes = Sizes { batches, heads, kv_heads, queries: 210, keys: 150, order };

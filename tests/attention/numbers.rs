@@ -1,28 +1,31 @@
 //! Elements that show which ones were read, and those that are not numbers.
 
 use super::problem::{Sizes, built, check, mixed};
-use warpwright::kernels::{Attention, AttentionMask};
+use warpwright::{
+    kernels::{Attention, AttentionMask},
+    prelude::bf16,
+};
 
 /// Every query has one key with a weight of almost 1, whose values are its own.
 #[test]
 fn each_query_finds_its_key() {
     for head_size in [64, 128] {
-        let attention = Attention::new(head_size, AttentionMask::Full);
+        let attention = Attention::new(head_size, head_size, AttentionMask::Full);
         let size = head_size as usize;
         let coded = move |which: char, [_, _, row, col]: [usize; 4]| match which {
             'q' => f32::from(u8::from(row * 7 % size == col)) * 24.0,
             'k' => f32::from(u8::from(row == col)) * 24.0,
             _ => (row * size + col) as f32 % 251.0,
         };
-        check(&attention, &built(&attention), Sizes::one(150, size), &coded);
+        check(&attention, &built::<bf16>(&attention), Sizes::one(150, size), &coded);
     }
 }
 
 /// As with PyTorch: a score of NaN or +∞ makes the query's row NaN, and one of −∞ has no weight.
 #[test]
 fn scores_that_are_not_numbers() {
-    let attention = Attention::new(64, AttentionMask::Causal);
-    let kernel = built(&attention);
+    let attention = Attention::new(64, 64, AttentionMask::Causal);
+    let kernel = built::<bf16>(&attention);
     for special in [f32::NAN, f32::INFINITY] {
         let keys = |which: char, at: [usize; 4]| {
             if which == 'k' && at[2..] == [130, 5] { special } else { mixed(which, at) }
@@ -37,8 +40,8 @@ fn scores_that_are_not_numbers() {
 
 #[test]
 fn values_that_are_not_numbers() {
-    let attention = Attention::new(128, AttentionMask::Full);
-    let kernel = built(&attention);
+    let attention = Attention::new(128, 128, AttentionMask::Full);
+    let kernel = built::<bf16>(&attention);
     for special in [f32::NAN, f32::INFINITY] {
         let values = |which: char, at: [usize; 4]| {
             if which == 'v' && at[2..] == [200, 77] { special } else { mixed(which, at) }
@@ -50,10 +53,10 @@ fn values_that_are_not_numbers() {
 /// Scores between −600 and 600: most weights are 0, and the maximum grows from step to step.
 #[test]
 fn large_scores() {
-    let attention = Attention::new(128, AttentionMask::Full);
+    let attention = Attention::new(128, 128, AttentionMask::Full);
     let grown = |which: char, at: [usize; 4]| {
         let growth = if which == 'k' { at[2] as f32 / 10.0 } else { 3.0 };
         if which == 'v' { mixed(which, at) } else { mixed(which, at) * growth }
     };
-    check(&attention, &built(&attention), Sizes::one(100, 600), &grown);
+    check(&attention, &built::<bf16>(&attention), Sizes::one(100, 600), &grown);
 }

@@ -20,7 +20,7 @@ fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
         let visible = match attention.mask {
             AttentionMask::Full => keys,
             AttentionMask::Causal => keys.min(last + 1),
-            AttentionMask::CausalFromEnd => (last + 1 + keys).saturating_sub(queries),
+            _ => (last + 1 + keys).saturating_sub(queries),
         };
         work[attention.schedule.block(number, blocks) as usize] += visible.div_ceil(step).max(1) + 1;
     }
@@ -31,6 +31,7 @@ fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
 fn problem(head_size: u32, heads: u32, length: u32) -> AttentionProblem {
     AttentionProblem {
         head_size,
+        value_size: head_size,
         mask: AttentionMask::Causal,
         heads,
         kv_heads: heads,

@@ -1,11 +1,55 @@
-//! Attention in f64, and its comparison with a kernel's.
+//! Launches of kernels, and the comparison of their results with f64.
 
+use super::reference::{Expected, Reference};
 use crate::{assemble, devices};
 use warpwright::{
-    kernels::{Attention, AttentionArgs, AttentionMask},
+    kernels::{Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs},
     prelude::*,
-    run::Device,
+    run::{AnyDevice, Buffer, Device},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
 };
+
+/// The type of Q, K, V and O.
+pub(super) trait Half: TensorElement + Product<Self, f32> + PartialEq {
+    const NAN: Self;
+    /// The relative error of a product of two rounded numbers.
+    const ERROR: f64;
+    fn of(x: f32) -> Self;
+    fn number(self) -> f64;
+    fn of_bits(bits: u16) -> Self;
+    fn bits(self) -> u16;
+}
+
+macro_rules! halves {
+    ($($t:ident $error:expr;)*) => {$(
+        impl Half for $t {
+            const NAN: Self = $t::NAN;
+            const ERROR: f64 = $error;
+
+            fn of(x: f32) -> Self {
+                $t::from_f32(x)
+            }
+
+            fn number(self) -> f64 {
+                self.to_f64()
+            }
+
+            fn of_bits(bits: u16) -> Self {
+                $t::from_bits(bits)
+            }
+
+            fn bits(self) -> u16 {
+                self.to_bits()
+            }
+        }
+    )*};
+}
+
+halves! {
+    bf16 1.0 / 128.0;
+    f16  1.0 / 1024.0;
+}
 
 /// The order of rows in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,20 +76,28 @@ impl Sizes {
     pub(super) fn one(queries: usize, keys: usize) -> Self {
         Self { batches: 1, heads: 1, kv_heads: 1, queries, keys, order: Order::Heads }
     }
+
+    fn logarithms(self) -> usize {
+        self.batches * self.heads * self.queries
+    }
+
+    fn numbers(self) -> [u32; 5] {
+        [self.batches, self.heads, self.kv_heads, self.queries, self.keys].map(|size| size as u32)
+    }
 }
 
 /// Rows of numbers for each batch and head, with gaps of NaN between rows.
-struct Rows {
+pub(super) struct Rows {
     /// Between batches, between heads and between rows.
     strides: [usize; 3],
-    length: usize,
+    pub(super) length: usize,
 }
 
 /// The elements after each row in memory: 16 bytes.
-const GAP: usize = 8;
+pub(super) const GAP: usize = 8;
 
 impl Rows {
-    fn new(order: Order, [batches, heads, rows, size]: [usize; 4]) -> Self {
+    pub(super) fn new(order: Order, [batches, heads, rows, size]: [usize; 4]) -> Self {
         let pitch = size + GAP;
         let strides = match order {
             Order::Heads => [heads * rows * pitch, rows * pitch, pitch],
@@ -54,12 +106,12 @@ impl Rows {
         Self { strides, length: batches * heads * rows * pitch }
     }
 
-    fn at(&self, batch: usize, head: usize, row: usize) -> usize {
+    pub(super) fn at(&self, batch: usize, head: usize, row: usize) -> usize {
         let [per_batch, per_head, per_row] = self.strides;
         batch * per_batch + head * per_head + row * per_row
     }
 
-    fn numbers(&self) -> [u32; 3] {
+    pub(super) fn numbers(&self) -> [u32; 3] {
         self.strides.map(|stride| stride as u32)
     }
 }
@@ -76,142 +128,198 @@ pub(super) fn mixed(which: char, [batch, head, row, col]: [usize; 4]) -> f32 {
 }
 
 /// Builds a kernel and checks it with ptxas.
-pub(super) fn built(attention: &Attention) -> Kernel<AttentionArgs<bf16>> {
-    let kernel = attention.kernel::<bf16>().unwrap_or_else(|error| panic!("{attention:?}: {error}"));
+pub(super) fn built<T: Half>(attention: &Attention) -> Kernel<AttentionArgs<T>>
+where
+    f32: Convert<T>,
+{
+    let kernel = attention.kernel::<T>().unwrap_or_else(|error| panic!("{attention:?}: {error}"));
     assemble::kernel(&kernel);
     kernel
 }
 
-/// What a kernel must compute for a query.
-struct Expected {
-    /// Of each column, with the sum of the weighted absolute values.
-    o: Vec<[f64; 2]>,
-    lse: f64,
+/// Q, K and V, and the matrices of a device.
+pub(super) struct Matrices<T> {
+    pub(super) rows: [Rows; 4],
+    pub(super) factors: [Vec<T>; 3],
 }
 
-impl Expected {
-    fn new(scores: &[f64], value: &dyn Fn(usize, usize) -> f64, size: usize) -> Self {
-        let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if scores.is_empty() {
-            return Self { o: vec![[0.0; 2]; size], lse: f64::NEG_INFINITY };
-        }
-        let weights: Vec<f64> = scores.iter().map(|score| (score - max).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        let column = |col| {
-            let terms = weights.iter().enumerate().map(|(key, weight)| weight / total * value(key, col));
-            terms.fold([0.0; 2], |[sum, size], term| [sum + term, size + f64::abs(term)])
-        };
-        Self { o: (0..size).map(column).collect(), lse: max + total.ln() }
+impl<T: Half> Matrices<T> {
+    pub(super) fn new(attention: &Attention, sizes: Sizes, element: Element<'_>) -> Self {
+        let Sizes { batches, heads, kv_heads, queries, keys, order } = sizes;
+        let [d, e] = [attention.head_size, attention.value_size].map(|size| size as usize);
+        let shapes = [(heads, queries, d), (kv_heads, keys, d), (kv_heads, keys, e), (heads, queries, e)];
+        let rows = shapes.map(|(heads, rows, size)| Rows::new(order, [batches, heads, rows, size]));
+        let factors = [0, 1, 2].map(|which| {
+            let (heads, count, size) = shapes[which];
+            let mut elements = vec![T::NAN; rows[which].length];
+            for (batch, head, row) in each([batches, heads, count]) {
+                for col in 0..size {
+                    elements[rows[which].at(batch, head, row) + col] =
+                        T::of(element(['q', 'k', 'v'][which], [batch, head, row, col]));
+                }
+            }
+            elements
+        });
+        Self { rows, factors }
+    }
+
+    pub(super) fn strides(&self) -> [[u32; 3]; 4] {
+        self.rows.each_ref().map(Rows::numbers)
+    }
+
+    /// An element of Q, K or V in a column of a row of a batch and head.
+    pub(super) fn number(&self, which: usize, at: [usize; 3], col: usize) -> f64 {
+        let [batch, head, row] = at;
+        self.factors[which][self.rows[which].at(batch, head, row) + col].number()
     }
 }
 
-/// Runs a kernel on every device, and compares its results with f64. Those of all devices must be the same; elements between rows remain NaN.
-pub(super) fn check(
-    attention: &Attention,
-    kernel: &Kernel<AttentionArgs<bf16>>,
-    sizes: Sizes,
-    element: Element<'_>,
-) {
-    let Sizes { batches, heads, kv_heads, queries, keys, order } = sizes;
-    let size = attention.head_size as usize;
-    let (of_queries, of_keys) = (
-        Rows::new(order, [batches, heads, queries, size]),
-        Rows::new(order, [batches, kv_heads, keys, size]),
-    );
-    let matrix = |which, rows: &Rows, heads, count| {
-        let mut elements = vec![bf16::NAN; rows.length];
-        for (batch, head, row) in each([batches, heads, count]) {
-            for col in 0..size {
-                elements[rows.at(batch, head, row) + col] =
-                    bf16::from_f32(element(which, [batch, head, row, col]));
-            }
-        }
-        elements
-    };
-    let (q, k, v) = (
-        matrix('q', &of_queries, heads, queries),
-        matrix('k', &of_keys, kv_heads, keys),
-        matrix('v', &of_keys, kv_heads, keys),
-    );
-    let scale = 1.0 / (size as f32).sqrt();
+/// The buffers of a launch: Q, K, V, O and the logarithms.
+pub(super) struct On<T: Half> {
+    pub(super) factors: [Buffer<T>; 3],
+    pub(super) o: Buffer<T>,
+    pub(super) lse: Buffer<f32>,
+}
+
+/// What a launch computed.
+pub(super) struct Found {
+    pub(super) o: Vec<u16>,
+    pub(super) lse: Vec<f32>,
+}
+
+/// Launches on every device; the results must be the same.
+pub(super) fn everywhere<T: Half>(
+    matrices: &Matrices<T>,
+    logarithms: usize,
+    launch: &dyn Fn(&AnyDevice, &mut On<T>),
+) -> Found {
     let found = devices::everywhere(|device| {
         if device.capability() != (9, 0) {
             return None;
         }
-        let [on_q, on_k, on_v] = [&q, &k, &v].map(|x| device.upload(x).expect("room"));
-        let mut on_o = device.upload(&vec![bf16::NAN; of_queries.length]).expect("room");
-        let mut on_lse = device.upload(&vec![f32::NAN; batches * heads * queries]).expect("room");
-        let [b, h, g, m, n] = [batches, heads, kv_heads, queries, keys].map(|size| size as u32);
-        let ([qb, qh, qr], [kb, kh, kr]) = (of_queries.numbers(), of_keys.numbers());
-        let arguments = (
-            &on_q,
-            &on_k,
-            &on_v,
-            &mut on_o,
-            &mut on_lse,
-            b,
-            h,
-            g,
-            m,
-            n,
-            scale,
-            qb,
-            qh,
-            qr,
-            kb,
-            kh,
-            kr,
-            kb,
-            kh,
-            kr,
-            qb,
-            qh,
-            qr,
-        );
-        let launched = device.launch(kernel, arguments);
-        launched.unwrap_or_else(|error| panic!("{attention:?}, {sizes:?}: {error}"));
-        let o = device.download(&on_o).expect("copied");
-        let lse = device.download(&on_lse).expect("copied");
-        Some((
-            o.into_iter().map(bf16::to_bits).collect::<Vec<_>>(),
-            lse.into_iter().map(f32::to_bits).collect::<Vec<_>>(),
-        ))
+        let upload = |elements: &Vec<T>| device.upload(elements).expect("room");
+        let mut on = On {
+            factors: matrices.factors.each_ref().map(upload),
+            o: upload(&vec![T::NAN; matrices.rows[3].length]),
+            lse: device.upload(&vec![f32::NAN; logarithms]).expect("room"),
+        };
+        launch(device, &mut on);
+        let o = device.download(&on.o).expect("copied").into_iter().map(T::bits).collect::<Vec<_>>();
+        let lse = device.download(&on.lse).expect("copied").into_iter().map(f32::to_bits).collect::<Vec<_>>();
+        Some((o, lse))
     });
     let (o, lse) = found.expect("the simulator has every capability");
-    for (batch, head, query) in each([batches, heads, queries]) {
+    Found { o, lse: lse.into_iter().map(f32::from_bits).collect() }
+}
+
+/// Runs a kernel on every device, and compares its results with f64. Those of all devices must be the same; elements between rows remain NaN.
+pub(super) fn check<T: Half>(
+    attention: &Attention,
+    kernel: &Kernel<AttentionArgs<T>>,
+    sizes: Sizes,
+    element: Element<'_>,
+) {
+    let (matrices, scale) = (Matrices::new(attention, sizes, element), scale(attention));
+    let found = everywhere(&matrices, sizes.logarithms(), &|device, on| {
+        let On { factors: [q, k, v], o, lse } = on;
+        let launched =
+            device.launch(kernel, (&*q, &*k, &*v, o, lse, sizes.numbers(), matrices.strides(), scale));
+        launched.unwrap_or_else(|error| panic!("{attention:?}, {sizes:?}: {error}"));
+    });
+    compare(attention, sizes, &matrices, &found, &Added::default());
+}
+
+/// What is added to attention.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Added {
+    pub(super) soft_cap: Option<f32>,
+    /// Of each head, if there are any.
+    pub(super) slopes: Vec<f32>,
+    pub(super) sinks: Vec<f32>,
+}
+
+/// [`check`] of a kernel with additions.
+pub(super) fn check_with<T: Half>(attention: &Attention, added: &Added, sizes: Sizes, element: Element<'_>)
+where
+    f32: Convert<T>,
+{
+    let Added { soft_cap, slopes, sinks } = added;
+    let extras =
+        AttentionExtras { soft_cap: *soft_cap, slopes: !slopes.is_empty(), sinks: !sinks.is_empty() };
+    let kernel: Kernel<AttentionExtrasArgs<T>> =
+        attention.kernel_with_extras(extras).unwrap_or_else(|error| panic!("{attention:?}: {error}"));
+    assemble::kernel(&kernel);
+    let (matrices, scale) = (Matrices::new(attention, sizes, element), scale(attention));
+    let found = everywhere(&matrices, sizes.logarithms(), &|device, on| {
+        let On { factors: [q, k, v], o, lse } = on;
+        let [slopes, sinks] = [slopes, sinks].map(|numbers| device.upload(numbers).expect("room"));
+        let (numbers, strides) = (sizes.numbers(), matrices.strides());
+        let arguments = (&*q, &*k, &*v, o, lse, numbers, strides, scale, &slopes, &sinks);
+        let launched = device.launch(&kernel, arguments);
+        launched.unwrap_or_else(|error| panic!("{attention:?}, {sizes:?}: {error}"));
+    });
+    compare(attention, sizes, &matrices, &found, added);
+}
+
+pub(super) fn scale(attention: &Attention) -> f32 {
+    1.0 / (attention.head_size as f32).sqrt()
+}
+
+fn compare<T: Half>(
+    attention: &Attention,
+    sizes: Sizes,
+    matrices: &Matrices<T>,
+    found: &Found,
+    added: &Added,
+) {
+    let Sizes { batches, heads, kv_heads, queries, keys, .. } = sizes;
+    for (batch, head) in (0..batches).flat_map(|batch| (0..heads).map(move |head| (batch, head))) {
         let kv_head = head / (heads / kv_heads);
-        let visible = match attention.mask {
-            AttentionMask::Full => keys,
-            AttentionMask::Causal => keys.min(query + 1),
-            AttentionMask::CausalFromEnd => (query + 1 + keys).saturating_sub(queries),
+        let score = |query, key| {
+            let [q, k] = [(0, head, query), (1, kv_head, key)]
+                .map(|(which, head, row)| move |col| matrices.number(which, [batch, head, row], col));
+            (0..attention.head_size as usize).map(|col| q(col) * k(col)).sum::<f64>()
+                * f64::from(scale(attention))
         };
-        let q = &q[of_queries.at(batch, head, query)..][..size];
-        let score = |key| {
-            let k = &k[of_keys.at(batch, kv_head, key)..][..size];
-            q.iter().zip(k).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum::<f64>() * f64::from(scale)
+        let reference = Reference {
+            mask: attention.mask,
+            queries,
+            keys,
+            score: &score,
+            value: &|key, col| matrices.number(2, [batch, kv_head, key], col),
+            columns: attention.value_size as usize,
+            soft_cap: added.soft_cap.map(f64::from),
+            slope: added.slopes.get(head).copied().unwrap_or(0.0).into(),
+            sink: added.sinks.get(head).copied().map(f64::from),
         };
-        let scores: Vec<f64> = (0..visible).map(score).collect();
-        let value = |key, col| f64::from(v[of_keys.at(batch, kv_head, key) + col]);
-        let Expected { o: expected, lse: expected_lse } = Expected::new(&scores, &value, size);
-        let what = format!("{attention:?}, {sizes:?}: batch {batch}, head {head}, query {query}");
-        let row = &o[of_queries.at(batch, head, query)..][..size + GAP];
-        for (col, (&bits, [expected, size])) in row.iter().zip(expected).enumerate() {
-            // Weights are rounded to 8 bits, and so is the result.
-            let (found, allowed) = (f64::from(bf16::from_bits(bits)), size / 128.0 + 1e-6);
-            let agrees = found == expected
-                || (found - expected).abs() <= allowed
-                || found.is_nan() && expected.is_nan();
-            assert!(agrees, "{what}, column {col}: expected {expected}, found {found}");
+        for query in 0..queries {
+            let what =
+                format!("{attention:?}, {added:?}, {sizes:?}: batch {batch}, head {head}, query {query}");
+            let row = &found.o[matrices.rows[3].at(batch, head, query)..];
+            let lse = found.lse[(batch * heads + head) * queries + query];
+            compare_row::<T>(&what, &reference.row(query), row, lse);
         }
-        assert!(row[size..].iter().all(|&bits| bits == bf16::NAN.to_bits()), "{what}: wrote past the row");
-        let found = f64::from(f32::from_bits(lse[(batch * heads + head) * queries + query]));
-        let agrees =
-            found == expected_lse || (found - expected_lse).abs() <= 1e-5 * (1.0 + expected_lse.abs());
-        assert!(
-            agrees || found.is_nan() && expected_lse.is_nan(),
-            "{what}: expected logarithm {expected_lse}, found {found}"
-        );
     }
+}
+
+/// Compares a row of O, the elements behind it, and its logarithm.
+pub(super) fn compare_row<T: Half>(what: &str, expected: &Expected, row: &[u16], lse: f32) {
+    let Expected { o, lse: expected_lse } = expected;
+    let number = |bits: u16| T::of_bits(bits).number();
+    for (col, (&bits, &[expected, size])) in row.iter().zip(o).enumerate() {
+        let (found, allowed) = (number(bits), size * T::ERROR + 1e-6);
+        let agrees =
+            found == expected || (found - expected).abs() <= allowed || found.is_nan() && expected.is_nan();
+        assert!(agrees, "{what}, column {col}: expected {expected}, found {found}");
+    }
+    let behind = &row[o.len()..][..GAP];
+    assert!(behind.iter().all(|&bits| bits == T::NAN.bits()), "{what}: wrote past the row");
+    let found = f64::from(lse);
+    let agrees = found == *expected_lse || (found - expected_lse).abs() <= 1e-5 * (1.0 + expected_lse.abs());
+    assert!(
+        agrees || found.is_nan() && expected_lse.is_nan(),
+        "{what}: expected logarithm {expected_lse}, found {found}"
+    );
 }
 
 /// All coordinates below these.

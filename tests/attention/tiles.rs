@@ -12,10 +12,10 @@ const SIZES: Sizes =
     Sizes { batches: 1, heads: 2, kv_heads: 1, queries: 230, keys: 700, order: Order::Heads };
 
 fn every_tile(head_size: u32) {
-    for tile in AttentionTile::all(head_size) {
+    for tile in AttentionTile::all(head_size, head_size) {
         for (mask, in_turn) in [(AttentionMask::Full, true), (AttentionMask::CausalFromEnd, false)] {
-            let attention = Attention { tile, in_turn, ..Attention::new(head_size, mask) };
-            check(&attention, &built(&attention), SIZES, &mixed);
+            let attention = Attention { tile, in_turn, ..Attention::new(head_size, head_size, mask) };
+            check(&attention, &built::<bf16>(&attention), SIZES, &mixed);
         }
     }
 }
@@ -33,8 +33,8 @@ fn every_tile_of_128() {
 #[test]
 fn orders_of_tiles() {
     for schedule in [Schedule::linear(), Schedule::grouped(2), Schedule::linear().back_and_forth()] {
-        let attention = Attention { schedule, ..Attention::new(64, AttentionMask::Causal) };
-        let kernel = built(&attention);
+        let attention = Attention { schedule, ..Attention::new(64, 64, AttentionMask::Causal) };
+        let kernel = built::<bf16>(&attention);
         let sizes = Sizes { heads: 3, kv_heads: 3, queries: 450, keys: 450, ..SIZES };
         check(&attention, &kernel, sizes, &mixed);
     }
@@ -43,8 +43,8 @@ fn orders_of_tiles() {
 #[test]
 fn other_tiles_are_rejected() {
     let tile = AttentionTile { warpgroups: 5, keys: 128 };
-    let attention = Attention { tile, ..Attention::new(64, AttentionMask::Full) };
+    let attention = Attention { tile, ..Attention::new(64, 64, AttentionMask::Full) };
     let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
-    assert!(found.contains("expected 2 warpgroups and 128 keys for a head size of 64, "), "{found}");
-    assert!(found.contains("found 5 warpgroups and 128 keys for a head size of 64"), "{found}");
+    assert!(found.contains("expected 3 warpgroups and 128 keys for rows of 32 and 32, "), "{found}");
+    assert!(found.contains("found 5 warpgroups and 128 keys for rows of 64 and 64"), "{found}");
 }

@@ -181,6 +181,7 @@ fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Atte
     let [heads, length, head_size] = [batches * heads, length, head_size].map(|size| size as u32);
     let chosen = Attention::for_problem(&AttentionProblem {
         head_size,
+        value_size: head_size,
         mask,
         heads,
         kv_heads: heads,
@@ -191,7 +192,7 @@ fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Atte
     let AttentionTile { warpgroups, keys } = chosen.tile;
     let mut kernels = vec![(format!("warpwright {}x{keys}", 64 * warpgroups), chosen)];
     if sweep {
-        for tile in AttentionTile::all(head_size) {
+        for tile in AttentionTile::all(head_size, head_size) {
             let AttentionTile { warpgroups, keys } = tile;
             for in_turn in [false, true] {
                 let turns = if in_turn { "in turn" } else { "not in turn" };

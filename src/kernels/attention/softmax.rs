@@ -11,7 +11,7 @@ use crate::{
 /// the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k> {
     k: Builder<'k>,
-    /// `scale` · log₂ e: weights are powers of two.
+    /// Of scores in exponents: weights are powers of two.
     factor: Val<'k, f32>,
     max: ColVec<'k, f32, 1>,
     /// In each lane, the sums of its own elements.
@@ -51,10 +51,10 @@ impl<'k> Softmax<'k> {
     #[track_caller]
     pub(super) fn start<const N: usize>(
         k: Builder<'k>,
-        scale: Val<'k, f32>,
+        factor: Val<'k, f32>,
         scores: Rt<'k, f32, 1, N>,
     ) -> (Self, Rt<'k, f32, 1, N>) {
-        let mut softmax = Self { k, factor: scale * LOG2_E, max: scores.row_max(), sums: k.zeros() };
+        let mut softmax = Self { k, factor, max: scores.row_max(), sums: k.zeros() };
         let weights = softmax.weights(scores);
         (softmax, weights)
     }
@@ -94,18 +94,37 @@ impl<'k> Softmax<'k> {
         (softmax, weights, Rescale { k, factors, needed })
     }
 
-    /// Returns the sums of the weights of each row, and the logarithms of the sums of exp(scale · score).
+    /// Adds a key of this score, whose values are 0, to each row. Returns what the weighted sums of values must be divided by, and the
+    /// logarithms of the sums of exp(score).
     #[track_caller]
-    pub(super) fn finish(self) -> (ColVec<'k, f32, 1>, ColVec<'k, f32, 1>) {
-        let sums = Rt::<f32, 1, 1>::row_sum_across_lanes(&self.sums);
-        let logs = sums.map(|sum| self.k.log2(sum)) + self.max * self.factor;
-        (sums, logs * LN_2)
+    pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, 1>, ColVec<'k, f32, 1>) {
+        let Self { k, factor, max, sums } = self;
+        let sums = Rt::<f32, 1, 1>::row_sum_across_lanes(&sums);
+        let exponents = max * factor;
+        // Without keys, the weighted sum is 0 too.
+        let divisor = |sums: &ColVec<'k, f32, 1>| sums.map(|sum| sum.eq(0.0).select(1.0, sum));
+        let Some(sink) = sink else {
+            let logs = sums.map(|sum| k.log2(sum)) + &exponents;
+            return (divisor(&sums), logs * LN_2);
+        };
+        // Relative to the greater one of both, so that neither weight overflows.
+        let sink = sink * LOG2_E;
+        let most = exponents.map(|exponent| finite(exponent.max(sink)));
+        let powers = (exponents - &most).exp2();
+        let total = sums * &powers + &most.map(|most| k.exp2(sink - most));
+        let logs = total.map(|total| k.log2(total)) + &most;
+        (divisor(&total) / &powers, logs * LN_2)
     }
 }
 
-/// Returns what to subtract from scores times `factor`. Without a key, the maximum is −∞, and so is every score: the differences
-/// would be NaN instead of −∞.
+/// Returns what to subtract from scores times `factor`.
 #[track_caller]
 fn shift<'k>(max: &ColVec<'k, f32, 1>, factor: Val<'k, f32>) -> ColVec<'k, f32, 1> {
-    max.map(|max| max.eq(f32::NEG_INFINITY).select(0.0, max)) * factor
+    max.map(finite) * factor
+}
+
+/// Replaces −∞, the maximum without a key: the differences to it of scores, which are −∞ too, would be NaN instead of −∞.
+#[track_caller]
+fn finite(max: Val<'_, f32>) -> Val<'_, f32> {
+    max.eq(f32::NEG_INFINITY).select(0.0, max)
 }

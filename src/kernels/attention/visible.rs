@@ -1,7 +1,46 @@
 //! The keys that are visible to a query.
 
-use super::AttentionMask;
-use crate::{ptx::Val, tiles::Rt};
+use crate::{
+    ptx::{Steps, Val},
+    tiles::Rt,
+};
+
+/// The keys that a query attends to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttentionMask {
+    /// All keys.
+    Full,
+    /// Keys up to the query's own position, where the first query is at the position of the first key.
+    Causal,
+    /// Keys up to the query's own position, where the last query is at the position of the last key: queries continue a sequence whose
+    /// first keys are in a cache.
+    CausalFromEnd,
+    /// Keys from `before` positions before the query's own to `after` positions after it, both less than 2³⁰, where the last query is at the
+    /// position of the last key.
+    #[doc(alias = "sliding window")]
+    Window {
+        /// The keys before the query's position.
+        before: u32,
+        /// The keys after the query's position.
+        after: u32,
+    },
+}
+
+impl AttentionMask {
+    /// Returns whether later queries attend to more keys.
+    pub(super) const fn is_causal(self) -> bool {
+        matches!(self, Self::Causal | Self::CausalFromEnd)
+    }
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Full => "full".into(),
+            Self::Causal => "causal".into(),
+            Self::CausalFromEnd => "causal_from_end".into(),
+            Self::Window { before, after } => format!("window_{before}_{after}"),
+        }
+    }
+}
 
 /// Which of `keys` keys are visible to which of `queries` queries, in steps of `step` keys.
 #[derive(Clone, Copy)]
@@ -12,8 +51,36 @@ pub(super) struct Visible<'k> {
     pub(super) step: u32,
 }
 
+/// The steps with keys that are visible to some queries.
+#[derive(Clone, Copy)]
+pub(super) struct Range<'k> {
+    pub(super) first: Val<'k, u32>,
+    /// The end of the steps before which some keys are not visible; none without a window.
+    begin: Option<Val<'k, u32>>,
+    /// The end of the steps whose keys are all visible.
+    whole: Val<'k, u32>,
+    pub(super) end: Val<'k, u32>,
+}
+
+impl<'k> Range<'k> {
+    /// Returns the steps after the first one with keys that are not visible, because they are before a window.
+    pub(super) fn begun(self) -> Option<Steps<'k, u32>> {
+        self.begin.map(|begin| Steps::new(self.first + 1, begin))
+    }
+
+    /// Returns the steps after these whose keys are all visible.
+    pub(super) fn whole(self) -> Steps<'k, u32> {
+        Steps::new(self.begin.unwrap_or(1.into()), self.whole)
+    }
+
+    /// Returns the steps after these.
+    pub(super) fn ended(self) -> Steps<'k, u32> {
+        Steps::new(self.whole.max(self.begin.unwrap_or(1.into())), self.end)
+    }
+}
+
 impl<'k> Visible<'k> {
-    /// Returns the number of keys that are visible to queries before `end`: those before it.
+    /// Returns the number of keys before the last one that is visible to a query before `end`.
     #[track_caller]
     fn before(self, end: Val<'k, u32>) -> Val<'k, u32> {
         let Self { mask, queries, keys, .. } = self;
@@ -21,19 +88,32 @@ impl<'k> Visible<'k> {
             AttentionMask::Full => keys,
             AttentionMask::Causal => end.min(keys),
             AttentionMask::CausalFromEnd => ((end + keys).max(queries) - queries).min(keys),
+            AttentionMask::Window { after, .. } => ((end + after + keys).max(queries) - queries).min(keys),
         }
     }
 
-    /// Returns the number of steps with keys for queries before `end`; at least one, so that queries without keys have a result.
+    /// Returns the first key of the window of a query.
     #[track_caller]
-    pub(super) fn steps(self, end: Val<'k, u32>) -> Val<'k, u32> {
-        self.before(end).ceil_div(self.step).max(1)
+    fn first(self, query: Val<'k, u32>) -> Option<Val<'k, u32>> {
+        let Self { mask, queries, keys, .. } = self;
+        let AttentionMask::Window { before, .. } = mask else { return None };
+        let outside = queries + before;
+        Some((query + keys).max(outside) - outside)
     }
 
-    /// Returns the number of steps whose keys are all visible to query `first` and later ones.
+    /// Returns the steps with keys for the queries from `first` to `end`; at least one, so that queries without keys have a result.
     #[track_caller]
-    pub(super) fn whole_steps(self, first: Val<'k, u32>) -> Val<'k, u32> {
-        self.before(first + 1) / self.step
+    pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> Range<'k> {
+        let steps = self.before(end).ceil_div(self.step).max(1);
+        let whole = self.before(first + 1) / self.step;
+        match self.first(first).zip(self.first(end - 1)) {
+            None => Range { first: 0.into(), begin: None, whole, end: steps },
+            Some((key, last)) => {
+                let first = (key / self.step).min(steps - 1);
+                let begin = last.ceil_div(self.step).max(first + 1).min(steps);
+                Range { first, begin: Some(begin), whole, end: steps }
+            }
+        }
     }
 
     /// Replaces the scores of keys that are not visible by −∞, in a tile that starts at this query and step.
@@ -44,20 +124,31 @@ impl<'k> Visible<'k> {
         query: Val<'k, u32>,
         step: Val<'k, u32>,
     ) -> Rt<'k, f32, 1, N> {
-        let key = step * self.step;
-        let scores = scores.right_fill(self.keys - key, f32::NEG_INFINITY);
+        let scores = scores.right_fill(self.keys - step * self.step, f32::NEG_INFINITY);
+        let position = self.position(query, step);
+        match self.mask {
+            AttentionMask::Full => scores,
+            AttentionMask::Causal | AttentionMask::CausalFromEnd => scores.tril(position, f32::NEG_INFINITY),
+            AttentionMask::Window { before, after } => scores
+                .tril(position + after as i32, f32::NEG_INFINITY)
+                .triu(position - before as i32, f32::NEG_INFINITY),
+        }
+    }
+
+    /// Returns the position of a query among the keys, from the first key of a step.
+    #[track_caller]
+    pub(super) fn position(self, query: Val<'k, u32>, step: Val<'k, u32>) -> Val<'k, i32> {
         let offset = match self.mask {
-            AttentionMask::Full => return scores,
-            AttentionMask::Causal => 0.into(),
-            AttentionMask::CausalFromEnd => self.keys - self.queries,
+            AttentionMask::Full | AttentionMask::Causal => 0.into(),
+            AttentionMask::CausalFromEnd | AttentionMask::Window { .. } => self.keys - self.queries,
         };
-        scores.tril((query + offset - key).cast::<i32>(), f32::NEG_INFINITY)
+        (query + offset - step * self.step).cast::<i32>()
     }
 
     /// Returns the tile of queries in a column of the schedule, of `columns`: with a causal mask, the last tiles, which take the most
     /// steps, are first.
     #[track_caller]
     pub(super) fn tile(self, column: Val<'k, u32>, columns: Val<'k, u32>) -> Val<'k, u32> {
-        if self.mask == AttentionMask::Full { column } else { columns - 1 - column }
+        if self.mask.is_causal() { columns - 1 - column } else { column }
     }
 }

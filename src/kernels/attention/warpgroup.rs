@@ -1,6 +1,6 @@
 //! The work of a warpgroup: 64 queries of one head.
 
-use super::{softmax::Softmax, visible::Visible};
+use super::{scores::Scores, softmax::Softmax, visible::Visible};
 use crate::{
     ptx::{Scope, State, Val, Visitor},
     tensor::TensorElement,
@@ -21,16 +21,26 @@ pub(super) enum Queries<'k, T: TensorElement, const D: usize> {
 }
 
 /// What a warpgroup reads.
-pub(super) struct Warpgroup<'a, 'k, T, const D: usize, const N: usize, const STAGES: usize, const C: usize>
-where
+pub(super) struct Warpgroup<
+    'a,
+    'k,
+    T,
+    const D: usize,
+    const E: usize,
+    const N: usize,
+    const STAGES: usize,
+    const C: usize,
+> where
     T: TensorElement,
 {
     pub(super) c: Consumer<'k, C>,
     pub(super) queries: Queries<'k, T, D>,
     pub(super) keys: &'a Steps<'k, T, N, D, STAGES, C>,
-    pub(super) values: &'a Steps<'k, T, N, D, STAGES, C>,
+    pub(super) values: &'a Steps<'k, T, N, E, STAGES, C>,
     pub(super) visible: Visible<'k>,
-    pub(super) scale: Val<'k, f32>,
+    pub(super) scores: Scores<'k>,
+    /// Added to the softmax as the score of one more key.
+    pub(super) sink: Option<Val<'k, f32>>,
     /// Held to start the products of a step.
     pub(super) baton: Option<&'a Baton<'k, C>>,
     /// The first query of the warp.
@@ -38,17 +48,17 @@ where
 }
 
 /// The state between two steps.
-pub(super) struct Running<'k, T: TensorElement, const D: usize, const N: usize> {
+pub(super) struct Running<'k, T: TensorElement, const E: usize, const N: usize> {
     /// The values of the last step.
-    pub(super) values: Received<'k, (St<'k, T, N, D>,)>,
+    pub(super) values: Received<'k, (St<'k, T, N, E>,)>,
     /// The weighted sum of the values of the steps before the last one.
-    pub(super) sum: Rt<'k, f32, 1, D>,
+    pub(super) sum: Rt<'k, f32, 1, E>,
     /// The weights of the last step.
     pub(super) weights: Rt<'k, T, 1, N>,
     pub(super) softmax: Softmax<'k>,
 }
 
-impl<'k, T: TensorElement, const D: usize, const N: usize> State<'k> for Running<'k, T, D, N> {
+impl<'k, T: TensorElement, const E: usize, const N: usize> State<'k> for Running<'k, T, E, N> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         self.values.visit(visitor);
@@ -58,32 +68,40 @@ impl<'k, T: TensorElement, const D: usize, const N: usize> State<'k> for Running
     }
 }
 
-impl<'k, T, const D: usize, const N: usize, const STAGES: usize, const C: usize>
-    Warpgroup<'_, 'k, T, D, N, STAGES, C>
+impl<'k, T, const D: usize, const E: usize, const N: usize, const STAGES: usize, const C: usize>
+    Warpgroup<'_, 'k, T, D, E, N, STAGES, C>
 where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
     #[track_caller]
-    fn scores(&self, keys: &Filled<St<'k, T, N, D>>) -> InFlight<'k, Rt<'k, f32, 1, N>> {
-        let scores = self.c.group().accumulate_from_zero::<Rt<f32, 1, N>>();
+    fn products(&self, keys: &Filled<St<'k, T, N, D>>) -> InFlight<'k, Rt<'k, f32, 1, N>> {
+        let products = self.c.group().accumulate_from_zero::<Rt<f32, 1, N>>();
         match &self.queries {
-            Queries::Shared(queries) => scores.mma_abt(*queries, keys),
-            Queries::Registers(queries) => scores.mma_abt(queries, keys),
+            Queries::Shared(queries) => products.mma_abt(*queries, keys),
+            Queries::Registers(queries) => products.mma_abt(queries, keys),
         }
     }
 
-    /// Computes the weights of step 0.
+    /// Replaces the products of step `j` by scores; in a `masked` step, there are keys that are not visible.
     #[track_caller]
-    pub(super) fn start(&self) -> Running<'k, T, D, N> {
-        let Self { c, keys, values, scale, .. } = *self;
+    fn scores(&self, products: Rt<'k, f32, 1, N>, j: Val<'k, u32>, masked: bool) -> Rt<'k, f32, 1, N> {
+        let Self { visible, query, .. } = *self;
+        let scores = self.scores.of(products, visible, query, j);
+        if masked { visible.only(scores, query, j) } else { scores }
+    }
+
+    /// Computes the weights of the first step.
+    #[track_caller]
+    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, T, E, N> {
+        let Self { c, keys, values, .. } = *self;
         let k = c.group().kernel();
         let sum = k.zeros();
         let stage = c.receive(keys);
-        let scores = self.scores(&stage.tiles().0).wait();
+        let products = self.products(&stage.tiles().0).wait();
         c.release(keys, stage);
-        let scores = self.visible.only(scores, self.query, 0.into());
-        let (softmax, weights) = Softmax::start(k, scale, scores);
+        let scores = self.scores(products, first, true);
+        let (softmax, weights) = Softmax::start(k, self.scores.factor(), scores);
         Running { values: c.receive(values), sum, weights: weights.convert(), softmax }
     }
 
@@ -94,17 +112,17 @@ where
         &self,
         j: Val<'k, u32>,
         masked: bool,
-        Running { values: previous, sum, weights, softmax }: Running<'k, T, D, N>,
-    ) -> Running<'k, T, D, N> {
+        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N>,
+    ) -> Running<'k, T, E, N> {
         let Self { c, keys, values, .. } = *self;
         let stage = c.receive(keys);
-        let (scores, sum) = self.in_turn(|| {
-            let scores = self.scores(&stage.tiles().0);
-            (scores, c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0))
+        let (products, sum) = self.in_turn(|| {
+            let products = self.products(&stage.tiles().0);
+            (products, c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0))
         });
-        let scores = scores.wait();
+        let products = products.wait();
         c.release(keys, stage);
-        let scores = if masked { self.visible.only(scores, self.query, j) } else { scores };
+        let scores = self.scores(products, j, masked);
         let (softmax, weights, rescale) = softmax.weigh(scores);
         // This wait also keeps ptxas from moving the next one forward, before the weights.
         let next = c.receive(values);
@@ -137,15 +155,13 @@ where
     #[track_caller]
     pub(super) fn finish(
         &self,
-        Running { values: previous, sum, weights, softmax }: Running<'k, T, D, N>,
-    ) -> (Rt<'k, f32, 1, D>, ColVec<'k, f32, 1>) {
+        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N>,
+    ) -> (Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>) {
         let Self { c, values, .. } = *self;
         let sum = c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0);
-        let (total, log) = softmax.finish();
+        let (divisor, log) = softmax.finish(self.sink);
         let sum = sum.wait();
         c.release(values, previous);
-        // Without keys, the sum is 0 too.
-        let total = total.map(|total| total.eq(0.0).select(1.0, total));
-        (sum * &total.recip(), log)
+        (sum * &divisor.recip(), log)
     }
 }

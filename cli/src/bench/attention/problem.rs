@@ -61,10 +61,7 @@ impl Problem {
         let (per_batch, per_head, scale) = (h * n * d, n * d, 1.0 / (d as f32).sqrt());
         let [q, k, v] = &self.inputs;
         let (o, lse) = (&mut self.o, &mut self.lse);
-        let arguments = (
-            q, k, v, o, lse, b, h, h, n, n, scale, per_batch, per_head, d, per_batch, per_head, d, per_batch,
-            per_head, d, per_batch, per_head, d,
-        );
+        let arguments = (q, k, v, o, lse, [b, h, h, n, n], [[per_batch, per_head, d]; 4], scale);
         self.kernels[kernel].launch(&self.stream, arguments).map_err(Failed::of)
     }
 

@@ -1,0 +1,176 @@
+//! What a launch passes: matrices of heads, of equal lengths or of sequences packed one after the other.
+
+use crate::{
+    ptx::{Builder, Global, Ptr, Read, Val, Write},
+    tensor::TensorElement,
+    tiles::{Gl, contiguous, row_major, vector},
+};
+
+/// The parameters of a kernel.
+pub(super) struct Inputs<'k, T> {
+    /// Q, K and V.
+    pub(super) factors: [Ptr<'k, T, Global, Read>; 3],
+    pub(super) o: Ptr<'k, T, Global, Write>,
+    pub(super) lse: Ptr<'k, f32, Global, Write>,
+    pub(super) sizes: Sizes<'k>,
+    /// Of Q, K, V and O: between batches, heads and rows.
+    pub(super) strides: [[Val<'k, u32>; 3]; 4],
+    pub(super) scale: Val<'k, f32>,
+    /// The first query and the first key of each sequence, and the ends of the last one.
+    pub(super) starts: Option<[Ptr<'k, u32, Global, Read>; 2]>,
+    /// Of each head: what a score loses for each key of distance.
+    pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
+    /// Of each head: the score of one more key.
+    pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
+}
+
+/// The numbers of heads and of rows; of packed sequences, of the rows of all of them.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes<'k> {
+    pub(super) batches: Val<'k, u32>,
+    pub(super) heads: Val<'k, u32>,
+    pub(super) kv_heads: Val<'k, u32>,
+    queries: Val<'k, u32>,
+    keys: Val<'k, u32>,
+    /// The queries of the longest sequence.
+    pub(super) longest: Val<'k, u32>,
+}
+
+impl<'k> Sizes<'k> {
+    /// Returns the sizes of sequences of equal lengths.
+    pub(super) fn of([batches, heads, kv_heads, queries, keys]: [Val<'k, u32>; 5]) -> Self {
+        Self { batches, heads, kv_heads, queries, keys, longest: queries }
+    }
+
+    /// Returns the sizes of packed sequences.
+    pub(super) fn with_longest(self, longest: Val<'k, u32>) -> Self {
+        Self { longest, ..self }
+    }
+}
+
+/// The matrices of all heads.
+pub(super) struct Heads<'k, T: TensorElement> {
+    k: Builder<'k>,
+    sizes: Sizes<'k>,
+    factors: [Gl<'k, T, Read, 4>; 3],
+    o: Gl<'k, T, Write, 4>,
+    lse: Gl<'k, f32, Write>,
+    starts: Option<[Gl<'k, u32, Read, 1>; 2]>,
+    slopes: Option<Gl<'k, f32, Read, 1>>,
+    sinks: Option<Gl<'k, f32, Read, 1>>,
+}
+
+/// The rows of a sequence.
+#[derive(Clone, Copy)]
+pub(super) struct Sequence<'k> {
+    batch: Val<'k, u32>,
+    first_query: Val<'k, u32>,
+    first_key: Val<'k, u32>,
+    pub(super) queries: Val<'k, u32>,
+    pub(super) keys: Val<'k, u32>,
+    is_packed: bool,
+}
+
+impl<'k, T: TensorElement> Heads<'k, T> {
+    /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and O.
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32, e: u32) -> Self {
+        let Inputs { factors: [q, keys, values], o, lse, sizes, strides, starts, slopes, sinks, .. } = inputs;
+        let Sizes { heads, kv_heads, queries: m, keys: n, .. } = *sizes;
+        let batches = if starts.is_some() { 1.into() } else { sizes.batches };
+        let layout = |heads, rows, columns: u32, matrix: usize| {
+            let [batch, head, row] = strides[matrix];
+            contiguous([batches, heads, rows, columns.into()]).with_strides([batch, head, row, 1.into()])
+        };
+        let of_heads = |numbers: &Ptr<'k, f32, Global, Read>| k.global(numbers.clone(), vector(heads));
+        Self {
+            k,
+            sizes: *sizes,
+            factors: [
+                k.global(q.clone(), layout(heads, m, d, 0)),
+                k.global(keys.clone(), layout(kv_heads, n, d, 1)),
+                k.global(values.clone(), layout(kv_heads, n, e, 2)),
+            ],
+            o: k.global(o.clone(), layout(heads, m, e, 3)),
+            lse: k.global(lse.clone(), row_major(batches * heads, m)),
+            starts: starts.as_ref().map(|starts| {
+                starts.each_ref().map(|starts| k.global(starts.clone(), vector(sizes.batches + 1)))
+            }),
+            slopes: slopes.as_ref().map(of_heads),
+            sinks: sinks.as_ref().map(of_heads),
+        }
+    }
+
+    /// Returns a sequence.
+    #[track_caller]
+    pub(super) fn sequence(&self, number: Val<'k, u32>) -> Sequence<'k> {
+        let Sizes { queries, keys, .. } = self.sizes;
+        let Some(starts) = &self.starts else {
+            let zero = Val::from(0);
+            return Sequence {
+                batch: number,
+                first_query: zero,
+                first_key: zero,
+                queries,
+                keys,
+                is_packed: false,
+            };
+        };
+        let [[first_query, end_query], [first_key, end_key]] =
+            starts.each_ref().map(|starts| [number, number + 1].map(|at| starts.at(at).load()));
+        let (queries, keys) = (end_query - first_query, end_key - first_key);
+        Sequence { batch: 0.into(), first_query, first_key, queries, keys, is_packed: true }
+    }
+
+    /// Returns Q, K and V of a head. Of packed sequences, they continue with the rows of the next one.
+    #[track_caller]
+    pub(super) fn factors(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> [Gl<'k, T, Read>; 3] {
+        let Sizes { heads, kv_heads, .. } = self.sizes;
+        let kv_head = head / (heads / kv_heads);
+        let Sequence { batch, first_query, first_key, is_packed, .. } = sequence;
+        let [q, keys, values] = &self.factors;
+        let of_head = |matrices: &Gl<'k, T, Read, 4>, head, first| {
+            let matrix = matrices.batch((batch, head));
+            if is_packed { matrix.skip(first, 0) } else { matrix }
+        };
+        [
+            of_head(q, head, first_query),
+            of_head(keys, kv_head, first_key),
+            of_head(values, kv_head, first_key),
+        ]
+    }
+
+    /// Returns O and the logarithms of sums of a head.
+    #[track_caller]
+    pub(super) fn results(
+        &self,
+        sequence: Sequence<'k>,
+        head: Val<'k, u32>,
+        e: u32,
+    ) -> (Gl<'k, T, Write>, Gl<'k, f32, Write, 1>) {
+        let Sequence { batch, first_query, queries, is_packed, .. } = sequence;
+        let (o, row) = (self.o.batch((batch, head)), batch * self.sizes.heads + head);
+        if is_packed {
+            let logs = self.lse.sub_matrix((row, first_query), (1, queries));
+            (o.sub_matrix((first_query, 0), (queries, e)), logs.row(0))
+        } else {
+            (o, self.lse.row(row))
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn slope(&self, head: Val<'k, u32>) -> Option<Val<'k, f32>> {
+        self.slopes.as_ref().map(|slopes| slopes.at(head).load())
+    }
+
+    #[track_caller]
+    pub(super) fn sink(&self, head: Val<'k, u32>) -> Option<Val<'k, f32>> {
+        self.sinks.as_ref().map(|sinks| sinks.at(head).load())
+    }
+
+    /// Emits `body`, for packed sequences only if the sequence has a query `first`.
+    #[track_caller]
+    pub(super) fn if_has_query(&self, sequence: Sequence<'k>, first: Val<'k, u32>, body: impl FnOnce()) {
+        if sequence.is_packed { self.k.if_(first.lt(sequence.queries), body) } else { body() }
+    }
+}

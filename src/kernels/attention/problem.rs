@@ -1,0 +1,62 @@
+//! The kernel for the sizes of a launch.
+
+use super::{Attention, AttentionMask, AttentionTile, order};
+
+/// The sizes of a launch, as far as they decide which kernel is fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AttentionProblem {
+    /// The length of a row of Q and K.
+    pub head_size: u32,
+    /// The length of a row of V and O.
+    pub value_size: u32,
+    /// The keys that a query attends to.
+    pub mask: AttentionMask,
+    /// The heads of all batches.
+    pub heads: u32,
+    /// The heads of all batches that have their own keys and values.
+    pub kv_heads: u32,
+    /// The queries of a head.
+    pub queries: u32,
+    /// The keys of a head.
+    pub keys: u32,
+    /// The multiprocessors of the device.
+    pub multiprocessors: u32,
+}
+
+/// The bytes of keys and values that remain in the level-2 cache: half of an H100's.
+const CACHED: u64 = 25 << 20;
+
+impl Attention {
+    /// Returns the kernel for a problem: with a causal mask, the order of tiles in which all multiprocessors finish soonest, and in which
+    /// the keys and values of heads that are processed at the same time fit in half of the level-2 cache of an H100.
+    #[must_use]
+    pub fn for_problem(problem: &AttentionProblem) -> Self {
+        let AttentionProblem { head_size, value_size, mask, heads, kv_heads, queries, keys, multiprocessors } =
+            *problem;
+        let attention = Self::new(head_size, value_size, mask);
+        if !mask.is_causal() {
+            return attention;
+        }
+        let AttentionTile { warpgroups, keys: step } = attention.tile;
+        let height = 64 * warpgroups;
+        let columns = queries.div_ceil(height);
+        // A tile also takes the time to start and to store, about that of a step.
+        let cost = |column: u32| 1 + steps(problem, step, (columns - column).saturating_mul(height));
+        let costs: Vec<u32> = (0..columns).map(cost).collect();
+        // K and V, of 2 bytes.
+        let bytes = 2 * u64::from(keys) * (u64::from(head_size) + u64::from(value_size));
+        let together = (CACHED / bytes.max(1)).max(1) * u64::from(heads / kv_heads.max(1)).max(1);
+        let together = u32::try_from(together).unwrap_or(u32::MAX);
+        Self { schedule: order::balanced(heads, &costs, multiprocessors, together), ..attention }
+    }
+}
+
+/// Returns the number of steps of `step` keys for the queries before `end` with a causal mask; at least 1.
+fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
+    let AttentionProblem { mask, queries, keys, .. } = *problem;
+    let visible = match mask {
+        AttentionMask::CausalFromEnd => end.saturating_add(keys).saturating_sub(queries).min(keys),
+        _ => end.min(keys),
+    };
+    visible.div_ceil(step).max(1)
+}

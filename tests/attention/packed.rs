@@ -1,0 +1,102 @@
+//! Sequences of different lengths, one after the other.
+
+use super::{
+    problem::{Element, Matrices, On, Order, Sizes, compare_row, everywhere, mixed, scale},
+    reference::Reference,
+};
+use crate::assemble;
+use warpwright::{
+    kernels::{Attention, AttentionMask, PackedAttentionArgs},
+    prelude::*,
+    run::Device,
+};
+
+const HEADS: usize = 2;
+
+/// Checks sequences of these numbers of queries and keys, with rows that belong to none before and behind them.
+fn check(attention: &Attention, lengths: &[(usize, usize)], element: Element<'_>) {
+    let kernel: Kernel<PackedAttentionArgs<bf16>> = attention.packed_kernel().expect("a valid kernel");
+    assemble::kernel(&kernel);
+    let starts = |length: &dyn Fn(&(usize, usize)) -> usize| {
+        let mut starts = vec![3];
+        lengths.iter().for_each(|lengths| starts.push(starts.last().expect("one") + length(lengths)));
+        starts
+    };
+    let (of_queries, of_keys) = (starts(&|lengths| lengths.0), starts(&|lengths| lengths.1));
+    let all = |starts: &[usize]| starts.last().expect("one") + 5;
+    let (queries, keys) = (all(&of_queries), all(&of_keys));
+    let sizes = Sizes { batches: 1, heads: HEADS, kv_heads: 1, queries, keys, order: Order::Rows };
+    let matrices = Matrices::<bf16>::new(attention, sizes, element);
+    let longest = lengths.iter().map(|lengths| lengths.0).max().expect("a sequence") as u32;
+    let found = everywhere(&matrices, HEADS * queries, &|device, on| {
+        let On { factors: [q, k, v], o, lse } = on;
+        let numbers = |starts: &[usize]| starts.iter().map(|&start| start as u32).collect::<Vec<_>>();
+        let starts = [&of_queries, &of_keys].map(|starts| device.upload(&numbers(starts)).expect("room"));
+        let sizes = [lengths.len(), HEADS, 1, queries, keys].map(|size| size as u32);
+        let strides = matrices.strides().map(|[_, head, row]| [head, row]);
+        let arguments = (&*q, &*k, &*v, o, lse, starts.each_ref(), sizes, longest, strides, scale(attention));
+        let launched = device.launch(&kernel, arguments);
+        launched.unwrap_or_else(|error| panic!("{attention:?}, {lengths:?}: {error}"));
+    });
+    let mut in_sequence = vec![false; queries];
+    for (at, &(of_sequence, keys)) in lengths.iter().enumerate() {
+        let (first_query, first_key) = (of_queries[at], of_keys[at]);
+        for head in 0..HEADS {
+            let number = |which: usize, head, row, col| matrices.number(which, [0, head, row], col);
+            let score = |query, key| {
+                let terms = (0..attention.head_size as usize).map(|col| {
+                    number(0, head, first_query + query, col) * number(1, 0, first_key + key, col)
+                });
+                terms.sum::<f64>() * f64::from(scale(attention))
+            };
+            let reference = Reference {
+                mask: attention.mask,
+                queries: of_sequence,
+                keys,
+                score: &score,
+                value: &|key, col| number(2, 0, first_key + key, col),
+                columns: attention.value_size as usize,
+                soft_cap: None,
+                slope: 0.0,
+                sink: None,
+            };
+            for query in 0..of_sequence {
+                let row = first_query + query;
+                in_sequence[row] = true;
+                let what = format!("{attention:?}, {lengths:?}: sequence {at}, head {head}, query {query}");
+                let o = &found.o[matrices.rows[3].at(0, head, row)..];
+                compare_row::<bf16>(&what, &reference.row(query), o, found.lse[head * queries + row]);
+            }
+        }
+    }
+    for (row, _) in in_sequence.iter().enumerate().filter(|(_, is_in)| !**is_in) {
+        for head in 0..HEADS {
+            let o = &found.o[matrices.rows[3].at(0, head, row)..][..attention.value_size as usize];
+            let is_kept = o.iter().all(|&bits| bits == bf16::NAN.to_bits());
+            assert!(is_kept && found.lse[head * queries + row].is_nan(), "{lengths:?}: wrote row {row}");
+        }
+    }
+}
+
+const LENGTHS: [&[(usize, usize)]; 3] =
+    [&[(100, 100), (1, 250), (200, 37), (0, 10), (64, 0)], &[(193, 320)], &[(0, 0), (130, 130), (0, 7)]];
+
+#[test]
+fn full() {
+    for lengths in LENGTHS {
+        check(&Attention::new(64, 64, AttentionMask::Full), lengths, &mixed);
+    }
+}
+
+#[test]
+fn causal_from_end() {
+    for lengths in LENGTHS {
+        check(&Attention::new(128, 128, AttentionMask::CausalFromEnd), lengths, &mixed);
+    }
+}
+
+#[test]
+fn windows() {
+    let mask = AttentionMask::Window { before: 70, after: 10 };
+    check(&Attention::new(64, 64, mask), LENGTHS[0], &mixed);
+}
