@@ -1,6 +1,6 @@
 """Times attention of PyTorch for `warpwright bench attention --rival "python3 benches/attention.py"`.
 
-Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE full|causal`, answered with the names of the implementations that can solve the
+Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE VALUE_SIZE full|causal`, answered with the names of the implementations that can solve the
 problem, separated by tabs, and `time INDEX`, answered with the microseconds of a launch between two events.
 """
 
@@ -33,10 +33,13 @@ def candidates(q, k, v, causal):
     yield "FlashAttention-3", lambda: flash_attn_func(*rows, causal=causal)
 
 
-def begin(batches, heads, length, head_size, mask):
+def begin(batches, heads, length, head_size, value_size, mask):
     torch.manual_seed(0)
-    shape = [int(size) for size in (batches, heads, length, head_size)]
-    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    rows = [int(size) for size in (batches, heads, length)]
+    q, k, v = (
+        torch.randn([*rows, int(size)], device="cuda", dtype=torch.bfloat16)
+        for size in (head_size, head_size, value_size)
+    )
     usable = {}
     for name, run in candidates(q, k, v, mask == "causal"):
         try:

@@ -25,7 +25,7 @@ use rival::Rival;
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
-    /// Sizes LENGTH,HEAD_SIZE, separated by semicolons
+    /// Sizes LENGTH,HEAD_SIZE or LENGTH,HEAD_SIZE,VALUE_SIZE, separated by semicolons
     #[arg(long, default_value = "4096,128;16384,128;4096,64;16384,64", value_delimiter = ';')]
     sizes: Vec<Size>,
     /// Masks: full, causal
@@ -52,6 +52,7 @@ pub(in crate::bench) struct Args {
 struct Size {
     length: usize,
     head_size: usize,
+    value_size: usize,
 }
 
 impl FromStr for Size {
@@ -59,9 +60,11 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |n: &str| n.trim().parse().map_err(|error| format!("{n}: {error}"));
-        match text.split_once(',') {
-            Some((length, head_size)) => Ok(Self { length: number(length)?, head_size: number(head_size)? }),
-            None => Err(format!("expected LENGTH,HEAD_SIZE, found `{text}`")),
+        let numbers = text.split(',').map(number).collect::<Result<Vec<usize>, _>>()?;
+        match numbers[..] {
+            [length, head_size] => Ok(Self { length, head_size, value_size: head_size }),
+            [length, head_size, value_size] => Ok(Self { length, head_size, value_size }),
+            _ => Err(format!("expected LENGTH,HEAD_SIZE or LENGTH,HEAD_SIZE,VALUE_SIZE, found `{text}`")),
         }
     }
 }
@@ -88,13 +91,14 @@ struct Sizes {
     heads: usize,
     length: usize,
     head_size: usize,
+    value_size: usize,
     mask: AttentionMask,
 }
 
 impl Sizes {
     fn flops(&self) -> f64 {
-        let Self { batches, heads, length, head_size, mask } = *self;
-        let all = 4.0 * (batches * heads * head_size) as f64 * (length as f64).powi(2);
+        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let all = 2.0 * (batches * heads * (head_size + value_size)) as f64 * (length as f64).powi(2);
         if mask == AttentionMask::Full { all } else { all / 2.0 }
     }
 }
@@ -116,11 +120,11 @@ impl Args {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
-        for &Size { length, head_size } in &self.sizes {
+        for &Size { length, head_size, value_size } in &self.sizes {
             for &Mask(mask) in &self.masks {
                 let all = (self.elements / (length * head_size).max(1)).max(1);
                 let heads = all.min(16);
-                let sizes = Sizes { batches: all / heads, heads, length, head_size, mask };
+                let sizes = Sizes { batches: all / heads, heads, length, head_size, value_size, mask };
                 let kernels = kernels(sizes, gpu.properties().multiprocessors, self.sweep);
                 let problem = Problem::new(&gpu, sizes, &kernels)?;
                 self.table(&self.times(problem, rival.as_mut(), sizes)?, sizes);
@@ -154,9 +158,9 @@ impl Args {
     }
 
     fn table(&self, rows: &[Row], sizes: Sizes) {
-        let Sizes { batches, heads, length, head_size, mask } = sizes;
+        let Sizes { batches, heads, length, head_size, value_size, mask } = sizes;
         println!(
-            "{batches}x{heads} heads, length {length}, head size {head_size}, {mask:?}: {} samples",
+            "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}: {} samples",
             self.rounds
         );
         println!("    {:<44} {:>9} {:>9} {:>9}  10 % … 90 %", "", "µs", "TFLOP/s", "of best");
@@ -177,11 +181,12 @@ impl Args {
 
 /// Returns the kernel that is chosen for a problem, and, in a sweep, others.
 fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Attention)> {
-    let Sizes { batches, heads, length, head_size, mask } = sizes;
-    let [heads, length, head_size] = [batches * heads, length, head_size].map(|size| size as u32);
+    let Sizes { batches, heads, length, head_size, value_size, mask } = sizes;
+    let [heads, length, head_size, value_size] =
+        [batches * heads, length, head_size, value_size].map(|size| size as u32);
     let chosen = Attention::for_problem(&AttentionProblem {
         head_size,
-        value_size: head_size,
+        value_size,
         mask,
         heads,
         kv_heads: heads,
@@ -192,7 +197,7 @@ fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Atte
     let AttentionTile { warpgroups, keys } = chosen.tile;
     let mut kernels = vec![(format!("warpwright {}x{keys}", 64 * warpgroups), chosen)];
     if sweep {
-        for tile in AttentionTile::all(head_size, head_size) {
+        for tile in AttentionTile::all(head_size, value_size) {
             let AttentionTile { warpgroups, keys } = tile;
             for in_turn in [false, true] {
                 let turns = if in_turn { "in turn" } else { "not in turn" };

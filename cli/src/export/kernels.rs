@@ -4,8 +4,12 @@ use std::fmt;
 
 use super::rows;
 use warpwright::{
-    kernels::{Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction, copy_elements, matmul, transpose},
+    kernels::{
+        Attention, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction, copy_elements,
+        matmul, transpose,
+    },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
+    tensor::TensorElement,
     tiles::{Convert, Product},
 };
 
@@ -28,6 +32,16 @@ pub(super) struct Ready {
 /// All kernels in alphabetical order.
 #[rustfmt::skip]
 pub(super) const KERNELS: &[Ready] = &[
+    Ready {
+        name: "attention",
+        about: "O = softmax(scale·Q·Kᵀ)·V with rows of 64 and 128, without a mask and with causal ones; packed sequences with the causal mask that is aligned with the last key",
+        target: Target::SM_90A,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| add_attention::<bf16>(module)),
+            ("f16",  |module, _| add_attention::<f16>(module)),
+        ],
+    },
     Ready {
         name: "copy",
         about: "y = x: n elements",
@@ -156,6 +170,21 @@ where
             let gemm = Gemm { a, b, ..Gemm::new(tile) };
             add(module, |_| gemm.kernel::<T, f32, T>())?;
         }
+    }
+    Ok(())
+}
+
+/// Adds attention for two lengths of rows.
+fn add_attention<T>(module: &mut Module) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    for size in [64, 128] {
+        for mask in [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd] {
+            add(module, |_| Attention::new(size, size, mask).kernel::<T>())?;
+        }
+        add(module, |_| Attention::new(size, size, AttentionMask::CausalFromEnd).packed_kernel::<T>())?;
     }
     Ok(())
 }

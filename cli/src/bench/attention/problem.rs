@@ -35,13 +35,13 @@ impl Problem {
     /// Loads the kernels and verifies their results.
     pub(super) fn new(gpu: &Gpu, sizes: Sizes, kernels: &[(String, Attention)]) -> Fallible<Self> {
         let stream = gpu.stream();
-        let Sizes { batches, heads, length, head_size, .. } = sizes;
+        let Sizes { batches, heads, length, head_size, value_size, .. } = sizes;
         let bits: Vec<u16> = normals(1 << 22).map(|x| bf16::from_f32(x).to_bits()).collect();
         let source = stream.clone_htod(&bits)?;
         let rows = batches * heads * length;
-        let input = |seed| filled(&stream, &source, rows * head_size, seed);
-        let inputs = [input(1)?, input(2)?, input(3)?];
-        let (o, lse) = (stream.alloc_zeros(rows * head_size)?, stream.alloc_zeros(rows)?);
+        let input = |size, seed| filled(&stream, &source, rows * size, seed);
+        let inputs = [input(head_size, 1)?, input(head_size, 2)?, input(value_size, 3)?];
+        let (o, lse) = (stream.alloc_zeros(rows * value_size)?, stream.alloc_zeros(rows)?);
         let (names, kernels): (Vec<_>, Vec<_>) = kernels.iter().cloned().unzip();
         let load = |kernel: &Attention| Ok(gpu.load(&kernel.kernel::<ptx::bf16>()?)?);
         let kernels = kernels.iter().map(load).collect::<Fallible<Vec<_>>>()?;
@@ -56,12 +56,13 @@ impl Problem {
 
     /// Queues a launch.
     fn launch(&mut self, kernel: usize) -> Result<(), Failed> {
-        let Sizes { batches, heads, length, head_size, .. } = self.sizes;
-        let [b, h, n, d] = [batches, heads, length, head_size].map(|size| size as u32);
-        let (per_batch, per_head, scale) = (h * n * d, n * d, 1.0 / (d as f32).sqrt());
+        let Sizes { batches, heads, length, head_size, value_size, .. } = self.sizes;
+        let [b, h, n, d, e] = [batches, heads, length, head_size, value_size].map(|size| size as u32);
+        let [of_factors, of_values] = [d, e].map(|size| [h * n * size, n * size, size]);
+        let (strides, scale) = ([of_factors, of_factors, of_values, of_values], 1.0 / (d as f32).sqrt());
         let [q, k, v] = &self.inputs;
         let (o, lse) = (&mut self.o, &mut self.lse);
-        let arguments = (q, k, v, o, lse, [b, h, h, n, n], [[per_batch, per_head, d]; 4], scale);
+        let arguments = (q, k, v, o, lse, [b, h, h, n, n], strides, scale);
         self.kernels[kernel].launch(&self.stream, arguments).map_err(Failed::of)
     }
 
@@ -73,7 +74,7 @@ impl Problem {
 
     /// Compares some rows of each result with f64.
     fn verify(&mut self) -> Fallible<()> {
-        let Sizes { batches, heads, length, head_size, mask } = self.sizes;
+        let Sizes { batches, heads, length, head_size, value_size, mask } = self.sizes;
         let inputs = [0, 1, 2].map(|i| self.stream.clone_dtoh(&self.inputs[i]));
         let [q, k, v] =
             inputs.map(|input| input.map(|bits| bits.into_iter().map(number).collect::<Vec<_>>()));
@@ -83,22 +84,24 @@ impl Problem {
         for head in [0, all / 2, all - 1] {
             for query in (0..VERIFIED).map(|i| i * (length - 1) / (VERIFIED - 1)) {
                 let visible = if mask == AttentionMask::Full { length } else { query + 1 };
-                let row = |matrix: &[f64], row: usize| {
-                    let start = (head * length + row) * head_size;
-                    matrix[start..start + head_size].to_vec()
+                let row = |matrix: &[f64], row: usize, size: usize| {
+                    let start = (head * length + row) * size;
+                    matrix[start..start + size].to_vec()
                 };
-                let of_query = row(&q, query);
+                let of_query = row(&q, query, head_size);
                 let score = |key| {
-                    let products = row(&k, key).into_iter().zip(&of_query).map(|(k, q)| k * q);
+                    let products = row(&k, key, head_size).into_iter().zip(&of_query).map(|(k, q)| k * q);
                     products.sum::<f64>() / (head_size as f64).sqrt()
                 };
                 let weights: Vec<f64> = (0..visible).map(|key| f64::exp(score(key))).collect();
                 let total: f64 = weights.iter().sum();
-                let mut sums = vec![0.0; head_size];
+                let mut sums = vec![0.0; value_size];
                 for (key, weight) in weights.iter().enumerate() {
-                    sums.iter_mut().zip(row(&v, key)).for_each(|(sum, v)| *sum += weight / total * v);
+                    sums.iter_mut()
+                        .zip(row(&v, key, value_size))
+                        .for_each(|(sum, v)| *sum += weight / total * v);
                 }
-                let first = (head * length + query) * head_size;
+                let first = (head * length + query) * value_size;
                 expected.extend(sums.into_iter().enumerate().map(|(col, sum)| (first + col, sum)));
             }
         }

@@ -32,9 +32,9 @@ impl Rival {
 
     /// Prepares a problem, and returns the names of the implementations that solve it.
     pub(super) fn begin(&mut self, sizes: Sizes) -> Fallible<Vec<String>> {
-        let Sizes { batches, heads, length, head_size, mask } = sizes;
+        let Sizes { batches, heads, length, head_size, value_size, mask } = sizes;
         let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
-        let reply = self.ask(&format!("begin {batches} {heads} {length} {head_size} {mask}"))?;
+        let reply = self.ask(&format!("begin {batches} {heads} {length} {head_size} {value_size} {mask}"))?;
         Ok(reply.split('\t').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
