@@ -56,7 +56,7 @@ fn windows() {
 }
 
 #[test]
-fn windows_in_turn() {
+fn windows_of_128() {
     lengths(128, AttentionMask::Window { before: 140, after: 0 }, &[(500, 500), (300, 620)]);
 }
 

@@ -13,8 +13,8 @@ const SIZES: Sizes =
 
 fn every_tile(head_size: u32) {
     for tile in AttentionTile::all(head_size, head_size) {
-        for (mask, in_turn) in [(AttentionMask::Full, true), (AttentionMask::CausalFromEnd, false)] {
-            let attention = Attention { tile, in_turn, ..Attention::new(head_size, head_size, mask) };
+        for mask in [AttentionMask::Full, AttentionMask::CausalFromEnd] {
+            let attention = Attention { tile, ..Attention::new(head_size, head_size, mask) };
             check(&attention, &built::<bf16>(&attention), SIZES, &mixed);
         }
     }

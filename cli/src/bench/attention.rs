@@ -199,11 +199,7 @@ fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Atte
     if sweep {
         for tile in AttentionTile::all(head_size, value_size) {
             let AttentionTile { warpgroups, keys } = tile;
-            for in_turn in [false, true] {
-                let turns = if in_turn { "in turn" } else { "not in turn" };
-                let attention = Attention { tile, in_turn, ..chosen };
-                kernels.push((format!("{}x{keys}, {turns}", 64 * warpgroups), attention));
-            }
+            kernels.push((format!("{}x{keys}", 64 * warpgroups), Attention { tile, ..chosen }));
         }
         if mask != AttentionMask::Full {
             for group in [1, 2, 4, 8, 16, 1 << 20] {

@@ -16,7 +16,6 @@ use crate::{
 /// The parts of a kernel that are not in its type.
 pub(super) struct Shape {
     pub(super) mask: AttentionMask,
-    pub(super) in_turn: bool,
     pub(super) schedule: Schedule,
     pub(super) soft_cap: Option<f32>,
 }
@@ -45,7 +44,7 @@ pub(super) fn forward<
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    let Shape { mask, in_turn, schedule, soft_cap } = shape;
+    let Shape { mask, schedule, soft_cap } = shape;
     k.block([128 * (1 + C as u32)]);
     let matrices = Heads::new(k, &inputs, 16 * D as u32, 16 * E as u32);
     let (scale, is_packed) = (inputs.scale, inputs.starts.is_some());
@@ -58,7 +57,6 @@ pub(super) fn forward<
     let value_ring: Steps<'_, T, N, E, STAGES, C> = k.ring();
     // Copies would store the rows of a whole tile, also those of the next sequence.
     let outbox = k.outbox::<T, W, 1, C>().by_threads(is_packed);
-    let baton = in_turn.then(|| k.baton::<C>());
     let registers = if C == 2 { [40, 232] } else { [32, 160] };
     // Of a thread, 8 for each subtile of O and of scores, 4 of queries and of weights; the others are addresses and the running softmax.
     let is_plain = soft_cap.is_none() && inputs.slopes.is_none();
@@ -111,7 +109,6 @@ pub(super) fn forward<
                     keys: &key_ring,
                     values: &value_ring,
                     visible,
-                    baton: baton.as_ref(),
                     query: warp * 16,
                 };
                 if range.begun().is_some() {

@@ -5,8 +5,7 @@ use crate::{
     ptx::{Scope, State, Val, Visitor},
     tensor::TensorElement,
     tiles::{
-        Baton, ColVec, Consumer, Convert, Filled, Frozen, InFlight, Product, Received, Ring, Rt,
-        SharedMatrix, St,
+        ColVec, Consumer, Convert, Filled, Frozen, InFlight, Product, Received, Ring, Rt, SharedMatrix, St,
     },
 };
 
@@ -41,8 +40,6 @@ pub(super) struct Warpgroup<
     pub(super) scores: Scores<'k>,
     /// Added to the softmax as the score of one more key.
     pub(super) sink: Option<Val<'k, f32>>,
-    /// Held to start the products of a step.
-    pub(super) baton: Option<&'a Baton<'k, C>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
 }
@@ -116,10 +113,8 @@ where
     ) -> Running<'k, T, E, N> {
         let Self { c, keys, values, .. } = *self;
         let stage = c.receive(keys);
-        let (products, sum) = self.in_turn(|| {
-            let products = self.products(&stage.tiles().0);
-            (products, c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0))
-        });
+        let products = self.products(&stage.tiles().0);
+        let sum = c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0);
         let products = products.wait();
         c.release(keys, stage);
         let scores = self.scores(products, j, masked);
@@ -136,19 +131,9 @@ where
     pub(super) fn skip(&self) {
         let Self { c, keys, values, .. } = *self;
         let stage = c.receive(keys);
-        self.in_turn(|| ());
         c.release(keys, stage);
         let stage = c.receive(values);
         c.release(values, stage);
-    }
-
-    /// Starts products when it is this warpgroup's turn.
-    #[track_caller]
-    fn in_turn<R>(&self, start: impl FnOnce() -> R) -> R {
-        match self.baton {
-            Some(baton) => self.c.hold(baton, start),
-            None => start(),
-        }
     }
 
     /// Multiplies the values of the last step; returns the rows of O, and the logarithms.

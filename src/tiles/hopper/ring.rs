@@ -28,8 +28,10 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     barriers: Mbarrier<'k>,
     /// The blocks of the cluster that fill and release stages together, if there are others than this one.
     blocks: Option<Blocks<'k>>,
-    /// The stage that this thread, a producer or a consumer, processes next, and the parity of its phase.
+    /// The stage that this thread, a producer or a consumer, processes next. Of a power of two of stages, it counts on: the bit above those
+    /// of the stage is the parity of its phase.
     stage: Var<'k, u32>,
+    /// The parity of its phase, of other numbers of stages.
     parity: Var<'k, u32>,
     tiles: PhantomData<Tiles>,
 }
@@ -182,39 +184,57 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.barriers.at(N as u32).at(stage)
     }
 
+    /// Returns the next stage and the parity of its phase.
+    #[track_caller]
+    fn position(&self) -> (Val<'k, u32>, Val<'k, u32>) {
+        let stage = self.stage.get();
+        if N.is_power_of_two() {
+            (remainder(stage, N as u32), quotient(stage, N as u32) & 1)
+        } else {
+            (stage, self.parity.get())
+        }
+    }
+
     /// Moves to the next stage.
     #[track_caller]
-    fn advance(&self, stage: Val<'k, u32>, parity: Val<'k, u32>) {
-        let next = stage + 1;
+    fn advance(&self) {
+        let next = self.stage.get() + 1;
+        if N.is_power_of_two() {
+            return self.stage.set(next);
+        }
         let wraps = next.eq(N as u32);
         self.stage.set(wraps.select(0, next));
+        let parity = self.parity.get();
         self.parity.set(wraps.select(parity ^ 1, parity));
     }
 
     /// Waits for the next stage to be empty, has `fill` fill it, and moves on.
     #[track_caller]
     fn fill_next(&self, fill: impl FnOnce(EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>) {
-        let (stage, parity) = (self.stage.get(), self.parity.get());
+        let (stage, parity) = self.position();
         // The first phase of an empty barrier completes when the stage has been read once; until then, the stage is free.
         self.empty(stage).wait(parity ^ 1);
         let (tiles, full) = (self.tiles(stage), self.barriers.at(stage));
         let FillingStage(_) = self.k.unlocated(|| fill(EmptyStage { tiles, full }));
-        self.advance(stage, parity);
+        self.advance();
     }
 
     /// Waits for the next stage to be full, and moves on.
     #[track_caller]
     fn receive_next(&self) -> Received<'k, Tiles> {
-        let (stage, parity) = (self.stage.get(), self.parity.get());
+        let (stage, parity) = self.position();
         self.barriers.at(stage).wait(parity);
         let tiles = self.tiles(stage).filled();
-        self.advance(stage, parity);
+        self.advance();
         Received { tiles, stage }
     }
 
     /// Moves to the stage after this number of stages.
     #[track_caller]
     fn move_to(&self, number: Val<'k, u32>) {
+        if N.is_power_of_two() {
+            return self.stage.set(number);
+        }
         self.stage.set(remainder(number, N as u32));
         self.parity.set(quotient(number, N as u32) & 1);
     }
