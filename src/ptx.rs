@@ -62,8 +62,8 @@ pub use ptr::{
     Write,
 };
 pub use raw::{Raw, RawOperand};
-pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
 pub(crate) use scope::{AnyScope, Combine, quotient, reduce, remainder, shuffle};
+pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
 pub use slice::Slice;
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};

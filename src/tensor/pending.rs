@@ -29,7 +29,11 @@ impl<'k, V> Pending<'k, V> {
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
-        let by = if self.by.is_block() || !other.by.is_block() && self.by.size() >= other.by.size() { self.by } else { other.by };
+        let by = if self.by.is_block() || !other.by.is_block() && self.by.size() >= other.by.size() {
+            self.by
+        } else {
+            other.by
+        };
         Pending { by, view: (self.view, other.view), asynchronous }
     }
 

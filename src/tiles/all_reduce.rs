@@ -152,7 +152,9 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         let k = self.tile.tensor.kernel();
         k.located(Location::caller(), || {
             to.store_with(|results| {
-                self.tile.owner.over_warps(H as u32, |row| results.tile(row).store(&reduce(self.subtile(row, 0).load())));
+                self.tile.owner.over_warps(H as u32, |row| {
+                    results.tile(row).store(&reduce(self.subtile(row, 0).load()))
+                });
             })
         })
     }

@@ -67,7 +67,9 @@ impl<'k> Builder<'k> {
         self.check_warps(scope);
         let (threads, block) = (scope.size(), self.this_block().size());
         if !Uniformity::Block.covers(scope.uniformity()) || threads == 0 || !block.is_multiple_of(threads) {
-            self.refuse(format!("expected a scope that divides the block of {block} threads, found one of {threads}"));
+            self.refuse(format!(
+                "expected a scope that divides the block of {block} threads, found one of {threads}"
+            ));
             return A::allocate(self);
         }
         if threads == block {

@@ -35,9 +35,8 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
         }
         // The elements of a word are on the same line across it.
         let slot = slots[0];
-        *repeated[slot].get_or_insert_with(|| {
-            k.repeated::<T::Word>(vector.all_registers()[word], slot % T::PER_WORD)
-        })
+        *repeated[slot]
+            .get_or_insert_with(|| k.repeated::<T::Word>(vector.all_registers()[word], slot % T::PER_WORD))
     });
     words.collect()
 }

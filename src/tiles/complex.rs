@@ -8,7 +8,7 @@ mod shared;
 use std::fmt;
 
 pub use memory::{Cgl, CglTile};
-pub use shared::{Csv, Cst};
+pub use shared::{Cst, Csv};
 
 use super::{
     convert::Convert,

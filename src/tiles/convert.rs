@@ -10,7 +10,9 @@ use super::{
     vector_layout::VectorLayout,
 };
 use crate::{
-    ptx::{Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, f16x2, tf32, traits::Numeric},
+    ptx::{
+        Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, f16x2, tf32, traits::Numeric,
+    },
     tensor::{ConvertibleElement, Fragment, TensorElement, splat},
 };
 

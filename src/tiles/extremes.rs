@@ -123,10 +123,11 @@ where
     S: Arithmetic<Word = S> + Numeric,
     V: VectorLayout,
 {
-    let candidates = |elements: &Rv<'k, S, N, V>, indices: &Rv<'k, u32, N, V>, first: Val<'k, u32>| -> Vec<_> {
-        let pairs = elements.words().into_iter().zip(indices.words());
-        pairs.map(|(element, index)| Candidate { element, index: index + first }).collect()
-    };
+    let candidates =
+        |elements: &Rv<'k, S, N, V>, indices: &Rv<'k, u32, N, V>, first: Val<'k, u32>| -> Vec<_> {
+            let pairs = elements.words().into_iter().zip(indices.words());
+            pairs.map(|(element, index)| Candidate { element, index: index + first }).collect()
+        };
     let (old, new) = (candidates(&elements, &indices, 0.into()), candidates(own, own_indices, first));
     let take: Vec<_> = old.iter().zip(&new).map(|(old, new)| old.is_worse(*new, better)).collect();
     elements.rewrite(|at, element| take[at].select(new[at].element, element));

@@ -95,7 +95,10 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 
     /// Stores a shared tile, which must be filled.
     #[track_caller]
-    pub(super) fn write_out<const H: usize, const W: usize, S: SharedSwizzle>(self, tile: &St<'k, T, H, W, S>) {
+    pub(super) fn write_out<const H: usize, const W: usize, S: SharedSwizzle>(
+        self,
+        tile: &St<'k, T, H, W, S>,
+    ) {
         let [rows, cols] = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
         self.kernel().located(Location::caller(), || {
             write_out(tile.owner, &self.tensor([rows, cols]), &tile.tensor, &Shape::of::<T, S>(rows, cols));
@@ -115,7 +118,12 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     pub(super) fn write_out<const N: usize>(self, vector: &Sv<'k, T, N>) {
         let length = Sv::<T, N>::LENGTH;
         self.kernel().located(Location::caller(), || {
-            write_out(vector.owner, &self.tensor([length]), &vector.tensor, &Shape::of::<T, Plain>(1, length));
+            write_out(
+                vector.owner,
+                &self.tensor([length]),
+                &vector.tensor,
+                &Shape::of::<T, Plain>(1, length),
+            );
         });
     }
 }

@@ -8,11 +8,7 @@ use std::{
 };
 
 use super::{
-    element::RegisterLayout,
-    operand::Elementwise,
-    registers::Registers,
-    rt::Rt,
-    vector::Rv,
+    element::RegisterLayout, operand::Elementwise, registers::Registers, rt::Rt, vector::Rv,
     vector_layout::VectorLayout,
 };
 use crate::{

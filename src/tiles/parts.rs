@@ -42,7 +42,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
             return self;
         }
         let mut registers = self.fragment.all_registers().to_vec();
-        let subtiles = (row..row + H2).flat_map(|i| (col..col + W2).map(move |j| (i * W + j) * Self::SUBTILE_REGISTERS));
+        let subtiles =
+            (row..row + H2).flat_map(|i| (col..col + W2).map(move |j| (i * W + j) * Self::SUBTILE_REGISTERS));
         let places: Vec<usize> = subtiles.flat_map(|first| first..first + Self::SUBTILE_REGISTERS).collect();
         let part = f(Rt::of_registers(k, places.iter().map(|&at| registers[at]).collect()));
         for (&at, &register) in places.iter().zip(part.fragment.all_registers()) {

@@ -145,7 +145,12 @@ impl<'k, S: Scalar> Partial<'k, S> {
 
 /// Combines the values of the lanes that differ in these bits of the lane number, one bit at a time for all values.
 #[track_caller]
-pub(super) fn exchange<'k, S: Numeric>(k: Builder<'k>, values: &mut [Val<'k, S>], bits: &[ThreadBit], how: Operation) {
+pub(super) fn exchange<'k, S: Numeric>(
+    k: Builder<'k>,
+    values: &mut [Val<'k, S>],
+    bits: &[ThreadBit],
+    how: Operation,
+) {
     for bit in bits {
         for value in &mut *values {
             *value = how.apply(*value, shuffle(k, Shuffle::Bfly, *value, (1 << bit.bit).into()));

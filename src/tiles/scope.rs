@@ -6,8 +6,7 @@ use crate::{
     tensor::divide,
 };
 
-const DIFFERENT_TILES: &str =
-    "expected the same tile for all lanes of a warp, but its coordinates may differ: use `assume_uniform` if they do not";
+const DIFFERENT_TILES: &str = "expected the same tile for all lanes of a warp, but its coordinates may differ: use `assume_uniform` if they do not";
 
 impl<'k> Builder<'k> {
     /// Commits the copies issued so far as a group, on targets with asynchronous copies.
@@ -43,7 +42,11 @@ impl<'k> Builder<'k> {
 
     /// Rejects a tile in the memory of a scope that differs between lanes of a warp, and one that all warps of the scope would store to.
     #[track_caller]
-    pub(super) fn check_stored_tile(self, coordinates: impl IntoIterator<Item = Val<'k, u32>>, owner: Owner<'k>) {
+    pub(super) fn check_stored_tile(
+        self,
+        coordinates: impl IntoIterator<Item = Val<'k, u32>>,
+        owner: Owner<'k>,
+    ) {
         if owner.0.is_block() {
             return self.check_warp_tile(coordinates, true);
         }

@@ -62,7 +62,9 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     pub fn convert_stochastic<U: StochasticElement>(&self, random: &RandomTile<'k>) -> Rt<'k, U, H, W, L> {
         const { assert_same_subtiles::<T, U>() };
         let k = self.kernel();
-        k.located(Location::caller(), || Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random))))
+        k.located(Location::caller(), || {
+            Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
+        })
     }
 
     /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), each rounded up or down at random, like
@@ -75,7 +77,10 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         random: &RandomTile<'k>,
     ) -> Rt<'k, U, H2, W2, L> {
         const {
-            assert!(T::SIZE > 1 && U::SIZE == 1, "`narrow_stochastic` converts to 8-bit elements from wider ones");
+            assert!(
+                T::SIZE > 1 && U::SIZE == 1,
+                "`narrow_stochastic` converts to 8-bit elements from wider ones"
+            );
             assert_same_matrix::<T, U, H, W, H2, W2, L>();
         }
         let k = self.kernel();

@@ -24,7 +24,10 @@ pub(super) struct Shapes {
 
 impl Shapes {
     /// Returns the layouts for 8-bit tiles of width `narrow` in subtiles, and tiles of `U` of width `wide`.
-    pub(super) fn new<T: TensorElement, U: TensorElement, L: RegisterLayout>(narrow: usize, wide: usize) -> Self {
+    pub(super) fn new<T: TensorElement, U: TensorElement, L: RegisterLayout>(
+        narrow: usize,
+        wide: usize,
+    ) -> Self {
         let [height, width] = if L::LAYOUT == TileLayout::Row { [1, 2] } else { [2, 1] };
         let per_word = T::PER_WORD;
         let registers = Rt::<T, 1, 1, L>::SUBTILE_REGISTERS;
@@ -88,7 +91,15 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 }
 
 /// Asserts that two tiles have as many rows and columns.
-pub(super) const fn assert_same_matrix<T, U, const H: usize, const W: usize, const H2: usize, const W2: usize, L>()
+pub(super) const fn assert_same_matrix<
+    T,
+    U,
+    const H: usize,
+    const W: usize,
+    const H2: usize,
+    const W2: usize,
+    L,
+>()
 where
     T: TensorElement,
     U: TensorElement,

@@ -185,7 +185,8 @@ fn through_shared_memory() {
         [[size, 0.0], [0.0, size], [-size, 0.0], [0.0, -size]][turns]
     };
     let found = everywhere(|device| {
-        let [xre, xim] = [0, 1].map(|part| (0..60 * 32).map(|at| number(at)[part] as f32).collect::<Vec<_>>());
+        let [xre, xim] =
+            [0, 1].map(|part| (0..60 * 32).map(|at| number(at)[part] as f32).collect::<Vec<_>>());
         let (xre, xim) = (device.upload(&xre).unwrap(), device.upload(&xim).unwrap());
         let poison = vec![-77.0f32; 96 * 32];
         let (mut yre, mut yim) = (device.upload(&poison).unwrap(), device.upload(&poison).unwrap());
@@ -195,9 +196,8 @@ fn through_shared_memory() {
         pairs(&[device.download(&yre).unwrap(), device.download(&yim).unwrap()])
     });
     let x = |row: usize, col: usize| if row < 60 { number(row * 32 + col) } else { [0.0; 2] };
-    let quotient = |[a, b]: [f64; 2], [c, d]: [f64; 2]| {
-        product([a, b], [c, -d]).map(|part| part / (c * c + d * d))
-    };
+    let quotient =
+        |[a, b]: [f64; 2], [c, d]: [f64; 2]| product([a, b], [c, -d]).map(|part| part / (c * c + d * d));
     for (at, found) in found.into_iter().enumerate() {
         let (row, col) = (at / 32, at % 32);
         let expected = match row {
@@ -253,7 +253,11 @@ fn exponentials_and_quotients() {
         let expected = [[a.exp() * b.cos(), a.exp() * b.sin()], [(a - b) / norm, (-a - b) / norm]];
         for (found, expected) in found.iter().zip(expected) {
             let error = (found[at][0] - expected[0]).hypot(found[at][1] - expected[1]);
-            assert!(error <= 1e-5 * expected[0].hypot(expected[1]), "{a} + i{b}: {:?}, expected {expected:?}", found[at]);
+            assert!(
+                error <= 1e-5 * expected[0].hypot(expected[1]),
+                "{a} + i{b}: {:?}, expected {expected:?}",
+                found[at]
+            );
         }
     }
 }

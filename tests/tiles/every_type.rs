@@ -110,35 +110,41 @@ macro_rules! reductions {
         let (rows, cols) = (Rt::<T, H, W, $l>::ROWS as usize, Rt::<T, H, W, $l>::COLS as usize);
         let lines = if $by_rows { rows } else { cols };
         type Args = (In<T>, Out<Sum>, Out<u32>, Out<Sum>, Out<u32>);
-        let kernel = Kernel::<Args>::build("reductions", Target::SM_89, |k, (x, sums, indices, all, places)| {
-            k.block([32]);
-            k.grid([BLOCKS as u32]);
-            let b = k.ctaid_x();
-            let x: Rt<T, H, W, $l> = k.global(x, row_major((BLOCKS * rows) as u32, cols as u32)).tile(b, 0).load();
-            let (sums, indices) = (k.global(sums, row_major(BLOCKS as u32 * 4, lines as u32)), k.global(indices, row_major(BLOCKS as u32 * 4, lines as u32)));
-            let ten = Sum::of(10.0);
-            let (best, at) = x.$row_argmax();
-            // The same tile twice: the first of equal elements stays.
-            let (least, first) = x.$row_argmin_with(x.$row_argmin_with((k.filled(Sum::of(99.0)), k.zeros()), 100), 200);
-            sums.row(b * 4).tile(0).store(&x.$row_sum());
-            sums.row(b * 4 + 1).tile(0).store(&x.$row_min());
-            sums.row(b * 4 + 2).tile(0).store(&best);
-            sums.row(b * 4 + 3).tile(0).store(&least);
-            indices.row(b * 4).tile(0).store(&at);
-            indices.row(b * 4 + 1).tile(0).store(&first);
-            indices.row(b * 4 + 2).tile(0).store(&x.$row_any(|x| x.gt(ten)));
-            indices.row(b * 4 + 3).tile(0).store(&x.$row_all(|x| x.gt(ten)));
-            let (best, (row, col)) = x.argmax();
-            let (least, index) = x.$row_sum().argmin();
-            let (all, places) = (k.slice(all, BLOCKS as u32 * 4), k.slice(places, BLOCKS as u32 * 4));
-            for (i, value) in (0u32..).zip([x.sum(), x.minimum(), best, least]) {
-                all.at(b * 4 + i).store(value);
-            }
-            for (i, value) in (0u32..).zip([row, col, index, x.has_nan().select(1u32, 0u32)]) {
-                places.at(b * 4 + i).store(value);
-            }
-        })
-        .unwrap_or_else(|error| panic!("{}: {error}", T::NAME));
+        let kernel =
+            Kernel::<Args>::build("reductions", Target::SM_89, |k, (x, sums, indices, all, places)| {
+                k.block([32]);
+                k.grid([BLOCKS as u32]);
+                let b = k.ctaid_x();
+                let x: Rt<T, H, W, $l> =
+                    k.global(x, row_major((BLOCKS * rows) as u32, cols as u32)).tile(b, 0).load();
+                let (sums, indices) = (
+                    k.global(sums, row_major(BLOCKS as u32 * 4, lines as u32)),
+                    k.global(indices, row_major(BLOCKS as u32 * 4, lines as u32)),
+                );
+                let ten = Sum::of(10.0);
+                let (best, at) = x.$row_argmax();
+                // The same tile twice: the first of equal elements stays.
+                let (least, first) =
+                    x.$row_argmin_with(x.$row_argmin_with((k.filled(Sum::of(99.0)), k.zeros()), 100), 200);
+                sums.row(b * 4).tile(0).store(&x.$row_sum());
+                sums.row(b * 4 + 1).tile(0).store(&x.$row_min());
+                sums.row(b * 4 + 2).tile(0).store(&best);
+                sums.row(b * 4 + 3).tile(0).store(&least);
+                indices.row(b * 4).tile(0).store(&at);
+                indices.row(b * 4 + 1).tile(0).store(&first);
+                indices.row(b * 4 + 2).tile(0).store(&x.$row_any(|x| x.gt(ten)));
+                indices.row(b * 4 + 3).tile(0).store(&x.$row_all(|x| x.gt(ten)));
+                let (best, (row, col)) = x.argmax();
+                let (least, index) = x.$row_sum().argmin();
+                let (all, places) = (k.slice(all, BLOCKS as u32 * 4), k.slice(places, BLOCKS as u32 * 4));
+                for (i, value) in (0u32..).zip([x.sum(), x.minimum(), best, least]) {
+                    all.at(b * 4 + i).store(value);
+                }
+                for (i, value) in (0u32..).zip([row, col, index, x.has_nan().select(1u32, 0u32)]) {
+                    places.at(b * 4 + i).store(value);
+                }
+            })
+            .unwrap_or_else(|error| panic!("{}: {error}", T::NAME));
         crate::assemble::kernel(&kernel);
         let size = rows * cols;
         let found = everywhere(|device| {
@@ -148,17 +154,33 @@ macro_rules! reductions {
             let mut places = device.upload(&[77u32; BLOCKS * 4]).unwrap();
             [0, 1].map(|launch| {
                 let x: Vec<T> = (0..BLOCKS * size).map(|at| T::of(numbers(launch, at).0)).collect();
-                device.launch(&kernel, (&device.upload(&x).unwrap(), &mut sums, &mut indices, &mut all, &mut places)).unwrap();
+                device
+                    .launch(
+                        &kernel,
+                        (&device.upload(&x).unwrap(), &mut sums, &mut indices, &mut all, &mut places),
+                    )
+                    .unwrap();
                 let numbers = |found: Vec<Sum>| found.into_iter().map(Sum::number).collect::<Vec<_>>();
-                (numbers(device.download(&sums).unwrap()), device.download(&indices).unwrap(), numbers(device.download(&all).unwrap()), device.download(&places).unwrap())
+                (
+                    numbers(device.download(&sums).unwrap()),
+                    device.download(&indices).unwrap(),
+                    numbers(device.download(&all).unwrap()),
+                    device.download(&places).unwrap(),
+                )
             })
         });
         for (launch, found) in found.into_iter().enumerate() {
             let mut expected = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             for block in 0..BLOCKS {
-                let x = |row: usize, col: usize| T::of(numbers(launch, block * size + row * cols + col).0).number();
+                let x = |row: usize, col: usize| {
+                    T::of(numbers(launch, block * size + row * cols + col).0).number()
+                };
                 let line = |at: usize| -> Vec<f64> {
-                    if $by_rows { (0..cols).map(|col| x(at, col)).collect() } else { (0..rows).map(|row| x(row, at)).collect() }
+                    if $by_rows {
+                        (0..cols).map(|col| x(at, col)).collect()
+                    } else {
+                        (0..rows).map(|row| x(row, at)).collect()
+                    }
                 };
                 let best = |line: &[f64]| line.iter().copied().fold(0.0, f64::max);
                 let least = |line: &[f64]| line.iter().copied().fold(99.0, f64::min);
@@ -166,13 +188,17 @@ macro_rules! reductions {
                 let each = |f: &dyn Fn(&[f64]) -> f64| (0..lines).map(|at| f(&line(at))).collect::<Vec<_>>();
                 let sums = each(&|line| line.iter().sum());
                 expected.0.extend([sums.clone(), each(&least), each(&best), each(&least)].concat());
-                let indices = |f: &dyn Fn(&[f64]) -> u32| (0..lines).map(|at| f(&line(at))).collect::<Vec<_>>();
-                expected.1.extend([
-                    indices(&|line| first(line, best(line))),
-                    indices(&|line| 100 + first(line, least(line))),
-                    indices(&|line| u32::from(line.iter().any(|x| *x > 10.0))),
-                    indices(&|line| u32::from(line.iter().all(|x| *x > 10.0))),
-                ].concat());
+                let indices =
+                    |f: &dyn Fn(&[f64]) -> u32| (0..lines).map(|at| f(&line(at))).collect::<Vec<_>>();
+                expected.1.extend(
+                    [
+                        indices(&|line| first(line, best(line))),
+                        indices(&|line| 100 + first(line, least(line))),
+                        indices(&|line| u32::from(line.iter().any(|x| *x > 10.0))),
+                        indices(&|line| u32::from(line.iter().all(|x| *x > 10.0))),
+                    ]
+                    .concat(),
+                );
                 let all: Vec<f64> = (0..size).map(|at| x(at / cols, at % cols)).collect();
                 let smallest = sums.iter().copied().fold(f64::INFINITY, f64::min);
                 expected.2.extend([all.iter().sum::<f64>(), least(&all), best(&all), smallest]);
@@ -229,7 +255,9 @@ fn functions_of_narrow_types() {
             let b = k.ctaid_x();
             let tile = || x.tile_at(b * 16, 0).load::<T, 1, 2, Row>();
             let whole = x.tile_at(b * 16, 0).load::<T, 1, 2, Row>().abs();
-            for (i, result) in (0u32..).zip([tile().exp2(), tile().sqrt(), -tile(), tile().sigmoid(), whole.recip()]) {
+            for (i, result) in
+                (0u32..).zip([tile().exp2(), tile().sqrt(), -tile(), tile().sigmoid(), whole.recip()])
+            {
                 y.tile_at((b * 5 + i) * 16, 0).store(&result);
             }
         })
@@ -245,7 +273,11 @@ fn functions_of_narrow_types() {
         for (at, found) in found.into_iter().enumerate() {
             let (band, x) = (at / 512, x(at / 2560 * 512 + at % 512));
             let expected = [x.exp2(), x.sqrt(), -x, 1.0 / (1.0 + (-x).exp()), 1.0 / x][band % 5];
-            assert!((found - expected).abs() <= precision * expected.abs(), "{} {band}: of {x} {found}, expected {expected}", T::NAME);
+            assert!(
+                (found - expected).abs() <= precision * expected.abs(),
+                "{} {band}: of {x} {found}, expected {expected}",
+                T::NAME
+            );
         }
     }
     check::<tf32>(1.0 / 1024.0);
@@ -255,14 +287,16 @@ fn functions_of_narrow_types() {
 #[test]
 fn quotients_are_correctly_rounded() {
     fn check<T: Numeral + Computed<In: Divide>>() {
-        let kernel = Kernel::<(In<T>, In<T>, Out<T>)>::build("quotients(x, y, z)", Target::SM_80, |k, (x, y, z)| {
-            k.block([32]);
-            k.grid([2]);
-            let b = k.ctaid_x();
-            let [x, y] = [x, y].map(|from| k.global(from, row_major(64, 32)).tile(b, 0).load::<T, 2, 2, Row>());
-            k.global(z, row_major(64, 32)).tile(b, 0).store(&(x / &y));
-        })
-        .unwrap();
+        let kernel =
+            Kernel::<(In<T>, In<T>, Out<T>)>::build("quotients(x, y, z)", Target::SM_80, |k, (x, y, z)| {
+                k.block([32]);
+                k.grid([2]);
+                let b = k.ctaid_x();
+                let [x, y] =
+                    [x, y].map(|from| k.global(from, row_major(64, 32)).tile(b, 0).load::<T, 2, 2, Row>());
+                k.global(z, row_major(64, 32)).tile(b, 0).store(&(x / &y));
+            })
+            .unwrap();
         let number = |at: usize| T::of((128 + at * 29 % 127) as f64 / 64.0);
         let (x, y): (Vec<T>, Vec<T>) = (0..2048).map(|at| (number(at / 45), number(at % 45 + 7))).unzip();
         let found = everywhere(|device| {

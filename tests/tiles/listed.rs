@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 /// The names of tests, `module::test`, in a row of a table.
 fn tests_of(row: &str) -> Vec<(&str, &str)> {
     let names = row.split('`').filter(|name| !name.contains([' ', '<', '(', '.', '|']));
-    names.filter_map(|name| name.split_once("::")).filter(|(module, _)| module.starts_with(char::is_lowercase)).collect()
+    names
+        .filter_map(|name| name.split_once("::"))
+        .filter(|(module, _)| module.starts_with(char::is_lowercase))
+        .collect()
 }
 
 /// Checks that a module defines a test, as a function or in a table of a macro.

@@ -126,7 +126,12 @@ fn memory_of_a_warp_in_a_branch() {
         let tile = k.shared_tile_of::<St<f32, 1, 2>>(k.warp());
         k.when_warp(2, |_| {
             let tile = tile.fill_or(x.tile(b, 0), 0.0).wait();
-            let tile = tile.update(|_, band| { let max = band.row_max(); band + &max }).wait();
+            let tile = tile
+                .update(|_, band| {
+                    let max = band.row_max();
+                    band + &max
+                })
+                .wait();
             y.tile(b, 0).store_shared(&tile);
         });
     })

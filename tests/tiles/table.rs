@@ -56,7 +56,8 @@ fn mnemonics<T: TensorElement>(
 
 /// Returns whether an instruction computes addresses, lanes or conditions from integers, or moves.
 fn is_of_addresses(mnemonic: &str) -> bool {
-    let integers = ["add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "setp", "mov", "selp", "prmt"];
+    let integers =
+        ["add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "setp", "mov", "selp", "prmt"];
     let (operation, types) = mnemonic.split_once('.').unwrap_or((mnemonic, ""));
     integers.contains(&operation) && !types.contains('f')
 }
@@ -293,7 +294,12 @@ fn of_targets<T: TensorElement>(operation: &Operation<'_, T>) -> Vec<String> {
             }
             if own.is_empty() && sets.len() < TARGETS.len() {
                 // All targets that have the operation emit the same.
-                own = found.iter().filter(|name| !is_of_addresses(name)).collect::<BTreeSet<_>>().into_iter().collect();
+                own = found
+                    .iter()
+                    .filter(|name| !is_of_addresses(name))
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect();
             }
             if own.is_empty() {
                 return "the same on all".into();
@@ -406,9 +412,17 @@ fn shuffles_do_not_depend_on_the_width() {
 #[test]
 fn matrices_move_four_at_a_time() {
     fn moves<T: TensorElement, const H: usize, const W: usize>() -> [usize; 4] {
-        let tile = |k: Builder<'_>| k.shared_tile::<St<T, H, W>>().store(&k.zeros::<Rt<T, H, W>>()).wait().load::<Row>().registers().len();
+        let tile = |k: Builder<'_>| {
+            k.shared_tile::<St<T, H, W>>()
+                .store(&k.zeros::<Rt<T, H, W>>())
+                .wait()
+                .load::<Row>()
+                .registers()
+                .len()
+        };
         let operation = |operands: Operands<'_, f32>| assert!(tile(operands.k) > 0);
-        ["ldmatrix.sync.aligned.m8n8.x4", "ldmatrix", "stmatrix.sync.aligned.m8n8.x4", "stmatrix"].map(|name| count::<f32>(name, &operation))
+        ["ldmatrix.sync.aligned.m8n8.x4", "ldmatrix", "stmatrix.sync.aligned.m8n8.x4", "stmatrix"]
+            .map(|name| count::<f32>(name, &operation))
     }
     assert_eq!(moves::<bf16, 1, 1>(), [1; 4]);
     assert_eq!(moves::<f16, 2, 4>(), [8; 4]);

@@ -15,7 +15,11 @@ use super::{
 };
 use crate::devices::everywhere;
 
-fn build<A: Params>(target: Target, threads: u32, write: &dyn for<'k> Fn(Builder<'k>, A::Handles<'k>)) -> Kernel<A> {
+fn build<A: Params>(
+    target: Target,
+    threads: u32,
+    write: &dyn for<'k> Fn(Builder<'k>, A::Handles<'k>),
+) -> Kernel<A> {
     let kernel = Kernel::<A>::build("vocabulary", target, |k, arguments| {
         k.block([threads]);
         k.grid([2]);
@@ -27,7 +31,11 @@ fn build<A: Params>(target: Target, threads: u32, write: &dyn for<'k> Fn(Builder
 }
 
 /// The results of two launches on a poisoned output, in f64; the second on the numbers of the other blocks.
-fn run<T: Numeral, U: Numeral>(kernel: &Kernel<(In<T>, Out<U>)>, input: &[T], outputs: usize) -> [Vec<f64>; 2] {
+fn run<T: Numeral, U: Numeral>(
+    kernel: &Kernel<(In<T>, Out<U>)>,
+    input: &[T],
+    outputs: usize,
+) -> [Vec<f64>; 2] {
     let mut other = input.to_vec();
     other.rotate_left(input.len() / 2);
     everywhere(|device| {
@@ -42,9 +50,15 @@ fn run<T: Numeral, U: Numeral>(kernel: &Kernel<(In<T>, Out<U>)>, input: &[T], ou
 }
 
 /// The rows and columns of the two launches of [`run`], of matrices of `rows`×`cols` for each block.
-fn each_launch(rows: usize, cols: usize, f: &dyn Fn(&dyn Fn(usize, usize) -> f64) -> Vec<f64>) -> [Vec<f64>; 2] {
+fn each_launch(
+    rows: usize,
+    cols: usize,
+    f: &dyn Fn(&dyn Fn(usize, usize) -> f64) -> Vec<f64>,
+) -> [Vec<f64>; 2] {
     [[0, 1], [1, 0]].map(|order| {
-        let tile = |block: usize| f(&move |row, col| f64::from(code::<f32>((block * rows + row) as u32, col as u32)));
+        let tile = |block: usize| {
+            f(&move |row, col| f64::from(code::<f32>((block * rows + row) as u32, col as u32)))
+        };
         let _ = cols;
         order.into_iter().flat_map(tile).collect()
     })
@@ -60,7 +74,9 @@ where
         let t: Rt<f32, 2, 3, L> = k.global(x, row_major(64, 48)).tile(k.ctaid_x(), 0).load();
         let (rows, cols) = (t.row_min(), t.col_min());
         let indices = cols.map_to::<i32>(|x| x.cast::<i32>());
-        let t = t.zip_rows(&rows, |x, least| x - least * 2.0).zip_cols(&indices, |x, least| x + least.cast::<f32>());
+        let t = t
+            .zip_rows(&rows, |x, least| x - least * 2.0)
+            .zip_cols(&indices, |x, least| x + least.cast::<f32>());
         let t = &t + &Rt::<f32, 2, 3, L>::broadcast(&rows.map(|x| x * 512.0));
         let t = t.zip_rows(&rows, |x, _| x + 0.5);
         k.global(y, row_major(64, 48)).tile(k.ctaid_x(), 0).store(&t);
@@ -68,7 +84,10 @@ where
     let expected = each_launch(32, 48, &|x| {
         let row = |row: usize| (0..48).map(|col| x(row, col)).fold(999.0, f64::min);
         let col = |col: usize| (0..32).map(|row| x(row, col)).fold(999.0, f64::min);
-        (0..32 * 48).map(|at| (at / 48, at % 48)).map(|(i, j)| x(i, j) + row(i) * 510.0 + col(j) + 0.5).collect()
+        (0..32 * 48)
+            .map(|at| (at / 48, at % 48))
+            .map(|(i, j)| x(i, j) + row(i) * 510.0 + col(j) + 0.5)
+            .collect()
     });
     assert_eq!(run(&kernel, &coded::<T>(64, 48), 64 * 48), expected);
 }
@@ -268,7 +287,13 @@ fn long_types_convert_directly() {
         assert_eq!(found, expected, "{} to {}", T::NAME, U::NAME);
     }
     const EXACT: i64 = (1 << 53) - 1;
-    convert::<f64, i32>(&[(2.5, 2), (-3.5, -4), (1e10, i32::MAX), (-1e10, i32::MIN), (16_777_217.0, 16_777_217)]);
+    convert::<f64, i32>(&[
+        (2.5, 2),
+        (-3.5, -4),
+        (1e10, i32::MAX),
+        (-1e10, i32::MIN),
+        (16_777_217.0, 16_777_217),
+    ]);
     convert::<i32, f64>(&[(i32::MAX, 2_147_483_647.0), (i32::MIN, -2_147_483_648.0), (7, 7.0)]);
     convert::<f64, u32>(&[(4e9, 4_000_000_000), (-1.0, 0), (0.5, 0), (1.5, 2), (1e10, u32::MAX)]);
     convert::<f64, i64>(&[(EXACT as f64, EXACT), (-2.5, -2), (1e19, i64::MAX)]);
@@ -286,17 +311,18 @@ fn long_types_convert_directly() {
 /// Stochastic rounding, assembled only: the effect of the random bits is not specified.
 #[test]
 fn stochastic_rounding_assembles() {
-    let kernel = Kernel::<(In<f32>, Out<bf16>, Out<e4m3>)>::build("random", Target::SM_100A, |k, (x, y, z)| {
-        k.block([32]);
-        k.grid([2]);
-        let b = k.ctaid_x();
-        let t: Rt<f32, 1, 2> = k.global(x, row_major(32, 32)).tile(b, 0).load();
-        let random = k.random(1, 2).tile(b, 0);
-        k.global(y, row_major(32, 32)).tile(b, 0).store(&t.convert_stochastic::<bf16>(&random));
-        let narrow: Rt<e4m3, 1, 1> = t.narrow_stochastic(&random);
-        k.global(z, row_major(32, 32)).tile(b, 0).store(&narrow);
-    })
-    .unwrap();
+    let kernel =
+        Kernel::<(In<f32>, Out<bf16>, Out<e4m3>)>::build("random", Target::SM_100A, |k, (x, y, z)| {
+            k.block([32]);
+            k.grid([2]);
+            let b = k.ctaid_x();
+            let t: Rt<f32, 1, 2> = k.global(x, row_major(32, 32)).tile(b, 0).load();
+            let random = k.random(1, 2).tile(b, 0);
+            k.global(y, row_major(32, 32)).tile(b, 0).store(&t.convert_stochastic::<bf16>(&random));
+            let narrow: Rt<e4m3, 1, 1> = t.narrow_stochastic(&random);
+            k.global(z, row_major(32, 32)).tile(b, 0).store(&narrow);
+        })
+        .unwrap();
     crate::assemble::kernel(&kernel);
     let count = |what: &str| kernel.ptx().lines().filter(|line| line.trim().starts_with(what)).count();
     assert_eq!((count("cvt.rs.bf16x2.f32"), count("cvt.rs.satfinite.e4m3x4.f32")), (8, 4));
@@ -305,7 +331,12 @@ fn stochastic_rounding_assembles() {
 /// The facts of a type are those of its layout.
 #[test]
 fn facts_of_types() {
-    fn tile<T: Element + warpwright::tensor::TensorElement, const H: usize, const W: usize, L: RegisterLayout>() {
+    fn tile<
+        T: Element + warpwright::tensor::TensorElement,
+        const H: usize,
+        const W: usize,
+        L: RegisterLayout,
+    >() {
         let fragment = Rt::<T, H, W, L>::fragment();
         let facts = [Rt::<T, H, W, L>::ELEMENTS_PER_LANE, Rt::<T, H, W, L>::REGISTERS];
         assert_eq!(facts, [fragment.values() as usize, fragment.registers() as usize]);

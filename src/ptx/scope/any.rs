@@ -45,7 +45,9 @@ impl<'k> AnyScope<'k> {
             thread: |k| S::current(k).thread(),
             sync: |k| S::current(k).sync(),
             any: |k, holds| {
-                reduce(S::current(k), holds.select(1u32, 0u32), Combine::Max).ne(0).known_uniform(S::current(k).uniformity())
+                reduce(S::current(k), holds.select(1u32, 0u32), Combine::Max)
+                    .ne(0)
+                    .known_uniform(S::current(k).uniformity())
             },
         }
     }
