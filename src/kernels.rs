@@ -20,8 +20,5 @@ pub use gemm::{
 };
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
 pub use pad_rows::{PadRowsArgs, pad_rows};
-pub use rows::{
-    BiasedNormArgs, CausalSoftmaxArgs, LengthsSoftmaxArgs, Norm, NormArgs, NormFunction,
-    ResidualBiasedNormArgs, ResidualNormArgs, RowTiling, Softmax, SoftmaxArgs,
-};
+pub use rows::*;
 pub use transpose::{TransposeArgs, transpose};

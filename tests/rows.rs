@@ -9,8 +9,11 @@ mod devices;
 mod require;
 
 mod rows {
+    mod backward;
     mod matrix;
     mod norm;
+    mod pointwise;
+    mod reductions;
     mod softmax;
     mod tilings;
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     layout::Layout,
-    ptx::{Builder, Global, Readable, Scalar, Val, Writable},
+    ptx::{Builder, Global, Readable, Scalar, State, Val, Visitor, Writable},
     tensor::{Fragment, Tensor, TensorElement, copy, copy_or},
 };
 
@@ -98,6 +98,12 @@ impl<'k> Stripes<'k> {
         (0..self.count).flat_map(move |stripe| {
             (0..self.adjacent).map(move |i| stripe * self.threads * self.adjacent + i)
         })
+    }
+
+    /// Returns a vector whose elements are all `value`.
+    #[must_use]
+    pub fn filled<T: TensorElement<Word = T> + Scalar>(self, value: T) -> Striped<'k, T> {
+        Striped { stripes: self, words: vec![value.into(); self.per_thread() as usize] }
     }
 
     /// Loads vector `index` of a row: the elements from `index` · [`length`](Self::length). Elements past the end are 0 and are not read.
@@ -251,6 +257,13 @@ impl<'k, T: TensorElement> Striped<'k, T> {
         // A word may have room for more elements than the thread has.
         words.truncate(self.stripes.per_thread().div_ceil(U::PER_WORD as u32) as usize);
         Striped { stripes: self.stripes, words }
+    }
+}
+
+impl<'k, T: TensorElement> State<'k> for Striped<'k, T> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.words.visit(visitor);
     }
 }
 

@@ -76,6 +76,11 @@ impl Shape {
     }
 }
 
+/// A row of numbers as their type represents them.
+pub(super) fn row<T: Number>(n: usize, row: usize, element: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
+    (0..n).map(|col| T::of(element(row, col)).into()).collect()
+}
+
 /// Numbers between −3 and 3, without a pattern.
 pub(super) fn mixed(row: usize, col: usize) -> f64 {
     let mix =

@@ -1,6 +1,6 @@
 //! RMSNorm and LayerNorm in all forms.
 
-use super::matrix::{Number, Shape, assembled, check, check_with, mixed};
+use super::matrix::{Number, Shape, assembled, check, check_with, mixed, row};
 use warpwright::{
     kernels::{Norm, NormFunction, RowTiling},
     prelude::*,
@@ -28,10 +28,6 @@ fn vector<T: Number>(n: usize, seed: usize) -> (Vec<T>, Vec<f64>) {
     let elements: Vec<T> = (0..n).map(|col| T::of(mixed(seed, col) / 2.0 + 1.0)).collect();
     let numbers = elements.iter().map(|&x| x.into()).collect();
     (elements, numbers)
-}
-
-fn row<X: Number>(n: usize, row: usize, element: Element<'_>) -> Vec<f64> {
-    (0..n).map(|col| X::of(element(row, col)).into()).collect()
 }
 
 /// norm(x) · w.

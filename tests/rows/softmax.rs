@@ -1,6 +1,6 @@
 //! Softmax in all types and masks.
 
-use super::matrix::{Number, Shape, assembled, check, mixed};
+use super::matrix::{Number, Shape, assembled, check, mixed, row};
 use warpwright::{
     kernels::{RowTiling, Softmax},
     prelude::*,
@@ -25,10 +25,6 @@ fn reference(x: &[f64], scale: f64, visible: usize, log: bool) -> Vec<f64> {
 
 /// An element of x.
 type Element<'a> = &'a dyn Fn(usize, usize) -> f64;
-
-fn row<X: Number>(n: usize, row: usize, element: Element<'_>) -> Vec<f64> {
-    (0..n).map(|col| X::of(element(row, col)).into()).collect()
-}
 
 fn softmax<X: Number + Convert<f32>, Y: Number>(
     softmax: Softmax,

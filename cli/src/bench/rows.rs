@@ -1,8 +1,10 @@
 //! `warpwright bench rows`.
 
+mod backward;
 mod contender;
 mod element;
 mod forward;
+mod pointwise;
 mod reference;
 mod table;
 
@@ -83,6 +85,8 @@ impl Args {
             let mut buffers = Buffers::<E>::new(gpu, self.mib << 20, n)?;
             let mut contenders = vec![Contender::driver(&buffers)];
             contenders.extend(forward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
+            contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;
             }

@@ -5,8 +5,8 @@ use std::fmt;
 use super::rows;
 use warpwright::{
     kernels::{
-        Attention, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction, copy_elements,
-        matmul, transpose,
+        Attention, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction, PointwiseFunction,
+        copy_elements, matmul, transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
@@ -57,6 +57,39 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "cross_entropy",
+        about: "losses ln Σ e^x − x[target] along rows of any length, and their derivative; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::cross_entropy::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::cross_entropy::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::cross_entropy::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
+        name: "gelu",
+        about: "y = gelu(x) and y = gelu(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::Gelu)),
+            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::Gelu)),
+            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::Gelu)),
+        ],
+    },
+    Ready {
+        name: "gelu_tanh",
+        about: "y = gelu_tanh(x) and y = gelu_tanh(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::GeluTanh)),
+            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::GeluTanh)),
+            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::GeluTanh)),
+        ],
+    },
+    Ready {
         name: "gemm",
         about: "D = A·B: A m×k and B k×n in rows or columns, D m×n in rows, of the same type; tiles of 128×128 and 128×192",
         target: Target::SM_90A,
@@ -78,6 +111,17 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "layernorm_backward",
+        about: "the derivatives of layernorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::norm_backward::<bf16>(module, divisor, NormFunction::Layer)),
+            ("f16",  |module, divisor| rows::norm_backward::<f16>(module, divisor, NormFunction::Layer)),
+            ("f32",  |module, divisor| rows::norm_backward::<f32>(module, divisor, NormFunction::Layer)),
+        ],
+    },
+    Ready {
         name: "log_softmax",
         about: "y = log softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
@@ -89,6 +133,17 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "log_softmax_backward",
+        about: "dx of y = log softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::softmax_backward::<bf16>(module, divisor, true)),
+            ("f16",  |module, divisor| rows::softmax_backward::<f16>(module, divisor, true)),
+            ("f32",  |module, divisor| rows::softmax_backward::<f32>(module, divisor, true)),
+        ],
+    },
+    Ready {
         name: "matmul",
         about: "D = A·B in f32: A m×k, B k×n, D m×n, row-major; the divisor is one of n and k",
         target: Target::SM_80,
@@ -96,6 +151,28 @@ pub(super) const KERNELS: &[Ready] = &[
         builds: &[
             ("bf16", |module, divisor| add(module, |target| matmul::<bf16>(target, divisor))),
             ("f16",  |module, divisor| add(module, |target| matmul::<f16>(target, divisor))),
+        ],
+    },
+    Ready {
+        name: "reductions",
+        about: "sum, mean, maximum, minimum and L2 norm of each row and column of an m×n matrix; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::reductions::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::reductions::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::reductions::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
+        name: "relu",
+        about: "y = relu(x) and y = relu(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::Relu)),
+            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::Relu)),
+            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::Relu)),
         ],
     },
     Ready {
@@ -110,6 +187,28 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "rmsnorm_backward",
+        about: "the derivatives of rmsnorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::norm_backward::<bf16>(module, divisor, NormFunction::Rms)),
+            ("f16",  |module, divisor| rows::norm_backward::<f16>(module, divisor, NormFunction::Rms)),
+            ("f32",  |module, divisor| rows::norm_backward::<f32>(module, divisor, NormFunction::Rms)),
+        ],
+    },
+    Ready {
+        name: "silu",
+        about: "y = silu(x) and y = silu(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::Silu)),
+            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::Silu)),
+            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::Silu)),
+        ],
+    },
+    Ready {
         name: "softmax",
         about: "y = softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
@@ -118,6 +217,17 @@ pub(super) const KERNELS: &[Ready] = &[
             ("bf16", |module, divisor| rows::softmax::<bf16>(module, divisor, false)),
             ("f16",  |module, divisor| rows::softmax::<f16>(module, divisor, false)),
             ("f32",  |module, divisor| rows::softmax::<f32>(module, divisor, false)),
+        ],
+    },
+    Ready {
+        name: "softmax_backward",
+        about: "dx of y = softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::softmax_backward::<bf16>(module, divisor, false)),
+            ("f16",  |module, divisor| rows::softmax_backward::<f16>(module, divisor, false)),
+            ("f32",  |module, divisor| rows::softmax_backward::<f32>(module, divisor, false)),
         ],
     },
     Ready {
@@ -156,7 +266,7 @@ pub(super) fn heading() -> String {
 }
 
 fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> String {
-    format!("{name:<12} {target:<8} {types:<28} {divisors:<9} {about}")
+    format!("{name:<18} {target:<8} {types:<28} {divisors:<9} {about}")
 }
 
 /// Adds the products for all orders of A and B.

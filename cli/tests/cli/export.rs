@@ -63,7 +63,12 @@ fn the_list_has_valid_options() {
             // A product of each order of its two factors, and of two tiles.
             "gemm" => 2 * 4,
             // Three lengths of rows.
-            "log_softmax" | "softmax" => 3,
+            "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
+            "layernorm_backward" | "rmsnorm_backward" => 3,
+            "cross_entropy" => 2,
+            // Five functions of rows and of columns.
+            "reductions" => 5 * 2,
+            "gelu" | "gelu_tanh" | "relu" | "silu" => 4,
             // With and without a residual sum.
             "layernorm" | "rmsnorm" => 3 * 2,
             _ => 1,

@@ -35,7 +35,7 @@ pub enum NormFunction {
 }
 
 impl NormFunction {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Rms => "rmsnorm",
             Self::Layer => "layernorm",
@@ -77,7 +77,7 @@ impl Norm {
         let signature = self.signature::<X, W, Y>("", "x, ldx, w, y, ldy, m, n, epsilon");
         Kernel::<NormArgs<X, W, Y>>::build(&signature, target, |k, (x, ldx, w, y, ldy, m, n, epsilon)| {
             self.describe::<X, W, Y>(k, "x", "");
-            let row = self.tiling.row_of(k, m, n, ldy);
+            let row = self.tiling.row_of(k, [m, n, ldy]);
             self.emit(&row, &Inputs::new(&row, (x, ldx), w), (y, ldy), epsilon);
         })
     }
@@ -102,7 +102,7 @@ impl Norm {
             target,
             |k, (x, ldx, w, b, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "x", " + b");
-                let row = self.tiling.row_of(k, m, n, ldy);
+                let row = self.tiling.row_of(k, [m, n, ldy]);
                 self.emit(&row, &Inputs::new(&row, (x, ldx), w).with_bias(&row, b), (y, ldy), epsilon);
             },
         )
@@ -130,7 +130,7 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", "");
-                let row = self.tiling.row_of(k, m, n, ldy);
+                let row = self.tiling.row_of(k, [m, n, ldy]);
                 let inputs = Inputs::new(&row, (x, ldx), w).with_residual(&row, (r, ldr), (h, ldh));
                 self.emit(&row, &inputs, (y, ldy), epsilon);
             },
@@ -158,7 +158,7 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", " + b");
-                let row = self.tiling.row_of(k, m, n, ldy);
+                let row = self.tiling.row_of(k, [m, n, ldy]);
                 let inputs = Inputs::new(&row, (x, ldx), w).with_bias(&row, b);
                 self.emit(&row, &inputs.with_residual(&row, (r, ldr), (h, ldh)), (y, ldy), epsilon);
             },
@@ -199,52 +199,72 @@ impl Norm {
         Y: TensorElement,
         f32: Convert<X> + Convert<Y>,
     {
-        let (k, y) = (row.k, row.of(y, ldy));
-        let per_element = Val::from(1.0) / row.n.cast::<f32>();
-        let scale = |squares: Val<'k, f32>| k.rsqrt(squares * per_element + epsilon);
-        let store = |part: Val<'k, u32>, centered: &Striped<'k, f32>, scale: Val<'k, f32>| {
+        let y = row.of(y, ldy);
+        let x = row.keep(|part| inputs.load(row, part));
+        let statistics = Statistics::of(row, self.function, &x, epsilon);
+        row.for_parts(&|part| {
+            let x = x(part);
+            inputs.store_sum(row, part, &x);
             let w = row.load(&inputs.w, part, 0.0);
-            let results = centered.map(|x| x * scale);
+            let results = statistics.normalized(row, part, &x).zip(&w, |x, w| x * w);
             let results = match &inputs.b {
-                None => results.zip(&w, |x, w| x * w),
-                Some(b) => results.zip(&w, |x, w| x * w).zip(&row.load(b, part, 0.0), |x, b| x + b),
+                None => results,
+                Some(b) => results.zip(&row.load(b, part, 0.0), |x, b| x + b),
             };
             row.store(&y, part, &results);
-        };
-        // Past the end, the elements of x are 0, and remain so.
-        let centered = |part: Val<'k, u32>, x: &Striped<'k, f32>, mean: Val<'k, f32>| match self.function {
-            NormFunction::Rms => x.clone(),
-            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - mean)),
-        };
-        let mean = |sum: Val<'k, f32>| row.team.sum(sum) * per_element;
-        if row.is_held() {
-            let x = inputs.load(row, 0.into());
-            inputs.store_sum(row, 0.into(), &x);
-            let mean = match self.function {
-                NormFunction::Rms => 0.0.into(),
-                NormFunction::Layer => mean(x.combined(|a, b| a + b)),
-            };
-            let x = centered(0.into(), &x, mean);
-            let squares = row.team.sum(x.dot(&x));
-            return store(0.into(), &x, scale(squares));
-        }
-        let over_parts = |of: &dyn Fn(Val<'k, u32>) -> Val<'k, f32>| {
-            k.fold(row.parts(), Val::from(0.0), |part, sum: Val<'k, f32>| sum + of(part))
-        };
-        let mean = match self.function {
+        });
+    }
+}
+
+/// What elements of a row are normalized with.
+#[derive(Clone, Copy)]
+pub(super) struct Statistics<'k> {
+    function: NormFunction,
+    pub(super) mean: Val<'k, f32>,
+    /// 1 / √(mean square + ε).
+    pub(super) scale: Val<'k, f32>,
+}
+
+impl<'k> Statistics<'k> {
+    /// Computes them of a row; outside of it, `x` is 0.
+    #[track_caller]
+    pub(super) fn of(
+        row: &Row<'k>,
+        function: NormFunction,
+        x: &dyn Fn(Val<'k, u32>) -> Striped<'k, f32>,
+        epsilon: Val<'k, f32>,
+    ) -> Self {
+        let per_element = Val::from(1.0) / row.n.cast::<f32>();
+        let mean = match function {
             NormFunction::Rms => 0.0.into(),
-            NormFunction::Layer => mean(over_parts(&|part| inputs.load(row, part).combined(|a, b| a + b))),
+            NormFunction::Layer => row.sums(&|part| [x(part).combined(|a, b| a + b)])[0] * per_element,
         };
-        let squares = over_parts(&|part| {
-            let x = centered(part, &inputs.load(row, part), mean);
-            x.dot(&x)
+        let unscaled = Self { function, mean, scale: 1.0.into() };
+        let [squares] = row.sums(&|part| {
+            let x = unscaled.centered(row, part, &x(part));
+            [x.dot(&x)]
         });
-        let scale = scale(row.team.sum(squares));
-        k.for_(row.parts(), |part| {
-            let x = inputs.load(row, part);
-            inputs.store_sum(row, part, &x);
-            store(part, &centered(part, &x, mean), scale);
-        });
+        Self { scale: row.k.rsqrt(squares * per_element + epsilon), ..unscaled }
+    }
+
+    /// Returns the deviations from the mean, and 0 outside of the row.
+    #[track_caller]
+    fn centered(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>) -> Striped<'k, f32> {
+        match self.function {
+            NormFunction::Rms => x.clone(),
+            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - self.mean)),
+        }
+    }
+
+    /// Returns norm(x), and 0 outside of the row.
+    #[track_caller]
+    pub(super) fn normalized(
+        &self,
+        row: &Row<'k>,
+        part: Val<'k, u32>,
+        x: &Striped<'k, f32>,
+    ) -> Striped<'k, f32> {
+        self.centered(row, part, x).map(|x| x * self.scale)
     }
 }
 

@@ -4,12 +4,13 @@ use std::f32::consts::LOG2_E;
 
 use super::{
     RowTiling,
+    exponent::{Exponent, Total},
     tiling::{Line, Row, same_or},
 };
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Readable, Target, Val, Writable},
     tensor::TensorElement,
-    tiles::{Convert, Striped, vector},
+    tiles::{Convert, vector},
 };
 
 /// `(x, ldx, y, ldy, m, n, scale)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
@@ -58,7 +59,7 @@ impl Softmax {
         let signature = self.signature::<X, Y>("softmax", "");
         Kernel::<SoftmaxArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n, scale)| {
             self.describe::<X, Y>(k, "");
-            let row = self.tiling.row_of(k, m, n, ldy);
+            let row = self.tiling.row_of(k, [m, n, ldy]);
             self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, None);
         })
     }
@@ -80,7 +81,7 @@ impl Softmax {
             target,
             |k, (x, ldx, y, ldy, m, n, scale, queries, first)| {
                 self.describe::<X, Y>(k, "; row i sees the first first + i mod queries columns");
-                let row = self.tiling.row_of(k, m, n, ldy);
+                let row = self.tiling.row_of(k, [m, n, ldy]);
                 let visible = (row.at % queries).cast::<i32>() + first;
                 let visible = visible.max(0).cast::<u32>();
                 self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
@@ -104,7 +105,7 @@ impl Softmax {
             target,
             |k, (x, ldx, y, ldy, m, n, scale, lengths, count, rows)| {
                 self.describe::<X, Y>(k, "; row i sees the first lengths[i / rows] columns");
-                let row = self.tiling.row_of(k, m, n, ldy);
+                let row = self.tiling.row_of(k, [m, n, ldy]);
                 let visible = k.global(lengths, vector(count)).at(row.at / rows).load();
                 self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
             },
@@ -152,7 +153,7 @@ impl Softmax {
         if row.is_held() {
             let x = load(0.into());
             let (terms, own) = exponent.of_all(&x);
-            let total = exponent.over(row, own);
+            let total = exponent.over_threads(row, own);
             let results = if self.log {
                 let (base, log) = (total.base(), log(total));
                 x.map(|x| (x - base).mad(scale, -log))
@@ -162,13 +163,7 @@ impl Softmax {
             };
             return row.store(y, 0, &results);
         }
-        let nothing = (f32::NEG_INFINITY.into(), 0.0.into());
-        let (max, sum) = k.fold(row.parts(), nothing, |part, (max, sum)| {
-            let (_, own) = exponent.of_all(&load(part));
-            let Total { max, sum } = exponent.combined(Total { max, sum }, own);
-            (max, sum)
-        });
-        let total = exponent.over(row, Total { max, sum });
+        let total = exponent.over(row, &load);
         let (base, log) = (total.base(), log(total));
         let factor = sees_none(k.rcp_approx(total.sum));
         k.for_(row.parts(), |part| {
@@ -180,64 +175,5 @@ impl Softmax {
             };
             row.store(y, part, &results);
         });
-    }
-}
-
-/// Exponentials of `scale` · x.
-#[derive(Clone, Copy)]
-struct Exponent<'k> {
-    k: Builder<'k>,
-    /// Of powers of 2.
-    scale: Val<'k, f32>,
-}
-
-/// A maximum, and a sum of exponentials relative to it.
-#[derive(Clone, Copy)]
-struct Total<'k> {
-    max: Val<'k, f32>,
-    sum: Val<'k, f32>,
-}
-
-impl<'k> Total<'k> {
-    /// Returns what exponentials are relative to: 0 if the maximum is −∞, whose difference with itself is NaN.
-    #[track_caller]
-    fn base(self) -> Val<'k, f32> {
-        self.max.eq(f32::NEG_INFINITY).select(0.0, self.max)
-    }
-}
-
-impl<'k> Exponent<'k> {
-    /// Returns the exponential of `x` relative to a maximum.
-    #[track_caller]
-    fn of(self, x: Val<'k, f32>, total: Total<'k>) -> Val<'k, f32> {
-        self.k.exp2((x - total.base()) * self.scale)
-    }
-
-    /// Returns the exponentials of this thread's elements relative to their maximum, and their sum.
-    #[track_caller]
-    fn of_all(self, x: &Striped<'k, f32>) -> (Striped<'k, f32>, Total<'k>) {
-        let maximum = Total { max: x.combined(|a, b| a.max(b)), sum: 0.0.into() };
-        let terms = x.map(|x| self.of(x, maximum));
-        let sum = terms.combined(|a, b| a + b);
-        (terms, Total { sum, ..maximum })
-    }
-
-    /// Returns the sum of both, relative to the greater maximum.
-    #[track_caller]
-    fn combined(self, a: Total<'k>, b: Total<'k>) -> Total<'k> {
-        let both = Total { max: a.max.max(b.max), ..a };
-        Total { sum: a.sum * self.of(a.max, both) + b.sum * self.of(b.max, both), ..both }
-    }
-
-    /// Combines the sums of all threads of a row.
-    #[track_caller]
-    fn over(self, row: &Row<'k>, own: Total<'k>) -> Total<'k> {
-        let total = |[max, sum]: [Val<'k, f32>; 2]| Total { max, sum };
-        let parts = |Total { max, sum }: Total<'k>| [max, sum];
-        total(
-            row.team.reduce(parts(own), [f32::NEG_INFINITY, 0.0], &|a, b| {
-                parts(self.combined(total(a), total(b)))
-            }),
-        )
     }
 }

@@ -6,6 +6,7 @@ use super::tiling::RowTiling;
 use crate::ptx::{Builder, Val};
 
 /// The threads that process a row.
+#[derive(Clone)]
 pub(super) struct Team<'k> {
     k: Builder<'k>,
     tiling: RowTiling,
@@ -14,7 +15,8 @@ pub(super) struct Team<'k> {
 }
 
 /// Combines two partial results; the result must not depend on their order.
-type Combine<'f, 'k, const N: usize> = &'f dyn Fn([Val<'k, f32>; N], [Val<'k, f32>; N]) -> [Val<'k, f32>; N];
+pub(super) type Combine<'f, 'k, const N: usize> =
+    &'f dyn Fn([Val<'k, f32>; N], [Val<'k, f32>; N]) -> [Val<'k, f32>; N];
 
 impl<'k> Team<'k> {
     #[track_caller]
@@ -25,11 +27,22 @@ impl<'k> Team<'k> {
         Self { k, tiling, started: Cell::new(false) }
     }
 
-    /// Returns the sum over all threads, the same in each of them.
+    /// Waits until the blocks of the cluster have started, ahead of a loop of reductions.
     #[track_caller]
-    pub(super) fn sum(&self, own: Val<'k, f32>) -> Val<'k, f32> {
-        let [sum] = self.reduce([own], [0.0], &|[a], [b]| [a + b]);
-        sum
+    pub(super) fn wait_for_cluster(&self) {
+        if self.tiling.cluster > 1 && !self.started.replace(true) {
+            self.k.this_cluster().wait();
+        }
+    }
+
+    /// Waits until all threads have read the results of earlier reductions, so that a loop may reuse their memory.
+    #[track_caller]
+    pub(super) fn finish_round(&self) {
+        if self.tiling.cluster > 1 {
+            self.k.this_cluster().sync();
+        } else if self.tiling.threads > 32 {
+            self.k.this_block().sync();
+        }
     }
 
     /// Combines the partial results of all threads. Every thread has the same result.
@@ -54,9 +67,7 @@ impl<'k> Team<'k> {
         let (block, lane, warp) = (k.this_block(), k.lane().rank(), k.warp().rank());
         let own = partials.at((block.rank() * warps + warp) * N as u32);
         if cluster > 1 {
-            if !self.started.replace(true) {
-                k.this_cluster().wait();
-            }
+            self.wait_for_cluster();
             k.when(lane.lt(cluster), || {
                 let there = own.in_block(lane);
                 of_warp.iter().zip(0u32..).for_each(|(&value, i)| there.at(i).store(value));

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::team::Team;
+use super::team::{Combine, Team};
 use crate::{
-    ptx::{Builder, Features, Global, IntoDim, Ptr, Readable, Target, Val, Writable},
+    ptx::{Builder, CheckedPtr, Dim, Features, Global, IntoDim, Ptr, Readable, Target, Val, Writable},
     tensor::TensorElement,
     tiles::{Convert, Gl, Striped, Stripes, UnalignedRow, row_major, vector},
 };
@@ -88,6 +88,43 @@ impl RowTiling {
         }
     }
 
+    /// Returns the tiling for kernels that keep several rows of these sizes in registers, as in [`for_rows`](Self::for_rows): a thread has at
+    /// most 16 elements of each, and rows of more than 8192 elements are divided among the blocks of a cluster.
+    #[must_use]
+    pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        match Self::for_rows(target, bytes, sizes) {
+            short if short.threads <= 32 => short,
+            long => {
+                let slack = if long.unaligned { long.adjacent - 1 } else { 0 };
+                let groups = (sizes[0] + slack).div_ceil(long.adjacent);
+                let stripes = 16 / long.adjacent;
+                let cluster = groups.div_ceil(512 * stripes).next_power_of_two();
+                let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
+                Self { threads, cluster, stripes, streamed: false, resident: 1, ..long }
+            }
+        }
+    }
+
+    /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows): those that do not fit a block in
+    /// parts.
+    #[must_use]
+    pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        match Self::for_rows(target, bytes, sizes) {
+            held if held.cluster == 1 => held,
+            long => Self { threads: 1024, cluster: 1, stripes: GROUPS, streamed: true, resident: 2, ..long },
+        }
+    }
+
+    /// Returns the tiling for functions of single elements, in rows of these sizes as in [`for_rows`](Self::for_rows): longer rows are
+    /// divided among blocks of 256 threads, each of which processes 32 bytes.
+    #[must_use]
+    pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        match Self::for_rows(target, bytes, sizes) {
+            short if short.threads <= 32 => short,
+            long => Self { threads: 256, cluster: 1, stripes: GROUPS, streamed: true, resident: 0, ..long },
+        }
+    }
+
     /// Returns the length of the longest row that the threads keep in registers, wherever it begins.
     #[must_use]
     pub const fn capacity(self) -> u32 {
@@ -118,13 +155,33 @@ impl RowTiling {
     /// Declares the block and the grid of a kernel on `m` rows of `n` elements, and returns this thread's row. Groups of adjacent elements
     /// are aligned in matrices whose rows are `pitch` elements apart.
     #[track_caller]
-    pub(super) fn row_of<'k>(
+    pub(super) fn row_of<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Row<'k> {
+        k.grid([self.blocks(m)]);
+        self.row(k, [m, n, pitch])
+    }
+
+    /// Like [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and the part.
+    #[track_caller]
+    pub(super) fn part_of_row<'k>(
         self,
         k: Builder<'k>,
-        m: Val<'k, u32>,
-        n: Val<'k, u32>,
-        pitch: Val<'k, u32>,
-    ) -> Row<'k> {
+        [m, n, pitch]: [Val<'k, u32>; 3],
+    ) -> (Row<'k>, Val<'k, u32>) {
+        let slack = if self.unaligned { self.adjacent - 1 } else { 0 };
+        let length = self.threads * self.cluster * self.adjacent * self.stripes;
+        let parts = if self.streamed { (n.into_dim() + slack).ceil_div(length) } else { Dim::Const(1) };
+        k.grid([self.blocks(m), parts]);
+        let part = if self.streamed { k.ctaid_y() } else { 0.into() };
+        (self.row(k, [m, n, pitch]), part)
+    }
+
+    /// Returns the number of blocks for `m` rows.
+    fn blocks(self, m: impl IntoDim) -> Dim {
+        m.into_dim().ceil_div(self.rows) * self.cluster
+    }
+
+    #[track_caller]
+    fn row<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Row<'k> {
         let Self { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident } = self;
         self.check(k);
         let block = k.block([threads * rows]);
@@ -139,17 +196,15 @@ impl RowTiling {
         };
         let (at, thread) = if cluster > 1 {
             let cluster = k.cluster([cluster]);
-            k.grid([m.into_dim() * self.cluster]);
             (cluster.rank(), cluster.thread())
         } else {
-            k.grid([if rows == 1 { m.into_dim() } else { m.tiles(rows) }]);
             let (row, thread) = (block.thread() / threads, block.thread() % threads);
             (k.ctaid_x() * rows + row, thread)
         };
         let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
         let stripes =
             if unaligned { stripes.beginning_after((at * pitch) & (adjacent - 1)) } else { stripes };
-        Row { k, at, m, n, tiling: self, stripes, team: Team::new(k, self) }
+        Row { k, at, m, n, thread, tiling: self, stripes, team: Team::new(k, self) }
     }
 }
 
@@ -165,11 +220,14 @@ impl fmt::Display for RowTiling {
 }
 
 /// The row that this thread processes, together with others.
+#[derive(Clone)]
 pub(super) struct Row<'k> {
     pub(super) k: Builder<'k>,
     /// The row's number; past the last one, nothing is accessed.
     pub(super) at: Val<'k, u32>,
     m: Val<'k, u32>,
+    /// The number of this thread among those of the row.
+    thread: Val<'k, u32>,
     /// The length.
     pub(super) n: Val<'k, u32>,
     tiling: RowTiling,
@@ -200,6 +258,11 @@ impl<'k> Row<'k> {
         Line::Aligned(k.global(matrix, layout).row(self.at))
     }
 
+    /// Returns a part of a row whose elements are all `value`.
+    pub(super) fn filled(&self, value: f32) -> Striped<'k, f32> {
+        self.stripes.filled(value)
+    }
+
     /// Returns a vector of as many elements as a row has.
     #[track_caller]
     pub(super) fn vector<T: TensorElement, A>(&self, elements: Ptr<'k, T, Global, A>) -> Line<'k, T, A> {
@@ -214,6 +277,89 @@ impl<'k> Row<'k> {
             ));
         }
         Line::Aligned(self.k.global(elements, vector(self.n)))
+    }
+
+    /// Returns row `at` of matrices of `m` rows, for the same threads.
+    pub(super) fn moved(&self, at: Val<'k, u32>, m: Val<'k, u32>) -> Self {
+        Self { at, m, ..self.clone() }
+    }
+
+    /// Loads element `col` of this row of a matrix whose rows are `pitch` elements apart; 0 past the end.
+    #[track_caller]
+    pub(super) fn load_element<T: Convert<f32>, A: Readable>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        pitch: Val<'k, u32>,
+        col: Val<'k, u32>,
+    ) -> Val<'k, f32> {
+        let row = self.k.global(matrix, row_major(self.m, self.n).with_row_stride(pitch)).row(self.at);
+        self.k.stripes(0, 1, 1, 1).load(&row, col).convert().registers()[0]
+    }
+
+    /// Returns this row's element of a vector of as many elements as there are rows.
+    #[track_caller]
+    pub(super) fn element<T: TensorElement, A>(
+        &self,
+        vector_of_rows: Ptr<'k, T, Global, A>,
+    ) -> CheckedPtr<'k, T, Global, A> {
+        self.k.global(vector_of_rows, vector(self.m)).at(self.at)
+    }
+
+    /// Stores this row's element of a vector, in one of its threads.
+    #[track_caller]
+    pub(super) fn store_element<T: TensorElement, A: Writable>(
+        &self,
+        vector_of_rows: Ptr<'k, T, Global, A>,
+        value: Val<'k, T::Reg>,
+    ) {
+        self.element(vector_of_rows).when(self.thread.eq(0)).store(value);
+    }
+
+    /// Returns a function that returns parts of a row: the whole row, which is loaded now, if it fits in registers; otherwise, parts that are
+    /// loaded at each call.
+    #[track_caller]
+    pub(super) fn keep<'f>(
+        &self,
+        load: impl Fn(Val<'k, u32>) -> Striped<'k, f32> + 'f,
+    ) -> impl Fn(Val<'k, u32>) -> Striped<'k, f32> + 'f
+    where
+        'k: 'f,
+    {
+        let held = self.is_held().then(|| load(0.into()));
+        move |part| held.clone().unwrap_or_else(|| load(part))
+    }
+
+    /// Combines the values of all parts and all threads.
+    #[track_caller]
+    pub(super) fn over_parts<const N: usize>(
+        &self,
+        neutral: [f32; N],
+        combine: Combine<'_, 'k, N>,
+        of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
+    ) -> [Val<'k, f32>; N] {
+        let own = match self.is_held() {
+            true => of(0.into()),
+            false => self.k.fold(self.parts(), neutral.map(Val::from), |part, sum| combine(sum, of(part))),
+        };
+        self.team.reduce(own, neutral, combine)
+    }
+
+    /// Returns the sums over all parts and all threads.
+    #[track_caller]
+    pub(super) fn sums<const N: usize>(
+        &self,
+        of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
+    ) -> [Val<'k, f32>; N] {
+        self.over_parts([0.0; N], &|a, b| std::array::from_fn(|i| a[i] + b[i]), of)
+    }
+
+    /// Emits `work` for each part.
+    #[track_caller]
+    pub(super) fn for_parts(&self, work: &dyn Fn(Val<'k, u32>)) {
+        match self.is_held() {
+            true => work(0.into()),
+            false => self.k.for_(self.parts(), work),
+        }
     }
 
     /// Whether the whole row is in registers.

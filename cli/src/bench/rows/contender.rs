@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::gpu::Gpu;
 
-use super::{element::Element, reference::Reference};
+use super::element::Element;
 use crate::bench::{
     Failed, Fallible,
     normals::{filled, normals},
@@ -54,6 +54,19 @@ impl<E: Element> Buffers<E> {
 /// Queues a launch.
 pub(super) type Launch<E> = Box<dyn Fn(&Arc<CudaStream>, &mut Buffers<E>) -> Result<(), Failed>>;
 
+/// What a row of the result is computed from, in f64.
+pub(super) struct Rows {
+    pub(super) x: Vec<f64>,
+    pub(super) r: Vec<f64>,
+    pub(super) w: Vec<f64>,
+    pub(super) b: Vec<f64>,
+    /// Rounds to the type of the elements.
+    pub(super) round: fn(f64) -> f64,
+}
+
+/// Returns a row of y.
+pub(super) type Reference = Box<dyn Fn(&Rows) -> Vec<f64>>;
+
 /// A contender.
 pub(super) struct Contender<E: Element> {
     pub(super) name: String,
@@ -84,7 +97,7 @@ impl<E: Element> Contender<E> {
 
     /// Compares some rows of the result with f64.
     pub(super) fn verify(&self, gpu: &Gpu, buffers: &mut Buffers<E>) -> Fallible<()> {
-        let Some(reference) = self.reference else { return Ok(()) };
+        let Some(reference) = &self.reference else { return Ok(()) };
         let stream = gpu.stream();
         stream.memset_zeros(&mut buffers.y)?;
         (self.launch)(&stream, buffers)?;
@@ -94,10 +107,10 @@ impl<E: Element> Contender<E> {
             Ok(row.into_iter().map(E::number).collect())
         };
         let (w, b) = (load(&buffers.w, 0)?, load(&buffers.b, 0)?);
-        let round = |x: f64| E::number(E::stored(x as f32));
         for row in (0..VERIFIED).map(|i| i * (m - 1) / (VERIFIED - 1)) {
             let (x, r) = (load(&buffers.x, row)?, load(&buffers.r, row)?);
-            let expected = reference.row(&x, &r, &w, &b, &round);
+            let (w, b) = (w.clone(), b.clone());
+            let expected = reference(&Rows { x, r, w, b, round: |x| E::number(E::stored(x as f32)) });
             // What cancels out has the error of the terms.
             let largest = expected.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
             for (col, (expected, found)) in expected.into_iter().zip(load(&buffers.y, row)?).enumerate() {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-const TARGET: Target = Target::SM_90A;
+pub(super) const TARGET: Target = Target::SM_90A;
 
 /// A kernel of the table.
 #[derive(Clone, Copy)]
@@ -48,16 +48,14 @@ where
     let n = buffers.n;
     let chosen = RowTiling::for_rows(TARGET, E::SIZE, &[n]);
     let mut contenders = Vec::new();
-    for entry in
-        ENTRIES.iter().filter(|entry| names.is_empty() || names.iter().any(|name| name == entry.name))
-    {
+    for entry in ENTRIES.iter().filter(|entry| is_selected(names, entry.name)) {
         let others = if sweep { tilings(chosen, n) } else { Vec::new() };
         for tiling in [chosen].into_iter().chain(others.into_iter().filter(|&tiling| tiling != chosen)) {
             contenders.push(Contender {
                 name: format!("{} {}", entry.name, shown(tiling)),
                 bytes: entry.matrices * buffers.matrix(),
                 launch: launch::<E>(gpu, entry.reference, tiling)?,
-                reference: Some(entry.reference),
+                reference: Some(Box::new(move |rows| entry.reference.row(rows))),
             });
         }
     }
@@ -97,8 +95,13 @@ fn tilings(chosen: RowTiling, n: u32) -> Vec<RowTiling> {
     tilings
 }
 
+/// Whether a kernel is timed.
+pub(super) fn is_selected(names: &[String], name: &str) -> bool {
+    names.is_empty() || names.iter().any(|selected| selected == name)
+}
+
 /// Returns the text of a tiling.
-fn shown(tiling: RowTiling) -> String {
+pub(super) fn shown(tiling: RowTiling) -> String {
     let RowTiling { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident } = tiling;
     let mut text = format!("{threads} threads × {stripes} × {adjacent}");
     if rows > 1 {
@@ -162,6 +165,6 @@ where
     })
 }
 
-fn load<A: warpwright::ptx::Params>(gpu: &Gpu, kernel: &Kernel<A>) -> Fallible<Loaded<A>> {
+pub(super) fn load<A: warpwright::ptx::Params>(gpu: &Gpu, kernel: &Kernel<A>) -> Fallible<Loaded<A>> {
     Ok(gpu.load(kernel)?)
 }

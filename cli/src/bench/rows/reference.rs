@@ -1,5 +1,7 @@
 //! The functions of rows in f64.
 
+use super::contender::Rows;
+
 /// A function of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reference {
@@ -13,15 +15,8 @@ pub(super) enum Reference {
 pub(super) const EPSILON: f32 = 1e-5;
 
 impl Reference {
-    /// Returns the row of the result; sums with `r` are rounded by `round`.
-    pub(super) fn row(
-        self,
-        x: &[f64],
-        r: &[f64],
-        w: &[f64],
-        b: &[f64],
-        round: &dyn Fn(f64) -> f64,
-    ) -> Vec<f64> {
+    /// Returns the row of the result; sums with r are rounded.
+    pub(super) fn row(self, Rows { x, r, w, b, round }: &Rows) -> Vec<f64> {
         let sums = || x.iter().zip(r).map(|(x, r)| round(x + r)).collect::<Vec<_>>();
         match self {
             Self::Softmax | Self::LogSoftmax => {

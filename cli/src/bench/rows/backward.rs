@@ -1,0 +1,105 @@
+//! The derivatives of norms, softmax and cross-entropy, and its losses.
+
+use std::cell::RefCell;
+
+use warpwright::{
+    gpu::Gpu,
+    kernels::{CrossEntropy, NormBackward, NormFunction, SoftmaxBackward},
+    tiles::Convert,
+};
+
+use super::{
+    contender::{Buffers, Contender, Launch, Reference, Rows},
+    element::Element,
+    forward::{TARGET, is_selected, load, shown},
+    reference::EPSILON,
+};
+use crate::bench::{Failed, Fallible};
+
+/// The partial sums of the derivatives of weights: several for each multiprocessor.
+const PARTS: u32 = 132 * 4;
+
+/// Loads the kernels of these names.
+pub(super) fn contenders<E: Element>(
+    gpu: &Gpu,
+    buffers: &Buffers<E>,
+    names: &[String],
+) -> Fallible<Vec<Contender<E>>>
+where
+    f32: Convert<E>,
+{
+    let n = buffers.n;
+    let mut contenders = Vec::new();
+    let mut add = |name: String, matrices: f64, launch: Launch<E>, reference: Option<Reference>| {
+        contenders.push(Contender { name, bytes: matrices * buffers.matrix(), launch, reference });
+    };
+    for (name, function) in
+        [("rmsnorm_backward", NormFunction::Rms), ("layernorm_backward", NormFunction::Layer)]
+    {
+        // A thread has all elements of a row in registers.
+        if is_selected(names, name) && n <= 65536 {
+            let kernels = NormBackward::for_rows(function, TARGET, E::SIZE, &[n]);
+            let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
+            let parts = PARTS / kernels.tiling.cluster * kernels.tiling.rows;
+            let sums = || gpu.stream().alloc_zeros::<f32>(parts as usize * n as usize);
+            let (dw, db) = (RefCell::new(sums()?), RefCell::new(sums()?));
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, w, y, m, n, .. }| {
+                let (dw, db) = (&mut *dw.borrow_mut(), &mut *db.borrow_mut());
+                let arguments = (&*x, *n, &*w, &*r, *n, y, *n, dw, db, parts, *m, *n, EPSILON);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            });
+            let reference: Reference = Box::new(move |rows| norm(function, rows));
+            add(format!("{name} {}", shown(kernels.tiling)), 3.0, launch, Some(reference));
+        }
+    }
+    if is_selected(names, "softmax_backward") {
+        let kernels = SoftmaxBackward::for_rows(TARGET, E::SIZE, &[n]);
+        let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, &*r, *n, y, *n, *m, *n, 1.0)).map_err(Failed::of)
+        });
+        add(format!("softmax_backward {}", shown(kernels.tiling)), 3.0, launch, None);
+    }
+    let kernels = CrossEntropy::for_rows(TARGET, E::SIZE, &[n]);
+    let of_rows = |value: f32| gpu.stream().clone_htod(&vec![value; buffers.m as usize]);
+    let targets = || gpu.stream().alloc_zeros::<i32>(buffers.m as usize);
+    if is_selected(names, "cross_entropy") {
+        let kernel = load(gpu, &kernels.kernel::<E>(TARGET)?)?;
+        let targets = targets()?;
+        let (losses, logs) = (RefCell::new(of_rows(0.0)?), RefCell::new(of_rows(0.0)?));
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
+            let (losses, logs) = (&mut *losses.borrow_mut(), &mut *logs.borrow_mut());
+            kernel.launch(stream, (&*x, *n, &targets, losses, logs, *m, *n, -1)).map_err(Failed::of)
+        });
+        add(format!("cross_entropy {}", shown(kernels.tiling)), 1.0, launch, None);
+    }
+    if is_selected(names, "cross_entropy_backward") {
+        let kernel = load(gpu, &kernels.backward_kernel::<E>(TARGET)?)?;
+        // Relative to sums of 1.
+        let (targets, logs, dlosses) = (targets()?, of_rows(0.0)?, of_rows(1.0)?);
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+            let arguments = (&*x, *n, &targets, &logs, &dlosses, y, *n, *m, *n, -1);
+            kernel.launch(stream, arguments).map_err(Failed::of)
+        });
+        let reference: Reference = Box::new(|Rows { x, .. }| {
+            x.iter().enumerate().map(|(col, x)| x.exp() - f64::from(u8::from(col == 0))).collect()
+        });
+        add(format!("cross_entropy_backward {}", shown(kernels.backward)), 2.0, launch, Some(reference));
+    }
+    Ok(contenders)
+}
+
+/// The derivative of norm(x) · w, where that of the result is r.
+fn norm(function: NormFunction, Rows { x, r, w, .. }: &Rows) -> Vec<f64> {
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    let centers = |x: &[f64]| if function == NormFunction::Layer { mean(x) } else { 0.0 };
+    let center = centers(x);
+    let x: Vec<f64> = x.iter().map(|x| x - center).collect();
+    let squares: Vec<f64> = x.iter().map(|x| x * x).collect();
+    let scale = 1.0 / (mean(&squares) + f64::from(EPSILON)).sqrt();
+    let hat: Vec<f64> = x.iter().map(|x| x * scale).collect();
+    let g: Vec<f64> = r.iter().zip(w).map(|(r, w)| r * w).collect();
+    let along = mean(&g.iter().zip(&hat).map(|(g, x)| g * x).collect::<Vec<_>>());
+    let center = centers(&g);
+    g.iter().zip(&hat).map(|(g, x)| (g - center - along * x) * scale).collect()
+}

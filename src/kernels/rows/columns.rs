@@ -1,0 +1,57 @@
+//! Reductions of columns.
+
+use super::{RowTiling, reduction::Reduction};
+use crate::{
+    ptx::{BuildError, In, Kernel, Out, Target},
+    tiles::Convert,
+};
+
+/// `(x, ldx, y, ldy, parts, m, n)`: x m×n and y `parts`×n, in rows that are `ldx` and `ldy` elements apart.
+pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
+
+/// A reduction of columns: row `p` of y has the results over the rows p, p + `parts`, … of x.
+///
+/// Two launches reduce a tall matrix with all multiprocessors: the first with many parts, the second, on its result, with one. Results do not
+/// depend on the order in which blocks run. The mean is that of a part, so that only parts of as many rows can be combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ColumnReduction {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+    /// The function.
+    pub function: Reduction,
+}
+
+impl ColumnReduction {
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_elements`].
+    #[must_use]
+    pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let tiling = RowTiling { rows: 1, ..RowTiling::for_elements(target, bytes, sizes) };
+        Self { tiling: RowTiling { threads: 256, stripes: 1, streamed: true, ..tiling }, function }
+    }
+
+    /// Builds the kernel, named `column_sum_bf16_any_by8` for sums of bf16 in rows whose sizes 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist.
+    pub fn kernel<X: Convert<f32>>(
+        &self,
+        target: Target,
+    ) -> Result<Kernel<ColumnReductionArgs<X>>, BuildError> {
+        let name = self.function.name();
+        let signature = format!("column_{name}_{}_{}(x, ldx, y, ldy, parts, m, n)", X::NAME, self.tiling);
+        Kernel::<ColumnReductionArgs<X>>::build(&signature, target, |k, (x, ldx, y, ldy, parts, m, n)| {
+            k.describe(format!("the {name} of each column of an m×n matrix, in parts"));
+            let (first, part) = self.tiling.part_of_row(k, [parts, n, ldy]);
+            let (neutral, combine) = (self.function.neutral(), self.function.combine());
+            let nothing = first.filled(neutral);
+            let rows = (m + (parts - 1) - first.at) / parts;
+            let total = k.fold(rows, nothing, |turn, total| {
+                let row = first.moved(turn * parts + first.at, m);
+                let x = row.load(&row.of(x, ldx), part, neutral);
+                total.zip(&x.map(|x| self.function.term(x)), &combine)
+            });
+            let results = total.map(|total| self.function.result(k, total, rows));
+            first.store::<f32, _>(&first.of(y, ldy), part, &results);
+        })
+    }
+}

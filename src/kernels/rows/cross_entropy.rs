@@ -1,0 +1,109 @@
+//! Cross-entropy of logits, and its derivative.
+
+use std::f32::consts::LOG2_E;
+
+use super::{RowTiling, exponent::Exponent};
+use crate::{
+    ptx::{BuildError, In, Kernel, Out, Target, Val},
+    tiles::Convert,
+};
+
+/// `(x, ldx, targets, losses, logs, m, n, ignored)`: x m×n, in rows that are `ldx` elements apart; the others have m elements.
+pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
+
+/// `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`.
+pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
+
+/// The loss of a row of logits: ln Σₖ e^xₖ − x_target, and the derivative.
+///
+/// `logs` receives the logarithms of sums, from which the derivative is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows whose target is
+/// `ignored` have loss 0 and derivative 0. Any other target must be a column: otherwise, the loss is NaN.
+///
+/// Rows of any length are read once, in parts, with a running maximum.
+#[doc(alias = "nll_loss")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CrossEntropy {
+    /// How rows are divided among threads for the loss.
+    pub tiling: RowTiling,
+    /// How they are divided for the derivative.
+    pub backward: RowTiling,
+}
+
+impl CrossEntropy {
+    /// Returns the kernels for logits of `bytes` bytes in rows of these sizes, as in [`RowTiling::for_rows`].
+    #[must_use]
+    pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let tiling = RowTiling::for_reductions(target, bytes, sizes);
+        Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
+    }
+
+    /// Builds the kernel of losses, named `cross_entropy_bf16_any_by8` for bf16 and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist, and clusters below sm_90.
+    pub fn kernel<X>(&self, target: Target) -> Result<Kernel<CrossEntropyArgs<X>>, BuildError>
+    where
+        X: Convert<f32>,
+    {
+        let parameters = "x, ldx, targets, losses, logs, m, n, ignored";
+        let signature = format!("cross_entropy_{}_{}({parameters})", X::NAME, self.tiling);
+        Kernel::<CrossEntropyArgs<X>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, targets, losses, logs, m, n, ignored)| {
+                k.describe(format!(
+                    "losses = logs − x[targets], logs = ln Σ e^x along rows: x m×n ({})",
+                    X::NAME
+                ));
+                let row = self.tiling.row_of(k, [m, n, ldx]);
+                let line = row.of(x, ldx);
+                let target = row.element(targets).load();
+                let exponent = Exponent { k, scale: LOG2_E.into() };
+                let total = exponent.over(&row, &|part| row.load(&line, part, f32::NEG_INFINITY));
+                let log = k.ln(total.sum) + total.base();
+                let col = target.cast::<u32>();
+                let of_target = row.load_element(x, ldx, col);
+                let of_target = col.lt(n).select(of_target, f32::NAN);
+                let loss = target.eq(ignored).select(0.0, log - of_target);
+                row.store_element(losses, loss);
+                row.store_element(logs, log);
+            },
+        )
+    }
+
+    /// Builds the kernel of the derivative.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn backward_kernel<X>(
+        &self,
+        target: Target,
+    ) -> Result<Kernel<CrossEntropyBackwardArgs<X>>, BuildError>
+    where
+        X: Convert<f32>,
+        f32: Convert<X>,
+    {
+        let parameters = "x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored";
+        let signature = format!("cross_entropy_backward_{}_{}({parameters})", X::NAME, self.backward);
+        Kernel::<CrossEntropyBackwardArgs<X>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)| {
+                k.describe(format!("dx = (e^(x − logs) − [target])·dlosses along rows: x m×n ({})", X::NAME));
+                let (row, part) = self.backward.part_of_row(k, [m, n, lddx]);
+                let target = row.element(targets).load();
+                let is_counted = target.ne(ignored);
+                let (log, dloss) = (row.element(logs).load(), row.element(dlosses).load());
+                let x = row.load(&row.of(x, ldx), part, 0.0);
+                let start = part * x.stripes().length();
+                let results = x.map_indexed(|index, x| {
+                    let is_target = (start + index).cast::<i32>().eq(target);
+                    let softmax = k.exp2((x - log) * LOG2_E);
+                    let derivative = (softmax - is_target.select(Val::from(1.0), 0.0)) * dloss;
+                    is_counted.select(derivative, 0.0)
+                });
+                row.store(&row.of(dx, lddx), part, &results);
+            },
+        )
+    }
+}

@@ -1,0 +1,207 @@
+//! Functions of single elements, alone and as gates, and their derivatives.
+
+use std::f32::consts::{FRAC_2_SQRT_PI, SQRT_2};
+
+use super::{RowTiling, tiling::same_or};
+use crate::{
+    ptx::{BuildError, Builder, In, Kernel, Out, Target, Val},
+    tensor::TensorElement,
+    tiles::Convert,
+};
+
+/// `(x, ldx, y, ldy, m, n)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
+pub type PointwiseArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32);
+
+/// `(x, ldx, u, ldu, y, ldy, m, n)`: also u m×n.
+pub type GatedArgs<X, Y> = (In<X>, u32, In<X>, u32, Out<Y>, u32, u32, u32);
+
+/// `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`, all m×n.
+pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32, Out<X>, u32, u32, u32);
+
+/// A function of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PointwiseFunction {
+    /// x: a conversion between types, and as a gate a product.
+    Identity,
+    /// max(x, 0).
+    Relu,
+    /// x / (1 + e^−x).
+    #[doc(alias = "swish")]
+    #[doc(alias = "SwiGLU")]
+    Silu,
+    /// x · Φ(x), where Φ is the cumulative distribution function of the normal distribution.
+    #[doc(alias = "GeGLU")]
+    Gelu,
+    /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).
+    GeluTanh,
+}
+
+impl PointwiseFunction {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Relu => "relu",
+            Self::Silu => "silu",
+            Self::Gelu => "gelu",
+            Self::GeluTanh => "gelu_tanh",
+        }
+    }
+
+    /// Returns the function of `x`.
+    #[track_caller]
+    pub(super) fn of<'k>(self, k: Builder<'k>, x: Val<'k, f32>) -> Val<'k, f32> {
+        match self {
+            Self::Identity => x,
+            Self::Relu => x.lt(0.0).select(0.0, x),
+            Self::Silu => k.silu(x),
+            Self::Gelu => k.gelu(x),
+            Self::GeluTanh => k.gelu_tanh(x),
+        }
+    }
+
+    /// Returns the function of `x` and its derivative.
+    #[track_caller]
+    fn with_derivative<'k>(self, k: Builder<'k>, x: Val<'k, f32>) -> [Val<'k, f32>; 2] {
+        let value = self.of(k, x);
+        let derivative = match self {
+            Self::Identity => 1.0.into(),
+            Self::Relu => x.gt(0.0).select(1.0, 0.0),
+            Self::Silu => {
+                let s = k.sigmoid(x);
+                value.mad(Val::from(1.0) - s, s)
+            }
+            Self::Gelu => {
+                // Φ + x·φ; Φ is computed again, because the value has lost it for x = 0.
+                let density = k.exp(x * x * -0.5) * (FRAC_2_SQRT_PI / SQRT_2 / 2.0);
+                let distribution = k.gelu(x.abs()) / x.abs();
+                let distribution = x.lt(0.0).select(Val::from(1.0) - distribution, distribution);
+                x.eq(0.0).select(0.5, x.mad(density, distribution))
+            }
+            Self::GeluTanh => {
+                // s = sigmoid(2u), and the derivative of x·s is s + x·s·(1 − s)·2u′.
+                let twice = FRAC_2_SQRT_PI * SQRT_2;
+                let squared = x * x;
+                let s = k.sigmoid(x * squared.mad(0.044_715 * twice, twice));
+                let slope = squared.mad(3.0 * 0.044_715 * twice, twice);
+                (value * (Val::from(1.0) - s)).mad(slope, s)
+            }
+        };
+        [value, derivative]
+    }
+}
+
+/// A function of each element, as y = f(x), or as a gate: y = f(x) · u.
+///
+/// Arithmetic is f32, and results are rounded once. Any rows fit; the [tiling](RowTiling::for_elements) divides them among blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pointwise {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+    /// The function.
+    pub function: PointwiseFunction,
+}
+
+impl Pointwise {
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_elements`].
+    #[must_use]
+    pub fn for_rows(function: PointwiseFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
+    }
+
+    /// Builds the kernel of y = f(x), named `silu_bf16_any_by8` for bf16 and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist.
+    pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let signature = self.signature::<X, Y>("", "x, ldx, y, ldy, m, n");
+        Kernel::<PointwiseArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
+            self.describe(k, "y = f(x)");
+            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+            let x = row.load(&row.of(x, ldx), part, 0.0);
+            row.store(&row.of(y, ldy), part, &x.map(|x| self.function.of(k, x)));
+        })
+    }
+
+    /// Builds the kernel of dx = f′(x) · dy, with arguments `(x, ldx, dy, lddy, dx, lddx, m, n)`.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn backward_kernel<X>(&self, target: Target) -> Result<Kernel<GatedArgs<X, X>>, BuildError>
+    where
+        X: Convert<f32>,
+        f32: Convert<X>,
+    {
+        let signature = self.signature::<X, X>("_backward", "x, ldx, dy, lddy, dx, lddx, m, n");
+        Kernel::<GatedArgs<X, X>>::build(&signature, target, |k, (x, ldx, dy, lddy, dx, lddx, m, n)| {
+            self.describe(k, "dx = f′(x)·dy");
+            let (row, part) = self.tiling.part_of_row(k, [m, n, lddx]);
+            let x = row.load(&row.of(x, ldx), part, 0.0);
+            let dy = row.load(&row.of(dy, lddy), part, 0.0);
+            let results = x.zip(&dy, |x, dy| self.function.with_derivative(k, x)[1] * dy);
+            row.store(&row.of(dx, lddx), part, &results);
+        })
+    }
+
+    /// Builds the kernel of y = f(x) · u.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    #[doc(alias = "SwiGLU")]
+    #[doc(alias = "GeGLU")]
+    pub fn gated_kernel<X, Y>(&self, target: Target) -> Result<Kernel<GatedArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let signature = self.signature::<X, Y>("_gated", "x, ldx, u, ldu, y, ldy, m, n");
+        Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
+            self.describe(k, "y = f(x)·u");
+            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+            let x = row.load(&row.of(x, ldx), part, 0.0);
+            let u = row.load(&row.of(u, ldu), part, 0.0);
+            row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| self.function.of(k, x) * u));
+        })
+    }
+
+    /// Builds the kernel of dx = f′(x) · u · dy and du = f(x) · dy.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn gated_backward_kernel<X>(&self, target: Target) -> Result<Kernel<GatedBackwardArgs<X>>, BuildError>
+    where
+        X: Convert<f32>,
+        f32: Convert<X>,
+    {
+        let parameters = "x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n";
+        let signature = self.signature::<X, X>("_gated_backward", parameters);
+        Kernel::<GatedBackwardArgs<X>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)| {
+                self.describe(k, "dx = f′(x)·u·dy, du = f(x)·dy");
+                let (row, part) = self.tiling.part_of_row(k, [m, n, lddx]);
+                let [x, u, dy] =
+                    [(x, ldx), (u, ldu), (dy, lddy)].map(|(x, ld)| row.load(&row.of(x, ld), part, 0.0));
+                let products = u.zip(&dy, |u, dy| u * dy);
+                let dxs = x.zip(&products, |x, product| self.function.with_derivative(k, x)[1] * product);
+                row.store(&row.of(dx, lddx), part, &dxs);
+                row.store(&row.of(du, lddu), part, &x.zip(&dy, |x, dy| self.function.of(k, x) * dy));
+            },
+        )
+    }
+
+    fn signature<X: TensorElement, Y: TensorElement>(&self, form: &str, parameters: &str) -> String {
+        let (name, y) = (self.function.name(), same_or::<X, Y>());
+        format!("{name}{form}_{}{y}_{}({parameters})", X::NAME, self.tiling)
+    }
+
+    fn describe(&self, k: Builder<'_>, formula: &str) {
+        k.describe(format!("{formula}, where f is {}, on m×n matrices", self.function.name()));
+    }
+}

@@ -1,0 +1,107 @@
+//! Reductions of rows.
+
+use super::RowTiling;
+use crate::{
+    ptx::{BuildError, Builder, In, Kernel, Out, Target, Val},
+    tiles::Convert,
+};
+
+/// `(x, ldx, y, m, n)`: x m×n, in rows that are `ldx` elements apart, y of m elements.
+pub type RowReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32);
+
+/// A function of many elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// The sum.
+    Sum,
+    /// The sum, divided by the number of elements.
+    Mean,
+    /// The maximum; NaN if an element is.
+    Max,
+    /// The minimum; NaN if an element is.
+    Min,
+    /// √(Σ x²).
+    #[doc(alias = "L2 norm")]
+    Norm,
+}
+
+impl Reduction {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Mean => "mean",
+            Self::Max => "max",
+            Self::Min => "min",
+            Self::Norm => "norm",
+        }
+    }
+
+    /// Returns the result for no elements.
+    pub(super) const fn neutral(self) -> f32 {
+        match self {
+            Self::Sum | Self::Mean | Self::Norm => 0.0,
+            Self::Max => f32::NEG_INFINITY,
+            Self::Min => f32::INFINITY,
+        }
+    }
+
+    /// Returns what is combined.
+    #[track_caller]
+    pub(super) fn term(self, x: Val<'_, f32>) -> Val<'_, f32> {
+        if self == Self::Norm { x * x } else { x }
+    }
+
+    /// Returns how two results are combined.
+    pub(super) fn combine<'k>(self) -> impl Fn(Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> {
+        move |a, b| match self {
+            Self::Sum | Self::Mean | Self::Norm => a + b,
+            Self::Max => a.max_nan(b),
+            Self::Min => a.min_nan(b),
+        }
+    }
+
+    /// Returns the result of `count` elements from what was combined.
+    #[track_caller]
+    pub(super) fn result<'k>(self, k: Builder<'k>, total: Val<'k, f32>, count: Val<'k, u32>) -> Val<'k, f32> {
+        match self {
+            Self::Mean => total / count.cast::<f32>(),
+            Self::Norm => k.sqrt(total),
+            Self::Sum | Self::Max | Self::Min => total,
+        }
+    }
+}
+
+/// A reduction of each row of a matrix, in f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowReduction {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+    /// The function.
+    pub function: Reduction,
+}
+
+impl RowReduction {
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; rows that do not fit a block are read in parts, once.
+    #[must_use]
+    pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
+    }
+
+    /// Builds the kernel, named `row_sum_bf16_8192_by8` for sums of bf16, rows of up to 8192 elements, and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist.
+    pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<RowReductionArgs<X>>, BuildError> {
+        let name = self.function.name();
+        let signature = format!("row_{name}_{}_{}(x, ldx, y, m, n)", X::NAME, self.tiling);
+        Kernel::<RowReductionArgs<X>>::build(&signature, target, |k, (x, ldx, y, m, n)| {
+            k.describe(format!("the {name} of each row of an m×n matrix"));
+            let row = self.tiling.row_of(k, [m, n, ldx]);
+            let (x, neutral, combine) = (row.of(x, ldx), self.function.neutral(), self.function.combine());
+            let [total] = row.over_parts([neutral], &|[a], [b]| [combine(a, b)], &|part| {
+                [row.load(&x, part, neutral).map(|x| self.function.term(x)).combined(&combine)]
+            });
+            row.store_element(y, self.function.result(k, total, n));
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! The derivative of softmax and of its logarithm.
+
+use std::f32::consts::LOG2_E;
+
+use super::{RowTiling, tiling::same_or};
+use crate::{
+    ptx::{BuildError, In, Kernel, Out, Target},
+    tiles::Convert,
+};
+
+/// `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`: y, dy and dx m×n, in rows that are `ldy`, `lddy` and `lddx` elements apart.
+pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
+
+/// The derivative of y = softmax(`scale` · x), of which it needs the result: dx = `scale` · y · (dy − Σ dy · y); or of its logarithm:
+/// dx = `scale` · (dy − e^y · Σ dy).
+///
+/// Masked elements, whose y is 0, or −∞ as a logarithm, have no derivative: dx is 0, if dy is.
+#[doc(alias = "log_softmax")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SoftmaxBackward {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+    /// Whether y is the logarithm.
+    pub log: bool,
+}
+
+impl SoftmaxBackward {
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    #[must_use]
+    pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self { tiling: RowTiling::for_rows(target, bytes, sizes), log: false }
+    }
+
+    /// Builds the kernel, named `softmax_backward_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist, and clusters below sm_90.
+    pub fn kernel<Y, X>(&self, target: Target) -> Result<Kernel<SoftmaxBackwardArgs<Y, X>>, BuildError>
+    where
+        Y: Convert<f32>,
+        X: Convert<f32>,
+        f32: Convert<X>,
+    {
+        let (log, x) = (if self.log { "log_" } else { "" }, same_or::<Y, X>());
+        let signature = format!(
+            "{log}softmax_backward_{}{x}_{}(y, ldy, dy, lddy, dx, lddx, m, n, scale)",
+            Y::NAME,
+            self.tiling
+        );
+        Kernel::<SoftmaxBackwardArgs<Y, X>>::build(
+            &signature,
+            target,
+            |k, (y, ldy, dy, lddy, dx, lddx, m, n, scale)| {
+                k.describe(format!("dx of y = {log}softmax(scale·x) along rows, from y and dy"));
+                let row = self.tiling.row_of(k, [m, n, lddx]);
+                let (y, dy, dx) = (row.of(y, ldy), row.of(dy, lddy), row.of(dx, lddx));
+                let y = row.keep(|part| row.load(&y, part, 0.0));
+                let dy = row.keep(|part| row.load(&dy, part, 0.0));
+                let [sum] = row.sums(&|part| {
+                    [if self.log { dy(part).combined(|a, b| a + b) } else { dy(part).dot(&y(part)) }]
+                });
+                row.for_parts(&|part| {
+                    let results = y(part).zip(&dy(part), |y, dy| match self.log {
+                        true => k.exp2(y * LOG2_E).mad(-sum, dy) * scale,
+                        false => y * (dy - sum) * scale,
+                    });
+                    row.store(&dx, part, &results);
+                });
+            },
+        )
+    }
+}

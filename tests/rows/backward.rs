@@ -1,0 +1,226 @@
+//! The derivatives of norms, of softmax and of cross-entropy.
+
+use super::matrix::{Number, Shape, assembled, check, check_with, mixed, row};
+use warpwright::{
+    kernels::{CrossEntropy, NormBackward, NormFunction, RowTiling, SoftmaxBackward},
+    prelude::*,
+    run::Device,
+    tiles::Convert,
+};
+
+const TARGET: Target = Target::SM_90A;
+const EPSILON: f32 = 1e-3;
+
+fn dy(row: usize, col: usize) -> f64 {
+    mixed(row + 90, col)
+}
+
+/// The mean of a row and 1 / √(mean square + ε).
+fn statistics(function: NormFunction, x: &[f64]) -> (f64, f64) {
+    let n = x.len() as f64;
+    let mean = if function == NormFunction::Layer { x.iter().sum::<f64>() / n } else { 0.0 };
+    let squares: f64 = x.iter().map(|x| (x - mean).powi(2)).sum();
+    (mean, 1.0 / (squares / n + f64::from(EPSILON)).sqrt())
+}
+
+fn normalized(function: NormFunction, x: &[f64]) -> Vec<f64> {
+    let (mean, scale) = statistics(function, x);
+    x.iter().map(|x| (x - mean) * scale).collect()
+}
+
+fn norm<X: Number + Convert<f32>>(function: NormFunction, [m, n, ldx, lddy, lddx]: [usize; 5], parts: usize)
+where
+    f32: Convert<X>,
+{
+    let sizes = [n, ldx, lddy, lddx].map(|size| size as u32);
+    let kernel =
+        assembled(NormBackward::for_rows(function, TARGET, X::SIZE, &sizes).kernel::<X, f32>(TARGET));
+    let what = format!("{}: {m} rows, {sizes:?}, {parts} parts", kernel.name());
+    let shape = Shape { m, n, pitch: lddx };
+    let (x, dys) = (Shape { pitch: ldx, ..shape }, Shape { pitch: lddy, ..shape });
+    let (x, dys) = (x.filled::<X>(&mixed), dys.filled::<X>(&dy));
+    let w: Vec<f32> = (0..n).map(|col| mixed(7, col) as f32).collect();
+    let sums = Shape { m: parts, n, pitch: n };
+    let [_, ldx, lddy, lddx] = sizes;
+    let numbers = (parts as u32, m as u32, n as u32);
+    check::<X>(
+        &what,
+        shape,
+        &|device, dx| {
+            let (x, dy, w) = (
+                device.upload(&x).expect("room"),
+                device.upload(&dys).expect("room"),
+                device.upload(&w).expect("room"),
+            );
+            let mut dw = device.output::<f32>(sums.length()).expect("room");
+            let mut db = device.output::<f32>(sums.length()).expect("room");
+            let (parts, m, n) = numbers;
+            let arguments = (&x, ldx, &w, &dy, lddy, dx, lddx, &mut dw, &mut db, parts, m, n, EPSILON);
+            device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{what}: {error}"));
+        },
+        &|i| {
+            let (x, dy) = (row::<X>(n, i, &mixed), row::<X>(n, i, &dy));
+            let g: Vec<f64> = dy.iter().zip(&w).map(|(dy, &w)| dy * f64::from(w)).collect();
+            let (hat, (_, scale)) = (normalized(function, &x), statistics(function, &x));
+            let along = g.iter().zip(&hat).map(|(g, x)| g * x).sum::<f64>() / n as f64;
+            let mean = g.iter().sum::<f64>() / n as f64;
+            let mean = if function == NormFunction::Layer { mean } else { 0.0 };
+            g.iter().zip(&hat).map(|(g, x)| (g - mean - along * x) * scale).collect()
+        },
+        1e-5,
+    );
+    check_with::<f32, f32>(
+        &what,
+        (sums, sums),
+        &|device, dw, db| {
+            let (x, dy, w) = (
+                device.upload(&x).expect("room"),
+                device.upload(&dys).expect("room"),
+                device.upload(&w).expect("room"),
+            );
+            let mut dx = device.output::<X>(shape.length()).expect("room");
+            let (parts, m, n) = numbers;
+            let arguments = (&x, ldx, &w, &dy, lddy, &mut dx, lddx, dw, db, parts, m, n, EPSILON);
+            device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{what}: {error}"));
+        },
+        &|part| {
+            let mut sums = (vec![0.0; n], vec![0.0; n]);
+            for i in (part..m).step_by(parts) {
+                let (hat, dy) = (normalized(function, &row::<X>(n, i, &mixed)), row::<X>(n, i, &dy));
+                for col in 0..n {
+                    sums.0[col] += hat[col] * dy[col];
+                    sums.1[col] += dy[col];
+                }
+            }
+            sums
+        },
+        4e-5,
+    );
+}
+
+#[test]
+fn norms() {
+    for function in [NormFunction::Rms, NormFunction::Layer] {
+        norm::<f32>(function, [40, 64, 64, 68, 72], 16);
+        norm::<bf16>(function, [37, 101, 101, 103, 102], 16);
+        norm::<bf16>(function, [5, 2048, 2048, 2056, 2064], 2);
+        norm::<f32>(function, [3, 3001, 3001, 3002, 3003], 2);
+        norm::<f16>(function, [3, 16384, 16384, 16384, 16384], 2);
+    }
+}
+
+#[test]
+fn softmax() {
+    for (log, [m, n, ld]) in [false, true]
+        .into_iter()
+        .flat_map(|log| [[9, 40, 40], [5, 777, 779], [2, 5000, 5000]].map(|s| (log, s)))
+    {
+        for streamed in [false, true] {
+            let chosen =
+                SoftmaxBackward { log, ..SoftmaxBackward::for_rows(TARGET, 4, &[n as u32, ld as u32]) };
+            let tiling = match streamed {
+                true => RowTiling { streamed, stripes: 1, ..chosen.tiling },
+                false => chosen.tiling,
+            };
+            let kernel = assembled(SoftmaxBackward { tiling, ..chosen }.kernel::<f32, f32>(TARGET));
+            let shape = Shape { m, n, pitch: ld };
+            let y = |row: usize, col: usize| {
+                let y = (mixed(row, col) + 3.5) / (3.5 * n as f64);
+                if log { y.ln() } else { y }
+            };
+            let (ys, dys) = (shape.filled::<f32>(&y), shape.filled::<f32>(&dy));
+            check::<f32>(
+                &format!("{}: {shape:?}", kernel.name()),
+                shape,
+                &|device, dx| {
+                    let (y, dy) = (device.upload(&ys).expect("room"), device.upload(&dys).expect("room"));
+                    let [m, n, ld] = shape.numbers();
+                    let launched = device.launch(&kernel, (&y, ld, &dy, ld, dx, ld, m, n, 0.5f32));
+                    launched.unwrap_or_else(|error| panic!("{error}"));
+                },
+                &|i| {
+                    let (y, dy) = (row::<f32>(n, i, &y), row::<f32>(n, i, &dy));
+                    let sum: f64 = y.iter().zip(&dy).map(|(y, dy)| if log { *dy } else { y * dy }).sum();
+                    let one = |(y, dy): (&f64, &f64)| match log {
+                        true => 0.5 * (dy - y.exp() * sum),
+                        false => 0.5 * y * (dy - sum),
+                    };
+                    y.iter().zip(&dy).map(one).collect()
+                },
+                if log { 2e-6 } else { 2e-8 },
+            );
+        }
+    }
+}
+
+fn logits(row: usize, col: usize) -> f64 {
+    match (row, col) {
+        (1, 3) => f64::NEG_INFINITY,
+        (3, 5) => f64::NAN,
+        _ => 2.0 * mixed(row, col),
+    }
+}
+
+/// Targets: ordinary ones, the ignored one, and one that is not a column.
+fn target(row: usize, n: usize) -> i32 {
+    match row {
+        2 => -100,
+        4 => n as i32,
+        5 => -1,
+        _ => (row * 37 % n) as i32,
+    }
+}
+
+#[test]
+fn cross_entropy() {
+    for [m, n, ld] in [[9, 50, 50], [7, 1001, 1003], [7, 2048, 2048], [6, 40_000, 40_000]] {
+        let kernels = CrossEntropy::for_rows(TARGET, 2, &[n as u32, ld as u32]);
+        let forward = assembled(kernels.kernel::<bf16>(TARGET));
+        let backward = assembled(kernels.backward_kernel::<bf16>(TARGET));
+        let shape = Shape { m, n, pitch: ld };
+        let x = shape.filled::<bf16>(&logits);
+        let targets: Vec<i32> = (0..m).map(|row| target(row, n)).collect();
+        let log = |i: usize| row::<bf16>(n, i, &logits).iter().map(|x| x.exp()).sum::<f64>().ln();
+        let loss = |i: usize| match targets[i] {
+            -100 => 0.0,
+            target if !(0..n as i32).contains(&target) => f64::NAN,
+            target => log(i) - row::<bf16>(n, i, &logits)[target as usize],
+        };
+        let of_rows = Shape { m: 1, n: m, pitch: m };
+        let [rows, cols, ld] = shape.numbers();
+        check_with::<f32, f32>(
+            &format!("{}: {shape:?}", forward.name()),
+            (of_rows, of_rows),
+            &|device, losses, logs| {
+                let (x, targets) = (device.upload(&x).expect("room"), device.upload(&targets).expect("room"));
+                let arguments = (&x, ld, &targets, losses, logs, rows, cols, -100);
+                device.launch(&forward, arguments).unwrap_or_else(|error| panic!("{error}"));
+            },
+            &|_| ((0..m).map(loss).collect(), (0..m).map(log).collect()),
+            4e-6,
+        );
+        let logs: Vec<f32> = (0..m).map(|i| log(i) as f32).collect();
+        let dlosses: Vec<f32> = (0..m).map(|i| 1.0 + i as f32).collect();
+        check::<bf16>(
+            &format!("{}: {shape:?}", backward.name()),
+            shape,
+            &|device, dx| {
+                let x = device.upload(&x).expect("room");
+                let targets = device.upload(&targets).expect("room");
+                let (logs, dlosses) =
+                    (device.upload(&logs).expect("room"), device.upload(&dlosses).expect("room"));
+                let arguments = (&x, ld, &targets, &logs, &dlosses, dx, ld, rows, cols, -100);
+                device.launch(&backward, arguments).unwrap_or_else(|error| panic!("{error}"));
+            },
+            &|i| {
+                let (x, log) = (row::<bf16>(n, i, &logits), log(i));
+                let derivative = |(col, x): (usize, &f64)| {
+                    let hit = f64::from(u8::from(targets[i] == col as i32));
+                    if targets[i] == -100 { 0.0 } else { ((x - log).exp() - hit) * (1.0 + i as f64) }
+                };
+                x.iter().enumerate().map(derivative).collect()
+            },
+            1e-7,
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! Reductions of rows and columns.
+
+use super::matrix::{Shape, assembled, check, mixed, row};
+use warpwright::{
+    kernels::{ColumnReduction, Reduction, RowReduction},
+    prelude::*,
+    run::Device,
+};
+
+const TARGET: Target = Target::SM_90A;
+
+const FUNCTIONS: [Reduction; 5] =
+    [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min, Reduction::Norm];
+
+fn reference(function: Reduction, x: &[f64]) -> f64 {
+    let chosen = |is_better: fn(f64, f64) -> bool| {
+        let better = |a: f64, b: f64| if a.is_nan() || !b.is_nan() && is_better(a, b) { a } else { b };
+        x.iter().copied().reduce(better).expect("elements")
+    };
+    match function {
+        Reduction::Sum => x.iter().sum(),
+        Reduction::Mean => x.iter().sum::<f64>() / x.len() as f64,
+        Reduction::Max => chosen(|a, b| a > b),
+        Reduction::Min => chosen(|a, b| a < b),
+        Reduction::Norm => x.iter().map(|x| x * x).sum::<f64>().sqrt(),
+    }
+}
+
+/// Numbers, with NaN and ±∞ in rows 1 and 2 and in columns 3 and 4.
+fn element(row: usize, col: usize) -> f64 {
+    match (row, col) {
+        (1, 3) => f64::NAN,
+        (2, 4) => f64::INFINITY,
+        _ => mixed(row, col),
+    }
+}
+
+/// The number of rows, their length, and the distance between them.
+const SHAPES: [[usize; 3]; 5] =
+    [[40, 8, 8], [21, 100, 101], [9, 1024, 1032], [5, 3001, 3001], [3, 40_000, 40_000]];
+
+#[test]
+fn rows() {
+    for (i, [m, n, ld]) in SHAPES.into_iter().enumerate() {
+        for function in [FUNCTIONS[i], FUNCTIONS[(i + 2) % 5]] {
+            let sizes = [n as u32, ld as u32];
+            let kernel =
+                assembled(RowReduction::for_rows(function, TARGET, 2, &sizes).kernel::<bf16>(TARGET));
+            let shape = Shape { m, n, pitch: ld };
+            let x = shape.filled::<bf16>(&element);
+            check::<f32>(
+                &format!("{}: {shape:?}", kernel.name()),
+                Shape { m: 1, n: m, pitch: m },
+                &|device, y| {
+                    let x = device.upload(&x).expect("room");
+                    let [m, n, ld] = shape.numbers();
+                    let launched = device.launch(&kernel, (&x, ld, y, m, n));
+                    launched.unwrap_or_else(|error| panic!("{error}"));
+                },
+                &|_| (0..m).map(|i| reference(function, &row::<bf16>(n, i, &element))).collect(),
+                1e-6 * n as f64,
+            );
+        }
+    }
+}
+
+#[test]
+fn columns() {
+    for (i, [m, n, ld]) in SHAPES.into_iter().enumerate() {
+        for (function, parts) in [(FUNCTIONS[i], 1), (FUNCTIONS[(i + 1) % 5], 3)] {
+            let sizes = [n as u32, ld as u32];
+            let kernel =
+                assembled(ColumnReduction::for_rows(function, TARGET, 4, &sizes).kernel::<f32>(TARGET));
+            let shape = Shape { m, n, pitch: ld };
+            let x = shape.filled::<f32>(&element);
+            check::<f32>(
+                &format!("{}: {shape:?}, {parts} parts", kernel.name()),
+                Shape { m: parts, ..shape },
+                &|device, y| {
+                    let x = device.upload(&x).expect("room");
+                    let [m, n, ld] = shape.numbers();
+                    let launched = device.launch(&kernel, (&x, ld, y, ld, parts as u32, m, n));
+                    launched.unwrap_or_else(|error| panic!("{error}"));
+                },
+                &|part| {
+                    let rows: Vec<_> = (part..m).step_by(parts).map(|i| row::<f32>(n, i, &element)).collect();
+                    let column = |col: usize| rows.iter().map(|row| row[col]).collect::<Vec<_>>();
+                    (0..n).map(|col| reference(function, &column(col))).collect()
+                },
+                1e-5,
+            );
+        }
+    }
+}
+
+/// Parts of parts are the whole.
+#[test]
+fn columns_of_parts() {
+    let (m, n, parts) = (100, 33, 7);
+    let kernels = ColumnReduction::for_rows(Reduction::Sum, TARGET, 4, &[n]);
+    let kernel = assembled(kernels.kernel::<f32>(TARGET));
+    let shape = Shape { m, n: n as usize, pitch: n as usize };
+    let x = shape.filled::<f32>(&mixed);
+    check::<f32>(
+        kernel.name(),
+        Shape { m: 1, ..shape },
+        &|device, y| {
+            let x = device.upload(&x).expect("room");
+            let mut sums = device.output::<f32>(parts * n as usize).expect("room");
+            let launched = device.launch(&kernel, (&x, n, &mut sums, n, parts as u32, m as u32, n));
+            launched.unwrap_or_else(|error| panic!("{error}"));
+            let launched = device.launch(&kernel, (&sums, n, y, n, 1, parts as u32, n));
+            launched.unwrap_or_else(|error| panic!("{error}"));
+        },
+        &|_| {
+            let rows: Vec<_> = (0..m).map(|i| row::<f32>(n as usize, i, &mixed)).collect();
+            (0..n as usize).map(|col| rows.iter().map(|row| row[col]).sum()).collect()
+        },
+        2e-5,
+    );
+}
