@@ -277,6 +277,7 @@ fn conversions(v: Values<'_>) {
         Val::<f16x2>::pack_f32(v.f, 1.0),
         Val::<bf16x2>::pack_f32(v.f, v.f),
         Val::<f16x2>::pack_f32_relu(v.f, v.f),
+        Val::<f16x2>::pack_f32_saturating(v.f, v.f),
     );
     let _ = (
         Val::<u64>::pack(v.u, 5u32),

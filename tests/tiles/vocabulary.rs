@@ -6,7 +6,7 @@ use warpwright::{
     prelude::*,
     ptx::{Element, Params},
     run::Device,
-    tiles::{Aligned, Broadcast, Convert, Naive, RegisterLayout, VectorLayout},
+    tiles::{Aligned, Broadcast, Convert, Naive, RegisterLayout, SaturatingElement, VectorLayout},
 };
 
 use super::{
@@ -306,6 +306,59 @@ fn long_types_convert_directly() {
     convert::<u32, i32>(&[(u32::MAX, i32::MAX), (3, 3)]);
     convert::<i64, f32>(&[((1 << 24) + 1, 16_777_216.0), (-(1 << 40), -1_099_511_627_776.0)]);
     convert::<bf16, i64>(&[(bf16::from_f32(3.5), 4), (bf16::from_f32(-2.5), -2)]);
+}
+
+/// Magnitudes above the largest finite number, infinities, NaN, and numbers that round up to an infinity.
+#[test]
+fn conversions_saturate() {
+    fn check<T: Numeral + SaturatingElement>(most: f32) {
+        let numbers = [
+            1.0,
+            -2.5,
+            most,
+            most * 1.5,
+            -most * 1.5,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            3e38,
+            0.1,
+            most * 1.0005,
+        ];
+        let kernel = build::<(In<f32>, Out<T>)>(Target::SM_80, 32, &|k, (x, y)| {
+            let (x, y, b) = (k.global(x, row_major(48, 16)), k.global(y, row_major(48, 16)), k.ctaid_x());
+            let t: Rt<f32, 1, 1> = x.tile(b, 0).load();
+            y.tile(b, 0).store(&t.convert_saturating::<T>());
+            let v: Rv<f32, 1, Aligned> = x.row(32 + b).tile(0).load();
+            y.row(32 + b).tile(0).store(&v.convert_saturating::<T>());
+            let constant = k.filled::<Rv<f32, 1, Aligned>>(numbers[4]);
+            y.row(34 + b).tile(0).store(&constant.convert_saturating::<T>());
+        });
+        let x: Vec<f32> = (0..768).map(|at| numbers[at % numbers.len()]).collect();
+        let found = everywhere(|device| {
+            let mut y = device.upload(&vec![T::of(77.0); 768]).unwrap();
+            for _ in 0..2 {
+                device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
+            }
+            device.download(&y).unwrap().into_iter().map(|y: T| y.number().to_bits()).collect::<Vec<_>>()
+        });
+        for (at, found) in found.into_iter().map(f64::from_bits).enumerate() {
+            let x = if (34 * 16..36 * 16).contains(&at) { numbers[4] } else { x[at] };
+            let nearest = T::of(f64::from(x)).number();
+            let expected = match at / 16 {
+                36.. => 77.0,
+                _ if nearest.is_infinite() => f64::from(most).copysign(nearest),
+                _ => nearest,
+            };
+            assert!(
+                found == expected || found.is_nan() && expected.is_nan(),
+                "{} of {x}: {found}, expected {expected}",
+                T::NAME
+            );
+        }
+    }
+    check::<f16>(65504.0);
+    check::<bf16>(bf16::MAX.to_f32());
 }
 
 /// Stochastic rounding, assembled only: the effect of the random bits is not specified.

@@ -110,6 +110,24 @@ impl<'k, T: HalfPair> Val<'k, T> {
         k.result(format_args!("cvt.rn.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
     }
 
+    /// Returns [`pack_f32`](Self::pack_f32) with larger magnitudes and infinities replaced by the largest finite number of their sign; NaN
+    /// stays. Requires sm_80.
+    #[doc(alias = "cvt.rn.satfinite.f16x2.f32")]
+    #[doc(alias = "cvt.rn.satfinite.bf16x2.f32")]
+    #[track_caller]
+    pub fn pack_f32_saturating(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self {
+        let (low, high) = (low.into(), high.into());
+        match low.kernel().or(high.kernel()) {
+            Some(k) => {
+                k.result(format_args!("cvt.rn.satfinite.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
+            }
+            None => {
+                let half = |x: Val<'k, f32>| finite::<T::Half>(x.as_constant().unwrap_or_default());
+                Self::pack(half(low), half(high))
+            }
+        }
+    }
+
     /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. Requires sm_80.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
@@ -135,4 +153,11 @@ impl<'k, T: HalfPair> Val<'k, T> {
         let (low, high) = self.unpack();
         (low.cast(), high.cast())
     }
+}
+
+/// Rounds to nearest even; instead of infinities, returns the largest finite numbers, whose bits come before them.
+fn finite<T: Numeric>(number: f32) -> T {
+    let bits = |x: f32| fold::convert::<f32, T>(x, Rounding::Rn).to_bits();
+    let infinite = [f32::INFINITY, f32::NEG_INFINITY].map(bits).contains(&bits(number));
+    T::from_bits(bits(number) - u64::from(infinite))
 }

@@ -364,6 +364,8 @@ operations! {
     cvt_rn_relu_bf16_f32:   a f32        => bf16  , a.convert_relu::<bf16>(Rn);
     cvt_rz_relu_bf16_f32:   a f32        => bf16  , a.convert_relu::<bf16>(Rz);
     cvt_rn_bf16x2_f32:      a f32, b f32 => bf16x2, Val::<bf16x2>::pack_f32(b, a);
+    cvt_rn_satfinite_f16x2_f32:  a f32, b f32 => f16x2 , Val::<f16x2>::pack_f32_saturating(b, a);
+    cvt_rn_satfinite_bf16x2_f32: a f32, b f32 => bf16x2, Val::<bf16x2>::pack_f32_saturating(b, a);
     cvt_rn_relu_bf16x2_f32: a f32, b f32 => bf16x2, Val::<bf16x2>::pack_f32_relu(b, a);
     cvt_rna_tf32_f32:       a f32        => u32   , a.to_tf32().bits();
     cvt_rn_tf32_f32:        a f32        => u32   , a.to_tf32_with(Rn).bits();

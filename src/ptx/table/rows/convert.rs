@@ -30,6 +30,7 @@ pub(super) static FORMS: &[Form] = &[
     row("cvt(.rn|.rz|.rm|.rp).bf16.f32",                                                     "d:t1 a:t",                (7, 0), SM_80,   "cvt").by("Val::cast, Val::convert"),
     row("cvt(.rn|.rz).relu(.bf16|.f16).f32",                                                 "d:t1 a:t",                (7, 0), SM_80,   "cvt").by("Val::convert_relu"),
     row("cvt(.rn|.rz){.relu}(.f16x2|.bf16x2).f32",                                           "d:t1 a:t b:t",            (7, 0), SM_80,   "cvt").by("Val::pack_f32, Val::pack_f32_relu"),
+    row("cvt(.rn|.rz).satfinite{.relu}(.f16x2|.bf16x2).f32",                                 "d:t1 a:t b:t",            (8, 1), SM_80,   "cvt").by("Val::pack_f32_saturating"),
     row("cvt.rna.tf32.f32",                                                                  "d:b32 a:t",               (7, 0), SM_80,   "cvt").by("Val::to_tf32"),
     row("cvt(.rn|.rz){.relu}.tf32.f32",                                                      "d:b32 a:t",               (7, 8), SM_90,   "cvt").by("Val::to_tf32_with, Val::to_tf32_relu"),
     row("cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f32",                                      "d:b16 a:t b:t",           (8, 1), SM_89,   "cvt").by("Val::pack_fp8, Val::pack_fp8_relu, Val::to_fp8"),

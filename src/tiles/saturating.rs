@@ -1,0 +1,69 @@
+//! Conversion that saturates instead of overflowing to infinity.
+
+use std::panic::Location;
+
+use super::{
+    convert::assert_same_subtiles, element::RegisterLayout, registers::Registers, rt::Rt, vector::Rv,
+    vector_layout::VectorLayout,
+};
+use crate::{
+    ptx::{Val, bf16, f16},
+    tensor::ConvertibleElement,
+};
+
+/// An element type that f32 overflows to infinity, and to which it can be converted with saturation: [`struct@f16`] and [`bf16`].
+#[diagnostic::on_unimplemented(
+    message = "no saturating conversion to `{Self}`",
+    note = "saturating conversions are to `f16` and `bf16`; conversions to 8-bit types and integers saturate in any case"
+)]
+pub trait SaturatingElement: ConvertibleElement {
+    /// Packs the elements of a word.
+    #[doc(hidden)]
+    fn from_f32_saturating<'k>(elements: &[Val<'k, f32>]) -> Val<'k, Self::Word>;
+}
+
+macro_rules! saturating {
+    ($($half:ident)*) => {$(
+        impl SaturatingElement for $half {
+            #[track_caller]
+            fn from_f32_saturating<'k>(elements: &[Val<'k, f32>]) -> Val<'k, Self::Word> {
+                Val::pack_f32_saturating(elements[0], elements[1])
+            }
+        }
+    )*};
+}
+
+saturating! { f16 bf16 }
+
+/// Converts words of `T`, of which there are enough for whole words of `U`.
+#[track_caller]
+fn words<'k, T: ConvertibleElement, U: SaturatingElement>(
+    words: &[Val<'k, T::Word>],
+) -> Vec<Val<'k, U::Word>> {
+    let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
+    elements.chunks_exact(U::PER_WORD).map(U::from_f32_saturating).collect()
+}
+
+impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    /// Converts the elements to a 16-bit type `U` like [`convert`](Self::convert); larger magnitudes and infinities become the largest finite
+    /// number of their sign. Requires sm_80.
+    #[doc(alias = "cvt.rn.satfinite")]
+    #[must_use]
+    #[track_caller]
+    pub fn convert_saturating<U: SaturatingElement>(&self) -> Rt<'k, U, H, W, L> {
+        const { assert_same_subtiles::<T, U>() };
+        let k = self.kernel();
+        k.located(Location::caller(), || Rt::of_registers(k, k.all_owned(|| words::<T, U>(&self.words()))))
+    }
+}
+
+impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Converts the elements to a 16-bit type `U` with saturation, like [`Rt::convert_saturating`].
+    #[doc(alias = "cvt.rn.satfinite")]
+    #[must_use]
+    #[track_caller]
+    pub fn convert_saturating<U: SaturatingElement>(&self) -> Rv<'k, U, N, V> {
+        let k = self.kernel();
+        k.located(Location::caller(), || Rv::of_registers(k, k.all_owned(|| words::<T, U>(&self.words()))))
+    }
+}
