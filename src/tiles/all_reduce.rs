@@ -153,7 +153,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         k.located(Location::caller(), || {
             to.store_with(|results| {
                 self.tile.owner.over_warps(H as u32, |row| {
-                    results.tile(row).store(&reduce(self.subtile(row, 0).load()))
+                    results.tile(row).store(&reduce(self.subtile(row, 0).load()));
                 });
             })
         })

@@ -50,8 +50,8 @@ fn of_tiles() -> Vec<(&'static str, Picture)> {
         let picture = Picture::of_thread_values(map.layout(), size, Highlight::Thread(5)).expect("a picture");
         Picture { title: title.to_owned(), ..picture }
     };
-    let bytes = St::<bf16, 1, 2>::shared_layout()
-        .and_then(|layout| Ok(layout.bytes::<bf16>().expect("offsets are small")));
+    let bytes =
+        St::<bf16, 1, 2>::shared_layout().map(|layout| layout.bytes::<bf16>().expect("offsets are small"));
     let shared = Picture::of_layout(&bytes.expect("a layout")).expect("a picture");
     vec![
         ("rt_row", fragment(Rt::<bf16, 1, 1, Row>::fragment(), (16, 16), "Rt<bf16, 1, 1, Row>")),

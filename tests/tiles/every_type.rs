@@ -266,7 +266,7 @@ fn functions_of_narrow_types() {
         let x = |at: usize| T::of([0.5, 1.0, 1.5, 2.0, 3.0][at % 5]).number();
         let found = everywhere(|device| {
             let input: Vec<T> = (0..1024).map(|at| T::of(x(at))).collect();
-            let mut y = device.upload(&vec![T::of(-77.0); 5120]).unwrap();
+            let mut y = device.upload(&[T::of(-77.0); 5120]).unwrap();
             device.launch(&kernel, (&device.upload(&input).unwrap(), &mut y)).unwrap();
             device.download(&y).unwrap().into_iter().map(|y| y.number()).collect::<Vec<_>>()
         });

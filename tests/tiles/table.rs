@@ -1,6 +1,13 @@
 //! `docs/tile-operations.md`: what each operation on tiles emits for each type, scope and target, generated from the kernels.
 
-use std::{collections::BTreeSet, env, fmt::Write, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    env,
+    fmt::Write,
+    fs,
+    ops::{Div, Sub},
+    path::Path,
+};
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -137,9 +144,9 @@ fn wide(text: &mut String) {
     types! { text by counted =>
         "Arithmetic" [f32 bf16 f16 f64 i32] {
             "&t + &u" |Operands { t, .. }| &t + &t;
-            "&t - &u" |Operands { t, .. }| &t - &t;
+            "&t - &u" |Operands { t, .. }| Sub::sub(&t, &t);
             "&t * &u" |Operands { t, .. }| &t * &t;
-            "&t / &u" |Operands { t, .. }| &t / &t;
+            "&t / &u" |Operands { t, .. }| Div::div(&t, &t);
             "t * 2" |Operands { t, .. }| t * of::<T>(2.0);
             "t.mul_add(2, 1)" |Operands { t, .. }| t.mul_add(of::<T>(2.0), of::<T>(1.0));
             "t.max(0)" |Operands { t, .. }| t.max(of::<T>(0.0));
@@ -210,7 +217,7 @@ fn narrow(text: &mut String) {
     types! { text by counted =>
         "Types that are computed in f32 or i32" [tf32 e4m3 i8] {
             "&t + &u" |Operands { t, .. }| &t + &t;
-            "&t / &u" |Operands { t, .. }| &t / &t;
+            "&t / &u" |Operands { t, .. }| Div::div(&t, &t);
             "t.max(0)" |Operands { t, .. }| t.max(of::<T>(0.0));
             "t.abs()" |Operands { t, .. }| t.abs();
             "t.row_sum()" |Operands { t, .. }| t.row_sum();
@@ -389,10 +396,7 @@ fn count<T: TensorElement>(mnemonic: &str, operation: &Operation<'_, T>) -> usiz
 /// A row reduction takes 4 shuffles per 16 rows of a tile of any width, one of columns of a column-layout tile too.
 #[test]
 fn shuffles_do_not_depend_on_the_width() {
-    fn rows<T: TensorElement + warpwright::tiles::Accumulate, const H: usize, const W: usize>() -> [usize; 3]
-    where
-        T: Numeral,
-    {
+    fn rows<T: Numeral + warpwright::tiles::Accumulate, const H: usize, const W: usize>() -> [usize; 3] {
         let tile = |k: Builder<'_>| drop(k.zeros::<Rt<T, H, W>>().row_sum());
         let max = |k: Builder<'_>| drop(k.zeros::<Rt<T, H, W>>().row_max());
         let transposed = |k: Builder<'_>| drop(k.zeros::<Rt<T, W, H, Col>>().col_sum());

@@ -49,20 +49,18 @@ fn run<T: Numeral, U: Numeral>(
     })
 }
 
-/// The rows and columns of the two launches of [`run`], of matrices of `rows`×`cols` for each block.
-fn each_launch(
-    rows: usize,
-    cols: usize,
-    f: &dyn Fn(&dyn Fn(usize, usize) -> f64) -> Vec<f64>,
-) -> [Vec<f64>; 2] {
+/// The results of the two launches of [`run`], of matrices of `rows` rows for each block.
+fn each_launch(rows: usize, f: &OfTile<'_>) -> [Vec<f64>; 2] {
     [[0, 1], [1, 0]].map(|order| {
         let tile = |block: usize| {
             f(&move |row, col| f64::from(code::<f32>((block * rows + row) as u32, col as u32)))
         };
-        let _ = cols;
         order.into_iter().flat_map(tile).collect()
     })
 }
+
+/// The results of a tile, given its elements.
+type OfTile<'a> = dyn Fn(&dyn Fn(usize, usize) -> f64) -> Vec<f64> + 'a;
 
 fn zips<T, L: RegisterLayout>()
 where
@@ -81,7 +79,7 @@ where
         let t = t.zip_rows(&rows, |x, _| x + 0.5);
         k.global(y, row_major(64, 48)).tile(k.ctaid_x(), 0).store(&t);
     });
-    let expected = each_launch(32, 48, &|x| {
+    let expected = each_launch(32, &|x| {
         let row = |row: usize| (0..48).map(|col| x(row, col)).fold(999.0, f64::min);
         let col = |col: usize| (0..32).map(|row| x(row, col)).fold(999.0, f64::min);
         (0..32 * 48)
@@ -108,7 +106,7 @@ fn vectors_are_zipped_with_packed_tiles() {
         let t = t + &Rt::<bf16, 1, 2>::broadcast(&cols);
         k.global(y, row_major(32, 32)).tile(k.ctaid_x(), 0).store(&t);
     });
-    let expected = each_launch(16, 32, &|x| (0..512).map(|at| x(at / 32, at % 32)).collect());
+    let expected = each_launch(16, &|x| (0..512).map(|at| x(at / 32, at % 32)).collect());
     assert_eq!(run(&kernel, &coded::<bf16>(32, 32), 1024), expected);
 }
 
@@ -128,13 +126,12 @@ where
             k.when_warp(0, |_| tile.row(0).store(&x.row(b * 16 + 15).tile(0).load::<f32, 2, V>()));
         });
         let tile = tile.wait();
-        // The last column becomes the first of the matrix; other elements stay.
         k.when_warp(1, |_| {
             let rows: Rt<f32, 1, 2> = tile.load_as();
             k.global(y, row_major(32, 32)).tile(b, 0).store(&rows);
         });
     });
-    let expected = each_launch(16, 32, &|x| (0..512).map(|at| x(15 - at / 32, at % 32)).collect());
+    let expected = each_launch(16, &|x| (0..512).map(|at| x(15 - at / 32, at % 32)).collect());
     assert_eq!(run(&kernel, &coded::<T>(32, 32), 1024), expected, "{}", V::NAME);
 }
 
@@ -149,7 +146,7 @@ fn rows_are_stored_to_shared_tiles() {
         });
         k.global(y, row_major(32, 16)).tile(b, 0).store(&tile.wait().load::<Row>());
     });
-    let expected = each_launch(16, 16, &|x| (0..256).map(|at| x(at % 16, at / 16)).collect());
+    let expected = each_launch(16, &|x| (0..256).map(|at| x(at % 16, at / 16)).collect());
     assert_eq!(run(&kernel, &coded::<f32>(32, 16), 512), expected);
 }
 
@@ -169,7 +166,7 @@ fn fills<T: Coded + Numeral>(threads: u32, pitch: u32) {
     });
     let matrix: Vec<T> = (0..40 * pitch).map(|at| code(at / pitch, at % pitch)).collect();
     let found = everywhere(|device| {
-        let mut y = device.upload(&vec![T::of(-77.0); 96 * 32]).unwrap();
+        let mut y = device.upload(&[T::of(-77.0); 96 * 32]).unwrap();
         for _ in 0..2 {
             device.launch(&kernel, (&device.upload(&matrix).unwrap(), &mut y)).unwrap();
         }
@@ -206,7 +203,7 @@ fn parts_change_in_place() {
         let t = t.update_subtile::<1, 2>(1, 1, |part| part * 2.0);
         k.global(y, row_major(64, 48)).tile(k.ctaid_x(), 0).store(&t);
     });
-    let expected = each_launch(32, 48, &|x| {
+    let expected = each_launch(32, &|x| {
         let part = |row: usize, col: usize| if row >= 16 && col >= 16 { 2.0 } else { 1.0 };
         (0..32 * 48).map(|at| (at / 48, at % 48)).map(|(i, j)| x(i, j) * part(i, j)).collect()
     });
@@ -336,7 +333,7 @@ fn conversions_saturate() {
         });
         let x: Vec<f32> = (0..768).map(|at| numbers[at % numbers.len()]).collect();
         let found = everywhere(|device| {
-            let mut y = device.upload(&vec![T::of(77.0); 768]).unwrap();
+            let mut y = device.upload(&[T::of(77.0); 768]).unwrap();
             for _ in 0..2 {
                 device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
             }
