@@ -81,7 +81,14 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
             k.if_else_with(
                 crosses,
                 || self.load_elements(starts),
-                || starts.iter().flat_map(|&start| self.load_group(start, skipped)).collect(),
+                || {
+                    // Rows of one distance are aligned with each other, wherever they begin.
+                    k.if_else_with(
+                        skipped.eq(0),
+                        || starts.iter().flat_map(|&start| self.load_whole(start)).collect(),
+                        || starts.iter().flat_map(|&start| self.load_group(start, skipped)).collect(),
+                    )
+                },
             )
         })
     }
@@ -98,11 +105,17 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         words_of(&fragment)
     }
 
+    /// Loads a group that is aligned.
+    #[track_caller]
+    fn load_whole(&self, start: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
+        self.load_aligned(start).into_iter().map(Val::bits).collect()
+    }
+
     /// Loads a group, `skipped` elements of whose first aligned group are not part of it.
     #[track_caller]
     fn load_group(&self, start: Val<'k, u32>, skipped: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
-        let mut words = self.load_aligned(start - skipped, true.into());
-        words.extend(self.load_aligned(start - skipped + self.group, skipped.ne(0)));
+        let mut words = self.load_aligned(start - skipped);
+        words.extend(self.load_aligned(start - skipped + self.group));
         let bytes = skipped * T::SIZE;
         let mut step = self.words() / 2;
         while step > 0 {
@@ -119,13 +132,13 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         shifted.map(Val::bits).collect()
     }
 
-    /// Loads the aligned group that starts at element `start`, if it is part of the matrix and `condition` holds.
+    /// Loads the aligned group that starts at element `start`, if it is part of the matrix.
     #[track_caller]
-    fn load_aligned(&self, start: Val<'k, u32>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
+    fn load_aligned(&self, start: Val<'k, u32>) -> Vec<Val<'k, u32>> {
         let k = self.kernel();
         // It ends at one of the available elements, and then begins in the group of the row's first one, or later.
         let first = (start + self.ahead) & !(self.group - 1);
-        let inside = (first + (self.group - 1) - self.ahead).lt(self.available) & condition;
+        let inside = (first + (self.group - 1) - self.ahead).lt(self.available);
         let pointer = self.start.at(first);
         let words: Vec<RegId> = (0..self.words()).map(|_| k.fresh(u32::CLASS)).collect();
         words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));

@@ -35,12 +35,10 @@ pub struct RowTiling {
 const GROUPS: u32 = 2;
 /// The groups of a warp's thread.
 const GROUPS_IN_WARP: u32 = 4;
-/// The most groups of a thread.
+/// The most groups of a thread in blocks of 1024, whose threads have 64 registers each.
 const MOST_GROUPS: u32 = 8;
 /// The threads of a block whose rows have at most a warp each.
 const SHORT: u32 = 64;
-/// The elements of a thread, in registers of f32, above which blocks of 1024 threads are slow.
-const MOST_PER_THREAD: u32 = 32;
 
 /// The longest unaligned row.
 const MOST_UNALIGNED: u32 = 1 << 30;
@@ -49,9 +47,9 @@ impl RowTiling {
     /// Returns the tiling for elements of `bytes` bytes, the larger ones of those read and written, and rows of at most `sizes[0]` elements.
     /// The rows are unaligned unless 16 bytes divide all of `sizes`: the lengths of rows and the distances between them, or divisors of these.
     ///
-    /// On an H200, short rows are the fastest in a warp; longer ones in a block in which a thread has 32 bytes, or up to 32 elements; and the
-    /// longest in clusters of up to 8 blocks. Rows of 16 bits that do not fit a block so are read in parts, as are those for which there
-    /// are no clusters.
+    /// On an H200, short rows are the fastest in a warp, and longer ones in a block in which a thread has 32 bytes and at least two blocks fit
+    /// a multiprocessor. Still longer rows of f32 are the fastest with up to 32 elements in a thread, then in clusters of up to 8 blocks;
+    /// those of 16 bits, and all where there are no clusters, in parts, whose second read hits the level-2 cache.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);
@@ -64,27 +62,27 @@ impl RowTiling {
             Self { threads, rows, cluster, adjacent, unaligned, stripes, streamed: false, resident }
         };
         let clusters = target.features().contains(Features::HOPPER);
-        let held = MOST_PER_THREAD / adjacent * 1024;
-        let in_cluster = |threads: u32| {
-            let cluster = groups.div_ceil(threads * MOST_GROUPS).next_power_of_two();
-            (clusters && cluster <= 8).then(|| tiling(threads, 1, cluster, 0))
+        // Two groups are loaded for each that is not aligned.
+        let held = 1024 * if unaligned { MOST_GROUPS / 2 } else { MOST_GROUPS };
+        let in_cluster = || {
+            let cluster = groups.div_ceil(held).next_power_of_two();
+            (clusters && cluster <= 8).then(|| tiling(1024, 1, cluster, 0))
         };
+        let in_parts = |stripes, resident| Self { stripes, streamed: true, ..tiling(1024, 1, 1, resident) };
+        let is_wide = adjacent <= 4;
         match groups {
             ..=128 => {
                 let threads = groups.div_ceil(GROUPS_IN_WARP).next_power_of_two().min(32);
                 tiling(threads, SHORT / threads, 1, 0)
             }
-            129..=2048 => {
+            _ if groups <= if is_wide { 2048 } else { 1152 } => {
                 let threads = groups.div_ceil(GROUPS).next_multiple_of(32);
-                tiling(threads, 1, 1, (1024 / threads).max(1))
+                tiling(threads, 1, 1, (1024 / threads).max(if is_wide { 1 } else { 2 }))
             }
-            _ if groups <= held => tiling(1024, 1, 1, 1),
-            _ if groups > 4096
-                && let Some(tiling) = in_cluster(if bytes >= 4 { 1024 } else { 512 }) =>
-            {
-                tiling
-            }
-            _ => Self { stripes: GROUPS, streamed: true, resident: 2, ..tiling(1024, 1, 1, 2) },
+            _ if is_wide && groups <= held => tiling(1024, 1, 1, 1),
+            _ if is_wide && let Some(tiling) = in_cluster() => tiling,
+            _ if is_wide || groups <= 4096 => in_parts(GROUPS, 2),
+            _ => in_parts(2 * GROUPS, 1),
         }
     }
 
@@ -110,7 +108,7 @@ impl RowTiling {
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
-            held if held.cluster == 1 => held,
+            held if held.cluster == 1 && !held.streamed => held,
             long => Self { threads: 1024, cluster: 1, stripes: GROUPS, streamed: true, resident: 2, ..long },
         }
     }
