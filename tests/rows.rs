@@ -9,11 +9,16 @@ mod devices;
 mod require;
 
 mod rows {
+    mod adamw;
     mod backward;
+    mod embedding;
     mod matrix;
     mod norm;
     mod pointwise;
+    mod quantize;
     mod reductions;
+    mod rotary;
+    mod scan;
     mod softmax;
     mod tilings;
 }

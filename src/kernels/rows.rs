@@ -1,24 +1,34 @@
 //! Kernels on the rows of matrices: each row is read once into the registers of the threads that process it, or, if it does not fit,
 //! in parts.
 
+mod adamw;
 mod columns;
 mod cross_entropy;
+mod embedding;
 mod exponent;
 mod norm;
 mod norm_backward;
 mod pointwise;
+mod quantize;
 mod reduction;
+mod rotary;
+mod scan;
 mod softmax;
 mod softmax_backward;
 mod team;
 mod tiling;
 
+pub use adamw::{AdamW, AdamWArgs};
 pub use columns::{ColumnReduction, ColumnReductionArgs};
 pub use cross_entropy::{CrossEntropy, CrossEntropyArgs, CrossEntropyBackwardArgs};
+pub use embedding::{Embedding, GatherArgs, ScatterAddArgs};
 pub use norm::{BiasedNormArgs, Norm, NormArgs, NormFunction, ResidualBiasedNormArgs, ResidualNormArgs};
 pub use norm_backward::{NormBackward, NormBackwardArgs};
 pub use pointwise::{GatedArgs, GatedBackwardArgs, Pointwise, PointwiseArgs, PointwiseFunction};
+pub use quantize::{GatedQuantizeArgs, NormQuantizeArgs, Quantize, QuantizeArgs, Quantized, ScaleGroup};
 pub use reduction::{Reduction, RowReduction, RowReductionArgs};
+pub use rotary::{Rotary, RotaryArgs, RotaryPairs};
+pub use scan::CumulativeSum;
 pub use softmax::{CausalSoftmaxArgs, LengthsSoftmaxArgs, Softmax, SoftmaxArgs};
 pub use softmax_backward::{SoftmaxBackward, SoftmaxBackwardArgs};
 pub use tiling::RowTiling;

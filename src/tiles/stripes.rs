@@ -106,6 +106,11 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: vec![value.into(); self.per_thread() as usize] }
     }
 
+    /// Returns a vector of elements in registers, of which this thread has these.
+    pub(crate) fn with<T: TensorElement<Word = T> + Scalar>(self, elements: &[Val<'k, T>]) -> Striped<'k, T> {
+        Striped { stripes: self, words: elements.to_vec() }
+    }
+
     /// Loads vector `index` of a row: the elements from `index` · [`length`](Self::length). Elements past the end are 0 and are not read.
     ///
     /// Accesses are up to 16 bytes wide, if the row is known to be aligned and its length divisible.
@@ -292,6 +297,20 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         let words =
             self.stripes.offsets().zip(&self.words).map(|(offset, &x)| f(first + offset, x)).collect();
         Self { stripes: self.stripes, words }
+    }
+
+    /// Applies `f`, which may have a state, to each of this thread's elements in order.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn scanned(&self, mut f: impl FnMut(Val<'k, T>) -> Val<'k, T>) -> Self {
+        Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
+    }
+
+    /// Calls `f` with the index of each element in the vector and the element.
+    #[track_caller]
+    pub(crate) fn for_each(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>)) {
+        let first = self.stripes.first();
+        self.stripes.offsets().zip(&self.words).for_each(|(offset, &x)| f(first + offset, x));
     }
 
     /// Combines this thread's elements pairwise.

@@ -7,11 +7,12 @@ use warpwright::{
 };
 
 /// Element types, and the error that a result may have.
-pub(super) trait Number: warpwright::tensor::TensorElement + Into<f64> + PartialEq {
+pub(super) trait Number: warpwright::tensor::TensorElement + PartialEq {
     const NAN: Self;
     /// Of the rounding, and of what is computed in f32.
     const RELATIVE: f64;
     fn of(x: f64) -> Self;
+    fn number(self) -> f64;
     fn bits(self) -> u64;
 }
 
@@ -22,6 +23,9 @@ macro_rules! numbers {
             const RELATIVE: f64 = $relative;
             fn of(x: f64) -> Self {
                 $t::from_f64(x)
+            }
+            fn number(self) -> f64 {
+                self.to_f64()
             }
             fn bits(self) -> u64 {
                 self.to_bits().into()
@@ -35,11 +39,44 @@ numbers! {
     f16 0.0006;
 }
 
+impl Number for e4m3 {
+    const NAN: Self = Self::NAN;
+    /// Half of the distance between numbers.
+    const RELATIVE: f64 = 0.0626;
+    fn of(x: f64) -> Self {
+        Self::from_f32(x as f32)
+    }
+    fn number(self) -> f64 {
+        self.to_f32().into()
+    }
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+}
+
+impl Number for i8 {
+    /// No result: the smallest one is −127.
+    const NAN: Self = Self::MIN;
+    const RELATIVE: f64 = 0.0;
+    fn of(x: f64) -> Self {
+        x as Self
+    }
+    fn number(self) -> f64 {
+        self.into()
+    }
+    fn bits(self) -> u64 {
+        u64::from(self as u8)
+    }
+}
+
 impl Number for f32 {
     const NAN: Self = Self::NAN;
     const RELATIVE: f64 = 4e-6;
     fn of(x: f64) -> Self {
         x as Self
+    }
+    fn number(self) -> f64 {
+        self.into()
     }
     fn bits(self) -> u64 {
         self.to_bits().into()
@@ -78,7 +115,7 @@ impl Shape {
 
 /// A row of numbers as their type represents them.
 pub(super) fn row<T: Number>(n: usize, row: usize, element: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
-    (0..n).map(|col| T::of(element(row, col)).into()).collect()
+    (0..n).map(|col| T::of(element(row, col)).number()).collect()
 }
 
 /// Numbers between −3 and 3, without a pattern.
@@ -125,7 +162,7 @@ fn download<T: Number>(device: &AnyDevice, buffer: &Buffer<T>) -> Bits {
 fn compare<T: Number>(what: &str, found: &Bits, shape: Shape, row: usize, expected: &[f64], absolute: f64) {
     let from = row * shape.pitch;
     for (col, expected) in expected.iter().enumerate() {
-        let found: f64 = T::from_mem_bits(found[from + col]).into();
+        let found = T::from_mem_bits(found[from + col]).number();
         let allowed = expected.abs() * T::RELATIVE + absolute;
         let agrees = found == *expected || (found - expected).abs() <= allowed;
         assert!(

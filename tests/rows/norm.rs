@@ -26,7 +26,7 @@ type Element<'a> = &'a dyn Fn(usize, usize) -> f64;
 
 fn vector<T: Number>(n: usize, seed: usize) -> (Vec<T>, Vec<f64>) {
     let elements: Vec<T> = (0..n).map(|col| T::of(mixed(seed, col) / 2.0 + 1.0)).collect();
-    let numbers = elements.iter().map(|&x| x.into()).collect();
+    let numbers = elements.iter().map(|&x| x.number()).collect();
     (elements, numbers)
 }
 

@@ -120,6 +120,18 @@ where
         &|i| of(i, &|x, u, _| value(function, x) * u),
         1e-5,
     );
+    let kernel = assembled(kernels.added_kernel::<X, Y>(TARGET));
+    check::<Y>(
+        &format!("{}: {shape:?}", kernel.name()),
+        shape,
+        &|device, y| {
+            let (x, u) = (device.upload(&x).expect("room"), device.upload(&us).expect("room"));
+            let launched = device.launch(&kernel, (&x, ld, &u, ld, y, out, rows, cols));
+            launched.unwrap_or_else(|error| panic!("{error}"));
+        },
+        &|i| of(i, &|x, u, _| value(function, x) + u),
+        4e-6,
+    );
     let kernel = assembled(kernels.backward_kernel::<X>(TARGET));
     check::<X>(
         &format!("{}: {shape:?}", kernel.name()),

@@ -35,6 +35,11 @@ fn element(row: usize, col: usize) -> f64 {
     }
 }
 
+/// The same, with all numbers of every third row negative, and of others positive.
+fn shifted(row: usize, col: usize) -> f64 {
+    element(row, col) + 10.0 * ((row % 3) as f64 - 1.0)
+}
+
 /// The number of rows, their length, and the distance between them.
 const SHAPES: [[usize; 3]; 5] =
     [[40, 8, 8], [21, 100, 101], [9, 1024, 1032], [5, 3001, 3001], [3, 40_000, 40_000]];
@@ -47,7 +52,7 @@ fn rows() {
             let kernel =
                 assembled(RowReduction::for_rows(function, TARGET, 2, &sizes).kernel::<bf16>(TARGET));
             let shape = Shape { m, n, pitch: ld };
-            let x = shape.filled::<bf16>(&element);
+            let x = shape.filled::<bf16>(&shifted);
             check::<f32>(
                 &format!("{}: {shape:?}", kernel.name()),
                 Shape { m: 1, n: m, pitch: m },
@@ -57,7 +62,7 @@ fn rows() {
                     let launched = device.launch(&kernel, (&x, ld, y, m, n));
                     launched.unwrap_or_else(|error| panic!("{error}"));
                 },
-                &|_| (0..m).map(|i| reference(function, &row::<bf16>(n, i, &element))).collect(),
+                &|_| (0..m).map(|i| reference(function, &row::<bf16>(n, i, &shifted))).collect(),
                 1e-6 * n as f64,
             );
         }

@@ -4,6 +4,7 @@ mod backward;
 mod contender;
 mod element;
 mod forward;
+mod models;
 mod pointwise;
 mod reference;
 mod table;
@@ -87,6 +88,7 @@ impl Args {
             contenders.extend(forward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(models::contenders(gpu, &buffers, &self.kernels)?);
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;
             }

@@ -33,6 +33,28 @@ pub(super) struct Ready {
 #[rustfmt::skip]
 pub(super) const KERNELS: &[Ready] = &[
     Ready {
+        name: "adamw",
+        about: "a step of AdamW on matrices of parameters, gradients and their averages, with rows of any length; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("f32",  |module, divisor| rows::adamw::<f32>(module, divisor)),
+            ("bf16", |module, divisor| rows::adamw::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::adamw::<f16>(module, divisor)),
+        ],
+    },
+    Ready {
+        name: "add",
+        about: "y = x + u along rows of any length; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::sum::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::sum::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::sum::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
         name: "attention",
         about: "O = softmax(scale·Q·Kᵀ)·V with rows of 64 and 128, without a mask and with causal ones; packed sequences with the causal mask that is aligned with the last key",
         target: Target::SM_90A,
@@ -65,6 +87,28 @@ pub(super) const KERNELS: &[Ready] = &[
             ("bf16", |module, divisor| rows::cross_entropy::<bf16>(module, divisor)),
             ("f16",  |module, divisor| rows::cross_entropy::<f16>(module, divisor)),
             ("f32",  |module, divisor| rows::cross_entropy::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
+        name: "cumsum",
+        about: "cumulative sums along rows of any length, with and without the element itself; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::cumulative_sum::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::cumulative_sum::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::cumulative_sum::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
+        name: "embedding",
+        about: "y = table[indices], and table[indices] += x, with rows of any length; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::embedding::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::embedding::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::embedding::<f32>(module, divisor)),
         ],
     },
     Ready {
@@ -154,6 +198,28 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "quantize_e4m3",
+        about: "x, rmsnorm(x)·w and silu(x)·u as e4m3 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor is one of n and the distances between rows",
+        target: Target::SM_89,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::quantize::<bf16, e4m3>(module, divisor)),
+            ("f16",  |module, divisor| rows::quantize::<f16, e4m3>(module, divisor)),
+            ("f32",  |module, divisor| rows::quantize::<f32, e4m3>(module, divisor)),
+        ],
+    },
+    Ready {
+        name: "quantize_s8",
+        about: "x, rmsnorm(x)·w and silu(x)·u as s8 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::quantize::<bf16, i8>(module, divisor)),
+            ("f16",  |module, divisor| rows::quantize::<f16, i8>(module, divisor)),
+            ("f32",  |module, divisor| rows::quantize::<f32, i8>(module, divisor)),
+        ],
+    },
+    Ready {
         name: "reductions",
         about: "sum, mean, maximum, minimum and L2 norm of each row and column of an m×n matrix; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
@@ -195,6 +261,17 @@ pub(super) const KERNELS: &[Ready] = &[
             ("bf16", |module, divisor| rows::norm_backward::<bf16>(module, divisor, NormFunction::Rms)),
             ("f16",  |module, divisor| rows::norm_backward::<f16>(module, divisor, NormFunction::Rms)),
             ("f32",  |module, divisor| rows::norm_backward::<f32>(module, divisor, NormFunction::Rms)),
+        ],
+    },
+    Ready {
+        name: "rotary",
+        about: "rotary position embeddings of both pairings, and their inverses; the divisor is one of half the rotated elements, n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::rotary::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::rotary::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::rotary::<f32>(module, divisor)),
         ],
     },
     Ready {

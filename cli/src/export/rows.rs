@@ -2,8 +2,9 @@
 
 use warpwright::{
     kernels::{
-        ColumnReduction, CrossEntropy, Norm, NormBackward, NormFunction, Pointwise, PointwiseFunction,
-        Reduction, RowReduction, RowTiling, Softmax, SoftmaxBackward,
+        AdamW, ColumnReduction, CrossEntropy, CumulativeSum, Embedding, Norm, NormBackward, NormFunction,
+        Pointwise, PointwiseFunction, Quantize, Quantized, Reduction, Rotary, RotaryPairs, RowReduction,
+        RowTiling, ScaleGroup, Softmax, SoftmaxBackward,
     },
     ptx::{BuildError, Kernel, Module},
     tiles::Convert,
@@ -114,4 +115,75 @@ pub(super) fn reductions<T: Convert<f32>>(module: &mut Module, divisor: u32) -> 
         super::kernels::add(module, |target| columns.kernel::<T>(target))?;
     }
     Ok(())
+}
+
+/// Adds the sum of two matrices with rows of any length.
+pub(super) fn sum<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    let sizes = [1 << 20, divisor];
+    let kernels = Pointwise::for_rows(PointwiseFunction::Identity, module.target(), T::SIZE, &sizes);
+    super::kernels::add(module, |target| kernels.added_kernel::<T, T>(target))
+}
+
+/// Adds quantization to `Q` alone, behind RMSNorm and behind SwiGLU, with scales of rows and of blocks.
+pub(super) fn quantize<T: Convert<f32>, Q: Quantized>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T> + Convert<Q>,
+{
+    // Blocks are those of rows of any length.
+    let lengths = LENGTHS.map(|n| (ScaleGroup::Row, n)).into_iter().chain([(ScaleGroup::Block, 1 << 20)]);
+    for (group, n) in lengths {
+        let kernels = Quantize::for_rows(group, module.target(), T::SIZE, &[n, divisor]);
+        super::kernels::add(module, |target| kernels.kernel::<T, Q>(target))?;
+        super::kernels::add(module, |target| kernels.norm_kernel::<T, T, Q>(NormFunction::Rms, target))?;
+        super::kernels::add(module, |target| kernels.gated_kernel::<T, Q>(PointwiseFunction::Silu, target))?;
+    }
+    Ok(())
+}
+
+/// Adds rotary embeddings of both pairings, and their inverses.
+pub(super) fn rotary<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    for pairs in [RotaryPairs::Halves, RotaryPairs::Adjacent] {
+        for inverse in [false, true] {
+            let rotary = Rotary { inverse, ..Rotary::for_rows(pairs, T::SIZE, &[64, divisor]) };
+            super::kernels::add(module, |target| rotary.kernel::<T>(target))?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds cumulative sums, with and without the element of the column, of rows of any length.
+pub(super) fn cumulative_sum<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    for inclusive in [true, false] {
+        let sums = CumulativeSum::for_rows(inclusive, module.target(), T::SIZE, &[1 << 20, divisor]);
+        super::kernels::add(module, |target| sums.kernel::<T, T>(target))?;
+    }
+    Ok(())
+}
+
+/// Adds the selection of rows by indices, and sums into them.
+pub(super) fn embedding<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    let kernels = Embedding::for_rows(module.target(), T::SIZE, &[1 << 20, divisor]);
+    super::kernels::add(module, |target| kernels.kernel::<T>(target))?;
+    super::kernels::add(module, |target| kernels.add_kernel::<T>(target))
+}
+
+/// Adds a step of AdamW for parameters of type `T`, with gradients of this type.
+pub(super) fn adamw<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    let kernels = AdamW::for_rows(module.target(), &[1 << 20, divisor]);
+    super::kernels::add(module, |target| kernels.kernel::<T, T>(target))
 }

@@ -65,7 +65,11 @@ fn the_list_has_valid_options() {
             // Three lengths of rows.
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
             "layernorm_backward" | "rmsnorm_backward" => 3,
-            "cross_entropy" => 2,
+            "cross_entropy" | "cumsum" | "embedding" => 2,
+            // Alone, behind a norm and behind a gate, with scales of three lengths of rows and of blocks.
+            "quantize_e4m3" | "quantize_s8" => 3 * (3 + 1),
+            // Two pairings and two directions.
+            "rotary" => 2 * 2,
             // Five functions of rows and of columns.
             "reductions" => 5 * 2,
             "gelu" | "gelu_tanh" | "relu" | "silu" => 4,

@@ -37,7 +37,7 @@ pub enum PointwiseFunction {
 }
 
 impl PointwiseFunction {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
             Self::Relu => "relu",
@@ -166,6 +166,27 @@ impl Pointwise {
             let x = row.load(&row.of(x, ldx), part, 0.0);
             let u = row.load(&row.of(u, ldu), part, 0.0);
             row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| self.function.of(k, x) * u));
+        })
+    }
+
+    /// Builds the kernel of y = f(x) + u, named `identity_plus_bf16_any_by8` for sums of bf16.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    #[doc(alias = "add")]
+    pub fn added_kernel<X, Y>(&self, target: Target) -> Result<Kernel<GatedArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let signature = self.signature::<X, Y>("_plus", "x, ldx, u, ldu, y, ldy, m, n");
+        Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
+            self.describe(k, "y = f(x) + u");
+            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+            let x = row.load(&row.of(x, ldx), part, 0.0);
+            let u = row.load(&row.of(u, ldu), part, 0.0);
+            row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| self.function.of(k, x) + u));
         })
     }
 

@@ -313,6 +313,19 @@ impl<'k> Row<'k> {
         self.element(vector_of_rows).when(self.thread.eq(0)).store(value);
     }
 
+    /// Stores element `col` of this row of a matrix of `width` columns, in one of the row's threads.
+    #[track_caller]
+    pub(super) fn store_first<T: TensorElement, A: Writable>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        width: Val<'k, u32>,
+        col: Val<'k, u32>,
+        value: Val<'k, T::Reg>,
+    ) {
+        let row = self.k.global(matrix, row_major(self.m, width)).row(self.at);
+        row.at(col).when(self.thread.eq(0)).store(value);
+    }
+
     /// Returns a function that returns parts of a row: the whole row, which is loaded now, if it fits in registers; otherwise, parts that are
     /// loaded at each call.
     #[track_caller]

@@ -1,0 +1,151 @@
+//! Kernels of models and their training: quantization, rotary embeddings, cumulative sums, tables, AdamW.
+
+use std::cell::RefCell;
+
+use warpwright::{
+    gpu::Gpu,
+    kernels::{
+        AdamW, CumulativeSum, Embedding, NormFunction, Pointwise, PointwiseFunction, Quantize, Rotary,
+        RotaryPairs, ScaleGroup,
+    },
+    prelude::e4m3,
+    tiles::Convert,
+};
+
+use super::{
+    contender::{Buffers, Contender, Launch, Reference},
+    element::Element,
+    forward::{TARGET, is_selected, load, shown},
+    reference::EPSILON,
+};
+use crate::bench::{Failed, Fallible};
+
+/// Loads the kernels of these names.
+pub(super) fn contenders<E: Element>(
+    gpu: &Gpu,
+    buffers: &Buffers<E>,
+    names: &[String],
+) -> Fallible<Vec<Contender<E>>>
+where
+    f32: Convert<E>,
+{
+    let (m, n, stream) = (buffers.m, buffers.n, gpu.stream());
+    let (elements, size) = (f64::from(m) * f64::from(n), f64::from(E::SIZE));
+    let mut contenders = Vec::new();
+    // The bytes of each element that are read and written.
+    let mut add = |name: String, bytes: f64, launch: Launch<E>, reference: Option<Reference>| {
+        contenders.push(Contender { name, bytes: bytes * elements, launch, reference });
+    };
+    if is_selected(names, "add") {
+        let kernels = Pointwise::for_rows(PointwiseFunction::Identity, TARGET, E::SIZE, &[n]);
+        let kernel = load(gpu, &kernels.added_kernel::<E, E>(TARGET)?)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, &*r, *n, y, *n, *m, *n)).map_err(Failed::of)
+        });
+        let reference: Reference = Box::new(|rows| rows.x.iter().zip(&rows.r).map(|(x, r)| x + r).collect());
+        add(format!("add {}", shown(kernels.tiling)), 3.0 * size, launch, Some(reference));
+    }
+    for (group, suffix) in [(ScaleGroup::Row, "row"), (ScaleGroup::Block, "block")] {
+        let kernels = Quantize::for_rows(group, TARGET, E::SIZE, &[n]);
+        let groups = if group == ScaleGroup::Row { 1 } else { n.div_ceil(128) };
+        let results = || -> Fallible<_> {
+            let q = stream.alloc_zeros::<u8>(m as usize * n as usize)?;
+            Ok((RefCell::new(q), RefCell::new(stream.alloc_zeros::<f32>((m * groups) as usize)?)))
+        };
+        let name = format!("quantize_{suffix}");
+        if is_selected(names, &name) {
+            let kernel = load(gpu, &kernels.kernel::<E, e4m3>(TARGET)?)?;
+            let (q, scales) = results()?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
+                let (q, scales) = (&mut *q.borrow_mut(), &mut *scales.borrow_mut());
+                kernel.launch(stream, (&*x, *n, q, *n, scales, groups, *m, *n)).map_err(Failed::of)
+            });
+            add(format!("{name} {}", shown(kernels.tiling)), size + 1.0, launch, None);
+        }
+        let name = format!("rmsnorm_quantize_{suffix}");
+        if is_selected(names, &name) {
+            let kernel = load(gpu, &kernels.norm_kernel::<E, E, e4m3>(NormFunction::Rms, TARGET)?)?;
+            let (q, scales) = results()?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, w, m, n, .. }| {
+                let (q, scales) = (&mut *q.borrow_mut(), &mut *scales.borrow_mut());
+                let arguments = (&*x, *n, &*w, q, *n, scales, groups, *m, *n, EPSILON);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            });
+            add(format!("{name} {}", shown(kernels.tiling)), size + 1.0, launch, None);
+        }
+        let name = format!("swiglu_quantize_{suffix}");
+        if is_selected(names, &name) {
+            let kernel = load(gpu, &kernels.gated_kernel::<E, e4m3>(PointwiseFunction::Silu, TARGET)?)?;
+            let (q, scales) = results()?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, m, n, .. }| {
+                let (q, scales) = (&mut *q.borrow_mut(), &mut *scales.borrow_mut());
+                let arguments = (&*x, *n, &*r, *n, q, *n, scales, groups, *m, *n);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            });
+            add(format!("{name} {}", shown(kernels.tiling)), 2.0 * size + 1.0, launch, None);
+        }
+    }
+    for (name, pairs) in [("rotary_halves", RotaryPairs::Halves), ("rotary_adjacent", RotaryPairs::Adjacent)]
+    {
+        if is_selected(names, name) {
+            let half = n / 2;
+            let kernel = load(gpu, &Rotary::for_rows(pairs, E::SIZE, &[half, n]).kernel::<E>(TARGET)?)?;
+            // All rows have the angle 0.
+            let (cos, sin) =
+                (stream.clone_htod(&vec![1f32; half as usize])?, stream.alloc_zeros::<f32>(half as usize)?);
+            let positions = stream.alloc_zeros::<i32>(m as usize)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                let arguments = (&*x, *n, &cos, &sin, half, 1, &positions, *m, 1, half, y, *n, *m, *n);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            });
+            let reference: Reference = Box::new(|rows| rows.x.clone());
+            add(name.into(), 2.0 * size, launch, Some(reference));
+        }
+    }
+    if is_selected(names, "cumsum") {
+        let kernels = CumulativeSum::for_rows(true, TARGET, E::SIZE, &[n]);
+        let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, y, *n, *m, *n)).map_err(Failed::of)
+        });
+        add(format!("cumsum {}", shown(kernels.tiling)), 2.0 * size, launch, None);
+    }
+    let kernels = Embedding::for_rows(TARGET, E::SIZE, &[n]);
+    // Each row once, in an order without a pattern.
+    let indices: Vec<i32> = (0..u64::from(m)).map(|i| (i * 2_654_435_761 % u64::from(m)) as i32).collect();
+    if is_selected(names, "gather") {
+        let kernel = load(gpu, &kernels.kernel::<E>(TARGET)?)?;
+        let indices = stream.clone_htod(&indices)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, &indices, y, *n, *m, *m, *n)).map_err(Failed::of)
+        });
+        add(format!("gather {}", shown(kernels.tiling)), 2.0 * size, launch, None);
+    }
+    if is_selected(names, "scatter_add") {
+        let kernel = load(gpu, &kernels.add_kernel::<E>(TARGET)?)?;
+        let indices = stream.clone_htod(&indices)?;
+        let sums = RefCell::new(stream.alloc_zeros::<f32>(m as usize * n as usize)?);
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
+            let sums = &mut *sums.borrow_mut();
+            kernel.launch(stream, (&*x, *n, &indices, sums, *n, *m, *m, *n)).map_err(Failed::of)
+        });
+        add(format!("scatter_add {}", shown(kernels.tiling)), size + 8.0, launch, None);
+    }
+    if is_selected(names, "adamw") {
+        let kernels = AdamW::for_rows(TARGET, &[n]);
+        let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
+        let average = || stream.alloc_zeros::<f32>(m as usize * n as usize);
+        let (mean, square) = (RefCell::new(average()?), RefCell::new(average()?));
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+            let (mean, square) = (&mut *mean.borrow_mut(), &mut *square.borrow_mut());
+            let rates = (1e-3, 0.9, 0.999, 1e-8, 0.01, 0.1, 1e-3);
+            let arguments = (
+                y, &*x, mean, square, *n, *m, *n, rates.0, rates.1, rates.2, rates.3, rates.4, rates.5,
+                rates.6,
+            );
+            kernel.launch(stream, arguments).map_err(Failed::of)
+        });
+        add(format!("adamw {}", shown(kernels.tiling)), 3.0 * size + 16.0, launch, None);
+    }
+    Ok(contenders)
+}

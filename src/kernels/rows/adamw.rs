@@ -1,0 +1,88 @@
+//! The optimizer AdamW.
+
+use super::RowTiling;
+use crate::{
+    ptx::{BuildError, In, InOut, Kernel, Target, Val},
+    tiles::Convert,
+};
+
+/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`: parameters, gradients and the averages of
+/// these and of their squares, all m×n, in rows that are `ld` elements apart.
+pub type AdamWArgs<P, G> =
+    (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
+
+/// A step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2), in place:
+///
+/// - mean = β₁ · mean + (1 − β₁) · g and square = β₂ · square + (1 − β₂) · g²;
+/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where step t has the corrections c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ.
+///
+/// Arithmetic is f32, and p is rounded once. The elements of a tensor without gaps may be divided into rows of any length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AdamW {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+}
+
+impl AdamW {
+    /// Returns the kernel for rows of these sizes; see [`RowTiling::for_elements`].
+    #[must_use]
+    pub fn for_rows(target: Target, sizes: &[u32]) -> Self {
+        let tiling = match RowTiling::for_elements(target, 4, sizes) {
+            // Aligned groups would contain elements of other rows, which other blocks write.
+            RowTiling { unaligned: true, .. } => RowTiling {
+                threads: 256,
+                rows: 1,
+                cluster: 1,
+                adjacent: 1,
+                unaligned: false,
+                stripes: 8,
+                streamed: true,
+                resident: 0,
+            },
+            aligned => aligned,
+        };
+        Self { tiling }
+    }
+
+    /// Builds the kernel, named `adamw_f32_f32_any_by4` for parameters and gradients of f32, and sizes that 4 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist, or is unaligned.
+    pub fn kernel<P, G>(&self, target: Target) -> Result<Kernel<AdamWArgs<P, G>>, BuildError>
+    where
+        P: Convert<f32>,
+        G: Convert<f32>,
+        f32: Convert<P>,
+    {
+        let parameters =
+            "p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2";
+        let signature = format!("adamw_{}_{}_{}({parameters})", P::NAME, G::NAME, self.tiling);
+        Kernel::<AdamWArgs<P, G>>::build(
+            &signature,
+            target,
+            |k, (p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)| {
+                k.describe(format!("a step of AdamW: parameters {}, gradients {}", P::NAME, G::NAME));
+                if self.tiling.unaligned {
+                    k.refuse("expected a tiling of aligned rows, found an unaligned one".into());
+                }
+                let (row, part) = self.tiling.part_of_row(k, [m, n, ld]);
+                let (ps, means, squares) = (row.of(p, ld), row.of(mean, ld), row.of(square, ld));
+                let g = row.load(&row.of(g, ld), part, 0.0);
+                let (p, mean) = (row.load(&ps, part, 0.0), row.load(&means, part, 0.0));
+                let square = row.load(&squares, part, 0.0);
+                let one = Val::from(1.0f32);
+                let mean = mean.zip(&g, |mean, g| beta1.mad(mean, (one - beta1) * g));
+                let square = square.zip(&g, |square, g| beta2.mad(square, (one - beta2) * (g * g)));
+                let (step, shrink) = (rate / correction1, one - rate * decay);
+                let per_root = one / k.sqrt(correction2);
+                let change = mean.zip(&square, |mean, square| {
+                    step * mean / k.sqrt(square).mad(per_root, epsilon)
+                });
+                let p = p.zip(&change, |p, change| p.mad(shrink, -change));
+                row.store(&ps, part, &p);
+                row.store::<f32, _>(&means, part, &mean);
+                row.store::<f32, _>(&squares, part, &square);
+            },
+        )
+    }
+}

@@ -1,0 +1,84 @@
+//! Rows of a table, selected by indices, and sums into them.
+
+use super::RowTiling;
+use crate::{
+    ptx::{BuildError, In, InOut, Kernel, Out, Target},
+    tiles::{Convert, row_major},
+};
+
+/// `(table, ldt, indices, y, ldy, rows, m, n)`: a table of `rows`×n, m indices, y m×n, in rows that are `ldt` and `ldy` elements apart.
+pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
+
+/// `(x, ldx, indices, table, ldt, rows, m, n)`: x m×n, m indices, a table of `rows`×n.
+pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
+
+/// Rows of a table: y = table[indices], and its derivative, table[indices] += x.
+///
+/// An index that is not a row of the table selects zeros, and nothing is added for it. Sums are f32; their order is not specified, nor are
+/// therefore their last bits, if an index occurs more than twice.
+#[doc(alias = "index_select")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Embedding {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+}
+
+impl Embedding {
+    /// Returns the kernels for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_elements`].
+    #[must_use]
+    pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
+    }
+
+    /// Builds the kernel of y = table[indices], named `gather_bf16_any_by8` for bf16 and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist.
+    #[doc(alias = "gather")]
+    pub fn kernel<X>(&self, target: Target) -> Result<Kernel<GatherArgs<X>>, BuildError>
+    where
+        X: Convert<f32>,
+        f32: Convert<X>,
+    {
+        let parameters = "table, ldt, indices, y, ldy, rows, m, n";
+        let signature = format!("gather_{}_{}({parameters})", X::NAME, self.tiling);
+        Kernel::<GatherArgs<X>>::build(&signature, target, |k, (table, ldt, indices, y, ldy, rows, m, n)| {
+            k.describe(format!("y = table[indices] ({}): y m×n", X::NAME));
+            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+            let index = row.element(indices).load().cast::<u32>();
+            let selected = row.moved(index, rows);
+            let x = selected.load(&selected.of(table, ldt), part, 0.0);
+            row.store(&row.of(y, ldy), part, &x);
+        })
+    }
+
+    /// Builds the kernel of table[indices] += x, named `scatter_add_bf16_any_by8`.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    #[doc(alias = "index_add")]
+    pub fn add_kernel<X: Convert<f32>>(
+        &self,
+        target: Target,
+    ) -> Result<Kernel<ScatterAddArgs<X>>, BuildError> {
+        let parameters = "x, ldx, indices, table, ldt, rows, m, n";
+        let signature = format!("scatter_add_{}_{}({parameters})", X::NAME, self.tiling);
+        Kernel::<ScatterAddArgs<X>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, indices, table, ldt, rows, m, n)| {
+                k.describe(format!("table[indices] += x ({}), where x is m×n", X::NAME));
+                let (row, part) = self.tiling.part_of_row(k, [m, n, ldx]);
+                let exists = row.at.lt(m);
+                let index = row.element(indices).load().cast::<u32>();
+                let x = row.load(&row.of(x, ldx), part, 0.0);
+                let sums = k.global(table, row_major(rows, n).with_row_stride(ldt)).row(index);
+                let start = part * x.stripes().length();
+                x.for_each(|col, x| {
+                    let col = start + col;
+                    sums.at(col).when(exists & col.lt(n)).reduction().add(x);
+                });
+            },
+        )
+    }
+}

@@ -1,0 +1,281 @@
+//! Quantization to 8 bits with a scale for each row, or for each 128 elements of a row.
+
+use super::{
+    NormFunction, PointwiseFunction, RowTiling,
+    norm::Statistics,
+    tiling::{Line, Row},
+};
+use crate::{
+    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Target, Val, Write, e4m3},
+    tensor::TensorElement,
+    tiles::{Convert, Striped},
+};
+
+/// `(x, ldx, q, ldq, scales, lds, m, n)`: x and q m×n, in rows that are `ldx` and `ldq` elements apart; scales m×`lds`, of which a row has
+/// one, or ⌈n/128⌉.
+pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
+
+/// `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`: also w of n elements.
+pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, u32, u32, u32, f32);
+
+/// `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`: also u m×n.
+pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
+
+/// An element type that numbers are quantized to.
+pub trait Quantized: TensorElement {
+    /// The magnitude that the largest element of a group has.
+    const LARGEST: f32;
+}
+
+impl Quantized for e4m3 {
+    const LARGEST: f32 = 448.0;
+}
+
+impl Quantized for i8 {
+    const LARGEST: f32 = 127.0;
+}
+
+/// The elements that have a common scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScaleGroup {
+    /// A row.
+    Row,
+    /// 128 adjacent elements of a row, of which the last ones may be fewer.
+    Block,
+}
+
+/// The length of a block.
+const BLOCK: u32 = 128;
+
+impl ScaleGroup {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Row => "row",
+            Self::Block => "block",
+        }
+    }
+}
+
+/// q = round(x / s), where the scale s is max |x| / 448 for e4m3 and max |x| / 127 for i8, of each [group](ScaleGroup).
+///
+/// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0; one with NaN has s = NaN and q = NaN,
+/// or 0 for i8; one with ±∞ has s = ∞.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quantize {
+    /// How rows are divided among threads; for blocks, the threads of a row process one block at a time.
+    pub tiling: RowTiling,
+    /// The elements that have a common scale.
+    pub group: ScaleGroup,
+}
+
+impl Quantize {
+    /// Returns the kernels for elements of `bytes` bytes, the larger ones of those read and written, in rows of these sizes as in
+    /// [`RowTiling::for_rows`].
+    #[must_use]
+    pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let of_rows = RowTiling::for_rows(target, bytes, sizes);
+        let tiling = match group {
+            ScaleGroup::Row => of_rows,
+            ScaleGroup::Block => {
+                // Blocks of rows that are not aligned have elements of several threads in turn, each of which is accessed by itself.
+                let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
+                let threads = (BLOCK / adjacent).min(32);
+                let stripes = BLOCK / (threads * adjacent);
+                let rows = 256 / threads;
+                RowTiling {
+                    threads,
+                    rows,
+                    cluster: 1,
+                    adjacent,
+                    unaligned: false,
+                    stripes,
+                    streamed: true,
+                    resident: 0,
+                }
+            }
+        };
+        Self { tiling, group }
+    }
+
+    /// Builds the kernel, named `quantize_row_bf16_e4m3_8192_by8` for bf16, e4m3, rows of up to 8192 elements, and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist, or does not fit the group; clusters below sm_90, and e4m3 below sm_89.
+    pub fn kernel<X, Q>(&self, target: Target) -> Result<Kernel<QuantizeArgs<X, Q>>, BuildError>
+    where
+        X: Convert<f32>,
+        Q: Quantized,
+        f32: Convert<Q>,
+    {
+        let signature = self.signature::<X, Q>("", "x, ldx, q, ldq, scales, lds, m, n");
+        Kernel::<QuantizeArgs<X, Q>>::build(&signature, target, |k, (x, ldx, q, ldq, scales, lds, m, n)| {
+            self.describe::<Q>(k, "x");
+            let (row, part) = self.row(k, [m, n, ldq]);
+            let x = row.of(x, ldx);
+            let results = Results { q: row.of(q, ldq), scales, lds };
+            self.emit(&row, part, &results, &|part| row.load(&x, part, 0.0));
+        })
+    }
+
+    /// Builds the kernel that quantizes norm(x) · w, named `rmsnorm_quantize_row_bf16_e4m3_8192_by8`. The product is not rounded first.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn norm_kernel<X, W, Q>(
+        &self,
+        function: NormFunction,
+        target: Target,
+    ) -> Result<Kernel<NormQuantizeArgs<X, W, Q>>, BuildError>
+    where
+        X: Convert<f32>,
+        W: Convert<f32>,
+        Q: Quantized,
+        f32: Convert<Q>,
+    {
+        let name = function.name();
+        let parameters = "x, ldx, w, q, ldq, scales, lds, m, n, epsilon";
+        let signature = self.signature::<X, Q>(&format!("{name}_"), parameters);
+        Kernel::<NormQuantizeArgs<X, W, Q>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, w, q, ldq, scales, lds, m, n, epsilon)| {
+                self.describe::<Q>(k, &format!("{name}(x)·w"));
+                // The statistics are those of a row.
+                let row = self.tiling.row_of(k, [m, n, ldq]);
+                let (line, w) = (row.of(x, ldx), row.vector(w));
+                let x = row.keep(|part| row.load(&line, part, 0.0));
+                let statistics = Statistics::of(&row, function, &x, epsilon);
+                let results = Results { q: row.of(q, ldq), scales, lds };
+                let y = row.keep(|part| {
+                    let w = row.load(&w, part, 0.0);
+                    statistics.normalized(&row, part, &x(part)).zip(&w, |x, w| x * w)
+                });
+                match self.group {
+                    ScaleGroup::Row => self.emit(&row, 0.into(), &results, &y),
+                    ScaleGroup::Block => {
+                        row.for_parts(&|part| self.emit(&row, part, &results, &y));
+                    }
+                }
+            },
+        )
+    }
+
+    /// Builds the kernel that quantizes f(x) · u, named `silu_gated_quantize_row_bf16_e4m3_8192_by8`: SwiGLU with SiLU. The product is
+    /// not rounded first.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    #[doc(alias = "SwiGLU")]
+    pub fn gated_kernel<X, Q>(
+        &self,
+        function: PointwiseFunction,
+        target: Target,
+    ) -> Result<Kernel<GatedQuantizeArgs<X, Q>>, BuildError>
+    where
+        X: Convert<f32>,
+        Q: Quantized,
+        f32: Convert<Q>,
+    {
+        let name = function.name();
+        let parameters = "x, ldx, u, ldu, q, ldq, scales, lds, m, n";
+        let signature = self.signature::<X, Q>(&format!("{name}_gated_"), parameters);
+        Kernel::<GatedQuantizeArgs<X, Q>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, u, ldu, q, ldq, scales, lds, m, n)| {
+                self.describe::<Q>(k, &format!("f(x)·u, where f is {name},"));
+                let (row, part) = self.row(k, [m, n, ldq]);
+                let (x, u) = (row.of(x, ldx), row.of(u, ldu));
+                let results = Results { q: row.of(q, ldq), scales, lds };
+                self.emit(&row, part, &results, &|part| {
+                    let u = row.load(&u, part, 0.0);
+                    row.load(&x, part, 0.0).zip(&u, |x, u| function.of(k, x) * u)
+                });
+            },
+        )
+    }
+
+    fn signature<X: TensorElement, Q: TensorElement>(&self, of: &str, parameters: &str) -> String {
+        format!("{of}quantize_{}_{}_{}_{}({parameters})", self.group.name(), X::NAME, Q::NAME, self.tiling)
+    }
+
+    #[track_caller]
+    fn describe<Q: Quantized>(&self, k: Builder<'_>, of: &str) {
+        let (group, q, largest) = (self.group.name(), Q::NAME, Q::LARGEST);
+        k.describe(format!(
+            "q = {of} / s as {q}, where s = max / {largest} of each {group}, on m×n matrices"
+        ));
+        let Self {
+            tiling: RowTiling { threads, cluster, adjacent, unaligned, stripes, streamed, .. },
+            group,
+        } = *self;
+        let is_block = streamed && !unaligned && cluster == 1 && threads * adjacent * stripes == BLOCK;
+        if group == ScaleGroup::Block && !(is_block && threads <= 32) {
+            k.refuse(format!(
+                "expected a tiling of rows in parts of {BLOCK} elements in up to 32 threads, found {self:?}"
+            ));
+        }
+    }
+
+    /// Returns this thread's row, and for blocks the one that it processes.
+    #[track_caller]
+    fn row<'k>(&self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> (Row<'k>, Val<'k, u32>) {
+        match self.group {
+            ScaleGroup::Row => (self.tiling.row_of(k, sizes), 0.into()),
+            ScaleGroup::Block => self.tiling.part_of_row(k, sizes),
+        }
+    }
+
+    /// Quantizes a row of x, or part `part` of it.
+    #[track_caller]
+    fn emit<'k, Q: Quantized>(
+        &self,
+        row: &Row<'k>,
+        part: Val<'k, u32>,
+        results: &Results<'k, Q>,
+        x: &dyn Fn(Val<'k, u32>) -> Striped<'k, f32>,
+    ) where
+        f32: Convert<Q>,
+    {
+        let largest = |x: &Striped<'k, f32>| [x.map(Val::abs).combined(Val::max_nan)];
+        let larger = |[a]: [Val<'k, f32>; 1], [b]: [Val<'k, f32>; 1]| [a.max_nan(b)];
+        match self.group {
+            ScaleGroup::Row => {
+                let x = row.keep(x);
+                let [most] = row.over_parts([0.0], &larger, &|part| largest(&x(part)));
+                results.store_scale(row, 0.into(), most);
+                row.for_parts(&|part| results.store(row, part, &x(part), most));
+            }
+            ScaleGroup::Block => {
+                let x = x(part);
+                let [most] = row.team.reduce(largest(&x), [0.0], &larger);
+                results.store_scale(row, part, most);
+                results.store(row, part, &x, most);
+            }
+        }
+    }
+}
+
+/// What is written.
+struct Results<'k, Q: TensorElement> {
+    q: Line<'k, Q, Write>,
+    scales: Ptr<'k, f32, Global, Write>,
+    lds: Val<'k, u32>,
+}
+
+impl<'k, Q: Quantized> Results<'k, Q>
+where
+    f32: Convert<Q>,
+{
+    #[track_caller]
+    fn store_scale(&self, row: &Row<'k>, at: Val<'k, u32>, most: Val<'k, f32>) {
+        row.store_first(self.scales, self.lds, at, most / Q::LARGEST);
+    }
+
+    #[track_caller]
+    fn store(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>, most: Val<'k, f32>) {
+        // The reciprocal of a scale that is 0, or almost, is not infinite.
+        let per_scale = (Val::from(Q::LARGEST) / most).min_nan(f32::MAX);
+        row.store(&self.q, part, &x.map(|x| x * per_scale));
+    }
+}

@@ -1,0 +1,173 @@
+//! Rotary position embeddings.
+
+use crate::{
+    ptx::{BuildError, Builder, In, IntoDim, Kernel, Out, Readable, Target, Val, Writable},
+    tensor::TensorElement,
+    tiles::{Convert, Gl, Stripes, row_major, vector},
+};
+
+/// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart;
+/// tables `rows`×`half` in rows that are `ldt` elements apart; `tokens` positions.
+pub type RotaryArgs<X> =
+    (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
+
+/// Which elements are rotated together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RotaryPairs {
+    /// Elements i and i + half.
+    #[doc(alias = "NeoX")]
+    Halves,
+    /// Elements 2i and 2i + 1.
+    #[doc(alias = "GPT-J")]
+    #[doc(alias = "interleaved")]
+    Adjacent,
+}
+
+/// Rotations of `half` pairs (a, b) of each row, by the angles of its position: (a · cos − b · sin, b · cos + a · sin). The elements
+/// after the first 2 · `half` are copied.
+///
+/// Row i has position positions[i / heads], whose cosines and sines are a row of the tables. Rows without a position, and those
+/// whose position the tables do not have, become zeros. Arithmetic is f32, and results are rounded once.
+#[doc(alias = "RoPE")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rotary {
+    /// The threads of a row, a power of two up to 32.
+    pub threads: u32,
+    /// The adjacent elements that a thread accesses together; divides `half` and all distances between rows.
+    pub adjacent: u32,
+    /// Which elements are rotated together.
+    pub pairs: RotaryPairs,
+    /// Whether the angles are negative, as for the derivative.
+    pub inverse: bool,
+}
+
+/// The threads of a block.
+const THREADS: u32 = 256;
+
+impl Rotary {
+    /// Returns the kernel of elements of `bytes` bytes. `sizes` are half the number of rotated elements, the length of rows and all
+    /// distances between rows, or divisors of these.
+    #[must_use]
+    pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
+        let widest = (16 / bytes).clamp(1, 8);
+        let adjacent = if sizes.iter().all(|size| size.is_multiple_of(widest)) { widest } else { 1 };
+        let half = sizes.first().map_or(1, |&half| half.max(1));
+        Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
+    }
+
+    /// Builds the kernel, named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8` for bf16 and sizes that 8 divides, with
+    /// `_inverse` ahead of the type for negative angles.
+    ///
+    /// # Errors
+    /// For a number of threads that is not a power of two up to 32.
+    pub fn kernel<X>(&self, target: Target) -> Result<Kernel<RotaryArgs<X>>, BuildError>
+    where
+        X: Convert<f32>,
+        f32: Convert<X>,
+    {
+        let pairs = match self.pairs {
+            RotaryPairs::Halves => "halves",
+            RotaryPairs::Adjacent => "adjacent",
+        };
+        let inverse = if self.inverse { "_inverse" } else { "" };
+        let parameters = "x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n";
+        let signature = format!("rotary_{pairs}{inverse}_{}_by{}({parameters})", X::NAME, self.adjacent);
+        Kernel::<RotaryArgs<X>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)| {
+                k.describe(format!("y = x with rotated pairs ({pairs}) in rows of m×n ({})", X::NAME));
+                let threads = self.threads;
+                if !(threads.is_power_of_two() && threads <= 32) {
+                    k.refuse(format!("expected a power of two up to 32 threads for a row, found {threads}"));
+                }
+                let [ldx, ldt, half, ldy, n] =
+                    [ldx, ldt, half, ldy, n].map(|size| size.multiple_of(self.adjacent));
+                let thread = k.block([THREADS]).thread();
+                // Half of the elements have a thread each.
+                let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
+                k.grid([m.into_dim().ceil_div(THREADS / threads), of_row]);
+                let row = k.ctaid_x() * (THREADS / threads) + thread / threads;
+                let group = k.ctaid_y() * threads + thread % threads;
+                let groups = half / self.adjacent;
+
+                let position = k.global(positions, vector(tokens)).at(row / heads).load_or(-1);
+                let table = |table| k.global(table, row_major(rows, half).with_row_stride(ldt));
+                let angles = [cos, sin].map(|of| self.load(k, &table(of).row(position.cast::<u32>()), group));
+                let x = k.global(x, row_major(m, n).with_row_stride(ldx)).row(row);
+                let y = k.global(y, row_major(m, n).with_row_stride(ldy)).row(row);
+                let [first, second] = match self.pairs {
+                    RotaryPairs::Halves => [group, group + groups],
+                    RotaryPairs::Adjacent => [group * 2, group * 2 + 1],
+                };
+                k.if_(group.lt(groups), || {
+                    let elements = [first, second].map(|group| self.load(k, &x, group));
+                    let rotated = self.rotated(&elements.concat(), &angles);
+                    for (group, elements) in
+                        [first, second].into_iter().zip(rotated.chunks(self.adjacent as usize))
+                    {
+                        self.store(k, &y, group, elements);
+                    }
+                });
+                // The others are up to twice as many as there are threads.
+                let all = k.nctaid_y() * threads;
+                for copied in [group + groups * 2, group + groups * 2 + all] {
+                    k.if_(copied.lt(n / self.adjacent), || {
+                        self.store(k, &y, copied, &self.load(k, &x, copied));
+                    });
+                }
+            },
+        )
+    }
+
+    /// Returns the arrangement of a group.
+    #[track_caller]
+    fn group<'k>(&self, k: Builder<'k>) -> Stripes<'k> {
+        k.stripes(0, 1, self.adjacent, 1)
+    }
+
+    #[track_caller]
+    fn load<'k, T: Convert<f32>, A: Readable>(
+        &self,
+        k: Builder<'k>,
+        row: &Gl<'k, T, A, 1>,
+        group: Val<'k, u32>,
+    ) -> Vec<Val<'k, f32>> {
+        self.group(k).load(row, group).convert().registers().to_vec()
+    }
+
+    #[track_caller]
+    fn store<'k, T: TensorElement, A: Writable>(
+        &self,
+        k: Builder<'k>,
+        row: &Gl<'k, T, A, 1>,
+        group: Val<'k, u32>,
+        elements: &[Val<'k, f32>],
+    ) where
+        f32: Convert<T>,
+    {
+        let stripes = self.group(k);
+        stripes.store(row, group, &stripes.with(elements));
+    }
+
+    /// Rotates pairs of two groups.
+    fn rotated<'k>(
+        &self,
+        elements: &[Val<'k, f32>],
+        [cos, sin]: &[Vec<Val<'k, f32>>; 2],
+    ) -> Vec<Val<'k, f32>> {
+        let mut rotated = elements.to_vec();
+        let adjacent = self.adjacent as usize;
+        for (i, (&cos, &sin)) in cos.iter().zip(sin).enumerate() {
+            let sin = if self.inverse { -sin } else { sin };
+            let [at, to] = match self.pairs {
+                RotaryPairs::Halves => [i, i + adjacent],
+                RotaryPairs::Adjacent => [2 * i, 2 * i + 1],
+            };
+            let (a, b) = (elements[at], elements[to]);
+            rotated[at] = a.mad(cos, -(b * sin));
+            rotated[to] = b.mad(cos, a * sin);
+        }
+        rotated
+    }
+}

@@ -1,0 +1,73 @@
+//! Cumulative sums along rows.
+
+use super::{PointwiseArgs, RowTiling, tiling::same_or};
+use crate::{
+    ptx::{BuildError, Kernel, Target, Val},
+    tensor::TensorElement,
+    tiles::Convert,
+};
+
+/// yⱼ = Σ x over the columns up to j, or before j.
+///
+/// Sums are f32, in an order that depends on the tiling only, and each result is rounded once. Rows have any length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CumulativeSum {
+    /// How rows are divided among threads: a warp or a block for each, in parts of one group of a thread.
+    pub tiling: RowTiling,
+    /// Whether a sum includes the element of its column.
+    pub inclusive: bool,
+}
+
+impl CumulativeSum {
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    #[must_use]
+    pub fn for_rows(inclusive: bool, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let chosen = RowTiling::for_rows(target, bytes, sizes);
+        let (threads, rows) = if chosen.threads <= 32 { (32, 8) } else { (256, 1) };
+        let tiling =
+            RowTiling { threads, rows, cluster: 1, stripes: 1, streamed: true, resident: 0, ..chosen };
+        Self { tiling, inclusive }
+    }
+
+    /// Builds the kernel, named `cumsum_bf16_any_by8` for bf16 and sizes that 8 divides, and `cumsum_before_…` if it is not inclusive.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist, or one in which a row has neither a warp nor a block, or a thread several groups.
+    #[doc(alias = "cumsum")]
+    pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let (form, y) = (if self.inclusive { "" } else { "_before" }, same_or::<X, Y>());
+        let signature = format!("cumsum{form}_{}{y}_{}(x, ldx, y, ldy, m, n)", X::NAME, self.tiling);
+        Kernel::<PointwiseArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
+            let RowTiling { threads, rows, cluster, stripes, .. } = self.tiling;
+            k.describe(format!("y = sums along rows of x ({}), m×n", X::NAME));
+            if cluster > 1 || stripes > 1 || threads < 32 || threads > 32 && rows > 1 {
+                k.refuse(format!(
+                    "expected a warp or a block for a row, and one group for a thread, found {:?}",
+                    self.tiling
+                ));
+            }
+            let row = self.tiling.row_of(k, [m, n, ldy]);
+            let (x, y) = (row.of(x, ldx), row.of(y, ldy));
+            k.fold(row.parts(), Val::from(0.0f32), |part, before| {
+                let mut sum = Val::from(0.0f32);
+                let own = row.load(&x, part, 0.0).scanned(|x| {
+                    let before = sum;
+                    sum = sum + x;
+                    if self.inclusive { sum } else { before }
+                });
+                let (of_others, total) = match threads {
+                    32 => (k.warp().exclusive_scan(sum), k.warp().sum(sum)),
+                    _ => (k.this_block().exclusive_scan(sum), k.this_block().sum(sum)),
+                };
+                let ahead = before + of_others;
+                row.store(&y, part, &own.map(|sum| ahead + sum));
+                before + total
+            });
+        })
+    }
+}
