@@ -62,6 +62,7 @@ fn the_list_has_valid_options() {
         let kernels = match name {
             // A product of each order of its two factors, and of two tiles.
             "gemm" => 2 * 4,
+            "attention" => 8,
             // Three lengths of rows.
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
             "layernorm_backward" | "rmsnorm_backward" => 3,
