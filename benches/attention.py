@@ -1,7 +1,7 @@
-"""Times attention of PyTorch for `warpwright bench attention --rival "python3 benches/attention.py"`.
+"""Times attention of PyTorch for `warpwright bench attention --rival "python3 benches/attention.py"`, and for `bench cached`.
 
 Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE VALUE_SIZE full|causal`, answered with the names of the implementations that can solve the
-problem, separated by tabs, and `time INDEX`, answered with the microseconds of a launch between two events.
+problem, separated by tabs, `cached BATCHES HEADS KV_HEADS LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events.
 """
 
 import sys
@@ -19,6 +19,19 @@ def with_backend(backend, q, k, v, causal):
             return scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     return run
+
+
+def usable(candidates):
+    """Those of the named functions that do not fail."""
+    found = {}
+    for name, run in candidates:
+        try:
+            run()
+            torch.cuda.synchronize()
+            found[name] = run
+        except RuntimeError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+    return found
 
 
 def candidates(q, k, v, causal):
@@ -40,20 +53,30 @@ def begin(batches, heads, length, head_size, value_size, mask):
         torch.randn([*rows, int(size)], device="cuda", dtype=torch.bfloat16)
         for size in (head_size, head_size, value_size)
     )
-    usable = {}
-    for name, run in candidates(q, k, v, mask == "causal"):
-        try:
-            run()
-            torch.cuda.synchronize()
-            usable[name] = run
-        except RuntimeError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-    return usable
+    return usable(candidates(q, k, v, mask == "causal"))
+
+
+def cached(batches, heads, kv_heads, length, head_size):
+    torch.manual_seed(0)
+    batches, heads, kv_heads, length, size = (int(n) for n in (batches, heads, kv_heads, length, head_size))
+    q = torch.randn([batches, heads, 1, size], device="cuda", dtype=torch.bfloat16)
+    k, v = (torch.randn([batches, kv_heads, length, size], device="cuda", dtype=torch.bfloat16) for _ in range(2))
+
+    def with_cache(backend):
+        def run():
+            with sdpa_kernel(backend):
+                return scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+        return run
+
+    return usable((name, with_cache(backend)) for name, backend in BACKENDS.items())
 
 
 def time(run):
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     run()
+    # The launch is queued by the time that the device starts to measure.
+    torch.cuda._sleep(1_000_000)
     start.record()
     run()
     end.record()
@@ -61,15 +84,20 @@ def time(run):
     return start.elapsed_time(end) * 1e3
 
 
+PROBLEMS = {"begin": begin, "cached": cached}
+
+
 def main():
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}", file=sys.stderr)
     runs = []
     for line in sys.stdin:
         request, *words = line.split()
-        if request == "begin":
-            usable = begin(*words)
-            runs = list(usable.values())
-            print("\t".join(usable), flush=True)
+        if request in PROBLEMS:
+            runs = None
+            torch.cuda.empty_cache()
+            found = PROBLEMS[request](*words)
+            runs = list(found.values())
+            print("\t".join(found), flush=True)
         else:
             print(time(runs[int(words[0])]), flush=True)
 

@@ -58,7 +58,7 @@ fn attend(device: &impl Device) -> Result<(), Box<dyn Error>> {
     let (on_q, on_k, on_v) = (device.upload(&q)?, device.upload(&k)?, device.upload(&v)?);
     let mut o = device.output::<bf16>(q.len())?;
     let mut lse = device.output::<f32>(HEADS * LENGTH)?;
-    let sizes = [1, heads, kv_heads, length, length];
+    let sizes = [1, kv_heads, heads / kv_heads, length, length];
     let strides = [of_queries, of_keys, of_keys, of_queries];
     let launched = device.launch(&kernel, (&on_q, &on_k, &on_v, &mut o, &mut lse, sizes, strides, scale))?;
 

@@ -11,7 +11,7 @@ mod transpose;
 
 pub use attention::{
     Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs, AttentionMask, AttentionProblem,
-    AttentionTile, PackedAttentionArgs,
+    AttentionTile, CachedAttention, CachedAttentionArgs, PackedAttentionArgs, PagedAttentionArgs,
 };
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{

@@ -61,6 +61,7 @@ pub(crate) use moved::{coordinate, divide};
 pub use partition::Partition;
 pub use pending::Pending;
 pub use predicate::Predicates;
+pub(crate) use predicate::zero;
 pub use sides::{Destination, Source};
 pub use space::TensorSpace;
 pub use stride::Stride;

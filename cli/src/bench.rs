@@ -1,10 +1,13 @@
 //! `warpwright bench`.
 
 mod attention;
+mod cached;
 mod ceiling;
 mod gemm;
 mod normals;
 mod provenance;
+mod race;
+mod rival;
 mod rows;
 mod samples;
 
@@ -22,6 +25,7 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum What {
     Attention(attention::Args),
+    Cached(cached::Args),
     Gemm(gemm::Args),
     Rows(rows::Args),
 }
@@ -31,6 +35,7 @@ impl Args {
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         match self.what {
             What::Attention(args) => args.run(),
+            What::Cached(args) => args.run(),
             What::Gemm(args) => args.run(),
             What::Rows(args) => args.run(),
         }

@@ -1,5 +1,6 @@
 //! Attention on Hopper (sm_90a), with tensor copies and products of warpgroups.
 
+mod cached;
 mod forward;
 mod inputs;
 mod order;
@@ -17,37 +18,39 @@ use crate::{
 use forward::{Shape, forward};
 use inputs::{Inputs, Sizes};
 
+pub use cached::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs};
 pub use problem::AttentionProblem;
 pub use visible::AttentionMask;
 
-/// `(q, k, v, o, lse, [batches, heads, kv_heads, queries, keys], strides, scale)`: Q and O have `batches`·`heads` matrices of `queries`
-/// rows, K and V `batches`·`kv_heads` matrices of `keys` rows. The strides are those of Q, of K, of V and of O, each between batches,
+/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`: K and V have `batches`·`kv_heads` matrices of `keys`
+/// rows, Q and O `group` matrices of `queries` rows for each of these, those of the heads that attend to the same keys. The strides are those of Q, of K, of V and of O, each between batches,
 /// between heads and between rows in elements, all multiples of 16 bytes. The logarithms in `lse` are contiguous:
-/// `batches`·`heads`·`queries`.
+/// `batches`·`kv_heads`·`group`·`queries`.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
 /// [`AttentionArgs`], and `(…, slopes, sinks)`, each with a number for each head. One that the kernel does not read may have any length.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>);
 
-/// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, heads, kv_heads, queries, keys], longest, strides, scale)`: the rows of all
+/// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`: the rows of all
 /// sequences are one after the other, in `queries` rows of Q and O and `keys` rows of K and V. The starts are those of each sequence, in
-/// order, and the end of the last one. No sequence has more than `longest` queries. The strides are those between heads and between rows.
-/// The logarithms in `lse` are contiguous: `heads`·`queries`.
+/// order, and the end of the last one. Of each sequence, the first `longest` queries are computed, rounded up to whole tiles. The strides are those between heads and between rows.
+/// The logarithms in `lse` are contiguous: `kv_heads`·`group`·`queries`.
 #[doc(alias = "cu_seqlens")]
 #[doc(alias = "varlen")]
 pub type PackedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [In<u32>; 2], [u32; 5], u32, [[u32; 2]; 4], f32);
 
 const BUFFERS: &str = "q, k, v, o, lse";
-const SIZES: &str = "heads, kv_heads, queries, keys";
+const SIZES: &str = "kv_heads, group, queries, keys";
 
 /// What is added to attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// Replaces each score by c·tanh(score / c).
+    /// Replaces each score by c·tanh(score / c), with an error of about 10⁻⁶·c; c is from 0.001 to 10,000.
     pub soft_cap: Option<f32>,
-    /// Subtracts from each score the slope of its head times the distance between the positions of query and key.
+    /// Subtracts from each score the slope of its head times the distance between the positions of query and key, which are those of the
+    /// mask: without one, the first query is at the position of the first key. Distances from 2²⁴ are rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
     /// Adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
@@ -75,19 +78,18 @@ impl AttentionTile {
 /// A kernel of attention: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of
 /// `scale` · Q·Kᵀ. Requires sm_90a.
 ///
-/// Scores, their exponentials and sums are f32; the exponentials, relative to a score that no later one exceeds by a factor of more than 2⁸, are
-/// rounded to `T` before they are multiplied by V, and so are the elements of O. Any number of queries and keys; `heads` must be a
-/// multiple of `kv_heads`, of which each serves as many consecutive heads (grouped-query attention), and `scale` positive. A query without
-/// keys has O = 0 and the logarithm −∞.
+/// Scores, their exponentials and sums are f32; the exponentials, relative to one that no later one exceeds by a factor of more than 2⁸, are
+/// rounded to `T` before they are multiplied by V, and so are the elements of O. Up to 2³⁰ queries and keys; `scale` must be positive.
+/// A query without keys has O = 0 and the logarithm −∞. NaN or ∞ among values with a weight of 0 makes a row NaN.
 ///
-/// With rows of 256, windows and slopes take a few registers more than there are: five are spilled, once a tile.
+/// With rows of 256, masks take a few registers more than there are, which are spilled once a tile.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attention {
     /// The length of a row of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
-    /// The length of a row of V and O: that of Q and K, or 128 with 192.
+    /// The length of a row of V and O: 128 with rows of 192, otherwise that of Q and K.
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
@@ -109,11 +111,13 @@ impl Attention {
         Self { head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns the kernel with the tile that is fastest with a cap of scores: one that has the registers for it.
+    /// Returns the kernel with the tile that is fastest with a cap of scores, to be built
+    /// [with extras](Self::kernel_with_extras): one that has the registers for it.
     #[must_use]
-    pub fn capped(self) -> Self {
-        let keys = if self.head_size <= 64 { 96 } else { self.tile.keys };
-        Self { tile: AttentionTile { keys, ..self.tile }, ..self }
+    pub fn with_tile_for_cap(self) -> Self {
+        let fewer = |tile: &AttentionTile| tile.warpgroups == 3 && tile.keys < self.tile.keys;
+        let tile = AttentionTile::all(self.head_size, self.value_size).find(fewer).unwrap_or(self.tile);
+        Self { tile, ..self }
     }
 
     /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
@@ -147,11 +151,11 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with additions, named after them too: `attention_bf16_128_causal_capped_slopes_sinks`. The logarithms of sums are
+    /// Builds the kernel with additions, named after them too: `attention_bf16_128_causal_cap50_slopes_sinks`. The logarithms of sums are
     /// those with the additions.
     ///
     /// # Errors
-    /// As [`kernel`](Self::kernel), and for a cap that is not positive.
+    /// As [`kernel`](Self::kernel), and for another cap.
     pub fn kernel_with_extras<T>(
         &self,
         extras: AttentionExtras,
@@ -161,7 +165,8 @@ impl Attention {
         f32: Convert<T>,
     {
         let AttentionExtras { soft_cap, slopes, sinks } = extras;
-        let with = [(soft_cap.is_some(), "_capped"), (slopes, "_slopes"), (sinks, "_sinks")];
+        let cap = soft_cap.map_or(String::new(), |cap| format!("_cap{cap}").replace(['.', '-'], "_"));
+        let with = [(true, &*cap), (slopes, "_slopes"), (sinks, "_sinks")];
         let with: String = with.into_iter().filter_map(|(is_added, name)| is_added.then_some(name)).collect();
         let signature = format!(
             "{}{with}({BUFFERS}, batches, {SIZES}, {}, scale, slopes, sinks)",
@@ -172,8 +177,8 @@ impl Attention {
             &signature,
             Target::SM_90A,
             |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads)| {
-                if let Some(cap) = soft_cap.filter(|cap| !(*cap > 0.0 && cap.is_finite())) {
-                    k.refuse(format!("expected a positive cap of scores, found {cap}"));
+                if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
+                    k.refuse(format!("expected a cap of scores from 0.001 to 10000, found {cap}"));
                 }
                 let (slopes, sinks) = (slopes.then_some(of_heads), sinks.then_some(sinks_of_heads));
                 let sizes = Sizes::of(sizes);

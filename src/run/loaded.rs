@@ -132,8 +132,7 @@ impl<A: Params> Loaded<A> {
         let all = Args::with_capacity(stream, count + self.entry.maps.len());
         let mut passed = CudaLaunchArgs { args: all, seen: Vec::with_capacity(count) };
         args.pass(&mut passed);
-        let multiprocessors = self.code.module.gpu().properties().multiprocessors;
-        let plan = plan(&self.entry, &passed.seen, grid, multiprocessors)?;
+        let plan = plan(&self.entry, &passed.seen, grid, self.code.resident)?;
         if plan.is_empty() {
             return Ok(None);
         }
@@ -194,6 +193,8 @@ pub(super) struct Code {
     pub(super) module: Module,
     pub(super) function: Function,
     maps: EncodedMaps,
+    /// The blocks that are resident at the same time, one for each multiprocessor at most.
+    resident: u32,
 }
 
 impl Code {
@@ -208,7 +209,8 @@ impl Code {
         let refusal = |source| RunError::Load(Box::new(JitError::new(&entry.name, text, source)));
         let module = Module::load_with(gpu, text, options).map_err(refusal)?;
         let function = module.function(&entry.name)?;
-        Ok(Self { module, function, maps: EncodedMaps::default() })
+        let resident = resident(gpu, entry, &function)?;
+        Ok(Self { module, function, maps: EncodedMaps::default(), resident })
     }
 
     /// Adds the tensor maps that the launch creates, whose buffers were passed before.
@@ -223,6 +225,20 @@ impl Code {
         }
         Ok(())
     }
+}
+
+/// Returns the multiprocessors that run a block each at the same time. Those of a cluster are in one group of multiprocessors, whose number is no
+/// multiple of that of a large cluster: clusters of 4 leave some of an H200's idle, and one that must wait for them would take as long again.
+fn resident(gpu: &Gpu, entry: &Entry, function: &Function) -> Result<u32, RunError> {
+    let all = gpu.properties().multiprocessors;
+    let (Some(cluster), Some(block)) = (entry.cluster, entry.block) else { return Ok(all) };
+    let blocks: u32 = cluster.iter().product();
+    if blocks <= 1 {
+        return Ok(all);
+    }
+    let config = LaunchConfig::new(cluster, block).dynamic_shared(entry.dynamic_shared_bytes);
+    let clusters = function.active_clusters(&config)?;
+    Ok(if clusters == 0 { all } else { clusters.saturating_mul(blocks).min(all) })
 }
 
 /// Returns the launch configuration. The cluster shape is omitted, because the kernel's `.reqnctapercluster` determines it.

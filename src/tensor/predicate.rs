@@ -79,6 +79,6 @@ pub(super) fn both<'k>(a: Val<'k, bool>, b: Val<'k, bool>) -> Val<'k, bool> {
 }
 
 /// Returns 0 in the register type.
-pub(super) fn zero<T: TensorElement>() -> T::Reg {
+pub(crate) fn zero<T: TensorElement>() -> T::Reg {
     T::Reg::from_bits(0)
 }

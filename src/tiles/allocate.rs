@@ -138,7 +138,7 @@ pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To 
 
 /// A tile or vector whose data are visible to all threads of the block.
 pub struct Filled<Tile> {
-    pub(super) tile: Tile,
+    pub(in crate::tiles) tile: Tile,
 }
 
 impl<Tile> fmt::Debug for Filled<Tile> {

@@ -1,6 +1,9 @@
 //! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, products of warpgroups (`wgmma`), and
 //! schedules of resident blocks. Requires sm_90a.
 
+mod all_to_all;
+mod clear;
+mod exchange;
 mod in_flight;
 mod matrix;
 mod outbox;
@@ -11,6 +14,7 @@ mod schedule;
 mod tensor_copy;
 mod turns;
 
+pub use all_to_all::AllToAll;
 pub use in_flight::{Accumulators, Frozen, InFlight, LeftFactor};
 pub use matrix::{SharedFactor, SharedMatrix};
 pub use outbox::Outbox;
@@ -19,5 +23,5 @@ pub use ring::{EmptyStage, FillingStage, Received, Ring};
 pub use roles::{Consumer, Consumers, Producer, ProducerRole, consumers, producer};
 pub use schedule::{Part, Persistent, Schedule, Sharing};
 pub(crate) use tensor_copy::Source;
-pub use tensor_copy::{BoxSource, BoxSources, FirstRows, Multicast, Pair};
+pub use tensor_copy::{BoxSource, BoxSources, FirstRows, Joined, Multicast};
 pub use turns::{Baton, Turn, Turns};

@@ -32,7 +32,7 @@ fn check(attention: &Attention, lengths: &[(usize, usize)], element: Element<'_>
         let On { factors: [q, k, v], o, lse } = on;
         let numbers = |starts: &[usize]| starts.iter().map(|&start| start as u32).collect::<Vec<_>>();
         let starts = [&of_queries, &of_keys].map(|starts| device.upload(&numbers(starts)).expect("room"));
-        let sizes = [lengths.len(), HEADS, 1, queries, keys].map(|size| size as u32);
+        let sizes = [lengths.len(), 1, HEADS, queries, keys].map(|size| size as u32);
         let strides = matrices.strides().map(|[_, head, row]| [head, row]);
         let arguments = (&*q, &*k, &*v, o, lse, starts.each_ref(), sizes, longest, strides, scale(attention));
         let launched = device.launch(&kernel, arguments);

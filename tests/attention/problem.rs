@@ -82,7 +82,8 @@ impl Sizes {
     }
 
     fn numbers(self) -> [u32; 5] {
-        [self.batches, self.heads, self.kv_heads, self.queries, self.keys].map(|size| size as u32)
+        [self.batches, self.kv_heads, self.heads / self.kv_heads, self.queries, self.keys]
+            .map(|size| size as u32)
     }
 }
 

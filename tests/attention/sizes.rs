@@ -16,9 +16,13 @@ where
 {
     let sizes = Sizes { batches: 1, heads: 2, kv_heads: 1, queries: 230, keys: 300, order: Order::Rows };
     for [head_size, value_size] in ROWS {
-        let attention = Attention::new(head_size, value_size, AttentionMask::CausalFromEnd);
+        // Rows of 256 leave no registers for a mask: some are spilled, once a tile.
+        let mask = if head_size == 256 { AttentionMask::Full } else { AttentionMask::CausalFromEnd };
+        let attention = Attention::new(head_size, value_size, mask);
         check(&attention, &built::<T>(&attention), sizes, &mixed);
     }
+    let attention = Attention::new(256, 256, AttentionMask::CausalFromEnd);
+    check(&attention, &attention.kernel::<T>().expect("a valid kernel"), sizes, &mixed);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! `warpwright bench attention`.
 
 mod problem;
-mod rival;
 
-use std::{process::ExitCode, str::FromStr};
+use std::{fmt, process::ExitCode, str::FromStr};
 
 use warpwright::{
     gpu::Gpu,
@@ -11,10 +10,9 @@ use warpwright::{
     tiles::Schedule,
 };
 
-use super::{Fallible, samples::Samples};
+use super::{Fallible, race::Rounds, rival::Rival};
 use crate::Error;
 use problem::Problem;
-use rival::Rival;
 
 /// Times attention on random normal numbers, next to other implementations
 ///
@@ -34,12 +32,8 @@ pub(in crate::bench) struct Args {
     /// Elements of each matrix; they determine the number of heads
     #[arg(long, default_value_t = 1 << 26)]
     elements: usize,
-    /// Samples of each contender
-    #[arg(long, default_value_t = 20)]
-    rounds: usize,
-    /// Rounds of warm-up
-    #[arg(long, default_value_t = 3)]
-    warm_up: usize,
+    #[command(flatten)]
+    rounds: Rounds,
     /// A command that times other implementations, such as "python3 benches/attention.py"
     #[arg(long)]
     rival: Option<String>,
@@ -101,13 +95,20 @@ impl Sizes {
         let all = 2.0 * (batches * heads * (head_size + value_size)) as f64 * (length as f64).powi(2);
         if mask == AttentionMask::Full { all } else { all / 2.0 }
     }
+
+    /// Returns the line that describes the problem to a rival.
+    fn request(&self) -> String {
+        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
+        format!("begin {batches} {heads} {length} {head_size} {value_size} {mask}")
+    }
 }
 
-/// A contender in the table.
-struct Row {
-    name: String,
-    is_rival: bool,
-    samples: Samples,
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { batches, heads, length, head_size, value_size, mask } = self;
+        write!(f, "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}")
+    }
 }
 
 impl Args {
@@ -126,56 +127,15 @@ impl Args {
                 let heads = all.min(16);
                 let sizes = Sizes { batches: all / heads, heads, length, head_size, value_size, mask };
                 let kernels = kernels(sizes, gpu.properties().multiprocessors, self.sweep);
-                let problem = Problem::new(&gpu, sizes, &kernels)?;
-                self.table(&self.times(problem, rival.as_mut(), sizes)?, sizes);
+                let mut problem = Problem::new(&gpu, sizes, &kernels)?;
+                println!("{sizes}: {} samples", self.rounds.rounds);
+                let names = problem.names().to_vec();
+                let request = sizes.request();
+                let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
+                self.rounds.table(&names, |at| problem.time(at), rival, ("TFLOP/s", sizes.flops() / 1e6))?;
             }
         }
         Ok(())
-    }
-
-    /// Times all contenders in turn.
-    fn times(&self, mut problem: Problem, mut rival: Option<&mut Rival>, sizes: Sizes) -> Fallible<Vec<Row>> {
-        let ours = problem.names().len();
-        let others = rival.as_mut().map_or(Ok(Vec::new()), |rival| rival.begin(sizes))?;
-        let count = ours + others.len();
-        let mut micros = vec![Vec::new(); count];
-        for round in 0..self.warm_up + self.rounds {
-            let step = if round.is_multiple_of(2) { 1 } else { count - 1 };
-            for at in (0..count).map(|i| (i * step + round * 3) % count) {
-                let time = match (at.checked_sub(ours), rival.as_mut()) {
-                    (Some(other), Some(rival)) => rival.time(other)?,
-                    _ => problem.time(at)?,
-                };
-                if round >= self.warm_up {
-                    micros[at].push(time);
-                }
-            }
-        }
-        let names = problem.names().iter().map(|name| (name.clone(), false));
-        let names = names.chain(others.into_iter().map(|name| (name, true)));
-        let row = |((name, is_rival), micros)| Row { name, is_rival, samples: Samples::new(micros) };
-        Ok(names.zip(micros).map(row).collect())
-    }
-
-    fn table(&self, rows: &[Row], sizes: Sizes) {
-        let Sizes { batches, heads, length, head_size, value_size, mask } = sizes;
-        println!(
-            "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}: {} samples",
-            self.rounds
-        );
-        println!("    {:<44} {:>9} {:>9} {:>9}  10 % … 90 %", "", "µs", "TFLOP/s", "of best");
-        let best = rows
-            .iter()
-            .filter(|row| row.is_rival)
-            .map(|row| row.samples.median())
-            .fold(f64::INFINITY, f64::min);
-        for row in rows {
-            let (median, [low, high]) =
-                (row.samples.median(), [0.1, 0.9].map(|part| row.samples.quantile(part)));
-            let ratio = if best.is_finite() { format!("{:.3}", best / median) } else { String::new() };
-            let rate = sizes.flops() / median / 1e6;
-            println!("    {:<44} {median:>9.1} {rate:>9.0} {ratio:>9}  {low:.1} … {high:.1}", row.name);
-        }
     }
 }
 

@@ -80,7 +80,7 @@ impl Sampling {
 fn order(rounds: usize, count: usize) -> Vec<usize> {
     let round = |round: usize| {
         let step = if round.is_multiple_of(2) { 1 } else { count - 1 };
-        (0..count).map(move |i| (i * step + round * 3) % count)
+        (0..count).map(move |i| (i * step + round / 2) % count)
     };
     (0..rounds).flat_map(round).collect()
 }

@@ -5,7 +5,7 @@ use super::{
     inputs::{Heads, Inputs, Sizes},
     scores::Scores,
     visible::Visible,
-    warpgroup::{Queries, Steps, Warpgroup},
+    warpgroup::{FactorRing, Queries, Warpgroup},
 };
 use crate::{
     ptx::{self, Builder},
@@ -48,13 +48,13 @@ pub(super) fn forward<
     k.block([128 * (1 + C as u32)]);
     let matrices = Heads::new(k, &inputs, 16 * D as u32, 16 * E as u32);
     let (scale, is_packed) = (inputs.scale, inputs.starts.is_some());
-    let Sizes { batches, heads, longest, .. } = inputs.sizes;
+    let sizes @ Sizes { batches, longest, .. } = inputs.sizes;
 
     let (height, columns) = (16 * M as u32, longest.ceil_div(16 * M as u32));
-    let tiles = k.persistent(schedule, batches * heads, columns);
+    let tiles = k.persistent(schedule, batches * sizes.heads(), columns);
     let query_ring = k.ring::<(St<T, M, D>,), QUERIES, C>();
-    let key_ring: Steps<'_, T, N, D, STAGES, C> = k.ring();
-    let value_ring: Steps<'_, T, N, E, STAGES, C> = k.ring();
+    let key_ring: FactorRing<'_, T, N, D, STAGES, C> = k.ring();
+    let value_ring: FactorRing<'_, T, N, E, STAGES, C> = k.ring();
     // Copies would store the rows of a whole tile, also those of the next sequence.
     let outbox = k.outbox::<T, W, 1, C>().by_threads(is_packed);
     let registers = if C == 2 { [40, 232] } else { [32, 160] };
@@ -65,6 +65,7 @@ pub(super) fn forward<
     // Calls `each` with the sequence, the head, the tile of queries, and what is visible.
     let each_tile = |each: &dyn Fn(_, _, _, Visible<'k>)| {
         tiles.each(|row, column| {
+            let heads = sizes.heads();
             let (sequence, head) = (matrices.sequence(row / heads), row % heads);
             let visible =
                 Visible { mask, queries: sequence.queries, keys: sequence.keys, step: 16 * N as u32 };
@@ -87,14 +88,14 @@ pub(super) fn forward<
         consumers::<C, _>(registers[1], |c| {
             each_tile(&|sequence, head, tile, visible| {
                 let block = tile * C as u32 + c.rank();
-                let warp = block * 4 + (c.group().thread() >> 5);
+                let warp = block * 4 + c.warp();
                 let range = visible.range(block * 64, (block + 1) * 64);
                 // Recomputed where needed, rather than kept in registers.
                 let of_all = || visible.range(tile * height, (tile + 1) * height);
 
                 let stage = c.receive(&query_ring);
                 let (queries, stage) = if in_registers {
-                    let row = c.rank() * 4 + (c.group().thread() >> 5);
+                    let row = c.rank() * 4 + c.warp();
                     let queries = stage.tiles().0.subtile(row, 0).load::<1, D, Row>().frozen();
                     c.release(&query_ring, stage);
                     (Queries::Registers(queries), None)
@@ -110,6 +111,7 @@ pub(super) fn forward<
                     values: &value_ring,
                     visible,
                     query: warp * 16,
+                    clears_values: false,
                 };
                 if range.begun().is_some() {
                     k.for_(ptx::Steps::new(of_all().first, range.first), |_| group.skip());

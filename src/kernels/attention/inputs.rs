@@ -28,8 +28,9 @@ pub(super) struct Inputs<'k, T> {
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,
-    pub(super) heads: Val<'k, u32>,
-    pub(super) kv_heads: Val<'k, u32>,
+    kv_heads: Val<'k, u32>,
+    /// The heads of queries of each head of keys.
+    group: Val<'k, u32>,
     queries: Val<'k, u32>,
     keys: Val<'k, u32>,
     /// The queries of the longest sequence.
@@ -38,8 +39,17 @@ pub(super) struct Sizes<'k> {
 
 impl<'k> Sizes<'k> {
     /// Returns the sizes of sequences of equal lengths.
-    pub(super) fn of([batches, heads, kv_heads, queries, keys]: [Val<'k, u32>; 5]) -> Self {
-        Self { batches, heads, kv_heads, queries, keys, longest: queries }
+    #[track_caller]
+    pub(super) fn of([batches, kv_heads, group, queries, keys]: [Val<'k, u32>; 5]) -> Self {
+        // Positions, and distances to the ends of windows, are i32.
+        let (queries, keys) = (queries.at_most(1 << 30), keys.at_most(1 << 30));
+        Self { batches, kv_heads, group, queries, keys, longest: queries }
+    }
+
+    /// Returns the number of heads of queries: computed where needed, rather than kept in a register.
+    #[track_caller]
+    pub(super) fn heads(self) -> Val<'k, u32> {
+        self.kv_heads * self.group
     }
 
     /// Returns the sizes of packed sequences.
@@ -76,26 +86,27 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32, e: u32) -> Self {
         let Inputs { factors: [q, keys, values], o, lse, sizes, strides, starts, slopes, sinks, .. } = inputs;
-        let Sizes { heads, kv_heads, queries: m, keys: n, .. } = *sizes;
+        let Sizes { kv_heads, queries: m, keys: n, .. } = *sizes;
+        let heads = sizes.heads();
         let batches = if starts.is_some() { 1.into() } else { sizes.batches };
         let layout = |heads, rows, columns: u32, matrix: usize| {
             let [batch, head, row] = strides[matrix];
             contiguous([batches, heads, rows, columns.into()]).with_strides([batch, head, row, 1.into()])
         };
-        let of_heads = |numbers: &Ptr<'k, f32, Global, Read>| k.global(numbers.clone(), vector(heads));
+        let of_heads = |numbers: &Ptr<'k, f32, Global, Read>| k.global(*numbers, vector(heads));
         Self {
             k,
             sizes: *sizes,
             factors: [
-                k.global(q.clone(), layout(heads, m, d, 0)),
-                k.global(keys.clone(), layout(kv_heads, n, d, 1)),
-                k.global(values.clone(), layout(kv_heads, n, e, 2)),
+                k.global(*q, layout(heads, m, d, 0)),
+                k.global(*keys, layout(kv_heads, n, d, 1)),
+                k.global(*values, layout(kv_heads, n, e, 2)),
             ],
-            o: k.global(o.clone(), layout(heads, m, e, 3)),
-            lse: k.global(lse.clone(), row_major(batches * heads, m)),
-            starts: starts.as_ref().map(|starts| {
-                starts.each_ref().map(|starts| k.global(starts.clone(), vector(sizes.batches + 1)))
-            }),
+            o: k.global(*o, layout(heads, m, e, 3)),
+            lse: k.global(*lse, row_major(batches * heads, m)),
+            starts: starts
+                .as_ref()
+                .map(|starts| starts.each_ref().map(|starts| k.global(*starts, vector(sizes.batches + 1)))),
             slopes: slopes.as_ref().map(of_heads),
             sinks: sinks.as_ref().map(of_heads),
         }
@@ -118,15 +129,17 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         };
         let [[first_query, end_query], [first_key, end_key]] =
             starts.each_ref().map(|starts| [number, number + 1].map(|at| starts.at(at).load()));
-        let (queries, keys) = (end_query - first_query, end_key - first_key);
+        // Of starts that do not ascend, or end past the rows, none is behind another sequence's.
+        let length =
+            |first: Val<'k, u32>, end: Val<'k, u32>, all: Val<'k, u32>| end.min(all).max(first) - first;
+        let (queries, keys) = (length(first_query, end_query, queries), length(first_key, end_key, keys));
         Sequence { batch: 0.into(), first_query, first_key, queries, keys, is_packed: true }
     }
 
     /// Returns Q, K and V of a head. Of packed sequences, they continue with the rows of the next one.
     #[track_caller]
     pub(super) fn factors(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> [Gl<'k, T, Read>; 3] {
-        let Sizes { heads, kv_heads, .. } = self.sizes;
-        let kv_head = head / (heads / kv_heads);
+        let kv_head = head / self.sizes.group;
         let Sequence { batch, first_query, first_key, is_packed, .. } = sequence;
         let [q, keys, values] = &self.factors;
         let of_head = |matrices: &Gl<'k, T, Read, 4>, head, first| {
@@ -149,7 +162,7 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         e: u32,
     ) -> (Gl<'k, T, Write>, Gl<'k, f32, Write, 1>) {
         let Sequence { batch, first_query, queries, is_packed, .. } = sequence;
-        let (o, row) = (self.o.batch((batch, head)), batch * self.sizes.heads + head);
+        let (o, row) = (self.o.batch((batch, head)), batch * self.sizes.heads() + head);
         if is_packed {
             let logs = self.lse.sub_matrix((row, first_query), (1, queries));
             (o.sub_matrix((first_query, 0), (queries, e)), logs.row(0))

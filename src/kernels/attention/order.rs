@@ -9,7 +9,9 @@ const COMPARED: u32 = 1 << 15;
 /// `costs[c]`. At most `together` heads are in a group.
 pub(super) fn balanced(heads: u32, costs: &[u32], blocks: u32, together: u32) -> Schedule {
     let compared = heads.min(COMPARED / u32::try_from(costs.len()).unwrap_or(u32::MAX).max(1)).max(1);
-    let groups = 1..=together.min(compared).max(1);
+    let most = together.min(compared).max(1);
+    // Larger groups differ little from each other.
+    let groups = (1..=most).filter(|group| *group <= 32 || group.is_power_of_two() || *group == most);
     let orders = groups.flat_map(|group| {
         let schedule = Schedule::grouped(group);
         [schedule, schedule.back_and_forth()]

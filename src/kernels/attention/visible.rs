@@ -124,7 +124,8 @@ impl<'k> Visible<'k> {
         query: Val<'k, u32>,
         step: Val<'k, u32>,
     ) -> Rt<'k, f32, 1, N> {
-        let scores = scores.right_fill(self.keys - step * self.step, f32::NEG_INFINITY);
+        let first = step * self.step;
+        let scores = scores.right_fill(self.keys.max(first) - first, f32::NEG_INFINITY);
         let position = self.position(query, step);
         match self.mask {
             AttentionMask::Full => scores,

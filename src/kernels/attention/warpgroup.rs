@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Stages of `N`×`D` subtiles of keys or values.
-pub(super) type Steps<'k, T, const N: usize, const D: usize, const STAGES: usize, const C: usize> =
+pub(super) type FactorRing<'k, T, const N: usize, const D: usize, const STAGES: usize, const C: usize> =
     Ring<'k, (St<'k, T, N, D>,), STAGES, C>;
 
 /// Where the queries are.
@@ -34,14 +34,16 @@ pub(super) struct Warpgroup<
 {
     pub(super) c: Consumer<'k, C>,
     pub(super) queries: Queries<'k, T, D>,
-    pub(super) keys: &'a Steps<'k, T, N, D, STAGES, C>,
-    pub(super) values: &'a Steps<'k, T, N, E, STAGES, C>,
+    pub(super) keys: &'a FactorRing<'k, T, N, D, STAGES, C>,
+    pub(super) values: &'a FactorRing<'k, T, N, E, STAGES, C>,
     pub(super) visible: Visible<'k>,
     pub(super) scores: Scores<'k>,
     /// Added to the softmax as the score of one more key.
     pub(super) sink: Option<Val<'k, f32>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
+    /// Whether the values behind the last key may be anything, such as NaN, which would remain with a weight of 0.
+    pub(super) clears_values: bool,
 }
 
 /// The state between two steps.
@@ -91,7 +93,7 @@ where
     /// Computes the weights of the first step.
     #[track_caller]
     pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, T, E, N> {
-        let Self { c, keys, values, .. } = *self;
+        let Self { c, keys, .. } = *self;
         let k = c.group().kernel();
         let sum = k.zeros();
         let stage = c.receive(keys);
@@ -99,7 +101,7 @@ where
         c.release(keys, stage);
         let scores = self.scores(products, first, true);
         let (softmax, weights) = Softmax::start(k, self.scores.factor(), scores);
-        Running { values: c.receive(values), sum, weights: weights.convert(), softmax }
+        Running { values: self.receive_values(first, true), sum, weights: weights.convert(), softmax }
     }
 
     /// Computes the weights of step `j` while the values of the step before are multiplied. `masked` steps have keys that are not
@@ -120,10 +122,22 @@ where
         let scores = self.scores(products, j, masked);
         let (softmax, weights, rescale) = softmax.weigh(scores);
         // This wait also keeps ptxas from moving the next one forward, before the weights.
-        let next = c.receive(values);
+        let next = self.receive_values(j, masked);
         let sum = sum.wait();
         c.release(values, previous);
         Running { values: next, sum: rescale.apply(sum), weights: weights.convert(), softmax }
+    }
+
+    /// Waits for the values of step `j`; in a `masked` step, some are not those of keys.
+    #[track_caller]
+    fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> Received<'k, (St<'k, T, N, E>,)> {
+        let stage = self.c.receive(self.values);
+        if self.clears_values && masked {
+            let first = j * self.visible.step;
+            let rows = self.visible.keys.max(first) - first;
+            self.c.clear_rows(&stage.tiles().0, rows);
+        }
+        stage
     }
 
     /// Skips a step in which only queries of other warpgroups have keys.

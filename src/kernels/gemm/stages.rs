@@ -72,7 +72,7 @@ macro_rules! stages {
                 let b = of_b(&factors.b);
                 let b = match &factors.up {
                     None => Source::Shared(b.multicast(tiles.same_col())),
-                    Some(up) => Source::Pair(b.$beside(of_b(up))),
+                    Some(up) => Source::Joined(b.$beside(of_b(up))),
                 };
                 let a = match factors.rows {
                     None => Source::Shared($a_tile.multicast(tiles.same_row())),

@@ -171,67 +171,80 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
     }
 }
 
-/// Two tiles of global memory that fill one shared tile: [`GlTile::above`] and [`GlTile::left_of`].
-pub struct Pair<'k, T: TensorElement, A> {
-    tiles: [GlTile<'k, T, A>; 2],
+/// Tiles of global memory that fill equal parts of one shared tile: [`GlTile::above`], [`GlTile::left_of`] and [`GlTile::stacked`].
+pub struct Joined<'k, T: TensorElement, A> {
+    tiles: Vec<GlTile<'k, T, A>>,
     axis: usize,
 }
 
-impl<T: TensorElement, A> fmt::Debug for Pair<'_, T, A> {
+impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [first, second] = &self.tiles;
-        write!(f, "{first:?} {} {second:?}", ["above", "left of"][self.axis])
+        let between = format!(" {} ", ["above", "left of"][self.axis]);
+        let tiles: Vec<_> = self.tiles.iter().map(|tile| format!("{tile:?}")).collect();
+        f.write_str(&tiles.join(&between))
     }
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns this tile as the upper half of the rows of a shared tile, and `other` as the lower half. Both have half its height.
-    pub fn above(self, other: Self) -> Pair<'k, T, A> {
-        Pair { tiles: [self, other], axis: 0 }
+    pub fn above(self, other: Self) -> Joined<'k, T, A> {
+        Self::stacked(vec![self, other])
     }
 
     /// Returns this tile as the left half of the columns of a shared tile, and `other` as the right half. Both have half its width,
     /// which must be a multiple of that of the swizzle.
-    pub fn left_of(self, other: Self) -> Pair<'k, T, A> {
-        Pair { tiles: [self, other], axis: 1 }
+    pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
+        Joined { tiles: vec![self, other], axis: 1 }
+    }
+
+    /// Returns tiles as the rows of a shared tile, from the first to the last: the pages of a sequence. Each has an equal part of its
+    /// height, a multiple of 8 rows.
+    pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
+        Joined { tiles, axis: 0 }
     }
 }
 
 impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
-    BoxSource<'k, St<'k, T, H, W, S>> for Pair<'k, T, A>
+    BoxSource<'k, St<'k, T, H, W, S>> for Joined<'k, T, A>
 {
     #[track_caller]
     fn copy_to(&self, tile: &St<'k, T, H, W, S>, barrier: Mbarrier<'k>) {
-        let mut size = whole::<T, H, W, S>();
-        size[self.axis] /= 2;
-        let shares = if self.axis == 0 { 2 } else { 1 };
-        for (half, from) in self.tiles.iter().enumerate() {
+        let (mut size, count) = (whole::<T, H, W, S>(), self.tiles.len() as u32);
+        if count == 0 || !size[self.axis].is_multiple_of(count) {
+            return tile.address().kernel().refuse(format!(
+                "tensor copy: expected tiles in equal parts of a shared tile of {} rows and {} columns, found {count}",
+                size[0], size[1]
+            ));
+        }
+        size[self.axis] /= count;
+        let shares = if self.axis == 0 { count } else { 1 };
+        for (part, from) in self.tiles.iter().enumerate() {
             let Some((mut plan, boxes)) = planned::<T, A, H, W, S>(from, size, shares, false) else { return };
             let bytes = if self.axis == 0 {
                 size[0] * plan.blocks.row_bytes
             } else {
-                if !plan.blocks.count.is_multiple_of(2) {
+                if !plan.blocks.count.is_multiple_of(count) {
                     let found = plan.blocks.count;
                     return from.kernel().refuse(format!(
-                        "tensor copy: expected halves of whole blocks of the swizzle, found {found} blocks"
+                        "tensor copy: expected {count} parts of whole blocks of the swizzle, found {found} blocks"
                     ));
                 }
-                plan.blocks.count /= 2;
+                plan.blocks.count /= count;
                 plan.blocks.count * plan.blocks.block_bytes
             };
-            let start = tile.address().byte_offset((half as u32 * bytes).into());
+            let start = tile.address().byte_offset((part as u32 * bytes).into());
             load(&plan, &boxes, start, 0.into(), barrier, Hints::default());
         }
     }
 }
 
-/// A tile that blocks of a cluster may share, or two that fill one shared tile.
+/// A tile that blocks of a cluster may share, or several that fill one shared tile.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one for each copy that is emitted")]
 pub(crate) enum Source<'k, T: TensorElement, A> {
     Shared(Multicast<'k, T, A>),
     FirstRows(FirstRows<'k, T, A>),
-    Pair(Pair<'k, T, A>),
+    Joined(Joined<'k, T, A>),
 }
 
 impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
@@ -240,7 +253,7 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
     fn bytes(&self, whole: u32) -> u32 {
         match self {
             Self::FirstRows(source) => BoxSource::<St<'k, T, H, W, S>>::bytes(source, whole),
-            Self::Shared(_) | Self::Pair(_) => whole,
+            Self::Shared(_) | Self::Joined(_) => whole,
         }
     }
 
@@ -249,7 +262,7 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
         match self {
             Self::Shared(source) => source.copy_to(tile, barrier),
             Self::FirstRows(source) => source.copy_to(tile, barrier),
-            Self::Pair(source) => source.copy_to(tile, barrier),
+            Self::Joined(source) => source.copy_to(tile, barrier),
         }
     }
 }

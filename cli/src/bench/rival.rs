@@ -1,6 +1,6 @@
 //! Another process that times its implementations when it is asked to.
 //!
-//! It reads lines: `begin BATCHES HEADS LENGTH HEAD_SIZE full|causal`, to which it replies with the names of its implementations, separated by tabs, and
+//! It reads lines: one that describes a problem, to which it replies with the names of its implementations, separated by tabs, and
 //! `time INDEX`, to which it replies with the microseconds of a launch.
 
 use std::{
@@ -8,9 +8,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use warpwright::kernels::AttentionMask;
-
-use super::{Fallible, Sizes};
+use super::Fallible;
 
 pub(super) struct Rival {
     child: Child,
@@ -31,10 +29,8 @@ impl Rival {
     }
 
     /// Prepares a problem, and returns the names of the implementations that solve it.
-    pub(super) fn begin(&mut self, sizes: Sizes) -> Fallible<Vec<String>> {
-        let Sizes { batches, heads, length, head_size, value_size, mask } = sizes;
-        let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
-        let reply = self.ask(&format!("begin {batches} {heads} {length} {head_size} {value_size} {mask}"))?;
+    pub(super) fn begin(&mut self, problem: &str) -> Fallible<Vec<String>> {
+        let reply = self.ask(problem)?;
         Ok(reply.split('\t').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 

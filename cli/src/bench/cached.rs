@@ -1,0 +1,116 @@
+//! `warpwright bench cached`.
+
+mod problem;
+
+use std::process::ExitCode;
+
+use warpwright::{gpu::Gpu, kernels::CachedAttention};
+
+use super::{Fallible, race::Rounds, rival::Rival};
+use crate::Error;
+use problem::{Contender, Problem};
+
+/// Times attention of one query for each head to a cache of keys and values
+///
+/// All sequences are of one length. Rates are those of the bytes of keys and values. Contenders are timed in turn, in another order each round; the
+/// table has the median, and the 10th and 90th percentiles. Some rows of each result are compared with f64, if the caches have at most 4 GB.
+///
+/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
+#[derive(clap::Args)]
+pub(in crate::bench) struct Args {
+    /// Numbers of sequences
+    #[arg(long, default_value = "8,16,32,64", value_delimiter = ',')]
+    batches: Vec<usize>,
+    /// Lengths of caches
+    #[arg(long, default_value = "4096,32768,131072", value_delimiter = ',')]
+    lengths: Vec<usize>,
+    /// Heads of queries
+    #[arg(long, default_value_t = 64)]
+    heads: usize,
+    /// Heads of keys
+    #[arg(long, default_value_t = 8)]
+    kv_heads: usize,
+    /// The length of a row
+    #[arg(long, default_value_t = 128)]
+    head_size: usize,
+    #[command(flatten)]
+    rounds: Rounds,
+    /// A command that times other implementations, such as "python3 benches/attention.py"
+    #[arg(long)]
+    rival: Option<String>,
+    /// Also time all numbers of parts
+    #[arg(long)]
+    sweep: bool,
+}
+
+/// A problem, as the rival sees it too.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    batches: usize,
+    heads: usize,
+    kv_heads: usize,
+    length: usize,
+    head_size: usize,
+}
+
+impl Sizes {
+    /// Returns the bytes of keys and values.
+    fn bytes(&self) -> f64 {
+        (4 * self.batches * self.kv_heads * self.length * self.head_size) as f64
+    }
+}
+
+impl Args {
+    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
+        self.tables().map_err(|error| Error(error.to_string()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn tables(&self) -> Fallible<()> {
+        let Self { heads, kv_heads, head_size, .. } = *self;
+        let gpu = Gpu::new(0)?;
+        println!("{}", gpu.properties());
+        let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
+        if let Some(length) = self.lengths.iter().find(|length| **length == 0 || !length.is_multiple_of(128))
+        {
+            return Err(format!("expected lengths of whole pages, of 128 rows, found {length}").into());
+        }
+        if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+            return Err(
+                format!("expected a multiple of {kv_heads} heads of keys, found {heads} heads").into()
+            );
+        }
+        for (&length, &batches) in self.lengths.iter().flat_map(|n| self.batches.iter().map(move |b| (n, b)))
+        {
+            let sizes = Sizes { batches, heads, kv_heads, length, head_size };
+            let contenders = self.contenders(batches, gpu.properties().multiprocessors);
+            let mut problem = Problem::new(&gpu, sizes, &contenders)?;
+            println!(
+                "{batches} sequences of {length}, {kv_heads} heads of {head_size}, {heads} of queries: {} samples",
+                self.rounds.rounds
+            );
+            let names: Vec<_> = contenders.iter().map(ToString::to_string).collect();
+            let request = format!("cached {batches} {heads} {kv_heads} {length} {head_size}");
+            let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
+            self.rounds.table(&names, |at| problem.time(at), rival, ("TB/s", sizes.bytes() / 1e6))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the kernel that is chosen, for contiguous caches and pages, and, in a sweep, others.
+    fn contenders(&self, batches: usize, multiprocessors: u32) -> Vec<Contender> {
+        let [batches, kv_heads, head_size] = [batches, self.kv_heads, self.head_size].map(|size| size as u32);
+        let chosen = CachedAttention::for_problem(head_size, batches, kv_heads, multiprocessors);
+        let pages = [None, Some(128), Some(64), Some(16)];
+        let mut contenders: Vec<_> =
+            pages.map(|page| Contender { attention: chosen, page }).into_iter().collect();
+        if self.sweep {
+            let others = CachedAttention::PARTS.into_iter().filter(|parts| *parts != chosen.parts);
+            contenders.extend(others.map(|parts| {
+                let attention = CachedAttention { parts, ..chosen };
+                Contender { attention, page: None }
+            }));
+        }
+        contenders
+    }
+}

@@ -1,0 +1,173 @@
+//! The kernels on the buffers of a problem.
+
+use std::{fmt, sync::Arc};
+
+use cudarc::driver::{CudaSlice, CudaStream};
+use half::bf16;
+use warpwright::{
+    gpu::{Gpu, time},
+    kernels::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs},
+    ptx,
+    run::Loaded,
+};
+
+use super::Sizes;
+use crate::bench::{
+    Failed, Fallible,
+    normals::{filled, normals},
+};
+
+/// A kernel, for contiguous caches or for pages of this many rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contender {
+    pub(super) attention: CachedAttention,
+    pub(super) page: Option<u32>,
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attention: CachedAttention { parts, .. }, page } = self;
+        write!(f, "warpwright, {parts} parts")?;
+        page.map_or(Ok(()), |page| write!(f, ", pages of {page}"))
+    }
+}
+
+enum Kernel {
+    Contiguous(Loaded<CachedAttentionArgs<ptx::bf16>>),
+    Paged(Loaded<PagedAttentionArgs<ptx::bf16>>, u32),
+}
+
+pub(super) struct Problem {
+    stream: Arc<CudaStream>,
+    sizes: Sizes,
+    q: CudaSlice<u16>,
+    /// Keys and values, which contiguous caches and pages share: a page is the next rows of a head.
+    caches: [CudaSlice<u16>; 2],
+    o: CudaSlice<u16>,
+    lse: CudaSlice<f32>,
+    lengths: CudaSlice<u32>,
+    /// The numbers of pages of all sequences, for each size of a page.
+    tables: Vec<CudaSlice<u32>>,
+    kernels: Vec<Kernel>,
+}
+
+/// The largest caches whose results are compared.
+const VERIFIED_BYTES: f64 = 4e9;
+
+impl Problem {
+    /// Loads the kernels and verifies their results.
+    pub(super) fn new(gpu: &Gpu, sizes: Sizes, contenders: &[Contender]) -> Fallible<Self> {
+        let Sizes { batches, heads, kv_heads, length, head_size } = sizes;
+        let stream = gpu.stream();
+        let bits: Vec<u16> = normals(1 << 22).map(|x| bf16::from_f32(x).to_bits()).collect();
+        let source = stream.clone_htod(&bits)?;
+        let cache = |seed| filled(&stream, &source, batches * kv_heads * length * head_size, seed);
+        let caches = [cache(2)?, cache(3)?];
+        let q = filled(&stream, &source, batches * heads * head_size, 1)?;
+        let (o, lse) =
+            (stream.alloc_zeros(batches * heads * head_size)?, stream.alloc_zeros(batches * heads)?);
+        let lengths = stream.clone_htod(&vec![length as u32; batches])?;
+        let (mut kernels, mut tables) = (Vec::new(), Vec::new());
+        for Contender { attention, page } in contenders {
+            kernels.push(match page {
+                None => Kernel::Contiguous(gpu.load(&attention.kernel()?)?),
+                Some(page) => Kernel::Paged(gpu.load(&attention.paged_kernel(*page)?)?, *page),
+            });
+            // The pages of a sequence are apart, in another order than the sequence.
+            let count = page.map_or(0, |page| length / page as usize * batches);
+            let number = |at: usize| (at as u64 * 7919 % count as u64) as u32;
+            tables.push(stream.clone_htod(
+                &(0..count.max(1)).map(|at| if count == 0 { 0 } else { number(at) }).collect::<Vec<_>>(),
+            )?);
+        }
+        let mut problem = Self { stream, sizes, q, caches, o, lse, lengths, tables, kernels };
+        problem.verify()?;
+        Ok(problem)
+    }
+
+    /// Queues a launch.
+    fn launch(&mut self, at: usize) -> Result<(), Failed> {
+        let Sizes { batches, heads, kv_heads, length, head_size } = self.sizes;
+        let [b, h, g, n, d] = [batches, heads, kv_heads, length, head_size].map(|size| size as u32);
+        let (scale, of_queries) = (1.0 / (d as f32).sqrt(), [[h * d, d]; 2]);
+        let ([k, v], q, o, lse) = (&self.caches, &self.q, &mut self.o, &mut self.lse);
+        match &mut self.kernels[at] {
+            Kernel::Contiguous(kernel) => {
+                let of_keys = [[g * n * d, n * d, d]; 2];
+                let sizes = [b, g, h / g, n];
+                let arguments = (q, k, v, o, lse, &self.lengths, sizes, of_queries, of_keys, scale);
+                kernel.launch(&self.stream, arguments).map_err(Failed::of)
+            }
+            Kernel::Paged(kernel, page) => {
+                let of_keys = [[g * *page * d, *page * d, d]; 2];
+                let table = n / *page;
+                let sizes = [b, g, h / g, table * b, table];
+                let tables = &self.tables[at];
+                let arguments = (q, k, v, o, lse, &self.lengths, tables, sizes, of_queries, of_keys, scale);
+                kernel.launch(&self.stream, arguments).map_err(Failed::of)
+            }
+        }
+    }
+
+    /// Returns the microseconds of a launch.
+    pub(super) fn time(&mut self, kernel: usize) -> Fallible<f64> {
+        let stream = Arc::clone(&self.stream);
+        Ok(time(&stream, 1, 1, |_| self.launch(kernel))?.median())
+    }
+
+    /// Compares some rows of each result with f64, unless the caches are too large to copy them to the host in little time.
+    fn verify(&mut self) -> Fallible<()> {
+        let Sizes { batches, heads, kv_heads, length, head_size } = self.sizes;
+        if self.sizes.bytes() > VERIFIED_BYTES {
+            return Ok(());
+        }
+        let host = |numbers: &CudaSlice<u16>| self.stream.clone_dtoh(numbers);
+        let (q, k, v) = (host(&self.q)?, host(&self.caches[0])?, host(&self.caches[1])?);
+        for kernel in 0..self.kernels.len() {
+            self.stream.memset_zeros(&mut self.o)?;
+            self.launch(kernel)?;
+            let o = self.stream.clone_dtoh(&self.o)?;
+            let table = self.stream.clone_dtoh(&self.tables[kernel])?;
+            for (batch, head) in [(0, 0), (batches / 2, heads / 2), (batches - 1, heads - 1)] {
+                let kv_head = head / (heads / kv_heads);
+                let start = |key: usize| match &self.kernels[kernel] {
+                    Kernel::Contiguous(_) => ((batch * kv_heads + kv_head) * length + key) * head_size,
+                    Kernel::Paged(_, page) => {
+                        let page = *page as usize;
+                        let number = table[batch * (length / page) + key / page] as usize;
+                        ((number * kv_heads + kv_head) * page + key % page) * head_size
+                    }
+                };
+                let row = |matrix: &[u16], start: usize| -> Vec<f64> {
+                    matrix[start..start + head_size].iter().map(|&bits| number(bits)).collect()
+                };
+                let query = row(&q, (batch * heads + head) * head_size);
+                let weight = |key| {
+                    let products = row(&k, start(key)).into_iter().zip(&query).map(|(k, q)| k * q);
+                    f64::exp(products.sum::<f64>() / (head_size as f64).sqrt())
+                };
+                let weights: Vec<f64> = (0..length).map(weight).collect();
+                let total: f64 = weights.iter().sum();
+                let mut expected = vec![0.0; head_size];
+                for (key, weight) in weights.iter().enumerate() {
+                    let values = row(&v, start(key));
+                    expected.iter_mut().zip(values).for_each(|(sum, v)| *sum += weight / total * v);
+                }
+                for (col, expected) in expected.iter().enumerate() {
+                    let found = number(o[(batch * heads + head) * head_size + col]);
+                    if (found - expected).abs() > 0.01 * (0.1 + expected.abs()) || found.is_nan() {
+                        return Err(format!(
+                            "kernel {kernel}, sequence {batch}, head {head}, column {col}: expected {expected}, found {found}"
+                        )
+                        .into());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(bits: u16) -> f64 {
+    bf16::from_bits(bits).to_f64()
+}

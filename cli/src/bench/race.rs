@@ -1,0 +1,71 @@
+//! Contenders of this process and of a rival's, timed in turn.
+
+use super::{Fallible, rival::Rival, samples::Samples};
+
+/// How often contenders are timed.
+#[derive(clap::Args)]
+pub(super) struct Rounds {
+    /// Samples of each contender
+    #[arg(long, default_value_t = 20)]
+    pub(super) rounds: usize,
+    /// Rounds of warm-up
+    #[arg(long, default_value_t = 3)]
+    warm_up: usize,
+}
+
+/// A contender in the table.
+struct Row {
+    name: String,
+    is_rival: bool,
+    samples: Samples,
+}
+
+impl Rounds {
+    /// Times all contenders, in another order each round, and prints a table with the rate of `work` per microsecond.
+    pub(super) fn table(
+        &self,
+        ours: &[String],
+        mut time: impl FnMut(usize) -> Fallible<f64>,
+        rival: Option<(&mut Rival, &str)>,
+        (unit, work): (&str, f64),
+    ) -> Fallible<()> {
+        let (mut rival, others) = match rival {
+            Some((rival, problem)) => {
+                let names = rival.begin(problem)?;
+                (Some(rival), names)
+            }
+            None => (None, Vec::new()),
+        };
+        let count = ours.len() + others.len();
+        let mut micros = vec![Vec::new(); count];
+        for round in 0..self.warm_up + self.rounds {
+            let step = if round.is_multiple_of(2) { 1 } else { count - 1 };
+            for at in (0..count).map(|i| (i * step + round / 2) % count) {
+                let time = match (at.checked_sub(ours.len()), rival.as_mut()) {
+                    (Some(other), Some(rival)) => rival.time(other)?,
+                    _ => time(at)?,
+                };
+                if round >= self.warm_up {
+                    micros[at].push(time);
+                }
+            }
+        }
+        let names = ours.iter().map(|name| (name.clone(), false));
+        let names = names.chain(others.into_iter().map(|name| (name, true)));
+        let row = |((name, is_rival), micros)| Row { name, is_rival, samples: Samples::new(micros) };
+        print(&names.zip(micros).map(row).collect::<Vec<_>>(), unit, work);
+        Ok(())
+    }
+}
+
+fn print(rows: &[Row], unit: &str, work: f64) {
+    println!("    {:<44} {:>9} {unit:>9} {:>9}  10 % … 90 %", "", "µs", "of best");
+    let rivals = rows.iter().filter(|row| row.is_rival);
+    let best = rivals.map(|row| row.samples.median()).fold(f64::INFINITY, f64::min);
+    for row in rows {
+        let (median, [low, high]) = (row.samples.median(), [0.1, 0.9].map(|part| row.samples.quantile(part)));
+        let ratio = if best.is_finite() { format!("{:.3}", best / median) } else { String::new() };
+        let rate = work / median;
+        println!("    {:<44} {median:>9.1} {rate:>9.3} {ratio:>9}  {low:.1} … {high:.1}", row.name);
+    }
+}

@@ -1,0 +1,32 @@
+//! Results of several blocks, each of a part of the keys.
+
+use std::f32::consts::{LN_2, LOG2_E};
+
+use crate::{
+    ptx::{Builder, Val},
+    tiles::{ColVec, Rt},
+};
+
+/// Merges results of the same rows, each a mean of values and the logarithm of the sum of their weights.
+#[track_caller]
+pub(super) fn merged<'k, const E: usize>(
+    k: Builder<'k>,
+    parts: Vec<(Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>)>,
+) -> (Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>) {
+    let (means, logs): (Vec<_>, Vec<_>) = parts.into_iter().map(|(mean, logs)| (mean, logs * LOG2_E)).unzip();
+    let most = logs.iter().fold(k.filled(f32::NEG_INFINITY), |most: ColVec<f32, 1>, logs| most.max(logs));
+    let most = most.map(finite);
+    let weights: Vec<_> = logs.into_iter().map(|logs| (logs - &most).exp2()).collect();
+    let total = weights.iter().fold(k.zeros(), |total: ColVec<f32, 1>, weights| total + weights);
+    // Without keys, the means are 0 too.
+    let factors = total.map(|total| total.eq(0.0).select(1.0, total)).recip();
+    let weighted = means.into_iter().zip(weights).map(|(mean, weights)| mean * &(weights * &factors));
+    let mean = weighted.reduce(|sum, mean| sum + &mean).expect("a part");
+    (mean, (total.map(|total| k.log2(total)) + &most) * LN_2)
+}
+
+/// Replaces −∞, the logarithm without keys: the difference to it of another one would be NaN.
+#[track_caller]
+fn finite(log: Val<'_, f32>) -> Val<'_, f32> {
+    log.eq(f32::NEG_INFINITY).select(0.0, log)
+}

@@ -1,0 +1,76 @@
+//! Columns of tiles exchanged among the blocks of a cluster that compute parts of the same tile.
+
+use std::{fmt, panic::Location};
+
+use super::{exchange::PartExchange, roles::Consumer, schedule::Persistent};
+use crate::{
+    ptx::Scope,
+    tensor::{Arithmetic, TensorElement},
+    tiles::{ColVec, Row, Rt, registers::Registers},
+};
+
+/// A thread's registers of a subtile, and those of a vector with an element for each row, in a vector of four.
+const SUBTILE: usize = 8;
+const ROWS: usize = 2;
+
+/// Shared memory through which the blocks of a cluster that compute parts of the same tile, of 64 rows, obtain `P` columns of subtiles of
+/// every part, and an element for each of its rows.
+pub struct AllToAll<'k, T, const P: usize> {
+    exchange: PartExchange<'k, T>,
+}
+
+impl<T: TensorElement, const P: usize> fmt::Debug for AllToAll<'_, T, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AllToAll<{}, {P}> of {} blocks", T::NAME, self.exchange.blocks.count)
+    }
+}
+
+impl<'k> Persistent<'k> {
+    /// Allocates the shared memory for exchanges of `P` columns of subtiles among the [parts](Persistent::part) of a tile:
+    /// `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the call.
+    #[track_caller]
+    pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
+        let k = self.kernel();
+        k.located(Location::caller(), || AllToAll { exchange: self.exchange(P * SUBTILE + 2 * ROWS) })
+    }
+}
+
+impl<'k> Consumer<'k, 1> {
+    /// Sends each block that computes a part of the same tile its columns of this one, `P` subtiles for each part in order, and the vector;
+    /// returns what the blocks sent to this one, in the order of the parts. All of these blocks must take part, with all threads of the
+    /// warpgroup.
+    #[doc(alias = "DSMEM")]
+    #[track_caller]
+    pub fn all_to_all<T, const N: usize, const P: usize>(
+        self,
+        through: &AllToAll<'k, T, P>,
+        tile: &Rt<'k, T, 1, N, Row>,
+        of_rows: &ColVec<'k, T, 1>,
+    ) -> Vec<(Rt<'k, T, 1, P, Row>, ColVec<'k, T, 1>)>
+    where
+        T: Arithmetic + TensorElement<Word = T>,
+    {
+        let (k, count) = (self.group().kernel(), through.exchange.blocks.count);
+        k.located(Location::caller(), || {
+            if N as u32 != P as u32 * count {
+                k.refuse(format!(
+                    "expected {P} columns of subtiles for each of {count} blocks of a cluster, found {N}"
+                ));
+            }
+            let (words, of_rows) = (tile.words(), of_rows.words());
+            let received = self.exchange(&through.exchange, |part| {
+                let columns = words.iter().skip(part * P * SUBTILE).take(P * SUBTILE);
+                columns.chain(&of_rows).chain(&of_rows).copied().collect()
+            });
+            let typed = received.into_iter().map(|words| {
+                let registers: Vec<_> = words.iter().map(|word| word.in_register(k)).collect();
+                let (columns, of_rows) = registers.split_at(P * SUBTILE);
+                (
+                    Rt::of_registers(k, columns.to_vec()),
+                    ColVec::<T, 1>::of_registers(k, of_rows[..ROWS].to_vec()),
+                )
+            });
+            typed.collect()
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Rows of a received stage that are not those of a matrix.
+
+use std::panic::Location;
+
+use super::{ring::WARPS, roles::Consumer};
+use crate::{
+    ptx::{ProxySpace, Scope, Steps, Val},
+    tensor::{TensorElement, zero},
+    tiles::{Filled, SharedSwizzle, St},
+};
+
+impl<'k, const C: usize> Consumer<'k, C> {
+    /// Replaces the rows of a tile of a received stage from row `first` on by zeros, before products read it. All threads of the warpgroup
+    /// must take part.
+    #[track_caller]
+    pub(crate) fn clear_rows<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
+        self,
+        tile: &Filled<St<'k, T, H, W, S>>,
+        first: Val<'k, u32>,
+    ) {
+        const { assert!((W as u32 * T::SUBTILE_LENGTH).is_multiple_of(32), "a warp clears a row") };
+        let k = self.group().kernel();
+        k.located(Location::caller(), || {
+            let lane = k.lane().rank();
+            k.for_(Steps::new(first + self.warp(), St::<T, H, W, S>::ROWS).by(WARPS), |row| {
+                for col in (0..St::<T, H, W, S>::COLS).step_by(32) {
+                    tile.tile.tensor.at_coord(&[row, lane + col]).store(zero::<T>());
+                }
+            });
+            // Products read through another proxy.
+            k.fence_proxy_async(ProxySpace::Shared);
+            self.group().sync();
+        });
+    }
+}

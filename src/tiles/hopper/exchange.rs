@@ -1,0 +1,124 @@
+//! Registers exchanged among the blocks of a cluster that compute parts of the same tile.
+
+use std::{array, fmt, panic::Location};
+
+use super::{
+    ring::WARPS,
+    roles::Consumer,
+    schedule::{Blocks, Persistent},
+};
+use crate::{
+    ptx::{Builder, Mbarrier, MemoryScope, Ptr, Shared, Val, Var},
+    tensor::{Arithmetic, TensorElement},
+};
+
+/// The threads of a warpgroup, and the registers that one of them stores at a time.
+const THREADS: u32 = 128;
+const VECTOR: usize = 4;
+
+/// Shared memory through which each thread of a block obtains `registers` registers from the same thread of every block that computes a
+/// part of the same tile, itself included.
+pub(super) struct PartExchange<'k, T> {
+    k: Builder<'k>,
+    registers: usize,
+    pub(super) blocks: Blocks<'k>,
+    /// The number of this block among them.
+    rank: Val<'k, u32>,
+    /// For each block, the vectors of registers that it sent; vectors of adjacent threads are adjacent.
+    received: Ptr<'k, T, Shared>,
+    /// Completes a phase when the registers of all blocks have arrived.
+    full: Mbarrier<'k>,
+    /// Completes a phase when all blocks have read what they had received.
+    empty: Mbarrier<'k>,
+    parity: Var<'k, u32>,
+}
+
+impl<T: TensorElement> fmt::Debug for PartExchange<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartExchange<{}> of {} registers, {} blocks", T::NAME, self.registers, self.blocks.count)
+    }
+}
+
+impl<'k> Persistent<'k> {
+    /// Allocates the shared memory for exchanges of `registers` registers of each thread, a multiple of 4, among the blocks that compute the
+    /// [parts](Persistent::part) of a tile. All threads of the cluster must execute the call.
+    #[track_caller]
+    pub(super) fn exchange<T: Arithmetic + TensorElement<Word = T>>(
+        self,
+        registers: usize,
+    ) -> PartExchange<'k, T> {
+        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        debug_assert!(registers.is_multiple_of(VECTOR), "registers are exchanged in vectors of 4");
+        let (k, blocks) = (self.kernel(), self.same_tile());
+        k.located(Location::caller(), || {
+            let received = k.shared_aligned::<u8>(blocks.count * bytes(registers), 16).cast();
+            let barriers = k.mbarriers(2);
+            let [full, empty] = [0, 1].map(|at| barriers.at(at).scope(MemoryScope::Cluster));
+            k.if_(k.this_block().thread().eq(0), || {
+                full.init(1);
+                empty.init(WARPS * blocks.count);
+                k.fence_mbarrier_init();
+            });
+            match k.cluster_shape() {
+                Some(_) => k.this_cluster().sync(),
+                None => k.this_block().sync(),
+            }
+            let (rank, parity) = (self.part().rank(), k.var(0));
+            PartExchange { k, registers, blocks, rank, received, full, empty, parity }
+        })
+    }
+}
+
+/// Returns the size of `registers` of each thread.
+const fn bytes(registers: usize) -> u32 {
+    THREADS * registers as u32 * 4
+}
+
+impl<'k> Consumer<'k, 1> {
+    /// Sends `of(rank)` to each block that computes a part of the same tile, by the number of its part, and returns what they sent to this
+    /// one, in the order of the parts. All of these blocks must take part, with all threads of the warpgroup.
+    #[doc(alias = "st.async")]
+    #[doc(alias = "DSMEM")]
+    #[track_caller]
+    pub(super) fn exchange<T>(
+        self,
+        through: &PartExchange<'k, T>,
+        of: impl Fn(usize) -> Vec<Val<'k, T>>,
+    ) -> Vec<Vec<Val<'k, T>>>
+    where
+        T: Arithmetic + TensorElement<Word = T>,
+    {
+        let PartExchange { k, registers, blocks, rank, received, full, empty, .. } = *through;
+        k.located(Location::caller(), || {
+            let (thread, parity) = (self.group().thread(), through.parity.get());
+            let of_block = |block| received.at(block * (bytes(registers) / 4) + thread * VECTOR as u32);
+            let vector = |number: usize| number as u32 * THREADS * VECTOR as u32;
+            // The first phase completes when the memory has been read once; until then, it is free.
+            empty.wait(parity ^ 1);
+            k.if_(thread.eq(0), || {
+                full.arrive_expect_tx(blocks.count * bytes(registers));
+            });
+            for block in 0..blocks.count {
+                let rank_of_block = blocks.rank(block);
+                let (to, full) = (of_block(rank).in_block(rank_of_block), full.in_block(rank_of_block));
+                for (number, registers) in of(block as usize).chunks_exact(VECTOR).enumerate() {
+                    to.at(vector(number))
+                        .store_vector_async::<VECTOR>(array::from_fn(|i| registers[i]), full);
+                }
+            }
+            full.wait(parity);
+            let from_block = |block| {
+                let vectors = (0..registers / VECTOR).map(|number| of_block(block).at(vector(number)));
+                vectors.flat_map(|at| at.load_vector::<VECTOR>()).collect()
+            };
+            let received = (0..blocks.count).map(|block| from_block(Val::from(block))).collect();
+            let lane = k.lane().rank();
+            k.warp().sync();
+            k.if_(lane.lt(blocks.count), || {
+                empty.in_block(blocks.rank(lane)).arrive();
+            });
+            through.parity.set(parity ^ 1);
+            received
+        })
+    }
+}

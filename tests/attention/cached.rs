@@ -1,0 +1,209 @@
+//! One query for each head and a cache of keys and values.
+
+use super::{
+    problem::{Half, compare_row, mixed},
+    reference::Reference,
+};
+use crate::{assemble, devices};
+use warpwright::{
+    kernels::{AttentionMask, CachedAttention, CachedAttentionArgs, PagedAttentionArgs},
+    prelude::*,
+    run::Device,
+    tiles::Convert,
+};
+
+/// The sequences of a problem, and the rows of a cache.
+#[derive(Clone, Copy, Debug)]
+struct Problem<'a> {
+    heads: usize,
+    kv_heads: usize,
+    lengths: &'a [usize],
+    /// The rows of a page; without pages, every sequence has `capacity` rows.
+    page: Option<usize>,
+    capacity: usize,
+}
+
+/// The elements after each row of Q and O.
+const GAP: usize = 8;
+
+impl Problem<'_> {
+    /// Returns where row `row` of a head of a sequence is, in rows of a cache: batch or page, head, row.
+    fn row(&self, table: &[u32], batch: usize, head: usize, row: usize) -> usize {
+        let (outer, rows, within) = match self.page {
+            None => (batch, self.capacity, row),
+            Some(page) => (table[batch * self.table() + row / page] as usize, page, row % page),
+        };
+        (outer * self.kv_heads + head) * rows + within
+    }
+
+    /// The pages of a sequence.
+    fn table(&self) -> usize {
+        self.page.map_or(0, |page| self.capacity.div_ceil(page))
+    }
+
+    /// Numbers of pages in another order than those of the sequences, and one past the last where there are no rows.
+    fn tables(&self) -> Vec<u32> {
+        let count = self.table() * self.lengths.len();
+        let mut tables = vec![u32::MAX; count];
+        for (batch, length) in self.lengths.iter().enumerate() {
+            for at in 0..length.div_ceil(self.page.unwrap_or(1)).min(self.table()) {
+                let number = batch * self.table() + at;
+                tables[number] = (number * 7 % count) as u32;
+            }
+        }
+        tables
+    }
+}
+
+fn check<T: Half>(attention: CachedAttention, problem: Problem<'_>)
+where
+    f32: Convert<T>,
+{
+    let Problem { heads, kv_heads, lengths, page, capacity } = problem;
+    let (size, batches) = (attention.head_size as usize, lengths.len());
+    let what = format!("{attention:?}, {problem:?}");
+    let (tables, pitch) = (problem.tables(), size + GAP);
+    let of_page = page.unwrap_or(capacity);
+    let outer = page.map_or(batches, |_| tables.len());
+    let q: Vec<T> = (0..batches * heads * pitch)
+        .map(|at| if at % pitch < size { T::of(mixed('q', [0, 0, at / pitch, at % pitch])) } else { T::NAN })
+        .collect();
+    // Rows that are not in use are NaN.
+    let cache = |which: char| {
+        let mut rows = vec![T::NAN; outer * kv_heads * of_page * size];
+        for (batch, &length) in lengths.iter().enumerate() {
+            for (head, row) in (0..kv_heads).flat_map(|head| (0..length).map(move |row| (head, row))) {
+                let start = problem.row(&tables, batch, head, row) * size;
+                for col in 0..size {
+                    rows[start + col] = T::of(mixed(which, [batch, head, row, col]));
+                }
+            }
+        }
+        rows
+    };
+    let (k, v) = (cache('k'), cache('v'));
+    let scale = 1.0 / (size as f32).sqrt();
+    let of_queries = [[heads * pitch, pitch].map(|stride| stride as u32); 2];
+    let of_keys = [[kv_heads * of_page * size, of_page * size, size].map(|stride| stride as u32); 2];
+    let [b, g, h, n] = [batches, kv_heads, heads / kv_heads, capacity].map(|size| size as u32);
+    let in_use: Vec<u32> = lengths.iter().map(|&length| length as u32).collect();
+
+    let contiguous: Option<Kernel<CachedAttentionArgs<T>>> =
+        page.is_none().then(|| attention.kernel().unwrap_or_else(|error| panic!("{what}: {error}")));
+    let paged: Option<Kernel<PagedAttentionArgs<T>>> = page
+        .map(|page| attention.paged_kernel(page as u32).unwrap_or_else(|error| panic!("{what}: {error}")));
+    contiguous.iter().for_each(assemble::kernel);
+    paged.iter().for_each(assemble::kernel);
+    let found = devices::everywhere(|device| {
+        if device.capability() != (9, 0) {
+            return None;
+        }
+        let [q, k, v] = [&q, &k, &v].map(|numbers| device.upload(numbers).expect("room"));
+        let [lengths, tables_on] = [&in_use, &tables].map(|numbers| device.upload(numbers).expect("room"));
+        let mut o = device.upload(&vec![T::NAN; batches * heads * pitch]).expect("room");
+        let mut lse = device.upload(&vec![f32::NAN; batches * heads]).expect("room");
+        let launched = match (&contiguous, &paged) {
+            (Some(kernel), _) => {
+                let sizes = [b, g, h, n];
+                let arguments = (&q, &k, &v, &mut o, &mut lse, &lengths, sizes, of_queries, of_keys, scale);
+                device.launch(kernel, arguments)
+            }
+            (None, Some(kernel)) => {
+                let sizes = [b, g, h, outer as u32, problem.table() as u32];
+                let arguments =
+                    (&q, &k, &v, &mut o, &mut lse, &lengths, &tables_on, sizes, of_queries, of_keys, scale);
+                device.launch(kernel, arguments)
+            }
+            (None, None) => unreachable!("one of both is built"),
+        };
+        launched.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let o = device.download(&o).expect("copied").into_iter().map(T::bits).collect::<Vec<_>>();
+        let lse = device.download(&lse).expect("copied").into_iter().map(f32::to_bits).collect::<Vec<_>>();
+        Some((o, lse))
+    });
+    let (o, lse) = found.expect("the simulator has every capability");
+    for (batch, head) in (0..batches).flat_map(|batch| (0..heads).map(move |head| (batch, head))) {
+        let kv_head = head / (heads / kv_heads);
+        let at = batch * heads + head;
+        let number = |matrix: &[T], row: usize, col: usize| {
+            matrix[problem.row(&tables, batch, kv_head, row) * size + col].number()
+        };
+        let score = |_, key| {
+            let products = (0..size).map(|col| q[at * pitch + col].number() * number(&k, key, col));
+            products.sum::<f64>() * f64::from(scale)
+        };
+        let reference = Reference {
+            mask: AttentionMask::Full,
+            queries: 1,
+            keys: lengths[batch],
+            score: &score,
+            value: &|key, col| number(&v, key, col),
+            columns: size,
+            soft_cap: None,
+            slope: 0.0,
+            sink: None,
+        };
+        let what = format!("{what}: batch {batch}, head {head}");
+        compare_row::<T>(&what, &reference.row(0), &o[at * pitch..], f32::from_bits(lse[at]));
+    }
+}
+
+const LENGTHS: &[usize] = &[1, 700, 128, 0, 257];
+
+#[test]
+fn contiguous_caches() {
+    for head_size in [64, 128] {
+        for parts in CachedAttention::PARTS {
+            let attention = CachedAttention { head_size, parts };
+            for (heads, kv_heads) in [(2, 2), (8, 1)] {
+                let problem = Problem { heads, kv_heads, lengths: LENGTHS, page: None, capacity: 750 };
+                check::<bf16>(attention, problem);
+            }
+        }
+    }
+}
+
+#[test]
+fn caches_of_f16() {
+    let problem = Problem { heads: 4, kv_heads: 1, lengths: &[300, 40], page: None, capacity: 300 };
+    check::<f16>(CachedAttention { head_size: 64, parts: 2 }, problem);
+}
+
+/// More heads than rows of a tile.
+#[test]
+fn large_groups() {
+    let problem = Problem { heads: 71, kv_heads: 1, lengths: &[150, 400], page: None, capacity: 400 };
+    check::<bf16>(CachedAttention { head_size: 64, parts: 2 }, problem);
+}
+
+#[test]
+fn pages() {
+    for (page, parts) in [(8, 2), (16, 1), (64, 4), (128, 2)] {
+        let problem = Problem { heads: 4, kv_heads: 2, lengths: LENGTHS, page: Some(page), capacity: 768 };
+        check::<bf16>(CachedAttention { head_size: 128, parts }, problem);
+    }
+}
+
+#[test]
+fn parts_occupy_the_multiprocessors() {
+    for (batches, kv_heads, parts) in
+        [(8, 8, 2), (16, 8, 1), (64, 8, 1), (4, 8, 2), (3, 8, 4), (1, 8, 4), (1, 1, 4), (1000, 8, 1)]
+    {
+        let found = CachedAttention::for_problem(128, batches, kv_heads, 132).parts;
+        assert_eq!(found, parts, "{batches}×{kv_heads}");
+    }
+}
+
+#[test]
+fn other_parts_and_pages_are_rejected() {
+    let attention = CachedAttention { head_size: 128, parts: 3 };
+    let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
+    let expected = "expected rows of 64 or 128 and 1, 2 or 4 parts, found rows of 128 and 3 parts";
+    assert!(found.contains(expected), "{found}");
+    let attention = CachedAttention { parts: 2, ..attention };
+    for page in [0, 4, 24, 256] {
+        let found = attention.paged_kernel::<bf16>(page).expect_err("it is rejected").to_string();
+        let expected = format!("expected pages of 8, 16, 32, 64 or 128 rows, found {page}");
+        assert!(found.contains(&expected), "{found}");
+    }
+}
