@@ -193,11 +193,14 @@ pub(super) fn check<Y: Number>(
     }
 }
 
+/// A launch with two results.
+type Launch<'a, Y, H> = &'a dyn Fn(&AnyDevice, &mut Buffer<Y>, &mut Buffer<H>);
+
 /// Checks the two results of a launch.
 pub(super) fn check_with<Y: Number, H: Number>(
     what: &str,
     (shape, other): (Shape, Shape),
-    launch: &dyn Fn(&AnyDevice, &mut Buffer<Y>, &mut Buffer<H>),
+    launch: Launch<'_, Y, H>,
     expected: &dyn Fn(usize) -> (Vec<f64>, Vec<f64>),
     absolute: f64,
 ) {

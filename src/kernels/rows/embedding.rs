@@ -12,7 +12,7 @@ pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 /// `(x, ldx, indices, table, ldt, rows, m, n)`: x m×n, m indices, a table of `rows`×n.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
-/// Rows of a table: y = table[indices], and its derivative, table[indices] += x.
+/// Rows of a table: y = table\[indices\], and its derivative, table\[indices\] += x.
 ///
 /// An index that is not a row of the table selects zeros, and nothing is added for it. Sums are f32; their order is not specified, nor are
 /// therefore their last bits, if an index occurs more than twice.
@@ -30,7 +30,7 @@ impl Embedding {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel of y = table[indices], named `gather_bf16_any_by8` for bf16 and sizes that 8 divides.
+    /// Builds the kernel of y = table\[indices\], named `gather_bf16_any_by8` for bf16 and sizes that 8 divides.
     ///
     /// # Errors
     /// For a tiling that does not exist.
@@ -52,7 +52,7 @@ impl Embedding {
         })
     }
 
-    /// Builds the kernel of table[indices] += x, named `scatter_add_bf16_any_by8`.
+    /// Builds the kernel of table\[indices\] += x, named `scatter_add_bf16_any_by8`.
     ///
     /// # Errors
     /// Those of [`kernel`](Self::kernel).
