@@ -87,7 +87,8 @@ impl RowTiling {
     }
 
     /// Returns the tiling for kernels that keep several rows of these sizes in registers, as in [`for_rows`](Self::for_rows): a thread has at
-    /// most 16 elements of each, and rows of more than 8192 elements are divided among the blocks of a cluster.
+    /// most 16 elements of each, and rows of more than 8192 elements are divided among the blocks of a cluster; without clusters, a thread of
+    /// a block of 1024 has more.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -96,8 +97,10 @@ impl RowTiling {
                 let slack = if long.unaligned { long.adjacent - 1 } else { 0 };
                 let groups = (sizes[0] + slack).div_ceil(long.adjacent);
                 let stripes = 16 / long.adjacent;
-                let cluster = groups.div_ceil(512 * stripes).next_power_of_two();
-                let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
+                let clusters = target.features().contains(Features::HOPPER);
+                let cluster = if clusters { groups.div_ceil(512 * stripes).next_power_of_two() } else { 1 };
+                let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32).min(1024);
+                let stripes = groups.div_ceil(cluster * threads);
                 Self { threads, cluster, stripes, streamed: false, resident: 1, ..long }
             }
         }
