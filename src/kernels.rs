@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod attention;
+mod base;
 mod copy;
 mod gemm;
 mod matmul;

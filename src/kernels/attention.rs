@@ -136,17 +136,7 @@ impl Attention {
         );
         Kernel::build(&signature, Target::SM_90A, |k, (q, keys, values, o, lse, sizes, strides, scale)| {
             let sizes = Sizes::of(sizes);
-            let inputs = Inputs {
-                factors: [q, keys, values],
-                o,
-                lse,
-                sizes,
-                strides,
-                scale,
-                starts: None,
-                slopes: None,
-                sinks: None,
-            };
+            let inputs = Inputs::new([q, keys, values], (o, lse), sizes, strides, scale);
             self.emit(k, inputs, None);
         })
     }
@@ -183,15 +173,9 @@ impl Attention {
                 let (slopes, sinks) = (slopes.then_some(of_heads), sinks.then_some(sinks_of_heads));
                 let sizes = Sizes::of(sizes);
                 let inputs = Inputs {
-                    factors: [q, keys, values],
-                    o,
-                    lse,
-                    sizes,
-                    strides,
-                    scale,
-                    starts: None,
                     slopes,
                     sinks,
+                    ..Inputs::new([q, keys, values], (o, lse), sizes, strides, scale)
                 };
                 self.emit(k, inputs, soft_cap);
             },
@@ -222,17 +206,8 @@ impl Attention {
                 let sizes = Sizes::of(sizes).with_longest(longest);
                 let strides = strides.map(|[head, row]| [0.into(), head, row]);
                 let starts = Some(starts);
-                let inputs = Inputs {
-                    factors: [q, keys, values],
-                    o,
-                    lse,
-                    sizes,
-                    strides,
-                    scale,
-                    starts,
-                    slopes: None,
-                    sinks: None,
-                };
+                let inputs =
+                    Inputs { starts, ..Inputs::new([q, keys, values], (o, lse), sizes, strides, scale) };
                 self.emit(k, inputs, None);
             },
         )

@@ -108,30 +108,23 @@ where
         &|i| of(i, &|x, _, _| value(function, x)),
         4e-6,
     );
-    let kernel = assembled(kernels.gated_kernel::<X, Y>(TARGET));
-    check::<Y>(
-        &format!("{}: {shape:?}", kernel.name()),
-        shape,
-        &|device, y| {
-            let (x, u) = (device.upload(&x).expect("room"), device.upload(&us).expect("room"));
-            let launched = device.launch(&kernel, (&x, ld, &u, ld, y, out, rows, cols));
-            launched.unwrap_or_else(|error| panic!("{error}"));
-        },
-        &|i| of(i, &|x, u, _| value(function, x) * u),
-        1e-5,
-    );
-    let kernel = assembled(kernels.added_kernel::<X, Y>(TARGET));
-    check::<Y>(
-        &format!("{}: {shape:?}", kernel.name()),
-        shape,
-        &|device, y| {
-            let (x, u) = (device.upload(&x).expect("room"), device.upload(&us).expect("room"));
-            let launched = device.launch(&kernel, (&x, ld, &u, ld, y, out, rows, cols));
-            launched.unwrap_or_else(|error| panic!("{error}"));
-        },
-        &|i| of(i, &|x, u, _| value(function, x) + u),
-        4e-6,
-    );
+    type Of<'a> = &'a dyn Fn(f64, f64) -> f64;
+    let (gated, added) = (kernels.gated_kernel::<X, Y>(TARGET), kernels.added_kernel::<X, Y>(TARGET));
+    let both: [(_, Of<'_>, _); 2] = [(gated, &|f, u| f * u, 1e-5), (added, &|f, u| f + u, 4e-6)];
+    for (kernel, combined, absolute) in both {
+        let kernel = assembled(kernel);
+        check::<Y>(
+            &format!("{}: {shape:?}", kernel.name()),
+            shape,
+            &|device, y| {
+                let (x, u) = (device.upload(&x).expect("room"), device.upload(&us).expect("room"));
+                let launched = device.launch(&kernel, (&x, ld, &u, ld, y, out, rows, cols));
+                launched.unwrap_or_else(|error| panic!("{error}"));
+            },
+            &|i| of(i, &|x, u, _| combined(value(function, x), u)),
+            absolute,
+        );
+    }
     let kernel = assembled(kernels.backward_kernel::<X>(TARGET));
     check::<X>(
         &format!("{}: {shape:?}", kernel.name()),

@@ -1,6 +1,10 @@
 //! Contenders of this process and of a rival's, timed in turn.
 
-use super::{Fallible, rival::Rival, samples::Samples};
+use super::{
+    Fallible,
+    rival::Rival,
+    samples::{Samples, order},
+};
 
 /// How often contenders are timed.
 #[derive(clap::Args)]
@@ -38,16 +42,13 @@ impl Rounds {
         };
         let count = ours.len() + others.len();
         let mut micros = vec![Vec::new(); count];
-        for round in 0..self.warm_up + self.rounds {
-            let step = if round.is_multiple_of(2) { 1 } else { count - 1 };
-            for at in (0..count).map(|i| (i * step + round / 2) % count) {
-                let time = match (at.checked_sub(ours.len()), rival.as_mut()) {
-                    (Some(other), Some(rival)) => rival.time(other)?,
-                    _ => time(at)?,
-                };
-                if round >= self.warm_up {
-                    micros[at].push(time);
-                }
+        for (sample, at) in order(self.warm_up + self.rounds, count).into_iter().enumerate() {
+            let time = match (at.checked_sub(ours.len()), rival.as_mut()) {
+                (Some(other), Some(rival)) => rival.time(other)?,
+                _ => time(at)?,
+            };
+            if sample >= self.warm_up * count {
+                micros[at].push(time);
             }
         }
         let names = ours.iter().map(|name| (name.clone(), false));

@@ -77,7 +77,7 @@ impl Sampling {
 }
 
 /// Returns the contender of each sample: every round has each of them, forwards or backwards from another one.
-fn order(rounds: usize, count: usize) -> Vec<usize> {
+pub(super) fn order(rounds: usize, count: usize) -> Vec<usize> {
     let round = |round: usize| {
         let step = if round.is_multiple_of(2) { 1 } else { count - 1 };
         (0..count).map(move |i| (i * step + round / 2) % count)

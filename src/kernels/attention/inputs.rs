@@ -24,6 +24,19 @@ pub(super) struct Inputs<'k, T> {
     pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
 }
 
+impl<'k, T> Inputs<'k, T> {
+    /// Returns the parameters for sequences of equal lengths, without additions; the results are O and the logarithms of sums.
+    pub(super) fn new(
+        factors: [Ptr<'k, T, Global, Read>; 3],
+        (o, lse): (Ptr<'k, T, Global, Write>, Ptr<'k, f32, Global, Write>),
+        sizes: Sizes<'k>,
+        strides: [[Val<'k, u32>; 3]; 4],
+        scale: Val<'k, f32>,
+    ) -> Self {
+        Self { factors, o, lse, sizes, strides, scale, starts: None, slopes: None, sinks: None }
+    }
+}
+
 /// The numbers of heads and of rows; of packed sequences, of the rows of all of them.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {

@@ -3,6 +3,7 @@
 use std::f32::consts::{LN_2, LOG2_E};
 
 use crate::{
+    kernels::base::base,
     ptx::{Builder, FULL_MASK, State, Val, Visitor},
     tiles::{ColVec, Rt},
 };
@@ -109,7 +110,7 @@ impl<'k> Softmax<'k> {
         };
         // Relative to the greater one of both, so that neither weight overflows.
         let sink = sink * LOG2_E;
-        let most = exponents.map(|exponent| finite(exponent.max(sink)));
+        let most = exponents.map(|exponent| base(exponent.max(sink)));
         let powers = (exponents - &most).exp2();
         let total = sums * &powers + &most.map(|most| k.exp2(sink - most));
         let logs = total.map(|total| k.log2(total)) + &most;
@@ -120,11 +121,5 @@ impl<'k> Softmax<'k> {
 /// Returns what to subtract from scores times `factor`.
 #[track_caller]
 fn shift<'k>(max: &ColVec<'k, f32, 1>, factor: Val<'k, f32>) -> ColVec<'k, f32, 1> {
-    max.map(finite) * factor
-}
-
-/// Replaces −∞, the maximum without a key: the differences to it of scores, which are −∞ too, would be NaN instead of −∞.
-#[track_caller]
-fn finite(max: Val<'_, f32>) -> Val<'_, f32> {
-    max.eq(f32::NEG_INFINITY).select(0.0, max)
+    max.map(base) * factor
 }

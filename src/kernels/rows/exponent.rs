@@ -2,6 +2,7 @@
 
 use super::tiling::Row;
 use crate::{
+    kernels::base::base,
     ptx::{Builder, Val},
     tiles::Striped,
 };
@@ -33,10 +34,10 @@ impl<'k> Total<'k> {
         [self.max, self.sum]
     }
 
-    /// Returns what exponentials are relative to: 0 if the maximum is −∞, whose difference with itself is NaN.
+    /// Returns what exponentials are relative to.
     #[track_caller]
     pub(super) fn base(self) -> Val<'k, f32> {
-        self.max.eq(f32::NEG_INFINITY).select(0.0, self.max)
+        base(self.max)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::f32::consts::{LN_2, LOG2_E};
 
 use crate::{
-    ptx::{Builder, Val},
+    kernels::base::base,
+    ptx::Builder,
     tiles::{ColVec, Rt},
 };
 
@@ -15,7 +16,7 @@ pub(super) fn merged<'k, const E: usize>(
 ) -> (Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>) {
     let (means, logs): (Vec<_>, Vec<_>) = parts.into_iter().map(|(mean, logs)| (mean, logs * LOG2_E)).unzip();
     let most = logs.iter().fold(k.filled(f32::NEG_INFINITY), |most: ColVec<f32, 1>, logs| most.max(logs));
-    let most = most.map(finite);
+    let most = most.map(base);
     let weights: Vec<_> = logs.into_iter().map(|logs| (logs - &most).exp2()).collect();
     let total = weights.iter().fold(k.zeros(), |total: ColVec<f32, 1>, weights| total + weights);
     // Without keys, the means are 0 too.
@@ -23,10 +24,4 @@ pub(super) fn merged<'k, const E: usize>(
     let weighted = means.into_iter().zip(weights).map(|(mean, weights)| mean * &(weights * &factors));
     let mean = weighted.reduce(|sum, mean| sum + &mean).expect("a part");
     (mean, (total.map(|total| k.log2(total)) + &most) * LN_2)
-}
-
-/// Replaces −∞, the logarithm without keys: the difference to it of another one would be NaN.
-#[track_caller]
-fn finite(log: Val<'_, f32>) -> Val<'_, f32> {
-    log.eq(f32::NEG_INFINITY).select(0.0, log)
 }
