@@ -90,6 +90,9 @@ impl PointwiseFunction {
     }
 }
 
+/// A function of an element and the corresponding one of another matrix.
+type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> + 'f;
+
 /// A function of each element, as y = f(x), or as a gate: y = f(x) · u.
 ///
 /// Arithmetic is f32, and results are rounded once. Any rows fit; the [tiling](RowTiling::for_elements) divides them among blocks.
@@ -136,15 +139,8 @@ impl Pointwise {
         X: Convert<f32>,
         f32: Convert<X>,
     {
-        let signature = self.signature::<X, X>("_backward", "x, ldx, dy, lddy, dx, lddx, m, n");
-        Kernel::<GatedArgs<X, X>>::build(&signature, target, |k, (x, ldx, dy, lddy, dx, lddx, m, n)| {
-            self.describe(k, "dx = f′(x)·dy");
-            let (row, part) = self.tiling.part_of_row(k, [m, n, lddx]);
-            let x = row.load(&row.of(x, ldx), part, 0.0);
-            let dy = row.load(&row.of(dy, lddy), part, 0.0);
-            let results = x.zip(&dy, |x, dy| self.function.with_derivative(k, x)[1] * dy);
-            row.store(&row.of(dx, lddx), part, &results);
-        })
+        let form = ("_backward", "x, ldx, dy, lddy, dx, lddx, m, n", "dx = f′(x)·dy");
+        self.of_two(target, form, &|k, x, dy| self.function.with_derivative(k, x)[1] * dy)
     }
 
     /// Builds the kernel of y = f(x) · u.
@@ -159,14 +155,8 @@ impl Pointwise {
         Y: TensorElement,
         f32: Convert<Y>,
     {
-        let signature = self.signature::<X, Y>("_gated", "x, ldx, u, ldu, y, ldy, m, n");
-        Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
-            self.describe(k, "y = f(x)·u");
-            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
-            let x = row.load(&row.of(x, ldx), part, 0.0);
-            let u = row.load(&row.of(u, ldu), part, 0.0);
-            row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| self.function.of(k, x) * u));
-        })
+        let form = ("_gated", "x, ldx, u, ldu, y, ldy, m, n", "y = f(x)·u");
+        self.of_two(target, form, &|k, x, u| self.function.of(k, x) * u)
     }
 
     /// Builds the kernel of y = f(x) + u, named `identity_plus_bf16_any_by8` for sums of bf16.
@@ -180,14 +170,8 @@ impl Pointwise {
         Y: TensorElement,
         f32: Convert<Y>,
     {
-        let signature = self.signature::<X, Y>("_plus", "x, ldx, u, ldu, y, ldy, m, n");
-        Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
-            self.describe(k, "y = f(x) + u");
-            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
-            let x = row.load(&row.of(x, ldx), part, 0.0);
-            let u = row.load(&row.of(u, ldu), part, 0.0);
-            row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| self.function.of(k, x) + u));
-        })
+        let form = ("_plus", "x, ldx, u, ldu, y, ldy, m, n", "y = f(x) + u");
+        self.of_two(target, form, &|k, x, u| self.function.of(k, x) + u)
     }
 
     /// Builds the kernel of dx = f′(x) · u · dy and du = f(x) · dy.
@@ -215,6 +199,29 @@ impl Pointwise {
                 row.store(&row.of(du, lddu), part, &x.zip(&dy, |x, dy| self.function.of(k, x) * dy));
             },
         )
+    }
+
+    /// Builds the kernel whose elements are `of` those of two matrices; it has this form of the function's name, these parameters, and computes
+    /// this formula.
+    #[track_caller]
+    fn of_two<X, Y>(
+        &self,
+        target: Target,
+        (form, parameters, formula): (&str, &str, &str),
+        of: &OfTwo<'_>,
+    ) -> Result<Kernel<GatedArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let signature = self.signature::<X, Y>(form, parameters);
+        Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
+            self.describe(k, formula);
+            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+            let [x, u] = [(x, ldx), (u, ldu)].map(|(x, ld)| row.load(&row.of(x, ld), part, 0.0));
+            row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| of(k, x, u)));
+        })
     }
 
     fn signature<X: TensorElement, Y: TensorElement>(&self, form: &str, parameters: &str) -> String {

@@ -94,8 +94,7 @@ impl RowTiling {
         match Self::for_rows(target, bytes, sizes) {
             short if short.threads <= 32 => short,
             long => {
-                let slack = if long.unaligned { long.adjacent - 1 } else { 0 };
-                let groups = (sizes[0] + slack).div_ceil(long.adjacent);
+                let groups = (sizes[0] + long.slack()).div_ceil(long.adjacent);
                 let stripes = 16 / long.adjacent;
                 let clusters = target.features().contains(Features::HOPPER);
                 let cluster = if clusters { groups.div_ceil(512 * stripes).next_power_of_two() } else { 1 };
@@ -129,8 +128,17 @@ impl RowTiling {
     /// Returns the length of the longest row that the threads keep in registers, wherever it begins.
     #[must_use]
     pub const fn capacity(self) -> u32 {
-        let slots = self.threads * self.cluster * self.adjacent * self.stripes;
-        if self.unaligned { slots - (self.adjacent - 1) } else { slots }
+        self.slots() - self.slack()
+    }
+
+    /// Returns the elements that the threads of a row have at a time.
+    const fn slots(self) -> u32 {
+        self.threads * self.cluster * self.adjacent * self.stripes
+    }
+
+    /// Returns the most elements ahead of a row in its first group.
+    const fn slack(self) -> u32 {
+        if self.unaligned { self.adjacent - 1 } else { 0 }
     }
 
     /// Rejects a tiling that does not exist.
@@ -168,9 +176,8 @@ impl RowTiling {
         k: Builder<'k>,
         [m, n, pitch]: [Val<'k, u32>; 3],
     ) -> (Row<'k>, Val<'k, u32>) {
-        let slack = if self.unaligned { self.adjacent - 1 } else { 0 };
-        let length = self.threads * self.cluster * self.adjacent * self.stripes;
-        let parts = if self.streamed { (n.into_dim() + slack).ceil_div(length) } else { Dim::Const(1) };
+        let parts =
+            if self.streamed { (n.into_dim() + self.slack()).ceil_div(self.slots()) } else { Dim::Const(1) };
         k.grid([self.blocks(m), parts]);
         let part = if self.streamed { k.ctaid_y() } else { 0.into() };
         (self.row(k, [m, n, pitch]), part)
@@ -384,8 +391,7 @@ impl<'k> Row<'k> {
     /// Returns the number of parts of a row that does not fit in registers.
     #[track_caller]
     pub(super) fn parts(&self) -> Val<'k, u32> {
-        let slack = if self.tiling.unaligned { self.tiling.adjacent - 1 } else { 0 };
-        (self.n + slack).ceil_div(self.stripes.length())
+        (self.n + self.tiling.slack()).ceil_div(self.stripes.length())
     }
 
     /// Loads part `part` of a row as f32; elements outside of it are `fill`, which `T` represents.
