@@ -190,6 +190,22 @@ fn constants_fold_to_what_the_device_returns() {
     assert!(found > 250, "only {found} operations are in the recording");
 }
 
+/// Results of an H200 at the smallest normal number (`sim/tests/sim_arith/hardware.rs` has them for the simulator): a
+/// result is flushed only if it is still subnormal when rounded with all digits of a normal number.
+#[test]
+fn flushing_looks_at_the_rounded_result() {
+    let fold = |name: &str, operands| {
+        let operation = all().find(|operation| operation.name == name).expect("an operation that folds");
+        operation.fold(operands)
+    };
+    assert_eq!(fold("fma_rn_ftz_f16", [0x0400, 0x0400, 0x8400, 0]), 0x8400);
+    assert_eq!(fold("fma_rn_ftz_f16", [0x0400, 0x8400, 0x0400, 0]), 0x0400);
+    // (1 + 2⁻²³)(1 − 2⁻²³) rounds to 1, whereas 1 − 2⁻²⁴ has the digits of a normal number and stays below.
+    assert_eq!(fold("mul_rn_ftz_f32", [0x0080_0001, 0x3f7f_fffe, 0, 0]), 0x0080_0000);
+    assert_eq!(fold("mul_rn_ftz_f32", [0x0080_0000, 0x3f7f_ffff, 0, 0]), 0);
+    assert_eq!(fold("mul_rz_ftz_f32", [0x0080_0001, 0x3f7f_fffe, 0, 0]), 0);
+}
+
 /// A target that supports at least this many of the operations.
 fn folding_gives_what_the_instruction_gives(target: Target, at_least: usize) {
     let operations = available(target);
@@ -257,6 +273,8 @@ fn bits() -> impl Strategy<Value = Bits> {
         // f16 and bf16 in pairs: ±0, ±1, ±∞, NaN, subnormals, the largest.
         0x3c00_8000, 0xbc00_7c00, 0x7e00_fc00, 0x0001_03ff, 0x7bff_fbff,
         0x3f80_8000, 0xbf80_7f80, 0x7fc0_ff80, 0x0001_007f, 0x7f7f_ff7f,
+        // The smallest normal numbers of f16 and f32, and their neighbors, where flushing begins.
+        0x0400_8400, 0x0401_83ff, 0x0080_0000, 0x8080_0001,
         // f32: ½, ±1, 1.5, 2.5, ±∞, NaN, subnormals, the largest, 2^31.
         0x3f00_0000, 0x3f80_0000, 0xbf80_0000, 0x3fc0_0000, 0x4020_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000,
         0xffc0_0001, 0x007f_ffff, 0x7f7f_ffff, 0x4f00_0000, 0xcf00_0001, 0x3fff_ffff,

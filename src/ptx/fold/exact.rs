@@ -71,8 +71,9 @@ fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     if let Exact::Nan { .. } = number {
         return if mode.sat { T::ZERO } else { nan(number) };
     }
-    // Whether a result is subnormal is determined before rounding.
-    let number = if mode.ftz && T::FORMAT.is_subnormal(number) { zero(is_negative(number)) } else { number };
+    // Whether a result is subnormal is determined after rounding, on an H200.
+    let flushed = mode.ftz && T::FORMAT.is_subnormal(number, mode.rounding);
+    let number = if flushed { zero(is_negative(number)) } else { number };
     let bits = T::FORMAT.write(number, mode.rounding);
     let negative = bits >> (8 * T::BYTES - 1) == 1;
     match mode.sat {

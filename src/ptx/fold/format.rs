@@ -133,14 +133,21 @@ impl Format {
         }
     }
 
-    /// Returns whether a nonzero number is below the smallest normal number.
-    pub(super) fn is_subnormal(self, number: Exact) -> bool {
-        match number {
-            Exact::Finite { significand: 0, .. } | Exact::Infinite { .. } | Exact::Nan { .. } => false,
-            Exact::Finite { significand, exponent, .. } => {
-                leading(significand, exponent) < self.lowest_exponent()
-            }
+    /// Returns whether a nonzero number is below the smallest normal number once it is rounded to as many digits as a normal
+    /// number has, with an unbounded exponent.
+    pub(super) fn is_subnormal(self, number: Exact, rounding: Rounding) -> bool {
+        let (Self::Float { significand: digits, .. }, Exact::Finite { negative, significand, exponent }) =
+            (self, number)
+        else {
+            return false;
+        };
+        if significand == 0 {
+            return false;
         }
+        let leading = leading(significand, exponent);
+        let rounded = scale(negative, significand, exponent - (leading - digits as i32), rounding);
+        let carry = rounded >> (digits + 1) != 0;
+        leading + i32::from(carry) < self.lowest_exponent()
     }
 
     pub(super) fn write(self, number: Exact, rounding: Rounding) -> u64 {
