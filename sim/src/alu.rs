@@ -142,6 +142,7 @@ pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock
         Alu::Cvt(ref op) => convert::cvt(regs, m, op),
         Alu::CvtPack(ref op) => convert::pack(regs, m, op),
         Alu::CvtUnpack(ref op) => convert::unpack(regs, m, op),
+        Alu::CvtStochastic(ref op) => convert::stochastic(regs, m, op),
         Alu::PackSat(ref op) => convert::pack_sat(regs, m, op),
         Alu::Dot(ref op) => single::dot(regs, m, op),
         Alu::Video(ref op) => video::video(regs, m, op),

@@ -1,10 +1,10 @@
 //! cvt.
 
-use crate::arith::cvt::{cvt as convert, extend};
+use crate::arith::cvt::{cvt as convert, cvt_stochastic, extend, packed_bits};
 use crate::arith::{Float, Int, Round, Ty};
 use crate::lanes::{Lanes32, Lanes64, lanes};
 use crate::machine::registers::Regs;
-use crate::program::code::{Cvt, CvtPack, CvtUnpack, PackSat, Reg};
+use crate::program::code::{Cvt, CvtPack, CvtStochastic, CvtUnpack, PackSat, Reg};
 
 pub(crate) fn cvt(regs: &mut Regs, m: u32, op: &Cvt) {
     if fast(regs, m, op) {
@@ -45,7 +45,7 @@ fn fast(regs: &mut Regs, m: u32, op: &Cvt) -> bool {
 pub(crate) fn pack(regs: &mut Regs, m: u32, op: &CvtPack) {
     let a = *regs.r(op.a);
     let b = op.b.map(|b| *regs.r(b));
-    let width = op.to.bits();
+    let width = packed_bits(op.to);
     let mut out: Lanes32 = [0; 32];
     for lane in lanes(m) {
         let (high, low) = match b {
@@ -60,10 +60,28 @@ pub(crate) fn pack(regs: &mut Regs, m: u32, op: &CvtPack) {
 
 pub(crate) fn unpack(regs: &mut Regs, m: u32, op: &CvtUnpack) {
     let a = *regs.r(op.a);
+    let (width, mask) = (packed_bits(op.from), op.from.mask() as u32);
     let mut out: Lanes32 = [0; 32];
     for lane in lanes(m) {
-        let one = |x: u32| convert(Ty::Float(op.to), Ty::Float(op.from), op.mode, u64::from(x)) as u32;
-        out[lane] = one(a[lane] >> 8 & 0xff) << 16 | one(a[lane] & 0xff);
+        let one = |x: u32| convert(Ty::Float(op.to), Ty::Float(op.from), op.mode, u64::from(x & mask)) as u32;
+        out[lane] = one(a[lane] >> width) << 16 | one(a[lane]);
+    }
+    regs.put_r(op.d, m, &out);
+}
+
+/// `cvt.rs`. Each half of the random bits serves the same half of the numbers: of a half's two, the first takes them in reverse
+/// order. The PTX ISA shows the division among two numbers; that among four was measured on a B200, for e4m3.
+pub(crate) fn stochastic(regs: &mut Regs, m: u32, op: &CvtStochastic) {
+    let random = *regs.r(op.random);
+    let (width, each) = (packed_bits(op.to), op.numbers.len() / 2);
+    let mut out: Lanes32 = [0; 32];
+    for (i, &number) in op.numbers.iter().enumerate() {
+        let number = *regs.r(number);
+        for lane in lanes(m) {
+            let half = if i < each { random[lane] >> 16 } else { random[lane] & 0xffff };
+            let bits = if i % each + 1 < each { half.reverse_bits() >> 16 } else { half };
+            out[lane] = out[lane] << width | cvt_stochastic(op.to, op.relu, number[lane], bits) as u32;
+        }
     }
     regs.put_r(op.d, m, &out);
 }

@@ -62,8 +62,27 @@ pub fn cvt_packed(to: Float, from: Float, mode: CvtMode, pair: u64) -> u64 {
     cvt_pair(to, from, mode, half(packed_bits(from)), half(0))
 }
 
-/// The bits that an element of a packed pair takes: 6-bit formats fill a byte.
-fn packed_bits(ty: Float) -> u32 {
+/// `cvt.rs`: an f32 rounded up or down in magnitude, depending on `random`, of which 13 bits count for f16 and 16 for other
+/// types.
+///
+/// The number is rounded up if the first discarded bits and the random ones add up to a unit. Overflow and infinity give the
+/// largest finite number, also without `.satfinite` (as measured on a B200; the PTX ISA leaves it open).
+#[doc(alias = "cvt.rs")]
+pub fn cvt_stochastic(to: Float, relu: bool, bits: u32, random: u32) -> u64 {
+    let digits = if to == Float::F16 { 13 } else { 16 };
+    let value = Unpacked::new(Float::F32, bits.into());
+    let sign = if value.sign() { to.sign_bit() } else { 0 };
+    let result = match value {
+        Unpacked::Nan => to.canonical_nan(),
+        Unpacked::Zero { .. } => sign,
+        Unpacked::Inf { .. } => sign | to.max_finite(),
+        Unpacked::Finite(x) => x.pack_stochastic(to, digits, random & ((1 << digits) - 1)),
+    };
+    limit(to, CvtMode { relu, ..CvtMode::default() }, result)
+}
+
+/// The bits that an element of a packed operand takes: 6-bit formats fill a byte.
+pub(crate) fn packed_bits(ty: Float) -> u32 {
     if ty.bits() == 6 { 8 } else { ty.bits() }
 }
 

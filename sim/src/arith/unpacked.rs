@@ -156,6 +156,19 @@ impl Exact {
         sign | magnitude as u64
     }
 
+    /// Returns the bits in a format, with the magnitude rounded up if the first `digits` discarded bits and `random` add up to
+    /// a unit, otherwise down. Overflow gives the largest finite number.
+    pub(super) fn pack_stochastic(self, ty: Float, digits: u32, random: u32) -> u64 {
+        let lowest = 1 - ty.bias();
+        let exponent = self.top().max(lowest);
+        let unit = exponent - ty.fraction_bits() as i32 - digits as i32;
+        let (significand, _) = self.round_to(unit, Round::Rz);
+        let field = u128::from((exponent - lowest) as u32) << ty.fraction_bits();
+        let magnitude = field + ((significand + u128::from(random)) >> digits);
+        let sign = if self.sign { ty.sign_bit() } else { 0 };
+        sign | magnitude.min(ty.max_finite().into()) as u64
+    }
+
     /// Returns the bits in ue8m0: a power of two near the magnitude, clamped to 2^-127 .. 2^127.
     fn pack_exponent(self, round: Round) -> u64 {
         let exponent = self.top();

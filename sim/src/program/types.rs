@@ -28,6 +28,17 @@ pub(crate) enum Type {
     E4m3x2,
     E5m2x2,
     Ue8m0x2,
+    /// Two 6-bit floats, each in the low bits of a byte.
+    E2m3x2,
+    E3m2x2,
+    /// Two 4-bit floats in 8 bits.
+    E2m1x2,
+    /// Four floats, results of `cvt.rs` only.
+    E4m3x4,
+    E5m2x4,
+    E2m3x4,
+    E3m2x4,
+    E2m1x4,
 }
 
 /// What a value of a type means.
@@ -71,6 +82,14 @@ impl Type {
             "e4m3x2" => Type::E4m3x2,
             "e5m2x2" => Type::E5m2x2,
             "ue8m0x2" => Type::Ue8m0x2,
+            "e2m3x2" => Type::E2m3x2,
+            "e3m2x2" => Type::E3m2x2,
+            "e2m1x2" => Type::E2m1x2,
+            "e4m3x4" => Type::E4m3x4,
+            "e5m2x4" => Type::E5m2x4,
+            "e2m3x4" => Type::E2m3x4,
+            "e3m2x4" => Type::E3m2x4,
+            "e2m1x4" => Type::E2m1x4,
             _ => return None,
         })
     }
@@ -79,9 +98,11 @@ impl Type {
     pub(crate) fn bits(self) -> u32 {
         match self {
             Type::Pred => 1,
-            Type::B8 | Type::E4m3 | Type::E5m2 => 8,
+            Type::B8 | Type::E4m3 | Type::E5m2 | Type::E2m1x2 => 8,
             Type::B16 | Type::F16 | Type::Bf16 | Type::E4m3x2 | Type::E5m2x2 | Type::Ue8m0x2 => 16,
+            Type::E2m3x2 | Type::E3m2x2 | Type::E2m1x4 => 16,
             Type::B32 | Type::F32 | Type::Tf32 => 32,
+            Type::E4m3x4 | Type::E5m2x4 | Type::E2m3x4 | Type::E3m2x4 => 32,
             Type::F16x2 | Type::Bf16x2 | Type::U16x2 | Type::S16x2 => 32,
             Type::B64 | Type::F64 => 64,
             Type::B128 => 128,
@@ -121,7 +142,7 @@ impl Type {
         })
     }
 
-    /// The float format of a scalar or of each half of a pair.
+    /// The float format of a scalar or of each part of a packed type.
     pub(crate) fn float(self) -> Option<Float> {
         Some(match self {
             Type::F16 | Type::F16x2 => Float::F16,
@@ -129,8 +150,11 @@ impl Type {
             Type::F32 => Float::F32,
             Type::F64 => Float::F64,
             Type::Tf32 => Float::Tf32,
-            Type::E4m3 | Type::E4m3x2 => Float::E4m3,
-            Type::E5m2 | Type::E5m2x2 => Float::E5m2,
+            Type::E4m3 | Type::E4m3x2 | Type::E4m3x4 => Float::E4m3,
+            Type::E5m2 | Type::E5m2x2 | Type::E5m2x4 => Float::E5m2,
+            Type::E2m3x2 | Type::E2m3x4 => Float::E2m3,
+            Type::E3m2x2 | Type::E3m2x4 => Float::E3m2,
+            Type::E2m1x2 | Type::E2m1x4 => Float::E2m1,
             Type::Ue8m0x2 => Float::Ue8m0,
             _ => return None,
         })
@@ -139,6 +163,13 @@ impl Type {
     /// Returns whether two values share its register.
     pub(crate) fn is_pair(self) -> bool {
         matches!(self, Type::F16x2 | Type::Bf16x2 | Type::U16x2 | Type::S16x2)
+    }
+
+    /// Returns whether floats of at most 8 bits are packed in it. No register is declared with such a type.
+    pub(crate) fn packs_small_floats(self) -> bool {
+        use Type::{E2m1x2, E2m1x4, E2m3x2, E2m3x4, E3m2x2, E3m2x4, E4m3x2, E4m3x4, E5m2x2, E5m2x4, Ue8m0x2};
+        let pairs = matches!(self, E4m3x2 | E5m2x2 | Ue8m0x2 | E2m3x2 | E3m2x2 | E2m1x2);
+        pairs || matches!(self, E4m3x4 | E5m2x4 | E2m3x4 | E3m2x4 | E2m1x4)
     }
 
     /// Returns whether an operand of this type may be a register declared as `register` (PTX ISA, "Operand Types"):

@@ -56,7 +56,7 @@ const ROWS: &[Row] = &[
     ("cvt f16|bf16|f16x2|bf16x2 f32 satfinite",            v(8, 1), Sm(75)),
     ("cvt e4m3x2|e5m2x2",                                  v(8, 1), Sm(89)),
     ("cvt ue8m0x2|e2m1x2|e2m3x2|e3m2x2",                   v(8, 6), Specific(100)),
-    ("cvt rs",                                             v(8, 7), Specific(100)),
+    ("cvt rs",                                             v(8, 7), Family(100)),
     ("cvt pack",                                           v(6, 5), Sm(75)),
     // Addresses
     ("cvta param|param::entry",                            v(7, 7), Sm(75)),

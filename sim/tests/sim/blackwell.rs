@@ -112,3 +112,70 @@ fn redux_of_f32() {
     let zeros: [f32; 32] = std::array::from_fn(|i| if i % 2 == 0 { 0.0 } else { -0.0 });
     assert_eq!((reduced("min", zeros), reduced("max", zeros)), ((-0.0f32).to_bits(), 0));
 }
+
+/// `cvt.rs` of numbers in each lane, with random bits.
+fn stochastic(form: &str, [a, b, e, f]: [f32; 4], random: u32) -> u32 {
+    let inputs = [[pair(a, b), pair(e, f), random.into()]; 32];
+    let body = format!(
+        ".reg .b16 %h<2>; mov.b64 {{%f0, %f1}}, %rd0; mov.b64 {{%f2, %f3}}, %rd1; cvt.u32.u64 %r1, %rd2;
+        mov.b32 %r2, 0; {form}; cvt.u64.u32 %rd3, %r2;"
+    );
+    pairs(&body, &inputs)[0] as u32
+}
+
+#[test]
+fn random_bits_round_up_or_down() {
+    let halves =
+        |x: f32, y: f32, random| stochastic("cvt.rs.f16x2.f32 %r2, %f0, %f1, %r1", [x, y, 0.0, 0.0], random);
+    // One unit of f16 above 1 is 2^-10: a quarter of it is rounded up by the upper quarter of 13 random bits.
+    let x = 1.0 + 2f32.powi(-12);
+    assert_eq!(halves(x, x, 0x17ff_17ff), 0x3c00_3c00);
+    assert_eq!(halves(x, x, 0x1800_17ff), 0x3c01_3c00);
+    assert_eq!(halves(x, -x, 0xe000_1800), 0x3c00_bc01);
+    // Subnormal, and below the smallest one.
+    assert_eq!(halves(2f32.powi(-24), 2f32.powi(-25), 0x0fff), 0x0001_0000);
+    assert_eq!(halves(2f32.powi(-24), 2f32.powi(-25), 0x1000), 0x0001_0001);
+    assert_eq!(halves(1e9, f32::NEG_INFINITY, 0), 0x7bff_fbff);
+    assert_eq!(halves(f32::NAN, -0.0, 0), 0x7fff_8000);
+
+    let bf16s =
+        |x: f32, random| stochastic("cvt.rs.relu.bf16x2.f32 %r2, %f0, %f1, %r1", [x, -x, 0.0, 0.0], random);
+    assert_eq!(bf16s(f32::from_bits(0x3f80_0001), 0xfffe_ffff), 0x3f80_0000);
+    assert_eq!(bf16s(f32::from_bits(0x3f80_0001), 0xffff_ffff), 0x3f81_0000);
+}
+
+#[test]
+fn four_numbers_share_two_halves_of_the_random_bits() {
+    let bytes = |numbers, random| {
+        stochastic("cvt.rs.satfinite.e4m3x4.f32 %r2, {%f0, %f1, %f2, %f3}, %r1", numbers, random)
+            .to_be_bytes()
+    };
+    // Half a unit: the highest of the bits decides, for the first and the third number the lowest one of its half.
+    let x = 1.0 + 1.0 / 16.0;
+    assert_eq!(bytes([x; 4], 0), [0x38; 4]);
+    assert_eq!(bytes([x; 4], 0x0001_0000), [0x39, 0x38, 0x38, 0x38]);
+    assert_eq!(bytes([x; 4], 0x8000_0000), [0x38, 0x39, 0x38, 0x38]);
+    assert_eq!(bytes([x; 4], 0x0000_0001), [0x38, 0x38, 0x39, 0x38]);
+    assert_eq!(bytes([x; 4], 0x0000_8000), [0x38, 0x38, 0x38, 0x39]);
+    assert_eq!(bytes([1e6, f32::NEG_INFINITY, f32::NAN, 0.0], 0), [0x7e, 0xfe, 0x7f, 0]);
+
+    let nibbles = "cvt.rs.satfinite.e2m1x4.f32 %h1, {%f0, %f1, %f2, %f3}, %r1; cvt.u32.u16 %r2, %h1";
+    assert_eq!(stochastic(nibbles, [0.5, -1.0, 100.0, 6.0], 0), 0x1a77);
+}
+
+#[test]
+fn floats_of_four_and_six_bits_convert_both_ways() {
+    let inputs: [[u64; 3]; 32] = std::array::from_fn(|i| [i as u64 * 0x0101, 0, 0]);
+    let there_and_back = |ty: &str, bits: u32| {
+        let body = format!(
+            ".reg .b{bits} %c<2>; .reg .b16 %h<3>; cvt.u{bits}.u64 %c0, %rd0;
+            cvt.rn.f16x2.{ty}x2 %r2, %c0; mov.b32 {{%h1, %h2}}, %r2; cvt.f32.f16 %f0, %h1; cvt.f32.f16 %f1, %h2;
+            cvt.rn.satfinite.{ty}x2.f32 %c1, %f1, %f0; cvt.u64.u{bits} %rd3, %c1;"
+        );
+        pairs(&body, &inputs)
+    };
+    for ty in ["e2m3", "e3m2"] {
+        assert_eq!(there_and_back(ty, 16), inputs.map(|[x, ..]| x));
+    }
+    assert_eq!(there_and_back("e2m1", 8), inputs.map(|[x, ..]| x & 0xff));
+}

@@ -134,6 +134,8 @@ pub(crate) enum Alu {
     CvtPack(Box<CvtPack>),
     /// `cvt.rn.f16x2.e4m3x2 d, a`.
     CvtUnpack(Box<CvtUnpack>),
+    /// `cvt.rs`.
+    CvtStochastic(Box<CvtStochastic>),
     /// Integer `cvt.pack`.
     PackSat(Box<PackSat>),
     /// An instruction after some of its operands were copied, for a later `fma` that they outlive.
@@ -551,6 +553,17 @@ pub(crate) struct CvtUnpack {
     pub(crate) mode: CvtMode,
     pub(crate) d: R,
     pub(crate) a: R,
+}
+
+/// `cvt.rs` of two or four f32 into one register.
+#[derive(Clone, Debug)]
+pub(crate) struct CvtStochastic {
+    pub(crate) to: Float,
+    pub(crate) relu: bool,
+    pub(crate) d: R,
+    /// The first goes to the highest bits.
+    pub(crate) numbers: Box<[R]>,
+    pub(crate) random: R,
 }
 
 /// `cvt.pack.sat.convertType.abType[.cType] d, a, b[, c]`.

@@ -1,13 +1,16 @@
 //! cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt").
 
-use crate::arith::cvt::CvtMode;
+use crate::arith::cvt::{CvtMode, packed_bits};
 use crate::arith::{Float, Int, Round, Ty};
-use crate::program::code::{Alu, Cvt, CvtPack, CvtUnpack, D1, Narrow, PackSat, R1, Reg, Widen};
+use crate::program::code::{
+    Alu, Cvt, CvtPack, CvtStochastic, CvtUnpack, D1, Narrow, PackSat, R1, Reg, Widen,
+};
 use crate::program::decode::Decoded;
 use crate::program::decode::arithmetic::round_of;
 use crate::program::decode::instruction::Cx;
 use crate::program::decode::operand::Fit;
 use crate::program::types::{Meaning, Type};
+use crate::text::ast::Operand;
 
 /// The qualifiers before the types.
 #[derive(Default)]
@@ -75,16 +78,20 @@ impl Cx<'_, '_, '_> {
         if self.m.eat("pack") {
             return self.cvt_pack();
         }
+        if self.m.eat("rs") {
+            return self.cvt_stochastic();
+        }
         let (head, to, from) = self.cvt_head()?;
         self.check_packed(to, from)?;
         if let (Some(low), Type::F32) = (packed(to), from) {
             return self.cvt_pair(&head, to, low);
         }
         match (to, from) {
-            (Type::E4m3x2 | Type::E5m2x2, Type::F16x2 | Type::Bf16x2) => self.cvt_from_pair(&head, to, from),
-            (Type::F16x2 | Type::Bf16x2, Type::E4m3x2 | Type::E5m2x2 | Type::Ue8m0x2) => {
-                self.cvt_to_pair(&head, to, from)
-            }
+            (Type::E4m3x2 | Type::E5m2x2 | Type::E2m1x2, Type::F16x2 | Type::Bf16x2)
+            | (Type::Ue8m0x2, Type::Bf16x2) => self.cvt_from_pair(&head, to, from),
+            (Type::F16x2, Type::E2m3x2 | Type::E3m2x2 | Type::E2m1x2)
+            | (Type::F16x2 | Type::Bf16x2, Type::E4m3x2 | Type::E5m2x2)
+            | (Type::Bf16x2, Type::Ue8m0x2) => self.cvt_to_pair(&head, to, from),
             _ => self.cvt_scalar(&head, to, from),
         }
     }
@@ -92,27 +99,22 @@ impl Cx<'_, '_, '_> {
     /// Registers of formats without a register type of their own are exactly as wide and declared as bits.
     fn check_packed(&mut self, to: Type, from: Type) -> Decoded<()> {
         for (n, operand) in self.i.operands.iter().enumerate() {
-            let ty = if n == 0 { to } else { from };
-            let own = matches!(
-                ty,
-                Type::Bf16
-                    | Type::Tf32
-                    | Type::F16x2
-                    | Type::Bf16x2
-                    | Type::E4m3x2
-                    | Type::E5m2x2
-                    | Type::Ue8m0x2
-            );
-            match self.register_of(operand)? {
-                Some((_, found))
-                    if own && (found.meaning() != Meaning::Bits || found.bits() != ty.bits()) =>
-                {
-                    return Err(self.mismatch(operand, ty, found));
-                }
-                _ => {}
-            }
+            self.check_packed_operand(operand, if n == 0 { to } else { from })?;
         }
         Ok(())
+    }
+
+    fn check_packed_operand(&mut self, operand: &Operand, ty: Type) -> Decoded<()> {
+        let own = matches!(ty, Type::Bf16 | Type::Tf32 | Type::F16x2 | Type::Bf16x2);
+        match self.register_of(operand)? {
+            Some((_, found))
+                if (own || ty.packs_small_floats())
+                    && (found.meaning() != Meaning::Bits || found.bits() != ty.bits()) =>
+            {
+                Err(self.mismatch(operand, ty, found))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn cvt_scalar(&mut self, head: &Head, to: Type, from: Type) -> Decoded<Alu> {
@@ -217,12 +219,7 @@ impl Cx<'_, '_, '_> {
     /// `cvt.rn.f16x2.f32 d, a, b` and the 8-bit forms: `a` goes to the upper half.
     fn cvt_pair(&mut self, head: &Head, to: Type, low: Float) -> Decoded<Alu> {
         self.arity(3)?;
-        if head.float_round.is_none() || head.sat || head.ftz {
-            return Err(self.error(format!("a conversion to {to} requires a rounding such as `.rn`")));
-        }
-        if matches!(head.float_round, Some(Round::Rm | Round::Rp | Round::Rna)) && to != Type::Ue8m0x2 {
-            return Err(self.error(format!("a conversion to {to} rounds `.rn` or `.rz`")));
-        }
+        self.check_packed_rounding(head, to)?;
         self.want_satfinite(head, to)?;
         let d = self.dst_r(0, to)?;
         let (a, b) = (self.src_r(1, Type::F32)?, self.src_r(2, Type::F32)?);
@@ -230,9 +227,24 @@ impl Cx<'_, '_, '_> {
         Ok(Alu::CvtPack(Box::new(CvtPack { to: low, from: Float::F32, mode, d, a, b: Some(b) })))
     }
 
-    /// fp8 has no infinities to go to.
+    /// The roundings of a conversion to a packed type.
+    fn check_packed_rounding(&self, head: &Head, to: Type) -> Decoded<()> {
+        let roundings: &[Round] = match to {
+            Type::F16x2 | Type::Bf16x2 => &[Round::Rn, Round::Rz],
+            Type::Ue8m0x2 => &[Round::Rz, Round::Rp],
+            _ => &[Round::Rn],
+        };
+        if head.float_round.is_some_and(|round| roundings.contains(&round)) && !head.sat && !head.ftz {
+            return Ok(());
+        }
+        let names: Vec<String> =
+            roundings.iter().map(|round| format!("`.{round:?}`").to_lowercase()).collect();
+        Err(self.error(format!("a conversion to {to} requires {}", names.join(" or "))))
+    }
+
+    /// Formats of at most 8 bits have no infinities to go to.
     fn want_satfinite(&self, head: &Head, to: Type) -> Decoded<()> {
-        if matches!(to, Type::E4m3x2 | Type::E5m2x2) && !head.satfinite {
+        if to.packs_small_floats() && to != Type::Ue8m0x2 && !head.satfinite {
             return Err(self.error(format!("a conversion to {to} requires `.satfinite`")));
         }
         Ok(())
@@ -240,6 +252,7 @@ impl Cx<'_, '_, '_> {
 
     fn cvt_from_pair(&mut self, head: &Head, to: Type, from: Type) -> Decoded<Alu> {
         self.arity(2)?;
+        self.check_packed_rounding(head, to)?;
         self.want_satfinite(head, to)?;
         let (Some(low), Some(high)) = (to.float(), from.float()) else { return Err(self.no_such_type(to)) };
         let d = self.dst_r(0, to)?;
@@ -249,10 +262,49 @@ impl Cx<'_, '_, '_> {
 
     fn cvt_to_pair(&mut self, head: &Head, to: Type, from: Type) -> Decoded<Alu> {
         self.arity(2)?;
+        if head.float_round != Some(Round::Rn) || head.sat || head.ftz || head.satfinite {
+            return Err(self.error(format!("a conversion from {from} requires `.rn`")));
+        }
         let (Some(high), Some(low)) = (to.float(), from.float()) else { return Err(self.no_such_type(to)) };
         let d = self.dst_r(0, to)?;
         let a = self.src_r(1, from)?;
         Ok(Alu::CvtUnpack(Box::new(CvtUnpack { to: high, from: low, mode: head.mode(false), d, a })))
+    }
+
+    /// `cvt.rs[.relu][.satfinite].f16x2.f32 d, a, b, random`, `cvt.rs[.relu].satfinite.e4m3x4.f32 d, {a, b, e, f}, random`.
+    fn cvt_stochastic(&mut self) -> Decoded<Alu> {
+        let (head, to, from) = self.cvt_head()?;
+        let fail = |cx: &Self, what: &str| Err(cx.error(format!("`{}`: {what}", cx.i.mnemonic())));
+        if head.float_round.is_some() || head.int_round.is_some() || head.ftz || head.sat {
+            return fail(self, "`.rs` goes with `.relu` and `.satfinite` only");
+        }
+        let pair = matches!(to, Type::F16x2 | Type::Bf16x2);
+        let (Some(format), Type::F32) = (to.float(), from) else {
+            return fail(self, "`.rs` converts from f32 to packed types");
+        };
+        let four = to.packs_small_floats() && to.bits() == 4 * packed_bits(format);
+        if !pair && !four {
+            return fail(self, "`.rs` converts to pairs of 16 bits or four numbers of fewer");
+        }
+        if !pair {
+            self.want_satfinite(&head, to)?;
+        }
+        self.arity(if pair { 4 } else { 3 })?;
+        self.check_packed_operand(self.operand(0), to)?;
+        let d = self.dst_r(0, to)?;
+        let numbers = match pair {
+            true => [1, 2].into_iter().map(|n| self.src_r(n, from)).collect::<Decoded<_>>()?,
+            false => {
+                let regs = self.sources(1, 4, from, Fit::Exact)?;
+                self.words_of(1, &regs)?
+            }
+        };
+        let n = self.count() - 1;
+        if self.register_of(self.operand(n))?.is_none() {
+            return Err(self.error_at(self.operand(n), "the random bits are in a register"));
+        }
+        let random = self.src_r(n, Type::B32)?;
+        Ok(Alu::CvtStochastic(Box::new(CvtStochastic { to: format, relu: head.relu, d, numbers, random })))
     }
 
     /// `cvt.pack.sat.convertType.abType[.cType] d, a, b[, c]`.
@@ -300,7 +352,8 @@ fn holds(to: Int, from: Int) -> bool {
 /// The element of a packed destination.
 fn packed(ty: Type) -> Option<Float> {
     match ty {
-        Type::F16x2 | Type::Bf16x2 | Type::E4m3x2 | Type::E5m2x2 | Type::Ue8m0x2 => ty.float(),
+        Type::F16x2 | Type::Bf16x2 => ty.float(),
+        _ if ty.packs_small_floats() => ty.float(),
         _ => None,
     }
 }
