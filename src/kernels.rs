@@ -11,7 +11,8 @@ mod rows;
 mod transpose;
 
 pub use attention::{
-    Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs, AttentionMask, AttentionProblem,
+    Attention, AttentionArgs, AttentionBackward, AttentionExtras, AttentionExtrasArgs, AttentionFinishArgs,
+    AttentionKeysArgs, AttentionMask, AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs,
     AttentionTile, CachedAttention, CachedAttentionArgs, PackedAttentionArgs, PagedAttentionArgs,
 };
 pub use copy::{CopyArgs, copy_elements};

@@ -66,10 +66,10 @@ pub use gl::{Batch, Gl, GlTile};
 pub use gl_layout::{GlLayout, col_major, contiguous, row_major, vector};
 pub(crate) use hopper::Source;
 pub use hopper::{
-    Accumulators, AllToAll, Baton, BoxSource, BoxSources, Consumer, Consumers, EmptyStage, FillingStage,
-    FirstRows, Frozen, InFlight, Joined, LeftFactor, Multicast, Outbox, Part, Persistent, Producer,
-    ProducerRole, Received, ReduceScatter, Ring, Schedule, SharedFactor, SharedMatrix, Sharing, Turn, Turns,
-    consumers, producer,
+    Accumulators, AllToAll, Assembly, Baton, BoxSource, BoxSources, Consumer, Consumers, Contribution,
+    EmptyStage, FillingStage, FirstRows, Frozen, InFlight, Joined, LeftFactor, Multicast, Outbox, Part,
+    Persistent, Producer, ProducerRole, Received, ReduceScatter, Ring, Schedule, SharedFactor, SharedMatrix,
+    Sharing, Turn, Turns, consumers, producer,
 };
 pub use mma::Product;
 pub use operand::Elementwise;

@@ -8,6 +8,7 @@ mod devices;
 mod require;
 
 mod attention {
+    mod backward;
     mod cached;
     mod extras;
     mod masks;

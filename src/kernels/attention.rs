@@ -1,5 +1,6 @@
 //! Attention on Hopper (sm_90a), with tensor copies and products of warpgroups.
 
+mod backward;
 mod cached;
 mod forward;
 mod inputs;
@@ -18,6 +19,9 @@ use crate::{
 use forward::{Shape, forward};
 use inputs::{Inputs, Sizes};
 
+pub use backward::{
+    AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs, AttentionRowsArgs,
+};
 pub use cached::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs};
 pub use problem::AttentionProblem;
 pub use visible::AttentionMask;
@@ -42,6 +46,7 @@ pub type PackedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [In<u32>; 2], [u32; 5], u32, [[u32; 2]; 4], f32);
 
 const BUFFERS: &str = "q, k, v, o, lse";
+const MATRICES: &[&str] = &["q", "k", "v", "o"];
 const SIZES: &str = "kv_heads, group, queries, keys";
 
 /// What is added to attention.
@@ -132,7 +137,7 @@ impl Attention {
         let signature = format!(
             "{}({BUFFERS}, batches, {SIZES}, {}, scale)",
             self.name::<T>(),
-            strides(&["batch", "head", "row"])
+            strides(MATRICES, &["batch", "head", "row"])
         );
         Kernel::build(&signature, Target::SM_90A, |k, (q, keys, values, o, lse, sizes, strides, scale)| {
             let sizes = Sizes::of(sizes);
@@ -161,7 +166,7 @@ impl Attention {
         let signature = format!(
             "{}{with}({BUFFERS}, batches, {SIZES}, {}, scale, slopes, sinks)",
             self.name::<T>(),
-            strides(&["batch", "head", "row"])
+            strides(MATRICES, &["batch", "head", "row"])
         );
         Kernel::build(
             &signature,
@@ -197,7 +202,7 @@ impl Attention {
         let signature = format!(
             "{}_packed({BUFFERS}, query_starts, key_starts, sequences, {SIZES}, longest, {}, scale)",
             self.name::<T>(),
-            strides(&["head", "row"])
+            strides(MATRICES, &["head", "row"])
         );
         Kernel::<PackedAttentionArgs<T>>::build(
             &signature,
@@ -234,23 +239,29 @@ impl Attention {
             mask.name().replace('_', " "),
             64 * warpgroups,
         ));
-        match mask {
-            AttentionMask::Window { before, after } if before.max(after) >= 1 << 30 => {
-                k.block([128]);
-                k.refuse(format!(
-                    "expected a window of less than 2³⁰ positions, found {before} before and {after} after"
-                ));
-            }
-            _ => build([head_size, value_size], tile, k, inputs, Shape { mask, schedule, soft_cap }),
+        if check_window(k, mask) {
+            build([head_size, value_size], tile, k, inputs, Shape { mask, schedule, soft_cap });
         }
     }
 }
 
+/// Returns whether distances in a window are i32; refuses it otherwise.
+fn check_window(k: Builder<'_>, mask: AttentionMask) -> bool {
+    match mask {
+        AttentionMask::Window { before, after } if before.max(after) >= 1 << 30 => {
+            k.block([128]);
+            k.refuse(format!(
+                "expected a window of less than 2³⁰ positions, found {before} before and {after} after"
+            ));
+            false
+        }
+        _ => true,
+    }
+}
+
 /// Returns the names of the strides of all matrices.
-fn strides(axes: &[&str]) -> String {
-    let names = ["q", "k", "v", "o"]
-        .into_iter()
-        .flat_map(|matrix| axes.iter().map(move |axis| format!("{matrix}_{axis}")));
+fn strides(matrices: &[&str], axes: &[&str]) -> String {
+    let names = matrices.iter().flat_map(|matrix| axes.iter().map(move |axis| format!("{matrix}_{axis}")));
     names.collect::<Vec<_>>().join(", ")
 }
 

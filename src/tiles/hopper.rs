@@ -2,6 +2,7 @@
 //! schedules of resident blocks. Requires sm_90a.
 
 mod all_to_all;
+mod assembly;
 mod clear;
 mod exchange;
 mod in_flight;
@@ -15,6 +16,7 @@ mod tensor_copy;
 mod turns;
 
 pub use all_to_all::AllToAll;
+pub use assembly::{Assembly, Contribution};
 pub use in_flight::{Accumulators, Frozen, InFlight, LeftFactor};
 pub use matrix::{SharedFactor, SharedMatrix};
 pub use outbox::Outbox;

@@ -81,7 +81,7 @@ impl Sizes {
         self.batches * self.heads * self.queries
     }
 
-    fn numbers(self) -> [u32; 5] {
+    pub(super) fn numbers(self) -> [u32; 5] {
         [self.batches, self.kv_heads, self.heads / self.kv_heads, self.queries, self.keys]
             .map(|size| size as u32)
     }
@@ -324,6 +324,6 @@ pub(super) fn compare_row<T: Half>(what: &str, expected: &Expected, row: &[u16],
 }
 
 /// All coordinates below these.
-fn each([a, b, c]: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {
+pub(super) fn each([a, b, c]: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {
     (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| (i, j, k))))
 }

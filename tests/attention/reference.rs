@@ -38,7 +38,7 @@ impl Reference<'_> {
         query as i64 + offset
     }
 
-    fn visible(&self, query: usize) -> Range<usize> {
+    pub(super) fn visible(&self, query: usize) -> Range<usize> {
         let (position, keys) = (self.position(query), self.keys as i64);
         let (from, to) = match self.mask {
             AttentionMask::Full => (0, keys),
@@ -51,7 +51,7 @@ impl Reference<'_> {
         from..to.max(from)
     }
 
-    fn score(&self, query: usize, key: usize) -> f64 {
+    pub(super) fn score(&self, query: usize, key: usize) -> f64 {
         let score = (self.score)(query, key);
         let capped = self.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
         capped - self.slope * (self.position(query) - key as i64).abs() as f64

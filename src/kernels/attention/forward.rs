@@ -66,11 +66,11 @@ pub(super) fn forward<
     let each_tile = |each: &dyn Fn(_, _, _, Visible<'k>)| {
         tiles.each(|row, column| {
             let heads = sizes.heads();
-            let (sequence, head) = (matrices.sequence(row / heads), row % heads);
+            let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
             let visible =
                 Visible { mask, queries: sequence.queries, keys: sequence.keys, step: 16 * N as u32 };
             let tile = visible.tile(column, columns);
-            matrices.if_has_query(sequence, tile * height, || each(sequence, head, tile, visible));
+            sequence.if_has(k, tile * height, sequence.queries, || each(sequence, head, tile, visible));
         });
     };
     k.specialize(

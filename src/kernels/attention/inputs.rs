@@ -17,7 +17,7 @@ pub(super) struct Inputs<'k, T> {
     pub(super) strides: [[Val<'k, u32>; 3]; 4],
     pub(super) scale: Val<'k, f32>,
     /// The first query and the first key of each sequence, and the ends of the last one.
-    pub(super) starts: Option<[Ptr<'k, u32, Global, Read>; 2]>,
+    pub(super) starts: Starts<'k>,
     /// Of each head: what a score loses for each key of distance.
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
     /// Of each head: the score of one more key.
@@ -41,11 +41,11 @@ impl<'k, T> Inputs<'k, T> {
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,
-    kv_heads: Val<'k, u32>,
+    pub(super) kv_heads: Val<'k, u32>,
     /// The heads of queries of each head of keys.
-    group: Val<'k, u32>,
-    queries: Val<'k, u32>,
-    keys: Val<'k, u32>,
+    pub(super) group: Val<'k, u32>,
+    pub(super) queries: Val<'k, u32>,
+    pub(super) keys: Val<'k, u32>,
     /// The queries of the longest sequence.
     pub(super) longest: Val<'k, u32>,
 }
@@ -71,14 +71,19 @@ impl<'k> Sizes<'k> {
     }
 }
 
-/// The matrices of all heads.
-pub(super) struct Heads<'k, T: TensorElement> {
+/// All sequences.
+pub(super) struct Sequences<'k> {
     k: Builder<'k>,
     sizes: Sizes<'k>,
+    starts: Option<[Gl<'k, u32, Read, 1>; 2]>,
+}
+
+/// The matrices of all heads.
+pub(super) struct Heads<'k, T: TensorElement> {
+    pub(super) sequences: Sequences<'k>,
     factors: [Gl<'k, T, Read, 4>; 3],
     o: Gl<'k, T, Write, 4>,
     lse: Gl<'k, f32, Write>,
-    starts: Option<[Gl<'k, u32, Read, 1>; 2]>,
     slopes: Option<Gl<'k, f32, Read, 1>>,
     sinks: Option<Gl<'k, f32, Read, 1>>,
 }
@@ -86,43 +91,29 @@ pub(super) struct Heads<'k, T: TensorElement> {
 /// The rows of a sequence.
 #[derive(Clone, Copy)]
 pub(super) struct Sequence<'k> {
+    pub(super) number: Val<'k, u32>,
     batch: Val<'k, u32>,
-    first_query: Val<'k, u32>,
-    first_key: Val<'k, u32>,
+    pub(super) first_query: Val<'k, u32>,
+    pub(super) first_key: Val<'k, u32>,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
     is_packed: bool,
 }
 
-impl<'k, T: TensorElement> Heads<'k, T> {
-    /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and O.
+/// The starts of packed sequences in Q and in K.
+pub(super) type Starts<'k> = Option<[Ptr<'k, u32, Global, Read>; 2]>;
+
+impl<'k> Sequences<'k> {
     #[track_caller]
-    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32, e: u32) -> Self {
-        let Inputs { factors: [q, keys, values], o, lse, sizes, strides, starts, slopes, sinks, .. } = inputs;
-        let Sizes { kv_heads, queries: m, keys: n, .. } = *sizes;
-        let heads = sizes.heads();
-        let batches = if starts.is_some() { 1.into() } else { sizes.batches };
-        let layout = |heads, rows, columns: u32, matrix: usize| {
-            let [batch, head, row] = strides[matrix];
-            contiguous([batches, heads, rows, columns.into()]).with_strides([batch, head, row, 1.into()])
-        };
-        let of_heads = |numbers: &Ptr<'k, f32, Global, Read>| k.global(*numbers, vector(heads));
-        Self {
-            k,
-            sizes: *sizes,
-            factors: [
-                k.global(*q, layout(heads, m, d, 0)),
-                k.global(*keys, layout(kv_heads, n, d, 1)),
-                k.global(*values, layout(kv_heads, n, e, 2)),
-            ],
-            o: k.global(*o, layout(heads, m, e, 3)),
-            lse: k.global(*lse, row_major(batches * heads, m)),
-            starts: starts
-                .as_ref()
-                .map(|starts| starts.each_ref().map(|starts| k.global(*starts, vector(sizes.batches + 1)))),
-            slopes: slopes.as_ref().map(of_heads),
-            sinks: sinks.as_ref().map(of_heads),
-        }
+    pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>, starts: &Starts<'k>) -> Self {
+        let starts = starts
+            .as_ref()
+            .map(|starts| starts.each_ref().map(|starts| k.global(*starts, vector(sizes.batches + 1))));
+        Self { k, sizes, starts }
+    }
+
+    pub(super) fn are_packed(&self) -> bool {
+        self.starts.is_some()
     }
 
     /// Returns a sequence.
@@ -132,6 +123,7 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         let Some(starts) = &self.starts else {
             let zero = Val::from(0);
             return Sequence {
+                number,
                 batch: number,
                 first_query: zero,
                 first_key: zero,
@@ -146,23 +138,60 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         let length =
             |first: Val<'k, u32>, end: Val<'k, u32>, all: Val<'k, u32>| end.min(all).max(first) - first;
         let (queries, keys) = (length(first_query, end_query, queries), length(first_key, end_key, keys));
-        Sequence { batch: 0.into(), first_query, first_key, queries, keys, is_packed: true }
+        Sequence { number, batch: 0.into(), first_query, first_key, queries, keys, is_packed: true }
+    }
+
+    /// Returns all matrices of `heads` heads, of `rows` rows each, whose strides are those between batches, heads and rows.
+    #[track_caller]
+    pub(super) fn matrices<T: TensorElement, A>(
+        &self,
+        elements: Ptr<'k, T, Global, A>,
+        [heads, rows]: [Val<'k, u32>; 2],
+        columns: u32,
+        [batch, head, row]: [Val<'k, u32>; 3],
+    ) -> Gl<'k, T, A, 4> {
+        let batches = if self.are_packed() { 1.into() } else { self.sizes.batches };
+        let layout =
+            contiguous([batches, heads, rows, columns.into()]).with_strides([batch, head, row, 1.into()]);
+        self.k.global(elements, layout)
+    }
+}
+
+impl<'k, T: TensorElement> Heads<'k, T> {
+    /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and O.
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32, e: u32) -> Self {
+        let Inputs { factors: [q, keys, values], o, lse, sizes, strides, starts, slopes, sinks, .. } = inputs;
+        let Sizes { kv_heads, queries: m, keys: n, .. } = *sizes;
+        let heads = sizes.heads();
+        let sequences = Sequences::new(k, *sizes, starts);
+        let of_heads = |numbers: &Ptr<'k, f32, Global, Read>| k.global(*numbers, vector(heads));
+        Self {
+            factors: [
+                sequences.matrices(*q, [heads, m], d, strides[0]),
+                sequences.matrices(*keys, [kv_heads, n], d, strides[1]),
+                sequences.matrices(*values, [kv_heads, n], e, strides[2]),
+            ],
+            o: sequences.matrices(*o, [heads, m], e, strides[3]),
+            lse: {
+                let batches = if sequences.are_packed() { 1.into() } else { sizes.batches };
+                k.global(*lse, row_major(batches * heads, m))
+            },
+            slopes: slopes.as_ref().map(of_heads),
+            sinks: sinks.as_ref().map(of_heads),
+            sequences,
+        }
     }
 
     /// Returns Q, K and V of a head. Of packed sequences, they continue with the rows of the next one.
     #[track_caller]
     pub(super) fn factors(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> [Gl<'k, T, Read>; 3] {
-        let kv_head = head / self.sizes.group;
-        let Sequence { batch, first_query, first_key, is_packed, .. } = sequence;
+        let kv_head = head / self.sequences.sizes.group;
         let [q, keys, values] = &self.factors;
-        let of_head = |matrices: &Gl<'k, T, Read, 4>, head, first| {
-            let matrix = matrices.batch((batch, head));
-            if is_packed { matrix.skip(first, 0) } else { matrix }
-        };
         [
-            of_head(q, head, first_query),
-            of_head(keys, kv_head, first_key),
-            of_head(values, kv_head, first_key),
+            sequence.from(q, head, sequence.first_query),
+            sequence.from(keys, kv_head, sequence.first_key),
+            sequence.from(values, kv_head, sequence.first_key),
         ]
     }
 
@@ -175,13 +204,13 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         e: u32,
     ) -> (Gl<'k, T, Write>, Gl<'k, f32, Write, 1>) {
         let Sequence { batch, first_query, queries, is_packed, .. } = sequence;
-        let (o, row) = (self.o.batch((batch, head)), batch * self.sizes.heads() + head);
-        if is_packed {
-            let logs = self.lse.sub_matrix((row, first_query), (1, queries));
-            (o.sub_matrix((first_query, 0), (queries, e)), logs.row(0))
+        let row = batch * self.sequences.sizes.heads() + head;
+        let logs = if is_packed {
+            self.lse.sub_matrix((row, first_query), (1, queries)).row(0)
         } else {
-            (o, self.lse.row(row))
-        }
+            self.lse.row(row)
+        };
+        (sequence.only(&self.o, head, [first_query, queries], e), logs)
     }
 
     #[track_caller]
@@ -193,10 +222,37 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     pub(super) fn sink(&self, head: Val<'k, u32>) -> Option<Val<'k, f32>> {
         self.sinks.as_ref().map(|sinks| sinks.at(head).load())
     }
+}
 
-    /// Emits `body`, for packed sequences only if the sequence has a query `first`.
+impl<'k> Sequence<'k> {
+    /// Returns the matrix of a head from row `first`. Of packed sequences, it continues with the rows of the next one.
     #[track_caller]
-    pub(super) fn if_has_query(&self, sequence: Sequence<'k>, first: Val<'k, u32>, body: impl FnOnce()) {
-        if sequence.is_packed { self.k.if_(first.lt(sequence.queries), body) } else { body() }
+    pub(super) fn from<T: TensorElement, A>(
+        self,
+        matrices: &Gl<'k, T, A, 4>,
+        head: Val<'k, u32>,
+        first: Val<'k, u32>,
+    ) -> Gl<'k, T, A> {
+        let matrix = matrices.batch((self.batch, head));
+        if self.is_packed { matrix.skip(first, 0) } else { matrix }
+    }
+
+    /// Returns the rows of this sequence in the matrix of a head, which are `rows` from row `first`.
+    #[track_caller]
+    pub(super) fn only<T: TensorElement, A>(
+        self,
+        matrices: &Gl<'k, T, A, 4>,
+        head: Val<'k, u32>,
+        [first, rows]: [Val<'k, u32>; 2],
+        columns: u32,
+    ) -> Gl<'k, T, A> {
+        let matrix = matrices.batch((self.batch, head));
+        if self.is_packed { matrix.sub_matrix((first, 0), (rows, columns)) } else { matrix }
+    }
+
+    /// Emits `body`, of packed sequences only if one with `rows` rows has a row `first`.
+    #[track_caller]
+    pub(super) fn if_has(self, k: Builder<'k>, first: Val<'k, u32>, rows: Val<'k, u32>, body: impl FnOnce()) {
+        if self.is_packed { k.if_(first.lt(rows), body) } else { body() }
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::{matrix::Blocks, schedule::Sharing};
 use crate::{
-    ptx::{Hints, Mbarrier, Ptr, Readable, ReduceOp, Shared, Val, Writable},
+    ptx::{Hints, Mbarrier, Ptr, Readable, ReduceOp, Shared, SwizzleMode, Val, Writable},
     tensor::{Boxes, TensorElement},
-    tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile},
+    tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile, Sv},
 };
 
 /// The maximum number of elements of a box along a dimension.
@@ -264,6 +264,21 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
             Self::FirstRows(source) => source.copy_to(tile, barrier),
             Self::Joined(source) => source.copy_to(tile, barrier),
         }
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const N: usize> BoxSource<'k, Sv<'k, T, N>> for GlTile<'k, T, A> {
+    /// Copies a row.
+    #[track_caller]
+    fn copy_to(&self, vector: &Sv<'k, T, N>, barrier: Mbarrier<'k>) {
+        let cols = Sv::<'k, T, N>::LENGTH;
+        if cols > MOST_BOX {
+            return self.kernel().refuse(format!(
+                "tensor copy: expected a vector of at most {MOST_BOX} elements, found {cols}"
+            ));
+        }
+        let Some(boxes) = self.view([1, cols]).boxes(1, cols, SwizzleMode::None, false) else { return };
+        boxes.load(vector.address().cast::<T>(), (0.into(), 0), barrier, Hints::default());
     }
 }
 

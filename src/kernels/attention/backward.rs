@@ -1,0 +1,268 @@
+//! The derivatives of attention on Hopper (sm_90a).
+
+mod finish;
+mod inputs;
+mod keys;
+mod queries;
+mod rows;
+mod visible;
+
+use super::{AttentionMask, check_window, inputs::Sizes, strides};
+use crate::{
+    ptx::{BuildError, Builder, Global, In, InOut, Kernel, Out, Ptr, Read, ReadWrite, Target, Val, Write},
+    tensor::TensorElement,
+    tiles::{Convert, Product, Schedule},
+};
+use inputs::{Inputs, PADDING};
+
+/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`: the strides are those of O and of dO.
+pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
+
+/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale)`: the strides are those of Q, K, V,
+/// dO, dK and dV.
+pub type AttentionKeysArgs<T> =
+    (In<T>, In<T>, In<T>, In<T>, In<f32>, InOut<f32>, Out<T>, Out<T>, [u32; 5], [[u32; 3]; 6], f32);
+
+/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: the strides are those of dQ.
+pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
+
+/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: the strides are those of Q, K, V, dO and dQ.
+pub type AttentionQueriesArgs<T> =
+    (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32);
+
+const AXES: &[&str] = &["batch", "head", "row"];
+const SIZES: &str = "batches, kv_heads, group, queries, keys";
+
+/// The derivatives of [attention](super::Attention) by Q, K and V, in three launches. Requires sm_90a.
+///
+/// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ): dV = Pᵀ·dO, dK = `scale` · dSᵀ·Q and
+/// dQ = `scale` · dS·K; those of K and V are sums over the heads that share them.
+///
+/// 1. [`rows_kernel`](Self::rows_kernel) prepares a number for the exponents and δ of each row.
+/// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and adds up dQ in f32: atomically, in any order, so that its last bits
+///    differ from run to run.
+/// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
+///
+/// If `deterministic`, the second kernel leaves dQ out, and [`queries_kernel`](Self::queries_kernel) computes it instead of the third one, with
+/// Q·Kᵀ and dO·Vᵀ once more: 7 products instead of 5, but no sums in memory.
+///
+/// Sums are f32; P and dS are rounded to `T` before they are multiplied. A query without keys has derivatives of 0. The strides are as those of
+/// [`AttentionArgs`](super::AttentionArgs).
+#[doc(alias = "flash_attention")]
+#[doc(alias = "scaled_dot_product_attention_backward")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AttentionBackward {
+    /// The length of a row of Q, K, V and O: 32, 64 or 128.
+    pub head_size: u32,
+    /// The keys that a query attends to.
+    pub mask: AttentionMask,
+    /// Whether all results have the same bits in every run.
+    pub deterministic: bool,
+    /// The order of the tiles of keys, or of queries (columns) of all heads (rows); with a causal mask, the tiles with the most steps are in the
+    /// first columns.
+    pub schedule: Schedule,
+}
+
+impl AttentionBackward {
+    /// Returns the kernels for rows of this length.
+    #[must_use]
+    pub fn new(head_size: u32, mask: AttentionMask) -> Self {
+        let schedule =
+            if mask.is_causal() { Schedule::grouped(8).back_and_forth() } else { Schedule::linear() };
+        Self { head_size, mask, deterministic: false, schedule }
+    }
+
+    /// Returns the number of elements of the buffers `rows` and `sums`, for `heads` heads of queries in all batches with `queries` queries each.
+    /// If `deterministic`, there are no sums.
+    #[must_use]
+    pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
+        let rows = heads * queries.next_multiple_of(PADDING as usize);
+        let sums = if self.deterministic { 0 } else { rows * self.head_size as usize };
+        [2 * rows, sums]
+    }
+
+    fn name<T: TensorElement>(&self) -> String {
+        format!("{}_{}_{}", T::NAME, self.head_size, self.mask.name())
+    }
+
+    /// Builds the kernel that prepares the rows, and clears the sums, named `attention_backward_rows_bf16_128`.
+    ///
+    /// # Errors
+    /// For a head size that has no kernel.
+    pub fn rows_kernel<T>(&self) -> Result<Kernel<AttentionRowsArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32> + Convert<f32>,
+        f32: Convert<T>,
+    {
+        let with = if self.deterministic { "_only" } else { "" };
+        let signature = format!(
+            "attention_backward_rows{with}_{}_{}(o, d_o, lse, rows, sums, {SIZES}, {})",
+            T::NAME,
+            self.head_size,
+            strides(&["o", "d_o"], AXES)
+        );
+        Kernel::build(&signature, Target::SM_90A, |k, (o, d_o, lse, rows, sums, sizes, strides)| {
+            k.describe("for attention backward: what is added to the exponents of each row, and δ = Σ dO∘O");
+            let sums = (!self.deterministic).then_some(sums);
+            rows_of(self.head_size, k, ([o, d_o], lse), (rows, sums), Sizes::of(sizes), strides);
+        })
+    }
+
+    /// Builds the kernel of dK, dV and sums of dQ, named `attention_backward_bf16_128_causal`; without the sums, `attention_backward_keys_…`.
+    ///
+    /// # Errors
+    /// For a head size that has no kernel, or a window of 2³⁰ positions or more.
+    pub fn keys_kernel<T>(&self) -> Result<Kernel<AttentionKeysArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let signature = format!(
+            "attention_backward{}_{}(q, k, v, d_o, rows, sums, dk, dv, {SIZES}, {}, scale)",
+            if self.deterministic { "_keys" } else { "" },
+            self.name::<T>(),
+            strides(&["q", "k", "v", "d_o", "dk", "dv"], AXES)
+        );
+        Kernel::build(
+            &signature,
+            Target::SM_90A,
+            |k, (q, keys, values, d_o, rows, sums, dk, dv, sizes, strides, scale)| {
+                k.describe(format!(
+                    "dK and dV of attention{}",
+                    if self.deterministic { "" } else { ", and sums of dQ" }
+                ));
+                let [q_strides, k_strides, v_strides, o_strides, dk_strides, dv_strides] = strides;
+                let inputs = Inputs {
+                    factors: [q, keys, values, d_o],
+                    strides: [q_strides, k_strides, v_strides, o_strides],
+                    rows,
+                    sizes: Sizes::of(sizes),
+                    scale,
+                };
+                let sums = (!self.deterministic).then_some(sums);
+                if check_window(k, self.mask) {
+                    keys_of(self, k, inputs, sums, ([dk, dv], [dk_strides, dv_strides]));
+                }
+            },
+        )
+    }
+
+    /// Builds the kernel of dQ from sums, named `attention_backward_finish_bf16_128`.
+    ///
+    /// # Errors
+    /// For a head size that has no kernel.
+    pub fn finish_kernel<T>(&self) -> Result<Kernel<AttentionFinishArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let signature = format!(
+            "attention_backward_finish_{}_{}(sums, dq, {SIZES}, {}, scale)",
+            T::NAME,
+            self.head_size,
+            strides(&["dq"], AXES)
+        );
+        Kernel::build(&signature, Target::SM_90A, |k, (sums, dq, sizes, strides, scale)| {
+            k.describe("dQ of attention from its sums");
+            finish_of(self.head_size, k, sums, dq, Sizes::of(sizes), strides, scale);
+        })
+    }
+
+    /// Builds the kernel of dQ from the factors, named `attention_backward_queries_bf16_128_causal`.
+    ///
+    /// # Errors
+    /// Those of [`keys_kernel`](Self::keys_kernel).
+    pub fn queries_kernel<T>(&self) -> Result<Kernel<AttentionQueriesArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let signature = format!(
+            "attention_backward_queries_{}(q, k, v, d_o, rows, dq, {SIZES}, {}, scale)",
+            self.name::<T>(),
+            strides(&["q", "k", "v", "d_o", "dq"], AXES)
+        );
+        Kernel::build(
+            &signature,
+            Target::SM_90A,
+            |k, (q, keys, values, d_o, rows, dq, sizes, strides, scale)| {
+                k.describe("dQ of attention");
+                let [q_strides, k_strides, v_strides, o_strides, dq_strides] = strides;
+                let inputs = Inputs {
+                    factors: [q, keys, values, d_o],
+                    strides: [q_strides, k_strides, v_strides, o_strides],
+                    rows,
+                    sizes: Sizes::of(sizes),
+                    scale,
+                };
+                if check_window(k, self.mask) {
+                    queries_of(self, k, inputs, (dq, dq_strides));
+                }
+            },
+        )
+    }
+}
+
+/// Defines the head sizes that there are kernels for, and builds them for `D` subtiles of columns, `M` of the queries of a step, and `Q` of the
+/// columns of dQ that a warpgroup computes.
+macro_rules! sizes {
+    ($($size:literal => $d:literal, $m:literal, $q:literal, $stages:literal;)*) => {
+        const HEAD_SIZES: &[u32] = &[$($size),*];
+
+        fn rows_of<'k, T>(head_size: u32, k: Builder<'k>, inputs: rows::Inputs<'k, T>, outputs: rows::Outputs<'k>, sizes: Sizes<'k>, strides: [[Val<'k, u32>; 3]; 2])
+        where
+            T: TensorElement + Convert<f32>,
+        {
+            match head_size {
+                $($size => rows::rows::<T, $d>(k, inputs, outputs, sizes, strides),)*
+                _ => refuse(k, head_size),
+            }
+        }
+
+        fn keys_of<'k, T>(backward: &AttentionBackward, k: Builder<'k>, inputs: Inputs<'k, T>, sums: Option<Ptr<'k, f32, Global, ReadWrite>>, outputs: keys::Outputs<'k, T>)
+        where
+            T: TensorElement + Product<T, f32>,
+            f32: Convert<T>,
+        {
+            match backward.head_size {
+                $($size => keys::keys::<T, $d, $m, $q, $stages>(k, inputs, sums, outputs, backward),)*
+                _ => refuse(k, backward.head_size),
+            }
+        }
+
+        fn finish_of<'k, T>(head_size: u32, k: Builder<'k>, sums: Ptr<'k, f32, Global, Read>, dq: Ptr<'k, T, Global, Write>, sizes: Sizes<'k>, strides: [Val<'k, u32>; 3], scale: Val<'k, f32>)
+        where
+            T: TensorElement,
+            f32: Convert<T>,
+        {
+            match head_size {
+                $($size => finish::finish::<T, $d>(k, sums, dq, sizes, strides, scale),)*
+                _ => refuse(k, head_size),
+            }
+        }
+
+        fn queries_of<'k, T>(backward: &AttentionBackward, k: Builder<'k>, inputs: Inputs<'k, T>, output: queries::Output<'k, T>)
+        where
+            T: TensorElement + Product<T, f32>,
+            f32: Convert<T>,
+        {
+            match backward.head_size {
+                $($size => queries::queries::<T, $d>(k, inputs, output, backward),)*
+                _ => refuse(k, backward.head_size),
+            }
+        }
+    };
+}
+
+sizes! {
+    //  d =>  D, M, Q, stages
+     32 => 2, 8, 2, 2;
+     64 => 4, 8, 4, 2;
+    128 => 8, 4, 4, 2;
+}
+
+/// Refuses a head size without a kernel.
+fn refuse(k: Builder<'_>, found: u32) {
+    k.block([128]);
+    k.refuse(format!("expected rows of {HEAD_SIZES:?} elements, found {found}"));
+}

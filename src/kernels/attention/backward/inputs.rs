@@ -1,0 +1,137 @@
+//! What the kernels of derivatives read, and the rows and sums that they pass on to each other.
+
+use crate::{
+    kernels::attention::inputs::{Sequence, Sequences, Sizes},
+    ptx::{Builder, Global, Ptr, Read, Val},
+    tensor::TensorElement,
+    tiles::{ColVec, Gl, GlTile, row_major},
+};
+
+/// The rows of each head are padded to a multiple of it, so that steps of up to as many queries need not check where a head ends.
+pub(super) const PADDING: u32 = 128;
+
+/// The parameters of the kernels that multiply.
+pub(super) struct Inputs<'k, T> {
+    /// Q, K, V and dO.
+    pub(super) factors: [Ptr<'k, T, Global, Read>; 4],
+    /// Between batches, heads and rows.
+    pub(super) strides: [[Val<'k, u32>; 3]; 4],
+    pub(super) rows: Ptr<'k, f32, Global, Read>,
+    pub(super) sizes: Sizes<'k>,
+    pub(super) scale: Val<'k, f32>,
+}
+
+/// The matrices of all heads.
+pub(super) struct Heads<'k, T: TensorElement> {
+    pub(super) sequences: Sequences<'k>,
+    pub(super) workspace: Workspace<'k>,
+    factors: [Gl<'k, T, Read, 4>; 4],
+    rows: Gl<'k, f32, Read>,
+}
+
+/// The matrices of a head.
+pub(super) struct Head<'k, T: TensorElement> {
+    pub(super) q: Gl<'k, T, Read>,
+    pub(super) d_o: Gl<'k, T, Read>,
+    rows: Gl<'k, f32, Read>,
+    row: Val<'k, u32>,
+}
+
+impl<'k, T: TensorElement> Head<'k, T> {
+    /// Returns what is added to the exponents of the rows of a tile.
+    #[track_caller]
+    pub(super) fn exponents(&self, tile: Val<'k, u32>) -> GlTile<'k, f32, Read> {
+        self.rows.tile(self.row, tile)
+    }
+
+    /// Returns δ of the rows of a tile.
+    #[track_caller]
+    pub(super) fn deltas(&self, tile: Val<'k, u32>) -> GlTile<'k, f32, Read> {
+        self.rows.tile(self.row + 1, tile)
+    }
+
+    /// Returns the numbers of 16 rows.
+    #[track_caller]
+    pub(super) fn of_rows(&self, tile: Val<'k, u32>) -> [ColVec<'k, f32, 1>; 2] {
+        [self.row, self.row + 1].map(|row| self.rows.row(row).tile(tile).load())
+    }
+}
+
+impl<'k, T: TensorElement> Heads<'k, T> {
+    /// Returns the matrices with rows of `d` elements.
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32) -> Self {
+        let Inputs { factors, strides, rows, sizes, .. } = inputs;
+        let (sequences, workspace) = (Sequences::new(k, *sizes, &None), Workspace::new(*sizes));
+        let heads = [sizes.heads(), sizes.queries];
+        let kv_heads = [sizes.kv_heads, sizes.keys];
+        let shapes = [heads, kv_heads, kv_heads, heads];
+        Self {
+            factors: [0, 1, 2, 3].map(|at| sequences.matrices(factors[at], shapes[at], d, strides[at])),
+            rows: workspace.rows(k, *rows),
+            workspace,
+            sequences,
+        }
+    }
+
+    /// Returns K and V of a head of keys.
+    #[track_caller]
+    pub(super) fn keys(&self, sequence: Sequence<'k>, kv_head: Val<'k, u32>) -> [Gl<'k, T, Read>; 2] {
+        [1, 2].map(|at| sequence.from(&self.factors[at], kv_head, sequence.first_key))
+    }
+
+    /// Returns the matrices of a head of queries.
+    #[track_caller]
+    pub(super) fn head(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Head<'k, T> {
+        let [q, d_o] = [0, 3].map(|at| sequence.from(&self.factors[at], head, sequence.first_query));
+        let row = self.workspace.head(sequence, head) * 2;
+        Head { q, d_o, rows: self.rows.clone(), row }
+    }
+}
+
+/// The shapes of rows and sums: two rows of numbers for each head, and a matrix of sums.
+#[derive(Clone, Copy)]
+pub(super) struct Workspace<'k> {
+    heads: Val<'k, u32>,
+    /// The heads of all batches.
+    all: Val<'k, u32>,
+    /// The rows of a head.
+    padded: Val<'k, u32>,
+}
+
+impl<'k> Workspace<'k> {
+    #[track_caller]
+    pub(super) fn new(sizes: Sizes<'k>) -> Self {
+        let (heads, padded) = (sizes.heads(), sizes.queries.ceil_div(PADDING) * PADDING);
+        Self { heads, all: sizes.batches * heads, padded }
+    }
+
+    /// Returns the number of a head among those of all batches.
+    #[track_caller]
+    pub(super) fn head(self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Val<'k, u32> {
+        sequence.number * self.heads + head
+    }
+
+    /// Returns two rows for each head: what is added to exponents, and δ.
+    #[track_caller]
+    pub(super) fn rows<A>(self, k: Builder<'k>, rows: Ptr<'k, f32, Global, A>) -> Gl<'k, f32, A> {
+        k.global(rows, row_major(self.all * 2, self.padded))
+    }
+
+    /// Returns the sums of all heads, one after the other, in rows of `d` elements.
+    #[track_caller]
+    pub(super) fn sums<A>(self, k: Builder<'k>, sums: Ptr<'k, f32, Global, A>, d: u32) -> Gl<'k, f32, A> {
+        k.global(sums, row_major(self.all * self.padded, d))
+    }
+
+    /// Returns the sums of a head.
+    #[track_caller]
+    pub(super) fn of_head<A>(
+        self,
+        sums: &Gl<'k, f32, A>,
+        sequence: Sequence<'k>,
+        head: Val<'k, u32>,
+    ) -> Gl<'k, f32, A> {
+        sums.skip(self.head(sequence, head) * self.padded, 0)
+    }
+}

@@ -1,0 +1,143 @@
+//! Tiles that consumer warpgroups write together and all read.
+
+use std::{fmt, marker::PhantomData, panic::Location};
+
+use super::{ring::WARPS, roles::Consumer};
+use crate::{
+    ptx::{Builder, Mbarrier, ProxySpace, Ptr, Scope, Shared, Val, Var, quotient, remainder},
+    tensor::TensorElement,
+    tiles::{Allocate, Convert, Filled, Row, Rt, St, Storing},
+};
+
+/// The tiles of which one may be written while another is read: a warpgroup that contributes to the next tile has finished reading this
+/// one, and no warpgroup contributes to the one after that before all have contributed to the next.
+const SLOTS: u32 = 2;
+
+/// A shared tile of `H`×`W` subtiles that `C` consumer warpgroups write together, 64 rows each, and all read, round after round: the other
+/// factor of a product of which each warpgroup has computed a part. Two tiles alternate.
+///
+/// ```
+/// # use warpwright::{prelude::*, tiles::{consumers, producer}};
+/// # Kernel::<(In<bf16>, Out<f32>)>::build("square", Target::SM_90A, |k, (x, d)| {
+/// # k.block([384]);
+/// # k.grid([1]);
+/// # let (x, d) = (k.global(x, row_major(128, 64)), k.global(d, row_major(64, 64)));
+/// let assembly = k.assembly::<bf16, 8, 4, 2>();
+/// k.specialize(
+///     producer(40, |_| {}),
+///     consumers::<2, _>(232, |c| {
+///         let rows: Rt<bf16, 1, 4> = x.tile(c.rank() * 4 + c.warp(), 0).load();
+///         let rows = c.contribute(&assembly, &rows);
+///         // other work, while other warpgroups write their rows
+///         let x = c.assembled(&assembly, rows);
+///         let square = c.group().accumulate_from_zero::<Rt<f32, 1, 4>>().mma_atb(&x, &x).wait();
+/// #       c.group().kernel().if_(c.rank().eq(0), || d.tile(c.warp(), 0).store(&square));
+///     }),
+/// );
+/// # })?;
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
+    base: Ptr<'k, u8, Shared>,
+    /// Of each slot, completes a phase when all warps have written their rows.
+    full: Mbarrier<'k>,
+    /// The number of tiles that this warpgroup has contributed to.
+    round: Var<'k, u32>,
+    kind: PhantomData<fn() -> T>,
+}
+
+/// The rows that a warpgroup has written to a tile of an [`Assembly`].
+#[derive(Debug)]
+#[must_use = "wait for the other warpgroups with `assembled`"]
+pub struct Contribution<'k> {
+    round: Val<'k, u32>,
+}
+
+impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debug
+    for Assembly<'_, T, H, W, C>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Assembly<{}, {H}, {W}, {C}> at {:?}", T::NAME, self.base)
+    }
+}
+
+impl<'k> Builder<'k> {
+    /// Allocates a tile of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. All threads of the
+    /// block must execute the call.
+    #[track_caller]
+    pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
+        self,
+    ) -> Assembly<'k, T, H, W, C> {
+        const { assert!(H == 4 * C, "each warpgroup writes 64 rows") };
+        let k = self;
+        k.located(Location::caller(), || {
+            let bytes = SLOTS * St::<'k, T, H, W>::BYTES;
+            let base = k.shared_aligned(bytes, St::<'k, T, H, W>::alignment(k));
+            let full = k.mbarriers(SLOTS);
+            k.if_(k.this_block().thread().eq(0), || {
+                (0..SLOTS).for_each(|slot| full.at(slot).init(WARPS * C as u32));
+            });
+            k.this_block().sync();
+            Assembly { base, full, round: k.var(0), kind: PhantomData }
+        })
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assembly<'k, T, H, W, C> {
+    #[track_caller]
+    fn tile(&self, round: Val<'k, u32>) -> St<'k, T, H, W> {
+        St::at(self.base.advance(remainder(round, SLOTS) * St::<'k, T, H, W>::BYTES))
+    }
+
+    #[track_caller]
+    fn barrier(&self, round: Val<'k, u32>) -> Mbarrier<'k> {
+        self.full.at(remainder(round, SLOTS))
+    }
+}
+
+impl<'k, const C: usize> Consumer<'k, C> {
+    /// Writes this warp's 16 rows, of the 64 of its warpgroup, to the next tile. Products that read the tile before must be complete.
+    #[track_caller]
+    pub fn contribute<T, U, const H: usize, const W: usize>(
+        self,
+        assembly: &Assembly<'k, T, H, W, C>,
+        rows: &Rt<'k, U, 1, W, Row>,
+    ) -> Contribution<'k>
+    where
+        T: TensorElement,
+        U: Convert<T>,
+    {
+        let k = self.group().kernel();
+        k.located(Location::caller(), || {
+            let round = assembly.round.get();
+            let St { tensor, owner, .. } = assembly.tile(round);
+            Storing { tile: tensor, owner }.subtile(self.rank() * WARPS + self.warp(), 0).store(rows);
+            // Products read through another proxy.
+            k.fence_proxy_async(ProxySpace::Shared);
+            k.warp().sync();
+            k.if_(k.lane().rank().eq(0), || {
+                assembly.barrier(round).arrive();
+            });
+            assembly.round.set(round + 1);
+            Contribution { round }
+        })
+    }
+
+    /// Waits for the rows of all warpgroups, and returns the tile.
+    #[track_caller]
+    pub fn assembled<T, const H: usize, const W: usize>(
+        self,
+        assembly: &Assembly<'k, T, H, W, C>,
+        own: Contribution<'k>,
+    ) -> Filled<St<'k, T, H, W>>
+    where
+        T: TensorElement,
+    {
+        let k = self.group().kernel();
+        k.located(Location::caller(), || {
+            let round = own.round;
+            assembly.barrier(round).wait(quotient(round, SLOTS) & 1);
+            Filled { tile: assembly.tile(round) }
+        })
+    }
+}

@@ -1,0 +1,305 @@
+//! The derivatives of attention, in f64 and on every device.
+
+use super::{
+    problem::{Element, GAP, Half, Order, Rows, Sizes, each, mixed},
+    reference::Reference,
+};
+use crate::{assemble, devices};
+use warpwright::{
+    kernels::{AttentionBackward, AttentionMask},
+    prelude::*,
+    run::{AnyDevice, Buffer, Device},
+    tiles::Convert,
+};
+
+/// Q, K, V, O and dO, and then dQ, dK and dV.
+const NAMES: [char; 5] = ['q', 'k', 'v', 'o', 'd'];
+
+/// All matrices of a problem, as rows with gaps of NaN.
+struct Matrices<T> {
+    sizes: Sizes,
+    size: usize,
+    /// Of heads of queries, and of keys.
+    rows: [Rows; 2],
+    /// Q, K, V, O and dO.
+    factors: [Vec<T>; 5],
+    lse: Vec<f32>,
+}
+
+/// Whether a matrix has the rows of keys.
+fn is_of_keys(which: char) -> bool {
+    matches!(which, 'k' | 'v')
+}
+
+impl<T: Half> Matrices<T> {
+    fn new(backward: &AttentionBackward, sizes: Sizes, element: Element<'_>) -> Self {
+        let Sizes { batches, heads, kv_heads, queries, keys, order } = sizes;
+        let size = backward.head_size as usize;
+        let shapes = [[batches, heads, queries, size], [batches, kv_heads, keys, size]];
+        let rows = shapes.map(|shape| Rows::new(order, shape));
+        let factors = NAMES.map(|which| {
+            let of_keys = usize::from(is_of_keys(which));
+            let [_, heads, count, _] = shapes[of_keys];
+            let mut elements = vec![T::NAN; rows[of_keys].length];
+            for (batch, head, row) in each([batches, heads, count]) {
+                for col in 0..size {
+                    let x = element(which, [batch, head, row, col]);
+                    elements[rows[of_keys].at(batch, head, row) + col] = T::of(x);
+                }
+            }
+            elements
+        });
+        let lse = vec![0.0; batches * heads * queries];
+        let mut matrices = Self { sizes, size, rows, factors, lse };
+        matrices.forward(backward.mask);
+        matrices
+    }
+
+    fn number(&self, which: usize, [batch, head, row]: [usize; 3], col: usize) -> f64 {
+        let rows = &self.rows[usize::from(is_of_keys(NAMES[which]))];
+        self.factors[which][rows.at(batch, head, row) + col].number()
+    }
+
+    fn row(&self, which: usize, at: [usize; 3]) -> Vec<f64> {
+        (0..self.size).map(|col| self.number(which, at, col)).collect()
+    }
+
+    fn kv_head(&self, head: usize) -> usize {
+        head / (self.sizes.heads / self.sizes.kv_heads)
+    }
+
+    /// Calls `with` with the reference of a head.
+    fn with_reference<R>(
+        &self,
+        mask: AttentionMask,
+        [batch, head]: [usize; 2],
+        with: impl FnOnce(&Reference<'_>) -> R,
+    ) -> R {
+        let kv_head = self.kv_head(head);
+        with(&Reference {
+            mask,
+            queries: self.sizes.queries,
+            keys: self.sizes.keys,
+            score: &|query, key| {
+                dot(&self.row(0, [batch, head, query]), &self.row(1, [batch, kv_head, key]))
+                    / (self.size as f64).sqrt()
+            },
+            value: &|key, col| self.number(2, [batch, kv_head, key], col),
+            columns: self.size,
+            soft_cap: None,
+            slope: 0.0,
+            sink: None,
+        })
+    }
+
+    /// Computes O and the logarithms of sums.
+    fn forward(&mut self, mask: AttentionMask) {
+        let Sizes { batches, heads, queries, .. } = self.sizes;
+        for (batch, head, query) in each([batches, heads, queries]) {
+            let row = self.with_reference(mask, [batch, head], |reference| reference.row(query));
+            let at = self.rows[0].at(batch, head, query);
+            row.o.iter().enumerate().for_each(|(col, [o, _])| self.factors[3][at + col] = T::of(*o as f32));
+            self.lse[(batch * heads + head) * queries + query] = row.lse as f32;
+        }
+    }
+
+    /// Returns dQ, dK and dV in f64, each with the sum of the absolute values of its terms.
+    fn derivatives(&self, mask: AttentionMask) -> [Vec<[f64; 2]>; 3] {
+        let Sizes { batches, heads, queries, .. } = self.sizes;
+        let scale = 1.0 / (self.size as f64).sqrt();
+        let mut results = [0, 1, 1].map(|of_keys| vec![[0.0; 2]; self.rows[of_keys].length]);
+        for (batch, head, query) in each([batches, heads, queries]) {
+            let [q, o, d_o] = [0, 3, 4].map(|which| self.row(which, [batch, head, query]));
+            let [delta, size_of_delta] = sums(&o, &d_o);
+            let lse = f64::from(self.lse[(batch * heads + head) * queries + query]);
+            let visible = self.with_reference(mask, [batch, head], |reference| {
+                let score = |key| reference.score(query, key);
+                reference.visible(query).map(|key| (key, score(key))).collect::<Vec<_>>()
+            });
+            for (key, score) in visible {
+                let at = [batch, self.kv_head(head), key];
+                let [k, v] = [1, 2].map(|which| self.row(which, at));
+                let p = (score - lse).exp();
+                let [dp, size_of_dp] = sums(&d_o, &v);
+                let ds = [p * (dp - delta) * scale, p * (size_of_dp + size_of_delta) * scale];
+                let of_query = self.rows[0].at(batch, head, query);
+                let of_key = self.rows[1].at(at[0], at[1], key);
+                let terms = [(0, of_query, ds, &k), (1, of_key, ds, &q), (2, of_key, [p, p], &d_o)];
+                for (which, start, [factor, size], row) in terms {
+                    for (col, x) in row.iter().enumerate() {
+                        let [sum, sizes] = &mut results[which][start + col];
+                        *sum += factor * x;
+                        *sizes += size * x.abs();
+                    }
+                }
+            }
+        }
+        results
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    sums(a, b)[0]
+}
+
+/// Returns the sum of products, and that of their absolute values.
+fn sums(a: &[f64], b: &[f64]) -> [f64; 2] {
+    a.iter().zip(b).fold([0.0; 2], |[sum, size], (a, b)| [sum + a * b, size + (a * b).abs()])
+}
+
+/// The buffers of a launch.
+struct On<T: Half> {
+    factors: [Buffer<T>; 5],
+    lse: Buffer<f32>,
+    workspace: [Buffer<f32>; 2],
+    /// dQ, dK and dV.
+    results: [Buffer<T>; 3],
+}
+
+impl<T: Half> On<T>
+where
+    f32: Convert<T>,
+    T: Convert<f32>,
+{
+    fn new(device: &AnyDevice, matrices: &Matrices<T>, backward: &AttentionBackward) -> Self {
+        let Sizes { batches, heads, queries, .. } = matrices.sizes;
+        let workspace = backward.workspace(batches * heads, queries);
+        let upload = |elements: &Vec<T>| device.upload(elements).expect("room");
+        Self {
+            factors: matrices.factors.each_ref().map(upload),
+            lse: device.upload(&matrices.lse).expect("room"),
+            workspace: workspace.map(|length| device.upload(&vec![f32::NAN; length]).expect("room")),
+            results: [0, 1, 1].map(|of_keys| upload(&vec![T::NAN; matrices.rows[of_keys].length])),
+        }
+    }
+
+    fn launch(&mut self, device: &AnyDevice, matrices: &Matrices<T>, backward: &AttentionBackward) {
+        let (sizes, scale) = (matrices.sizes.numbers(), 1.0 / (matrices.size as f32).sqrt());
+        let [of_q, of_k] = matrices.rows.each_ref().map(Rows::numbers);
+        let [q, k, v, o, d_o] = &self.factors;
+        let [rows, sums] = &mut self.workspace;
+        let [dq, dk, dv] = &mut self.results;
+
+        let kernel = built(backward.rows_kernel::<T>());
+        let launched = device.launch(&kernel, (o, d_o, &self.lse, &mut *rows, &mut *sums, sizes, [of_q; 2]));
+        launched.unwrap_or_else(|error| panic!("{backward:?}: {error}"));
+
+        let kernel = built(backward.keys_kernel::<T>());
+        let strides = [of_q, of_k, of_k, of_q, of_k, of_k];
+        let launched =
+            device.launch(&kernel, (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, strides, scale));
+        launched.unwrap_or_else(|error| panic!("{backward:?}: {error}"));
+
+        let launched = if backward.deterministic {
+            let kernel = built(backward.queries_kernel::<T>());
+            let strides = [of_q, of_k, of_k, of_q, of_q];
+            device.launch(&kernel, (q, k, v, d_o, &*rows, dq, sizes, strides, scale))
+        } else {
+            let kernel = built(backward.finish_kernel::<T>());
+            device.launch(&kernel, (&*sums, dq, sizes, of_q, scale))
+        };
+        launched.unwrap_or_else(|error| panic!("{backward:?}: {error}"));
+    }
+}
+
+/// Unwraps a kernel and checks it with ptxas.
+fn built<P: warpwright::ptx::Params>(kernel: Result<Kernel<P>, warpwright::ptx::BuildError>) -> Kernel<P> {
+    let kernel = kernel.unwrap_or_else(|error| panic!("{error}"));
+    assemble::kernel(&kernel);
+    kernel
+}
+
+/// Launches on every device, and compares the results with f64. Those of all devices must be the same if they are `deterministic`; elements
+/// between rows remain NaN.
+fn check<T: Half>(backward: &AttentionBackward, sizes: Sizes, element: Element<'_>)
+where
+    f32: Convert<T>,
+    T: Convert<f32>,
+{
+    let matrices = Matrices::<T>::new(backward, sizes, element);
+    let expected = matrices.derivatives(backward.mask);
+    let found = devices::everywhere(|device| {
+        if device.capability() != (9, 0) {
+            return None;
+        }
+        let mut on = On::new(device, &matrices, backward);
+        on.launch(device, &matrices, backward);
+        let results = on.results.each_ref().map(|result| device.download(result).expect("copied"));
+        let results = results.map(|result| result.into_iter().map(T::bits).collect::<Vec<_>>());
+        compare::<T>(backward, &matrices, &results, &expected);
+        // Sums of dQ depend on their order.
+        Some(if backward.deterministic { results.to_vec() } else { results[1..].to_vec() })
+    });
+    assert!(found.is_some(), "the simulator has every capability");
+}
+
+fn compare<T: Half>(
+    backward: &AttentionBackward,
+    matrices: &Matrices<T>,
+    found: &[Vec<u16>; 3],
+    expected: &[Vec<[f64; 2]>; 3],
+) {
+    let Sizes { batches, heads, kv_heads, queries, keys, .. } = matrices.sizes;
+    let shapes = [[batches, heads, queries], [batches, kv_heads, keys], [batches, kv_heads, keys]];
+    for (which, name) in ["dQ", "dK", "dV"].into_iter().enumerate() {
+        let rows = &matrices.rows[usize::from(which > 0)];
+        for (batch, head, row) in each(shapes[which]) {
+            let start = rows.at(batch, head, row);
+            for col in 0..matrices.size {
+                let found = T::of_bits(found[which][start + col]).number();
+                let [expected, size] = expected[which][start + col];
+                let agrees = (found - expected).abs() <= size * 1.5 * T::ERROR + 1e-6;
+                assert!(
+                    agrees,
+                    "{backward:?}, {:?}: {name}, batch {batch}, head {head}, row {row}, column {col}: \
+                     expected {expected}, found {found}",
+                    matrices.sizes
+                );
+            }
+            let behind = &found[which][start + matrices.size..][..GAP];
+            assert!(behind.iter().all(|&bits| bits == T::NAN.bits()), "{backward:?}: wrote past a row");
+        }
+    }
+}
+
+fn both(head_size: u32, mask: AttentionMask) -> [AttentionBackward; 2] {
+    let backward = AttentionBackward::new(head_size, mask);
+    [backward, AttentionBackward { deterministic: true, ..backward }]
+}
+
+#[test]
+fn every_head_size_agrees_with_f64() {
+    for head_size in [32, 64, 128] {
+        for backward in both(head_size, AttentionMask::Full) {
+            check::<bf16>(&backward, Sizes::one(150, 140), &mixed);
+        }
+    }
+}
+
+#[test]
+fn every_mask_agrees_with_f64() {
+    let masks = [
+        AttentionMask::Causal,
+        AttentionMask::CausalFromEnd,
+        AttentionMask::Window { before: 40, after: 10 },
+    ];
+    for mask in masks {
+        for backward in both(64, mask) {
+            check::<f16>(&backward, Sizes::one(200, 270), &mixed);
+            check::<f16>(&backward, Sizes::one(300, 135), &mixed);
+        }
+    }
+    for backward in both(128, AttentionMask::Causal) {
+        check::<bf16>(&backward, Sizes::one(260, 260), &mixed);
+    }
+}
+
+#[test]
+fn heads_that_share_keys_agree_with_f64() {
+    for order in [Order::Heads, Order::Rows] {
+        for backward in both(64, AttentionMask::Causal) {
+            let sizes = Sizes { batches: 2, heads: 6, kv_heads: 2, queries: 70, keys: 70, order };
+            check::<bf16>(&backward, sizes, &mixed);
+        }
+    }
+}
