@@ -115,7 +115,8 @@ pub struct ParameterManifest {
 /// A tensor map that every launch creates: boxes of a tensor that begins at the address of a buffer, in the terms of
 /// `cuTensorMapEncodeTiled`. Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
 ///
-/// If a number of coordinates is 0, the kernel does not use the map, and the launch passes 128 bytes of zeros.
+/// If a number of coordinates is 0, the launch passes 128 bytes of zeros: a kernel that nevertheless copies from the tensor faults. Launches in
+/// Rust pass the map of memory of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {

@@ -112,13 +112,27 @@ impl CublasLtTypes {
     }
 }
 
+/// An object of the library.
+struct Owned<T: Copy> {
+    object: T,
+    destroy: unsafe fn(T) -> Result<(), result::CublasError>,
+}
+
+impl<T: Copy> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: only this value owns the object. A failure leaves it to the end of the process.
+        let _ = unsafe { (self.destroy)(self.object) };
+    }
+}
+
 /// A planned product D = A·B; D is row-major.
 pub struct CublasLtProduct {
     types: CublasLtTypes,
     sizes: [usize; 3],
-    handle: sys::cublasLtHandle_t,
-    description: sys::cublasLtMatmulDesc_t,
-    layouts: [sys::cublasLtMatrixLayout_t; 3],
+    // Destroyed in this order.
+    layouts: [Owned<sys::cublasLtMatrixLayout_t>; 3],
+    description: Owned<sys::cublasLtMatmulDesc_t>,
+    handle: Owned<sys::cublasLtHandle_t>,
     algorithms: Vec<sys::cublasLtMatmulAlgo_t>,
     workspace: CudaSlice<u8>,
     stream: Arc<CudaStream>,
@@ -144,8 +158,9 @@ impl CublasLtProduct {
             return Err(CublasLtError::Missing);
         }
         stream.context().bind_to_thread()?;
-        let handle = result::create_handle()?;
+        let handle = Owned { object: result::create_handle()?, destroy: result::destroy_handle };
         let description = result::create_matmul_desc(sums, scale)?;
+        let description = Owned { object: description, destroy: result::destroy_matmul_desc };
         // cuBLAS is column-major: it computes Dᵀ = Bᵀ·Aᵀ, where a row-major matrix is its own transpose.
         let transposed = |order: Order| u32::from(order == Order::Transposed);
         for (attribute, value) in [
@@ -154,7 +169,12 @@ impl CublasLtProduct {
         ] {
             // SAFETY: the attributes are 32-bit enumerations.
             unsafe {
-                result::set_matmul_desc_attribute(description, attribute, (&raw const value).cast(), 4)
+                result::set_matmul_desc_attribute(
+                    description.object,
+                    attribute,
+                    (&raw const value).cast(),
+                    4,
+                )
             }?;
         }
         if let CublasLtTypes::E4m3 { fast_accumulation } = types {
@@ -162,41 +182,41 @@ impl CublasLtProduct {
             let attribute = Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM;
             // SAFETY: the attribute is an 8-bit integer.
             unsafe {
-                result::set_matmul_desc_attribute(description, attribute, (&raw const fast).cast(), 1)
+                result::set_matmul_desc_attribute(description.object, attribute, (&raw const fast).cast(), 1)
             }?;
         }
         let layout = |element, rows: usize, cols: usize, order: Order| {
             let (rows, cols) = if order == Order::Normal { (rows, cols) } else { (cols, rows) };
             result::create_matrix_layout(element, cols as u64, rows as u64, cols as i64)
+                .map(|object| Owned { object, destroy: result::destroy_matrix_layout })
         };
         let layouts =
             [layout(factor, k, n, b)?, layout(factor, m, k, a)?, layout(result_type, m, n, Order::Normal)?];
-        let preference = result::create_matmul_pref()?;
+        let preference =
+            Owned { object: result::create_matmul_pref()?, destroy: result::destroy_matmul_pref };
         let mut found = [MaybeUninit::<sys::cublasLtMatmulHeuristicResult_t>::zeroed(); ALGORITHMS];
         let mut count = 0;
         // SAFETY: all handles are live, and `found` has room for as many results as requested.
         let status = unsafe {
             result::set_matmul_pref_attribute(
-                preference,
+                preference.object,
                 Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                 std::ptr::from_ref(&WORKSPACE).cast(),
                 size_of::<usize>(),
             )?;
-            let [b, a, d] = layouts;
-            let status = sys::cublasLtMatmulAlgoGetHeuristic(
-                handle,
-                description,
+            let [b, a, d] = layouts.each_ref().map(|layout| layout.object);
+            sys::cublasLtMatmulAlgoGetHeuristic(
+                handle.object,
+                description.object,
                 b,
                 a,
                 d,
                 d,
-                preference,
+                preference.object,
                 ALGORITHMS as i32,
                 found.as_mut_ptr().cast(),
                 &raw mut count,
-            );
-            result::destroy_matmul_pref(preference)?;
-            status
+            )
         };
         status.result()?;
         // SAFETY: cuBLASLt wrote the first `count` results.
@@ -207,9 +227,9 @@ impl CublasLtProduct {
         Ok(Self {
             types,
             sizes: [m, n, k],
-            handle,
-            description,
             layouts,
+            description,
+            handle,
             algorithms,
             workspace,
             stream: Arc::clone(stream),
@@ -261,7 +281,7 @@ impl CublasLtProduct {
         let algorithm =
             self.algorithms.get(algorithm).ok_or(CublasLtError::Algorithm { offered, found: algorithm })?;
         let [one, zero] = self.types.scales();
-        let [b_layout, a_layout, d_layout] = self.layouts;
+        let [b_layout, a_layout, d_layout] = self.layouts.each_ref().map(|layout| layout.object);
         let (a, _a) = a.device_ptr(&self.stream);
         let (b, _b) = b.device_ptr(&self.stream);
         let (d, _d) = d.device_ptr_mut(&self.stream);
@@ -270,8 +290,8 @@ impl CublasLtProduct {
         // owned by `self`.
         unsafe {
             result::matmul(
-                self.handle,
-                self.description,
+                self.handle.object,
+                self.description.object,
                 (&raw const one).cast(),
                 (&raw const zero).cast(),
                 b as *const c_void,
@@ -297,18 +317,5 @@ impl fmt::Debug for CublasLtProduct {
         let [m, n, k] = self.sizes;
         let (types, count) = (self.types, self.algorithms.len());
         write!(f, "{types:?} product of {m}×{k} and {k}×{n} with {count} algorithms")
-    }
-}
-
-impl Drop for CublasLtProduct {
-    fn drop(&mut self) {
-        // SAFETY: each handle is destroyed once. A failure leaves it to the end of the process.
-        unsafe {
-            for layout in self.layouts {
-                let _ = result::destroy_matrix_layout(layout);
-            }
-            let _ = result::destroy_matmul_desc(self.description);
-            let _ = result::destroy_handle(self.handle);
-        }
     }
 }

@@ -107,6 +107,8 @@ pub(crate) struct Body {
     guard: Option<(RegId, bool)>,
     /// The mnemonics looked up so far: kernels repeat few of them often.
     mnemonics: FxHashMap<Box<str>, Mnemonic>,
+    /// The first mnemonic of a raw line that is not in the table.
+    unlisted: Option<Box<str>>,
     /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
     mnemonic: String,
@@ -186,6 +188,7 @@ impl Body {
             shared: Arena::default(),
             guard: None,
             mnemonics: FxHashMap::default(),
+            unlisted: None,
             uniform: Tracker::default(),
             mnemonic: String::new(),
         }
@@ -472,6 +475,15 @@ impl Body {
         Some(known)
     }
 
+    /// Returns the mnemonic of an instruction emitted so far that may access global memory, the first one if the table has it.
+    pub(crate) fn global_access(&self) -> Option<&str> {
+        let accesses = self.mnemonics.iter().filter(|(mnemonic, known)| {
+            known.properties.form.may_access_global(mnemonic)
+        });
+        let first = accesses.min_by_key(|(_, known)| known.number).map(|(mnemonic, _)| mnemonic);
+        first.or(self.unlisted.as_ref()).map(|mnemonic| &**mnemonic)
+    }
+
     /// Returns the number of a special register that never changes, if it was required before.
     pub(super) fn special_number(&self, name: &str) -> Option<u32> {
         self.mnemonics.get(name).filter(|known| known.properties.pure).map(|known| known.number)
@@ -522,8 +534,10 @@ impl Body {
             self.entry.instructions += 1;
             let divergence = self.uniform.require_raw(Rule::of(mnemonic), mnemonic, at);
             self.fail_if(divergence);
-            if let Some(form) = table::find(mnemonic) {
-                self.require_support(mnemonic, (form.version, form.needs), at);
+            if table::find(mnemonic).is_some() {
+                self.require(mnemonic, at);
+            } else {
+                self.unlisted.get_or_insert_with(|| mnemonic.into());
             }
         }
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

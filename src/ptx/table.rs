@@ -49,6 +49,21 @@ pub struct Form {
     pub rust: &'static str,
 }
 
+impl Form {
+    /// Returns whether an instruction of this form, with the given mnemonic, may access global memory: through an address that is
+    /// global or generic, a tensor map, or in a function that it calls.
+    pub fn may_access_global(&self, mnemonic: &str) -> bool {
+        let elsewhere = [".shared", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));
+        let reaches_global = |address: &str| {
+            let in_own_space = address.ends_with(":shared");
+            let in_mnemonics_space = elsewhere && !mnemonic.contains(".global");
+            !in_own_space && (!in_mnemonics_space || address.starts_with("map"))
+        };
+        let mut addresses = self.operands.split('[').skip(1).filter_map(|rest| rest.split(']').next());
+        addresses.any(reaches_global) || self.operands == "call"
+    }
+}
+
 /// Returns every form, in the order of the manual's chapters.
 pub fn forms() -> impl Iterator<Item = &'static Form> {
     rows::CHAPTERS.iter().flat_map(|(_, forms)| forms.iter())

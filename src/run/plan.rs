@@ -56,10 +56,14 @@ pub(super) fn plan(
     check_overlap(entry, args)?;
     let kernel = || entry.name.clone();
     let block = entry.block.ok_or_else(|| RunError::NoBlockShape { kernel: kernel() })?;
-    let rule = entry.grid.as_ref().map(evaluate);
+    let rule = match entry.grid.as_ref().map(evaluate) {
+        None => None,
+        Some([Some(x), Some(y), Some(z)]) => Some([x, y, z]),
+        Some(_) => return Err(RunError::GridOverflow { kernel: kernel() }),
+    };
     let blocks = match (grid, rule) {
         (Some(grid), _) => grid.map(u64::from),
-        (None, Some(rule)) => rule.map(|blocks| blocks.unwrap_or(u64::MAX)),
+        (None, Some(rule)) => rule,
         (None, None) => return Err(RunError::NoGridRule { kernel: kernel() }),
     };
     for axis in 0..3 {
@@ -75,14 +79,10 @@ pub(super) fn plan(
     }
     let grid = blocks.map(|n| n as u32);
     // Accesses that are in bounds under the rule are not predicated.
-    if let Some(rule) = rule {
-        let [Some(x), Some(y), Some(z)] = rule else {
-            return Err(RunError::GridOverflow { kernel: kernel() });
-        };
-        let rule = [x, y, z];
-        if (0..3).any(|axis| blocks[axis] > rule[axis]) {
-            return Err(RunError::GridBeyondRule { kernel: kernel(), grid, rule });
-        }
+    if let Some(rule) = rule
+        && (0..3).any(|axis| blocks[axis] > rule[axis])
+    {
+        return Err(RunError::GridBeyondRule { kernel: kernel(), grid, rule });
     }
     if let Some(cluster) = entry.cluster
         && (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis].max(1)))

@@ -251,4 +251,10 @@ fn roles_share_the_registers_of_the_block() {
         text,
         "expected roles of at most 512 registers, those of one thread of each warpgroup when the block starts, found 520"
     );
+    // 168 of the 65536 / 384 registers, in multiples of 8, are left for each thread.
+    let text = refused::<()>(line!() + 2, &|k, ()| {
+        k.block([384]);
+        k.specialize(producer(176, |_| ()), consumers::<2, _>(160, |_| ()));
+    });
+    assert_eq!(text, "expected a producer of at most 160 registers, with which threads start, found 176");
 }

@@ -1,4 +1,5 @@
 //! Launches that overlap with the preceding kernel: where the call may be, and what loads become.
+#![allow(unsafe_code, reason = "a raw line")]
 
 use warpwright::{
     prelude::*,
@@ -31,7 +32,12 @@ fn accesses_before_the_call_are_rejected() {
         k.global(y, row_major(1, 128)).at(0, k.lane()).store(1.0);
         k.programmatic_launch();
     });
-    for (refused, access) in [(loaded, "ld.global"), (copied, "cp.async"), (stored, "st.global")] {
+    let raw = build(|k, _, _| {
+        unsafe { k.raw("multimem.red.global.add.f32 [0], 1.0;") }.emit();
+        k.programmatic_launch();
+    });
+    let all = [(loaded, "ld.global"), (copied, "cp.async"), (stored, "st.global"), (raw, "multimem.red")];
+    for (refused, access) in all {
         let found = refused.expect_err("it is rejected").to_string();
         let expected = "expected no access to global memory before a programmatic launch, found `";
         assert!(found.contains(expected) && found.contains(access), "{found}");

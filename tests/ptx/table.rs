@@ -81,6 +81,49 @@ fn every_form_finds_itself() {
 }
 
 #[test]
+fn forms_know_which_may_access_global_memory() {
+    let may = |mnemonic: &str| table::find(mnemonic).expect(mnemonic).may_access_global(mnemonic);
+    for mnemonic in [
+        "ld.global.u32",
+        "ld.u32",
+        "st.global.v4.f32",
+        "st.f64",
+        "atom.global.add.u32",
+        "red.add.u32",
+        "cp.async.cg.shared.global",
+        "cp.async.bulk.global.shared::cta.bulk_group",
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile",
+        "prefetch.global.L2",
+        "call.uni",
+    ] {
+        assert!(may(mnemonic), "{mnemonic}");
+    }
+    for mnemonic in [
+        "add.u32",
+        "ld.shared.u32",
+        "ld.param.u64",
+        "ld.local.u32",
+        "st.shared.v4.f32",
+        "atom.shared.add.u32",
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        "mbarrier.init.shared.b64",
+        "cp.async.mbarrier.arrive.shared.b64",
+        "cp.async.wait_all",
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
+        "griddepcontrol.wait",
+        "%tid.x",
+    ] {
+        assert!(!may(mnemonic), "{mnemonic}");
+    }
+    // Every form that names the space and an address, except those that only compute with it.
+    for form in table::forms().filter(|form| form.operands.contains('[')) {
+        for mnemonic in Pattern::new(form.mnemonic).expand() {
+            assert!(!mnemonic.contains(".global") || form.may_access_global(&mnemonic), "{mnemonic}");
+        }
+    }
+}
+
+#[test]
 fn ptxas_takes_every_form() {
     let Some(ptxas) = require::ptxas() else { return };
     let mut batches = Batches::new();

@@ -33,6 +33,7 @@ fn a_given_grid_does_not_replace_a_rule_that_overflows() {
         refused(device.launch_grid(&kernel, [2, 1, 1], (&mut y, 1 << 32))),
         "kernel `set`: expected arguments whose grid rule fits in 64 bits, found an overflow"
     );
+    assert!(matches!(device.launch(&kernel, (&mut y, 1 << 32)), Err(RunError::GridOverflow { .. })));
 }
 
 #[test]
@@ -101,6 +102,33 @@ fn promises_are_checked() {
     assert!(device.download(&y).expect("copied").iter().all(|y| y.is_nan()));
     device.launch(&kernel, (&x, &mut y, 16)).expect("it runs");
     assert_eq!(device.download(&y).expect("copied"), [2.0; 16]);
+}
+
+/// Of a negative number, only the power of two in the divisor is known about its bits as an unsigned number.
+#[test]
+fn negative_numbers_have_divisors_too() {
+    let kernel = Kernel::<(Out<u32>, i32)>::build("quotients(y, n)", Target::SM_80, |k, (y, n)| {
+        k.block([1]);
+        k.grid([1]);
+        let (y, n) = (k.slice(y, 6), n.multiple_of(12));
+        let bits = n.bits::<u32>();
+        let values = [(n % 12).bits(), (n / 12).bits(), (n / 6 % 2).bits(), bits % 4, bits % 3, bits / 12 * 12];
+        for (i, value) in (0u32..).zip(values) {
+            y.at(i).store(value);
+        }
+    });
+    let (device, kernel) = (Simulator::new(), kernel.expect("it builds"));
+    let mut y = device.output::<u32>(6).expect("room");
+    for n in [0, 12, -12, -24, -36, i32::MIN + 8] {
+        device.launch(&kernel, (&mut y, n)).expect("a multiple of 12");
+        let bits = n as u32;
+        let expected = [0, (n / 12) as u32, 0, bits % 4, bits % 3, bits / 12 * 12];
+        assert_eq!(device.download(&y).expect("copied"), expected, "{n}");
+    }
+    for n in [-1, -6, i32::MIN] {
+        let expected = format!("kernel `quotients`: parameter `n`: expected a multiple of 12, found {n}");
+        assert_eq!(refused(device.launch(&kernel, (&mut y, n))), expected);
+    }
 }
 
 /// What the kernel says of its matrices, every buffer must hold: here 3 rows of 5, 8 apart, in columns next to each other.

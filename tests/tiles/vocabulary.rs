@@ -6,6 +6,7 @@ use warpwright::{
     prelude::*,
     ptx::{Element, Params},
     run::{Device, Simulator},
+    sim::Arch,
     tiles::{Aligned, Broadcast, Convert, Naive, RegisterLayout, SaturatingElement, VectorLayout},
 };
 
@@ -377,7 +378,7 @@ fn stochastic_rounding_is_right_on_average() {
     let count = |what: &str| kernel.ptx().lines().filter(|line| line.trim().starts_with(what)).count();
     assert_eq!((count("cvt.rs.bf16x2.f32"), count("cvt.rs.satfinite.e4m3x4.f32")), (8, 4));
 
-    let device = Simulator::new();
+    let device = Simulator::new().arch(Arch::Sm100);
     // A quarter of the way from 1 to the next bf16, and three quarters to the next e4m3.
     for (number, up) in [(1.0 + 1.0 / 512.0, 0.25), (1.0 + 3.0 / 32.0, 0.75)] {
         let x = device.upload(&[number; 32 * 32]).unwrap();

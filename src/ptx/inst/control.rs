@@ -84,9 +84,8 @@ impl<'k> Builder<'k> {
         if self.body().open_blocks.len() > 1 {
             self.refuse("expected a programmatic launch outside of conditions, loops and roles".into());
         }
-        let access = self.body().entry.text.lines().find(|line| accesses_global(line)).map(str::to_owned);
+        let access = self.body().global_access().map(str::to_owned);
         if let Some(access) = access {
-            let access = access.trim();
             self.refuse(format!(
                 "expected no access to global memory before a programmatic launch, found `{access}`"
             ));
@@ -112,22 +111,5 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn griddepcontrol_launch_dependents(self) {
         self.emit(format_args!("griddepcontrol.launch_dependents"), &[]);
-    }
-}
-
-/// Returns whether a line may access global memory: an access that names it, or no other state space.
-fn accesses_global(line: &str) -> bool {
-    let mut words = line.split_whitespace().skip_while(|word| word.starts_with('@'));
-    let mnemonic = words.next().unwrap_or_default();
-    let names = |part: &str| mnemonic.contains(part);
-    match mnemonic.split(['.', ';']).next().unwrap_or_default() {
-        "cp" if names("commit_group") || names("wait_") || names(".mbarrier.arrive") => false,
-        "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "prefetch" | "multimem" => {
-            names(".global")
-                || names(".tensor")
-                || ![".shared", ".param", ".local", ".const"].into_iter().any(names)
-        }
-        "prefetchu" | "discard" | "applypriority" | "tensormap" | "call" => true,
-        _ => false,
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, panic::Location};
 
 use arrayvec::ArrayVec;
 
-use super::matrix::{Descriptors, SharedFactor, SharedMatrix};
+use super::matrix::{Descriptors, SharedFactor, SharedMatrix, sealed};
 use crate::{
     ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail},
     tensor::{TensorElement, splat},
@@ -359,12 +359,6 @@ pub trait LeftFactor<'k, T: TensorElement, const M: usize, const K: usize>: seal
     fn factor(self) -> Factor<'k, T>;
 }
 
-mod sealed {
-    pub trait Sealed {}
-}
-
-impl<T: TensorElement, const M: usize, const K: usize> sealed::Sealed for SharedMatrix<'_, T, M, K> {}
-
 impl<'k, T: TensorElement, const M: usize, const K: usize> LeftFactor<'k, T, M, K>
     for SharedMatrix<'k, T, M, K>
 {
@@ -373,11 +367,6 @@ impl<'k, T: TensorElement, const M: usize, const K: usize> LeftFactor<'k, T, M, 
     fn factor(self) -> Factor<'k, T> {
         Factor::Shared(self.left())
     }
-}
-
-impl<T: TensorElement, const M: usize, const K: usize, S: SharedSwizzle> sealed::Sealed
-    for &Filled<St<'_, T, M, K, S>>
-{
 }
 
 impl<'k, T: TensorElement, const M: usize, const K: usize, S: SharedSwizzle> LeftFactor<'k, T, M, K>

@@ -160,7 +160,8 @@ pub trait SharedFactor<'k, T: TensorElement, const H: usize, const W: usize>: se
     fn matrix(self) -> SharedMatrix<'k, T, H, W>;
 }
 
-mod sealed {
+/// Seals the traits of factors.
+pub(super) mod sealed {
     pub trait Sealed {}
 }
 

@@ -105,12 +105,21 @@ impl<'k> Builder<'k> {
                     "expected a block of {expected} threads for a producer and {C} consumer warpgroups, found {found}"
                 ));
             }
+            let limit = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS);
             // A thread that waits for registers that no other has waits forever.
-            let launched = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS) * (1 + C as u32);
-            let found = C as u64 * u64::from(consumers.registers) + u64::from(producer.registers);
+            let (launched, found) =
+                (limit * (1 + C as u32), C as u64 * u64::from(consumers.registers) + u64::from(producer.registers));
             if found > launched.into() {
                 k.refuse(format!(
                     "expected roles of at most {launched} registers, those of one thread of each warpgroup when the block starts, found {found}"
+                ));
+            }
+            // `setmaxnreg.dec` never increases. ptxas starts threads with the registers of consumers, within the limit.
+            let started = limit.min(consumers.registers);
+            if producer.registers > started {
+                k.refuse(format!(
+                    "expected a producer of at most {started} registers, with which threads start, found {}",
+                    producer.registers
                 ));
             }
             // ptxas must know how many registers a thread has before they are redistributed: as many as one resident block leaves.
