@@ -298,6 +298,33 @@ proptest! {
     }
 }
 
+/// Of two modes along one axis, neither alone determines where a tile is: a tile that is in bounds along one still requires
+/// predicates because of the other.
+#[test]
+fn modes_along_one_axis_are_added() {
+    let mut built = 0;
+    for given in [Given::Constant, Given::Parameter, Given::MultipleOf4] {
+        let kernel = Kernel::<(InOut<u32>, u32)>::build("modes(y, n)", Target::SM_80, |k, (y, n)| {
+            k.block([1]);
+            k.grid([n.tiles(2)]);
+            let extent = match given {
+                Given::Constant => 16.into(),
+                Given::Parameter => n,
+                _ => n.multiple_of(4),
+            };
+            let fours = k.tensor(y, [extent], [1.into()]).zipped_divide(4);
+            fill(&fours.local_tile((2, 2), (k.ctaid_x(), 0u32)), 7);
+        });
+        // What may leave the buffer does not build.
+        let Ok(kernel) = kernel else { continue };
+        built += 1;
+        let device = Simulator::new();
+        let mut y = device.upload(&[0_u32; 16]).unwrap();
+        device.launch(&kernel, (&mut y, 16)).unwrap_or_else(|error| panic!("{given:?}: {error}"));
+    }
+    assert!(built > 0);
+}
+
 /// A view carried through a loop takes its edges along: the tile that is compared is that of the iteration.
 #[test]
 fn a_carried_view_is_compared_with_its_own_edge() {
