@@ -73,7 +73,7 @@ pub struct KernelManifest {
     pub max_registers: Option<u32>,
     /// Blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Whether the kernel waits for the one ahead of it in the stream by itself (`griddepcontrol.wait`), so that it may be launched
+    /// Whether the kernel itself waits for the preceding one in the stream (`griddepcontrol.wait`), so that it may be launched
     /// with `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,

@@ -15,7 +15,7 @@ pub enum Tile {
     Keep,
     /// The layout `n:1`.
     Extent(i64),
-    /// A layout, applied to the whole mode regardless of its own nesting.
+    /// A layout, applied to the whole mode regardless of the mode's nesting.
     Layout(Layout),
 }
 

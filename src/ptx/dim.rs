@@ -193,7 +193,7 @@ impl<T: Scalar> Val<'_, T> {
         }
     }
 
-    /// Records the expression by which a launch computes the value, if there is one.
+    /// Records the expression, if any, by which a launch computes the value.
     #[must_use]
     pub(crate) fn with_dim(self, dim: impl FnOnce() -> Option<Dim>) -> Self {
         if let (Repr::Reg(reg, k), "u32" | "u64") = (self.0, T::PTX)

@@ -232,7 +232,7 @@ impl Body {
         self.dims.push(dim);
     }
 
-    /// Returns the expression by which a launch computes the register's value, if there is one.
+    /// Returns the expression, if any, by which a launch computes the register's value.
     pub(crate) fn dim(&self, reg: RegId) -> Option<Dim> {
         self.facts(reg).dim.map(|index| self.dims[index as usize].clone())
     }

@@ -64,7 +64,7 @@ pub(super) fn record(
         let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| map.tensor(entry));
         arguments.push(match tensor {
             Some(tensor) => tensor_map(&entry.params[map.parameter], &tensor),
-            // A tensor without elements has no map, and a case no memory to stand in for it, as a launch has.
+            // A tensor without elements has no map, and a case has no memory to use in its place, as a launch does.
             None => json!({"kind": "struct", "size": 128, "fields": []}),
         });
     }

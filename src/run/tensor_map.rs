@@ -240,8 +240,8 @@ pub(super) struct BufferBox {
     dims: ArrayVec<u64, MOST_DIMS>,
     /// The elements between consecutive indices along dimensions 1 and up.
     strides: ArrayVec<u64, MOST_DIMS>,
-    /// Whether the tensor has no elements. There is no map for it: the launch passes that of one zero, or of one element that may be
-    /// written, in memory of its own.
+    /// Whether the tensor has no elements. It cannot have a map: the launch passes the map of one zero, or of one element that may be
+    /// written, in memory that it allocates.
     pub(super) is_empty: bool,
 }
 

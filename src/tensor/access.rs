@@ -95,7 +95,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     pub(crate) fn at_coord(&self, coord: &[Val<'k, u32>]) -> CheckedPtr<'k, T, S, A> {
         let view = self.starting_at(coord);
         let offset = view.offset_of(0);
-        // A vector runs along the mode whose elements are adjacent, if there is one.
+        // A vector runs along the mode with adjacent elements, if any.
         let adjacent = self.layout.stride().leaves().find(|step| step.component(0) == 1);
         let together = adjacent.map_or(1, |step| {
             let mut next = offset;

@@ -194,7 +194,7 @@ fn strides_are_apart(layout: &Layout) -> bool {
     })
 }
 
-/// Returns two coordinates of a layout that share an offset, if there are any.
+/// Returns two coordinates of a layout that share an offset, if any do.
 fn aliases(layout: &Layout) -> Option<String> {
     if strides_are_apart(layout) {
         return None;

@@ -14,7 +14,7 @@ pub trait Elements<'k, T: TensorElement> {
     fn in_kernel(&self) -> Builder<'k>;
     #[doc(hidden)]
     fn len(&self) -> i64;
-    /// Returns whether there are no elements.
+    /// Returns whether the view has no elements.
     #[doc(hidden)]
     fn is_empty(&self) -> bool {
         self.len() == 0

@@ -201,7 +201,7 @@ impl<'k> Stripes<'k> {
         }
     }
 
-    /// Returns this thread's part of a vector of a row, as several consecutive stripes that a tile has room for.
+    /// Returns this thread's part of a vector of a row, as several consecutive stripes that fit in a tile.
     #[track_caller]
     fn parts<T: TensorElement, A>(
         self,
@@ -259,7 +259,7 @@ impl<'k, T: TensorElement> Striped<'k, T> {
         T: Convert<U>,
     {
         let mut words = T::convert_words(&self.words);
-        // A word may have room for more elements than the thread has.
+        // A word may have more slots than the thread has elements.
         words.truncate(self.stripes.per_thread().div_ceil(U::PER_WORD as u32) as usize);
         Striped { stripes: self.stripes, words }
     }

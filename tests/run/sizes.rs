@@ -27,7 +27,7 @@ fn buffers_beyond_all_memory_are_errors() {
     for bytes in [1 << 50, half] {
         let most = 1_u64 << 36;
         let expected = format!(
-            "an allocation of {bytes} bytes is too large: the simulator has room for {most} at most, and the host may have less"
+            "an allocation of {bytes} bytes is too large: the simulator supports at most {most}, and the host may have less"
         );
         assert_eq!(refused(device.zeros::<u8>(bytes)), expected);
         assert_eq!(refused(device.output::<u8>(bytes)), expected);

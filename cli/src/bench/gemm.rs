@@ -30,17 +30,17 @@ use crate::Error;
 
 /// Times products of matrices of random normal numbers, next to cuBLASLt
 ///
-/// D = A·B, A m×k and B k×n in rows or columns, D m×n in rows. All contenders are launched in turn, in another order each round, with
-/// buffers that exceed the level-2 cache: the kernel that is chosen for the size, algorithms of cuBLASLt, and as the ceiling a loop of
-/// tensor-core instructions without global memory.
+/// D = A·B, with A m×k and B k×n by rows or columns and D m×n by rows. All contenders are launched in turn, in a different order each round,
+/// with buffers that exceed the level-2 cache: the kernel chosen for the size, algorithms of cuBLASLt, and, as the ceiling, a loop of
+/// tensor-core instructions that does not access global memory.
 ///
-/// The table has the median time, the rate, the time of cuBLASLt's fastest algorithm ("best"), of its default and of the ceiling divided
-/// by that time, and the 10th and 90th percentiles. Results are compared with each other, and in part with sums of f64.
+/// The table shows the median time, the rate, the times of cuBLASLt's fastest algorithm ("best"), of its default and of the ceiling divided
+/// by the median, and the 10th and 90th percentiles. Results are compared with each other, and partly with sums in f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU or cuBLASLt.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
-    /// Sizes M,N,K, separated by semicolons; 4096,4096,4096;8192,8192,8192 if there are no shapes either
+    /// Sizes M,N,K, separated by semicolons; without sizes and shapes, 4096,4096,4096;8192,8192,8192
     #[arg(long, value_delimiter = ';')]
     sizes: Vec<Size>,
     /// Sets of sizes
@@ -64,10 +64,10 @@ pub(in crate::bench) struct Args {
     /// Algorithms of cuBLASLt
     #[arg(long, default_value_t = 4)]
     algorithms: usize,
-    /// Also time all tiles, with several clusters and orders of tiles
+    /// Also time all tile sizes, with several cluster sizes and tile orders
     #[arg(long)]
     sweep: bool,
-    /// Time what the host does instead: build a kernel of each type and layout, have the driver compile it, and launch it
+    /// Time the host instead: building a kernel of each type and layout, compilation by the driver, and the launch
     #[arg(long, conflicts_with_all = ["sizes", "shapes", "path", "sweep"])]
     overhead: bool,
     /// Print one JSON object per line instead of tables

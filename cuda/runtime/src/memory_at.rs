@@ -6,7 +6,7 @@ use std::ptr;
 use crate::Address;
 use crate::error::{Error, Fallible};
 
-/// Stores a value where the program wants it.
+/// Stores a value at the address that the program passed.
 pub(crate) fn set<T>(address: Address, value: T) -> Fallible {
     if address == 0 {
         return Err(Error::INVALID_VALUE);

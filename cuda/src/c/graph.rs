@@ -104,7 +104,7 @@ fn add(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, operati
     out.set(Graph::of(graph)?.add(operation, &after.list(count)?)?.handle)
 }
 
-/// Stores a list in an array with room for `count` elements, or its length alone if there is no array.
+/// Stores a list in an array of `count` elements, or only its length if the array is null.
 fn list(out: Out<Handle>, count: Out<usize>, found: Vec<Handle>) -> Fallible {
     if out.is_null() {
         return count.set(found.len());

@@ -183,7 +183,7 @@ impl Fill {
         {
             return Err(Code::INVALID_VALUE);
         }
-        // Memory with an address of its own on the host is filled through that of kernels.
+        // Memory with a separate address on the host is filled through the address that kernels use.
         Place::Device(self.address).check(span)
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct Event {
 enum Recorded {
     #[default]
     Nothing,
-    /// An operation of its own in a stream.
+    /// A separate operation in a stream.
     Queued(Arc<Ticket>),
     /// The nodes of a stream that is being captured.
     Captured(Capturing),

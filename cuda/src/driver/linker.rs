@@ -32,7 +32,7 @@ impl Linker {
         LINKERS.remove(handle).map(drop)
     }
 
-    /// Adds an image, which must be valid PTX by itself.
+    /// Adds an image, which must be valid PTX on its own.
     pub(crate) fn add(&self, image: &Image) -> Result<(), LoadError> {
         let parsed = module::parse(image)?;
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(parsed.text().to_string());

@@ -1,4 +1,4 @@
-//! Streams: queues whose operations are executed in order, each by a thread of its own.
+//! Streams: queues whose operations are executed in order, each queue by a separate thread.
 //!
 //! The order between streams is that of the manual ("Stream synchronization behavior"): an operation of the legacy default
 //! stream waits for earlier ones of all blocking streams of its context, and these wait for it.
@@ -251,7 +251,7 @@ impl Stream {
         *result.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for all operations, and returns the error of the context if there is one.
+    /// Waits for all operations, and returns the error of the context, if any.
     pub(crate) fn synchronize(&self) -> Fallible {
         self.check_capture()?;
         if self.kind == Kind::Legacy {

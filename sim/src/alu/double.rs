@@ -127,7 +127,7 @@ fn contracted(operands: [u64; 3], minus_product: bool, minus_addend: bool) -> u6
     float::contracted(Float::F64, false, false, operands, minus_product, minus_addend)
 }
 
-/// The machine's own f64 arithmetic, and `exact` where a NaN comes out, whose bits have rules of their own.
+/// The machine's own f64 arithmetic, and `exact` if the result is a NaN, whose bits follow other rules.
 #[inline(always)]
 fn native(
     regs: &mut Regs,

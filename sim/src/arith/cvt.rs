@@ -184,7 +184,7 @@ fn converted_nan(to: Float, from: Float, ftz: bool, bits: u64) -> u64 {
 
 /// Implements `cvt.rna.tf32.f32`: adds half a unit to the bit pattern, regardless of its value, and drops the low bits.
 ///
-/// `.satfinite` takes a unit off what then lies at or above infinity, NaNs included.
+/// `.satfinite` subtracts a unit from results at or above infinity, including NaNs.
 fn round_bits_to_tf32(mode: CvtMode, bits: u32) -> u64 {
     let unit = 1 << Float::Tf32.padding();
     let infinite = bits & 0x7fff_ffff >= 0x7f80_0000;

@@ -6,7 +6,7 @@ use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
 impl Cx<'_> {
-    /// A phase of an mbarrier completes, and with it the copies that it counts; true if there are any.
+    /// Completes a phase of an mbarrier and the copies that it counts; returns whether there are any.
     pub(crate) fn complete_counted(&mut self, mbarrier: Place) -> bool {
         let copier = self.races.clocks.copier();
         let now = self.races.clocks.now();
@@ -25,7 +25,7 @@ impl Cx<'_> {
         any
     }
 
-    /// The executing warp has waited for those copies of its own for which `ready` holds, of lane and group; `all` if those are
+    /// The executing warp has waited for those of its copies for which `ready` holds, of lane and group; `all` if those are
     /// all of some lane.
     pub(crate) fn wait_counted(&mut self, ready: impl Fn(usize, u32) -> bool, all: bool) {
         let warp = self.warp;

@@ -48,7 +48,7 @@ pub enum MemoryError {
     },
     /// More bytes than an allocation may have, or than the host can provide.
     #[error(
-        "an allocation of {bytes} bytes is too large: the simulator has room for {most} at most, and the host may have less"
+        "an allocation of {bytes} bytes is too large: the simulator supports at most {most}, and the host may have less"
     )]
     TooLarge {
         /// The number of bytes requested.

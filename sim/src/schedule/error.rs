@@ -66,7 +66,7 @@ pub enum SimError {
 }
 
 impl SimError {
-    /// Returns the finding that stopped the run, if there is one.
+    /// Returns the finding that stopped the run, if any.
     pub fn finding(&self) -> Option<&Finding> {
         match self {
             SimError::Fault(finding) => Some(finding),

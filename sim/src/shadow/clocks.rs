@@ -31,7 +31,7 @@ pub(crate) struct Clocks {
     now: Time,
     /// By knower, then by warp known of.
     known: Vec<Time>,
-    /// The minimum that each warp knows of any other, and of its own lanes: older accesses need no further comparison.
+    /// The minimum that each warp knows of every other warp and of its own lanes: older accesses require no further comparison.
     floor: Vec<Time>,
     /// When all lanes of each warp last synchronised.
     lanes: Vec<Time>,

@@ -218,7 +218,7 @@ impl GlobalRaces {
         });
     }
 
-    /// Notes writes by the lanes of a cluster that runs beside others; `value` gives the word that begins at a byte of a lane's value.
+    /// Notes writes by the lanes of a cluster that runs concurrently with others; `value` gives the word that begins at a byte of a lane's value.
     pub(crate) fn write(
         &self,
         written: &mut OwnWrites,

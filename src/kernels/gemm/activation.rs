@@ -71,7 +71,7 @@ impl GemmSum for i32 {
     }
 }
 
-/// Applies a function to each element, if there is one.
+/// Applies the function, if any, to each element.
 #[track_caller]
 pub(super) fn activated<'k, C: GemmSum, const N: usize>(
     activation: Option<Activation>,

@@ -95,7 +95,7 @@ pub(crate) fn saturate<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> 
     U::from_bits(bits)
 }
 
-/// Rounds a floating-point number to an integral value of its own format; a zero keeps its sign.
+/// Rounds a floating-point number to an integral value of the same format; a zero keeps its sign.
 pub(crate) fn round_to_integral<T: Numeric>(value: T, rounding: Rounding) -> T {
     match T::FORMAT.read(value.to_bits()) {
         Exact::Finite { negative, significand, exponent } if exponent < 0 => {

@@ -201,7 +201,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                         T::NAME
                     ));
                 }
-                // Without whole units in the matrix, there is no map.
+                // A matrix without whole units has no map.
                 let copied = ends.as_ref().map_or(true.into(), |ends| (ends.first + col).lt(ends.start));
                 k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
                 k.if_(issues, || k.cp_async_bulk_commit_group());

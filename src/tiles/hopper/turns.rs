@@ -63,7 +63,7 @@ impl<'k, const C: usize> Turns<'k, C> {
     pub(super) fn pass_on(&self, c: Consumer<'k, C>) {
         let next = c.rank() + 1;
         let next = next.eq(C as u32).select(0, next);
-        // Each warp for itself, when it has awaited this turn and all of its stages: others may still wait for theirs.
+        // Each warp arrives separately, after it has waited for this turn and for all of its stages: others may still wait for theirs.
         self.k.warp().sync();
         self.k.if_(self.k.lane().rank().eq(0), || {
             self.barriers.at(next).arrive();

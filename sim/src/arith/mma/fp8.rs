@@ -2,7 +2,7 @@
 //!
 //! A and B are unpacked to f16. t0 is a fused dot-add from zero over the k with `k mod 4` in {0, 1}, t1 one from t0
 //! over the rest; both have D's type. D is the ordinary rounded sum of C and t1. With a sparse A, k counts the
-//! elements that are there.
+//! stored elements.
 
 use std::sync::LazyLock;
 

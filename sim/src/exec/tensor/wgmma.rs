@@ -53,7 +53,7 @@ impl Source {
         })
     }
 
-    /// The rows with something undefined, and the address of an undefined byte, if there is one.
+    /// The rows with undefined elements, and the address of an undefined byte, if any.
     fn undefined(&self, shared: &Shared) -> (Vec<bool>, Option<u64>) {
         let mut rows = vec![false; self.rows];
         let mut first = None;

@@ -2,12 +2,12 @@
 //!
 //! The PTX ISA allows it ("add": an `add` without a rounding may be contracted); which are fused was found by experiment
 //! with ptxas 13.0 for sm_80 to sm_100, whose code this agrees with on 6,000 random straight-line bodies:
-//! - product and sum lie in one basic block, have one type and one `.ftz`, neither says a rounding, and only the sum may
+//! - product and sum are in one basic block, have one type and one `.ftz`, neither says a rounding, and only the sum may
 //!   be `.sat` or guarded;
-//! - between them may lie `mov` and `neg`;
+//! - `mov` and `neg` may be between them;
 //! - every use of the product is such a sum, which takes it once and is not fused with another product. A product that
 //!   remains as the addend of an `fma` is used otherwise;
-//! - first, in the order of the text, sums take the products that nobody else uses, then the others. Of two products
+//! - first, in the order of the text, sums take the products without other uses, then the others. Of two products
 //!   that a sum may take it takes the one with fewer uses, of equal ones its first operand.
 
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,4 @@
-//! Instructions that only read and write registers of their own lane.
+//! Instructions that only read and write registers of the executing lane.
 
 use crate::arith::compare::{Class, Compare};
 use crate::arith::cvt::CvtMode;

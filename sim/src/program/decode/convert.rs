@@ -96,7 +96,7 @@ impl Cx<'_, '_, '_> {
         }
     }
 
-    /// Registers of formats without a register type of their own are exactly as wide and declared as bits.
+    /// Registers of formats without a register type are exactly as wide and declared as bits.
     fn check_packed(&mut self, to: Type, from: Type) -> Decoded<()> {
         for (n, operand) in self.i.operands.iter().enumerate() {
             self.check_packed_operand(operand, if n == 0 { to } else { from })?;
