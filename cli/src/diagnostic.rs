@@ -60,8 +60,8 @@ pub(super) struct Diagnostic<'a> {
 impl Diagnostic<'_> {
     /// Prints the error to standard error.
     pub(super) fn print(&self) {
-        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
+        let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let renderer = if colors { Renderer::styled() } else { Renderer::plain() };
         // A closed standard error is ignored: the exit code reports the error too.
         let _ = writeln!(std::io::stderr(), "{}\n", renderer.render(&self.groups()));
     }

@@ -147,10 +147,10 @@ struct Who {
 impl Who {
     /// Rejects a picture without highlighted cells if a highlight was requested.
     fn check(&self, picture: &Picture) -> Result<(), Error> {
-        let coloured = |cell: &Cell| matches!(cell.tint, Tint::Hue(_));
+        let colored = |cell: &Cell| matches!(cell.tint, Tint::Hue(_));
         let cells = |table: &Table| {
             (0..table.rows())
-                .any(|row| (0..table.cols()).any(|col| table.cell(row, col).is_some_and(coloured)))
+                .any(|row| (0..table.cols()).any(|col| table.cell(row, col).is_some_and(colored)))
         };
         let problem = match self.highlight() {
             Highlight::Thread(thread) => format!("--thread {thread}: expected a thread in the picture"),

@@ -117,9 +117,9 @@ impl<'t> Features<'t> {
             self.operand(operand);
         }
         // PTX ISA, "shfl" and "vote" without `.sync`: removed for sm_70 and higher.
-        let unsynchronised =
+        let unsynchronized =
             matches!(i.opcode(), "shfl" | "vote") && !i.modifiers().iter().any(|m| m == "sync");
-        if unsynchronised && self.target.sm >= 70 && self.version >= Version(6, 4) {
+        if unsynchronized && self.target.sm >= 70 && self.version >= Version(6, 4) {
             let message =
                 format!("`{mnemonic}` needs `.sync` on sm_70 or higher; the target is {}", self.target);
             self.errors.push(ParseError::new(self.text, i.pos, mnemonic.len() as u32, message));

@@ -232,8 +232,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of products with several B, as of a mixture of experts: rows of A, and of D, are in groups, each of whole tiles,
-    /// and `groups` has for each row of tiles ([`GemmTile::size`]) the number of the B that it is multiplied by.
+    /// Builds the kernel of products with several B, as in a mixture of experts: the rows of A and D form groups of whole tiles, and
+    /// `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the B that it is multiplied by.
     ///
     /// # Errors
     /// Those of [`kernel`](Self::kernel); clusters of several rows of tiles.

@@ -99,7 +99,7 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
 }
 
 impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Adds register vectors of any warps to parts of the vector, atomically: `sums.add_with(|sums| sums.add(0, &v))`.
+    /// Atomically adds register vectors, of any warp, to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
     ///
     /// Waits at the block's barrier first, because other threads may still be reading.
     #[doc(alias = "add_into")]

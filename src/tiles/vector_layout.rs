@@ -16,7 +16,7 @@ pub enum Orthogonal {}
 #[doc(alias = "align")]
 #[derive(Clone, Copy, Debug)]
 pub enum Aligned {}
-/// A vector that is not related to a tile: each lane owns runs of four or eight adjacent elements, and lanes follow one another. No
+/// A vector that is not related to a tile: each lane owns runs of four or eight adjacent elements, in the order of the lanes. No
 /// element has two owners if the length is a multiple of 128.
 #[derive(Clone, Copy, Debug)]
 pub enum Naive {}

@@ -34,7 +34,7 @@ fn offsets_stand_where_their_coordinates_are() {
 }
 
 #[test]
-fn swizzled_offsets_have_the_colours_of_banks() {
+fn swizzled_offsets_have_the_colors_of_banks() {
     let tile = ComposedLayout::new(Swizzle::BYTES_128, 0, layout("(8,8):(128,16)"));
     let picture = Picture::of_layout(&tile).expect("a picture");
     for col in 0..8 {

@@ -7,7 +7,7 @@ use warpwright::gpu::{CallFailed, CudaCode, CudaVersion, Driver, Gpu, GpuError, 
 
 fn open(macros: &[&str]) -> Option<Result<Driver, Unavailable>> {
     let stand_in = StandIn::build(macros)?;
-    // SAFETY: the stand-in has no initialisers, and its symbols have the driver's types.
+    // SAFETY: the stand-in has no initializers, and its symbols have the driver's types.
     Some(unsafe { Driver::open(&[stand_in.path()]) })
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Verdict {
     pub(crate) log: String,
 }
 
-/// Assembles a module for a target, without optimising.
+/// Assembles a module for a target, without optimizing.
 pub(crate) fn assemble(ptxas: &Path, text: &str, target: &str) -> Verdict {
     run(ptxas, &["-O0", "-arch", target, "-o", "/dev/null", "-"], text)
 }
@@ -84,7 +84,7 @@ pub(crate) fn kernels(version: &str, target: &str, body: &[String]) -> (String, 
     (text, first)
 }
 
-/// Assembles a whole module with optimisation, and fails on any error or warning.
+/// Assembles a whole module with optimization, and fails on any error or warning.
 #[track_caller]
 pub(crate) fn check(ptxas: &Path, text: &str, target: &str) {
     let verdict = run(ptxas, &["-O3", "-arch", target, "-o", "/dev/null", "-"], text);

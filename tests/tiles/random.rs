@@ -212,7 +212,7 @@ fn dropout() {
     }
 }
 
-/// The numbers of Box and Muller in f64; their moments, and those of products of neighbours.
+/// The numbers of Box and Muller in f64; their moments, and those of products of neighbors.
 #[test]
 fn normal_numbers() {
     let kernel = Kernel::<(Out<f32>,)>::build("normal(y)", Target::SM_75, |k, (y,)| {

@@ -41,7 +41,7 @@ fn scale(bits: u32, exponent: i32, ftz: bool) -> u32 {
 }
 
 /// The exponent of the leading bit and the 23 bits after it, of a finite nonzero number.
-fn normalised(magnitude: u32) -> (i32, u32) {
+fn normalized(magnitude: u32) -> (i32, u32) {
     let shift = magnitude.leading_zeros().saturating_sub(8);
     let field = if shift > 0 { 1 - shift as i32 } else { (magnitude >> 23) as i32 };
     (field - 127, magnitude << shift & 0x7f_ffff)

@@ -138,7 +138,7 @@ pub fn add_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
     (sum as u64 & ty.mask(), sum >> ty.bits() != 0)
 }
 
-/// `a - b` with the borrow held as the condition code does, and the condition code after it: `sub.cc`, `subc`,
+/// `a - b` with the borrow in the representation of the condition code, and the resulting condition code: `sub.cc`, `subc`,
 /// `subc.cc`.
 ///
 /// The hardware adds the complement of `b`: its flag is set if there is *no* borrow, and `sub.cc` starts from a set one. The

@@ -40,14 +40,14 @@ impl Cx<'_> {
         self.checks(Checks::SHARED_RACES)
     }
 
-    /// The lanes of the executing warp have synchronised.
+    /// The lanes of the executing warp have synchronized.
     pub(crate) fn sync_lanes(&mut self) {
         if self.racing() {
             self.races.clocks.sync_lanes(self.warp);
         }
     }
 
-    /// The lanes of `members` have synchronised, of those that are `live`.
+    /// The lanes of `members` have synchronized, of those that are `live`.
     pub(crate) fn sync_members(&mut self, members: u32, live: u32) {
         if members & live == live {
             self.sync_lanes();
@@ -101,7 +101,7 @@ impl Cx<'_> {
             let shared = &self.ctas[rank].shared;
             let bad = lanes(unfollowed)
                 .filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit)
-                .find_map(|lane| shared.initialised(all[lane] as usize, bytes, lane, what).err());
+                .find_map(|lane| shared.initialized(all[lane] as usize, bytes, lane, what).err());
             return bad.map_or(Ok(()), |fault| self.postpone(fault));
         }
         Ok(())
@@ -123,7 +123,7 @@ impl Cx<'_> {
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             for lane in lanes(unfollowed) {
                 if let Err(fault) =
-                    self.ctas[rank].shared.initialised(all[lane] as usize, bytes, lane, "a load")
+                    self.ctas[rank].shared.initialized(all[lane] as usize, bytes, lane, "a load")
                 {
                     self.postpone(fault)?;
                 }
@@ -242,7 +242,7 @@ impl Cx<'_> {
     }
 
     /// Returns whether what an instruction wrote takes a proxy fence to be seen by an asynchronous engine. What `cp.async`
-    /// brought does not in practice: CUTLASS and Triton wait and synchronise, no more, before `wgmma` reads it.
+    /// brought does not in practice: CUTLASS and Triton wait and synchronize, no more, before `wgmma` reads it.
     fn wants_proxy_fence(&self, pc: u32) -> bool {
         let instr = self.machine.code.instrs.get(pc as usize);
         instr.is_none_or(|instr| instr.op.properties().agent != Agent::Copier)
@@ -294,7 +294,7 @@ impl Cx<'_> {
         // What products read is followed to the sums.
         if !product && self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[place.rank].shared;
-            if let Err(fault) = shared.initialised(place.offset, bytes, lane, "an asynchronous operation") {
+            if let Err(fault) = shared.initialized(place.offset, bytes, lane, "an asynchronous operation") {
                 self.postpone(fault)?;
             }
         }
@@ -401,7 +401,7 @@ impl Cx<'_> {
 
 impl Shared {
     /// Rejects a read of uninitialized bytes. The address is within bounds.
-    pub(crate) fn initialised(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
+    pub(crate) fn initialized(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
         let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
         match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {
             None => Ok(()),

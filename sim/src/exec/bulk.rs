@@ -5,7 +5,7 @@
 
 use crate::alu::reduce::reduce;
 use crate::exec::global::{Doing, reach};
-use crate::exec::mbarrier::{complete_tx, initialised};
+use crate::exec::mbarrier::{complete_tx, initialized};
 use crate::exec::memory::addresses;
 use crate::exec::tensor_copy;
 use crate::lanes::lanes;
@@ -80,7 +80,7 @@ impl Notify {
     /// Asks the checkers whether the mbarriers may be used.
     fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
         match self {
-            Notify::Mbarriers(places) => places.iter().try_for_each(|&place| initialised(cx, place, lane)),
+            Notify::Mbarriers(places) => places.iter().try_for_each(|&place| initialized(cx, place, lane)),
             Notify::Group { .. } => Ok(()),
         }
     }

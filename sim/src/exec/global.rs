@@ -282,7 +282,7 @@ fn stored_word(
     (bits >> (8 * (byte % element % 8))) as u32
 }
 
-/// A full warp's 16-bit stores: two neighbours that make a word are stored as one.
+/// A full warp's 16-bit stores: two neighbors that make a word are stored as one.
 fn store_halves(
     allocation: &Allocation,
     regs: &crate::machine::registers::Regs,

@@ -24,7 +24,7 @@ pub(crate) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -
         let place = Place::locate(cx, op.space, lane, all[lane], 8, "an mbarrier operation")?;
         cx.visit(place.rank, lane)?;
         if !matches!(op.f, MbarrierFn::Init(_)) {
-            initialised(cx, place, lane)?;
+            initialized(cx, place, lane)?;
         }
         match &op.f {
             MbarrierFn::Init(count) => init(cx, place, lane, warp.regs.r(*count)[lane])?,
@@ -111,8 +111,8 @@ fn init(cx: &mut Cx<'_>, place: Place, lane: usize, count: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// Asks the checkers whether a lane may use an mbarrier: it was initialised before.
-pub(crate) fn initialised(cx: &mut Cx<'_>, place: Place, lane: usize) -> Outcome<()> {
+/// Asks the checkers whether a lane may use an mbarrier: it was initialized before.
+pub(crate) fn initialized(cx: &mut Cx<'_>, place: Place, lane: usize) -> Outcome<()> {
     let passing = cx.mbarriers.get(&(place.rank, place.offset));
     let Some((init, time)) = passing.and_then(|passing| passing.init) else { return Ok(()) };
     if cx.races.clocks.ordered((init.warp, init.lane), time, (cx.warp, lane)) {

@@ -55,7 +55,7 @@ pub struct TensorMap {
     pub strides: Vec<u64>,
     /// Extents of the box that one copy moves, at most 256 each.
     pub tile: Vec<u32>,
-    /// Elements stepped over between neighbours of the box, 1 to 8 along each dimension.
+    /// Elements stepped over between neighbors of the box, 1 to 8 along each dimension.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,

@@ -204,8 +204,8 @@ pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Ty
 
 /// Returns whether the size of a variable is found elsewhere: in its definition, its initial value, or a call.
 fn may_be_open(variable: &Variable) -> bool {
-    let initialised = matches!(variable.init.as_deref(), Some(Init::List(_)));
-    variable.linkage == Linkage::Extern || initialised || variable.space == Space::Param
+    let initialized = matches!(variable.init.as_deref(), Some(Init::List(_)));
+    variable.linkage == Linkage::Extern || initialized || variable.space == Space::Param
 }
 
 fn extent_of_init(variable: &Variable) -> u64 {

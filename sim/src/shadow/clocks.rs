@@ -2,7 +2,7 @@
 //!
 //! Time is one counter that every release advances. For each pair of warps it is known up to which time the
 //! accesses of one are ordered before whatever the other does next: a barrier, an mbarrier phase or an atomic with
-//! fences passes that knowledge on. Lanes of one warp are ordered by warp-wide synchronisation.
+//! fences passes that knowledge on. Lanes of one warp are ordered by warp-wide synchronization.
 //!
 //! Asynchronous engines are agents in addition to the warps: one for bulk copies, one for what `cp.async` copies and an mbarrier counts,
 //! and the tensor cores of each warpgroup. What they did is known to warps that waited for it.
@@ -13,7 +13,7 @@ pub(crate) type Time = u32;
 /// The last time; records of accesses have 28 bits for it, and one value to spare.
 pub(crate) const END: Time = (1 << 28) - 2;
 
-/// What a warp or a synchronisation object knows: for each warp the time up to which (excluded) its accesses are
+/// What a warp or a synchronization object knows: for each warp the time up to which (excluded) its accesses are
 /// ordered before.
 pub(crate) type Knowledge = Vec<Time>;
 
@@ -33,9 +33,9 @@ pub(crate) struct Clocks {
     known: Vec<Time>,
     /// The minimum that each warp knows of every other warp and of its own lanes: older accesses require no further comparison.
     floor: Vec<Time>,
-    /// When all lanes of each warp last synchronised.
+    /// When all lanes of each warp last synchronized.
     lanes: Vec<Time>,
-    /// For warps some of whose lanes synchronised by themselves: up to when each lane knows each other.
+    /// For warps some of whose lanes synchronized by themselves: up to when each lane knows each other.
     some_lanes: Vec<Vec<Time>>,
     /// When each warp last executed a fence, and a proxy fence.
     fenced: Vec<Time>,
@@ -192,7 +192,7 @@ impl Clocks {
         }
     }
 
-    /// When the warp's lanes last synchronised.
+    /// When the warp's lanes last synchronized.
     pub(crate) fn lanes_synced(&self, warp: usize) -> Time {
         self.lanes[warp]
     }
@@ -227,14 +227,14 @@ impl Clocks {
         self.oldest
     }
 
-    /// The warp's lanes have synchronised with each other.
+    /// The warp's lanes have synchronized with each other.
     pub(crate) fn sync_lanes(&mut self, warp: usize) {
         self.tick();
         self.lanes[warp] = self.now;
         self.refresh(warp);
     }
 
-    /// Some of the warp's lanes have synchronised with each other.
+    /// Some of the warp's lanes have synchronized with each other.
     pub(crate) fn sync_some_lanes(&mut self, warp: usize, members: u32) {
         self.tick();
         let all = &mut self.some_lanes[warp];
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_ordered_by_their_own_synchronisation() {
+    fn lanes_are_ordered_by_their_own_synchronization() {
         let mut c = clocks();
         let before = c.now();
         assert!(!c.lanes_know(0, 1, 2, before));

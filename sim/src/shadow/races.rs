@@ -71,7 +71,7 @@ pub(crate) struct Races {
     shift: u32,
 }
 
-/// Notes a read of what other lanes have read since it was written; `synced` is when the warp's lanes last synchronised.
+/// Notes a read of what other lanes have read since it was written; `synced` is when the warp's lanes last synchronized.
 #[inline(always)]
 fn note_another(units: &mut [Unit], reads: &mut [Record], unit: usize, mine: Record, synced: Time) {
     let count = units.len();

@@ -186,7 +186,7 @@ pub struct Variable {
     pub name: Name,
     /// Array extents, outermost first; `None` for `[]`.
     pub dims: Box<[Option<u64>]>,
-    /// Initialiser.
+    /// Initializer.
     pub init: Option<Box<Init>>,
     /// The position of the name.
     pub pos: Pos,
@@ -201,7 +201,7 @@ pub struct PointerAttribute {
     pub align: Option<u32>,
 }
 
-/// An initialiser.
+/// An initializer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init {
     /// An integer constant.

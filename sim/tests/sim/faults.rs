@@ -136,7 +136,7 @@ fn parameters_out_of_bounds_and_read_only() {
 }
 
 #[test]
-fn uninitialised_shared_memory() {
+fn uninitialized_shared_memory() {
     let body = |stored: u32| {
         format!(
             ".shared .align 8 .b8 s[256]; mov.u32 %r1, s; mad.lo.u32 %r1, %r0, 4, %r1;

@@ -41,7 +41,7 @@ impl tf32 {
         self.0
     }
 
-    /// Rounds to nearest, ties away from zero: the result of `cvt.rna.tf32.f32`, the conversion that all targets with tf32 have.
+    /// Rounds to nearest, ties away from zero: the result of `cvt.rna.tf32.f32`, which all targets with tf32 support.
     /// NaN keeps the upper digits of its payload; if they are 0, it becomes infinity.
     pub const fn from_f32(x: f32) -> Self {
         let half = if x.is_finite() { HALF } else { 0 };

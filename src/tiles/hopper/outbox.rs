@@ -46,7 +46,7 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
         Self { by_threads, ..self }
     }
 
-    /// Has only the first `rows` of each 64 rows stored: tiles in global memory have as many rows, 8, 16, 32 or 64; other numbers are
+    /// Stores only the first `rows` of every 64 rows; tiles in global memory have `rows` rows. Numbers other than 8, 16, 32 and 64 are
     /// rejected.
     #[must_use]
     #[track_caller]

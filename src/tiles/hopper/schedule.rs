@@ -193,11 +193,11 @@ impl<'k> Part<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Declares a grid of as many blocks, in whole clusters, as the device has multiprocessors, or fewer if there are fewer tiles, and returns the tiles of
+    /// Declares a grid of one block per multiprocessor, in whole clusters, or fewer if there are fewer tiles, and returns the tiles of
     /// this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
     /// The blocks of a cluster compute adjacent tiles at the same time ([`Schedule::per_cluster`]); those past the last row or column
-    /// are computed too, but loads from there are zero and stores have no effect. Rejected when the kernel is built if a
+    /// are also computed, but loads from there give zero and stores have no effect. Rejected when the kernel is built if a
     /// launch cannot compute `rows` and `cols`.
     #[track_caller]
     pub fn persistent(

@@ -3,7 +3,7 @@
 use super::{
     INFINITY, NAN,
     interpolate::{Interpolator, square, truncated},
-    is_subnormal, normalised, scale, tables,
+    is_subnormal, normalized, scale, tables,
 };
 use crate::arith::{Float, Round, float, unpacked::Exact};
 
@@ -50,7 +50,7 @@ fn ex2_of_normal_range(x: u32) -> u32 {
         return if x == magnitude { INFINITY } else { 0 };
     }
     // x in fixed point with 23 fraction bits; a negative one rounds as its complement does.
-    let (exponent, fraction) = if magnitude == 0 { (-127, 0) } else { normalised(magnitude) };
+    let (exponent, fraction) = if magnitude == 0 { (-127, 0) } else { normalized(magnitude) };
     let significand = fraction | 1 << 23;
     let fixed = if exponent >= 0 {
         i64::from(significand) << exponent
@@ -92,7 +92,7 @@ pub fn lg2(ftz: bool, x: u32) -> u32 {
 }
 
 fn lg2_of_normal(x: u32) -> u32 {
-    let (exponent, fraction) = normalised(x);
+    let (exponent, fraction) = normalized(x);
     if (exponent, fraction) == (0, 0) {
         return 0;
     }
@@ -133,7 +133,7 @@ pub fn tanh(x: u32) -> u32 {
     match magnitude {
         0..0x3b80_0000 => x,
         0x3b80_0000..0x4100_0000 => {
-            let (exponent, fraction) = normalised(magnitude);
+            let (exponent, fraction) = normalized(magnitude);
             let binade = &TANH_BINADES[(exponent - TANH_LOWEST_EXPONENT) as usize];
             let row = binade.first + (fraction >> (23 - binade.index_bits));
             // 17 bits below the index, as in the other functions; the rest is not looked at.

@@ -3,7 +3,7 @@
 use super::{
     INFINITY, NAN,
     interpolate::{Interpolator, square, truncated},
-    is_subnormal, normalised, scale, tables,
+    is_subnormal, normalized, scale, tables,
 };
 use crate::arith::{Float, Round, float};
 
@@ -41,7 +41,7 @@ pub fn rcp(ftz: bool, x: u32) -> u32 {
         magnitude if magnitude > INFINITY => NAN,
         _ if ftz && is_subnormal(x) => sign | INFINITY,
         magnitude => {
-            let (exponent, fraction) = normalised(magnitude);
+            let (exponent, fraction) = normalized(magnitude);
             scale(rcp_of_significand(sign != 0, fraction), -exponent, ftz)
         }
     }
@@ -62,7 +62,7 @@ pub fn rsqrt(ftz: bool, x: u32) -> u32 {
         INFINITY => 0,
         _ if x > INFINITY => NAN,
         _ => {
-            let (exponent, fraction) = normalised(x);
+            let (exponent, fraction) = normalized(x);
             scale(rsqrt_of_significand(exponent, fraction), -(exponent >> 1), false)
         }
     }
@@ -84,7 +84,7 @@ pub fn sqrt(ftz: bool, x: u32) -> u32 {
         INFINITY => INFINITY,
         _ if x > INFINITY => NAN,
         _ => {
-            let (exponent, fraction) = normalised(x);
+            let (exponent, fraction) = normalized(x);
             let sum = SQRT.sum_of_fraction(64 * (exponent & 1) as u32, fraction);
             scale(truncated(false, sum, SQRT.fraction_bits), exponent >> 1, false)
         }

@@ -2,7 +2,7 @@
 
 use crate::arith::{Float, Round, float};
 
-/// One element of `A · B + C` in f64: a chain of fused multiply-adds in order of k, from C on.
+/// One element of `A · B + C` in f64: a chain of fused multiply-adds in order of k, starting from C.
 ///
 /// A NaN operand is passed on, quieted; of several in one step, the one of B, then the sum, then A.
 #[doc(alias = "mma.sync.m8n8k4.f64")]

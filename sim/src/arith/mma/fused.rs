@@ -7,7 +7,7 @@ use crate::arith::{Float, Round};
 /// The exponent to which terms are aligned at least.
 pub(super) const LOWEST_ALIGNMENT: i16 = -133;
 
-/// One term of the sum: `(-1)^sign · significand · 2^(exponent - fraction_bits)`, not normalised.
+/// One term of the sum: `(-1)^sign · significand · 2^(exponent - fraction_bits)`, not normalized.
 struct Term {
     sign: bool,
     significand: u64,
@@ -49,7 +49,7 @@ pub(super) fn fused_dot_add(
 /// A finite operand (`None` is zero), an infinity with its sign, or a NaN.
 type Operand = Result<Option<Scaled>, Option<bool>>;
 
-/// A finite nonzero operand with its unnormalised exponent.
+/// A finite nonzero operand with its unnormalized exponent.
 struct Scaled {
     sign: bool,
     significand: u64,

@@ -125,7 +125,7 @@ impl Decoder {
         largest < self.infinity as i32
     }
 
-    /// The exponent without normalisation: the smallest normal one for subnormals.
+    /// The exponent without normalization: the smallest normal one for subnormals.
     #[inline(always)]
     fn exponent(&self, bits: u32) -> i16 {
         let magnitude = bits & self.magnitude;

@@ -90,7 +90,7 @@ impl Access {
     }
 
     /// Returns whether what a load finds next to written bytes may be the padding of a structure. Compilers copy that too: from
-    /// generic addresses, if they do not optimise, or as vectors.
+    /// generic addresses, if they do not optimize, or as vectors.
     pub(crate) fn may_be_padding(&self) -> bool {
         (self.space == Space::Generic && !self.float) || self.count > 1
     }

@@ -33,7 +33,7 @@ impl Parser<'_> {
             let variable = self.variable(Linkage::Local)?;
             if !matches!(variable.space, Space::Param | Space::Reg) || variable.init.is_some() {
                 return Err(
-                    self.error_at(token, "a parameter is in `.param` or `.reg` and has no initialiser")
+                    self.error_at(token, "a parameter is in `.param` or `.reg` and has no initializer")
                 );
             }
             params.push(variable);

@@ -5,7 +5,7 @@ use warpwright_sim::FindingKind::{AsyncProxyRace, GlobalRace, MissingProxyFence,
 
 pub(super) const PAIRS: &[Pair] = &[
     pair(
-        "a neighbour's word without a barrier",
+        "a neighbor's word without a barrier",
         SharedRace,
         64,
         "xor.b32 %r9, %r6, 128; add.u32 %r9, %r9, %r5; st.shared.u32 [%r2], %r0;
@@ -93,7 +93,7 @@ pub(super) const PAIRS: &[Pair] = &[
          shr.u32 %r9, %r9, 1; setp.ge.u32 %p5, %r9, 4; @%p5 bra L;",
     ),
     blocks(
-        "a block reads what its neighbour writes",
+        "a block reads what its neighbor writes",
         GlobalRace,
         (4, 32),
         "xor.b32 %r9, %r8, 32; mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd0, %rd5;

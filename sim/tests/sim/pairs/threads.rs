@@ -81,7 +81,7 @@ pub(super) const PAIRS: &[Pair] = &[
          st.global.u32 [%rd3], %r8; bar.warp.sync -1; ld.global.u32 %r10, [%rd5];",
     ),
     pair(
-        "bytes that neighbours read as a word",
+        "bytes that neighbors read as a word",
         GlobalRace,
         64,
         "cvt.u64.u32 %rd5, %r0; add.s64 %rd5, %rd5, %rd0; and.b64 %rd6, %rd5, -64; xor.b64 %rd6, %rd6, 32;

@@ -112,7 +112,7 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the cache of descriptors. One thread does it at the start of a kernel. Requires sm_90.
+    /// Loads the map into the descriptor cache. One thread suffices, at the start of a kernel. Requires sm_90.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
