@@ -22,6 +22,7 @@ mod sim {
     mod pairs;
     mod report;
     mod robust;
+    mod small_floats;
     mod sparse;
     mod store_async;
     mod support;

@@ -94,7 +94,7 @@ const RUN: usize = 148;
 
 #[test]
 fn what_is_not_run_is_known() {
-    // The simulator has no kinds of sm_100a and sm_120a; those of a warpgroup are run by `wgmma`; complex products are several
+    // Kinds of sm_100a and sm_120a are run by the simulator's tests; those of a warpgroup are run by `wgmma`; complex products are several
     // instructions; four scales of ue8m0 need PTX 9.1.
     let left = mma_atoms().filter(|atom| !portable().any(|run| run == *atom));
     for atom in left {

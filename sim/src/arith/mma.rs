@@ -17,9 +17,11 @@ mod fused;
 pub mod integer;
 mod op;
 mod quad_pair;
+mod scaled;
 mod tile;
 
 pub use arch::{Accumulator, TensorArch};
 pub use f64::dot_f64;
 pub use op::{Instruction, Shape, TensorOp, dot, mma_rows, mma_tile};
 pub use quad_pair::dot_quad_pair;
+pub use scaled::{Scales, SmallOp};

@@ -5,6 +5,7 @@ mod fragment;
 mod mma;
 mod product;
 mod quad_pair;
+mod small;
 mod sparse;
 mod wgmma;
 mod wmma;

@@ -17,6 +17,7 @@ mod float;
 mod function;
 mod instruction;
 mod integer;
+mod kind;
 mod matrix;
 mod mbarrier;
 mod memory;

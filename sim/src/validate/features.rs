@@ -132,6 +132,8 @@ const ROWS: &[Row] = &[
     ("mma e4m3|e5m2 m16n8k16",                             v(8, 7), Sm(89)),
     ("mma e4m3|e5m2 f16",                                  v(8, 7), Sm(89)),
     ("mma sp|sp::ordered_metadata e4m3|e5m2 f16",          v(8, 7), Specific(120)),
+    ("mma kind::f8f6f4|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4", v(8, 7), Specific(100)),
+    ("mma kind::f8f6f4|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4 m16n8k32|m16n8k64", v(8, 7), Family(120)),
     ("mma sp",                                             v(7, 1), Sm(80)),
     ("mma sp::ordered_metadata",                           v(8, 5), Sm(80)),
     ("wmma m16n16k8|m8n8k4",                               v(7, 0), Sm(80)),

@@ -29,8 +29,8 @@ impl ScaleVector {
 /// How A and B are scaled before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
 ///
 /// Scales are read from individual bytes of a register in some lanes; two small constants, byte and thread, select them.
-/// The layouts are those for byte 0 and thread 0. **The arithmetic is unverified: the simulator does not support it, and no
-/// sm_120a device was available.**
+/// The layouts are those for byte 0 and thread 0. **The arithmetic is unverified on hardware:** no sm_120a device was available. The
+/// simulator computes dense products by published rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockScale {
     pub(super) ty: MmaType,

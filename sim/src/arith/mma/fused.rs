@@ -8,11 +8,12 @@ use crate::arith::{Float, Round};
 pub(super) const LOWEST_ALIGNMENT: i16 = -133;
 
 /// One term of the sum: `(-1)^sign · significand · 2^(exponent - fraction_bits)`, not normalized.
-struct Term {
-    sign: bool,
-    significand: u64,
-    fraction_bits: i32,
-    exponent: i32,
+#[derive(Clone, Copy)]
+pub(super) struct Term {
+    pub(super) sign: bool,
+    pub(super) significand: u64,
+    pub(super) fraction_bits: i32,
+    pub(super) exponent: i32,
 }
 
 /// One fused dot-add: align to the largest exponent, truncate, sum, round once.
@@ -24,33 +25,43 @@ pub(super) fn fused_dot_add(
     b: &[u32],
     c: u32,
 ) -> u32 {
-    let nan = acc.float().canonical_nan() as u32;
-    let mut terms = Vec::with_capacity(a.len() + 1);
-    let mut infinity = None;
-    let mut push = |term| match term {
-        Ok(term) => {
-            terms.extend(term);
-            true
+    let c = operand(acc.float(), c).map(|x| x.map(Term::from));
+    let products = a.iter().zip(b).map(|(&a, &b)| product(operand(ty.0, a), operand(ty.1, b)));
+    match special_sum(acc, [c].into_iter().chain(products)) {
+        Ok(terms) => round_sum(datapath, acc, &terms),
+        Err(special) => special,
+    }
+}
+
+/// The finite nonzero terms, or the sum if it is an infinity or NaN.
+pub(super) fn special_sum(
+    acc: Accumulator,
+    all: impl IntoIterator<Item = Operand<Term>>,
+) -> Result<Vec<Term>, u32> {
+    let all = all.into_iter();
+    let mut terms = Vec::with_capacity(all.size_hint().0);
+    let (mut number, mut infinity) = (true, None);
+    for term in all {
+        match term {
+            Ok(term) => terms.extend(term),
+            Err(Some(sign)) => number &= infinity.replace(sign).is_none_or(|other| other == sign),
+            Err(None) => number = false,
         }
-        Err(Some(sign)) => infinity.replace(sign).is_none_or(|other| other == sign),
-        Err(None) => false,
-    };
-    let mut number = push(operand(acc.float(), c).map(|x| x.map(Term::from)));
-    for (&a, &b) in a.iter().zip(b) {
-        number &= push(product(operand(ty.0, a), operand(ty.1, b)));
     }
     match (number, infinity) {
-        (false, _) => nan,
-        (true, Some(sign)) => (acc.float().infinity() | if sign { acc.float().sign_bit() } else { 0 }) as u32,
-        (true, None) => round_sum(datapath, acc, &terms),
+        (false, _) => Err(acc.float().canonical_nan() as u32),
+        (true, Some(sign)) => {
+            Err((acc.float().infinity() | if sign { acc.float().sign_bit() } else { 0 }) as u32)
+        }
+        (true, None) => Ok(terms),
     }
 }
 
 /// A finite operand (`None` is zero), an infinity with its sign, or a NaN.
-type Operand = Result<Option<Scaled>, Option<bool>>;
+pub(super) type Operand<T = Scaled> = Result<Option<T>, Option<bool>>;
 
 /// A finite nonzero operand with its unnormalized exponent.
-struct Scaled {
+pub(super) struct Scaled {
     sign: bool,
     significand: u64,
     fraction_bits: i32,
@@ -68,7 +79,7 @@ impl From<Scaled> for Term {
     }
 }
 
-fn operand(ty: Float, bits: u32) -> Operand {
+pub(super) fn operand(ty: Float, bits: u32) -> Operand {
     let kept = u64::from(bits) & !((1 << ty.padding()) - 1);
     match Unpacked::new(ty, kept) {
         Unpacked::Nan => Err(None),
@@ -83,7 +94,7 @@ fn operand(ty: Float, bits: u32) -> Operand {
     }
 }
 
-fn product(a: Operand, b: Operand) -> Result<Option<Term>, Option<bool>> {
+pub(super) fn product(a: Operand, b: Operand) -> Operand<Term> {
     match (a, b) {
         (Err(None), _) | (_, Err(None)) => Err(None),
         // 0 · ∞
@@ -100,7 +111,7 @@ fn product(a: Operand, b: Operand) -> Result<Option<Term>, Option<bool>> {
     }
 }
 
-fn round_sum(datapath: Datapath, acc: Accumulator, terms: &[Term]) -> u32 {
+pub(super) fn round_sum(datapath: Datapath, acc: Accumulator, terms: &[Term]) -> u32 {
     let largest = terms.iter().map(|t| t.exponent).fold(LOWEST_ALIGNMENT.into(), i32::max);
     let sum: i64 = terms
         .iter()

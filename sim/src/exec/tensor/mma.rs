@@ -1,7 +1,7 @@
 //! mma.sync, mma.sp.
 
-use crate::arith::mma::{Instruction, dot_f64};
-use crate::exec::tensor::{fragment, product, sparse};
+use crate::arith::mma::{Instruction, SmallOp, dot_f64};
+use crate::exec::tensor::{fragment, product, small, sparse};
 use crate::lanes::{FULL, Lanes64};
 use crate::machine::Cx;
 use crate::machine::warp::Warp;
@@ -19,7 +19,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()>
     let (m, n, k) = (op.extents.m, op.extents.n, op.extents.k);
     let stored_k = if op.sparse.is_some() { k / 2 } else { k };
     let (a_bits, b_bits) = op.numbers.bits();
-    let (c_bits, d_bits) = op.numbers.sum_bits();
+    let (c_bits, _) = op.numbers.sum_bits();
     scratch.a.resize(m * stored_k, 0);
     scratch.b.resize(n * k, 0);
     scratch.c.resize(m * n, 0);
@@ -32,17 +32,28 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()>
     for (i, &reg) in op.c.iter().enumerate() {
         fragment::put_c(regs.r(word(reg)), i, n, c_bits, &mut scratch.c);
     }
+    if let Numbers::Small { ab, packed, acc } = op.numbers {
+        small::multiply(scratch, regs, op, SmallOp { ty: ab, acc, grouped: packed, scale: None })?;
+        write(warp, op, &cx.scratch.c);
+        return Ok(());
+    }
     product::convert_c(&op.numbers, &mut scratch.c);
     let k_of = match &op.sparse {
         Some(sparse) => Some(sparse::k_of(regs, *sparse, op.extents, &op.numbers)?),
         None => None,
     };
     product::multiply(scratch, &op.numbers, op.extents, arch, Instruction::Mma, k_of.as_deref());
+    write(warp, op, &cx.scratch.c);
+    Ok(())
+}
+
+/// Stores D in its registers.
+fn write(warp: &mut Warp, op: &Mma, d: &[u32]) {
+    let (_, bits) = op.numbers.sum_bits();
     for (i, &reg) in op.d.iter().enumerate() {
-        let out = fragment::get_d(&scratch.c, i, n, d_bits);
+        let out = fragment::get_d(d, i, op.extents.n, bits);
         warp.regs.put_r(word(reg), FULL, &out);
     }
-    Ok(())
 }
 
 /// The 32-bit slot of a fragment's register, which decoding has made sure of.

@@ -27,6 +27,12 @@ pub(crate) enum Numbers {
         c: Accumulator,
         d: Accumulator,
     },
+    /// Floats of at most 8 bits on Blackwell: in bytes, or 4 bits each if `packed`.
+    Small {
+        ab: (Float, Float),
+        packed: bool,
+        acc: Accumulator,
+    },
     F64,
     /// Integers; bits and signs of A and B.
     Int {
@@ -49,6 +55,8 @@ impl Numbers {
     pub(crate) fn bits(&self) -> (u32, u32) {
         match self {
             Numbers::Float { ab: (a, b), .. } => (a.bits(), b.bits()),
+            Numbers::Small { packed: true, .. } => (4, 4),
+            Numbers::Small { .. } => (8, 8),
             Numbers::F64 => (64, 64),
             Numbers::Int { ab: (a, b), .. } => (a.bits, b.bits),
             Numbers::Bits(_) => (32, 32),
@@ -59,6 +67,7 @@ impl Numbers {
     pub(crate) fn sum_bits(&self) -> (u32, u32) {
         match self {
             Numbers::Float { c, d, .. } => (c.float().bits(), d.float().bits()),
+            Numbers::Small { acc, .. } => (acc.float().bits(), acc.float().bits()),
             Numbers::F64 => (64, 64),
             Numbers::Int { .. } | Numbers::Bits(_) => (32, 32),
         }
@@ -79,12 +88,32 @@ pub(crate) struct Mma {
     pub(crate) extents: Extents,
     pub(crate) numbers: Numbers,
     pub(crate) sparse: Option<Sparse>,
+    pub(crate) scales: Option<BlockScales>,
     /// Of products of doubles.
     pub(crate) round: Round,
     pub(crate) d: Box<[Reg]>,
     pub(crate) a: Box<[Reg]>,
     pub(crate) b: Box<[Reg]>,
     pub(crate) c: Box<[Reg]>,
+}
+
+/// The scales of blocks of a row of A and of a column of B (PTX ISA, "Block Scaling for mma.sync").
+#[derive(Clone, Debug)]
+pub(crate) struct BlockScales {
+    /// ue8m0, or e4m3 for ue4m3.
+    pub(crate) ty: Float,
+    /// The number of scales of a row.
+    pub(crate) count: usize,
+    pub(crate) a: ScaleOperand,
+    pub(crate) b: ScaleOperand,
+}
+
+/// Registers of the lanes with scales, and the first byte and the lane of four that provide them.
+#[derive(Clone, Debug)]
+pub(crate) struct ScaleOperand {
+    pub(crate) bits: R,
+    pub(crate) byte: R,
+    pub(crate) thread: R,
 }
 
 /// Where the metadata of a sparse A is stored.

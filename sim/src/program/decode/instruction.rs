@@ -23,7 +23,7 @@ pub(super) struct Cx<'c, 'b, 'm> {
 }
 
 /// How the qualifiers of forms begin that are not executed.
-const UNSUPPORTED: [&str; 3] = ["kind::", "cta_group::", "im2col::"];
+const UNSUPPORTED: [&str; 2] = ["cta_group::", "im2col::"];
 
 /// The generic address that an instruction converts to its own space.
 fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {

@@ -70,6 +70,7 @@ pub(super) fn numbers(types: [&str; 4], satfinite: bool, bit_op: Option<BitOp>) 
 /// The shapes that exist for dense and for sparse products.
 fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
     let dense: &[&str] = match numbers {
+        Numbers::Small { .. } => &[],
         Numbers::F64 => &["m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"],
         Numbers::Float { ab: (Float::Tf32, _), .. } => &["m16n8k4", "m16n8k8"],
         Numbers::Float { ab: (Float::F16 | Float::Bf16, _), .. } => &["m16n8k8", "m16n8k16"],
@@ -84,7 +85,7 @@ fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
         Numbers::Float { .. } => &["m16n8k64"],
         Numbers::Int { ab: (SmallInt { bits: 8, .. }, _), .. } => &["m16n8k32", "m16n8k64"],
         Numbers::Int { .. } => &["m16n8k64", "m16n8k128"],
-        Numbers::F64 | Numbers::Bits(_) => &[],
+        Numbers::Small { .. } | Numbers::F64 | Numbers::Bits(_) => &[],
     };
     if sparse { with_zeros.contains(&shape) } else { dense.contains(&shape) }
 }
@@ -97,6 +98,12 @@ impl Cx<'_, '_, '_> {
         self.want_word("aligned")?;
         let Some(shape) = self.m.next() else { return Err(self.unknown()) };
         let layouts = (self.m.next(), self.m.next());
+        if let Some(kind) = self.m.peek().and_then(|word| word.strip_prefix("kind::")) {
+            return match sparse {
+                true => Err(self.unsupported()),
+                false => self.mma_of_kind(kind, shape, layouts),
+            };
+        }
         let satfinite = self.m.eat("satfinite");
         let round = self.m.take(crate::program::decode::arithmetic::round_of);
         let types: [&str; 4] = std::array::from_fn(|_| self.m.next().unwrap_or(""));
@@ -134,7 +141,7 @@ impl Cx<'_, '_, '_> {
         let b = self.fragment(2, extents.n * extents.k, b_bits, factor_type(&numbers), false)?;
         let c = self.fragment(3, extents.m * extents.n, c_bits, sum_type(&numbers, c_bits), false)?;
         let sparse = if sparse { Some(self.sparse(4, &extents, &numbers)?) } else { None };
-        Ok(Tensor::Mma(Mma { extents, numbers, sparse, round, d, a, b, c }))
+        Ok(Tensor::Mma(Mma { extents, numbers, sparse, scales: None, round, d, a, b, c }))
     }
 
     /// `.and.popc`, `.xor.popc`.
@@ -248,8 +255,8 @@ fn factor_type(numbers: &Numbers) -> Type {
 fn sum_type(numbers: &Numbers, bits: u32) -> Type {
     match numbers {
         Numbers::F64 => Type::F64,
-        Numbers::Float { .. } if bits == 32 => Type::F32,
-        Numbers::Float { .. } => Type::B32,
+        Numbers::Float { .. } | Numbers::Small { .. } if bits == 32 => Type::F32,
+        Numbers::Float { .. } | Numbers::Small { .. } => Type::B32,
         _ => Type::Int(crate::arith::Int::S32),
     }
 }

@@ -118,6 +118,6 @@ fn known(extents: &Extents, numbers: &Numbers) -> bool {
             Numbers::Float { ab: (a, _), .. } => any_n && k * a.bits() as usize == 256,
             Numbers::Int { ab: (a, _), .. } => integer_n && a.bits == 8 && k == 32,
             Numbers::Bits(BitOp::And) => integer_n && k == 256,
-            Numbers::Bits(BitOp::Xor) | Numbers::F64 => false,
+            Numbers::Bits(BitOp::Xor) | Numbers::F64 | Numbers::Small { .. } => false,
         }
 }

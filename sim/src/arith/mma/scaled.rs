@@ -1,0 +1,116 @@
+//! Products of floats of at most 8 bits on Blackwell: `.kind::f8f6f4`, `.kind::mxf8f6f4`, `.kind::mxf4`, `.kind::mxf4nvf4`.
+//!
+//! Factors may have scales, shared by blocks of elements along k. One instruction is one fused dot-add (MMA-Sim, measured on
+//! Blackwell): the exponents of the scales are added to those of the products. Products of 4-bit factors in words of eight are first
+//! summed exactly, 16 at a time, and their exponents are those of the scales alone.
+
+use super::arch::{Accumulator, Datapath};
+use super::fused::{Operand, Term, operand, product, round_sum, special_sum};
+use super::op::Shape;
+use crate::arith::Float;
+
+/// The number of products of 4-bit factors that are summed before they are aligned.
+const GROUP: usize = 16;
+
+/// The properties of a product of small floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SmallOp {
+    /// The types of A and B: e4m3, e5m2, e2m3, e3m2 or e2m1.
+    pub ty: (Float, Float),
+    /// The type of C and D.
+    pub acc: Accumulator,
+    /// Whether the product is one of [`GROUP`]s of 4-bit factors.
+    pub grouped: bool,
+    /// The type of the scales, ue8m0, or e4m3 for ue4m3.
+    pub scale: Option<Float>,
+}
+
+/// The scales of a row of A or of a column of B, of equal blocks along k.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scales<'s> {
+    /// Of the row of A.
+    pub a: &'s [u8],
+    /// Of the column of B.
+    pub b: &'s [u8],
+}
+
+impl SmallOp {
+    /// One element of `A · B + C`: `a` is its row of A, `b` its column of B.
+    pub fn dot(&self, a: &[u32], b: &[u32], scales: Scales<'_>, c: u32) -> u32 {
+        let (grouped, k) = (self.grouped, a.len().min(b.len()));
+        let datapath =
+            Datapath { aligned_bits: if grouped { 35 } else { 25 }, result_bits: 23, step: k.max(1) };
+        let blocks = scales.a.len().min(scales.b.len()).max(1);
+        let mut terms = vec![operand(self.acc.float(), c).map(|c| c.map(Term::from))];
+        for (i, (a, b)) in a.chunks(k.div_ceil(blocks)).zip(b.chunks(k.div_ceil(blocks))).enumerate() {
+            let scale = self.scale.map(|ty| {
+                let one = |scales: &[u8]| {
+                    let bits = scales.get(i).copied().unwrap_or_default();
+                    // ue4m3 has no sign: its bit is ignored.
+                    operand(ty, u32::from(if ty == Float::Ue8m0 { bits } else { bits & 0x7f }))
+                };
+                product(one(scales.a), one(scales.b))
+            });
+            if grouped {
+                let groups = a.chunks(GROUP).zip(b.chunks(GROUP));
+                terms.extend(groups.map(|(a, b)| scaled(self.group(a, b), scale)));
+            } else {
+                let products = a.iter().zip(b).map(|(&a, &b)| self.one(a, b));
+                terms.extend(products.map(|term| scaled(term, scale)));
+            }
+        }
+        let finite: Vec<Term> = match special_sum(self.acc, terms) {
+            Ok(terms) => terms,
+            Err(special) => return special,
+        };
+        round_sum(datapath, self.acc, &finite)
+    }
+
+    /// `C ← A · B + C`: `a` is M×K row by row, `b` N×K column by column, `c` M×N row by row; `scales` are those of a row and a column.
+    pub fn rows<'s>(
+        &self,
+        Shape { n, k }: Shape,
+        a: &[u32],
+        b: &[u32],
+        scales: impl Fn(usize, usize) -> Scales<'s>,
+        c: &mut [u32],
+    ) {
+        for (row, (a, c)) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)).enumerate() {
+            for (column, (b, c)) in b.chunks_exact(k).zip(c).enumerate() {
+                *c = self.dot(a, b, scales(row, column), *c);
+            }
+        }
+    }
+
+    fn one(&self, a: u32, b: u32) -> Operand<Term> {
+        product(operand(self.ty.0, a), operand(self.ty.1, b))
+    }
+
+    /// The exact sum of a group's products, with exponent 0. 4-bit floats are finite.
+    fn group(&self, a: &[u32], b: &[u32]) -> Operand<Term> {
+        let mut sum = 0i64;
+        let mut fraction_bits = 0;
+        for term in a.iter().zip(b).filter_map(|(&a, &b)| self.one(a, b).ok().flatten()) {
+            let magnitude = (term.significand << term.exponent) as i64;
+            sum += if term.sign { -magnitude } else { magnitude };
+            fraction_bits = term.fraction_bits;
+        }
+        let significand = sum.unsigned_abs();
+        Ok((sum != 0).then_some(Term { sign: sum < 0, significand, fraction_bits, exponent: 0 }))
+    }
+}
+
+/// A term multiplied by the product of the scales.
+fn scaled(term: Operand<Term>, scale: Option<Operand<Term>>) -> Operand<Term> {
+    match (term, scale) {
+        (term, None) => term,
+        (Err(None), _) | (_, Some(Err(_))) => Err(None),
+        (Err(Some(sign)), Some(Ok(scale))) => Err(scale.map(|_| sign)),
+        (Ok(term), Some(Ok(scale))) => Ok(term.zip(scale).map(|(term, scale)| Term {
+            sign: term.sign,
+            significand: term.significand * scale.significand,
+            fraction_bits: term.fraction_bits + scale.fraction_bits,
+            exponent: term.exponent + scale.exponent,
+        })),
+    }
+}
