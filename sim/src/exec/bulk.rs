@@ -14,7 +14,7 @@ use crate::machine::bulk::End;
 use crate::machine::bulk::Notify;
 use crate::machine::bulk::Transfer;
 use crate::machine::warp::Warp;
-use crate::program::code::{Bulk, BulkTensor, Completion, Reduction, Space, StoreAsync};
+use crate::program::code::{Bulk, BulkTensor, Completion, Reduction, Space, StoreAsync, TryCancel};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::global::Manner;
@@ -208,6 +208,33 @@ pub(crate) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m:
         let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
         let notify = Notify::Mbarriers(vec![mbarrier]);
         notify.check(cx, lane)?;
+        transfer.announce(cx, lane)?;
+        cx.bulk.pending.push((transfer, notify));
+    }
+    Ok(())
+}
+
+/// `clusterlaunchcontrol.try_cancel`: the response is decided immediately and delivered like a copy.
+pub(crate) fn try_cancel(cx: &mut Cx<'_>, warp: &mut Warp, op: &TryCancel, m: u32) -> Outcome<()> {
+    let (responses, mbarriers) = (addresses(warp, op.response), addresses(warp, op.mbarrier));
+    let all = op.to_all.then(|| (1 << cx.ctas.len()) - 1);
+    for lane in lanes(m) {
+        let place =
+            Place::of_range(cx, op.space, lane, responses[lane], 16, 16, "the response of try_cancel")?;
+        let to = receivers(cx, place, all, lane)?.into_iter().map(End::Shared).collect();
+        let mbarrier = Place::locate(cx, op.space, lane, mbarriers[lane], 8, "the mbarrier of try_cancel")?;
+        let notify = Notify::Mbarriers(receivers(cx, mbarrier, all, lane)?);
+        notify.check(cx, lane)?;
+        let words = match cx.machine.take_cluster() {
+            Some(cluster) => {
+                let [x, y, z] = cx.machine.block_of(cluster, 0);
+                [x, y, z, 1]
+            }
+            None => [0; 4],
+        };
+        let issuer = (cx.warp, cx.pc);
+        let transfer =
+            Transfer { from: End::Registers(words), to, bytes: 16, reduce: None, tile: None, issuer };
         transfer.announce(cx, lane)?;
         cx.bulk.pending.push((transfer, notify));
     }

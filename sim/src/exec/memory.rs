@@ -74,6 +74,7 @@ pub(crate) fn execute<const CHECKED: bool>(
         }
         Memory::Bulk(op) => bulk::issue(cx, warp, op, m),
         Memory::BulkTensor(op) => bulk::issue_tensor(cx, warp, op, m),
+        Memory::TryCancel(op) => bulk::try_cancel(cx, warp, op, m),
         Memory::StoreAsync(op) => bulk::issue_values(cx, warp, op, m),
         Memory::BulkCommit => {
             for lane in lanes(m) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustc_hash::FxHashMap;
 
@@ -60,6 +61,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) tracer: Option<Tracer<'a>>,
     /// Several blocks run simultaneously.
     pub(crate) parallel: bool,
+    /// The number of the next cluster to start.
+    pub(crate) next_cluster: AtomicU64,
 }
 
 /// Registers of a multiprocessor, and of a thread that `setmaxnreg` gave the most.
@@ -140,6 +143,17 @@ impl Machine<'_> {
     /// Clusters along each axis.
     pub(crate) fn clusters(&self) -> [u32; 3] {
         std::array::from_fn(|i| self.grid[i] / self.cluster[i])
+    }
+
+    /// The number of all clusters.
+    pub(crate) fn units(&self) -> u64 {
+        self.clusters().iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// The number of a cluster that has not started, which then must be started, or is canceled.
+    pub(crate) fn take_cluster(&self) -> Option<u64> {
+        let next = |n: u64| (n < self.units()).then_some(n + 1);
+        self.next_cluster.fetch_update(Relaxed, Relaxed, next).ok()
     }
 
     /// A thread's coordinates in its block.

@@ -9,6 +9,7 @@ mod atomic;
 mod barrier;
 mod builder;
 mod bulk;
+mod cancel;
 mod compare;
 mod control;
 mod convert;

@@ -27,7 +27,7 @@ pub(crate) fn run(
     module: &Module,
     progress: &OnProgress<'_>,
 ) -> Result<Report, Box<Finding>> {
-    let units: u64 = machine.clusters().iter().map(|&n| u64::from(n)).product();
+    let units = machine.units();
     if machine.parallel {
         side_by_side(machine, module, units, progress)
     } else {
@@ -142,7 +142,6 @@ fn side_by_side(
     units: u64,
     progress: &OnProgress<'_>,
 ) -> Result<Report, Box<Finding>> {
-    let next = AtomicU64::new(0);
     let done = AtomicU64::new(0);
     let first_failure = AtomicU64::new(u64::MAX);
     let results = Mutex::new(Results::default());
@@ -155,8 +154,8 @@ fn side_by_side(
         let mut profile = machine.empty_profile();
         let mut warp_instructions = 0;
         loop {
-            let index = next.fetch_add(1, Relaxed);
-            if index >= units || index > first_failure.load(Relaxed) {
+            let Some(index) = machine.take_cluster() else { break };
+            if index > first_failure.load(Relaxed) {
                 break;
             }
             unit.start(index);
@@ -270,7 +269,7 @@ fn in_turns(
     let mut profile = machine.empty_profile();
     let mut running: VecDeque<Unit<'_>> = VecDeque::new();
     let mut spare: Vec<Unit<'_>> = vec![];
-    let (mut next, mut done, mut warp_instructions) = (0, 0, 0);
+    let (mut done, mut warp_instructions) = (0, 0);
     let mut random = machine.seed.map(Random::new);
     // Units in a row that could not move, and changes to memory so far.
     let (mut stuck, mut changes) = (0, 0);
@@ -282,8 +281,10 @@ fn in_turns(
         }
         let mut unit = match running.pop_front() {
             Some(unit) => unit,
-            None if next < units => begin(machine, &mut spare, &mut next),
-            None => break,
+            None => match begin(machine, &mut spare) {
+                Some(unit) => unit,
+                None => break,
+            },
         };
         unit.swap_profile(&mut profile);
         let outcome = unit.round(module, &mut changes);
@@ -294,7 +295,7 @@ fn in_turns(
                 let alone = running.len() as u64 + 1;
                 // Taking turns at random, one that can move may be long in coming.
                 let patience = if random.is_some() { 64 * alone } else { alone };
-                if stuck >= patience && (next >= units || alone >= resident) {
+                if stuck >= patience && (machine.next_cluster.load(Relaxed) >= units || alone >= resident) {
                     let others = running.iter_mut().min_by_key(|other| other.explains());
                     let cause = others.filter(|other| other.explains() < unit.explains());
                     Err(cause.unwrap_or(&mut unit).stuck(module))
@@ -327,8 +328,9 @@ fn in_turns(
             }
             Ok(_) => running.push_back(unit),
         }
-        if next < units && (running.len() as u64) < resident {
-            let unit = begin(machine, &mut spare, &mut next);
+        if (running.len() as u64) < resident
+            && let Some(unit) = begin(machine, &mut spare)
+        {
             running.push_front(unit);
         }
     }
@@ -336,9 +338,10 @@ fn in_turns(
     results.report(machine, module, size * units)
 }
 
-fn begin<'a>(machine: &'a Machine<'a>, spare: &mut Vec<Unit<'a>>, next: &mut u64) -> Unit<'a> {
+/// The next cluster, if any is left.
+fn begin<'a>(machine: &'a Machine<'a>, spare: &mut Vec<Unit<'a>>) -> Option<Unit<'a>> {
+    let next = machine.take_cluster()?;
     let mut unit = spare.pop().unwrap_or_else(|| Unit::new(machine));
-    unit.start(*next);
-    *next += 1;
-    unit
+    unit.start(next);
+    Some(unit)
 }

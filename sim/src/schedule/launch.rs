@@ -1,5 +1,7 @@
 //! Launches of kernels: [`Sim`], [`Launch`], [`Arg`], [`Checks`].
 
+use std::sync::atomic::AtomicU64;
+
 use crate::machine::Machine;
 use crate::machine::memory::Memory;
 use crate::machine::options::Arch;
@@ -256,6 +258,7 @@ impl<'a> Sim<'a> {
                 .flatten(),
             tracer: self.trace.as_ref().map(|(what, tell)| Tracer { what: *what, tell, module }),
             parallel: self.trace.is_none() && !code.communicates,
+            next_cluster: AtomicU64::new(0),
         };
         let nothing = |_: u64, _: u64| {};
         let progress: &OnProgress<'_> = match &self.progress {

@@ -89,6 +89,8 @@ const ROWS: &[Row] = &[
     ("cp bulk",                                            v(8, 0), Sm(90)),
     ("cp bulk shared::cta global mbarrier::complete_tx::bytes", v(8, 6), Sm(90)),
     ("st|red async",                                       v(8, 1), Sm(90)),
+    ("clusterlaunchcontrol",                               v(8, 6), Sm(100)),
+    ("clusterlaunchcontrol multicast::cluster::all",       v(8, 6), Specific(100)),
     ("cp cp_mask",                                         v(8, 6), Sm(100)),
     // Barriers
     ("mbarrier",                                           v(7, 0), Sm(80)),

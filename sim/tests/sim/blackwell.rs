@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::support::{one_block, parse};
-use warpwright_sim::{Arg, Memory, Sim};
+use warpwright_sim::{Arg, Launch, Memory, Sim};
 
 /// What `body` leaves in `%rd3` of each of 32 threads, given `%rd0` … `%rd2` of each.
 fn pairs(body: &str, inputs: &[[u64; 3]; 32]) -> [u64; 32] {
@@ -178,4 +178,58 @@ fn floats_of_four_and_six_bits_convert_both_ways() {
         assert_eq!(there_and_back(ty, 16), inputs.map(|[x, ..]| x));
     }
     assert_eq!(there_and_back("e2m1", 8), inputs.map(|[x, ..]| x & 0xff));
+}
+
+/// Persistent blocks: each takes over blocks that have not started until none is left, and counts its block's number.
+const WORK_STEALING: &str =
+    ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p) {
+    .reg .b64 %rd<4>; .reg .b32 %r<12>; .reg .pred %p<4>; .reg .b128 %q;
+    .shared .align 16 .b8 response[16]; .shared .align 8 .b64 barrier;
+    ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; mov.u32 %r9, 0;
+    mov.u32 %r5, %ctaid.x; mov.u32 %r6, %ctaid.y;
+    @%p0 mbarrier.init.shared.b64 [barrier], 1;
+    bar.sync 0;
+work:
+    @!%p0 bra wait;
+    mbarrier.arrive.expect_tx.shared.b64 %rd3, [barrier], 16;
+    clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [response], [barrier];
+    mad.lo.u32 %r1, %r6, 20, %r5; mad.wide.u32 %rd1, %r1, 4, %rd0;
+    atom.global.add.u32 %r2, [%rd1], 1;
+wait:
+    mbarrier.try_wait.parity.shared.b64 %p1, [barrier], %r9;
+    @!%p1 bra wait;
+    xor.b32 %r9, %r9, 1;
+    ld.shared.b128 %q, [response];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r5, %r7, %r8, _}, %q;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r6, %q;
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    @%p2 bra work;
+    ret;
+}";
+
+#[test]
+fn canceled_blocks_do_not_start() {
+    for seed in [None, Some(1), Some(2)] {
+        let mut memory = Memory::new();
+        let counts = memory.alloc(400 * 4);
+        // More than are resident at a time.
+        let launch = Launch { grid: [20, 20, 1], ..one_block(1024) };
+        let sim = match seed {
+            Some(seed) => Sim::new().seed(seed),
+            None => Sim::new(),
+        };
+        let report = sim
+            .launch(&parse(WORK_STEALING), "k", &launch, &[Arg::from(counts)], &mut memory)
+            .unwrap_or_else(|error| panic!("{error}"));
+        report.assert_clean();
+        let mut out = [0; 400 * 4];
+        memory.read(counts, &mut out).expect("in bounds");
+        // Each block's work is done once, although fewer blocks have started.
+        assert_eq!(out.chunks(4).map(|word| word[0]).collect::<Vec<_>>(), [1; 400]);
+        let starts = report.lines.iter().find(|line| line.mnemonic.starts_with("mbarrier.init"));
+        let started = starts.expect("counted").counts.thread_instructions;
+        assert!((1..400).contains(&started), "{started} blocks have started");
+    }
 }

@@ -144,6 +144,7 @@ pub(crate) enum Memory {
     MapReplace(Box<MapReplace>),
     MapCopy(Box<MapCopy>),
     StoreAsync(Box<StoreAsync>),
+    TryCancel(Box<TryCancel>),
     BulkCommit,
     /// All but the newest `.0` bulk groups.
     BulkWait(u32),
@@ -204,6 +205,17 @@ pub(crate) struct CpAsync {
     pub(crate) src_bytes: Option<R>,
     /// Where true, nothing is read and all is zero.
     pub(crate) ignore: Option<(P, bool)>,
+}
+
+/// `clusterlaunchcontrol.try_cancel`.
+#[derive(Clone, Debug)]
+pub(crate) struct TryCancel {
+    pub(crate) space: Space,
+    /// Of the 16 bytes of the response, and of the mbarrier that counts them.
+    pub(crate) response: Addr,
+    pub(crate) mbarrier: Addr,
+    /// Both are in each block of the cluster.
+    pub(crate) to_all: bool,
 }
 
 /// `tensormap.replace`.
@@ -297,6 +309,8 @@ impl Memory {
                 reduces: op.reduce.is_some(),
                 ..is(if op.reduce.is_some() { Atomic } else { Store })
             },
+            // Which clusters are left depends on what others do.
+            Memory::TryCancel(_) => Properties { meets_blocks: true, agent: Agent::Engine, ..is(Async) },
             Memory::CpAsync(_) => Properties { agent: Agent::Copier, ..is(Async) },
             Memory::Mbarrier(op) => Properties { awaits: if tests_phase(op) { 3 } else { 0 }, ..is(Async) },
             Memory::CpAsyncCommit

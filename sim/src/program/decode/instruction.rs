@@ -151,17 +151,9 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             "getctarank" => alu(self.getctarank()),
             "setmaxnreg" => control(self.setmaxnreg()),
             "griddepcontrol" => control(self.griddepcontrol()),
-            "tcgen05"
-            | "multimem"
-            | "tex"
-            | "tld4"
-            | "txq"
-            | "suld"
-            | "sust"
-            | "sured"
-            | "suq"
-            | "istypep"
-            | "clusterlaunchcontrol" => Err(self.unsupported()),
+            "tcgen05" | "multimem" | "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq"
+            | "istypep" => Err(self.unsupported()),
+            "clusterlaunchcontrol" => self.cluster_launch_control(),
             _ => Err(self.unknown()),
         }
     }
