@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod counted;
 pub(crate) mod counting;
+mod dependence;
 pub(crate) mod global;
 pub(crate) mod look;
 pub(crate) mod products;

@@ -7,6 +7,7 @@ mod sim {
     mod blackwell;
     mod contract;
     mod corpus;
+    mod dependence;
     mod descriptors;
     mod execution;
     mod faults;

@@ -143,6 +143,7 @@ impl Cx<'_> {
         manner: Manner,
         value: impl Fn(usize, u64) -> u32,
     ) -> Outcome<()> {
+        self.check_dependence(all, m, manner)?;
         let Some(threads) = &mut self.threads else { return Ok(()) };
         let (clocks, thread) = (&self.races.clocks, Thread { warp: self.warp, pc: self.pc });
         let found = match manner {

@@ -4,7 +4,7 @@ use crate::program::spaces::GLOBAL_START;
 use crate::program::spaces::REGION_BITS;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::machine::heap::{Heap, regions};
 use crate::program::module::Module;
@@ -73,6 +73,8 @@ pub(crate) struct Allocation {
     /// The name of a module variable.
     pub(crate) name: Option<Arc<str>>,
     pub(crate) read_only: bool,
+    /// The last launch that has written it, unless the host has since; 0 if there is none.
+    pub(crate) writer: AtomicU64,
 }
 
 /// The words of an allocation.
@@ -126,6 +128,8 @@ pub struct Memory {
     /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
     heap: Option<Heap>,
+    /// The number of launches so far.
+    launches: u64,
 }
 
 impl Memory {
@@ -165,7 +169,14 @@ impl Memory {
         let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
         let start = (self.slots.len() as u64 + 1) << REGION_BITS;
         let words = Words::Own(words);
-        self.slots.push(Slot::Live(Allocation { start, size, words, name, read_only }));
+        self.slots.push(Slot::Live(Allocation {
+            start,
+            size,
+            words,
+            name,
+            read_only,
+            writer: AtomicU64::new(0),
+        }));
         Ok(start)
     }
 
@@ -199,7 +210,8 @@ impl Memory {
         });
         let (start, words) = found.ok_or(error)?;
         let words = Words::Host(words);
-        let allocation = Allocation { start, size: bytes, words, name: None, read_only: false };
+        let allocation =
+            Allocation { start, size: bytes, words, name: None, read_only: false, writer: AtomicU64::new(0) };
         self.slots[slot_of(start)] = Slot::Live(allocation);
         Ok(start)
     }
@@ -209,7 +221,14 @@ impl Memory {
     pub fn adopt(&mut self, words: &'static [AtomicU32]) -> u64 {
         let start = (self.slots.len() as u64 + 1) << REGION_BITS;
         let (size, words) = (4 * words.len() as u64, Words::Host(words));
-        self.slots.push(Slot::Live(Allocation { start, size, words, name: None, read_only: false }));
+        self.slots.push(Slot::Live(Allocation {
+            start,
+            size,
+            words,
+            name: None,
+            read_only: false,
+            writer: AtomicU64::new(0),
+        }));
         start
     }
 
@@ -262,6 +281,7 @@ impl Memory {
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
         allocation.copy_in(address - allocation.start, bytes);
+        allocation.writer.store(0, Relaxed);
         Ok(())
     }
 
@@ -396,6 +416,12 @@ impl Memory {
             Some(Slot::Freed(size)) => Found::Freed(*size),
             Some(Slot::Reserved) | None => Found::Nothing,
         }
+    }
+
+    /// Returns the number of a new launch, from 2 on: no launch precedes the first.
+    pub(crate) fn begin_launch(&mut self) -> u64 {
+        self.launches += 1;
+        self.launches + 1
     }
 
     fn checked(&self, address: u64, bytes: u64) -> Result<&Allocation, MemoryError> {

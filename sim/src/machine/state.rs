@@ -61,6 +61,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) tracer: Option<Tracer<'a>>,
     /// Several blocks run simultaneously.
     pub(crate) parallel: bool,
+    /// The number of the launch.
+    pub(crate) launch: u64,
     /// The number of the next cluster to start.
     pub(crate) next_cluster: AtomicU64,
 }
@@ -270,6 +272,8 @@ pub(crate) struct Cta {
     pub(crate) end: End,
     /// By warpgroup.
     pub(crate) wgmma: Vec<WgmmaGroups>,
+    /// A thread has executed `griddepcontrol.wait`.
+    pub(crate) waited_for_grid: bool,
 }
 
 /// What executing an instruction may access except its own warp.

@@ -334,6 +334,8 @@ pub(crate) struct Code {
     pub(crate) writes_global: bool,
     /// `malloc` or `free` may be called.
     pub(crate) uses_heap: bool,
+    /// `griddepcontrol.wait` may be executed.
+    pub(crate) waits_for_grid: bool,
     /// The registers that each instruction writes, then reads; and what registers are called.
     pub(crate) operands: Vec<Box<[Reg]>>,
     pub(crate) register_names: HashMap<Reg, Arc<str>>,

@@ -99,6 +99,9 @@ kinds! {
     InvalidDescriptor = "invalid_descriptor", Checks::empty();
     /// Unordered accesses to global memory by two blocks or by two threads of a block, at least one of them a write.
     GlobalRace = "global_race", Checks::GLOBAL_RACES;
+    /// An access to a buffer that the preceding launch has written, by a block that has not executed the kernel's
+    /// `griddepcontrol.wait` yet.
+    MissingGridWait = "missing_grid_wait", Checks::GLOBAL_RACES;
     /// A use of a value loaded from local memory that the thread has not written, or of a value derived from it. The other
     /// location is the load.
     UninitializedLocalRead = "uninitialized_local_read", Checks::UNINITIALIZED_LOCAL;

@@ -153,8 +153,7 @@ fn side_by_side(
         let mut unit = Unit::new(machine);
         let mut profile = machine.empty_profile();
         let mut warp_instructions = 0;
-        loop {
-            let Some(index) = machine.take_cluster() else { break };
+        while let Some(index) = machine.take_cluster() {
             if index > first_failure.load(Relaxed) {
                 break;
             }

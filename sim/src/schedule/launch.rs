@@ -227,6 +227,7 @@ impl<'a> Sim<'a> {
             };
         }
         let variables = memory.load(module);
+        let number = memory.begin_launch();
         if code.uses_heap {
             memory.begin_heap(self.heap);
         }
@@ -258,6 +259,7 @@ impl<'a> Sim<'a> {
                 .flatten(),
             tracer: self.trace.as_ref().map(|(what, tell)| Tracer { what: *what, tell, module }),
             parallel: self.trace.is_none() && !code.communicates,
+            launch: number,
             next_cluster: AtomicU64::new(0),
         };
         let nothing = |_: u64, _: u64| {};

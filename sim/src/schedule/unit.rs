@@ -159,6 +159,7 @@ impl<'a> Unit<'a> {
             cta.barriers = Default::default();
             cta.live = machine.threads();
             cta.free_registers = 0;
+            cta.waited_for_grid = false;
             cta.end = End::default();
             cta.wgmma.clear();
             cta.wgmma.extend(WgmmaGroups::of_block(warps as usize));

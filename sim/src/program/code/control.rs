@@ -30,6 +30,8 @@ pub(crate) enum Control {
     },
     /// `nanosleep`: lets others go first.
     Yield,
+    /// `griddepcontrol.wait`.
+    GridWait,
     /// `membar`, `fence`: orders what is before it and what is after.
     Fence(FenceScope),
     /// `fence.proxy.async`.
@@ -159,6 +161,7 @@ impl Control {
             | Control::ClusterArrive { .. }
             | Control::ClusterWait { .. }
             | Control::ProxyFence
+            | Control::GridWait
             | Control::WgmmaCommit
             | Control::WgmmaWait(_)
             | Control::WgmmaFence => is(Barrier),

@@ -92,6 +92,7 @@ fn empty(entry: &str) -> Code {
         communicates: false,
         writes_global: false,
         uses_heap: false,
+        waits_for_grid: false,
         operands: vec![],
         register_names: HashMap::new(),
         watched: Watched::default(),
@@ -167,6 +168,8 @@ impl<'m> Builder<'m> {
         code.uses_heap = code.callees.iter().any(is_heap);
         // Which block gets which address must not depend on the machine.
         code.communicates = code.uses_heap || code.instrs.iter().any(|i| i.op.properties().meets_blocks);
+        let waits = |i: &Instr| matches!(i.op, Op::Control(Control::GridWait));
+        code.waits_for_grid = code.instrs.iter().any(waits);
         code.writes_global = code.instrs.iter().any(|i| i.op.properties().writes_global);
         let smallest = |spaces: &[Space]| {
             let elements = code.instrs.iter().filter_map(|instr| instr.op.properties().element);

@@ -84,11 +84,12 @@ impl<'m> Cx<'_, '_, 'm> {
     }
 
     pub(super) fn griddepcontrol(&mut self) -> Decoded<Control> {
-        if !self.m.eat_any(&["launch_dependents", "wait"]) {
+        let waits = self.m.eat("wait");
+        if !waits && !self.m.eat("launch_dependents") {
             return Err(self.error("`griddepcontrol` requires `.launch_dependents` or `.wait`"));
         }
         self.arity(0)?;
-        Ok(Control::Hint(InstructionClass::Barrier))
+        Ok(if waits { Control::GridWait } else { Control::Hint(InstructionClass::Barrier) })
     }
 
     /// `prefetch…`, `discard…`, `applypriority…`: hints to caches that a simulator does not have.

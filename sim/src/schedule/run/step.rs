@@ -273,6 +273,10 @@ pub(super) fn control(
         },
         Control::Yield => Ok(Step::Yield),
         Control::Uniform(op) => check_uniform(cx, warp, op, mask).map(|()| Step::Next),
+        Control::GridWait => {
+            cx.cta().waited_for_grid = true;
+            Ok(Step::Next)
+        }
         Control::Hint(_) => Ok(Step::Next),
     }
 }
