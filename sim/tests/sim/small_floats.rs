@@ -38,8 +38,8 @@ impl Product {
         let mut draw = |ty: Float, n: usize| -> Vec<u32> {
             // Numbers of 8 bits near 1, so that sums are exact.
             let near_one = |bits: u32| match ty {
-                Float::E4m3 => 0x30 + bits % 24 | (bits & 0x80),
-                Float::E5m2 => 0x38 + bits % 12 | (bits & 0x80),
+                Float::E4m3 => (0x30 + bits % 24) | (bits & 0x80),
+                Float::E5m2 => (0x38 + bits % 12) | (bits & 0x80),
                 _ => bits & ty.mask() as u32,
             };
             (0..n).map(|_| near_one(next())).collect()
