@@ -169,7 +169,12 @@ impl CublasLtProduct {
         ] {
             // SAFETY: the attributes are 32-bit enumerations.
             unsafe {
-                result::set_matmul_desc_attribute(description.object, attribute, (&raw const value).cast(), 4)
+                result::set_matmul_desc_attribute(
+                    description.object,
+                    attribute,
+                    (&raw const value).cast(),
+                    4,
+                )
             }?;
         }
         if let CublasLtTypes::E4m3 { fast_accumulation } = types {
@@ -191,7 +196,7 @@ impl CublasLtProduct {
             Owned { object: result::create_matmul_pref()?, destroy: result::destroy_matmul_pref };
         let mut found = [MaybeUninit::<sys::cublasLtMatmulHeuristicResult_t>::zeroed(); ALGORITHMS];
         let mut count = 0;
-        // SAFETY: all handles are live, and `found` has as many elements as results are requested.
+        // SAFETY: all handles are live, and `found` has room for as many results as requested.
         let status = unsafe {
             result::set_matmul_pref_attribute(
                 preference.object,
