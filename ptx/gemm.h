@@ -185,7 +185,7 @@ static inline uint64_t warpwright_tensor_stride(const warpwright_tensor *tensor,
     return bytes == 0 ? 16 : warpwright_mul(warpwright_ceil_div(bytes, 16), 16);
 }
 
-/* Whether the tensor has no elements: the kernel does not use its map. */
+/* Whether the tensor has no elements. */
 static inline int warpwright_tensor_is_empty(const warpwright_tensor *tensor) {
     uint32_t i;
     for (i = 0; i < tensor->rank; i++) {
@@ -212,7 +212,8 @@ static inline int warpwright_tensor_problem(const warpwright_tensor *tensor) {
     return 0;
 }
 
-/* Creates the tensor's map in the 128 bytes at `map`, a multiple of 64; they are zero if it has no elements. */
+/* Creates the tensor's map in the 128 bytes at `map`, a multiple of 64; they are zero if it has no elements:
+ * a kernel that nevertheless copies from it faults. (Launches in Rust pass the map of memory of their own.) */
 static inline warpwright_result warpwright_encode(
     const warpwright_extended_driver *driver, const warpwright_tensor *tensor, unsigned char *map) {
     const uint32_t element_strides[5] = {1, 1, 1, 1, 1};
