@@ -164,7 +164,7 @@ impl<'k> Stripes<'k> {
 
     /// Returns the indices in a row of the first elements of this thread's groups in vector `index`.
     #[track_caller]
-    fn starts(self, index: Val<'k, u32>) -> Vec<Val<'k, u32>> {
+    pub(crate) fn starts(self, index: Val<'k, u32>) -> Vec<Val<'k, u32>> {
         let first = index * self.length() + self.first();
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
@@ -306,11 +306,13 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Calls `f` with the index of each element in the vector and the element.
+    /// Calls `f` with groups of `size` adjacent elements, a divisor of the adjacent elements of a thread, and with the index of the first
+    /// one in the vector.
     #[track_caller]
-    pub(crate) fn for_each(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>)) {
+    pub(crate) fn for_each_group(&self, size: usize, f: impl Fn(Val<'k, u32>, &[Val<'k, T>])) {
         let first = self.stripes.first();
-        self.stripes.offsets().zip(&self.words).for_each(|(offset, &x)| f(first + offset, x));
+        let groups = self.stripes.offsets().step_by(size).zip(self.words.chunks(size));
+        groups.for_each(|(offset, group)| f(first + offset, group));
     }
 
     /// Combines this thread's elements pairwise.

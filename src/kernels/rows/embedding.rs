@@ -2,9 +2,12 @@
 
 use super::RowTiling;
 use crate::{
-    ptx::{BuildError, In, InOut, Kernel, Out, Target},
+    ptx::{BuildError, Features, In, InOut, Kernel, Out, Target, Val},
     tiles::{Convert, row_major},
 };
+
+/// The elements of f32 that are added at once.
+const VECTOR: usize = 4;
 
 /// `(table, ldt, indices, y, ldy, rows, m, n)`: a table of `rows`×n, m indices, y m×n, in rows that are `ldt` and `ldy` elements apart.
 pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
@@ -72,11 +75,19 @@ impl Embedding {
                 let exists = row.at.lt(m);
                 let index = row.element(indices).load().cast::<u32>();
                 let x = row.load(&row.of(x, ldx), part, 0.0);
+                // Aligned groups of f32 are added at once.
+                let vectors = target.features().contains(Features::HOPPER) && !self.tiling.unaligned;
+                let together = if vectors && self.tiling.adjacent >= VECTOR as u32 { VECTOR } else { 1 };
+                let ldt = ldt.multiple_of(together as u32);
                 let sums = k.global(table, row_major(rows, n).with_row_stride(ldt)).row(index);
                 let start = part * x.stripes().length();
-                x.for_each(|col, x| {
+                x.for_each_group(together, |col, group| {
                     let col = start + col;
-                    sums.at(col).when(exists & col.lt(n)).reduction().add(x);
+                    let to = sums.at(col).when(exists & col.lt(row.n));
+                    match <[Val<'_, f32>; VECTOR]>::try_from(group) {
+                        Ok(group) => to.in_groups_of(VECTOR as u64).reduction().add_vector(group),
+                        Err(_) => to.reduction().add(group[0]),
+                    }
                 });
             },
         )
