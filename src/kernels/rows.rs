@@ -1,7 +1,8 @@
-//! Kernels on the rows of matrices: each row is read once into the registers of the threads that process it, or, if it does not fit,
-//! in parts.
+//! Kernels on the rows of matrices: each row is read once into the registers of the threads that process it, some by way of shared memory,
+//! or, if it does not fit, in parts.
 
 mod adamw;
+mod ahead;
 mod columns;
 mod cross_entropy;
 mod embedding;
@@ -15,6 +16,7 @@ mod rotary;
 mod scan;
 mod softmax;
 mod softmax_backward;
+mod staged;
 mod team;
 mod tiling;
 

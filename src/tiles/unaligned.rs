@@ -59,6 +59,11 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
         self.start.kernel()
     }
 
+    /// Returns the number of elements ahead of the row in the aligned group that contains its first one.
+    pub(crate) fn ahead(&self) -> Val<'k, u32> {
+        self.ahead
+    }
+
     /// The words of a group.
     fn words(&self) -> usize {
         (self.group * T::SIZE / 4).max(1) as usize

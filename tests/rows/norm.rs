@@ -56,7 +56,7 @@ where
 }
 
 /// Lengths of rows and distances between rows of x and y.
-const SHAPES: [[usize; 4]; 10] = [
+const SHAPES: [[usize; 4]; 12] = [
     // m, n, ldx, ldy
     [1, 1, 1, 1],
     [37, 8, 8, 16],
@@ -66,6 +66,8 @@ const SHAPES: [[usize; 4]; 10] = [
     [3, 1024, 1024, 1024],
     [3, 1026, 1026, 1028],
     [2, 5000, 5000, 5008],
+    [2, 8190, 8190, 8190],
+    [2, 8191, 8191, 8193],
     [2, 16384, 16384, 16384],
     [2, 30000, 30000, 30008],
 ];
@@ -102,6 +104,20 @@ fn rows_in_parts() {
             let n = n as usize;
             let shape = Shape { m: 3, n, pitch: n };
             plain::<bf16, bf16, f32>(Norm { tiling, function }, shape, n, &mixed);
+        }
+    }
+}
+
+/// Rows that blocks process in turn, more of them than there are blocks.
+#[test]
+fn rows_in_turn() {
+    for function in FUNCTIONS {
+        for (n, ldx) in [(301, 301), (304, 312), (303, 304)] {
+            let tiling = RowTiling::for_copied_rows(TARGET, 2, &[n, ldx, n]);
+            let tiling = RowTiling { resident: 1, ahead: 2, turns: 4, ..tiling };
+            let n = n as usize;
+            let shape = Shape { m: 132 * tiling.rows as usize + 7, n, pitch: n };
+            plain::<bf16, bf16, bf16>(Norm { tiling, function }, shape, ldx as usize, &mixed);
         }
     }
 }
@@ -155,7 +171,8 @@ fn rows_of_special_numbers() {
 /// h = x + r, norm(h) · w + b.
 fn residual(function: NormFunction, biased: bool, [n, ldx, ldr, ldh, ldy]: [usize; 5]) {
     let norm = Norm::for_rows(function, TARGET, 2, &[n, ldx, ldr, ldh, ldy].map(|size| size as u32));
-    let norms = [norm, Norm { tiling: RowTiling { stripes: 1, streamed: true, ..norm.tiling }, ..norm }];
+    let norms =
+        [norm, Norm { tiling: RowTiling { stripes: 1, streamed: true, ahead: 0, ..norm.tiling }, ..norm }];
     let other = |row: usize, col: usize| mixed(row + 100, col);
     let sums = |i: usize| {
         let (x, r) = (row::<bf16>(n, i, &mixed), row::<bf16>(n, i, &other));

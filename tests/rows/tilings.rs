@@ -68,6 +68,37 @@ fn unaligned_rows() {
     run(RowTiling::for_rows(TARGET, 4, &[1]), 100, 1);
 }
 
+/// Rows that blocks process in turn, more of them than there are blocks.
+#[test]
+fn rows_read_ahead() {
+    for (threads, rows, cluster, ahead) in
+        [(32, 2, 1, 1), (8, 8, 1, 3), (64, 1, 1, 2), (96, 1, 1, 4), (64, 1, 2, 2), (32, 1, 4, 3)]
+    {
+        for unaligned in [false, true] {
+            if unaligned && cluster > 1 {
+                continue;
+            }
+            let chosen = RowTiling::for_rows(TARGET, 4, &[if unaligned { 1 } else { 4 }]);
+            let tiling = RowTiling {
+                threads,
+                rows,
+                cluster,
+                stripes: 2,
+                resident: 1,
+                ahead,
+                turns: 4,
+                streamed: false,
+                ..chosen
+            };
+            let capacity = tiling.capacity() as usize;
+            let blocks = 132 / cluster as usize * rows as usize;
+            run(tiling, 2 * blocks + 5, capacity);
+            run(tiling, blocks + 1, capacity - if unaligned { 3 } else { 4 });
+            run(tiling, 1, 4);
+        }
+    }
+}
+
 #[test]
 fn long_rows() {
     for n in [65_536, 100_001, 131_072, 300_000] {

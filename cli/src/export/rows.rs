@@ -6,22 +6,26 @@ use warpwright::{
         Pointwise, PointwiseFunction, Quantize, Quantized, Reduction, Rotary, RotaryPairs, RowReduction,
         RowTiling, ScaleGroup, Softmax, SoftmaxBackward,
     },
-    ptx::{BuildError, Kernel, Module},
+    ptx::{BuildError, Kernel, Module, Target},
     tiles::Convert,
 };
 
 /// The longest rows that the kernels of a module are for.
 const LENGTHS: [u32; 3] = [1024, 4096, 16384];
 
+/// Chooses a tiling for elements of so many bytes and rows of these sizes.
+type Tiling<'f> = dyn Fn(Target, u32, &[u32]) -> RowTiling + 'f;
+
 /// Adds a kernel for each length of rows, whose sizes `divisor` divides, of elements of `bytes` bytes.
 pub(super) fn add<A>(
     module: &mut Module,
     bytes: u32,
     divisor: u32,
+    tiling: &Tiling<'_>,
     build: impl Fn(RowTiling) -> Result<Kernel<A>, BuildError>,
 ) -> Result<(), String> {
     for n in LENGTHS {
-        let tiling = RowTiling::for_rows(module.target(), bytes, &[n, divisor]);
+        let tiling = tiling(module.target(), bytes, &[n, divisor]);
         super::kernels::add(module, |_| build(tiling))?;
     }
     Ok(())
@@ -33,7 +37,9 @@ where
     f32: Convert<T>,
 {
     let target = module.target();
-    add(module, T::SIZE, divisor, |tiling| Softmax { tiling, log }.kernel::<T, T>(target))
+    add(module, T::SIZE, divisor, &RowTiling::for_copied_rows, |tiling| {
+        Softmax { tiling, log }.kernel::<T, T>(target)
+    })
 }
 
 /// Adds a norm without bias, and the one of a residual sum.
@@ -46,8 +52,13 @@ where
     f32: Convert<T>,
 {
     let target = module.target();
-    add(module, T::SIZE, divisor, |tiling| Norm { tiling, function }.kernel::<T, T, T>(target))?;
-    add(module, T::SIZE, divisor, |tiling| Norm { tiling, function }.residual_kernel::<T, T, T>(target))
+    let plain = |target, bytes, sizes: &[u32]| Norm::for_rows(function, target, bytes, sizes).tiling;
+    let residual =
+        |target, bytes, sizes: &[u32]| Norm::for_residual_rows(function, target, bytes, sizes).tiling;
+    add(module, T::SIZE, divisor, &plain, |tiling| Norm { tiling, function }.kernel::<T, T, T>(target))?;
+    add(module, T::SIZE, divisor, &residual, |tiling| {
+        Norm { tiling, function }.residual_kernel::<T, T, T>(target)
+    })
 }
 
 /// Adds the derivative of softmax, or of its logarithm.
@@ -60,7 +71,9 @@ where
     f32: Convert<T>,
 {
     let target = module.target();
-    add(module, T::SIZE, divisor, |tiling| SoftmaxBackward { tiling, log }.kernel::<T, T>(target))
+    add(module, T::SIZE, divisor, &RowTiling::for_rows, |tiling| {
+        SoftmaxBackward { tiling, log }.kernel::<T, T>(target)
+    })
 }
 
 /// Adds the derivative of a norm.

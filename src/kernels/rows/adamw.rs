@@ -38,6 +38,8 @@ impl AdamW {
                 stripes: 8,
                 streamed: true,
                 resident: 0,
+                ahead: 0,
+                turns: 1,
             },
             aligned => aligned,
         };

@@ -73,7 +73,13 @@ impl<'k> Exponent<'k> {
     /// Returns the maximum of a row and the sum of its exponentials.
     #[track_caller]
     pub(super) fn over(self, row: &Row<'k>, load: &dyn Fn(Val<'k, u32>) -> Striped<'k, f32>) -> Total<'k> {
-        let of = |part: Val<'k, u32>| self.of_all(&load(part)).1.values();
+        let of = |part: Val<'k, u32>| {
+            if !row.is_reloaded() {
+                return self.of_all(&load(part)).1.values();
+            }
+            let maximum = Total { max: load(part).combined(|a, b| a.max(b)), sum: 0.0.into() };
+            [maximum.max, load(part).map(|x| self.of(x, maximum)).combined(|a, b| a + b)]
+        };
         Total::of(row.over_parts(Total::NOTHING, &|a, b| self.combined_values(a, b), &of))
     }
 

@@ -2,10 +2,11 @@
 
 use super::{
     RowTiling,
+    ahead::{Input, ReadAhead, Turns, Weights},
     tiling::{Line, Row, same_or},
 };
 use crate::{
-    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
+    ptx::{BuildError, Builder, Features, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::TensorElement,
     tiles::{Convert, Striped},
 };
@@ -57,10 +58,33 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_rows(target, bytes, sizes), function }
+        let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
+        let groups = tiling.groups(sizes);
+        let tiling = match (function, groups) {
+            _ if tiling.unaligned || bytes > 4 || !target.features().contains(Features::AMPERE) => tiling,
+            // The weights and the bias are more bytes than the row: several rows have them in common.
+            (NormFunction::Layer, 2049..=4096) if bytes < 4 => tiling.copied(groups, 4, 2, 2),
+            (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
+            // Two rows have the weights in common.
+            (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
+            _ => tiling,
+        };
+        Self { tiling, function }
+    }
+
+    /// Returns the kernel for residual sums, like [`for_rows`](Self::for_rows): of two matrices, fewer rows pass through shared memory.
+    #[must_use]
+    pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
+            copied if copied.unaligned && (copied.threads <= 32 || copied.stripes <= 4 && bytes == 4) => {
+                copied
+            }
+            _ => RowTiling::for_rows(target, bytes, sizes),
+        };
+        Self { tiling, function }
     }
 
     /// Builds the kernel of norm(x) · w, named `rmsnorm_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
@@ -77,8 +101,8 @@ impl Norm {
         let signature = self.signature::<X, W, Y>("", "x, ldx, w, y, ldy, m, n, epsilon");
         Kernel::<NormArgs<X, W, Y>>::build(&signature, target, |k, (x, ldx, w, y, ldy, m, n, epsilon)| {
             self.describe::<X, W, Y>(k, "x", "");
-            let row = self.tiling.row_of(k, [m, n, ldy]);
-            self.emit(&row, &Inputs::new(&row, (x, ldx), w), (y, ldy), epsilon);
+            let turns = self.tiling.turns(k, [m, n, ldy]);
+            self.emit(&turns, &Inputs::new(&turns, (x, ldx), w), (y, ldy), epsilon);
         })
     }
 
@@ -102,8 +126,9 @@ impl Norm {
             target,
             |k, (x, ldx, w, b, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "x", " + b");
-                let row = self.tiling.row_of(k, [m, n, ldy]);
-                self.emit(&row, &Inputs::new(&row, (x, ldx), w).with_bias(&row, b), (y, ldy), epsilon);
+                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let inputs = Inputs::new(&turns, (x, ldx), w).with_bias(&turns, b);
+                self.emit(&turns, &inputs, (y, ldy), epsilon);
             },
         )
     }
@@ -130,9 +155,9 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", "");
-                let row = self.tiling.row_of(k, [m, n, ldy]);
-                let inputs = Inputs::new(&row, (x, ldx), w).with_residual(&row, (r, ldr), (h, ldh));
-                self.emit(&row, &inputs, (y, ldy), epsilon);
+                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let inputs = Inputs::new(&turns, (x, ldx), w).with_residual(&turns, (r, ldr), (h, ldh));
+                self.emit(&turns, &inputs, (y, ldy), epsilon);
             },
         )
     }
@@ -158,9 +183,9 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", " + b");
-                let row = self.tiling.row_of(k, [m, n, ldy]);
-                let inputs = Inputs::new(&row, (x, ldx), w).with_bias(&row, b);
-                self.emit(&row, &inputs.with_residual(&row, (r, ldr), (h, ldh)), (y, ldy), epsilon);
+                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let inputs = Inputs::new(&turns, (x, ldx), w).with_bias(&turns, b);
+                self.emit(&turns, &inputs.with_residual(&turns, (r, ldr), (h, ldh)), (y, ldy), epsilon);
             },
         )
     }
@@ -189,7 +214,7 @@ impl Norm {
     #[track_caller]
     fn emit<'k, X, W, Y>(
         &self,
-        row: &Row<'k>,
+        turns: &Turns<'k>,
         inputs: &Inputs<'k, X, W>,
         (y, ldy): (Ptr<'k, Y, Global, Write>, Val<'k, u32>),
         epsilon: Val<'k, f32>,
@@ -199,19 +224,22 @@ impl Norm {
         Y: TensorElement,
         f32: Convert<X> + Convert<Y>,
     {
-        let y = row.of(y, ldy);
-        let x = row.keep(|part| inputs.load(row, part));
-        let statistics = Statistics::of(row, self.function, &x, epsilon);
-        row.for_parts(&|part| {
-            let x = x(part);
-            inputs.store_sum(row, part, &x);
-            let w = row.load(&inputs.w, part, 0.0);
-            let results = statistics.normalized(row, part, &x).zip(&w, |x, w| x * w);
-            let results = match &inputs.b {
-                None => results,
-                Some(b) => results.zip(&row.load(b, part, 0.0), |x, b| x + b),
-            };
-            row.store(&y, part, &results);
+        turns.each(&inputs.read_ahead(), &|row| {
+            let inputs = inputs.of(row);
+            let y = row.of(y, ldy);
+            let x = row.keep(|part| inputs.load(row, part));
+            let statistics = Statistics::of(row, self.function, &x, epsilon);
+            row.for_parts(&|part| {
+                let x = x(part);
+                inputs.store_sum(row, part, &x);
+                let w = row.of_weights(inputs.w, part);
+                let results = statistics.normalized(row, part, &x).zip(&w, |x, w| x * w);
+                let results = match inputs.b {
+                    None => results,
+                    Some(b) => results.zip(&row.of_weights(b, part), |x, b| x + b),
+                };
+                row.store(&y, part, &results);
+            });
         });
     }
 }
@@ -268,43 +296,68 @@ impl<'k> Statistics<'k> {
     }
 }
 
-/// What a row is computed from.
+/// What rows are computed from.
 struct Inputs<'k, X: TensorElement, W: TensorElement> {
-    x: Line<'k, X, Read>,
+    x: Input<'k, X, Read>,
     /// What is added to x, and the sum.
-    residual: Option<(Line<'k, X, Read>, Line<'k, X, Write>)>,
-    w: Line<'k, W, Read>,
-    b: Option<Line<'k, W, Read>>,
+    residual: Option<(Input<'k, X, Read>, Output<'k, X>)>,
+    w: Weights<'k, W, Read>,
+    b: Option<Weights<'k, W, Read>>,
 }
 
-impl<'k, X: Convert<f32>, W: TensorElement> Inputs<'k, X, W>
-where
-    f32: Convert<X>,
-{
+/// A matrix of results, and the distance between its rows.
+type Output<'k, X> = (Ptr<'k, X, Global, Write>, Val<'k, u32>);
+
+impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
     #[track_caller]
     fn new(
-        row: &Row<'k>,
+        turns: &Turns<'k>,
         (x, ldx): (Ptr<'k, X, Global, Read>, Val<'k, u32>),
         w: Ptr<'k, W, Global, Read>,
     ) -> Self {
-        Self { x: row.of(x, ldx), residual: None, w: row.vector(w), b: None }
+        Self { x: turns.input(x, ldx), residual: None, w: turns.weights(w), b: None }
     }
 
     #[track_caller]
-    fn with_bias(self, row: &Row<'k>, b: Ptr<'k, W, Global, Read>) -> Self {
-        Self { b: Some(row.vector(b)), ..self }
+    fn with_bias(self, turns: &Turns<'k>, b: Ptr<'k, W, Global, Read>) -> Self {
+        Self { b: Some(turns.weights(b)), ..self }
     }
 
     #[track_caller]
     fn with_residual(
         self,
-        row: &Row<'k>,
+        turns: &Turns<'k>,
         (r, ldr): (Ptr<'k, X, Global, Read>, Val<'k, u32>),
-        (h, ldh): (Ptr<'k, X, Global, Write>, Val<'k, u32>),
+        h: Output<'k, X>,
     ) -> Self {
-        Self { residual: Some((row.of(r, ldr), row.of(h, ldh))), ..self }
+        Self { residual: Some((turns.input(r, ldr), h)), ..self }
     }
 
+    /// Returns what is read ahead.
+    fn read_ahead(&self) -> Vec<&dyn ReadAhead<'k>> {
+        let r: Option<&dyn ReadAhead<'k>> = self.residual.as_ref().map(|(r, _)| r as _);
+        std::iter::once(&self.x as _).chain(r).collect()
+    }
+
+    #[track_caller]
+    fn of<'i>(&'i self, row: &Row<'k>) -> RowInputs<'i, 'k, X, W> {
+        let residual = self.residual.as_ref().map(|(r, (h, ldh))| (row.of_input(r), row.of(*h, *ldh)));
+        RowInputs { x: row.of_input(&self.x), residual, w: &self.w, b: self.b.as_ref() }
+    }
+}
+
+/// What a row is computed from.
+struct RowInputs<'i, 'k, X: TensorElement, W: TensorElement> {
+    x: Line<'k, X, Read>,
+    residual: Option<(Line<'k, X, Read>, Line<'k, X, Write>)>,
+    w: &'i Weights<'k, W, Read>,
+    b: Option<&'i Weights<'k, W, Read>>,
+}
+
+impl<'k, X: Convert<f32>, W: TensorElement> RowInputs<'_, 'k, X, W>
+where
+    f32: Convert<X>,
+{
     /// Loads a part of the row that is normalized: x, or x + r as it is stored.
     #[track_caller]
     fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {

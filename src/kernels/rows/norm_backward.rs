@@ -1,6 +1,6 @@
 //! The derivatives of norms.
 
-use super::{NormFunction, RowTiling, norm::Statistics, tiling::same_or};
+use super::{NormFunction, RowTiling, tiling::same_or};
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target, Val},
     tiles::Convert,
@@ -9,6 +9,9 @@ use crate::{
 /// `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`: x, dy and dx m×n; w of n elements; dw and db `parts`×n.
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
+
+/// The blocks of a multiprocessor, if rows are not read ahead.
+const BLOCKS: u32 = 4;
 
 /// The derivatives of y = norm(x) · w + b: dx, and partial sums of dw and db.
 ///
@@ -24,10 +27,18 @@ pub struct NormBackward {
 }
 
 impl NormBackward {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_summed_rows`].
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_held_rows(target, bytes, sizes), function }
+        Self { tiling: RowTiling::for_summed_rows(target, bytes, sizes), function }
+    }
+
+    /// Returns the number of partial sums for which the blocks of a device with this number of multiprocessors are all resident.
+    #[must_use]
+    pub fn parts(&self, multiprocessors: u32) -> u32 {
+        let RowTiling { rows, cluster, resident, ahead, .. } = self.tiling;
+        let resident = if ahead > 0 { resident.max(1) } else { BLOCKS };
+        (multiprocessors / cluster).max(1) * resident * rows
     }
 
     /// Builds the kernel. `parts` must be a multiple of the rows of a block.
@@ -57,35 +68,34 @@ impl NormBackward {
                     );
                 }
                 // The elements of a thread are the same in all rows.
-                let parts = parts.multiple_of(self.tiling.rows);
-                let first = self.tiling.row_of(k, [parts, n, 0.into()]);
-                let weights = first.load(&first.vector(w), 0, 0.0);
-                first.team.wait_for_cluster();
-                let zero = first.filled(0.0);
+                let turns = self.tiling.turns_in_parts(k, [parts.multiple_of(self.tiling.rows), m, n]);
+                let (x, dy, w) = (turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
+                let zero = turns.first.filled(0.0);
                 let per_element = Val::from(1.0) / n.cast::<f32>();
-                let turns = m.ceil_div(parts);
-                let sums = k.fold(turns, [zero.clone(), zero], |turn, [dws, dbs]| {
-                    let row = first.moved(turn * parts + first.at, m);
-                    let (x, dy) = (row.load(&row.of(x, ldx), 0, 0.0), row.load(&row.of(dy, lddy), 0, 0.0));
-                    let statistics = Statistics::of(&row, self.function, &|_| x.clone(), epsilon);
-                    let x = statistics.normalized(&row, 0.into(), &x);
-                    let g = dy.zip(&weights, |dy, w| dy * w);
-                    let [along, mean] = row.sums(&|_| {
-                        let sum = match self.function {
-                            NormFunction::Rms => 0.0.into(),
-                            NormFunction::Layer => g.combined(|a, b| a + b),
-                        };
-                        [g.dot(&x), sum]
-                    });
-                    let (along, mean) = (along * per_element, mean * per_element);
-                    let results = g.zip(&x, |g, x| (g - mean - along * x) * statistics.scale);
-                    row.store(&row.of(dx, lddx), 0, &results);
-                    row.team.finish_round();
+                let sums = turns.fold(&[&x, &dy], [zero.clone(), zero], |row, [dws, dbs]| {
+                    let x = row.load(&row.of_input(&x), 0, 0.0);
+                    let dy = row.load(&row.of_input(&dy), 0, 0.0);
+                    let g = dy.zip(&row.of_weights(&w, 0.into()), |dy, w| dy * w);
+                    let (x, mean) = match self.function {
+                        NormFunction::Rms => (x, 0.0.into()),
+                        NormFunction::Layer => {
+                            let [x_sum, g_sum] =
+                                row.sums(&|_| [&x, &g].map(|values| values.combined(|a, b| a + b)));
+                            let mean = x_sum * per_element;
+                            (row.zeroed_outside(0.into(), &x.map(|x| x - mean)), g_sum * per_element)
+                        }
+                    };
+                    let [squares, along] = row.sums(&|_| [x.dot(&x), g.dot(&x)]);
+                    let scale = k.rsqrt(squares * per_element + epsilon);
+                    let x = x.map(|x| x * scale);
+                    let along = along * scale * per_element;
+                    row.store(&row.of(dx, lddx), 0, &g.zip(&x, |g, x| (g - mean - along * x) * scale));
                     let dws = dws.zip(&dy.zip(&x, |dy, x| dy * x), |sum, term| sum + term);
                     [dws, dbs.zip(&dy, |sum, dy| sum + dy)]
                 });
+                let part = turns.first.of_rows(parts);
                 for (to, sums) in [dw, db].into_iter().zip(&sums) {
-                    first.store::<f32, _>(&first.of(to, n), 0, sums);
+                    part.store::<f32, _>(&part.of(to, n), 0, sums);
                 }
             },
         )

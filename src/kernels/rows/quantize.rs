@@ -81,7 +81,7 @@ impl Quantize {
                 let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
                 let threads = (BLOCK / adjacent).min(32);
                 let stripes = BLOCK / (threads * adjacent);
-                let rows = 256 / threads;
+                let rows = 128 / threads;
                 RowTiling {
                     threads,
                     rows,
@@ -91,6 +91,8 @@ impl Quantize {
                     stripes,
                     streamed: true,
                     resident: 0,
+                    ahead: 0,
+                    turns: 1,
                 }
             }
         };

@@ -40,10 +40,10 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_rows(target, bytes, sizes), log: false }
+        Self { tiling: RowTiling::for_copied_rows(target, bytes, sizes), log: false }
     }
 
     /// Builds the kernel, named `softmax_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
@@ -59,8 +59,9 @@ impl Softmax {
         let signature = self.signature::<X, Y>("softmax", "");
         Kernel::<SoftmaxArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n, scale)| {
             self.describe::<X, Y>(k, "");
-            let row = self.tiling.row_of(k, [m, n, ldy]);
-            self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, None);
+            let turns = self.tiling.turns(k, [m, n, ldy]);
+            let x = turns.input(x, ldx);
+            turns.each(&[&x], &|row| self.emit(row, &row.of_input(&x), &row.of(y, ldy), scale, None));
         })
     }
 
@@ -81,10 +82,13 @@ impl Softmax {
             target,
             |k, (x, ldx, y, ldy, m, n, scale, queries, first)| {
                 self.describe::<X, Y>(k, "; row i sees the first first + i mod queries columns");
-                let row = self.tiling.row_of(k, [m, n, ldy]);
-                let visible = (row.at % queries).cast::<i32>() + first;
-                let visible = visible.max(0).cast::<u32>();
-                self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
+                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let x = turns.input(x, ldx);
+                turns.each(&[&x], &|row| {
+                    let visible = (row.at % queries).cast::<i32>() + first;
+                    let visible = visible.max(0).cast::<u32>();
+                    self.emit(row, &row.of_input(&x), &row.of(y, ldy), scale, Some(visible));
+                });
             },
         )
     }
@@ -105,9 +109,12 @@ impl Softmax {
             target,
             |k, (x, ldx, y, ldy, m, n, scale, lengths, count, rows)| {
                 self.describe::<X, Y>(k, "; row i sees the first lengths[i / rows] columns");
-                let row = self.tiling.row_of(k, [m, n, ldy]);
-                let visible = k.global(lengths, vector(count)).at(row.at / rows).load();
-                self.emit(&row, &row.of(x, ldx), &row.of(y, ldy), scale, Some(visible));
+                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let (x, lengths) = (turns.input(x, ldx), k.global(lengths, vector(count)));
+                turns.each(&[&x], &|row| {
+                    let visible = lengths.at(row.at / rows).load();
+                    self.emit(row, &row.of_input(&x), &row.of(y, ldy), scale, Some(visible));
+                });
             },
         )
     }
@@ -150,7 +157,7 @@ impl Softmax {
             None => otherwise,
         };
         let log = |total: Total<'k>| sees_none(k.ln(total.sum));
-        if row.is_held() {
+        if row.is_held() && !row.is_reloaded() {
             let x = load(0.into());
             let (terms, own) = exponent.of_all(&x);
             let total = exponent.over_threads(row, own);
@@ -166,7 +173,7 @@ impl Softmax {
         let total = exponent.over(row, &load);
         let (base, log) = (total.base(), log(total));
         let factor = sees_none(k.rcp_approx(total.sum));
-        k.for_(row.parts(), |part| {
+        row.for_parts(&|part| {
             let x = load(part);
             let results = if self.log {
                 x.map(|x| (x - base).mad(scale, -log))

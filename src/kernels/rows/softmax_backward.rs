@@ -52,19 +52,22 @@ impl SoftmaxBackward {
             target,
             |k, (y, ldy, dy, lddy, dx, lddx, m, n, scale)| {
                 k.describe(format!("dx of y = {log}softmax(scale·x) along rows, from y and dy"));
-                let row = self.tiling.row_of(k, [m, n, lddx]);
-                let (y, dy, dx) = (row.of(y, ldy), row.of(dy, lddy), row.of(dx, lddx));
-                let y = row.keep(|part| row.load(&y, part, 0.0));
-                let dy = row.keep(|part| row.load(&dy, part, 0.0));
-                let [sum] = row.sums(&|part| {
-                    [if self.log { dy(part).combined(|a, b| a + b) } else { dy(part).dot(&y(part)) }]
-                });
-                row.for_parts(&|part| {
-                    let results = y(part).zip(&dy(part), |y, dy| match self.log {
-                        true => k.exp2(y * LOG2_E).mad(-sum, dy) * scale,
-                        false => y * (dy - sum) * scale,
+                let turns = self.tiling.turns(k, [m, n, lddx]);
+                let (y, dy) = (turns.input(y, ldy), turns.input(dy, lddy));
+                turns.each(&[&y, &dy], &|row| {
+                    let (y, dy, dx) = (row.of_input(&y), row.of_input(&dy), row.of(dx, lddx));
+                    let y = row.keep(|part| row.load(&y, part, 0.0));
+                    let dy = row.keep(|part| row.load(&dy, part, 0.0));
+                    let [sum] = row.sums(&|part| {
+                        [if self.log { dy(part).combined(|a, b| a + b) } else { dy(part).dot(&y(part)) }]
                     });
-                    row.store(&dx, part, &results);
+                    row.for_parts(&|part| {
+                        let results = y(part).zip(&dy(part), |y, dy| match self.log {
+                            true => k.exp2(y * LOG2_E).mad(-sum, dy) * scale,
+                            false => y * (dy - sum) * scale,
+                        });
+                        row.store(&dx, part, &results);
+                    });
                 });
             },
         )

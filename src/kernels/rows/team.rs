@@ -35,6 +35,15 @@ impl<'k> Team<'k> {
         }
     }
 
+    /// Waits until all threads of the row that are in this block have arrived; their writes are then visible to each other.
+    #[track_caller]
+    pub(super) fn sync(&self) {
+        match self.tiling.threads {
+            ..=32 => self.k.warp().sync(),
+            _ => self.k.this_block().sync(),
+        }
+    }
+
     /// Waits until all threads have read the results of earlier reductions, so that a loop may reuse their memory.
     #[track_caller]
     pub(super) fn finish_round(&self) {

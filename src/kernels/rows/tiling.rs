@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::team::{Combine, Team};
+use super::{
+    staged::Staged,
+    team::{Combine, Team},
+};
 use crate::{
     ptx::{Builder, CheckedPtr, Dim, Features, Global, IntoDim, Ptr, Readable, Target, Val, Writable},
     tensor::TensorElement,
@@ -29,6 +32,12 @@ pub struct RowTiling {
     pub streamed: bool,
     /// The blocks that registers are limited for, per multiprocessor; 0 for no limit.
     pub resident: u32,
+    /// The rows that a team has room for in shared memory: with more than 1, the next ones are on their way while one is processed. 0 for
+    /// rows that are loaded into registers directly. Requires sm_80.
+    pub ahead: u32,
+    /// The rows that a team processes in turn, if they pass through shared memory: few, so that no block finishes much later than others, and
+    /// that the rows in progress are close to each other. Fewer if there would be multiprocessors without blocks.
+    pub turns: u32,
 }
 
 /// The groups of 16 bytes of a thread, if there are enough threads.
@@ -39,6 +48,14 @@ const GROUPS_IN_WARP: u32 = 4;
 const MOST_GROUPS: u32 = 8;
 /// The threads of a block whose rows have at most a warp each.
 const SHORT: u32 = 64;
+/// The most elements that a thread keeps in registers if they are also in shared memory.
+const MOST_HELD: u32 = 32;
+
+/// The most threads of a block whose registers have room for sums.
+const MOST_SUMMING: u32 = 640;
+
+/// The shared memory of a block, of which a few bytes are for reductions.
+const MOST_SHARED: u32 = 220 << 10;
 
 /// The longest unaligned row.
 const MOST_UNALIGNED: u32 = 1 << 30;
@@ -59,7 +76,18 @@ impl RowTiling {
         let groups = (n + slack).div_ceil(adjacent);
         let tiling = |threads: u32, rows: u32, cluster: u32, resident: u32| {
             let stripes = groups.div_ceil(threads * cluster);
-            Self { threads, rows, cluster, adjacent, unaligned, stripes, streamed: false, resident }
+            Self {
+                threads,
+                rows,
+                cluster,
+                adjacent,
+                unaligned,
+                stripes,
+                streamed: false,
+                resident,
+                ahead: 0,
+                turns: 1,
+            }
         };
         let clusters = target.features().contains(Features::HOPPER);
         // Two groups are loaded for each that is not aligned.
@@ -68,7 +96,10 @@ impl RowTiling {
             let cluster = groups.div_ceil(held).next_power_of_two();
             (clusters && cluster <= 8).then(|| tiling(1024, 1, cluster, 0))
         };
-        let in_parts = |stripes, resident| Self { stripes, streamed: true, ..tiling(1024, 1, 1, resident) };
+        let in_parts = |stripes, resident| {
+            let stripes = if unaligned { 1 } else { stripes };
+            Self { stripes, streamed: true, ..tiling(1024, 1, 1, resident) }
+        };
         let is_wide = adjacent <= 4;
         match groups {
             ..=128 => {
@@ -84,6 +115,48 @@ impl RowTiling {
             _ if is_wide || groups <= 4096 => in_parts(GROUPS, 2),
             _ => in_parts(2 * GROUPS, 1),
         }
+    }
+
+    /// Returns the tiling for kernels that read each row once or twice, and whose rows may pass through shared memory; otherwise, that of
+    /// [`for_rows`](Self::for_rows).
+    ///
+    /// On an H200, rows of 8 to 64 KiB are the fastest in a block for each, which copies its row to shared memory while others compute, so
+    /// that more bytes are on their way than registers have room for. Rows that begin at any element are put in order there.
+    #[must_use]
+    pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let direct = Self::for_rows(target, bytes, sizes);
+        let groups = direct.groups(sizes);
+        if !target.features().contains(Features::AMPERE) || bytes > 4 {
+            return direct;
+        }
+        let is_wide = direct.adjacent <= 4;
+        match (direct.unaligned, groups) {
+            (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
+            (true, 129..=1152) => direct.copied(groups, 4, 2, 4),
+            (true, 1153..=2304) if is_wide => direct.copied(groups, 8, 2, 4),
+            (false, 513..=1024) if !is_wide => direct.copied(groups, 4, 1, 1),
+            (false, 1025..=2048) if !is_wide => direct.copied(groups, 8, 1, 1),
+            (false, 2049..=4096) => direct.copied(groups, 8, 1, 1),
+            _ => direct,
+        }
+    }
+
+    /// Returns the groups of adjacent elements in the rows of a kernel for these sizes.
+    pub(super) fn groups(self, sizes: &[u32]) -> u32 {
+        (sizes.first().map_or(1, |&n| n.max(1)) + self.slack()).div_ceil(self.adjacent)
+    }
+
+    /// Returns the tiling for rows of so many groups that pass through shared memory.
+    pub(super) fn copied(self, groups: u32, stripes: u32, ahead: u32, turns: u32) -> Self {
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        let resident = match (self.unaligned, stripes) {
+            (true, _) => (600 / threads).clamp(1, 2),
+            (false, ..4) => (1536 / threads).clamp(1, 3),
+            (false, ..8) => (512 / threads).max(1),
+            (false, _) if threads <= 256 => 3,
+            (false, _) => 2,
+        };
+        Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
     /// Returns the tiling for kernels that keep several rows of these sizes in registers, as in [`for_rows`](Self::for_rows): a thread has at
@@ -105,6 +178,28 @@ impl RowTiling {
         }
     }
 
+    /// Returns the tiling for kernels whose blocks have sums of many rows in registers, as in [`for_held_rows`](Self::for_held_rows), and
+    /// read the next row meanwhile.
+    #[must_use]
+    pub fn for_summed_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let held = Self::for_held_rows(target, bytes, sizes);
+        let groups = held.groups(sizes);
+        let stripes = (16 / held.adjacent).max(1);
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        if !target.features().contains(Features::AMPERE) || bytes > 4 || groups < 64 {
+            return held;
+        }
+        if threads > MOST_SUMMING {
+            return if held.cluster > 1 && !held.unaligned { Self { ahead: 2, ..held } } else { held };
+        }
+        let resident = (512 / threads).clamp(1, 8);
+        let copied =
+            Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 2, ..held };
+        // Two rows of each input, and for those that begin at any element, a row of each result.
+        let room = copied.own_slots() * (4 * bytes + if held.unaligned { bytes + 8 } else { 0 });
+        if room > MOST_SHARED { held } else { copied }
+    }
+
     /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows): those that do not fit a block in
     /// parts.
     #[must_use]
@@ -116,12 +211,12 @@ impl RowTiling {
     }
 
     /// Returns the tiling for functions of single elements, in rows of these sizes as in [`for_rows`](Self::for_rows): longer rows are
-    /// divided among blocks of 256 threads, each of which processes 32 bytes.
+    /// divided among blocks of 64 threads, each of which processes 32 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
             short if short.threads <= 32 => short,
-            long => Self { threads: 256, cluster: 1, stripes: GROUPS, streamed: true, resident: 0, ..long },
+            long => Self { threads: 64, cluster: 1, stripes: GROUPS, streamed: true, resident: 0, ..long },
         }
     }
 
@@ -134,6 +229,11 @@ impl RowTiling {
     /// Returns the elements that the threads of a row have at a time.
     const fn slots(self) -> u32 {
         self.threads * self.cluster * self.adjacent * self.stripes
+    }
+
+    /// Returns the elements of a row that a block has at a time.
+    pub(super) const fn own_slots(self) -> u32 {
+        self.threads * self.adjacent * self.stripes
     }
 
     /// Returns the most elements ahead of a row in its first group.
@@ -156,6 +256,11 @@ impl RowTiling {
         if !cluster.is_power_of_two() || cluster > 8 {
             k.refuse(format!("expected clusters of 1, 2, 4 or 8 blocks, found {cluster}"));
         }
+        if self.ahead > 0 && (self.streamed || self.unaligned && cluster > 1) {
+            k.refuse(format!(
+                "expected rows in shared memory that fit it, and that are aligned in clusters, found {self:?}"
+            ));
+        }
         if !adjacent.is_power_of_two() || adjacent > 16 {
             k.refuse(format!("expected 1, 2, 4, 8 or 16 adjacent elements, found {adjacent}"));
         }
@@ -165,8 +270,20 @@ impl RowTiling {
     /// are aligned in matrices whose rows are `pitch` elements apart.
     #[track_caller]
     pub(super) fn row_of<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Row<'k> {
+        self.refuse_ahead(k);
         k.grid([self.blocks(m)]);
         self.row(k, [m, n, pitch])
+    }
+
+    /// Rejects rows that are read ahead, by a kernel that does not.
+    #[track_caller]
+    fn refuse_ahead(self, k: Builder<'_>) {
+        if self.ahead > 0 {
+            k.refuse(format!(
+                "expected a tiling without rows that are read ahead, found {} of them",
+                self.ahead
+            ));
+        }
     }
 
     /// Like [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and the part.
@@ -176,21 +293,47 @@ impl RowTiling {
         k: Builder<'k>,
         [m, n, pitch]: [Val<'k, u32>; 3],
     ) -> (Row<'k>, Val<'k, u32>) {
-        let parts =
-            if self.streamed { (n.into_dim() + self.slack()).ceil_div(self.slots()) } else { Dim::Const(1) };
-        k.grid([self.blocks(m), parts]);
-        let part = if self.streamed { k.ctaid_y() } else { 0.into() };
-        (self.row(k, [m, n, pitch]), part)
+        self.refuse_ahead(k);
+        if !self.streamed {
+            k.grid([self.blocks(m)]);
+            return (self.row(k, [m, n, pitch]), 0.into());
+        }
+        // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
+        k.grid([self.blocks(m) * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
+        let (parts, block) = ((n + self.slack()).ceil_div(self.slots()), k.ctaid_x());
+        (self.row_of_block(k, [m, n, pitch], block / parts), block % parts)
     }
 
     /// Returns the number of blocks for `m` rows.
-    fn blocks(self, m: impl IntoDim) -> Dim {
+    pub(super) fn blocks(self, m: impl IntoDim) -> Dim {
         m.into_dim().ceil_div(self.rows) * self.cluster
     }
 
     #[track_caller]
-    fn row<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Row<'k> {
-        let Self { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident } = self;
+    pub(super) fn row<'k>(self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> Row<'k> {
+        self.row_of_block(k, sizes, k.ctaid_x())
+    }
+
+    /// Returns this thread's row in block `index`.
+    #[track_caller]
+    fn row_of_block<'k>(
+        self,
+        k: Builder<'k>,
+        [m, n, pitch]: [Val<'k, u32>; 3],
+        index: Val<'k, u32>,
+    ) -> Row<'k> {
+        let Self {
+            threads,
+            rows,
+            cluster,
+            adjacent,
+            unaligned,
+            stripes,
+            streamed,
+            resident,
+            ahead,
+            turns: _,
+        } = self;
         self.check(k);
         let block = k.block([threads * rows]);
         if resident > 0 {
@@ -202,17 +345,24 @@ impl RowTiling {
             (true, true) => n.at_most(MOST_UNALIGNED),
             (true, false) => n,
         };
+        let in_block = block.thread() / threads;
         let (at, thread) = if cluster > 1 {
             let cluster = k.cluster([cluster]);
             (cluster.rank(), cluster.thread())
         } else {
-            let (row, thread) = (block.thread() / threads, block.thread() % threads);
-            (k.ctaid_x() * rows + row, thread)
+            (index * rows + in_block, block.thread() % threads)
         };
-        let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
-        let stripes =
-            if unaligned { stripes.beginning_after((at * pitch) & (adjacent - 1)) } else { stripes };
-        Row { k, at, m, n, thread, tiling: self, stripes, team: Team::new(k, self) }
+        let stripes = match (unaligned, ahead) {
+            (false, _) => k.stripes(thread, threads * cluster, adjacent, stripes),
+            (true, 0) => {
+                let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
+                stripes.beginning_after((at * pitch) & (adjacent - 1))
+            }
+            // Shared memory has no alignment.
+            (true, _) => k.stripes(thread, threads, 1, stripes * adjacent),
+        };
+        let stage = 0.into();
+        Row { k, at, m, n, thread, in_block, stage, tiling: self, stripes, team: Team::new(k, self) }
     }
 }
 
@@ -233,13 +383,17 @@ pub(super) struct Row<'k> {
     pub(super) k: Builder<'k>,
     /// The row's number; past the last one, nothing is accessed.
     pub(super) at: Val<'k, u32>,
-    m: Val<'k, u32>,
+    pub(super) m: Val<'k, u32>,
     /// The number of this thread among those of the row.
-    thread: Val<'k, u32>,
+    pub(super) thread: Val<'k, u32>,
+    /// The number of the row among those of the block.
+    pub(super) in_block: Val<'k, u32>,
+    /// The number of the row among those that are read ahead.
+    stage: Val<'k, u32>,
     /// The length.
     pub(super) n: Val<'k, u32>,
-    tiling: RowTiling,
-    stripes: Stripes<'k>,
+    pub(super) tiling: RowTiling,
+    pub(super) stripes: Stripes<'k>,
     pub(super) team: Team<'k>,
 }
 
@@ -247,6 +401,7 @@ pub(super) struct Row<'k> {
 pub(super) enum Line<'k, T: TensorElement, A> {
     Aligned(Gl<'k, T, A, 1>),
     Unaligned(UnalignedRow<'k, T, A>),
+    Staged(Staged<'k, T>),
 }
 
 impl<'k> Row<'k> {
@@ -274,7 +429,7 @@ impl<'k> Row<'k> {
     /// Returns a vector of as many elements as a row has.
     #[track_caller]
     pub(super) fn vector<T: TensorElement, A>(&self, elements: Ptr<'k, T, Global, A>) -> Line<'k, T, A> {
-        if self.tiling.unaligned {
+        if self.tiling.unaligned && self.tiling.ahead == 0 {
             let sizes = [1.into(), self.n, self.n];
             return Line::Unaligned(UnalignedRow::new(
                 self.k,
@@ -285,6 +440,28 @@ impl<'k> Row<'k> {
             ));
         }
         Line::Aligned(self.k.global(elements, vector(self.n)))
+    }
+
+    /// Returns row `at`, number `stage` of those that are read ahead.
+    pub(super) fn in_turn(&self, at: Val<'k, u32>, stage: Val<'k, u32>) -> Self {
+        Self { at, stage, ..self.clone() }
+    }
+
+    /// Returns the row with this thread's number in matrices of `m` rows.
+    pub(super) fn of_rows(&self, m: Val<'k, u32>) -> Self {
+        Self { m, ..self.clone() }
+    }
+
+    /// Returns the index of this row's first element among those that are read ahead.
+    #[track_caller]
+    pub(super) fn own_slot(&self) -> Val<'k, u32> {
+        (self.stage * self.tiling.rows + self.in_block) * self.tiling.own_slots()
+    }
+
+    /// Returns the number of this thread among those of the row in this block.
+    #[track_caller]
+    pub(super) fn own_thread(&self) -> Val<'k, u32> {
+        if self.tiling.cluster > 1 { self.k.this_block().thread() } else { self.thread }
     }
 
     /// Returns row `at` of matrices of `m` rows, for the same threads.
@@ -346,7 +523,7 @@ impl<'k> Row<'k> {
     where
         'k: 'f,
     {
-        let held = self.is_held().then(|| load(0.into()));
+        let held = (self.is_held() && !self.is_reloaded()).then(|| load(0.into()));
         move |part| held.clone().unwrap_or_else(|| load(part))
     }
 
@@ -383,6 +560,11 @@ impl<'k> Row<'k> {
         }
     }
 
+    /// Whether the row is loaded again from shared memory for each use.
+    pub(super) fn is_reloaded(&self) -> bool {
+        self.tiling.ahead > 0 && self.tiling.stripes * self.tiling.adjacent > MOST_HELD
+    }
+
     /// Whether the whole row is in registers.
     pub(super) fn is_held(&self) -> bool {
         !self.tiling.streamed
@@ -411,6 +593,7 @@ impl<'k> Row<'k> {
             Line::Unaligned(row) => {
                 self.stripes.load_unaligned(row, part).convert().fill_outside(part, self.n, fill)
             }
+            Line::Staged(row) => self.load_staged(row, fill),
         }
     }
 
@@ -432,7 +615,10 @@ impl<'k> Row<'k> {
     {
         match line {
             Line::Aligned(row) => self.stripes.store(row, part, values),
+            Line::Unaligned(row) if self.tiling.ahead > 0 => self.store_in_order(row, values),
             Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
+            // Inputs alone are staged.
+            Line::Staged(_) => {}
         }
     }
 }

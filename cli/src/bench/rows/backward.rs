@@ -16,9 +16,6 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The partial sums of the derivatives of weights: several for each multiprocessor.
-const PARTS: u32 = 132 * 4;
-
 /// Loads the kernels of these names.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
@@ -40,7 +37,7 @@ where
         if is_selected(names, name) && n <= 65536 {
             let kernels = NormBackward::for_rows(function, TARGET, E::SIZE, &[n]);
             let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
-            let parts = PARTS / kernels.tiling.cluster * kernels.tiling.rows;
+            let parts = kernels.parts(gpu.properties().multiprocessors);
             let sums = || gpu.stream().alloc_zeros::<f32>(parts as usize * n as usize);
             let (dw, db) = (RefCell::new(sums()?), RefCell::new(sums()?));
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, w, y, m, n, .. }| {

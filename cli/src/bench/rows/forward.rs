@@ -26,6 +26,21 @@ struct Entry {
     reference: Reference,
 }
 
+impl Entry {
+    /// Returns the tiling that is chosen for rows of `n` elements of `bytes` bytes.
+    fn tiling(self, bytes: u32, n: u32) -> RowTiling {
+        let norm = |function, residual| match residual {
+            false => Norm::for_rows(function, TARGET, bytes, &[n]).tiling,
+            true => Norm::for_residual_rows(function, TARGET, bytes, &[n]).tiling,
+        };
+        match self.reference {
+            Reference::Softmax | Reference::LogSoftmax => Softmax::for_rows(TARGET, bytes, &[n]).tiling,
+            Reference::RmsNorm { residual } => norm(NormFunction::Rms, residual),
+            Reference::LayerNorm { residual } => norm(NormFunction::Layer, residual),
+        }
+    }
+}
+
 const ENTRIES: [Entry; 6] = [
     Entry { name: "softmax", matrices: 2.0, reference: Reference::Softmax },
     Entry { name: "log_softmax", matrices: 2.0, reference: Reference::LogSoftmax },
@@ -46,9 +61,9 @@ where
     f32: Convert<E>,
 {
     let n = buffers.n;
-    let chosen = RowTiling::for_rows(TARGET, E::SIZE, &[n]);
     let mut contenders = Vec::new();
     for entry in ENTRIES.iter().filter(|entry| is_selected(names, entry.name)) {
+        let chosen = entry.tiling(E::SIZE, n);
         let others = if sweep { tilings(chosen, n) } else { Vec::new() };
         for tiling in [chosen].into_iter().chain(others.into_iter().filter(|&tiling| tiling != chosen)) {
             contenders.push(Contender {
@@ -74,8 +89,16 @@ fn tilings(chosen: RowTiling, n: u32) -> Vec<RowTiling> {
                 && (stripes > 1 || adjacent > 4)
                 && 6 * wasted <= n
                 && (cluster == 1 || n > 16384 && threads >= 128);
-            let tiling =
-                RowTiling { threads, rows: 1, cluster, stripes, streamed: false, resident: 0, ..chosen };
+            let tiling = RowTiling {
+                threads,
+                rows: 1,
+                cluster,
+                stripes,
+                streamed: false,
+                resident: 0,
+                ahead: 0,
+                ..chosen
+            };
             match threads {
                 _ if !is_sensible || tiling.capacity() < n => {}
                 32 => tilings.extend([1, 2, 4].map(|rows| RowTiling { rows, ..tiling })),
@@ -86,10 +109,32 @@ fn tilings(chosen: RowTiling, n: u32) -> Vec<RowTiling> {
             }
         }
     }
+    let groups = (n + if chosen.unaligned { adjacent - 1 } else { 0 }).div_ceil(adjacent);
+    for (stripes, resident, ahead) in [2, 4, 8]
+        .into_iter()
+        .flat_map(|s| [2, 3, 4, 8].into_iter().flat_map(move |r| [1, 2].map(|a| (s, r, a))))
+    {
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        let shared = 16 * groups * resident * (ahead + u32::from(chosen.unaligned));
+        if threads <= 1024 && (512..=2048).contains(&(threads * resident)) && shared <= 220 << 10 {
+            let (rows, cluster, streamed) = (1, 1, false);
+            let tiling = RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen };
+            tilings.extend([1, 2, 4].map(|turns| RowTiling { turns, ..tiling }));
+        }
+    }
     if n > 8192 {
         for (stripes, resident) in [(1, 2), (2, 2), (2, 1), (4, 1), (8, 1)] {
             let (threads, rows, cluster) = (1024, 1, 1);
-            tilings.push(RowTiling { threads, rows, cluster, stripes, streamed: true, resident, ..chosen });
+            tilings.push(RowTiling {
+                threads,
+                rows,
+                cluster,
+                stripes,
+                streamed: true,
+                resident,
+                ahead: 0,
+                ..chosen
+            });
         }
     }
     tilings
@@ -102,7 +147,8 @@ pub(super) fn is_selected(names: &[String], name: &str) -> bool {
 
 /// Returns the text of a tiling.
 pub(super) fn shown(tiling: RowTiling) -> String {
-    let RowTiling { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident } = tiling;
+    let RowTiling { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident, ahead, turns } =
+        tiling;
     let mut text = format!("{threads} threads × {stripes} × {adjacent}");
     if rows > 1 {
         text = format!("{rows} rows of {text}");
@@ -115,6 +161,9 @@ pub(super) fn shown(tiling: RowTiling) -> String {
     }
     if resident > 0 {
         text += &format!(", {resident} resident");
+    }
+    if ahead > 0 {
+        text += &format!(", {ahead} in shared memory, {turns} in turn");
     }
     if streamed {
         text += ", in parts";
