@@ -19,7 +19,7 @@ pub struct SmallOp {
     pub ty: (Float, Float),
     /// The type of C and D.
     pub acc: Accumulator,
-    /// Whether the product is one of [`GROUP`]s of 4-bit factors.
+    /// Whether the factors have 4 bits, in words of eight, so that 16 products are summed before they are aligned.
     pub grouped: bool,
     /// The type of the scales, ue8m0, or e4m3 for ue4m3.
     pub scale: Option<Float>,
