@@ -84,7 +84,8 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 
 impl<'k> Builder<'k> {
     /// Divides the block of 128·(1 + C) threads into a producer warpgroup, the first, and `C` consumer warpgroups, which redistribute
-    /// their registers (`setmaxnreg`: multiples of 8 from 24 to 256). Barriers of the block are rejected in both. Requires sm_90a.
+    /// their registers (`setmaxnreg`: multiples of 8 from 24 to 256). Rejected when the kernel is built: barriers of the block in either
+    /// role, more registers than the block has, and a producer with more than threads start with. Requires sm_90a.
     ///
     /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]
